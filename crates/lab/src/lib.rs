@@ -1,0 +1,2 @@
+//! Hosts and links to experiment on: network namespaces and veth pairs as guards.
+#![forbid(unsafe_code)]

@@ -1,0 +1,19 @@
+//! A BPF object is data first: this crate turns an ELF file or a generated program into a
+//! [`Spec`] and knows nothing of the system it runs on.
+//!
+//! Rule: no input, however damaged, makes it panic or look outside its bytes. It holds the
+//! instructions, types, relocations, assembler and disassembler, and the traits at the seam to
+//! the runtimes. Not here: system calls, verification, execution.
+#![forbid(unsafe_code)]
+
+pub mod btf;
+pub mod core;
+pub mod insn;
+mod model;
+mod seam;
+
+pub use insn::Insn;
+pub use model::{
+    Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec, Target,
+};
+pub use seam::{Expect, Input, Map, Outcome, Runtime, Verdict};

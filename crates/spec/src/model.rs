@@ -1,0 +1,175 @@
+//! `Spec`: a BPF object as plain data, ready for any runtime.
+//!
+//! Every local call, callback address and data reference is already resolved to slots of the
+//! program that holds it; what only a running system can supply is listed as a [`Fixup`].
+//! The same file gives the same `Spec` on every machine.
+//! Not here: how it is read (`elf`), changed (`global`, `core`) or run (the runtimes).
+
+use crate::btf::Btf;
+use crate::core::FieldRelocation;
+use crate::insn::Insn;
+
+/// An object: programs, maps and types.
+#[derive(Clone, Debug, Default)]
+pub struct Spec {
+    /// What errors call the object: usually its file name.
+    pub name: String,
+    pub license: String,
+    pub programs: Vec<Program>,
+    pub maps: Vec<MapDef>,
+    pub btf: Option<Btf>,
+    pub kconfig: Vec<KconfigVar>,
+}
+
+/// One entry program with every function that it reaches behind it.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub name: String,
+    pub section: String,
+    pub kind: ProgramKind,
+    /// `false` for `SEC("?…")`: loaded only when asked for by name.
+    pub autoload: bool,
+    pub insns: Vec<Insn>,
+    /// Sorted by slot, at most one a slot.
+    pub fixups: Vec<Fixup>,
+    /// Sorted by slot; the first starts at slot 0 and is the entry.
+    pub functions: Vec<Function>,
+    /// Sorted by slot; empty without `.BTF.ext`.
+    pub lines: Vec<Line>,
+}
+
+/// Kernel program type and expected attach type, as `bpf(PROG_LOAD)` takes them, with load flags.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ProgramKind {
+    /// `BPF_PROG_TYPE_*`; 0 when neither section nor caller says.
+    pub program_type: u32,
+    /// `BPF_*` attach type.
+    pub attach_type: u32,
+    /// `BPF_F_*` load flags that the section implies, such as `BPF_F_XDP_HAS_FRAGS`.
+    pub flags: u32,
+}
+
+/// A slot that the runtime must fill in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixup {
+    pub slot: usize,
+    pub target: Target,
+}
+
+/// What a slot refers to. Map and program numbers index [`Spec::maps`] and [`Spec::programs`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Wide load of a map.
+    Map { map: usize },
+    /// Wide load of an address inside the one value of a data-section map.
+    MapValue { map: usize, offset: u32 },
+    /// Wide load of a kernel variable's address; `type_id` is its BTF `VAR`, 0 when untyped.
+    Ksym { name: String, type_id: u32, weak: bool },
+    /// Call of a kernel function; `type_id` is its BTF `FUNC`.
+    Kfunc { name: String, type_id: u32, weak: bool },
+    /// Wide load of a kernel function's address.
+    KfuncAddress { name: String, type_id: u32, weak: bool },
+    /// Field offset, size or existence that depends on the target's types.
+    Field(FieldRelocation),
+}
+
+/// Where a function starts in its program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    pub slot: usize,
+    pub name: String,
+    /// BTF `FUNC`, 0 without BTF.
+    pub type_id: u32,
+    /// Verified on its own by the kernel.
+    pub global: bool,
+}
+
+/// Source position of a slot. `file` and `text` are offsets into the BTF string section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pub slot: usize,
+    pub file: u32,
+    pub text: u32,
+    pub line: u32,
+    pub column: u32,
+}
+
+/// A map before it exists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapDef {
+    pub name: String,
+    pub kind: MapKind,
+    pub key_size: u32,
+    pub value_size: u32,
+    pub max_entries: u32,
+    pub flags: u32,
+    pub extra: u64,
+    pub numa_node: Option<u32>,
+    pub pin_by_name: bool,
+    /// BTF types of key and value, 0 when unknown.
+    pub key_type: u32,
+    pub value_type: u32,
+    /// Template of the values of a map of maps.
+    pub inner: Option<Box<MapDef>>,
+    pub initial: Vec<Initial>,
+    /// The one value of a data-section map (`.rodata`, `.data`, `.bss`, `.kconfig`).
+    pub contents: Option<Vec<u8>>,
+    /// Frozen after it is filled: programs and user space may only read it.
+    pub frozen: bool,
+}
+
+/// `BPF_MAP_TYPE_*`. A number, not an enum: objects may use types newer than this crate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MapKind(pub u32);
+
+/// A slot of a map of maps or of a program array that the object fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Initial {
+    Map { index: u32, map: usize },
+    Program { index: u32, program: usize },
+}
+
+/// `extern … __kconfig`: a place in the `.kconfig` map that the runtime fills.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KconfigVar {
+    pub name: String,
+    pub offset: u32,
+    pub size: u32,
+    pub type_id: u32,
+    pub weak: bool,
+}
+
+impl Spec {
+    pub fn program(&self, name: &str) -> Option<&Program> {
+        self.programs.iter().find(|program| program.name == name)
+    }
+
+    pub fn map(&self, name: &str) -> Option<&MapDef> {
+        self.maps.iter().find(|map| map.name == name)
+    }
+
+    pub fn map_index(&self, name: &str) -> Option<usize> {
+        self.maps.iter().position(|map| map.name == name)
+    }
+}
+
+impl Program {
+    /// The last source line that starts at or before `slot`, within the same function.
+    pub fn line_at(&self, slot: usize) -> Option<&Line> {
+        let function = self.function_at(slot).map_or(0, |function| function.slot);
+        let after = self.lines.partition_point(|line| line.slot <= slot);
+        let line = &self.lines[..after].last()?;
+        (line.slot >= function).then_some(line)
+    }
+
+    /// The function that holds `slot`.
+    pub fn function_at(&self, slot: usize) -> Option<&Function> {
+        let after = self.functions.partition_point(|function| function.slot <= slot);
+        self.functions[..after].last()
+    }
+
+    pub fn fixup_at(&self, slot: usize) -> Option<&Target> {
+        let found = self.fixups.binary_search_by_key(&slot, |fixup| fixup.slot).ok()?;
+        Some(&self.fixups[found].target)
+    }
+}

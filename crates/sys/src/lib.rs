@@ -1,0 +1,10 @@
+//! The one crate that touches the operating system: `bpf(2)`, netlink, namespaces, mounts,
+//! capabilities, signals.
+//!
+//! Rule: every function is one system call or one conversation with the kernel, takes and returns
+//! owned, typed values, and fails with an [`Error`] that names the call and its object. Nothing
+//! here decides anything: policy lives above. Every other crate forbids `unsafe`.
+
+mod error;
+
+pub use error::{Error, Result, errno_name};

@@ -1,0 +1,1 @@
+//! Tests that need root, clang or a running kernel.
