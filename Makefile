@@ -1,0 +1,62 @@
+# Everything a newcomer types. Each target says first what it will install.
+
+SUDO  := $(if $(filter 0,$(shell id -u)),,sudo)
+CARGO ?= cargo
+XWAY  := target/release/xway
+
+# What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
+PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config
+MISSING   = $(shell for p in $(PACKAGES); do \
+	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
+
+.PHONY: build demo test setup lint unit root-tests bench bpf fuzz clean
+
+build:
+	$(CARGO) build --release
+
+demo:
+	@echo "make demo: installs nothing; builds $(XWAY) and runs it as root in namespaces of its own."
+	$(CARGO) build --release --package xway
+	$(SUDO) $(XWAY) demo
+
+test: setup lint unit root-tests
+	@echo "make test: all passed"
+
+setup:
+	@if [ -n "$(MISSING)" ]; then \
+	    echo "make test: installs these Debian packages: $(MISSING)"; \
+	    $(SUDO) apt-get update -q && \
+	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy \
+	        --no-install-recommends $(MISSING); \
+	else echo "make test: installs nothing; every package it needs is here."; fi
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) xtask tidy
+	$(CARGO) xtask bpf --check
+	$(CARGO) xtask abi --check
+
+unit:
+	$(CARGO) test
+
+# Builds as the caller, runs as root: the tests make namespaces, load programs and attach them.
+root-tests:
+	$(CARGO) build --package xway
+	CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(SUDO)" \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(SUDO)" \
+	$(CARGO) test --package xway-tests -- --test-threads=1
+
+bench:
+	$(CARGO) build --release --package xway-bench
+	$(SUDO) target/release/xway-bench drop
+
+bpf:
+	$(CARGO) xtask bpf
+	$(CARGO) xtask abi
+
+fuzz:
+	cd fuzz && $(CARGO) +nightly fuzz run spec_parse -- -max_total_time=60
+
+clean:
+	$(CARGO) clean
