@@ -83,6 +83,61 @@ pub const CLASS_JMP: u8 = 0x05;
 pub const CLASS_JMP32: u8 = 0x06;
 pub const CLASS_ALU64: u8 = 0x07;
 
+// Width of a load or store, in the two bits above the class.
+pub const SIZE_W: u8 = 0x00;
+pub const SIZE_H: u8 = 0x08;
+pub const SIZE_B: u8 = 0x10;
+pub const SIZE_DW: u8 = 0x18;
+
+// Mode of a load or store, in the high three bits.
+pub const MODE_IMM: u8 = 0x00;
+pub const MODE_ABS: u8 = 0x20;
+pub const MODE_IND: u8 = 0x40;
+pub const MODE_MEM: u8 = 0x60;
+pub const MODE_MEMSX: u8 = 0x80;
+pub const MODE_ATOMIC: u8 = 0xc0;
+
+/// Second operand of arithmetic and jumps: a register instead of the immediate.
+pub const FROM_REG: u8 = 0x08;
+
+// Arithmetic, in the high four bits.
+pub const ADD: u8 = 0x00;
+pub const SUB: u8 = 0x10;
+pub const MUL: u8 = 0x20;
+pub const DIV: u8 = 0x30;
+pub const OR: u8 = 0x40;
+pub const AND: u8 = 0x50;
+pub const LSH: u8 = 0x60;
+pub const RSH: u8 = 0x70;
+pub const NEG: u8 = 0x80;
+pub const MOD: u8 = 0x90;
+pub const XOR: u8 = 0xa0;
+pub const MOV: u8 = 0xb0;
+pub const ARSH: u8 = 0xc0;
+pub const END: u8 = 0xd0;
+
+// Jumps, in the high four bits.
+pub const JA: u8 = 0x00;
+pub const JEQ: u8 = 0x10;
+pub const JGT: u8 = 0x20;
+pub const JGE: u8 = 0x30;
+pub const JSET: u8 = 0x40;
+pub const JNE: u8 = 0x50;
+pub const JSGT: u8 = 0x60;
+pub const JSGE: u8 = 0x70;
+pub const JLT: u8 = 0xa0;
+pub const JLE: u8 = 0xb0;
+pub const JSLT: u8 = 0xc0;
+pub const JSLE: u8 = 0xd0;
+pub const JCOND: u8 = 0xe0;
+
+// Atomic operations, in the immediate; the arithmetic ones are the codes above.
+pub const FETCH: i32 = 0x01;
+pub const XCHG: i32 = 0xe1;
+pub const CMPXCHG: i32 = 0xf1;
+pub const LOAD_ACQUIRE: i32 = 0x100;
+pub const STORE_RELEASE: i32 = 0x110;
+
 // Whole codes that are named often.
 pub const LD_IMM64: u8 = 0x18;
 pub const CALL: u8 = 0x85;
