@@ -1,1 +1,36 @@
-fn main() {}
+//! `cargo xtask`: the steps of this repository that cargo alone cannot do.
+//!
+//! Rule: each task either changes files that are committed, or with `--check` only compares and
+//! fails with the names of what differs. Not here: anything that a user of `xway` needs.
+#![forbid(unsafe_code)]
+// A build tool talks to the person who called it.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod bpf;
+mod root;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "usage: cargo xtask TASK
+  bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(words: &[&str]) -> Result<()> {
+    match words {
+        ["bpf"] => bpf::build(),
+        ["bpf", "--check"] => bpf::check(),
+        _ => bail!("{USAGE}"),
+    }
+}
