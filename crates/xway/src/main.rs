@@ -1,4 +1,11 @@
 //! `xway`: puts the pieces together; alone chooses a runtime, prints and exits.
 #![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+
+use clap::Parser;
+
+fn main() {
+    let cli = args::Cli::parse();
+    println!("{cli:?}");
+}

@@ -1,0 +1,84 @@
+//! What was typed, as plain values: no I/O happens here.
+
+mod attach;
+mod lab;
+mod measure;
+mod object;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
+pub use lab::{LabAction, LabArgs, Shape};
+pub use measure::DemoArgs;
+pub use object::{Dump, MapAction, ProgAction, Ref, parse_bytes};
+
+/// The eXpress Data Path from end to end.
+#[derive(Debug, Parser)]
+#[command(name = "xway", version, about, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 an error. \
+    `xway doctor` says what this machine allows.")]
+pub struct Cli {
+    /// Print JSON on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Folder of the locks and of the bpffs that keeps attached programs
+    #[arg(long, global = true, env = "XWAY_STATE", default_value = "/run/xway", value_name = "DIR")]
+    pub state: PathBuf,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Attach a program to an interface
+    Attach(AttachArgs),
+    /// Detach what xway attached
+    Detach(DetachArgs),
+    /// Show each interface: its program, mode, owner and rates by verdict
+    Status(StatusArgs),
+    /// Drop packets by destination, protocol and port
+    Drop(DropArgs),
+    /// Forward packets by the routing table, with destination NAT
+    Forward(ForwardArgs),
+    /// Load an object's programs without attaching and explain what the verifier dislikes
+    Check(CheckArgs),
+    /// List, show and dump programs in the kernel
+    #[command(subcommand)]
+    Prog(ProgAction),
+    /// List, show, dump and change maps in the kernel
+    #[command(subcommand)]
+    Map(MapAction),
+    /// Namespaces and veth pairs to experiment in
+    Lab(LabArgs),
+    /// What this kernel and user allow, each probed by trying
+    Doctor,
+    /// See a flooded service die without XDP and live with it
+    Demo(DemoArgs),
+    /// Print a completion script for a shell
+    Completions { shell: clap_complete::Shell },
+    /// Write the manual pages into a folder
+    Man { dir: PathBuf },
+}
+
+/// `xway check`.
+#[derive(Debug, clap::Args)]
+pub struct CheckArgs {
+    /// Object file, or the name of a built-in program
+    pub object: String,
+
+    /// Only this program of the object
+    #[arg(long, value_name = "NAME")]
+    pub program: Option<String>,
+
+    /// Program type, where the section name does not say it (such as xdp)
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: Option<String>,
+
+    /// Print the verifier's whole log, with source lines
+    #[arg(long)]
+    pub log: bool,
+}

@@ -1,0 +1,61 @@
+//! What is shown: each answer is a plain value that serialises to JSON and draws itself as text.
+//!
+//! Rule: nothing here asks the system anything; the same value always draws the same text.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+/// An answer of a command: JSON by its fields, text for people.
+pub trait View: Serialize {
+    fn text(&self, style: Style) -> String;
+}
+
+/// Whether the reader sees colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    pub colour: bool,
+}
+
+impl Style {
+    /// For what goes to standard output; `NO_COLOR` is honoured.
+    pub fn stdout() -> Self {
+        Self { colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
+    }
+
+    pub fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub fn good(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub fn bad(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Standard output is data; a reader that went away is not an error.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    match out.write_all(text.as_bytes()).and_then(|()| out.write_all(newline.as_bytes())) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Standard error is talk. A reader that went away is no reason to stop.
+pub fn say(text: &str) {
+    let mut err = io::stderr().lock();
+    let _gone = writeln!(err, "{text}");
+}
