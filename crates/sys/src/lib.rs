@@ -5,6 +5,17 @@
 //! owned, typed values, and fails with an [`Error`] that names the call and its object. Nothing
 //! here decides anything: policy lives above. Every other crate forbids `unsafe`.
 
+pub mod bpf;
+pub mod cap;
+pub mod cpu;
 mod error;
+pub mod mmap;
+pub mod mount;
+pub mod net;
+pub mod netns;
+pub mod poll;
+pub mod proc;
+pub mod signal;
+pub mod thread;
 
 pub use error::{Error, Result, errno_name};

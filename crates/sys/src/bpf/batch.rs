@@ -1,0 +1,123 @@
+//! Many elements of a map in one call. Linux 5.6, and not every kind of map.
+
+use crate::bpf::Map;
+use crate::bpf::attr::{self, BatchAttr, Command, call};
+use crate::{Error, Result};
+
+/// Where a batched walk through a map stands, and the buffers that it fills.
+#[derive(Debug)]
+pub struct Batch {
+    token: Vec<u8>,
+    started: bool,
+    keys: Vec<u8>,
+    values: Vec<u8>,
+    capacity: u32,
+    remove: bool,
+}
+
+impl Batch {
+    /// Room for `capacity` elements of `map` a call. The kernel answers `ENOSPC` when a hash
+    /// bucket holds more than that.
+    pub fn new(map: &Map, capacity: u32) -> Self {
+        let count = capacity as usize;
+        Self {
+            token: vec![0; map.key_size().max(size_of::<u32>())],
+            started: false,
+            keys: vec![0; map.key_size() * count],
+            values: vec![0; map.value_size() * count],
+            capacity,
+            remove: false,
+        }
+    }
+
+    /// The same, and what is read is removed from the map.
+    pub fn taking(map: &Map, capacity: u32) -> Self {
+        Self { remove: true, ..Self::new(map, capacity) }
+    }
+
+    /// Reads on; answers keys and values side by side and whether there is more.
+    pub fn next(&mut self, map: &Map) -> Result<(&[u8], &[u8], bool)> {
+        let room = self.capacity as usize;
+        if self.keys.len() != map.key_size() * room || self.values.len() != map.value_size() * room
+        {
+            return Err(Error::new("bpf(MAP_LOOKUP_BATCH)", "", libc::EINVAL)
+                .with_detail("batch was made for another map"));
+        }
+        let token = attr::pointer_mut(&mut self.token);
+        let mut attr = BatchAttr {
+            in_batch: if self.started { token } else { 0 },
+            out_batch: token,
+            keys: attr::pointer_mut(&mut self.keys),
+            values: attr::pointer_mut(&mut self.values),
+            count: self.capacity,
+            map_fd: map.raw(),
+            ..Default::default()
+        };
+        let command = if self.remove { Command::MapTakeBatch } else { Command::MapLookupBatch };
+        // SAFETY: keys and values have room for `count` elements of this map (compared above);
+        // the position is at least four bytes (hash, array) and at least a key (other maps).
+        let answer = unsafe { call(command, &mut attr) };
+        let more = match answer {
+            Ok(_) => true,
+            Err(error) if error.is(libc::ENOENT) => false,
+            Err(error) => return Err(error),
+        };
+        self.started = true;
+        let count = attr.count.min(self.capacity) as usize;
+        Ok((&self.keys[..count * map.key_size()], &self.values[..count * map.value_size()], more))
+    }
+}
+
+impl Map {
+    /// Updates elements given side by side; answers how many were done before a failure.
+    pub fn update_batch(&self, keys: &[u8], values: &[u8], flags: u64) -> (usize, Result<()>) {
+        let count = match self.count(keys, Some(values)) {
+            Ok(count) => count,
+            Err(error) => return (0, Err(error)),
+        };
+        let mut attr = BatchAttr {
+            keys: attr::pointer(keys),
+            values: attr::pointer(values),
+            count,
+            map_fd: self.raw(),
+            elem_flags: flags,
+            ..Default::default()
+        };
+        // SAFETY: keys and values hold `count` elements of this map (`count`), and are only read.
+        let answer = unsafe { call(Command::MapUpdateBatch, &mut attr) };
+        (done(&attr, count), answer.map(drop))
+    }
+
+    /// Deletes keys given side by side; answers how many were done before a failure.
+    pub fn delete_batch(&self, keys: &[u8]) -> (usize, Result<()>) {
+        let count = match self.count(keys, None) {
+            Ok(count) => count,
+            Err(error) => return (0, Err(error)),
+        };
+        let mut attr = BatchAttr {
+            keys: attr::pointer(keys),
+            count,
+            map_fd: self.raw(),
+            ..Default::default()
+        };
+        // SAFETY: `keys` holds `count` keys of this map (`count`), and is only read.
+        let answer = unsafe { call(Command::MapDeleteBatch, &mut attr) };
+        (done(&attr, count), answer.map(drop))
+    }
+
+    fn count(&self, keys: &[u8], values: Option<&[u8]>) -> Result<u32> {
+        let count = keys.len().checked_div(self.key_size()).unwrap_or(0);
+        let whole = keys.len() == count * self.key_size()
+            && values.is_none_or(|values| values.len() == count * self.value_size());
+        u32::try_from(count).ok().filter(|count| whole && *count > 0).ok_or_else(|| {
+            Error::new("bpf(MAP_*_BATCH)", "", libc::EINVAL)
+                .with_detail("keys and values are not the same whole number of elements")
+        })
+    }
+}
+
+/// The kernel writes back how many elements it did, but leaves the number alone when it refused
+/// the command as a whole.
+fn done(attr: &BatchAttr, asked: u32) -> usize {
+    if attr.count > asked { 0 } else { attr.count as usize }
+}

@@ -1,0 +1,47 @@
+//! Pins: names for BPF objects in a bpf file system.
+
+use std::fs;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use crate::bpf::Kind;
+use crate::bpf::attr::{self, Command, ObjAttr, call, call_fd};
+use crate::bpf::map::raw;
+use crate::{Error, Result};
+
+/// `EEXIST` when the path is taken, `EPERM` or `EINVAL` when it is not in a bpf file system.
+pub fn pin(fd: BorrowedFd<'_>, path: &str) -> Result<()> {
+    let name = attr::c_string("bpf(OBJ_PIN)", path)?;
+    let mut attr = ObjAttr { pathname: name.as_ptr() as u64, bpf_fd: raw(Some(fd)), file_flags: 0 };
+    // SAFETY: the path is closed by a zero and outlives the call.
+    unsafe { call(Command::ObjPin, &mut attr) }
+        .map(drop)
+        .map_err(|error| Error { object: path.to_owned(), ..error })
+}
+
+/// Opens whatever is pinned at `path`; [`obj_kind`] tells what it is.
+pub fn open_pin(path: &str) -> Result<OwnedFd> {
+    let name = attr::c_string("bpf(OBJ_GET)", path)?;
+    let mut attr = ObjAttr { pathname: name.as_ptr() as u64, ..Default::default() };
+    // SAFETY: the path is closed by a zero and outlives the call; the descriptor answered is new.
+    unsafe { call_fd(Command::ObjGet, &mut attr) }
+        .map_err(|error| Error { object: path.to_owned(), ..error })
+}
+
+/// Removes the name; the object lives on as long as something else holds it.
+pub fn unpin(path: &str) -> Result<()> {
+    fs::remove_file(Path::new(path)).map_err(|error| Error::from_io("unlink", path, &error))
+}
+
+/// What a descriptor of this process is; `None` when it is nothing of BPF.
+pub fn obj_kind(fd: BorrowedFd<'_>) -> Result<Option<Kind>> {
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let target = fs::read_link(&path).map_err(|error| Error::from_io("readlink", &path, &error))?;
+    Ok(match target.to_string_lossy().as_ref() {
+        "anon_inode:bpf-prog" => Some(Kind::Prog),
+        "anon_inode:bpf-map" => Some(Kind::Map),
+        "anon_inode:btf" => Some(Kind::Btf),
+        "anon_inode:bpf_link" | "anon_inode:bpf-link" => Some(Kind::Link),
+        _ => None,
+    })
+}

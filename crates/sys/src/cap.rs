@@ -1,0 +1,108 @@
+//! Capabilities of this process, and the memory lock limit that older kernels charge BPF to.
+
+use std::fmt;
+use std::fs;
+
+use crate::{Error, Result};
+
+/// The capabilities that BPF and networking ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Cap {
+    NetAdmin = 12,
+    NetRaw = 13,
+    SysAdmin = 21,
+    SysResource = 24,
+    Perfmon = 38,
+    Bpf = 39,
+}
+
+impl Cap {
+    pub const ALL: [Self; 6] =
+        [Self::NetAdmin, Self::NetRaw, Self::SysAdmin, Self::SysResource, Self::Perfmon, Self::Bpf];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NetAdmin => "CAP_NET_ADMIN",
+            Self::NetRaw => "CAP_NET_RAW",
+            Self::SysAdmin => "CAP_SYS_ADMIN",
+            Self::SysResource => "CAP_SYS_RESOURCE",
+            Self::Perfmon => "CAP_PERFMON",
+            Self::Bpf => "CAP_BPF",
+        }
+    }
+}
+
+impl fmt::Display for Cap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A set of capabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps(u64);
+
+impl Caps {
+    /// The effective set of the calling thread.
+    pub fn effective() -> Result<Self> {
+        let path = "/proc/thread-self/status";
+        let text =
+            fs::read_to_string(path).map_err(|error| Error::from_io("read", path, &error))?;
+        parse(&text).ok_or_else(|| {
+            Error::new("read", path, libc::EINVAL).with_detail("no CapEff line in it")
+        })
+    }
+
+    /// Whether `cap` is in the set; `CAP_SYS_ADMIN` stands for BPF and PERFMON as in the kernel.
+    pub fn allows(self, cap: Cap) -> bool {
+        let bit = |cap: Cap| self.0 & (1 << cap as u8) != 0;
+        bit(cap) || (matches!(cap, Cap::Bpf | Cap::Perfmon) && bit(Cap::SysAdmin))
+    }
+
+    /// Those of [`Cap::ALL`] that are not there.
+    pub fn missing(self) -> Vec<Cap> {
+        Cap::ALL.into_iter().filter(|cap| !self.allows(*cap)).collect()
+    }
+}
+
+fn parse(status: &str) -> Option<Caps> {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(line.trim(), 16).ok().map(Caps)
+}
+
+/// Memory that this process may lock, in bytes; `None` for unlimited.
+pub fn memlock() -> Result<Option<u64>> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is exclusive.
+    if unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } != 0 {
+        return Err(Error::last("getrlimit(RLIMIT_MEMLOCK)", ""));
+    }
+    Ok((limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur))
+}
+
+/// Lifts the limit for the whole process. Only kernels before 5.11 charge BPF to it.
+pub fn lift_memlock() -> Result<()> {
+    let limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: `limit` is only read.
+    if unsafe { libc::setrlimit(libc::RLIMIT_MEMLOCK, &raw const limit) } != 0 {
+        return Err(Error::last("setrlimit(RLIMIT_MEMLOCK)", ""));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_read_from_status() {
+        let root = parse("Name:\tx\nCapEff:\t000001ffffffffff\n").unwrap();
+        assert_eq!(root.missing(), []);
+        let old_root = Caps(1 << Cap::SysAdmin as u8 | 1 << Cap::NetAdmin as u8);
+        assert!(old_root.allows(Cap::Bpf), "CAP_SYS_ADMIN stands for CAP_BPF");
+        assert_eq!(old_root.missing(), [Cap::NetRaw, Cap::SysResource]);
+        assert_eq!(parse("Name:\tx\n"), None);
+        assert_eq!(parse("CapEff:\tzz\n"), None);
+    }
+}

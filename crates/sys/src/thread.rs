@@ -1,0 +1,108 @@
+//! Threads and clocks: wake a thread out of a long system call; time as BPF programs see it.
+
+use crate::{Error, Result};
+
+/// A thread that another one may wake out of a system call, which then fails with `EINTR`.
+///
+/// Uses SIGURG, which does nothing where no handler is installed; the handler made here does
+/// nothing either. A signal that comes just before the call begins is lost, so whoever waits for
+/// the call to end sends again until it has.
+#[derive(Clone, Copy, Debug)]
+pub struct Interruptible {
+    process: libc::pid_t,
+    thread: libc::pid_t,
+}
+
+impl Interruptible {
+    /// The calling thread. Installs the handler for the process.
+    pub fn current() -> Result<Self> {
+        install()?;
+        // SAFETY: both calls only read.
+        let process = unsafe { libc::getpid() };
+        // SAFETY: as above.
+        let thread = unsafe { libc::gettid() };
+        Ok(Self { process, thread })
+    }
+
+    /// `ESRCH` when the thread has ended.
+    pub fn interrupt(self) -> Result<()> {
+        // SAFETY: a signal with a handler that does nothing, to a thread of this process.
+        let answer =
+            unsafe { libc::syscall(libc::SYS_tgkill, self.process, self.thread, libc::SIGURG) };
+        if answer != 0 {
+            return Err(Error::last("tgkill", self.thread.to_string()));
+        }
+        Ok(())
+    }
+}
+
+extern "C" fn ignore(_: libc::c_int) {}
+
+/// Without `SA_RESTART`, so that calls are not taken up again.
+fn install() -> Result<()> {
+    // SAFETY: integers and pointers; all zero is "no flags, no mask".
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = ignore as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler is a function that touches nothing, so it may run anywhere.
+    let answer = unsafe { libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut()) };
+    if answer != 0 {
+        return Err(Error::last("sigaction", "SIGURG"));
+    }
+    Ok(())
+}
+
+/// Nanoseconds of `CLOCK_MONOTONIC`: the clock of `bpf_ktime_get_ns`.
+pub fn monotonic_ns() -> u64 {
+    clock(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds since boot, sleep included: the clock of a program's load time.
+pub fn boottime_ns() -> u64 {
+    clock(libc::CLOCK_BOOTTIME)
+}
+
+/// Nanoseconds that the calling thread has spent on a processor.
+pub fn cpu_ns() -> u64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock(which: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is exclusive. These clocks exist on every Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(which, &raw mut now) };
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn clocks_go_forward() {
+        let (wall, cpu) = (monotonic_ns(), cpu_ns());
+        assert!(wall > 0);
+        while cpu_ns() == cpu {}
+        assert!(monotonic_ns() > wall);
+        assert!(boottime_ns() >= wall);
+    }
+
+    #[test]
+    fn a_waiting_thread_is_woken() {
+        let (ready, started) = mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            ready.send(Interruptible::current().unwrap()).unwrap();
+            // SAFETY: no descriptors are given, so no memory is touched.
+            unsafe { libc::poll(std::ptr::null_mut(), 0, 60_000) }
+        });
+        let target = started.recv().unwrap();
+        while !sleeper.is_finished() {
+            // ESRCH once it has ended.
+            let _ = target.interrupt();
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        assert_eq!(sleeper.join().unwrap(), -1, "poll was cut short");
+    }
+}
