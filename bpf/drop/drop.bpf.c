@@ -1,3 +1,191 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * drop: discards packets by destination address, protocol and destination port.
+ *
+ * Path of a packet: parse to the ports, look up under each shape in use, count, leave. All else
+ * passes. Ports decide even where the rest of the transport header is nonsense: a flood need not
+ * be well-formed.
+ * SEC("xdp"), not "xdp.frags": Linux 5.15 refuses the latter. For frames of several buffers the
+ * loader sets the flag and `xway_frags`; the program reads only headers, so it costs nothing.
+ */
+#include "drop.abi.h"
+
 #include <xway/bpf.h>
-SEC("xdp") int xway_drop(struct xdp_md *ctx) { (void)ctx; return XDP_PASS; }
+#include <xway/parse.h>
+#include <xway/stats.h>
+
+/* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
+const volatile __u32 drop_malformed = XDP_PASS;
+/* Verdict for later fragments that only a rule with a port could match. */
+const volatile __u32 drop_later_fragments = XDP_PASS;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct drop_shapes);
+} drop_shapes SEC(".maps");
+
+/* Values count what each rule dropped. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct drop_rule4);
+	__type(value, struct xway_count);
+} drop_rules4 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct drop_rule6);
+	__type(value, struct xway_count);
+} drop_rules6 SEC(".maps");
+
+/* What rules can ask of a packet behind its address. */
+struct drop_flow {
+	__u8 protocol;
+	__be16 port;
+	/* 0xffff when the packet has a port, else 0: shapes with a port do not apply. */
+	__be16 port_known;
+	/* Why the packet stays if no rule matches. */
+	enum xway_reason otherwise;
+};
+
+/* The flow behind an IP header. Without a readable port only rules without a port can match. */
+xway_inline void drop_read_flow(struct xway_cursor *cur, int protocol, struct drop_flow *flow)
+{
+	struct xway_ports *ports;
+
+	*flow = (struct drop_flow){ .protocol = protocol, .otherwise = XWAY_NO_RULE };
+	if (!xway_has_ports(protocol))
+		return;
+	if (xway_is_later_fragment(cur)) {
+		flow->otherwise = XWAY_LATER_FRAGMENT;
+		return;
+	}
+	if (xway_parse_ports(cur, &ports) < 0) {
+		flow->otherwise = XWAY_TRUNCATED;
+		return;
+	}
+	flow->port = ports->dest;
+	flow->port_known = 0xffff;
+}
+
+xway_inline enum xway_reason drop_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
+				       struct drop_shapes *shapes)
+{
+	struct drop_flow flow;
+	struct iphdr *ip;
+	int protocol = xway_parse_ipv4(cur, &ip);
+
+	if (protocol < 0)
+		return cur->fault;
+	drop_read_flow(cur, protocol, &flow);
+
+	for (int i = 0; i < DROP_SHAPES; i++) {
+		struct drop_shape4 *shape = &shapes->v4[i];
+		struct drop_rule4 rule = {
+			.address = ip->daddr & shape->address_mask,
+			.port = flow.port & shape->port_mask,
+			.protocol = flow.protocol & shape->protocol_mask,
+			.shape = i,
+		};
+		struct xway_count *count;
+
+		if (!shape->used)
+			break;
+		if (shape->port_mask & ~flow.port_known)
+			continue;
+		count = bpf_map_lookup_elem(&drop_rules4, &rule);
+		if (count) {
+			xway_add(count, ctx);
+			return XWAY_RULE;
+		}
+	}
+	return flow.otherwise;
+}
+
+xway_inline enum xway_reason drop_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
+				       struct drop_shapes *shapes)
+{
+	struct drop_flow flow;
+	struct ipv6hdr *ip;
+	int protocol = xway_parse_ipv6(cur, &ip);
+
+	if (protocol < 0)
+		return cur->fault;
+	drop_read_flow(cur, protocol, &flow);
+
+	for (int i = 0; i < DROP_SHAPES; i++) {
+		struct drop_shape6 *shape = &shapes->v6[i];
+		struct drop_rule6 rule = {
+			.port = flow.port & shape->port_mask,
+			.protocol = flow.protocol & shape->protocol_mask,
+			.shape = i,
+		};
+		struct xway_count *count;
+
+		if (!shape->used)
+			break;
+		if (shape->port_mask & ~flow.port_known)
+			continue;
+		for (int word = 0; word < 4; word++)
+			rule.address[word] =
+				ip->daddr.in6_u.u6_addr32[word] & shape->address_mask[word];
+		count = bpf_map_lookup_elem(&drop_rules6, &rule);
+		if (count) {
+			xway_add(count, ctx);
+			return XWAY_RULE;
+		}
+	}
+	return flow.otherwise;
+}
+
+xway_inline enum xway_reason drop_judge(struct xdp_md *ctx)
+{
+	__u32 only = 0;
+	struct drop_shapes *shapes = bpf_map_lookup_elem(&drop_shapes, &only);
+	struct xway_cursor cur;
+	struct ethhdr *eth;
+
+	if (!shapes)
+		return XWAY_NO_RULE;
+	xway_cursor(&cur, ctx);
+	switch (xway_parse_eth(&cur, &eth)) {
+	case ETH_P_IP:
+		return drop_ipv4(ctx, &cur, shapes);
+	case ETH_P_IPV6:
+		return drop_ipv6(ctx, &cur, shapes);
+	case -1:
+		return cur.fault;
+	default:
+		return XWAY_NOT_IP;
+	}
+}
+
+xway_inline __u32 drop_verdict(enum xway_reason reason)
+{
+	switch (reason) {
+	case XWAY_RULE:
+		return XDP_DROP;
+	case XWAY_NO_RULE:
+	case XWAY_NOT_IP:
+		return XDP_PASS;
+	case XWAY_LATER_FRAGMENT:
+		return drop_later_fragments;
+	default:
+		return drop_malformed;
+	}
+}
+
+SEC("xdp")
+int xway_drop(struct xdp_md *ctx)
+{
+	enum xway_reason reason = drop_judge(ctx);
+
+	return xway_done(ctx, drop_verdict(reason), reason);
+}
+
 char xway_license[] SEC("license") = "Dual MIT/GPL";

@@ -13,6 +13,8 @@
 #include <linux/bpf.h>
 #include <linux/types.h>
 
+#define NULL ((void *)0)
+
 #define SEC(name) __attribute__((section(name), used))
 /* Every function of these headers: part of its caller, so that the verifier knows its values. */
 #define xway_inline static inline __attribute__((always_inline, unused))

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Incremental Internet checksums (RFC 1624, equation 3): the difference that a change makes is
+ * gathered once and applied to every checksum that covers the changed bytes.
+ *
+ * Rule: a difference is a sum of at most XWAY_CSUM_TERMS sixteen-bit terms, so it cannot
+ * overflow 32 bits. Fields are in network order throughout; the sum does not care.
+ * Not here: checksums from scratch, which no program on the packet path needs.
+ */
+#ifndef XWAY_CSUM_H
+#define XWAY_CSUM_H
+
+#include <xway/bpf.h>
+
+#define XWAY_CSUM_TERMS 0xffff
+
+/* The difference `sum`, and that of a 16-bit word that turns from `from` into `to`. */
+xway_inline __u32 xway_csum_word(__u32 sum, __be16 from, __be16 to)
+{
+	return sum + (__u16)~from + to;
+}
+
+xway_inline __u32 xway_csum_long(__u32 sum, __be32 from, __be32 to)
+{
+	sum = xway_csum_word(sum, (__be16)from, (__be16)to);
+	return xway_csum_word(sum, (__be16)(from >> 16), (__be16)(to >> 16));
+}
+
+xway_inline __u32 xway_csum_ipv6(__u32 sum, const __be32 from[4], const __be32 to[4])
+{
+	for (int i = 0; i < 4; i++)
+		sum = xway_csum_long(sum, from[i], to[i]);
+	return sum;
+}
+
+/* TTL shares its word with the protocol, as the high byte in network order. */
+xway_inline __u32 xway_csum_ttl(__u32 sum, __u8 from, __u8 to)
+{
+	return xway_csum_word(sum, xway_htons(from << 8), xway_htons(to << 8));
+}
+
+/* The checksum field after the change. */
+xway_inline __sum16 xway_csum_apply(__sum16 check, __u32 sum)
+{
+	__u32 total = (__u16)~check + (sum & 0xffff) + (sum >> 16);
+
+	total = (total & 0xffff) + (total >> 16);
+	total = (total & 0xffff) + (total >> 16);
+	return (__sum16)~total;
+}
+
+/*
+ * The same for UDP, where 0 says "no checksum": that stays (RFC 768; for IPv6, RFC 6935), and a
+ * computed 0 is written as its other form.
+ */
+xway_inline __sum16 xway_csum_apply_udp(__sum16 check, __u32 sum)
+{
+	__sum16 changed;
+
+	if (!check)
+		return 0;
+	changed = xway_csum_apply(check, sum);
+	return changed ? changed : 0xffff;
+}
+
+#endif

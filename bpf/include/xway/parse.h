@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Packet headers from the outside in: Ethernet with VLAN tags, IPv4, IPv6 with extension headers,
+ * ARP, ICMP and ICMPv6, TCP, UDP.
+ *
+ * Each xway_parse_*() takes one header off the cursor and answers what comes next, or -1 with the
+ * reason in `fault`. Total: any bytes have a declared outcome, and nothing is read that the frame
+ * does not hold. A header pointer stays good until the frame is moved or resized.
+ * Include the program's x.abi.h first: it declares `enum xway_reason`.
+ * Not here: changing packets (csum.h), deciding about them (the programs).
+ */
+#ifndef XWAY_PARSE_H
+#define XWAY_PARSE_H
+
+#ifndef XWAY_REASONS
+#error "include the program's x.abi.h before xway/parse.h"
+#endif
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
+#include <xway/bpf.h>
+#include <xway/frame.h>
+
+/* Deeper stacks of either are not seen in honest traffic; each costs the verifier a round. */
+#define XWAY_MAX_TAGS 4
+#define XWAY_MAX_EXTENSIONS 8
+
+/* In the IPv4 header's frag_off: the offset in eights, and "more follow". */
+#define XWAY_OFFSET4 0x1fff
+#define XWAY_MORE4 0x2000
+/* The same in an IPv6 fragment header: the offset in bytes. */
+#define XWAY_OFFSET6 0xfff8
+#define XWAY_MORE6 0x0001
+
+struct xway_cursor {
+	void *pos;
+	void *end;
+	/* Bytes behind `pos` that belong to the IP packet by its own header; padding does not. */
+	__u32 left;
+	__u32 tags;
+	__u32 extensions;
+	/* XWAY_OFFSET6 and XWAY_MORE6, of IPv4 too; 0 for a whole packet. */
+	__u32 fragment;
+	enum xway_reason fault;
+};
+
+/* A VLAN tag behind its type: priority and number, then the type of what follows. */
+struct xway_vlan {
+	__be16 control;
+	__be16 type;
+};
+
+/* First eight bytes of any IPv6 extension header. */
+struct xway_extension {
+	__u8 next;
+	/* Length beyond the first eight bytes in eights; in fours for AH; reserved in a fragment. */
+	__u8 length;
+	/* Fragment offset in eights, two reserved bits, more-fragments bit; of fragments only. */
+	__be16 offset;
+	__be32 rest;
+};
+
+/* ARP for IPv4 over Ethernet (RFC 826). <linux/if_arp.h> drags in headers of the C library. */
+struct xway_arp {
+	__be16 hardware;
+	__be16 protocol;
+	__u8 hardware_length;
+	__u8 protocol_length;
+	__be16 operation;
+	__u8 sender_mac[ETH_ALEN];
+	__u8 sender_ip[4];
+	__u8 target_mac[ETH_ALEN];
+	__u8 target_ip[4];
+} __attribute__((packed));
+
+#define XWAY_ARP_ETHERNET 1
+
+/* ICMP and ICMPv6 (RFC 792, RFC 4443): <linux/icmp.h> drags in the C library, too. */
+struct xway_icmp {
+	__u8 type;
+	__u8 code;
+	__sum16 check;
+	__be32 rest;
+};
+
+/* How TCP, UDP, UDP-Lite, SCTP and DCCP begin. */
+struct xway_ports {
+	__be16 source;
+	__be16 dest;
+};
+
+xway_inline void xway_cursor(struct xway_cursor *cur, const struct xdp_md *ctx)
+{
+	*cur = (struct xway_cursor){ .pos = xway_data(ctx), .end = xway_data_end(ctx) };
+}
+
+xway_inline int xway_fault(struct xway_cursor *cur, enum xway_reason reason)
+{
+	cur->fault = reason;
+	return -1;
+}
+
+/* The next `size` bytes of the frame, NULL when it ends before. */
+xway_inline void *xway_take(struct xway_cursor *cur, __u32 size)
+{
+	void *here = cur->pos;
+
+	if (here + size > cur->end) {
+		cur->fault = XWAY_TRUNCATED;
+		return NULL;
+	}
+	cur->pos = here + size;
+	return here;
+}
+
+/* The same inside an IP packet: padding behind it does not count. */
+xway_inline void *xway_take_inner(struct xway_cursor *cur, __u32 size)
+{
+	if (cur->left < size) {
+		cur->fault = XWAY_TRUNCATED;
+		return NULL;
+	}
+	cur->left -= size;
+	return xway_take(cur, size);
+}
+
+xway_inline int xway_is_fragment(const struct xway_cursor *cur)
+{
+	return cur->fragment != 0;
+}
+
+/* What follows the IP header is payload, whatever it looks like. */
+xway_inline int xway_is_later_fragment(const struct xway_cursor *cur)
+{
+	return (cur->fragment & XWAY_OFFSET6) != 0;
+}
+
+xway_inline int xway_is_tag(__be16 type)
+{
+	return type == xway_htons(ETH_P_8021Q) || type == xway_htons(ETH_P_8021AD);
+}
+
+/* Ethernet and its VLAN tags; the EtherType behind them, or a length below 0x600. */
+xway_inline int xway_parse_eth(struct xway_cursor *cur, struct ethhdr **eth)
+{
+	__be16 type;
+
+	*eth = xway_take(cur, sizeof(**eth));
+	if (!*eth)
+		return -1;
+	type = (*eth)->h_proto;
+
+	xway_unroll
+	for (int i = 0; i < XWAY_MAX_TAGS && xway_is_tag(type); i++) {
+		struct xway_vlan *tag = xway_take(cur, sizeof(*tag));
+
+		if (!tag)
+			return -1;
+		type = tag->type;
+		cur->tags++;
+	}
+	if (xway_is_tag(type))
+		return xway_fault(cur, XWAY_TOO_MANY_TAGS);
+	return xway_ntohs(type);
+}
+
+/* IPv4 with its options; the protocol. */
+xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
+{
+	__u32 length, total, fragment;
+	struct iphdr *header;
+
+	*ip = header = xway_take(cur, sizeof(*header));
+	if (!header)
+		return -1;
+	length = header->ihl * 4;
+	total = xway_ntohs(header->tot_len);
+	if (header->version != 4 || length < sizeof(*header) || total < length)
+		return xway_fault(cur, XWAY_BAD_HEADER);
+	if ((void *)header + (xway_frags ? length : total) > cur->end)
+		return xway_fault(cur, XWAY_TRUNCATED);
+
+	cur->pos = (void *)header + length;
+	cur->left = total - length;
+	fragment = xway_ntohs(header->frag_off);
+	cur->fragment = (fragment & XWAY_OFFSET4) << 3 | (fragment & XWAY_MORE4) >> 13;
+	return header->protocol;
+}
+
+xway_inline int xway_is_extension(__u32 next)
+{
+	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_FRAGMENT ||
+	       next == IPPROTO_AH || next == IPPROTO_DSTOPTS;
+}
+
+/* 1 if equal, else 0, without a branch: branches here multiply the verifier's paths. */
+xway_inline __u32 xway_equal(__u32 a, __u32 b)
+{
+	__u64 difference = a ^ b;
+
+	xway_opaque(difference);
+	return (difference - 1) >> 63;
+}
+
+/* One extension header; the protocol of what follows. */
+xway_inline int xway_parse_extension(struct xway_cursor *cur, __u32 kind)
+{
+	struct xway_extension *extension = xway_take_inner(cur, sizeof(*extension));
+	__u32 is_ah = xway_equal(kind, IPPROTO_AH);
+	__u32 is_fragment = xway_equal(kind, IPPROTO_FRAGMENT);
+	__u32 rest;
+
+	if (!extension)
+		return -1;
+	rest = (extension->length << (3 - is_ah)) & (is_fragment - 1);
+	/* The mask changes nothing but what the verifier knows. */
+	xway_opaque(rest);
+	rest &= 0xffc;
+	if (cur->left < rest)
+		return xway_fault(cur, XWAY_TRUNCATED);
+	cur->left -= rest;
+	cur->pos += rest;
+	cur->extensions++;
+	cur->fragment |= xway_ntohs(extension->offset) & (XWAY_OFFSET6 | XWAY_MORE6) & -is_fragment;
+	return extension->next;
+}
+
+/*
+ * IPv6 with its extension headers; the protocol behind them. Behind the fragment header of a
+ * later fragment nothing is read: that is payload. ESP and "no next header" are protocols.
+ */
+xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
+{
+	struct ipv6hdr *header;
+	int next;
+
+	*ip = header = xway_take(cur, sizeof(*header));
+	if (!header)
+		return -1;
+	if (header->version != 6)
+		return xway_fault(cur, XWAY_BAD_HEADER);
+	cur->left = xway_ntohs(header->payload_len);
+	if (!xway_frags && cur->pos + cur->left > cur->end)
+		return xway_fault(cur, XWAY_TRUNCATED);
+
+	next = header->nexthdr;
+	for (int i = 0; i < XWAY_MAX_EXTENSIONS; i++) {
+		if (!xway_is_extension(next) || xway_is_later_fragment(cur))
+			return next;
+		next = xway_parse_extension(cur, next);
+		if (next < 0)
+			return -1;
+	}
+	if (xway_is_extension(next) && !xway_is_later_fragment(cur))
+		return xway_fault(cur, XWAY_TOO_MANY_EXTENSIONS);
+	return next;
+}
+
+/* ARP for IPv4 over Ethernet; the operation. Other kinds of ARP are bad headers. */
+xway_inline int xway_parse_arp(struct xway_cursor *cur, struct xway_arp **arp)
+{
+	struct xway_arp *header;
+
+	*arp = header = xway_take(cur, sizeof(*header));
+	if (!header)
+		return -1;
+	if (header->hardware != xway_htons(XWAY_ARP_ETHERNET) ||
+	    header->protocol != xway_htons(ETH_P_IP) || header->hardware_length != ETH_ALEN ||
+	    header->protocol_length != 4)
+		return xway_fault(cur, XWAY_BAD_HEADER);
+	return xway_ntohs(header->operation);
+}
+
+/* ICMP or ICMPv6; the message type. */
+xway_inline int xway_parse_icmp(struct xway_cursor *cur, struct xway_icmp **icmp)
+{
+	*icmp = xway_take_inner(cur, sizeof(**icmp));
+	return *icmp ? (*icmp)->type : -1;
+}
+
+/* UDP; payload bytes by its own header, of which a first fragment holds only some. */
+xway_inline int xway_parse_udp(struct xway_cursor *cur, struct udphdr **udp)
+{
+	__u32 room = cur->left;
+	__u32 length;
+
+	*udp = xway_take_inner(cur, sizeof(**udp));
+	if (!*udp)
+		return -1;
+	length = xway_ntohs((*udp)->len);
+	if (length < sizeof(**udp))
+		return xway_fault(cur, XWAY_BAD_HEADER);
+	if (length > room && !xway_is_fragment(cur))
+		return xway_fault(cur, XWAY_TRUNCATED);
+	return length - sizeof(**udp);
+}
+
+/* TCP with its options; payload bytes in this packet. */
+xway_inline int xway_parse_tcp(struct xway_cursor *cur, struct tcphdr **tcp)
+{
+	__u32 options;
+
+	*tcp = xway_take_inner(cur, sizeof(**tcp));
+	if (!*tcp)
+		return -1;
+	if ((*tcp)->doff * 4 < sizeof(**tcp))
+		return xway_fault(cur, XWAY_BAD_HEADER);
+	options = (*tcp)->doff * 4 - sizeof(**tcp);
+	if (cur->left < options)
+		return xway_fault(cur, XWAY_TRUNCATED);
+	cur->left -= options;
+	cur->pos += options;
+	return cur->left;
+}
+
+xway_inline int xway_has_ports(int protocol)
+{
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP ||
+	       protocol == IPPROTO_UDPLITE || protocol == IPPROTO_DCCP;
+}
+
+/* Only the ports, whatever the rest of the transport header says; 0 or -1. */
+xway_inline int xway_parse_ports(struct xway_cursor *cur, struct xway_ports **ports)
+{
+	*ports = xway_take_inner(cur, sizeof(**ports));
+	return *ports ? 0 : -1;
+}
+
+#endif
