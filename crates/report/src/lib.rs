@@ -1,2 +1,27 @@
-//! Samples, tables, plots and HTML: what Expressway measured, made readable.
+//! What Expressway measured, made readable: samples become statistics, tables, SVG figures and
+//! one HTML page.
+//!
+//! Rule: the same values give the same text; only [`Host::read`] looks at the machine, and it
+//! reads files only. Every text from outside is escaped where it is written. Not here: measuring
+//! (package `xway-bench`), printing, choosing what to show (the binary).
 #![forbid(unsafe_code)]
+
+pub mod bench;
+mod error;
+mod escape;
+pub mod host;
+pub mod number;
+pub mod page;
+pub mod plot;
+pub mod samples;
+pub mod table;
+pub mod timeline;
+
+pub use bench::Bench;
+pub use error::Error;
+pub use host::Host;
+pub use page::Page;
+pub use plot::Svg;
+pub use samples::{Samples, Stats};
+pub use table::Table;
+pub use timeline::Timeline;

@@ -1,0 +1,252 @@
+//! The answer of every benchmark to `--json`, and the builder that makes it from rounds.
+//!
+//! Rule: the shape of [`Report`] is a contract that scripts rely on; keys are only ever added.
+//! Ratios are computed round by round, of rounds that were measured side by side. Not here: how
+//! the rounds are run (package `xway-bench`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::number::human;
+use crate::plot::Bars;
+use crate::table::{Column, Table};
+use crate::{Error, Host, Samples, Stats};
+
+/// Rounds of named rows, as they are measured.
+#[derive(Debug, Clone)]
+pub struct Bench {
+    scenario: String,
+    rows: Vec<Rounds>,
+    ratios: Vec<(String, String)>,
+    fault: Option<Error>,
+}
+
+/// Every value of one row, in the order of measurement.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Rounds {
+    pub name: String,
+    pub unit: String,
+    pub values: Vec<f64>,
+}
+
+/// What a benchmark prints with `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub scenario: String,
+    pub rows: Vec<Row>,
+    pub ratios: Vec<Ratio>,
+    pub host: Host,
+}
+
+/// One thing that was measured, in `unit`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub name: String,
+    pub unit: String,
+    #[serde(flatten)]
+    pub stats: Stats,
+}
+
+/// Row `a` over row `b`, of each round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ratio {
+    pub a: String,
+    pub b: String,
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
+}
+
+impl Bench {
+    pub fn new(scenario: impl Into<String>) -> Bench {
+        let scenario = scenario.into();
+        Bench { scenario, rows: Vec::new(), ratios: Vec::new(), fault: None }
+    }
+
+    /// One more value of row `name`. Rows keep the order in which they first appear.
+    pub fn round(&mut self, name: &str, unit: &str, value: f64) -> &mut Bench {
+        let at = self.rows.iter().position(|row| row.name == name);
+        let row = match at {
+            Some(at) => &mut self.rows[at],
+            None => {
+                self.rows.push(Rounds { name: name.into(), unit: unit.into(), values: vec![] });
+                let last = self.rows.len() - 1;
+                &mut self.rows[last]
+            }
+        };
+        if row.unit == unit {
+            row.values.push(value);
+        } else if self.fault.is_none() {
+            let (first, second) = (row.unit.clone(), unit.into());
+            self.fault = Some(Error::Units { row: name.into(), first, second });
+        }
+        self
+    }
+
+    /// Asks for row `a` over row `b`. Both must have the same rounds, measured in turn.
+    pub fn ratio(&mut self, a: &str, b: &str) -> &mut Bench {
+        self.ratios.push((a.into(), b.into()));
+        self
+    }
+
+    /// The name under which the results are reported.
+    pub fn scenario(&self) -> &str {
+        &self.scenario
+    }
+
+    /// The raw values, for whoever wants to compute something else from them.
+    pub fn rounds(&self) -> &[Rounds] {
+        &self.rows
+    }
+
+    /// # Errors
+    /// No rows, a row in two units, a value that is no number, a ratio of unknown or unpaired
+    /// rows or by zero: each names the row.
+    pub fn finish(&self, host: Host) -> Result<Report, Error> {
+        if let Some(fault) = &self.fault {
+            return Err(fault.clone());
+        }
+        if self.rows.is_empty() {
+            return Err(Error::NoRows { scenario: self.scenario.clone() });
+        }
+        let rows = self.rows.iter().map(Rounds::row).collect::<Result<_, _>>()?;
+        let ratios = self.ratios.iter().map(|(a, b)| self.quotient(a, b));
+        let ratios = ratios.collect::<Result<_, _>>()?;
+        Ok(Report { scenario: self.scenario.clone(), rows, ratios, host })
+    }
+
+    fn quotient(&self, a: &str, b: &str) -> Result<Ratio, Error> {
+        let (top, base) = (self.samples(a)?, self.samples(b)?);
+        let quotients = top.ratios(&base).map_err(|fault| fault.in_row(format!("{a} / {b}")))?;
+        let Stats { min, median, max, .. } = quotients.stats();
+        Ok(Ratio { a: a.into(), b: b.into(), min, median, max })
+    }
+
+    fn samples(&self, name: &str) -> Result<Samples, Error> {
+        let row = self.rows.iter().find(|row| row.name == name);
+        row.ok_or_else(|| Error::UnknownRow { row: name.into() })?.samples()
+    }
+}
+
+impl Rounds {
+    fn samples(&self) -> Result<Samples, Error> {
+        Samples::new(self.values.clone()).map_err(|fault| fault.in_row(&self.name))
+    }
+
+    fn row(&self) -> Result<Row, Error> {
+        let stats = self.samples()?.stats();
+        Ok(Row { name: self.name.clone(), unit: self.unit.clone(), stats })
+    }
+}
+
+impl Report {
+    /// Name, min, median, max and rounds of each row.
+    pub fn table(&self) -> Table {
+        let columns = ["min", "median", "max", "rounds"].map(Column::number);
+        let mut table = Table::new([Column::text("")].into_iter().chain(columns));
+        for Row { name, unit, stats } in &self.rows {
+            let values = [stats.min, stats.median, stats.max].map(|value| human(value, unit));
+            let [min, median, max] = values;
+            table.row([name.clone(), min, median, max, stats.rounds.to_string()]);
+        }
+        table
+    }
+
+    /// The ratios, or nothing when none was asked for.
+    pub fn ratio_table(&self) -> Option<Table> {
+        if self.ratios.is_empty() {
+            return None;
+        }
+        let columns = ["min", "median", "max"].map(Column::number);
+        let mut table = Table::new([Column::text("round by round")].into_iter().chain(columns));
+        for Ratio { a, b, min, median, max } in &self.ratios {
+            let [min, median, max] = [min, median, max].map(|value| human(*value, "x"));
+            table.row([format!("{a} / {b}"), min, median, max]);
+        }
+        Some(table)
+    }
+
+    /// One bar chart for each unit, in the order of the rows; references can be added to them.
+    pub fn bars(&self) -> Vec<Bars> {
+        let mut charts: Vec<Bars> = Vec::new();
+        for Row { name, unit, stats } in &self.rows {
+            let at = charts.iter().position(|chart| chart.unit() == unit).unwrap_or_else(|| {
+                charts.push(Bars::new(&self.scenario, unit));
+                charts.len() - 1
+            });
+            charts[at].bar(name, *stats);
+        }
+        charts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn two_arms() -> Bench {
+        let mut bench = Bench::new("drop");
+        for (native, generic) in [(10.0, 5.0), (4.0, 2.0), (9.0, 3.0)] {
+            bench.round("native", "pps", native).round("generic", "pps", generic);
+        }
+        bench
+    }
+
+    #[test]
+    fn the_contract_for_scripts() {
+        let report = two_arms().ratio("native", "generic").finish(Host::default()).unwrap();
+        let want = json!({
+            "scenario": "drop",
+            "rows": [
+                {"name": "native", "unit": "pps", "min": 4.0, "median": 9.0, "max": 10.0, "rounds": 3},
+                {"name": "generic", "unit": "pps", "min": 2.0, "median": 3.0, "max": 5.0, "rounds": 3},
+            ],
+            "ratios": [{"a": "native", "b": "generic", "min": 2.0, "median": 2.0, "max": 3.0}],
+            "host": {},
+        });
+        assert_eq!(serde_json::to_value(&report).unwrap(), want);
+        assert_eq!(serde_json::from_value::<Report>(want).unwrap(), report);
+    }
+
+    #[test]
+    fn a_bad_set_of_rounds_names_its_row() {
+        let finish = |bench: &Bench| bench.finish(Host::default()).unwrap_err().to_string();
+        let table = [
+            (finish(&Bench::new("x")), "benchmark \"x\" has no rows"),
+            (finish(two_arms().ratio("native", "tc")), "no row \"tc\" to build a ratio from"),
+            (
+                finish(two_arms().round("native", "ns", 1.0)),
+                "row \"native\" is in pps, but a later round is in ns",
+            ),
+            (
+                finish(two_arms().round("native", "pps", 1.0).ratio("native", "generic")),
+                "\"native / generic\": a ratio needs pairs: 4 rounds against 3",
+            ),
+            (
+                finish(two_arms().round("native", "pps", f64::NAN)),
+                "\"native\": sample 3 is NaN, which is no measurement",
+            ),
+        ];
+        for (said, want) in table {
+            assert_eq!(said, want);
+        }
+    }
+
+    #[test]
+    fn each_unit_has_its_own_chart() {
+        let bench = two_arms().round("latency", "ns", 12.0).clone();
+        let units: Vec<_> = bench.finish(Host::default()).unwrap().bars();
+        assert_eq!(units.iter().map(Bars::unit).collect::<Vec<_>>(), ["pps", "ns"]);
+    }
+
+    #[test]
+    fn tables_say_it_for_people() {
+        let report = two_arms().ratio("native", "generic").finish(Host::default()).unwrap();
+        let text = report.table().to_string();
+        assert!(text.contains("native   4 pps   9 pps  10 pps       3\n"), "{text}");
+        let ratios = report.ratio_table().unwrap().to_string();
+        assert!(ratios.contains("native / generic   2x      2x   3x\n"), "{ratios}");
+        assert!(two_arms().finish(Host::default()).unwrap().ratio_table().is_none());
+    }
+}

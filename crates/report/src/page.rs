@@ -1,0 +1,163 @@
+//! One HTML page that holds a whole report and needs nothing else: no network, no script.
+//!
+//! Rule: everything but a figure is text and is escaped; a figure is an [`Svg`], which only this
+//! crate can make. Sections come in the order in which they are added.
+
+use serde::Serialize;
+
+use crate::escape::markup;
+use crate::{Svg, Table};
+
+/// A page under construction.
+#[derive(Debug, Clone)]
+pub struct Page {
+    title: String,
+    highlights: Vec<(String, String)>,
+    body: String,
+    method: Vec<String>,
+    footnotes: Vec<String>,
+    raw: Vec<(String, String)>,
+}
+
+impl Page {
+    pub fn new(title: impl Into<String>) -> Page {
+        Page {
+            title: title.into(),
+            highlights: Vec::new(),
+            body: String::new(),
+            method: Vec::new(),
+            footnotes: Vec::new(),
+            raw: Vec::new(),
+        }
+    }
+
+    /// A big number at the top, with what it means.
+    pub fn highlight(&mut self, number: &str, meaning: &str) -> &mut Page {
+        self.highlights.push((number.into(), meaning.into()));
+        self
+    }
+
+    /// A heading inside the page.
+    pub fn section(&mut self, heading: &str) -> &mut Page {
+        self.push("<h2>", heading, "</h2>\n")
+    }
+
+    pub fn paragraph(&mut self, text: &str) -> &mut Page {
+        self.push("<p>", text, "</p>\n")
+    }
+
+    /// A figure and the sentence below it.
+    pub fn figure(&mut self, figure: &Svg, caption: &str) -> &mut Page {
+        self.body.push_str("<figure>\n");
+        self.body.push_str(figure.as_str());
+        self.push("<figcaption>", caption, "</figcaption></figure>\n")
+    }
+
+    pub fn table(&mut self, table: &Table) -> &mut Page {
+        self.body.push_str(&table.to_html());
+        self
+    }
+
+    /// One step of the section "How it was done".
+    pub fn method(&mut self, step: &str) -> &mut Page {
+        self.method.push(step.into());
+        self
+    }
+
+    pub fn footnote(&mut self, text: &str) -> &mut Page {
+        self.footnotes.push(text.into());
+        self
+    }
+
+    /// Data to look at or copy, folded away under `name`. What cannot be written as JSON (a map
+    /// whose keys are no text) is shown as the reason why.
+    pub fn raw(&mut self, name: &str, data: &impl Serialize) -> &mut Page {
+        let json = serde_json::to_string_pretty(data).unwrap_or_else(|fault| fault.to_string());
+        self.raw.push((name.into(), json));
+        self
+    }
+
+    pub fn to_html(&self) -> String {
+        let title = markup(&self.title);
+        let mut html = format!("{HEAD}<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n");
+        html.push_str(&format!("<body><main>\n<h1>{title}</h1>\n"));
+        html.push_str(&self.highlights_html());
+        html.push_str(&self.body);
+        html.push_str(&list("How it was done", "ol", &self.method));
+        html.push_str(&list("Notes", "ul", &self.footnotes));
+        html.push_str(&self.raw_html());
+        html.push_str("</main></body></html>\n");
+        html
+    }
+
+    fn push(&mut self, open: &str, text: &str, close: &str) -> &mut Page {
+        self.body.extend([open, &markup(text), close]);
+        self
+    }
+
+    fn highlights_html(&self) -> String {
+        if self.highlights.is_empty() {
+            return String::new();
+        }
+        let tiles = self.highlights.iter().map(|(number, meaning)| {
+            let (number, meaning) = (markup(number), markup(meaning));
+            format!("<div><b>{number}</b><span>{meaning}</span></div>\n")
+        });
+        format!("<div class=\"tiles\">\n{}</div>\n", tiles.collect::<String>())
+    }
+
+    fn raw_html(&self) -> String {
+        let fold = self.raw.iter().map(|(name, json)| {
+            let (name, json) = (markup(name), markup(json));
+            format!("<details><summary>{name}</summary><pre>{json}</pre></details>\n")
+        });
+        fold.collect()
+    }
+}
+
+fn list(heading: &str, tag: &str, entries: &[String]) -> String {
+    if entries.is_empty() {
+        return String::new();
+    }
+    let entries: String =
+        entries.iter().map(|text| format!("<li>{}</li>\n", markup(text))).collect();
+    format!("<h2>{heading}</h2>\n<{tag}>\n{entries}</{tag}>\n")
+}
+
+const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+<meta name=\"color-scheme\" content=\"light dark\">\n";
+
+const STYLE: &str = "\
+:root{--ink:#1f2933;--soft:#5a6672;--back:#f4f6f8;--card:#fff;--edge:#dfe4ea;--key:#0a6ebd}
+@media (prefers-color-scheme:dark){
+:root{--ink:#e8edf2;--soft:#9ba7b4;--back:#0d1218;--card:#151b23;--edge:#2d3742;--key:#58a6ff}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--back);color:var(--ink);font:17px/1.55 system-ui,-apple-system,\
+'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;-webkit-text-size-adjust:100%}
+main{max-width:760px;margin:0 auto;padding:28px 16px 56px}
+h1{font-size:1.9em;line-height:1.2;margin:.3em 0 .6em}
+h2{font-size:1.25em;margin:2em 0 .5em}
+p,li{max-width:68ch}
+li{margin:.3em 0}
+figure{margin:1.6em 0}
+figcaption{color:var(--soft);font-size:.9em;margin-top:.5em}
+.tiles{display:flex;flex-wrap:wrap;gap:12px;margin:1.2em 0 1.6em}
+.tiles div{flex:1 1 150px;background:var(--card);border:1px solid var(--edge);\
+border-radius:10px;padding:14px 16px}
+.tiles b{display:block;font-size:1.75em;line-height:1.2;color:var(--key);\
+font-variant-numeric:tabular-nums}
+.tiles span{color:var(--soft);font-size:.9em;line-height:1.35;display:block;margin-top:4px}
+.wide{overflow-x:auto;margin:1.2em 0;background:var(--card);border:1px solid var(--edge);\
+border-radius:10px;padding:4px 12px}
+table{border-collapse:collapse;width:100%;font-size:.95em;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:8px 10px;white-space:nowrap}
+td{border-top:1px solid var(--edge)}
+th{color:var(--soft);font-weight:600}
+td:first-child{font-weight:600}
+.r{text-align:right}
+details{margin:1em 0;background:var(--card);border:1px solid var(--edge);border-radius:10px;\
+padding:10px 14px}
+summary{cursor:pointer;font-weight:600}
+pre{overflow-x:auto;font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+";

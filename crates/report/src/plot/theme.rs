@@ -1,0 +1,74 @@
+//! Colours and letters of every figure, as one style sheet.
+//!
+//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it.
+//! Hues are told apart by all common kinds of colour blindness (blue, vermilion, green, gold,
+//! purple, grey), and each has a lighter twin for dark backgrounds.
+
+/// The number of series colours; further series start over.
+pub(super) const COLOURS: usize = 5;
+/// The colour of references: what was not measured by us.
+pub(super) const GREY: usize = 5;
+
+/// Height of one line of text, and the widest that a letter gets, by class of text.
+pub(super) const LINE: f64 = 26.0;
+pub(super) const LETTER: f64 = 11.6;
+pub(super) const TITLE_LETTER: f64 = 13.6;
+pub(super) const SMALL_LETTER: f64 = 10.6;
+
+/// The class of a series' colour.
+pub(super) fn colour(series: usize) -> String {
+    let index = if series == GREY { GREY } else { series % COLOURS };
+    format!("s{index}")
+}
+
+pub(super) const STYLE: &str = "\
+svg.xway{font:15px system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;\
+font-variant-numeric:tabular-nums;display:block;width:100%;height:auto}
+svg.xway text{fill:#1f2933}
+svg.xway .title{font-size:20px;font-weight:700}
+svg.xway .strong{font-weight:650}
+svg.xway .small{font-size:13.5px}
+svg.xway .soft{fill:#5a6672}
+svg.xway .halo{stroke:#fff;stroke-width:4px;paint-order:stroke;stroke-linejoin:round}
+svg.xway .card{fill:#fff;stroke:#dfe4ea}
+svg.xway .grid{stroke:#e3e8ed;fill:none}
+svg.xway .base{stroke:#8d99a6;fill:none}
+svg.xway .whisker{stroke:#1f2933;stroke-width:1.6;fill:none}
+svg.xway .plain{fill:#6b7885;fill-opacity:.07}
+svg.xway .danger{fill:#d1480f;fill-opacity:.09}
+svg.xway .safe{fill:#00856f;fill-opacity:.1}
+svg.xway .s0{color:#0a6ebd}
+svg.xway .s1{color:#d1480f}
+svg.xway .s2{color:#00856f}
+svg.xway .s3{color:#b07d00}
+svg.xway .s4{color:#8b4bb8}
+svg.xway .s5{color:#7a8693}
+svg.xway .bar{fill:currentColor}
+svg.xway .reference{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-dasharray:4 3}
+svg.xway .line{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linejoin:round}
+svg.xway .dashed{fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:6 4}
+svg.xway .area{fill:currentColor;fill-opacity:.3}
+@media (max-width:540px){
+svg.xway{font-size:21px}
+svg.xway .title{font-size:25px}
+svg.xway .small{font-size:19px}
+}
+@media (prefers-color-scheme:dark){
+svg.xway text{fill:#e8edf2}
+svg.xway .soft{fill:#9ba7b4}
+svg.xway .halo{stroke:#151b23}
+svg.xway .card{fill:#151b23;stroke:#2d3742}
+svg.xway .grid{stroke:#28323d}
+svg.xway .base{stroke:#6b7885}
+svg.xway .whisker{stroke:#e8edf2}
+svg.xway .plain{fill:#9ba7b4}
+svg.xway .danger{fill:#ff8a4c;fill-opacity:.12}
+svg.xway .safe{fill:#2bd4a8;fill-opacity:.11}
+svg.xway .s0{color:#58a6ff}
+svg.xway .s1{color:#ff8a4c}
+svg.xway .s2{color:#2bd4a8}
+svg.xway .s3{color:#f0c244}
+svg.xway .s4{color:#cf9bf5}
+svg.xway .s5{color:#9aa5b1}
+}
+";
