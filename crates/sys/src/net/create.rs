@@ -1,0 +1,81 @@
+//! Making veth pairs and bridges.
+//!
+//! Each end of a pair can be born in its own namespace, so that it never appears anywhere else.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage,
+};
+
+use super::link::check_name;
+use super::{Ifindex, Mac, Netlink};
+use crate::error::Result;
+
+/// One end of a veth pair.
+#[derive(Clone, Debug)]
+pub struct VethEnd<'a> {
+    pub name: &'a str,
+    pub mac: Option<Mac>,
+    /// Where it is born; the socket's namespace when `None`.
+    pub netns: Option<BorrowedFd<'a>>,
+}
+
+/// A veth pair; what is not an end's own is the same on both.
+#[derive(Clone, Debug)]
+pub struct NewVeth<'a> {
+    pub ends: [VethEnd<'a>; 2],
+    /// Receive and transmit queues of each end, at least 1.
+    pub queues: u32,
+    pub mtu: u32,
+}
+
+impl Netlink {
+    pub fn create_veth(&mut self, veth: &NewVeth<'_>) -> Result<()> {
+        let [first, second] = &veth.ends;
+        check_name(NEW, first.name)?;
+        check_name(NEW, second.name)?;
+        let mut peer = LinkMessage::default();
+        peer.attributes = end_attributes(veth, second);
+        let mut message = LinkMessage::default();
+        message.attributes = end_attributes(veth, first);
+        message.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        self.create(first.name, message)
+    }
+
+    pub fn create_bridge(&mut self, name: &str) -> Result<Ifindex> {
+        check_name(NEW, name)?;
+        let mut message = LinkMessage::default();
+        message.attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Bridge)]),
+        ];
+        self.create(name, message)?;
+        Ok(self.link(name)?.ifindex)
+    }
+
+    fn create(&mut self, name: &str, message: LinkMessage) -> Result<()> {
+        let message = RouteNetlinkMessage::NewLink(message);
+        self.ask(NEW, name, &message, NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+}
+
+fn end_attributes(veth: &NewVeth<'_>, end: &VethEnd<'_>) -> Vec<LinkAttribute> {
+    let mut attributes = vec![
+        LinkAttribute::IfName(end.name.to_owned()),
+        LinkAttribute::Mtu(veth.mtu),
+        LinkAttribute::NumRxQueues(veth.queues),
+        LinkAttribute::NumTxQueues(veth.queues),
+    ];
+    attributes.extend(end.mac.map(|mac| LinkAttribute::Address(mac.0.to_vec())));
+    attributes.extend(end.netns.map(|netns| LinkAttribute::NetNsFd(netns.as_raw_fd())));
+    attributes
+}
+
+const NEW: &str = "rtnetlink(RTM_NEWLINK)";

@@ -1,0 +1,239 @@
+//! The interfaces of a namespace: what they are and the switches that all kinds share.
+//!
+//! An attribute that this crate's decoder does not understand is skipped: one exotic device must
+//! not hide the others. Not here: making them (`create`), offloads and channels (`ethtool`).
+
+use std::fmt;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use netlink_packet_core::{NLM_F_DUMP, NlasIterator, ParseableParametrized};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkMessage, Stats64,
+};
+
+use super::conversation::Reply;
+use super::{Mac, Netlink, XdpState};
+use crate::error::{Error, Result};
+
+/// Number of an interface inside its namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ifindex(pub u32);
+
+impl fmt::Display for Ifindex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// An interface as it was at the moment of asking.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    pub ifindex: Ifindex,
+    pub name: String,
+    /// `veth`, `bridge`, `tun`, …; empty for hardware and loopback.
+    pub kind: String,
+    pub mac: Option<Mac>,
+    pub mtu: u32,
+    /// Administratively up.
+    pub up: bool,
+    /// Up, with a carrier.
+    pub running: bool,
+    pub loopback: bool,
+    pub rx_queues: u32,
+    pub tx_queues: u32,
+    /// The bridge or bond that holds it.
+    pub master: Option<Ifindex>,
+    /// A veth's other end, numbered in *its* namespace.
+    pub peer: Option<Ifindex>,
+    pub statistics: Statistics,
+    pub xdp: XdpState,
+}
+
+impl Default for Ifindex {
+    /// Zero: no interface.
+    fn default() -> Self {
+        Self(0)
+    }
+}
+
+/// Counters since the interface was made. An XDP drop in a driver need not show here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    pub rx_packets: u64,
+    pub rx_bytes: u64,
+    pub rx_errors: u64,
+    pub rx_dropped: u64,
+    pub tx_packets: u64,
+    pub tx_bytes: u64,
+    pub tx_errors: u64,
+    pub tx_dropped: u64,
+}
+
+impl Netlink {
+    /// All interfaces of the namespace, by number.
+    pub fn links(&mut self) -> Result<Vec<Link>> {
+        let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        let replies = self.ask(GET, "", &message, NLM_F_DUMP)?;
+        let mut links: Vec<Link> = replies.iter().filter_map(Link::from_reply).collect();
+        links.sort_by_key(|link| link.ifindex);
+        Ok(links)
+    }
+
+    /// `ENODEV` when this namespace has no such interface.
+    pub fn link(&mut self, name: &str) -> Result<Link> {
+        check_name(GET, name)?;
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        self.one_link(name, message)
+    }
+
+    pub fn link_by_index(&mut self, ifindex: Ifindex) -> Result<Link> {
+        let mut message = LinkMessage::default();
+        message.header.index = ifindex.0;
+        self.one_link(&format!("interface {ifindex}"), message)
+    }
+
+    pub fn set_up(&mut self, ifindex: Ifindex, up: bool) -> Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
+        message.header.change_mask = LinkFlags::Up;
+        self.change("rtnetlink(RTM_SETLINK, up)", ifindex, message)
+    }
+
+    pub fn set_mtu(&mut self, ifindex: Ifindex, mtu: u32) -> Result<()> {
+        self.set("rtnetlink(RTM_SETLINK, mtu)", ifindex, LinkAttribute::Mtu(mtu))
+    }
+
+    pub fn set_mac(&mut self, ifindex: Ifindex, mac: Mac) -> Result<()> {
+        let address = LinkAttribute::Address(mac.0.to_vec());
+        self.set("rtnetlink(RTM_SETLINK, address)", ifindex, address)
+    }
+
+    /// The interface must be down on kernels before 6.2.
+    pub fn rename(&mut self, ifindex: Ifindex, name: &str) -> Result<()> {
+        check_name("rtnetlink(RTM_SETLINK, name)", name)?;
+        let name = LinkAttribute::IfName(name.to_owned());
+        self.set("rtnetlink(RTM_SETLINK, name)", ifindex, name)
+    }
+
+    /// Into a bridge, or out of it with `None`.
+    pub fn set_master(&mut self, ifindex: Ifindex, master: Option<Ifindex>) -> Result<()> {
+        let master = LinkAttribute::Controller(master.map_or(0, |master| master.0));
+        self.set("rtnetlink(RTM_SETLINK, master)", ifindex, master)
+    }
+
+    /// The interface loses its addresses and gets a new number there.
+    pub fn move_to(&mut self, ifindex: Ifindex, netns: BorrowedFd<'_>) -> Result<()> {
+        let netns = LinkAttribute::NetNsFd(netns.as_raw_fd());
+        self.set("rtnetlink(RTM_SETLINK, netns)", ifindex, netns)
+    }
+
+    /// Deleting one end of a veth pair deletes both.
+    pub fn delete_link(&mut self, ifindex: Ifindex) -> Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = ifindex.0;
+        let object = self.name_of(ifindex);
+        let message = RouteNetlinkMessage::DelLink(message);
+        self.ask("rtnetlink(RTM_DELLINK)", &object, &message, 0)?;
+        Ok(())
+    }
+
+    /// How errors call an interface: by name while it exists.
+    pub(super) fn name_of(&mut self, ifindex: Ifindex) -> String {
+        self.link_by_index(ifindex).map_or_else(|_| format!("interface {ifindex}"), |l| l.name)
+    }
+
+    fn one_link(&mut self, object: &str, message: LinkMessage) -> Result<Link> {
+        let replies = self.ask(GET, object, &RouteNetlinkMessage::GetLink(message), 0)?;
+        let link = replies.iter().find_map(Link::from_reply);
+        link.ok_or_else(|| Error::new(GET, object, libc::ENODEV))
+    }
+
+    fn set(&mut self, call: &'static str, at: Ifindex, attribute: LinkAttribute) -> Result<()> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(attribute);
+        self.change(call, at, message)
+    }
+
+    fn change(&mut self, call: &'static str, at: Ifindex, mut message: LinkMessage) -> Result<()> {
+        message.header.index = at.0;
+        let object = self.name_of(at);
+        self.ask(call, &object, &RouteNetlinkMessage::SetLink(message), 0)?;
+        Ok(())
+    }
+}
+
+impl Link {
+    fn from_reply(reply: &Reply) -> Option<Self> {
+        if reply.kind != libc::RTM_NEWLINK {
+            return None;
+        }
+        let header = LinkHeader::parse(&reply.payload).ok()?;
+        let mut link = Self {
+            ifindex: Ifindex(header.index),
+            up: header.flags.contains(LinkFlags::Up),
+            running: header.flags.contains(LinkFlags::Running),
+            loopback: header.flags.contains(LinkFlags::Loopback),
+            ..Self::default()
+        };
+        let family = header.interface_family;
+        for nla in NlasIterator::new(reply.payload.get(LINK_HEADER..)?).flatten() {
+            if let Ok(attribute) = LinkAttribute::parse_with_param(&nla, family) {
+                link.take(attribute);
+            }
+        }
+        Some(link)
+    }
+
+    fn take(&mut self, attribute: LinkAttribute) {
+        match attribute {
+            LinkAttribute::IfName(name) => self.name = name,
+            LinkAttribute::Address(bytes) => self.mac = Mac::from_slice(&bytes),
+            LinkAttribute::Mtu(mtu) => self.mtu = mtu,
+            LinkAttribute::NumRxQueues(queues) => self.rx_queues = queues,
+            LinkAttribute::NumTxQueues(queues) => self.tx_queues = queues,
+            LinkAttribute::Controller(master) => self.master = Some(Ifindex(master)),
+            LinkAttribute::Link(peer) if peer != 0 => self.peer = Some(Ifindex(peer)),
+            LinkAttribute::Stats64(stats) => self.statistics = Statistics::from(stats),
+            LinkAttribute::Xdp(attributes) => self.xdp = XdpState::from_attributes(&attributes),
+            LinkAttribute::LinkInfo(infos) => {
+                for info in infos {
+                    if let LinkInfo::Kind(kind) = info {
+                        self.kind = kind.to_string();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl From<Stats64> for Statistics {
+    fn from(stats: Stats64) -> Self {
+        Self {
+            rx_packets: stats.rx_packets,
+            rx_bytes: stats.rx_bytes,
+            rx_errors: stats.rx_errors,
+            rx_dropped: stats.rx_dropped,
+            tx_packets: stats.tx_packets,
+            tx_bytes: stats.tx_bytes,
+            tx_errors: stats.tx_errors,
+            tx_dropped: stats.tx_dropped,
+        }
+    }
+}
+
+/// The kernel answers a too long name with a bare `ERANGE`.
+pub(super) fn check_name(call: &'static str, name: &str) -> Result<()> {
+    let fits = (1..libc::IFNAMSIZ).contains(&name.len());
+    let plain = !name.bytes().any(|byte| byte == b'/' || byte == 0 || byte.is_ascii_whitespace());
+    if fits && plain {
+        return Ok(());
+    }
+    Err(Error::new(call, name, libc::EINVAL).with_detail("an interface name has 1 to 15 bytes"))
+}
+
+const GET: &str = "rtnetlink(RTM_GETLINK)";
+/// `struct ifinfomsg`.
+const LINK_HEADER: usize = 16;

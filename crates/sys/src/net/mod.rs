@@ -1,0 +1,69 @@
+//! Interfaces, addresses, routes and neighbours of one network namespace, over netlink and ioctl.
+//!
+//! Rule: a [`Netlink`] or [`Ethtool`](ethtool::Ethtool) belongs for ever to the namespace that the
+//! opening thread was in, whoever uses it later. Nothing here changes a thread's namespace: that
+//! is [`netns`](crate::netns).
+
+mod address;
+mod conversation;
+mod create;
+pub mod ethtool;
+mod generic;
+mod link;
+mod mac;
+mod neighbour;
+mod netdev;
+mod packet;
+mod route;
+mod xdp;
+
+use netlink_packet_core::{Emitable, NetlinkSerializable};
+use netlink_packet_route::RouteNetlinkMessage;
+
+pub use address::{Address, NewAddress};
+pub use create::{NewVeth, VethEnd};
+pub use link::{Ifindex, Link, Statistics};
+pub use mac::Mac;
+pub use neighbour::Neighbour;
+pub use netdev::{Napi, NetdevFamily, XdpFeatures};
+pub use packet::PacketSocket;
+pub use route::{NewRoute, Route};
+pub use xdp::{XdpExpect, XdpMode, XdpState};
+
+use crate::error::Result;
+use conversation::{Conversation, Reply, Request};
+
+/// A routing socket in the namespace that it was opened in.
+#[derive(Debug)]
+pub struct Netlink {
+    conversation: Conversation,
+}
+
+impl Netlink {
+    pub fn open() -> Result<Self> {
+        let conversation =
+            Conversation::open("socket(NETLINK_ROUTE)", netlink_sys::protocols::NETLINK_ROUTE)?;
+        Ok(Self { conversation })
+    }
+
+    /// `object` is what an error calls it: mostly the interface's name.
+    fn ask(
+        &mut self,
+        call: &'static str,
+        object: &str,
+        message: &RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<Vec<Reply>> {
+        let mut payload = vec![0; NetlinkSerializable::buffer_len(message)];
+        message.serialize(&mut payload);
+        let kind = message.message_type();
+        self.conversation.exchange(&Request { call, object, kind, flags, payload })
+    }
+}
+
+/// Bytes of anything that the packet crates can write.
+fn emitted(what: &impl Emitable) -> Vec<u8> {
+    let mut bytes = vec![0; what.buffer_len()];
+    what.emit(&mut bytes);
+    bytes
+}

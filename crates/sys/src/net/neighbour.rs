@@ -1,0 +1,83 @@
+//! The neighbour tables: which hardware address an IP address has on an interface.
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, Parseable};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
+use netlink_packet_route::route::RouteType;
+
+use super::address::family;
+use super::{Ifindex, Mac, Netlink};
+use crate::error::Result;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    pub ifindex: Ifindex,
+    pub ip: IpAddr,
+    /// `None` while it is being asked for, or after nobody answered.
+    pub mac: Option<Mac>,
+    pub permanent: bool,
+}
+
+impl Netlink {
+    /// Adds or replaces a permanent entry, which is never asked for nor expires.
+    pub fn add_neighbour(&mut self, ifindex: Ifindex, ip: IpAddr, mac: Mac) -> Result<()> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = family(ip);
+        message.header.ifindex = ifindex.0;
+        message.header.state = NeighbourState::Permanent;
+        message.header.kind = RouteType::Unicast;
+        let destination = match ip {
+            IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
+            IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
+        };
+        message.attributes = vec![
+            NeighbourAttribute::Destination(destination),
+            NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()),
+        ];
+        let object = format!("{ip} at {mac} on {}", self.name_of(ifindex));
+        let message = RouteNetlinkMessage::NewNeighbour(message);
+        self.ask("rtnetlink(RTM_NEWNEIGH)", &object, &message, NLM_F_CREATE | NLM_F_REPLACE)?;
+        Ok(())
+    }
+
+    /// Entries of all interfaces, both families.
+    pub fn neighbours(&mut self) -> Result<Vec<Neighbour>> {
+        let message = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
+        let replies = self.ask("rtnetlink(RTM_GETNEIGH)", "", &message, NLM_F_DUMP)?;
+        Ok(replies
+            .iter()
+            .filter(|reply| reply.kind == libc::RTM_NEWNEIGH)
+            .filter_map(|reply| NeighbourMessage::parse(&reply.payload).ok())
+            .filter_map(|message| Neighbour::from_message(&message))
+            .collect())
+    }
+}
+
+impl Neighbour {
+    fn from_message(message: &NeighbourMessage) -> Option<Self> {
+        let mut ip = None;
+        let mut mac = None;
+        for attribute in &message.attributes {
+            match attribute {
+                NeighbourAttribute::Destination(NeighbourAddress::Inet(v4)) => {
+                    ip = Some(IpAddr::V4(*v4));
+                }
+                NeighbourAttribute::Destination(NeighbourAddress::Inet6(v6)) => {
+                    ip = Some(IpAddr::V6(*v6));
+                }
+                NeighbourAttribute::LinkLayerAddress(bytes) => mac = Mac::from_slice(bytes),
+                _ => {}
+            }
+        }
+        Some(Self {
+            ifindex: Ifindex(message.header.ifindex),
+            ip: ip?,
+            mac,
+            permanent: message.header.state == NeighbourState::Permanent,
+        })
+    }
+}

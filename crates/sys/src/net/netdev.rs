@@ -1,0 +1,93 @@
+//! The `netdev` generic netlink family: what XDP a driver can do, and its NAPI instances.
+//!
+//! XDP features need Linux 6.3, NAPI listing 6.8; older kernels answer `ENOENT` or `EOPNOTSUPP`.
+
+use super::Ifindex;
+use super::generic::{Family, number};
+use crate::error::{Error, Result};
+
+/// The family in the namespace where it was opened.
+#[derive(Debug)]
+pub struct NetdevFamily {
+    family: Family,
+}
+
+/// What a driver says of itself: a set of `NETDEV_XDP_ACT_*` and how many segments zero copy takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct XdpFeatures {
+    pub bits: u64,
+    pub zero_copy_segments: u32,
+    /// `NETDEV_XDP_RX_METADATA_*`: timestamp, hash, VLAN tag.
+    pub rx_metadata: u64,
+    /// `NETDEV_XSK_FLAGS_*`: transmit timestamp, checksum, launch time.
+    pub xsk: u64,
+}
+
+/// One polling context of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Napi {
+    pub ifindex: Ifindex,
+    pub id: u32,
+    /// Its kernel thread, when the device polls in threads.
+    pub pid: Option<u32>,
+}
+
+impl NetdevFamily {
+    pub fn open() -> Result<Self> {
+        Ok(Self { family: Family::open("netdev")? })
+    }
+
+    pub fn xdp_features(&mut self, ifindex: Ifindex) -> Result<XdpFeatures> {
+        let call = "genetlink(NETDEV_CMD_DEV_GET)";
+        let device = number(DEV_IFINDEX, ifindex.0);
+        let replies = self.family.ask(call, NETDEV_CMD_DEV_GET, &[device], false)?;
+        let object = || format!("interface {ifindex}");
+        let reply = replies.first().ok_or_else(|| Error::new(call, object(), libc::ENODEV))?;
+        Ok(XdpFeatures {
+            bits: reply.number(DEV_XDP_FEATURES).unwrap_or(0),
+            zero_copy_segments: reply.number(DEV_XDP_ZC_MAX_SEGS).unwrap_or(0) as u32,
+            rx_metadata: reply.number(DEV_XDP_RX_METADATA).unwrap_or(0),
+            xsk: reply.number(DEV_XSK_FEATURES).unwrap_or(0),
+        })
+    }
+
+    /// A veth has NAPIs only while XDP or GRO is on and it is up.
+    pub fn napis(&mut self, ifindex: Ifindex) -> Result<Vec<Napi>> {
+        let call = "genetlink(NETDEV_CMD_NAPI_GET)";
+        let device = number(NAPI_IFINDEX, ifindex.0);
+        let replies = self.family.ask(call, NETDEV_CMD_NAPI_GET, &[device], true)?;
+        let napi = |id: u64, pid: Option<u64>| Napi {
+            ifindex,
+            id: id as u32,
+            pid: pid.map(|pid| pid as u32),
+        };
+        Ok(replies
+            .iter()
+            .filter_map(|reply| Some(napi(reply.number(NAPI_ID)?, reply.number(NAPI_PID))))
+            .collect())
+    }
+}
+
+impl XdpFeatures {
+    /// Names of the set bits, as the kernel's netdev specification spells them.
+    pub fn names(&self) -> Vec<&'static str> {
+        let set = |(bit, _): &(usize, &&str)| self.bits & 1 << bit != 0;
+        NAMES.iter().enumerate().filter(set).map(|(_, name)| *name).collect()
+    }
+}
+
+/// `enum netdev_xdp_act`, by bit.
+const NAMES: [&str; 7] =
+    ["basic", "redirect", "ndo-xmit", "xsk-zerocopy", "hw-offload", "rx-sg", "ndo-xmit-sg"];
+
+// include/uapi/linux/netdev.h at v6.18.
+const NETDEV_CMD_DEV_GET: u8 = 1;
+const NETDEV_CMD_NAPI_GET: u8 = 11;
+const DEV_IFINDEX: u16 = 1;
+const DEV_XDP_FEATURES: u16 = 3;
+const DEV_XDP_ZC_MAX_SEGS: u16 = 4;
+const DEV_XDP_RX_METADATA: u16 = 5;
+const DEV_XSK_FEATURES: u16 = 6;
+const NAPI_IFINDEX: u16 = 1;
+const NAPI_ID: u16 = 2;
+const NAPI_PID: u16 = 4;

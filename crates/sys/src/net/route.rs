@@ -1,0 +1,131 @@
+//! The routing tables.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, Parseable};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::address::family;
+use super::{Ifindex, Netlink};
+use crate::error::Result;
+
+/// A unicast route to add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewRoute {
+    /// Destination network; its family is the route's.
+    pub to: IpAddr,
+    pub prefix: u8,
+    pub via: Option<IpAddr>,
+    pub ifindex: Ifindex,
+    /// 254 is the main table.
+    pub table: u32,
+}
+
+/// A route as listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub to: IpAddr,
+    pub prefix: u8,
+    pub via: Option<IpAddr>,
+    /// `None` for routes without one interface: blackhole, several next hops.
+    pub ifindex: Option<Ifindex>,
+    pub table: u32,
+}
+
+impl NewRoute {
+    pub const MAIN: u32 = 254;
+
+    /// In the main table.
+    pub fn new(to: IpAddr, prefix: u8, ifindex: Ifindex) -> Self {
+        Self { to, prefix, via: None, ifindex, table: Self::MAIN }
+    }
+
+    #[must_use]
+    pub fn via(mut self, gateway: IpAddr) -> Self {
+        self.via = Some(gateway);
+        self
+    }
+}
+
+impl Netlink {
+    pub fn add_route(&mut self, route: NewRoute) -> Result<()> {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: family(route.to),
+            destination_prefix_length: route.prefix,
+            protocol: RouteProtocol::Static,
+            scope: if route.via.is_some() { RouteScope::Universe } else { RouteScope::Link },
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
+        };
+        if route.to.is_ipv6() {
+            message.header.scope = RouteScope::Universe;
+        }
+        message.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::from(route.to)),
+            RouteAttribute::Oif(route.ifindex.0),
+            RouteAttribute::Table(route.table),
+        ];
+        let via = route.via.map(|via| RouteAttribute::Gateway(RouteAddress::from(via)));
+        message.attributes.extend(via);
+        let via = route.via.map_or(String::new(), |via| format!(" via {via}"));
+        let object = format!("{}/{}{via}", route.to, route.prefix);
+        let message = RouteNetlinkMessage::NewRoute(message);
+        self.ask("rtnetlink(RTM_NEWROUTE)", &object, &message, NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Unicast routes of all tables, both families.
+    pub fn routes(&mut self) -> Result<Vec<Route>> {
+        let message = RouteNetlinkMessage::GetRoute(RouteMessage::default());
+        let replies = self.ask("rtnetlink(RTM_GETROUTE)", "", &message, NLM_F_DUMP)?;
+        Ok(replies
+            .iter()
+            .filter(|reply| reply.kind == libc::RTM_NEWROUTE)
+            .filter_map(|reply| RouteMessage::parse(&reply.payload).ok())
+            .filter(|message| message.header.kind == RouteType::Unicast)
+            .filter_map(|message| Route::from_message(&message))
+            .collect())
+    }
+}
+
+impl Route {
+    fn from_message(message: &RouteMessage) -> Option<Self> {
+        let mut route = Self {
+            to: unspecified(message.header.address_family)?,
+            prefix: message.header.destination_prefix_length,
+            via: None,
+            ifindex: None,
+            table: u32::from(message.header.table),
+        };
+        for attribute in &message.attributes {
+            match attribute {
+                RouteAttribute::Destination(to) => route.to = ip(to)?,
+                RouteAttribute::Gateway(via) => route.via = ip(via),
+                RouteAttribute::Oif(ifindex) => route.ifindex = Some(Ifindex(*ifindex)),
+                RouteAttribute::Table(table) => route.table = *table,
+                _ => {}
+            }
+        }
+        Some(route)
+    }
+}
+
+fn unspecified(family: AddressFamily) -> Option<IpAddr> {
+    match family {
+        AddressFamily::Inet => Some(Ipv4Addr::UNSPECIFIED.into()),
+        AddressFamily::Inet6 => Some(Ipv6Addr::UNSPECIFIED.into()),
+        _ => None,
+    }
+}
+
+fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(v4) => Some((*v4).into()),
+        RouteAddress::Inet6(v6) => Some((*v6).into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,209 @@
+//! Network namespaces: making, naming, entering, removing.
+//!
+//! Rule: the calling thread never leaves its namespace. Work inside another one runs in a scoped
+//! thread that ends with it. Named namespaces live at `/run/netns/NAME`, where `ip netns` looks.
+//! Not here: settings under `/proc/sys` and `/sys` (`settings`), pollers (`pollers`).
+
+mod mounts;
+mod pollers;
+mod settings;
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+pub use pollers::{pin_thread, poller_pids};
+
+use crate::error::{Error, Result};
+
+/// An open network namespace. It lives at least as long as this value.
+#[derive(Debug)]
+pub struct NetNs {
+    fd: OwnedFd,
+    name: String,
+}
+
+/// What tells namespaces apart: device and inode of the kernel's file for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NetNsId {
+    pub device: u64,
+    pub inode: u64,
+}
+
+impl NetNs {
+    /// Makes an empty namespace with a name. `EEXIST` when the name is taken.
+    pub fn create(name: &str) -> Result<Self> {
+        let path = path_of(name)?;
+        mounts::prepare_folder(Path::new(FOLDER))?;
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o444)
+            .open(&path)
+            .map_err(|error| Error::from_io("open(O_CREAT)", path.to_string_lossy(), &error))?;
+        let made = alone(|| {
+            unshare(libc::CLONE_NEWNET, name)?;
+            mounts::bind(Path::new(OWN), &path)
+        });
+        if let Err(error) = made {
+            // The name is ours and leads nowhere; the first error is the one to tell.
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
+        Self::open(name)
+    }
+
+    /// Opens a named namespace. `ENOENT` when there is none.
+    pub fn open(name: &str) -> Result<Self> {
+        let path = path_of(name)?;
+        let this = Self::open_path(&path, name)?;
+        if !mounts::is_namespace(this.fd.as_fd())? {
+            return Err(Error::new("open", path.to_string_lossy(), libc::EINVAL)
+                .with_detail("this file is no namespace: its maker died half-way; delete it"));
+        }
+        Ok(this)
+    }
+
+    /// The namespace of the calling thread.
+    pub fn current() -> Result<Self> {
+        Self::open_path(Path::new(OWN), "current")
+    }
+
+    /// The namespace that this process was started in.
+    pub fn home() -> Result<Self> {
+        Self::open_path(Path::new("/proc/self/ns/net"), "home")
+    }
+
+    pub fn of_process(pid: u32) -> Result<Self> {
+        let path = format!("/proc/{pid}/ns/net");
+        Self::open_path(Path::new(&path), &format!("process {pid}"))
+    }
+
+    fn open_path(path: &Path, name: &str) -> Result<Self> {
+        let file = File::open(path)
+            .map_err(|error| Error::from_io("open", path.to_string_lossy(), &error))?;
+        Ok(Self { fd: file.into(), name: name.to_owned() })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn id(&self) -> Result<NetNsId> {
+        let fail = |error: io::Error| Error::from_io("fstat", &self.name, &error);
+        let copy = self.fd.try_clone().map_err(fail)?;
+        let metadata = File::from(copy).metadata().map_err(fail)?;
+        Ok(NetNsId { device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    /// Whether this is where the process was started, or where the machine's first process is.
+    /// The latter cannot always be asked: then only the former counts.
+    pub fn is_home(&self) -> Result<bool> {
+        let id = self.id()?;
+        let machine = Self::of_process(1).and_then(|first| first.id());
+        Ok(id == Self::home()?.id()? || machine.is_ok_and(|first| id == first))
+    }
+
+    /// Runs `work` in a thread of its own inside the namespace and waits for it.
+    /// A panic of `work` goes on in the caller.
+    pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        alone(|| {
+            self.join()?;
+            Ok(work())
+        })
+    }
+
+    /// Puts the calling thread into the namespace until it ends. For a thread that was started
+    /// for it; the rest of a program uses [`NetNs::enter`].
+    pub fn join(&self) -> Result<()> {
+        // SAFETY: `fd` is an open namespace; setns changes only the calling thread.
+        let status = unsafe { libc::setns(self.fd.as_raw_fd(), libc::CLONE_NEWNET) };
+        if status < 0 { Err(Error::last("setns(CLONE_NEWNET)", &self.name)) } else { Ok(()) }
+    }
+
+    /// A command that will run in the namespace, with `/sys` still the caller's.
+    pub fn command(&self, program: &str) -> Result<Command> {
+        let fd = self
+            .fd
+            .try_clone()
+            .map_err(|error| Error::from_io("fcntl(F_DUPFD_CLOEXEC)", &self.name, &error))?;
+        let mut command = Command::new(program);
+        let join = move || {
+            // SAFETY: `fd` is owned by this closure, and setns is async-signal-safe.
+            let status = unsafe { libc::setns(fd.as_raw_fd(), libc::CLONE_NEWNET) };
+            if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        };
+        // SAFETY: between fork and exec the closure only calls `setns` and reads `errno`.
+        unsafe { command.pre_exec(join) };
+        Ok(command)
+    }
+}
+
+impl AsFd for NetNs {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Names of all named namespaces, sorted; whoever made them.
+pub fn names() -> Result<Vec<String>> {
+    let entries = match fs::read_dir(FOLDER) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::from_io("readdir", FOLDER, &error)),
+    };
+    let mut names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Removes a name. The namespace itself goes when nobody is in it or holds it open.
+/// `false` when there was no such name.
+pub fn delete(name: &str) -> Result<bool> {
+    let path = path_of(name)?;
+    mounts::detach(&path)?;
+    match fs::remove_file(&path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::from_io("unlink", path.to_string_lossy(), &error)),
+    }
+}
+
+fn path_of(name: &str) -> Result<PathBuf> {
+    let plain = !name.is_empty() && !name.starts_with('.') && !name.contains('/');
+    if !plain || name.len() > LONGEST_NAME {
+        return Err(Error::new("open", name, libc::EINVAL)
+            .with_detail("a namespace name is a plain file name"));
+    }
+    Ok(Path::new(FOLDER).join(name))
+}
+
+/// Runs `work` in a thread that ends with it, so that whatever it unshares or joins ends too.
+fn alone<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let outcome = thread::scope(|scope| {
+        let worker = thread::Builder::new().name("netns".into()).spawn_scoped(scope, work);
+        worker.map(thread::ScopedJoinHandle::join)
+    });
+    match outcome {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => Err(Error::from_io("clone", "netns", &error)),
+    }
+}
+
+fn unshare(what: i32, object: &str) -> Result<()> {
+    // SAFETY: no pointers are passed; only the calling thread changes.
+    let status = unsafe { libc::unshare(what) };
+    if status < 0 { Err(Error::last("unshare", object)) } else { Ok(()) }
+}
+
+/// Where iproute2 keeps names.
+const FOLDER: &str = "/run/netns";
+const OWN: &str = "/proc/thread-self/ns/net";
+const LONGEST_NAME: usize = 255;

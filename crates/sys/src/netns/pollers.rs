@@ -1,0 +1,53 @@
+//! The kernel threads that poll a device whose NAPI is threaded.
+//!
+//! They are called `napi/DEVICE-ID`, and device names repeat across namespaces; so the kernel is
+//! asked for their process ids, and names only serve kernels before 6.8, which cannot be asked.
+
+use std::fs;
+
+use super::NetNs;
+use crate::error::{Error, Result};
+use crate::net::{NetdevFamily, Netlink};
+
+/// Process ids of an interface's pollers; empty unless it is up and polls in threads.
+pub fn poller_pids(netns: &NetNs, interface: &str) -> Result<Vec<u32>> {
+    let asked = netns.enter(|| {
+        let ifindex = Netlink::open()?.link(interface)?.ifindex;
+        NetdevFamily::open()?.napis(ifindex)
+    })?;
+    match asked {
+        Ok(napis) => Ok(napis.iter().filter_map(|napi| napi.pid).collect()),
+        Err(error) if error.is(libc::ENOENT) || error.is(libc::EOPNOTSUPP) => by_name(interface),
+        Err(error) => Err(error),
+    }
+}
+
+/// Binds a poller, or any thread, to one processor by its id.
+pub fn pin_thread(pid: u32, cpu: usize) -> Result<()> {
+    assert!(cpu < libc::CPU_SETSIZE as usize, "a processor number fits the kernel's set");
+    // SAFETY: all-zero is an empty `cpu_set_t`.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `cpu` is below CPU_SETSIZE, checked above.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: `set` is readable for the size given.
+    let status = unsafe { libc::sched_setaffinity(pid as i32, size_of_val(&set), &set) };
+    if status == 0 {
+        return Ok(());
+    }
+    Err(Error::last("sched_setaffinity", format!("thread {pid} on CPU {cpu}")))
+}
+
+/// All kernel threads named after such a device, in whatever namespace it is.
+fn by_name(interface: &str) -> Result<Vec<u32>> {
+    let prefix = format!("napi/{interface}-");
+    let entries =
+        fs::read_dir("/proc").map_err(|error| Error::from_io("readdir", "/proc", &error))?;
+    Ok(entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.starts_with(&prefix)
+        })
+        .collect())
+}
