@@ -15,6 +15,7 @@ pub mod net;
 pub mod netns;
 pub mod poll;
 pub mod proc;
+pub mod process;
 pub mod signal;
 pub mod thread;
 
