@@ -8,12 +8,18 @@
 
 pub mod btf;
 pub mod core;
+mod elf;
+mod error;
 pub mod insn;
+mod kind;
+mod limits;
 mod model;
 mod seam;
 
+pub use error::{Error, Place};
 pub use insn::Insn;
 pub use model::{
-    Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec, Target,
+    Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec,
+    Target, Unresolved,
 };
 pub use seam::{Expect, Input, Map, Outcome, Runtime, Verdict};

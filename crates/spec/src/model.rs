@@ -36,6 +36,17 @@ pub struct Program {
     pub functions: Vec<Function>,
     /// Sorted by slot; empty without `.BTF.ext`.
     pub lines: Vec<Line>,
+    /// What [`Spec::relocate`] could not resolve, sorted by slot. Such a slot holds a call that
+    /// every verifier refuses if it can be reached.
+    pub unresolved: Vec<Unresolved>,
+}
+
+/// A field relocation that the target has no answer for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unresolved {
+    pub slot: usize,
+    /// Which type or field, and why.
+    pub text: String,
 }
 
 /// Kernel program type and expected attach type, as `bpf(PROG_LOAD)` takes them, with load flags.

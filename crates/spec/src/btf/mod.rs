@@ -1,0 +1,250 @@
+//! BTF: the types of an object or of a kernel.
+//!
+//! A [`Btf`] is its blob plus an index of where each type starts, so that a kernel's five
+//! megabytes cost one pass. Rule: parsing checks that every record lies inside the blob;
+//! whatever a record points to (names, other types) is checked at each use, so no view panics
+//! or loops on hostile bytes.
+//! Type ids count from 1; id 0 is `void`.
+
+mod builder;
+mod kernel;
+mod print;
+mod resolve;
+mod types;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::Error;
+
+pub use builder::{Appended, Builder, Linkage};
+pub use kernel::Lacks;
+pub use print::Value;
+pub use types::{Array, EnumValue, Kind, Member, Param, Type, VarPlace};
+
+use types::record_len;
+
+/// A parsed BTF blob, little-endian.
+#[derive(Clone, Default)]
+pub struct Btf {
+    raw: Vec<u8>,
+    /// Where the string section starts and ends in `raw`.
+    strings: (usize, usize),
+    /// Where each type starts in `raw`; entry 0 stands for `void` and is unused.
+    offsets: Vec<u32>,
+    /// `(hash of the name without flavour, id)`, sorted; made at the first search by name.
+    names: OnceLock<Vec<(u32, u32)>>,
+}
+
+/// `BTF_MAGIC` as little-endian blobs start.
+const MAGIC: u16 = 0xeb9f;
+const HEADER_LEN: usize = 24;
+
+impl Btf {
+    /// Reads a blob as found in `.BTF`, `/sys/kernel/btf/*` or `bpf(BPF_OBJ_GET_INFO_BY_FD)`.
+    ///
+    /// # Errors
+    /// [`Error::Btf`] when a record lies outside the blob or is of a kind unknown to this crate.
+    pub fn parse(raw: &[u8]) -> Result<Self, Error> {
+        let header = Header::read(raw)?;
+        let offsets = index(raw, header.types)?;
+        Ok(Self { raw: raw.to_vec(), strings: header.strings, offsets, names: OnceLock::new() })
+    }
+
+    /// The blob as `bpf(BTF_LOAD)` takes it.
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// Number of ids, `void` included: valid ids are below it.
+    pub fn len(&self) -> u32 {
+        self.offsets.len().max(1) as u32
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 1
+    }
+
+    /// `None` for `void` and for ids that do not exist.
+    pub fn ty(&self, id: u32) -> Option<Type<'_>> {
+        let start = *self.offsets.get(id as usize).filter(|_| id != 0)? as usize;
+        Type::at(self, id, start)
+    }
+
+    /// All types with their ids, in order.
+    pub fn types(&self) -> impl Iterator<Item = Type<'_>> {
+        (1..self.len()).filter_map(|id| self.ty(id))
+    }
+
+    /// The string at an offset of the string section; `None` outside it or when not UTF-8.
+    pub fn string(&self, offset: u32) -> Option<&str> {
+        let table = self.raw.get(self.strings.0..self.strings.1)?;
+        let bytes = table.get(offset as usize..)?;
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        std::str::from_utf8(&bytes[..end]).ok()
+    }
+
+    /// The first type of a kind with exactly this name.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<u32> {
+        self.find_all(name).find(|ty| ty.kind() == kind && ty.name() == name).map(|ty| ty.id())
+    }
+
+    /// All types whose name, flavour (`___suffix`) left out, is that of `name` likewise.
+    pub fn find_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Type<'a>> {
+        let wanted = essential(name);
+        let hash = hash(wanted);
+        let names = self.names.get_or_init(|| self.index_names());
+        let first = names.partition_point(|(found, _)| *found < hash);
+        names[first..]
+            .iter()
+            .take_while(move |(found, _)| *found == hash)
+            .filter_map(|(_, id)| self.ty(*id))
+            .filter(move |ty| essential(ty.name()) == wanted)
+    }
+
+    fn index_names(&self) -> Vec<(u32, u32)> {
+        let named = self.types().filter(|ty| !ty.name().is_empty());
+        let mut names: Vec<_> = named.map(|ty| (hash(essential(ty.name())), ty.id())).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Offset in the blob of a type's record.
+    fn start(&self, id: u32) -> Option<usize> {
+        self.offsets.get(id as usize).filter(|_| id != 0).map(|start| *start as usize)
+    }
+
+    /// Overwrites four bytes of a record. Never used on what `index` relies on.
+    fn put(&mut self, at: usize, word: u32) {
+        if let Some(bytes) = self.raw.get_mut(at..at + 4) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    /// Sets size and places of a `DATASEC`; `places` in the order of its variables.
+    pub(crate) fn set_datasec(&mut self, id: u32, size: u32, places: &[(u32, u32)]) {
+        let Some(start) = self.start(id) else { return };
+        self.put(start + 8, size);
+        for (number, (offset, size)) in places.iter().enumerate() {
+            self.put(start + 12 + number * 12 + 4, *offset);
+            self.put(start + 12 + number * 12 + 8, *size);
+        }
+        self.sort_datasec(start + 12, places.len());
+    }
+
+    /// The kernel wants the variables of a `DATASEC` in the order of their offsets.
+    fn sort_datasec(&mut self, from: usize, count: usize) {
+        let Some(bytes) = self.raw.get_mut(from..from + count * 12) else { return };
+        let mut records: Vec<[u8; 12]> =
+            bytes.chunks_exact(12).map(|chunk| std::array::from_fn(|at| chunk[at])).collect();
+        records.sort_by_key(|record| types::word(record, 4));
+        for (chunk, record) in bytes.chunks_exact_mut(12).zip(records) {
+            chunk.copy_from_slice(&record);
+        }
+    }
+
+    /// Makes a `FUNC` or `VAR` static, as hidden symbols are once linked.
+    pub(crate) fn set_static(&mut self, id: u32) {
+        let Some((kind, start)) = self.ty(id).map(|ty| ty.kind()).zip(self.start(id)) else {
+            return;
+        };
+        match kind {
+            Kind::Func => self.put(start + 4, (Kind::Func as u32) << 24),
+            Kind::Var => self.put(start + 12, 0),
+            _ => {}
+        }
+    }
+}
+
+impl PartialEq for Btf {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl Eq for Btf {}
+
+impl fmt::Debug for Btf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Btf({} types, {} bytes)", self.len() - 1, self.raw.len())
+    }
+}
+
+/// The name that counts across kernels: `task_struct` for `task_struct___old`.
+pub(crate) fn essential(name: &str) -> &str {
+    let bytes = name.as_bytes();
+    let flavour = (1..bytes.len().saturating_sub(3))
+        .rev()
+        .find(|at| bytes[at - 1] != b'_' && &bytes[*at..at + 3] == b"___" && bytes[at + 3] != b'_');
+    flavour.map_or(name, |at| &name[..at])
+}
+
+/// FNV-1a: names are short, and the order is nobody's promise.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Byte ranges of the two sections.
+struct Header {
+    types: (usize, usize),
+    strings: (usize, usize),
+}
+
+impl Header {
+    fn read(raw: &[u8]) -> Result<Self, Error> {
+        if raw.len() < HEADER_LEN {
+            return Err(Error::btf(raw.len(), "ends inside the header"));
+        }
+        match types::half(raw, 0) {
+            MAGIC => {}
+            swapped if swapped == MAGIC.swap_bytes() => {
+                return Err(Error::btf(0, "is big-endian"));
+            }
+            other => return Err(Error::btf(0, format!("starts with {other:#06x}, not BTF"))),
+        }
+        let header_len = types::word(raw, 4) as usize;
+        let section = |at| {
+            let start = header_len.checked_add(types::word(raw, at) as usize)?;
+            let end = start.checked_add(types::word(raw, at + 4) as usize)?;
+            (header_len >= HEADER_LEN && end <= raw.len()).then_some((start, end))
+        };
+        let outside = |at, what: &str| Error::btf(at, format!("{what} lie outside the blob"));
+        let types = section(8).ok_or_else(|| outside(8, "types"))?;
+        let strings = section(16).ok_or_else(|| outside(16, "strings"))?;
+        Ok(Self { types, strings })
+    }
+}
+
+/// Walks the records once and notes where each starts.
+fn index(raw: &[u8], (start, end): (usize, usize)) -> Result<Vec<u32>, Error> {
+    let mut offsets = Vec::with_capacity(1 + (end - start) / 24);
+    offsets.push(0);
+    let mut at = start;
+    while at < end {
+        let len = record_len(&raw[at..end]).map_err(|what| Error::btf(at, what))?;
+        offsets.push(at as u32);
+        at += len;
+    }
+    Ok(offsets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flavours_end_at_the_last_triple_underscore() {
+        let names = [
+            ("task", "task"),
+            ("task___old", "task"),
+            ("a___b___c", "a___b"),
+            ("___x", "___x"),
+            ("x___", "x___"),
+            ("x____y", "x____y"),
+            ("", ""),
+        ];
+        for (name, wanted) in names {
+            assert_eq!(essential(name), wanted, "{name}");
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! One type of a BTF blob: its kind, name and what follows its record.
+//!
+//! A [`Type`] is a view into the blob. Layouts are those of the kernel's
+//! `include/uapi/linux/btf.h`. Not here: what needs several types (`resolve`).
+
+use super::Btf;
+
+/// `BTF_KIND_*`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Kind {
+    Int = 1,
+    Ptr,
+    Array,
+    Struct,
+    Union,
+    Enum,
+    Fwd,
+    Typedef,
+    Volatile,
+    Const,
+    Restrict,
+    Func,
+    FuncProto,
+    Var,
+    Datasec,
+    Float,
+    DeclTag,
+    TypeTag,
+    Enum64,
+}
+
+/// One type; its record is complete.
+#[derive(Clone, Copy)]
+pub struct Type<'a> {
+    btf: &'a Btf,
+    id: u32,
+    kind: Kind,
+    record: &'a [u8],
+}
+
+/// A field of a struct or union.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// Empty for an anonymous struct or union.
+    pub name: &'a str,
+    pub type_id: u32,
+    /// From the start of the struct.
+    pub bit_offset: u32,
+    /// 0 unless it is a bit field.
+    pub bit_size: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnumValue<'a> {
+    pub name: &'a str,
+    pub value: i128,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Array {
+    pub element: u32,
+    pub index: u32,
+    pub count: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param<'a> {
+    pub name: &'a str,
+    /// 0 with an empty name stands for `...`.
+    pub type_id: u32,
+}
+
+/// A variable of a `DATASEC`, in bytes from the section's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VarPlace {
+    /// A `VAR`, or a `FUNC` in `.ksyms`.
+    pub type_id: u32,
+    pub offset: u32,
+    pub size: u32,
+}
+
+/// Name, info, size or type.
+pub(super) const RECORD_LEN: usize = 12;
+
+const KIND_FLAG: u32 = 1 << 31;
+
+impl Kind {
+    const ALL: [Self; 19] = [
+        Self::Int,
+        Self::Ptr,
+        Self::Array,
+        Self::Struct,
+        Self::Union,
+        Self::Enum,
+        Self::Fwd,
+        Self::Typedef,
+        Self::Volatile,
+        Self::Const,
+        Self::Restrict,
+        Self::Func,
+        Self::FuncProto,
+        Self::Var,
+        Self::Datasec,
+        Self::Float,
+        Self::DeclTag,
+        Self::TypeTag,
+        Self::Enum64,
+    ];
+
+    pub fn from_code(code: u32) -> Option<Self> {
+        Self::ALL.get((code as usize).checked_sub(1)?).copied()
+    }
+
+    /// `const`, `volatile`, `restrict`, type tags: what changes no layout and has no name.
+    pub fn is_modifier(self) -> bool {
+        matches!(self, Self::Volatile | Self::Const | Self::Restrict | Self::TypeTag)
+    }
+
+    pub fn is_composite(self) -> bool {
+        matches!(self, Self::Struct | Self::Union)
+    }
+
+    pub fn is_enum(self) -> bool {
+        matches!(self, Self::Enum | Self::Enum64)
+    }
+
+    /// Whether the third word of the record is a type id, and not a size.
+    pub(super) fn has_target(self) -> bool {
+        self.is_modifier()
+            || matches!(
+                self,
+                Self::Ptr
+                    | Self::Typedef
+                    | Self::Func
+                    | Self::FuncProto
+                    | Self::Var
+                    | Self::DeclTag
+            )
+    }
+
+    /// Bytes behind the record: once and for each of `vlen` entries.
+    fn extra(self) -> (usize, usize) {
+        match self {
+            Self::Int | Self::Var | Self::DeclTag => (4, 0),
+            Self::Array => (12, 0),
+            Self::Struct | Self::Union | Self::Datasec | Self::Enum64 => (0, 12),
+            Self::Enum | Self::FuncProto => (0, 8),
+            _ => (0, 0),
+        }
+    }
+}
+
+impl<'a> Type<'a> {
+    pub(super) fn at(btf: &'a Btf, id: u32, start: usize) -> Option<Self> {
+        let rest = btf.raw.get(start..)?;
+        let kind = kind_of(rest)?;
+        let record = rest.get(..record_len(rest).ok()?)?;
+        Some(Self { btf, id, kind, record })
+    }
+
+    pub fn id(self) -> u32 {
+        self.id
+    }
+
+    pub fn kind(self) -> Kind {
+        self.kind
+    }
+
+    /// Empty when anonymous or unreadable.
+    pub fn name(self) -> &'a str {
+        self.string(0)
+    }
+
+    /// Number of members, values, parameters or variables.
+    pub fn vlen(self) -> usize {
+        (word(self.record, 4) & 0xffff) as usize
+    }
+
+    /// Bit-field layout of a struct, signedness of an enum, union rather than struct of a `FWD`.
+    pub fn flag(self) -> bool {
+        word(self.record, 4) & KIND_FLAG != 0
+    }
+
+    /// Bytes, for kinds that carry a size; see [`Btf::size_of`] for the others.
+    pub fn size(self) -> u32 {
+        if self.kind.has_target() { 0 } else { word(self.record, 8) }
+    }
+
+    /// The type that this one refers to: pointed to, renamed, qualified, returned; else 0.
+    pub fn target(self) -> u32 {
+        if self.kind.has_target() { word(self.record, 8) } else { 0 }
+    }
+
+    /// Of an `INT`: width in bits.
+    pub fn int_bits(self) -> u32 {
+        self.int_word() & 0xff
+    }
+
+    /// Of an `INT`: offset in bits, nonzero only in bit fields of old compilers.
+    pub fn int_offset(self) -> u32 {
+        self.int_word() >> 16 & 0xff
+    }
+
+    /// Whether an `INT` or enum is signed.
+    pub fn is_signed(self) -> bool {
+        match self.kind {
+            Kind::Int => self.int_word() >> 24 & 1 != 0,
+            Kind::Enum | Kind::Enum64 => self.flag(),
+            _ => false,
+        }
+    }
+
+    pub fn is_char(self) -> bool {
+        self.kind == Kind::Int && self.int_word() >> 24 & 2 != 0
+    }
+
+    pub fn is_bool(self) -> bool {
+        self.kind == Kind::Int && self.int_word() >> 24 & 4 != 0
+    }
+
+    fn int_word(self) -> u32 {
+        if self.kind == Kind::Int { word(self.record, RECORD_LEN) } else { 0 }
+    }
+
+    pub fn array(self) -> Option<Array> {
+        (self.kind == Kind::Array).then(|| Array {
+            element: word(self.record, RECORD_LEN),
+            index: word(self.record, RECORD_LEN + 4),
+            count: word(self.record, RECORD_LEN + 8),
+        })
+    }
+
+    /// Fields of a struct or union; empty for other kinds.
+    pub fn members(self) -> impl Iterator<Item = Member<'a>> {
+        let bit_fields = self.flag();
+        self.entries(self.kind.is_composite(), 12).map(move |entry| {
+            let offset = word(entry, 8);
+            let (bit_offset, bit_size) =
+                if bit_fields { (offset & 0x00ff_ffff, offset >> 24) } else { (offset, 0) };
+            Member {
+                name: self.text(word(entry, 0)),
+                type_id: word(entry, 4),
+                bit_offset,
+                bit_size,
+            }
+        })
+    }
+
+    /// Values of an enum of either width; empty for other kinds.
+    pub fn values(self) -> impl Iterator<Item = EnumValue<'a>> {
+        let wide = self.kind == Kind::Enum64;
+        let signed = self.flag();
+        self.entries(self.kind.is_enum(), if wide { 12 } else { 8 }).map(move |entry| {
+            let low = word(entry, 4);
+            let value = match (wide, signed) {
+                (false, false) => i128::from(low),
+                (false, true) => i128::from(low.cast_signed()),
+                (true, signed) => {
+                    let bits = u64::from(word(entry, 8)) << 32 | u64::from(low);
+                    if signed { i128::from(bits.cast_signed()) } else { i128::from(bits) }
+                }
+            };
+            EnumValue { name: self.text(word(entry, 0)), value }
+        })
+    }
+
+    /// Parameters of a `FUNC_PROTO`; empty for other kinds.
+    pub fn params(self) -> impl Iterator<Item = Param<'a>> {
+        self.entries(self.kind == Kind::FuncProto, 8)
+            .map(move |entry| Param { name: self.text(word(entry, 0)), type_id: word(entry, 4) })
+    }
+
+    /// Variables of a `DATASEC`; empty for other kinds.
+    pub fn vars(self) -> impl Iterator<Item = VarPlace> {
+        self.entries(self.kind == Kind::Datasec, 12).map(|entry| VarPlace {
+            type_id: word(entry, 0),
+            offset: word(entry, 4),
+            size: word(entry, 8),
+        })
+    }
+
+    /// Of a `FUNC` or `VAR`: 0 static, 1 global, 2 extern.
+    pub fn linkage(self) -> u32 {
+        match self.kind {
+            Kind::Func => self.vlen() as u32,
+            Kind::Var => word(self.record, RECORD_LEN),
+            _ => 0,
+        }
+    }
+
+    /// Of a `DECL_TAG`: member or parameter number, -1 for the whole type.
+    pub fn component(self) -> Option<i32> {
+        (self.kind == Kind::DeclTag).then(|| word(self.record, RECORD_LEN).cast_signed())
+    }
+
+    /// The record and what follows it, as in the blob.
+    pub(super) fn record(self) -> &'a [u8] {
+        self.record
+    }
+
+    fn entries(self, applies: bool, len: usize) -> impl Iterator<Item = &'a [u8]> {
+        let bytes = if applies { &self.record[RECORD_LEN..] } else { &[] };
+        bytes.chunks_exact(len)
+    }
+
+    fn string(self, at: usize) -> &'a str {
+        self.text(word(self.record, at))
+    }
+
+    fn text(self, offset: u32) -> &'a str {
+        self.btf.string(offset).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Type<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "[{}] {:?} {:?}", self.id, self.kind, self.name())
+    }
+}
+
+fn kind_of(record: &[u8]) -> Option<Kind> {
+    if record.len() < RECORD_LEN {
+        return None;
+    }
+    Kind::from_code(word(record, 4) >> 24 & 0x1f)
+}
+
+/// Bytes of the record that `bytes` starts with, or what is wrong with it.
+pub(super) fn record_len(bytes: &[u8]) -> Result<usize, String> {
+    if bytes.len() < RECORD_LEN {
+        return Err("ends inside a type".to_owned());
+    }
+    let info = word(bytes, 4);
+    let Some(kind) = kind_of(bytes) else {
+        return Err(format!("type of unknown kind {}", info >> 24 & 0x1f));
+    };
+    let (once, each) = kind.extra();
+    let len = RECORD_LEN + once + each * (info & 0xffff) as usize;
+    if len > bytes.len() { Err(format!("{kind:?} ends outside the types")) } else { Ok(len) }
+}
+
+/// Little-endian, at an offset that the caller knows to be inside.
+pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+}
+
+pub(super) fn half(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}

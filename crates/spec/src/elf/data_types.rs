@@ -1,0 +1,47 @@
+//! Sizes and places in BTF's data sections, which compilers leave at zero for a linker to fill.
+//!
+//! A variable is found by the name of its symbol in the section of the `DATASEC`'s name.
+//! `.kconfig` and `.ksyms` have no section; see `externs` and `btf::kernel`.
+
+use std::collections::HashMap;
+
+use super::file::{File, Symbol};
+use crate::btf::{Btf, Kind};
+
+pub(super) fn place(file: &File<'_>, btf: &mut Btf) {
+    let sections: Vec<_> = btf
+        .types()
+        .filter(|ty| ty.kind() == Kind::Datasec)
+        .filter_map(|ty| Some((ty.id(), file.find(ty.name())?)))
+        .collect();
+    for (datasec, section) in sections {
+        place_section(file, section, btf, datasec);
+    }
+}
+
+fn place_section(file: &File<'_>, section: usize, btf: &mut Btf, datasec: u32) {
+    let Some(ty) = btf.ty(datasec) else { return };
+    let symbols = file.symbols.iter().filter(|symbol| symbol.section == Some(section));
+    let symbols: HashMap<&str, &Symbol> = symbols.map(|s| (s.name.as_str(), s)).collect();
+    let mut hidden = Vec::new();
+    let places: Vec<_> = ty
+        .vars()
+        .map(|place| {
+            let name = btf.ty(place.type_id).map_or("", |var| var.name());
+            let Some(symbol) = symbols.get(name) else { return (place.offset, place.size) };
+            if symbol.hidden {
+                hidden.push(place.type_id);
+            }
+            let size = if place.size == 0 { symbol.size as u32 } else { place.size };
+            (u32::try_from(symbol.value).unwrap_or(place.offset), size)
+        })
+        .collect();
+    let size = match ty.size() {
+        0 => u32::try_from(file.sections[section].size).unwrap_or(u32::MAX),
+        size => size,
+    };
+    btf.set_datasec(datasec, size, &places);
+    for var in hidden {
+        btf.set_static(var);
+    }
+}

@@ -1,0 +1,238 @@
+//! Sections, symbols and relocations of an ELF file as plain values.
+//!
+//! Rule: after [`File::parse`] every section's bytes lie inside the file and every index held
+//! here is valid. Not here: what any of it means to BPF.
+
+use object::LittleEndian;
+use object::elf::{FileHeader64, Rel64, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB, Sym64};
+use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym, SymbolTable};
+
+use crate::error::{Error, Place};
+
+pub(super) struct File<'a> {
+    pub name: &'a str,
+    /// Section 0 is the empty one that ELF wants; numbers are those of the file.
+    pub sections: Vec<Section<'a>>,
+    pub symbols: Vec<Symbol>,
+}
+
+pub(super) struct Section<'a> {
+    pub name: String,
+    pub executable: bool,
+    /// Part of the program in memory, as opposed to debug data and tables.
+    pub allocated: bool,
+    /// Bytes in memory; more than `data` holds for `.bss`.
+    pub size: u64,
+    /// Empty when all zero.
+    pub data: &'a [u8],
+    pub zero: bool,
+    /// In the order of their offsets.
+    pub relocs: Vec<Reloc>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reloc {
+    /// Bytes from the start of the section that is patched.
+    pub offset: u64,
+    pub symbol: usize,
+}
+
+pub(super) struct Symbol {
+    pub name: String,
+    /// `None` when undefined, absolute or common.
+    pub section: Option<usize>,
+    pub undefined: bool,
+    pub value: u64,
+    pub size: u64,
+    pub local: bool,
+    pub weak: bool,
+    /// Seen by the linker of this object only, whatever its binding.
+    pub hidden: bool,
+    pub kind: SymbolKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum SymbolKind {
+    Function,
+    Object,
+    Section,
+    Other,
+}
+
+type Header = FileHeader64<LittleEndian>;
+const LE: LittleEndian = LittleEndian;
+
+const EM_BPF: u16 = 247;
+const SHN_UNDEF: u16 = 0;
+const SHN_RESERVED: u16 = 0xff00;
+const SHF_ALLOC: u64 = 2;
+const SHF_EXECINSTR: u64 = 4;
+
+impl<'a> File<'a> {
+    pub fn parse(name: &'a str, bytes: &'a [u8]) -> Result<Self, Error> {
+        identify(name, bytes)?;
+        let damaged = |error: object::Error| Error::malformed(Place::new(name), error.to_string());
+        let header = Header::parse(bytes).map_err(damaged)?;
+        let table = header.sections(LE, bytes).map_err(damaged)?;
+        let symbols = table.symbols(LE, bytes, SHT_SYMTAB).map_err(damaged)?;
+        let mut file = Self { name, sections: Vec::new(), symbols: Vec::new() };
+        for section in table.iter() {
+            let section = file.section(&table, section, bytes)?;
+            file.sections.push(section);
+        }
+        file.symbols = symbols.iter().map(|symbol| file.symbol(&symbols, symbol)).collect();
+        file.attach_relocations(&table, bytes)?;
+        Ok(file)
+    }
+
+    fn section(
+        &self,
+        table: &SectionTable<'a, Header>,
+        header: &'a <Header as FileHeader>::SectionHeader,
+        bytes: &'a [u8],
+    ) -> Result<Section<'a>, Error> {
+        let name = table.section_name(LE, header).unwrap_or_default();
+        let name = String::from_utf8_lossy(name).into_owned();
+        let outside = |_| {
+            let at = Place::new(self.name).section(&name).offset(header.sh_offset(LE));
+            let size = header.sh_size(LE);
+            Error::malformed(at, format!("{size} bytes here end behind the file's end"))
+        };
+        let data = header.data(LE, bytes).map_err(outside)?;
+        let flags = header.sh_flags.get(LE).0;
+        Ok(Section {
+            executable: flags & SHF_EXECINSTR != 0,
+            allocated: flags & SHF_ALLOC != 0,
+            size: header.sh_size(LE),
+            zero: header.sh_type(LE) == SHT_NOBITS,
+            name,
+            data,
+            relocs: Vec::new(),
+        })
+    }
+
+    fn symbol(&self, table: &SymbolTable<'a, Header>, symbol: &Sym64<LittleEndian>) -> Symbol {
+        let index = symbol.st_shndx.get(LE).0;
+        let section = (index != SHN_UNDEF && index < SHN_RESERVED).then_some(usize::from(index));
+        let section = section.filter(|section| *section < self.sections.len());
+        let info = symbol.st_info.0;
+        let kind = match info & 0x0f {
+            1 => SymbolKind::Object,
+            2 => SymbolKind::Function,
+            3 => SymbolKind::Section,
+            _ => SymbolKind::Other,
+        };
+        let name = table.symbol_name(LE, symbol).unwrap_or_default();
+        Symbol {
+            name: String::from_utf8_lossy(name).into_owned(),
+            section,
+            undefined: index == SHN_UNDEF,
+            value: symbol.st_value(LE),
+            size: symbol.st_size(LE),
+            local: info >> 4 == 0,
+            weak: info >> 4 == 2,
+            hidden: matches!(symbol.st_other.0 & 3, 1 | 2),
+            kind,
+        }
+    }
+
+    fn attach_relocations(
+        &mut self,
+        table: &SectionTable<'a, Header>,
+        bytes: &'a [u8],
+    ) -> Result<(), Error> {
+        for (number, header) in table.iter().enumerate() {
+            let target = header.sh_info(LE) as usize;
+            let at = Place::new(self.name).section(&self.sections[number].name);
+            let Some(section) = self.sections.get(target) else { continue };
+            match header.sh_type(LE) {
+                SHT_RELA if section.executable => {
+                    return Err(Error::unsupported(
+                        at,
+                        "relocations with addends, which no BPF compiler writes",
+                    ));
+                }
+                SHT_REL => {}
+                _ => continue,
+            }
+            let found = header.rel(LE, bytes);
+            let found = found.map_err(|error| Error::malformed(at, error.to_string()))?;
+            let (relocs, _) = found.unwrap_or((&[], object::SectionIndex(0)));
+            self.attach(target, relocs)?;
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, target: usize, relocs: &[Rel64<LittleEndian>]) -> Result<(), Error> {
+        let section = &mut self.sections[target];
+        for reloc in relocs {
+            let info = reloc.r_info.get(LE);
+            let (offset, symbol) = (reloc.r_offset.get(LE), (info >> 32) as usize);
+            if symbol >= self.symbols.len() {
+                let at = Place::new(self.name).section(&section.name).offset(offset);
+                return Err(Error::malformed(at, format!("relocation of symbol {symbol}")));
+            }
+            section.relocs.push(Reloc { offset, symbol });
+        }
+        section.relocs.sort_by_key(|reloc| reloc.offset);
+        Ok(())
+    }
+
+    /// The first section so named.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.sections.iter().position(|section| section.name == name)
+    }
+
+    /// Where an error in a section lies.
+    pub fn at(&self, section: usize, offset: u64) -> Place {
+        Place::new(self.name).section(&self.sections[section].name).offset(offset)
+    }
+}
+
+/// Refuses by the first bytes what is no little-endian 64-bit BPF object, and says what it is.
+fn identify(name: &str, bytes: &[u8]) -> Result<(), Error> {
+    let file = name.to_owned();
+    if !bytes.starts_with(b"\x7fELF") {
+        return Err(Error::NotElf { file, found: first_bytes(bytes) });
+    }
+    if bytes.len() < 20 {
+        return Err(Error::malformed(
+            Place::new(name).offset(bytes.len() as u64),
+            "ends inside the ELF header",
+        ));
+    }
+    let not_relocatable =
+        |found: &str| Error::NotRelocatable { file: file.clone(), found: found.to_owned() };
+    let (class, order) = (bytes[4], bytes[5]);
+    if order == 2 {
+        return Err(Error::WrongEndian { file });
+    }
+    let machine = u16::from_le_bytes([bytes[18], bytes[19]]);
+    // The first compilers for BPF wrote no machine at all.
+    if machine != EM_BPF && machine != 0 {
+        return Err(Error::WrongMachine { file, machine });
+    }
+    if class != 2 {
+        return Err(not_relocatable("a 32-bit ELF file"));
+    }
+    match u16::from_le_bytes([bytes[16], bytes[17]]) {
+        1 => Ok(()),
+        2 | 3 => Err(not_relocatable("a linked program or library")),
+        4 => Err(not_relocatable("a core dump")),
+        other => Err(not_relocatable(&format!("an ELF file of type {other}"))),
+    }
+}
+
+fn first_bytes(bytes: &[u8]) -> String {
+    let start = &bytes[..bytes.len().min(8)];
+    if start.is_empty() {
+        return "nothing, it is empty".to_owned();
+    }
+    let text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
+    let shown = start.iter().take_while(|byte| text(byte)).count();
+    if shown >= 4 || shown == start.len() {
+        return format!("`{}`", String::from_utf8_lossy(&start[..shown]));
+    }
+    let hex: Vec<_> = start.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("the bytes {}", hex.join(" "))
+}
