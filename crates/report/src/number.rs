@@ -14,14 +14,30 @@ pub struct Scale {
 impl Scale {
     /// The prefix that brings `magnitude` (in `unit`) between 1 and 1000.
     pub fn of(magnitude: f64, unit: &str) -> Scale {
+        if magnitude == 0.0 {
+            return Scale { factor: 1.0, unit: unit.into() };
+        }
         let (within, base) = folded(unit);
         let prefixes = prefixes_of(base);
         let size = magnitude.abs() * within;
         // 0.9995 and not 1: what would be written as 1000 is written as 1.00 of the next prefix.
         let fits = prefixes.iter().find(|(factor, _)| size >= factor * 0.9995);
-        let smallest = if size == 0.0 { (1.0, "") } else { prefixes[prefixes.len() - 1] };
-        let (factor, prefix) = *fits.unwrap_or(&smallest);
+        let (factor, prefix) = *fits.unwrap_or(&prefixes[prefixes.len() - 1]);
         Scale { factor: factor / within, unit: joined(prefix, base) }
+    }
+}
+
+impl Scale {
+    /// `value` without its unit. Whole numbers stay whole only where nothing was divided away.
+    pub fn digits(&self, value: f64) -> String {
+        if value == 0.0 {
+            return "0".into();
+        }
+        let scaled = value / self.factor;
+        if self.factor == 1.0 && scaled.fract() == 0.0 && scaled.abs() < 1000.0 {
+            return scaled.to_string();
+        }
+        three_digits(scaled)
     }
 }
 
@@ -32,7 +48,7 @@ pub fn human(value: f64, unit: &str) -> String {
         return "-".into();
     }
     let scale = Scale::of(value, unit);
-    let digits = digits(value / scale.factor);
+    let digits = scale.digits(value);
     match scale.unit.as_str() {
         "" => digits,
         "x" => format!("{digits}x"),
@@ -40,14 +56,10 @@ pub fn human(value: f64, unit: &str) -> String {
     }
 }
 
-/// Three significant digits without a unit; whole numbers below 1000 as they are.
-pub fn digits(value: f64) -> String {
+fn three_digits(value: f64) -> String {
     let size = value.abs();
-    if size != 0.0 && !(1e-6..1e15).contains(&size) {
+    if !(1e-6..1e15).contains(&size) {
         return format!("{value:.2e}");
-    }
-    if value.fract() == 0.0 && size < 1000.0 {
-        return format!("{}", value + 0.0);
     }
     let before = (size * 1.0005).log10().floor() as i32;
     format!("{value:.*}", (2 - before).max(0) as usize)
@@ -117,8 +129,9 @@ mod tests {
             (93.0, "%", "93 %"),
             (12_000.0, "cycles", "12000 cycles"),
             (5.2157, "x", "5.22x"),
+            (41e6, "pps", "41.0 Mpps"),
             (0.0, "pps", "0 pps"),
-            (-0.0, "ns", "0 s"),
+            (-0.0, "ns", "0 ns"),
             (7.0, "", "7"),
             (0.123, "pps", "0.123 pps"),
             (-2500.0, "B", "-2.50 kB"),

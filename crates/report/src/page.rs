@@ -159,5 +159,60 @@ td:first-child{font-weight:600}
 details{margin:1em 0;background:var(--card);border:1px solid var(--edge);border-radius:10px;\
 padding:10px 14px}
 summary{cursor:pointer;font-weight:600}
+@media (max-width:540px){
+main{padding:16px 8px 40px}
+table{font-size:.85em}
+th,td{padding:7px 6px}
+.wide{padding:2px 6px}}
 pre{overflow-x:auto;font:13px/1.45 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 ";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::plot::Bars;
+    use crate::table::Column;
+
+    const HOSTILE: &str = "<script>alert('&\"')</script>";
+
+    /// A page with something hostile in every place that takes text.
+    fn hostile() -> String {
+        let mut table = Table::new([Column::text(HOSTILE)]);
+        table.row([HOSTILE]);
+        let figure = Bars::new(HOSTILE, HOSTILE).missing(HOSTILE).to_svg();
+        let mut page = Page::new(HOSTILE);
+        page.highlight(HOSTILE, HOSTILE).section(HOSTILE).paragraph(HOSTILE);
+        page.figure(&figure, HOSTILE).table(&table).method(HOSTILE).footnote(HOSTILE);
+        page.raw(HOSTILE, &[HOSTILE]).to_html()
+    }
+
+    #[test]
+    fn nothing_from_outside_comes_alive() {
+        let html = hostile();
+        assert!(!html.contains("<script"), "{html}");
+        assert!(html.matches("&lt;script&gt;").count() >= 12, "{html}");
+    }
+
+    #[test]
+    fn the_page_asks_the_network_for_nothing() {
+        let html = hostile().replace("http://www.w3.org/2000/svg", "");
+        for way_out in ["http:", "https:", "src=", "href=", "url(", "@import"] {
+            assert!(!html.contains(way_out), "{way_out}");
+        }
+    }
+
+    #[test]
+    fn parts_stand_in_reading_order() {
+        let mut page = Page::new("title");
+        page.raw("data", &BTreeMap::from([("a", 1)])).footnote("note").method("step");
+        let html = page.paragraph("words").highlight("9", "lives").to_html();
+        let parts =
+            ["<h1>title", "<b>9</b>", "<p>words", "<li>step", "<li>note", "<pre>{\n  &quot;"];
+        let places: Vec<_> = parts.iter().map(|part| html.find(part).expect(part)).collect();
+        assert!(places.is_sorted(), "{places:?}");
+        let bare = Page::new("title").to_html();
+        assert!(!bare.contains("<h2>") && !bare.contains("<details>"), "{bare}");
+    }
+}

@@ -73,16 +73,16 @@ impl Timeline {
     /// # Errors
     /// As [`Timeline::summary`].
     pub fn table(&self) -> Result<Table, Error> {
-        let columns = ["transactions", "of first", "offered", "dropped"].map(Column::number);
-        let mut table = Table::new([Column::text("phase")].into_iter().chain(columns));
         let phases = self.summary()?;
         let first = phases.first().map_or(0.0, |summary| summary.tps.median);
+        let share = self.phases.first().map_or(String::new(), |first| format!("of {}", first.name));
+        let columns = ["transactions", &share, "offered", "dropped"].map(Column::number);
+        let mut table = Table::new([Column::text("phase")].into_iter().chain(columns));
         for Summary { phase, tps, offered_pps, dropped_pps } in &phases {
-            let share = (100.0 * tps.median / first).round();
             table.row([
                 phase.clone(),
                 human(tps.median, "/s"),
-                human(share, "%"),
+                percent(tps.median, first),
                 human(offered_pps.median, "pps"),
                 human(dropped_pps.median, "pps"),
             ]);
@@ -90,15 +90,16 @@ impl Timeline {
         Ok(table)
     }
 
-    /// Transactions above, packets below, on one time axis; phases carry their medians.
+    /// Transactions above, packets below, on one time axis; phases carry the
+    /// median of the transactions and the share of the attack that XDP dropped.
     pub fn figure(&self) -> Svg {
         let served = Panel::new("Transactions", "/s")
             .area("transactions", 0, self.points(|sample| sample.tps))
-            .notes(self.medians("/s", |sample| sample.tps));
-        let packets = Panel::new("Attack packets", "pps")
+            .notes(self.rates());
+        let packets = Panel::new("Attack packets, with the share dropped", "pps")
             .area("offered", 1, self.points(|sample| sample.offered_pps))
             .area("dropped by XDP", 2, self.points(|sample| sample.dropped_pps))
-            .notes(self.medians("pps", |sample| sample.offered_pps));
+            .notes(self.shares());
         let chart = Chart::new(&self.title, "s").subtitle(&self.subtitle);
         let chart = self.phases.iter().cloned().fold(chart, Chart::phase);
         chart.panel(served).panel(packets).to_svg()
@@ -126,12 +127,80 @@ impl Timeline {
         self.samples.iter().map(|sample| (sample.t, field(sample))).collect()
     }
 
-    /// One median for each phase, as text; a phase that has none gets an empty one.
-    fn medians(&self, unit: &str, field: fn(&Sample) -> f64) -> Vec<String> {
-        let median = |phase| {
-            let values: Vec<f64> = self.within(phase).map(field).collect();
-            Samples::new(values).map_or(String::new(), |set| human(set.stats().median, unit))
+    /// The median of the transactions, for each phase that has one.
+    fn rates(&self) -> Vec<String> {
+        let rate = |phase| self.summarise(phase).map(|summary| human(summary.tps.median, "/s"));
+        self.phases.iter().map(|phase| rate(phase).unwrap_or_default()).collect()
+    }
+
+    /// How much of the attack was dropped, for each phase that had one.
+    fn shares(&self) -> Vec<String> {
+        let share = |phase| {
+            let Summary { offered_pps, dropped_pps, .. } = self.summarise(phase).ok()?;
+            let offered = offered_pps.median;
+            (offered > 0.0).then(|| percent(dropped_pps.median, offered))
         };
-        self.phases.iter().map(median).collect()
+        self.phases.iter().map(|phase| share(phase).unwrap_or_default()).collect()
+    }
+}
+
+/// Rounded down, so that only all of it is 100 %.
+fn percent(part: f64, whole: f64) -> String {
+    let share = (1000.0 * part / whole).floor() / 10.0;
+    match share {
+        share if !share.is_finite() => "-".into(),
+        share if share == 0.0 || share >= 100.0 => format!("{share:.0} %"),
+        share => format!("{share:.1} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(t: f64, tps: f64, offered_pps: f64, dropped_pps: f64) -> Sample {
+        Sample { t, tps, offered_pps, dropped_pps }
+    }
+
+    fn attack() -> Timeline {
+        let mut timeline = Timeline::new("attack", "");
+        timeline.phase("quiet", 0.0, 2.0, Tone::Plain).phase("flood", 2.0, 4.0, Tone::Danger);
+        timeline.sample(sample(0.0, 1000.0, 0.0, 0.0)).sample(sample(1.0, 2000.0, 0.0, 0.0));
+        timeline
+            .sample(sample(2.0, 700.0, 2e6, 1.9999e6))
+            .sample(sample(3.0, 800.0, 2e6, 1.9999e6));
+        timeline
+    }
+
+    #[test]
+    fn a_sample_counts_in_the_phase_in_which_it_lies() {
+        let summary = attack().summary().unwrap();
+        assert_eq!(summary[0].tps, Stats { min: 1e3, median: 1.5e3, max: 2e3, rounds: 2 });
+        assert_eq!(summary[1].tps, Stats { min: 700.0, median: 750.0, max: 800.0, rounds: 2 });
+    }
+
+    #[test]
+    fn a_phase_without_samples_is_named() {
+        let mut timeline = attack();
+        timeline.phase("late", 4.0, 5.0, Tone::Safe);
+        let said = timeline.summary().unwrap_err().to_string();
+        assert_eq!(said, "\"late\": no samples: measure at least one round");
+        // The figure still shows what there is.
+        assert!(timeline.figure().as_str().contains("late"));
+    }
+
+    #[test]
+    fn almost_all_is_not_all() {
+        let table = attack().table().unwrap().to_string();
+        let want = "\
+phase  transactions  of quiet    offered    dropped
+─────  ────────────  ────────  ─────────  ─────────
+quiet      1.50 k/s     100 %      0 pps      0 pps
+flood        750 /s    50.0 %  2.00 Mpps  2.00 Mpps
+";
+        assert_eq!(table, want);
+        assert!(attack().figure().as_str().contains(">99.9 %<"));
+        assert_eq!(percent(1.0, 0.0), "-");
+        assert_eq!(percent(0.0, 1.0), "0 %");
     }
 }

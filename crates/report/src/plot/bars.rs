@@ -72,7 +72,6 @@ impl Bars {
         let height = ROW * self.bars.len() as f64;
         let area = Area { x: LEFT, y: top, width: RIGHT - LEFT, height };
         let axis = Axis::over(self.bars.iter().flat_map(Bar::ends), &self.unit, 5);
-        mark::grid(&mut canvas, area, &axis);
         for (index, bar) in self.bars.iter().enumerate() {
             let y = top + ROW * index as f64;
             self.draw(&mut canvas, Area { y, height: ROW, ..area }, &axis, bar);
@@ -97,14 +96,15 @@ impl Bars {
         let value_width = LETTER * (value.chars().count() + 1) as f64;
         let range_width = SMALL_LETTER * range.chars().count() as f64;
         let room = letters(row.width - value_width - range_width, LETTER);
-        let name = if bar.is_reference { "halo soft" } else { "halo strong" };
+        let name = if bar.is_reference { "soft" } else { "strong" };
         canvas.text(name, (row.x, y), Anchor::Start, &clip(&bar.name, room));
         canvas.text(name, (row.right(), y), Anchor::End, &value);
         let range_end = row.right() - value_width;
-        canvas.text("halo small soft", (range_end, y), Anchor::End, &range);
+        canvas.text("small soft", (range_end, y), Anchor::End, &range);
+        let place = Area { y: row.y + LINE, height: BAR, ..row };
+        mark::grid(canvas, Area { y: place.y - 3.0, height: BAR + 6.0, ..place }, axis);
         if let Some(stats) = bar.stats {
             let class = bar_class(if bar.is_reference { GREY } else { 0 }, bar.is_reference);
-            let place = Area { y: row.y + LINE, height: BAR, ..row };
             mark::bar(canvas, &class, place, axis, stats);
         }
     }

@@ -139,6 +139,16 @@ pub(super) fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
+/// As [`wrap`], in lines of about the same length.
+pub(super) fn balanced(text: &str, limit: usize) -> Vec<String> {
+    let greedy = wrap(text, limit);
+    let least = text.chars().count() / greedy.len().max(1);
+    let longest_word = text.split_whitespace().map(|word| word.chars().count()).max();
+    let from = least.max(longest_word.unwrap_or(0)).min(limit);
+    let narrower = (from..limit).map(|limit| wrap(text, limit));
+    narrower.into_iter().find(|lines| lines.len() == greedy.len()).unwrap_or(greedy)
+}
+
 /// `text` cut to `limit` characters, with an ellipsis where something is missing.
 pub(super) fn clip(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
@@ -171,6 +181,10 @@ mod tests {
         assert_eq!(wrap("flood, native XDP", 12), ["flood,", "native XDP"]);
         assert_eq!(wrap("unbreakable", 6), ["unbre…"]);
         assert_eq!(wrap("  ", 6), Vec::<String>::new());
+        assert_eq!(wrap("one two three four", 14), ["one two three", "four"]);
+        assert_eq!(balanced("one two three four", 14), ["one two", "three four"]);
+        assert_eq!(balanced("unbreakable", 6), ["unbre…"]);
+        assert_eq!(balanced("", 6), Vec::<String>::new());
         assert_eq!(clip("µµµµ", 4), "µµµµ");
         assert_eq!(clip("", 1), "");
     }

@@ -6,7 +6,7 @@
 use super::axis::{Axis, is_plottable};
 use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, Svg, letters, wrap};
 use super::heading::{Key, heading, legend};
-use super::theme::{self, LETTER, LINE, SMALL_LETTER};
+use super::theme::{self, LETTER, LINE};
 
 /// Panels that share one x axis.
 #[derive(Debug, Clone)]
@@ -120,16 +120,19 @@ impl Series {
 
     fn draw(&self, canvas: &mut Canvas, plot: &Plot) {
         let colour = theme::colour(self.colour);
+        let is_filled = self.style == Style::Area;
+        let line = if self.style == Style::Dashed { "dashed" } else { "line" };
         for run in self.runs() {
-            let mut points: Vec<_> = run.iter().map(|point| plot.at(*point)).collect();
-            let line = if self.style == Style::Dashed { "dashed" } else { "line" };
-            canvas.path(&format!("{colour} {line}"), &points, false);
-            if self.style == Style::Area {
-                let zero = plot.y(0.0);
+            let points: Vec<_> = run.iter().map(|point| plot.at(*point)).collect();
+            if is_filled {
                 let (first, last) = (points[0].0, points[points.len() - 1].0);
-                points.extend([(last, zero), (first, zero)]);
-                canvas.path(&format!("{colour} area"), &points, true);
+                let floor = [(last, plot.y(0.0)), (first, plot.y(0.0))];
+                let outline = [points.as_slice(), &floor].concat();
+                // What lies below is hidden first, or two areas would mix to a third colour.
+                canvas.path("under", &outline, true);
+                canvas.path(&format!("{colour} area"), &outline, true);
             }
+            canvas.path(&format!("{colour} {line}"), &points, false);
         }
     }
 }
@@ -185,8 +188,9 @@ impl Chart {
     fn phase_names(&self, canvas: &mut Canvas, y: f64, x: &Axis) -> f64 {
         let wrapped = self.phases.iter().map(|phase| {
             let (left, right) = span(x, phase);
-            let mut lines = wrap(&phase.name, letters(right - left, LETTER));
-            lines.truncate(NAME_LINES);
+            let room = letters(right - left, LETTER);
+            let parts = phase.name.split_inclusive(", ");
+            let lines: Vec<_> = parts.flat_map(|part| wrap(part, room)).take(NAME_LINES).collect();
             ((left + right) / 2.0, lines)
         });
         let wrapped: Vec<_> = wrapped.collect();
@@ -202,7 +206,7 @@ impl Chart {
     }
 
     fn draw(&self, canvas: &mut Canvas, y: f64, x: &Axis, panel: &Panel) -> f64 {
-        let axis = Axis::over(panel.values(), &panel.unit, 4);
+        let axis = Axis::over(panel.values(), &panel.unit, 5);
         let name = format!("{}, {}", panel.title, axis.unit());
         let name = name.trim_end_matches([',', ' ']);
         canvas.text("strong", (LEFT, y + LINE - 8.0), Anchor::Start, name);
@@ -238,7 +242,7 @@ impl Chart {
     fn notes(&self, canvas: &mut Canvas, y: f64, x: &Axis, panel: &Panel) {
         for (phase, note) in self.phases.iter().zip(&panel.notes) {
             let (left, right) = span(x, phase);
-            if note.chars().count() as f64 * SMALL_LETTER <= right - left {
+            if note.chars().count() <= letters(right - left, LETTER) {
                 let at = ((left + right) / 2.0, y + LINE - 6.0);
                 canvas.text("strong", at, Anchor::Middle, note);
             }

@@ -82,10 +82,9 @@ impl Grouped {
         let height = group * self.groups.len() as f64;
         let area = Area { x: LEFT, y: top, width: RIGHT - LEFT - VALUE, height };
         let axis = Axis::over(self.ends(), &self.unit, 5);
-        mark::grid(&mut canvas, area, &axis);
         for (index, (name, values)) in self.groups.iter().enumerate() {
             let y = top + group * index as f64;
-            canvas.text("halo strong", (LEFT, y + LINE - 6.0), Anchor::Start, name);
+            canvas.text("strong", (LEFT, y + LINE - 6.0), Anchor::Start, name);
             self.draw(&mut canvas, Area { y: y + LINE, ..area }, &axis, values);
         }
         let y = mark::labels(&mut canvas, area, &axis);
@@ -94,6 +93,8 @@ impl Grouped {
     }
 
     fn draw(&self, canvas: &mut Canvas, area: Area, axis: &Axis, values: &[Option<Stats>]) {
+        let height = ROW * values.len() as f64 + 1.0;
+        mark::grid(canvas, Area { y: area.y - 3.0, height, ..area }, axis);
         for (index, (series, stats)) in self.series.iter().zip(values).enumerate() {
             let row = Area { y: area.y + ROW * index as f64, height: BAR, ..area };
             let class = bar_class(index, series.is_reference);

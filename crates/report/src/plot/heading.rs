@@ -2,7 +2,7 @@
 //!
 //! Rule: each part takes the y where it may start and returns the y where it ends.
 
-use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, letters, wrap};
+use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, balanced, letters};
 use super::theme::{self, LETTER, LINE, SMALL_LETTER, TITLE_LETTER};
 
 /// One entry of a legend: the classes of its swatch, and its name.
@@ -15,7 +15,7 @@ pub(super) struct Key {
 /// Title in bold and subtitle below it, both wrapped.
 pub(super) fn heading(canvas: &mut Canvas, title: &str, subtitle: &str) -> f64 {
     let mut y = 12.0;
-    for line in wrap(title, letters(RIGHT - LEFT, TITLE_LETTER)) {
+    for line in balanced(title, letters(RIGHT - LEFT, TITLE_LETTER)) {
         y += LINE + 2.0;
         canvas.text("title", (LEFT, y - 4.0), Anchor::Start, &line);
     }
@@ -24,7 +24,7 @@ pub(super) fn heading(canvas: &mut Canvas, title: &str, subtitle: &str) -> f64 {
 
 /// Soft small text over the whole width.
 pub(super) fn note(canvas: &mut Canvas, mut y: f64, words: &str) -> f64 {
-    for line in wrap(words, letters(RIGHT - LEFT, SMALL_LETTER)) {
+    for line in balanced(words, letters(RIGHT - LEFT, SMALL_LETTER)) {
         y += LINE - 3.0;
         canvas.text("small soft", (LEFT, y - 5.0), Anchor::Start, &line);
     }

@@ -5,7 +5,7 @@
 use super::axis::{Axis, is_plottable};
 use super::canvas::{Anchor, Area, Canvas};
 use crate::Stats;
-use crate::number::human;
+use crate::number::{Scale, human};
 
 /// `stats` if all of it can be drawn.
 pub(super) fn drawable(stats: Option<Stats>) -> Option<Stats> {
@@ -64,7 +64,8 @@ pub(super) fn labels(canvas: &mut Canvas, area: Area, axis: &Axis) -> f64 {
 pub(super) fn words(stats: Option<Stats>, unit: &str) -> (String, String) {
     let Some(stats) = stats else { return ("not measured".into(), String::new()) };
     let range = if stats.max > stats.min {
-        format!("{} – {}", human(stats.min, unit), human(stats.max, unit))
+        let scale = Scale::of(stats.median, unit);
+        format!("{} – {}", scale.digits(stats.min), scale.digits(stats.max))
     } else {
         String::new()
     };

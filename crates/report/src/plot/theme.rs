@@ -9,11 +9,12 @@ pub(super) const COLOURS: usize = 5;
 /// The colour of references: what was not measured by us.
 pub(super) const GREY: usize = 5;
 
-/// Height of one line of text, and the widest that a letter gets, by class of text.
+/// Height of one line of text, and how wide a letter gets on a phone, by class of text.
+/// A little above the average of common fonts, so that layouts rather keep a gap.
 pub(super) const LINE: f64 = 26.0;
-pub(super) const LETTER: f64 = 11.6;
-pub(super) const TITLE_LETTER: f64 = 13.6;
-pub(super) const SMALL_LETTER: f64 = 10.6;
+pub(super) const LETTER: f64 = 12.2;
+pub(super) const TITLE_LETTER: f64 = 14.0;
+pub(super) const SMALL_LETTER: f64 = 9.8;
 
 /// The class of a series' colour.
 pub(super) fn colour(series: usize) -> String {
@@ -29,8 +30,8 @@ svg.xway .title{font-size:20px;font-weight:700}
 svg.xway .strong{font-weight:650}
 svg.xway .small{font-size:13.5px}
 svg.xway .soft{fill:#5a6672}
-svg.xway .halo{stroke:#fff;stroke-width:4px;paint-order:stroke;stroke-linejoin:round}
 svg.xway .card{fill:#fff;stroke:#dfe4ea}
+svg.xway .under{fill:#fff;fill-opacity:.88}
 svg.xway .grid{stroke:#e3e8ed;fill:none}
 svg.xway .base{stroke:#8d99a6;fill:none}
 svg.xway .whisker{stroke:#1f2933;stroke-width:1.6;fill:none}
@@ -49,15 +50,15 @@ svg.xway .line{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linejoin:ro
 svg.xway .dashed{fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:6 4}
 svg.xway .area{fill:currentColor;fill-opacity:.3}
 @media (max-width:540px){
-svg.xway{font-size:21px}
-svg.xway .title{font-size:25px}
-svg.xway .small{font-size:19px}
+svg.xway{font-size:19px}
+svg.xway .title{font-size:23px}
+svg.xway .small{font-size:17px}
 }
 @media (prefers-color-scheme:dark){
 svg.xway text{fill:#e8edf2}
 svg.xway .soft{fill:#9ba7b4}
-svg.xway .halo{stroke:#151b23}
 svg.xway .card{fill:#151b23;stroke:#2d3742}
+svg.xway .under{fill:#151b23}
 svg.xway .grid{stroke:#28323d}
 svg.xway .base{stroke:#6b7885}
 svg.xway .whisker{stroke:#e8edf2}
