@@ -29,49 +29,54 @@ enum xway_reason {
 #define XWAY_REASONS (XWAY_LATER_FRAGMENT + 1)
 
 /* Shapes of one address family. */
-#define DROP_SHAPES 16
+#define DROP_SHAPES 8
 
-struct drop_shape4 {
-	__be32 address_mask;
-	/* 0xffff when the port counts. */
-	__be16 port_mask;
-	/* 0xff when the protocol counts. */
-	__u8 protocol_mask;
-	__u8 used;
-};
-_Static_assert(sizeof(struct drop_shape4) == 8, "no hidden padding");
-
-struct drop_shape6 {
-	__be32 address_mask[4];
-	__be16 port_mask;
-	__u8 protocol_mask;
-	__u8 used;
-};
-_Static_assert(sizeof(struct drop_shape6) == 20, "no hidden padding");
-
-/* The one entry of `drop_shapes`; the first unused shape ends each list. */
-struct drop_shapes {
-	struct drop_shape4 v4[DROP_SHAPES];
-	struct drop_shape6 v6[DROP_SHAPES];
-};
-_Static_assert(sizeof(struct drop_shapes) == DROP_SHAPES * 28, "no hidden padding");
-
-/* Key of `drop_rules4`: a masked packet and the number of the shape that masked it. */
+/* A packet as rules see it, masked by a shape; key of `drop_rules4`. */
 struct drop_rule4 {
 	__be32 address;
 	__be16 port;
 	__u8 protocol;
+	/* Which shape masked it: index into `drop_shapes.v4`. */
 	__u8 shape;
-};
-_Static_assert(sizeof(struct drop_rule4) == 8, "no hidden padding");
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct drop_rule4) == 8, "one 64-bit word");
 
 /* Key of `drop_rules6`. */
 struct drop_rule6 {
 	__be32 address[4];
 	__be16 port;
 	__u8 protocol;
+	/* Index into `drop_shapes.v6`. */
 	__u8 shape;
+	__u32 zero;
+} __attribute__((aligned(8)));
+_Static_assert(sizeof(struct drop_rule6) == 24, "three 64-bit words");
+
+/* Rules that leave the same parts open. */
+struct drop_shape4 {
+	/* Ones where a part counts; ports and protocols count whole or not at all. */
+	struct drop_rule4 mask;
+	/* One of its rules, compared before the others are looked up. */
+	struct drop_rule4 first;
+	/* All of its rules, `first` included; 0 ends the list of shapes. */
+	__u32 rules;
+	__u32 zero;
 };
-_Static_assert(sizeof(struct drop_rule6) == 20, "no hidden padding");
+_Static_assert(sizeof(struct drop_shape4) == 24, "no hidden padding");
+
+struct drop_shape6 {
+	struct drop_rule6 mask;
+	struct drop_rule6 first;
+	__u32 rules;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct drop_shape6) == 56, "no hidden padding");
+
+/* The one entry of `drop_shapes`. */
+struct drop_shapes {
+	struct drop_shape4 v4[DROP_SHAPES];
+	struct drop_shape6 v6[DROP_SHAPES];
+};
+_Static_assert(sizeof(struct drop_shapes) == DROP_SHAPES * 80, "no hidden padding");
 
 #endif

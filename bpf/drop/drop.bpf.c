@@ -26,21 +26,21 @@ struct {
 	__type(value, struct drop_shapes);
 } drop_shapes SEC(".maps");
 
-/* Values count what each rule dropped. */
+/* All rules of shapes that have more than one. The values say nothing: being there is all. */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct drop_rule4);
-	__type(value, struct xway_count);
+	__type(value, __u32);
 } drop_rules4 SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct drop_rule6);
-	__type(value, struct xway_count);
+	__type(value, __u32);
 } drop_rules6 SEC(".maps");
 
 /* What rules can ask of a packet behind its address. */
@@ -73,8 +73,23 @@ xway_inline void drop_read_flow(struct xway_cursor *cur, int protocol, struct dr
 	flow->port_known = 0xffff;
 }
 
-xway_inline enum xway_reason drop_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
-				       struct drop_shapes *shapes)
+/* `rule` &= `mask`, word by word. */
+xway_inline void drop_mask(__u64 *rule, const __u64 *mask, int words)
+{
+	for (int i = 0; i < words; i++)
+		rule[i] &= mask[i];
+}
+
+xway_inline int drop_equal(const __u64 *a, const __u64 *b, int words)
+{
+	__u64 difference = 0;
+
+	for (int i = 0; i < words; i++)
+		difference |= a[i] ^ b[i];
+	return !difference;
+}
+
+xway_inline enum xway_reason drop_ipv4(struct xway_cursor *cur, struct drop_shapes *shapes)
 {
 	struct drop_flow flow;
 	struct iphdr *ip;
@@ -87,28 +102,26 @@ xway_inline enum xway_reason drop_ipv4(struct xdp_md *ctx, struct xway_cursor *c
 	for (int i = 0; i < DROP_SHAPES; i++) {
 		struct drop_shape4 *shape = &shapes->v4[i];
 		struct drop_rule4 rule = {
-			.address = ip->daddr & shape->address_mask,
-			.port = flow.port & shape->port_mask,
-			.protocol = flow.protocol & shape->protocol_mask,
-			.shape = i,
+			.address = ip->daddr,
+			.port = flow.port,
+			.protocol = flow.protocol,
 		};
-		struct xway_count *count;
 
-		if (!shape->used)
+		if (!shape->rules)
 			break;
-		if (shape->port_mask & ~flow.port_known)
+		if (shape->mask.port & ~flow.port_known)
 			continue;
-		count = bpf_map_lookup_elem(&drop_rules4, &rule);
-		if (count) {
-			xway_add(count, ctx);
+		drop_mask((__u64 *)&rule, (__u64 *)&shape->mask, 1);
+		rule.shape = i;
+		if (drop_equal((__u64 *)&rule, (__u64 *)&shape->first, 1))
 			return XWAY_RULE;
-		}
+		if (shape->rules > 1 && bpf_map_lookup_elem(&drop_rules4, &rule))
+			return XWAY_RULE;
 	}
 	return flow.otherwise;
 }
 
-xway_inline enum xway_reason drop_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
-				       struct drop_shapes *shapes)
+xway_inline enum xway_reason drop_ipv6(struct xway_cursor *cur, struct drop_shapes *shapes)
 {
 	struct drop_flow flow;
 	struct ipv6hdr *ip;
@@ -120,25 +133,19 @@ xway_inline enum xway_reason drop_ipv6(struct xdp_md *ctx, struct xway_cursor *c
 
 	for (int i = 0; i < DROP_SHAPES; i++) {
 		struct drop_shape6 *shape = &shapes->v6[i];
-		struct drop_rule6 rule = {
-			.port = flow.port & shape->port_mask,
-			.protocol = flow.protocol & shape->protocol_mask,
-			.shape = i,
-		};
-		struct xway_count *count;
+		struct drop_rule6 rule = { .port = flow.port, .protocol = flow.protocol };
 
-		if (!shape->used)
+		if (!shape->rules)
 			break;
-		if (shape->port_mask & ~flow.port_known)
+		if (shape->mask.port & ~flow.port_known)
 			continue;
-		for (int word = 0; word < 4; word++)
-			rule.address[word] =
-				ip->daddr.in6_u.u6_addr32[word] & shape->address_mask[word];
-		count = bpf_map_lookup_elem(&drop_rules6, &rule);
-		if (count) {
-			xway_add(count, ctx);
+		xway_memcpy(rule.address, &ip->daddr, sizeof(rule.address));
+		drop_mask((__u64 *)&rule, (__u64 *)&shape->mask, 3);
+		rule.shape = i;
+		if (drop_equal((__u64 *)&rule, (__u64 *)&shape->first, 3))
 			return XWAY_RULE;
-		}
+		if (shape->rules > 1 && bpf_map_lookup_elem(&drop_rules6, &rule))
+			return XWAY_RULE;
 	}
 	return flow.otherwise;
 }
@@ -155,9 +162,9 @@ xway_inline enum xway_reason drop_judge(struct xdp_md *ctx)
 	xway_cursor(&cur, ctx);
 	switch (xway_parse_eth(&cur, &eth)) {
 	case ETH_P_IP:
-		return drop_ipv4(ctx, &cur, shapes);
+		return drop_ipv4(&cur, shapes);
 	case ETH_P_IPV6:
-		return drop_ipv6(ctx, &cur, shapes);
+		return drop_ipv6(&cur, shapes);
 	case -1:
 		return cur.fault;
 	default:

@@ -94,6 +94,34 @@ struct xway_ports {
 	__be16 dest;
 };
 
+/*
+ * What the parser knows of an IP protocol number. A table and not a chain of comparisons: each
+ * comparison would double the paths that the verifier walks through the extension headers.
+ */
+struct xway_protocol {
+	/* Unit of an extension header's length, as a shift; 0 for what is no extension header. */
+	__u8 length_shift;
+	/* 0 where the length byte means nothing. */
+	__u8 length_mask;
+	/* What counts of the third and fourth byte; 0 but for the fragment header. */
+	__u16 fragment_mask;
+	/* Begins with source and destination port. */
+	__u32 has_ports;
+};
+
+static const struct xway_protocol xway_protocols[256] = {
+	[IPPROTO_HOPOPTS] = { .length_shift = 3, .length_mask = 0xff },
+	[IPPROTO_ROUTING] = { .length_shift = 3, .length_mask = 0xff },
+	[IPPROTO_DSTOPTS] = { .length_shift = 3, .length_mask = 0xff },
+	[IPPROTO_AH] = { .length_shift = 2, .length_mask = 0xff },
+	[IPPROTO_FRAGMENT] = { .length_shift = 3, .fragment_mask = XWAY_OFFSET6 | XWAY_MORE6 },
+	[IPPROTO_TCP] = { .has_ports = 1 },
+	[IPPROTO_UDP] = { .has_ports = 1 },
+	[IPPROTO_UDPLITE] = { .has_ports = 1 },
+	[IPPROTO_SCTP] = { .has_ports = 1 },
+	[IPPROTO_DCCP] = { .has_ports = 1 },
+};
+
 xway_inline void xway_cursor(struct xway_cursor *cur, const struct xdp_md *ctx)
 {
 	*cur = (struct xway_cursor){ .pos = xway_data(ctx), .end = xway_data_end(ctx) };
@@ -192,32 +220,15 @@ xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 	return header->protocol;
 }
 
-xway_inline int xway_is_extension(__u32 next)
-{
-	return next == IPPROTO_HOPOPTS || next == IPPROTO_ROUTING || next == IPPROTO_FRAGMENT ||
-	       next == IPPROTO_AH || next == IPPROTO_DSTOPTS;
-}
-
-/* 1 if equal, else 0, without a branch: branches here multiply the verifier's paths. */
-xway_inline __u32 xway_equal(__u32 a, __u32 b)
-{
-	__u64 difference = a ^ b;
-
-	xway_opaque(difference);
-	return (difference - 1) >> 63;
-}
-
 /* One extension header; the protocol of what follows. */
-xway_inline int xway_parse_extension(struct xway_cursor *cur, __u32 kind)
+xway_inline int xway_parse_extension(struct xway_cursor *cur, const struct xway_protocol *kind)
 {
 	struct xway_extension *extension = xway_take_inner(cur, sizeof(*extension));
-	__u32 is_ah = xway_equal(kind, IPPROTO_AH);
-	__u32 is_fragment = xway_equal(kind, IPPROTO_FRAGMENT);
 	__u32 rest;
 
 	if (!extension)
 		return -1;
-	rest = (extension->length << (3 - is_ah)) & (is_fragment - 1);
+	rest = (__u32)(extension->length & kind->length_mask) << kind->length_shift;
 	/* The mask changes nothing but what the verifier knows. */
 	xway_opaque(rest);
 	rest &= 0xffc;
@@ -226,7 +237,7 @@ xway_inline int xway_parse_extension(struct xway_cursor *cur, __u32 kind)
 	cur->left -= rest;
 	cur->pos += rest;
 	cur->extensions++;
-	cur->fragment |= xway_ntohs(extension->offset) & (XWAY_OFFSET6 | XWAY_MORE6) & -is_fragment;
+	cur->fragment |= xway_ntohs(extension->offset) & kind->fragment_mask;
 	return extension->next;
 }
 
@@ -249,16 +260,18 @@ xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
 		return xway_fault(cur, XWAY_TRUNCATED);
 
 	next = header->nexthdr;
-	for (int i = 0; i < XWAY_MAX_EXTENSIONS; i++) {
-		if (!xway_is_extension(next) || xway_is_later_fragment(cur))
+	for (int i = 0; i <= XWAY_MAX_EXTENSIONS; i++) {
+		const struct xway_protocol *kind = &xway_protocols[next & 0xff];
+
+		if (!kind->length_shift || xway_is_later_fragment(cur))
 			return next;
-		next = xway_parse_extension(cur, next);
+		if (i == XWAY_MAX_EXTENSIONS)
+			break;
+		next = xway_parse_extension(cur, kind);
 		if (next < 0)
 			return -1;
 	}
-	if (xway_is_extension(next) && !xway_is_later_fragment(cur))
-		return xway_fault(cur, XWAY_TOO_MANY_EXTENSIONS);
-	return next;
+	return xway_fault(cur, XWAY_TOO_MANY_EXTENSIONS);
 }
 
 /* ARP for IPv4 over Ethernet; the operation. Other kinds of ARP are bad headers. */
@@ -320,8 +333,7 @@ xway_inline int xway_parse_tcp(struct xway_cursor *cur, struct tcphdr **tcp)
 
 xway_inline int xway_has_ports(int protocol)
 {
-	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP ||
-	       protocol == IPPROTO_UDPLITE || protocol == IPPROTO_DCCP;
+	return xway_protocols[protocol & 0xff].has_ports;
 }
 
 /* Only the ports, whatever the rest of the transport header says; 0 or -1. */
