@@ -6,8 +6,11 @@
 //! the runtimes. Not here: system calls, verification, execution.
 #![forbid(unsafe_code)]
 
+pub mod asm;
 pub mod btf;
+pub mod compose;
 pub mod core;
+pub mod disasm;
 mod elf;
 mod error;
 pub mod insn;

@@ -1,0 +1,179 @@
+//! Composition at load time: several XDP programs become one, with a generated main.
+//!
+//! Each program turns into a static BPF function. `xway_main` calls them in order, counts packets
+//! and bytes by program and verdict, and goes on to the next one or returns, by each program's set
+//! of verdicts. What comes out is an ordinary [`Spec`] that the verifier checks as a whole.
+//!
+//! ```text
+//!  xway_main:  length → call first → count → go on? → call second → count → verdict
+//!  first:      as it was, with its own functions behind it
+//!  second:     …
+//! ```
+//!
+//! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
+//!
+//! Limits that the kernel checks at load: the stacks of main (16 bytes, 32 without a JIT) and of
+//! the deepest call path share 512 bytes, of which only 256 may lie above a function that makes
+//! tail calls; at most 8 functions call each other, main included. Subtracting packet pointers
+//! needs `CAP_PERFMON`. Not here: tail calls as the way out, attaching, pinning.
+
+mod error;
+mod main;
+mod merge;
+mod types;
+
+pub use error::Error;
+
+use crate::model::{Program, ProgramKind, Spec, Target};
+use crate::seam::Verdict;
+
+/// Per-CPU array of `{u64 packets, u64 bytes}`: [`ENTRIES`] for each program of the chain in
+/// order, by verdict, the last for return values that are no verdict. Bytes are the packet's
+/// length when that program saw it.
+pub const VERDICTS_MAP: &str = "xway_verdicts";
+
+/// Entries of [`VERDICTS_MAP`] for one program: the five verdicts and "no verdict".
+pub const ENTRIES: u32 = 6;
+
+/// A map of this name is a program's own statistics.
+pub const OWN_STATS_MAP: &str = "xway_stats";
+
+/// Name of the generated entry function.
+pub const MAIN: &str = "xway_main";
+
+/// Programs of one chain.
+pub const MAX_LINKS: usize = 32;
+
+/// Load flag of programs that take packets of several buffers.
+const XDP_HAS_FRAGS: u32 = ProgramKind::XDP_FRAGS.flags;
+
+/// One program of a chain, by priority.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'a> {
+    pub spec: &'a Spec,
+    /// A program of `spec`.
+    pub program: &'a str,
+    /// After these verdicts the next program runs; any other one is final. The last program's
+    /// verdict is always final.
+    pub go_on: VerdictSet,
+}
+
+/// A set of verdicts. The default is `Pass` alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct VerdictSet(u8);
+
+impl VerdictSet {
+    pub const EMPTY: Self = Self(0);
+
+    pub fn contains(self, verdict: Verdict) -> bool {
+        self.0 & 1 << verdict as u32 != 0
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Verdict> {
+        Verdict::ALL.into_iter().filter(move |verdict| self.contains(*verdict))
+    }
+}
+
+impl FromIterator<Verdict> for VerdictSet {
+    fn from_iter<I: IntoIterator<Item = Verdict>>(verdicts: I) -> Self {
+        Self(verdicts.into_iter().fold(0, |set, verdict| set | 1 << verdict as u32))
+    }
+}
+
+impl Default for VerdictSet {
+    fn default() -> Self {
+        Self::from_iter([Verdict::Pass])
+    }
+}
+
+/// One program with a main in front that counts its verdicts in [`VERDICTS_MAP`].
+///
+/// The result has all programs of `spec`, this one in its old place and under its old name.
+///
+/// # Errors
+/// See [`Error`]; `spec` is untouched.
+pub fn counted(spec: &Spec, program: &str) -> Result<Spec, Error> {
+    chain(&[Link { spec, program, go_on: VerdictSet::EMPTY }])
+}
+
+/// All programs as one, in the place and under the name of the first.
+///
+/// Behind the first one's programs and maps follow those of the others, for program arrays and
+/// device maps. A name that is taken gets the number of its link: `flows.2`. Maps pinned by name
+/// are shared, and so are all maps of links that borrow the same `Spec`.
+///
+/// # Errors
+/// See [`Error`]; nothing is half-done.
+pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
+    let programs = check(links)?;
+    let kind = common_kind(&programs)?;
+    let mut merge = merge::Merge::new(links)?;
+    let counters = merge.counters(links.len());
+    let mut code = main::generate(links, &programs, kind, counters)?;
+    code.program.name = programs[0].name.clone();
+    code.program.section = programs[0].section.clone();
+    code.program.autoload = programs[0].autoload;
+    merge.finish(code, &programs)
+}
+
+/// Whether a program keeps statistics of its own, so that counting again would be a waste.
+pub fn counts_itself(spec: &Spec, program: &str) -> bool {
+    let Some(program) = spec.program(program) else { return false };
+    let stats = spec.map_index(OWN_STATS_MAP);
+    program.fixups.iter().any(|fixup| match fixup.target {
+        Target::Map { map } | Target::MapValue { map, .. } => Some(map) == stats,
+        _ => false,
+    })
+}
+
+/// Each link's program, once everything that needs one link alone is right.
+fn check<'a>(links: &[Link<'a>]) -> Result<Vec<&'a Program>, Error> {
+    if links.is_empty() {
+        return Err(Error::Empty);
+    }
+    if links.len() > MAX_LINKS {
+        return Err(Error::TooMany { count: links.len(), limit: MAX_LINKS });
+    }
+    links.iter().map(check_one).collect()
+}
+
+fn check_one<'a>(link: &Link<'a>) -> Result<&'a Program, Error> {
+    let program = link.spec.program(link.program).ok_or_else(|| no_program(link))?;
+    let name = || program.name.clone();
+    if !program.kind.is_xdp() {
+        return Err(Error::NotXdp { program: name(), program_type: program.kind.program_type });
+    }
+    if program.insns.is_empty() {
+        return Err(Error::NoInstructions { program: name() });
+    }
+    if link.spec.map(VERDICTS_MAP).is_some() {
+        return Err(Error::Composed { program: name(), map: VERDICTS_MAP });
+    }
+    Ok(program)
+}
+
+fn no_program(link: &Link<'_>) -> Error {
+    let names: Vec<&str> = link.spec.programs.iter().map(|known| &*known.name).collect();
+    Error::NoProgram {
+        object: link.spec.name.clone(),
+        program: link.program.to_owned(),
+        known: names.join(", "),
+    }
+}
+
+/// Multi-buffer packets may come only when every program can take them; all else must agree.
+fn common_kind(programs: &[&Program]) -> Result<ProgramKind, Error> {
+    let first = programs[0];
+    let bare = |kind: ProgramKind| ProgramKind { flags: kind.flags & !XDP_HAS_FRAGS, ..kind };
+    for program in programs {
+        if bare(program.kind) != bare(first.kind) {
+            let [first, second] = [first, *program].map(|program| program.name.clone());
+            return Err(Error::KindsDiffer { first, second });
+        }
+    }
+    let all = programs.iter().fold(XDP_HAS_FRAGS, |all, program| all & program.kind.flags);
+    Ok(ProgramKind { flags: bare(first.kind).flags | all, ..first.kind })
+}
+
+#[cfg(test)]
+mod tests;
