@@ -12,6 +12,17 @@ use crate::table::{Column, Table};
 use crate::{Error, Host, Samples, Stats};
 
 /// Rounds of named rows, as they are measured.
+///
+/// ```
+/// let mut bench = report::Bench::new("drop");
+/// for (native, generic) in [(9.1e6, 2.2e6), (9.3e6, 2.3e6)] {
+///     bench.round("native", "pps", native).round("generic", "pps", generic);
+/// }
+/// let report = bench.ratio("native", "generic").finish(report::Host::read())?;
+/// assert!(report.ratios[0].min > 4.0);
+/// println!("{}", report.table());
+/// # Ok::<(), report::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Bench {
     scenario: String,

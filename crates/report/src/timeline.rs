@@ -12,6 +12,16 @@ use crate::table::{Column, Table};
 use crate::{Error, Samples, Stats};
 
 /// Samples in the order of time, and the phases that they were taken in.
+///
+/// ```
+/// use report::{Timeline, plot::Tone, timeline::Sample};
+/// let mut timeline = Timeline::new("Under attack", "2 Mpps of UDP");
+/// timeline.phase("quiet", 0.0, 10.0, Tone::Plain);
+/// timeline.sample(Sample { t: 0.5, tps: 21e3, offered_pps: 0.0, dropped_pps: 0.0 });
+/// assert_eq!(timeline.summary()?[0].tps.median, 21e3);
+/// let svg = timeline.figure().to_string();
+/// # Ok::<(), report::Error>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Timeline {
     pub title: String,
