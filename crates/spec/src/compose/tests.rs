@@ -1,1 +1,366 @@
+//! What composition writes, what it moves, and what it refuses.
 
+use super::*;
+use crate::asm::Reg::*;
+use crate::asm::{Assembler, Helper, Object};
+use crate::btf::{Btf, Kind};
+use crate::disasm::{self, Listing, SpecNames};
+use crate::model::{Initial, KconfigVar, MapDef, MapKind};
+
+fn hash(name: &str) -> MapDef {
+    MapDef {
+        name: name.to_owned(),
+        kind: MapKind::HASH,
+        key_size: 4,
+        value_size: 8,
+        max_entries: 16,
+        ..MapDef::default()
+    }
+}
+
+/// An object with everything that refers by number: map, kfunc, local call, callback.
+fn object(name: &str, program: &str, kind: ProgramKind) -> Spec {
+    let mut object = Object::new(name, "GPL");
+    object.map(hash("flows"));
+    let mut a = Assembler::new(program, kind);
+    let [local, callback] = [a.label(), a.label()];
+    a.note(format!("{program} begins")).mov(R6, R1).store32(R10.at(-4), 0);
+    a.lookup("flows", R10.at(-4)).mov(R1, R6).call_kfunc("bpf_xdp_metadata_rx_hash");
+    a.note("the loop").load_function(R2, callback).call(Helper::LOOP);
+    a.call_local(local).verdict(Verdict::Pass);
+    a.function(local, "local").load_map(R1, "flows").mov(R0, 0).exit();
+    a.function(callback, "callback").mov(R0, 1).exit();
+    object.program(a);
+    object.finish().unwrap()
+}
+
+fn simple(name: &str, program: &str) -> Spec {
+    let mut object = Object::new(name, "GPL");
+    let mut a = Assembler::new(program, ProgramKind::XDP);
+    a.verdict(Verdict::Pass);
+    object.program(a);
+    object.finish().unwrap()
+}
+
+fn listing(spec: &Spec, program: &str) -> String {
+    let program = spec.program(program).unwrap();
+    let names = SpecNames { spec, program };
+    Listing::new(program, &names).source(spec.btf.as_ref()).labels(true).to_string()
+}
+
+fn source(spec: &Spec, program: &Program, slot: usize) -> Option<String> {
+    let text = program.line_at(slot)?.text;
+    spec.btf.as_ref()?.string(text).map(str::to_owned)
+}
+
+/// Every instruction of `part` reads the same, with names and source, `start` slots further on.
+fn assert_moved(part: (&Spec, &str), whole: (&Spec, &str), start: usize) {
+    let read = |spec: &Spec, program: &str, slot: usize| {
+        let program = spec.program(program).unwrap();
+        let names = SpecNames { spec, program };
+        let function = program.function_at(slot).unwrap();
+        let text = disasm::insn(&program.insns, slot, &names);
+        (text, function.name.clone(), slot - function.slot, source(spec, program, slot))
+    };
+    for slot in disasm::slots(&part.0.program(part.1).unwrap().insns) {
+        assert_eq!(read(part.0, part.1, slot), read(whole.0, whole.1, slot + start), "slot {slot}");
+    }
+}
+
+/// The kernel takes function types and lines for each function or not at all.
+fn assert_complete(spec: &Spec, program: &str) {
+    let program = spec.program(program).unwrap();
+    let btf = spec.btf.as_ref().unwrap();
+    assert_eq!(Btf::parse(btf.raw()).as_ref(), Ok(btf));
+    for function in &program.functions {
+        let ty = btf.ty(function.type_id).unwrap();
+        assert_eq!((ty.kind(), ty.name()), (Kind::Func, &*function.name));
+        assert_eq!(btf.ty(ty.target()).unwrap().kind(), Kind::FuncProto);
+        assert!(program.lines.iter().any(|line| line.slot == function.slot), "{}", function.name);
+    }
+    assert!(program.functions.is_sorted_by(|a, b| a.slot < b.slot));
+    assert!(program.lines.is_sorted_by(|a, b| a.slot < b.slot));
+    assert!(program.fixups.is_sorted_by(|a, b| a.slot < b.slot));
+    assert!(program.lines.iter().all(|line| btf.string(line.text).is_some()));
+}
+
+#[test]
+fn main_measures_calls_and_counts() {
+    let spec = counted(&simple("one", "pass"), "pass").unwrap();
+    let wanted = "\
+xway_main:
+; length of the packet, and call of pass @ xway_main:1
+   0: (61) r6 = *(u32 *)(r1 +4)
+   1: (61) r2 = *(u32 *)(r1 +0)
+   2: (1f) r6 -= r2
+   3: (85) call pc+18#pass
+   4: (bf) r7 = r0
+; count the verdict of pass @ xway_main:2
+   5: (a6) if w0 < 0x5 goto L1
+   6: (b4) w0 = 5
+L1:
+   7: (63) *(u32 *)(r10 -4) = r0
+   8: (bf) r2 = r10
+   9: (07) r2 += -4
+  10: (18) r1 = map[xway_verdicts]
+  12: (85) call bpf_map_lookup_elem#1
+  13: (15) if r0 == 0x0 goto L2
+  14: (79) r1 = *(u64 *)(r0 +0)
+  15: (07) r1 += 1
+  16: (7b) *(u64 *)(r0 +0) = r1
+  17: (79) r1 = *(u64 *)(r0 +8)
+  18: (0f) r1 += r6
+  19: (7b) *(u64 *)(r0 +8) = r1
+L2:
+  20: (bf) r0 = r7
+  21: (95) exit
+pass:
+; pass @ one:1
+  22: (b4) w0 = 2
+  23: (95) exit
+";
+    assert_eq!(listing(&spec, "pass"), wanted);
+    let map = spec.map(VERDICTS_MAP).unwrap();
+    let shape = (map.kind, map.key_size, map.value_size, map.max_entries);
+    assert_eq!(shape, (MapKind::PERCPU_ARRAY, 4, 16, 6));
+    let btf = spec.btf.as_ref().unwrap();
+    assert_eq!([map.key_type, map.value_type].map(|id| btf.size_of(id)), [Some(4), Some(16)]);
+    assert_complete(&spec, "pass");
+}
+
+#[test]
+fn everything_moves_with_its_program() {
+    let original = object("flows", "track", ProgramKind::XDP);
+    let spec = counted(&original, "track").unwrap();
+    let program = spec.program("track").unwrap();
+    let names: Vec<_> = program.functions.iter().map(|function| &*function.name).collect();
+    assert_eq!(names, ["xway_main", "track", "local", "callback"]);
+    assert_moved((&original, "track"), (&spec, "track"), program.functions[1].slot);
+    assert_complete(&spec, "track");
+}
+
+#[test]
+fn main_has_the_type_of_the_program_which_becomes_static() {
+    let original = simple("one", "pass");
+    let before = original.programs[0].functions[0].type_id;
+    let spec = counted(&original, "pass").unwrap();
+    let btf = spec.btf.as_ref().unwrap();
+    let functions = &spec.programs[0].functions;
+    let [main, entry] = [0, 1].map(|number: usize| btf.ty(functions[number].type_id).unwrap());
+    assert_eq!((main.linkage(), entry.linkage()), (1, 0));
+    assert_eq!([main, entry].map(|ty| ty.target()), [btf.ty(before).unwrap().target(); 2]);
+    assert_eq!(btf.ty(before).unwrap().linkage(), 1, "others may call the old one");
+}
+
+#[test]
+fn fragments_are_measured_by_the_helper() {
+    let spec = counted(&object("frags", "track", ProgramKind::XDP_FRAGS), "track").unwrap();
+    let text = listing(&spec, "track");
+    let head: Vec<_> = text.lines().skip(2).take(5).collect();
+    assert_eq!(
+        head,
+        [
+            "   0: (bf) r8 = r1",
+            "   1: (85) call bpf_xdp_get_buff_len#188",
+            "   2: (bf) r6 = r0",
+            "   3: (bf) r1 = r8",
+            "   4: (85) call pc+18#track",
+        ]
+    );
+    assert_eq!(spec.programs[0].kind, ProgramKind::XDP_FRAGS);
+}
+
+#[test]
+fn a_chain_of_two_objects_keeps_both_whole() {
+    let first = object("one.o", "track", ProgramKind::XDP_FRAGS);
+    let second = object("two.o", "track", ProgramKind::XDP);
+    let go_on = [Verdict::Pass, Verdict::Tx].into_iter().collect();
+    let links = [&first, &second].map(|spec| Link { spec, program: "track", go_on });
+    let spec = chain(&links).unwrap();
+
+    let names: Vec<_> = spec.maps.iter().map(|map| (&*map.name, map.max_entries)).collect();
+    assert_eq!(names, [("flows", 16), ("flows.2", 16), (VERDICTS_MAP, 12)]);
+    let programs: Vec<_> = spec.programs.iter().map(|p| (&*p.name, p.autoload)).collect();
+    assert_eq!(programs, [("track", true), ("track.2", false)]);
+    let program = &spec.programs[0];
+    assert_eq!(program.kind, ProgramKind::XDP, "the second cannot take fragments");
+
+    let starts: Vec<_> = program.functions.iter().filter(|f| f.name == "track").collect();
+    assert_moved((&first, "track"), (&spec, "track"), starts[0].slot);
+    let second_start = starts[1].slot;
+    let map =
+        program.fixups.iter().filter(|fixup| fixup.slot > second_start).find_map(|fixup| {
+            if let Target::Map { map } = fixup.target { Some(map) } else { None }
+        });
+    assert_eq!(map, Some(1));
+    assert_eq!(source(&spec, program, second_start).as_deref(), Some("track begins"));
+    assert_complete(&spec, "track");
+}
+
+#[test]
+fn a_chain_goes_on_after_the_named_verdicts_only() {
+    let specs = ["a", "b"].map(|name| simple(name, name));
+    let heads = |go_on: VerdictSet| {
+        let links =
+            [0, 1].map(|at: usize| Link { spec: &specs[at], program: &specs[at].name, go_on });
+        let text = listing(&chain(&links).unwrap(), "a");
+        let lines = text.lines().map(|line| line.split(": ").last().unwrap_or(line).to_owned());
+        // From the first verdict counted to the second program called.
+        lines.skip_while(|l| !l.contains("(r0 +8) = r1")).skip(1).take(8).collect::<Vec<_>>()
+    };
+    let wanted = [
+        "L2:",
+        "(16) if w7 == 0x2 goto L3",
+        "(16) if w7 == 0x3 goto L3",
+        "(bf) r0 = r7",
+        "(95) exit",
+        "L3:",
+        "; length of the packet, and call of b @ xway_main:3",
+        "(bf) r1 = r8",
+    ];
+    assert_eq!(heads([Verdict::Tx, Verdict::Pass].into_iter().collect()), wanted);
+    let all = heads(Verdict::ALL.into_iter().collect());
+    assert_eq!(all[1..3], ["(b6) if w7 <= 0x4 goto L3", "(bf) r0 = r7"]);
+    assert_eq!(heads(VerdictSet::EMPTY)[1..3], ["(bf) r0 = r7", "(95) exit"]);
+}
+
+#[test]
+fn programs_of_one_object_share_its_maps_and_types() {
+    let mut spec = object("both.o", "first", ProgramKind::XDP);
+    let mut second = spec.programs[0].clone();
+    second.name = "second".to_owned();
+    spec.programs.push(second);
+    let links = ["first", "second"].map(|program| Link { spec: &spec, program, go_on: default() });
+    let composed = chain(&links).unwrap();
+    let maps: Vec<_> = composed.maps.iter().map(|map| &*map.name).collect();
+    assert_eq!(maps, ["flows", VERDICTS_MAP]);
+    let autoload: Vec<_> = composed.programs.iter().map(|p| (&*p.name, p.autoload)).collect();
+    assert_eq!(autoload, [("first", true), ("second", false)]);
+}
+
+fn default() -> VerdictSet {
+    VerdictSet::default()
+}
+
+#[test]
+fn initial_values_follow_their_maps_and_programs() {
+    let [first, mut second] = ["a", "b"].map(|name| object(name, name, ProgramKind::XDP));
+    let outer = MapDef {
+        initial: vec![Initial::Map { index: 3, map: 0 }, Initial::Program { index: 4, program: 0 }],
+        ..hash("outer")
+    };
+    second.maps.push(outer);
+    let links = [(&first, "a"), (&second, "b")];
+    let links = links.map(|(spec, program)| Link { spec, program, go_on: default() });
+    let composed = chain(&links).unwrap();
+    let initial = &composed.map("outer").unwrap().initial;
+    let moved = [Initial::Map { index: 3, map: 1 }, Initial::Program { index: 4, program: 1 }];
+    assert_eq!(initial[..], moved);
+}
+
+#[test]
+fn maps_pinned_by_one_name_are_one_map() {
+    let pinned = |entries| {
+        let mut spec = object("pinned", "p", ProgramKind::XDP);
+        spec.maps[0].pin_by_name = true;
+        spec.maps[0].max_entries = entries;
+        spec
+    };
+    let join = |first: &Spec, second: &Spec| {
+        chain(&[first, second].map(|spec| Link { spec, program: "p", go_on: default() }))
+    };
+    let shared = join(&pinned(16), &pinned(16)).unwrap();
+    assert_eq!(shared.maps.len(), 2);
+    let clash = join(&pinned(16), &pinned(32)).unwrap_err();
+    assert_eq!(clash, Error::PinnedDiffer { map: "flows".to_owned() });
+}
+
+#[test]
+fn without_types_there_are_none_and_beside_typed_code_they_are_made_up() {
+    let mut bare = object("bare", "bare", ProgramKind::XDP);
+    bare.btf = None;
+    for function in &mut bare.programs[0].functions {
+        function.type_id = 0;
+    }
+    bare.programs[0].lines.clear();
+
+    let alone = counted(&bare, "bare").unwrap();
+    let program = &alone.programs[0];
+    assert!(alone.btf.is_none() && program.lines.is_empty());
+    assert!(program.functions.iter().all(|function| function.type_id == 0));
+
+    let typed = simple("typed", "typed");
+    for links in [[(&bare, "bare"), (&typed, "typed")], [(&typed, "typed"), (&bare, "bare")]] {
+        let first = links[0].1;
+        let links = links.map(|(spec, program)| Link { spec, program, go_on: default() });
+        assert_complete(&chain(&links).unwrap(), first);
+    }
+}
+
+type Change = fn(&mut Spec);
+
+#[test]
+fn refusals_say_what_is_wrong() {
+    let good = simple("good.o", "good");
+    let changed = |change: Change| {
+        let mut spec = simple("bad.o", "bad");
+        change(&mut spec);
+        spec
+    };
+    let table: [(&str, Change); 8] = [
+        ("is of type 3; only XDP", |spec| spec.programs[0].kind = ProgramKind::TC),
+        ("has no instructions", |spec| spec.programs[0].insns.clear()),
+        ("is composed already", |spec| *spec = counted(spec, "bad").unwrap()),
+        ("differ in attach type", |spec| spec.programs[0].kind = ProgramKind::XDP_CPUMAP),
+        ("differ in attach type", |spec| spec.programs[0].kind.flags = 1 << 6),
+        ("licenses \"GPL\" and \"Proprietary\"", |spec| spec.license = "Proprietary".to_owned()),
+        ("bad.o has no program \"bad\"; it has: worse", |spec| {
+            spec.programs[0].name = "worse".to_owned();
+        }),
+        ("both read kernel configuration", |spec| spec.kconfig = vec![kconfig()]),
+    ];
+    for (text, change) in table {
+        let bad = changed(change);
+        let mut first = good.clone();
+        first.kconfig = vec![kconfig()];
+        let links = [(&first, "good"), (&bad, "bad")];
+        let links = links.map(|(spec, program)| Link { spec, program, go_on: default() });
+        let error = chain(&links).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    assert_eq!(chain(&[]).unwrap_err(), Error::Empty);
+    let link = Link { spec: &good, program: "good", go_on: default() };
+    let error = chain(&[link; MAX_LINKS + 1]).unwrap_err();
+    assert_eq!(error, Error::TooMany { count: 33, limit: 32 });
+    assert!(chain(&[link; MAX_LINKS]).is_ok());
+}
+
+fn kconfig() -> KconfigVar {
+    let name = "CONFIG_HZ".to_owned();
+    KconfigVar { name, offset: 0, size: 4, type_id: 0, weak: false }
+}
+
+#[test]
+fn two_free_licenses_make_a_free_one() {
+    let mut second = simple("b", "b");
+    second.license = "Dual MIT/GPL".to_owned();
+    let first = simple("a", "a");
+    let links = [(&first, "a"), (&second, "b")];
+    let links = links.map(|(spec, program)| Link { spec, program, go_on: default() });
+    assert_eq!(chain(&links).unwrap().license, "GPL");
+}
+
+#[test]
+fn a_program_with_statistics_counts_itself() {
+    let with_map = |name| {
+        let mut spec = object("o", "p", ProgramKind::XDP);
+        spec.maps[0].name = String::from(name);
+        counts_itself(&spec, "p")
+    };
+    assert!(with_map(OWN_STATS_MAP));
+    assert!(!with_map("flows"));
+    let mut unused = simple("o", "p");
+    unused.maps.push(hash(OWN_STATS_MAP));
+    assert!(!counts_itself(&unused, "p"), "the map is another program's");
+    assert!(!counts_itself(&unused, "no such program"));
+}
