@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * forward: routes packets by the kernel's own tables, after translating addresses where asked.
+ *
+ * Path of a packet: parse, check that it may be routed, translate, ask the FIB, count the TTL
+ * down, write the MAC addresses, redirect. What XDP cannot do goes to the stack: as it came, or,
+ * if a translation applied, translated but otherwise untouched, so that the stack resolves the
+ * neighbour, fragments or delivers for the address that the packet now has.
+ * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
+ * For frames of several buffers see drop.bpf.c.
+ */
+#include "forward.abi.h"
+
+#include <xway/bpf.h>
+
+/* enum forward_nat_mode */
+const volatile __u32 forward_nat = FORWARD_NAT_OPTIONAL;
+/* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
+const volatile __u32 forward_malformed = XDP_PASS;
+
+#include <xway/csum.h>
+#include <xway/parse.h>
+#include <xway/stats.h>
+
+#include "nat4.h"
+#include "nat6.h"
+
+#define FORWARD_AF_INET 2
+#define FORWARD_AF_INET6 10
+
+/* Interfaces that packets may leave through, keyed by ifindex. */
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP_HASH);
+	__uint(max_entries, 256);
+	__type(key, __u32);
+	__type(value, __u32);
+} xway_tx SEC(".maps");
+
+_Static_assert(XWAY_NO_NEIGHBOUR - XWAY_FORWARDED == BPF_FIB_LKUP_RET_NO_NEIGH, "kernel's order");
+_Static_assert(XWAY_TOO_BIG - XWAY_FORWARDED == BPF_FIB_LKUP_RET_FRAG_NEEDED, "kernel's order");
+
+/* First byte of an IPv4 address in network order. */
+xway_inline __u32 forward_net(__be32 address)
+{
+	return address & 0xff;
+}
+
+/* Unspecified, loopback, multicast and reserved networks are never routed. */
+xway_inline int forward_routable4(__be32 address)
+{
+	__u32 net = forward_net(address);
+
+	return net != 0 && net != 127 && net < 224;
+}
+
+/* As above, and link-local. ::/96 holds the unspecified and the loopback address. */
+xway_inline int forward_routable6(const struct in6_addr *address)
+{
+	const __be32 *word = address->in6_u.u6_addr32;
+
+	if ((word[0] & 0xff) == 0xff)
+		return 0;
+	if ((word[0] & xway_htonl(0xffc00000)) == xway_htonl(0xfe800000))
+		return 0;
+	return word[0] | word[1] | word[2];
+}
+
+/* Next hop by the kernel's tables: its interface and MAC addresses end up in `fib`. */
+xway_inline enum xway_reason forward_route(struct xdp_md *ctx, struct bpf_fib_lookup *fib)
+{
+	long result = bpf_fib_lookup(ctx, fib, sizeof(*fib), 0);
+	__u32 egress = fib->ifindex;
+
+	if (result < 0 || result > XWAY_NO_SOURCE - XWAY_FORWARDED)
+		return XWAY_FIB_ERROR;
+	if (result != BPF_FIB_LKUP_RET_SUCCESS)
+		return XWAY_FORWARDED + result;
+	return bpf_map_lookup_elem(&xway_tx, &egress) ? XWAY_FORWARDED : XWAY_NO_EGRESS;
+}
+
+/* The IPv4 packet may be routed at all. */
+xway_inline enum xway_reason forward_admit4(const struct iphdr *ip)
+{
+	if (!forward_routable4(ip->saddr) || !forward_routable4(ip->daddr))
+		return XWAY_NOT_ROUTABLE;
+	if (ip->ihl != 5)
+		return XWAY_OPTIONS;
+	return ip->ttl > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+}
+
+xway_inline enum xway_reason forward_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
+					  struct bpf_fib_lookup *fib)
+{
+	enum xway_reason reason;
+	struct iphdr *ip;
+
+	if (xway_parse_ipv4(cur, &ip) < 0)
+		return cur->fault;
+	reason = forward_admit4(ip);
+	if (reason == XWAY_FORWARDED && forward_nat)
+		reason = forward_translate4(cur, ip);
+	if (reason != XWAY_FORWARDED)
+		return reason;
+
+	fib->family = FORWARD_AF_INET;
+	fib->l4_protocol = ip->protocol;
+	fib->tot_len = xway_ntohs(ip->tot_len);
+	fib->tos = ip->tos;
+	fib->ipv4_src = ip->saddr;
+	fib->ipv4_dst = ip->daddr;
+	reason = forward_route(ctx, fib);
+	if (reason == XWAY_FORWARDED) {
+		ip->check = xway_csum_apply(ip->check, xway_csum_ttl(0, ip->ttl, ip->ttl - 1));
+		ip->ttl--;
+	}
+	return reason;
+}
+
+/* The IPv6 packet may be routed at all. */
+xway_inline enum xway_reason forward_admit6(const struct xway_cursor *cur,
+					    const struct ipv6hdr *ip)
+{
+	if (!forward_routable6(&ip->saddr) || !forward_routable6(&ip->daddr))
+		return XWAY_NOT_ROUTABLE;
+	if (cur->extensions > (xway_is_fragment(cur) ? 1 : 0))
+		return XWAY_OPTIONS;
+	return ip->hop_limit > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
+}
+
+xway_inline enum xway_reason forward_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
+					  struct bpf_fib_lookup *fib)
+{
+	enum xway_reason reason;
+	struct ipv6hdr *ip;
+	int protocol = xway_parse_ipv6(cur, &ip);
+
+	if (protocol < 0)
+		return cur->fault;
+	reason = forward_admit6(cur, ip);
+	if (reason == XWAY_FORWARDED && forward_nat)
+		reason = forward_translate6(cur, ip, protocol);
+	if (reason != XWAY_FORWARDED)
+		return reason;
+
+	fib->family = FORWARD_AF_INET6;
+	fib->l4_protocol = protocol;
+	fib->tot_len = xway_ntohs(ip->payload_len) + sizeof(*ip);
+	fib->flowinfo = *(__be32 *)ip & xway_htonl(0x0fffffff);
+	xway_memcpy(fib->ipv6_src, &ip->saddr, sizeof(fib->ipv6_src));
+	xway_memcpy(fib->ipv6_dst, &ip->daddr, sizeof(fib->ipv6_dst));
+	reason = forward_route(ctx, fib);
+	if (reason == XWAY_FORWARDED)
+		ip->hop_limit--;
+	return reason;
+}
+
+xway_inline enum xway_reason forward_judge(struct xdp_md *ctx, struct bpf_fib_lookup *fib)
+{
+	enum xway_reason reason;
+	struct xway_cursor cur;
+	struct ethhdr *eth;
+	int type;
+
+	xway_cursor(&cur, ctx);
+	type = xway_parse_eth(&cur, &eth);
+	if (type < 0)
+		return cur.fault;
+	if (cur.tags)
+		return XWAY_TAGGED;
+	if (eth->h_dest[0] & 1)
+		return XWAY_NOT_ROUTABLE;
+	fib->ifindex = ctx->ingress_ifindex;
+	if (type == ETH_P_IP)
+		reason = forward_ipv4(ctx, &cur, fib);
+	else if (type == ETH_P_IPV6)
+		reason = forward_ipv6(ctx, &cur, fib);
+	else
+		return XWAY_NOT_IP;
+	if (reason == XWAY_FORWARDED) {
+		xway_memcpy(eth->h_dest, fib->dmac, ETH_ALEN);
+		xway_memcpy(eth->h_source, fib->smac, ETH_ALEN);
+	}
+	return reason;
+}
+
+xway_inline __u32 forward_verdict(enum xway_reason reason, __u32 egress)
+{
+	switch (reason) {
+	case XWAY_FORWARDED:
+		return bpf_redirect_map(&xway_tx, egress, 0);
+	case XWAY_BLACKHOLE:
+	case XWAY_UNREACHABLE:
+	case XWAY_PROHIBIT:
+		return XDP_DROP;
+	case XWAY_TRUNCATED:
+	case XWAY_BAD_HEADER:
+	case XWAY_TOO_MANY_TAGS:
+	case XWAY_TOO_MANY_EXTENSIONS:
+		return forward_malformed;
+	default:
+		return XDP_PASS;
+	}
+}
+
+SEC("xdp")
+int xway_forward(struct xdp_md *ctx)
+{
+	struct bpf_fib_lookup fib = {};
+	enum xway_reason reason = forward_judge(ctx, &fib);
+
+	return xway_done(ctx, forward_verdict(reason, fib.ifindex), reason);
+}
+
+char xway_license[] SEC("license") = "Dual MIT/GPL";
