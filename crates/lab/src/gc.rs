@@ -1,0 +1,78 @@
+//! Finding labs, and removing those whose maker is gone.
+//!
+//! Rule: only what a record announces under the lab's own prefix is removed, and only processes
+//! that the lab started, told by their start time.
+
+use std::fs;
+use std::io;
+
+use sys::netns;
+
+use crate::error::{Error, Result};
+use crate::record::{self, Facts};
+
+/// A lab as `xway lab list` shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabState {
+    pub id: String,
+    pub topology: Option<String>,
+    /// Short names of its hosts.
+    pub hosts: Vec<String>,
+    /// Its maker is alive.
+    pub running: bool,
+    /// Stays after its maker.
+    pub kept: bool,
+}
+
+/// All labs of this machine, by name.
+pub fn list() -> Result<Vec<LabState>> {
+    let _all = record::lock_all()?;
+    record::ids()?.into_iter().map(state_of).collect()
+}
+
+/// Removes labs whose maker is gone; with `kept` also those that were told to stay.
+/// Answers their names.
+pub fn gc(kept: bool) -> Result<Vec<String>> {
+    let _all = record::lock_all()?;
+    let mut removed = Vec::new();
+    for id in record::ids()? {
+        let Some(_lock) = record::idle_lock(&id)? else { continue };
+        let facts = record::facts_of(&id)?;
+        if facts.kept && !kept {
+            continue;
+        }
+        remove(&id, &facts)?;
+        removed.push(id);
+    }
+    Ok(removed)
+}
+
+/// Removes everything that the record announces, and the record last. The first error is told,
+/// after the rest was tried.
+pub(crate) fn remove(id: &str, facts: &Facts) -> Result<()> {
+    let killed = facts.processes.iter().map(|process| process.kill().map(|_| ()));
+    let deleted = facts.namespaces.iter().map(|name| netns::delete(name).map(|_| ()));
+    // Collected first, so that one failure does not stop the others.
+    let outcomes: Vec<sys::Result<()>> = killed.chain(deleted).collect();
+    outcomes.into_iter().collect::<sys::Result<()>>()?;
+    let folder = record::folder_of(id);
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::record("remove", &folder, error))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn state_of(id: String) -> Result<LabState> {
+    let facts = record::facts_of(&id)?;
+    let prefix = record::prefix_of(&id);
+    let short = |name: &String| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
+    Ok(LabState {
+        hosts: facts.namespaces.iter().map(short).collect(),
+        running: record::idle_lock(&id)?.is_none(),
+        topology: facts.topology,
+        kept: facts.kept,
+        id,
+    })
+}

@@ -1,0 +1,233 @@
+//! `Host`: one namespace of a lab, and everything that is done inside it.
+//!
+//! Rule: the caller's thread stays where it is. Closures run in a thread that joins the namespace;
+//! sockets made there belong to it for ever, so they can be used from anywhere afterwards.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use sys::net::ethtool::Ethtool;
+use sys::net::{Ifindex, Mac, Netlink};
+use sys::netns::{self, NetNs};
+use sys::process::Process;
+
+use crate::error::{Error, Result};
+use crate::expect::until;
+use crate::limits::POLLERS;
+use crate::record::Record;
+
+/// Cheap to clone; all clones are the same host.
+#[derive(Clone, Debug)]
+pub struct Host {
+    name: String,
+    netns: Arc<NetNs>,
+    record: Arc<Record>,
+}
+
+/// An interface of a host and its addresses, as the kernel has them now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    pub name: String,
+    pub ifindex: Ifindex,
+    pub mac: Option<Mac>,
+    pub mtu: u32,
+    /// With prefix lengths, in the order in which they were added.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+impl Host {
+    pub(crate) fn new(name: &str, netns: NetNs, record: Arc<Record>) -> Result<Self> {
+        if netns.is_home()? {
+            return Err(Error::Home);
+        }
+        Ok(Self { name: name.to_owned(), netns: Arc::new(netns), record })
+    }
+
+    /// The short name, such as `server`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The namespace; its name is what `ip netns exec` takes.
+    pub fn netns(&self) -> &NetNs {
+        &self.netns
+    }
+
+    /// Runs `work` inside the host and waits for it.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        Ok(self.netns.enter(work)?)
+    }
+
+    /// Starts a thread that stays inside the host. Whoever starts it stops it: the namespace
+    /// lives until the thread ends.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<Option<T>>> {
+        let netns = Arc::clone(&self.netns);
+        let (entered, answer) = mpsc::channel();
+        let body = move || {
+            let joined = netns.join();
+            let inside = joined.is_ok();
+            // The receiver waits below, so this cannot fail.
+            let _ = entered.send(joined);
+            inside.then(work)
+        };
+        let thread = thread::Builder::new()
+            .name(format!("lab-{}", self.name))
+            .spawn(body)
+            .map_err(|source| Error::Thread { host: self.name.clone(), source })?;
+        match answer.recv() {
+            Ok(joined) => joined.map(|()| thread).map_err(Error::Sys),
+            Err(_) => Ok(thread),
+        }
+    }
+
+    /// A command that will run inside the host. Waiting for it is the caller's; see
+    /// [`Host::start`] for one that must not outlive the lab.
+    pub fn command(&self, program: &str) -> Result<Command> {
+        Ok(self.netns.command(program)?)
+    }
+
+    /// Starts a program that is killed with the lab, even by the next run if this one is killed.
+    pub fn start(&self, program: &str, arguments: &[&str]) -> Result<Child> {
+        let mut command = self.command(program)?;
+        let child = command
+            .args(arguments)
+            .spawn()
+            .map_err(|error| Error::Sys(sys::Error::from_io("exec", program, &error)))?;
+        self.record.add_process(Process::of(child.id())?)?;
+        Ok(child)
+    }
+
+    /// A routing socket of this host.
+    pub fn netlink(&self) -> Result<Netlink> {
+        Ok(self.netns.enter(Netlink::open)??)
+    }
+
+    /// An ethtool socket of this host.
+    pub fn ethtool(&self) -> Result<Ethtool> {
+        Ok(self.netns.enter(Ethtool::open)??)
+    }
+
+    pub fn interface(&self, name: &str) -> Result<Interface> {
+        let mut netlink = self.netlink()?;
+        let link = netlink.link(name)?;
+        let addresses = netlink
+            .addresses()?
+            .into_iter()
+            .filter(|address| address.ifindex == link.ifindex)
+            .map(|address| (address.ip, address.prefix))
+            .collect();
+        let (ifindex, mac, mtu) = (link.ifindex, link.mac, link.mtu);
+        Ok(Interface { name: link.name, ifindex, mac, mtu, addresses })
+    }
+
+    pub fn ifindex(&self, name: &str) -> Result<Ifindex> {
+        Ok(self.netlink()?.link(name)?.ifindex)
+    }
+
+    pub fn mac(&self, name: &str) -> Result<Mac> {
+        self.interface(name)?.mac.ok_or_else(|| self.no_address(name, "hardware"))
+    }
+
+    /// The interface's first IPv4 address.
+    pub fn ipv4(&self, name: &str) -> Result<Ipv4Addr> {
+        self.first_address(name, "IPv4", |ip| match ip {
+            IpAddr::V4(v4) => Some(v4),
+            IpAddr::V6(_) => None,
+        })
+    }
+
+    /// The interface's first IPv6 address that is not link-local.
+    pub fn ipv6(&self, name: &str) -> Result<Ipv6Addr> {
+        self.first_address(name, "IPv6", |ip| match ip {
+            IpAddr::V6(v6) if !v6.is_unicast_link_local() => Some(v6),
+            _ => None,
+        })
+    }
+
+    /// Writes `/proc/sys/net/PATH` of this host.
+    pub fn set_sysctl(&self, path: &str, value: &str) -> Result<()> {
+        Ok(self.netns.set_sysctl(path, value)?)
+    }
+
+    /// Switches an offload: a kernel feature name or a group such as `gro`, `tx-checksum`.
+    pub fn set_feature(&self, interface: &str, feature: &str, on: bool) -> Result<()> {
+        self.check_ours(interface)?;
+        Ok(self.ethtool()?.set_feature(interface, feature, on)?)
+    }
+
+    /// Makes the interface poll in kernel threads of its own, and waits until they are there.
+    /// Answers their process ids, one for each queue.
+    pub fn threaded_napi(&self, interface: &str) -> Result<Vec<u32>> {
+        self.check_ours(interface)?;
+        self.netns.set_attribute(interface, "threaded", "1")?;
+        until(&format!("threaded polling of {interface}"), POLLERS, || {
+            let pids = netns::poller_pids(&self.netns, interface)?;
+            Ok((!pids.is_empty()).then_some(pids))
+        })
+    }
+
+    /// Keeps the interface's polling threads on one processor; makes them first if need be.
+    pub fn pin_napi(&self, interface: &str, cpu: usize) -> Result<()> {
+        for pid in self.threaded_napi(interface)? {
+            netns::pin_thread(pid, cpu)?;
+        }
+        Ok(())
+    }
+
+    /// Only interfaces that the lab made are configured.
+    pub(crate) fn check_ours(&self, interface: &str) -> Result<()> {
+        let links = self.record.facts()?.links;
+        if links.iter().any(|(host, name)| *host == self.name && name == interface) {
+            return Ok(());
+        }
+        Err(Error::NotOurs { host: self.name.clone(), interface: interface.to_owned() })
+    }
+
+    /// Written down before the interface exists.
+    pub(crate) fn announce(&self, interface: &str) -> Result<()> {
+        self.record.add_link(&self.name, interface)
+    }
+
+    /// Loopback up; no IPv6 chatter, no waiting for duplicate addresses, no reverse-path filter.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        for (path, value) in QUIET {
+            self.set_sysctl(path, value)?;
+        }
+        let mut netlink = self.netlink()?;
+        let loopback = netlink.link("lo")?;
+        Ok(netlink.set_up(loopback.ifindex, true)?)
+    }
+
+    fn first_address<T>(
+        &self,
+        interface: &str,
+        what: &'static str,
+        pick: impl Fn(IpAddr) -> Option<T>,
+    ) -> Result<T> {
+        let found = self.interface(interface)?;
+        let mut picked = found.addresses.iter().filter_map(|(ip, _)| pick(*ip));
+        picked.next().ok_or_else(|| self.no_address(interface, what))
+    }
+
+    fn no_address(&self, interface: &str, what: &'static str) -> Error {
+        Error::NoAddress { host: self.name.clone(), interface: interface.to_owned(), what }
+    }
+}
+
+/// For interfaces made later, so `default`; both `all` and `default` where the larger one counts.
+const QUIET: [(&str, &str); 7] = [
+    ("ipv4/conf/all/rp_filter", "0"),
+    ("ipv4/conf/default/rp_filter", "0"),
+    ("ipv6/conf/default/accept_ra", "0"),
+    ("ipv6/conf/default/router_solicitations", "0"),
+    ("ipv6/conf/default/accept_dad", "0"),
+    ("ipv6/conf/default/dad_transmits", "0"),
+    // No link-local address: nothing is announced and every address is one that the lab chose.
+    ("ipv6/conf/default/addr_gen_mode", "1"),
+];

@@ -1,0 +1,15 @@
+//! Bounds of everything that waits or grows.
+
+use std::time::Duration;
+
+/// Until both ends of a new link have a carrier.
+pub(crate) const CARRIER: Duration = Duration::from_secs(5);
+/// Until a device's polling threads are there after they were asked for.
+pub(crate) const POLLERS: Duration = Duration::from_secs(5);
+/// Between two looks at a condition.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(1);
+/// Bytes of a lab's or host's name: `xw-ID-HOST` is shown in narrow tables.
+pub(crate) const LONGEST_ID: usize = 8;
+pub(crate) const LONGEST_HOST: usize = 12;
+/// Tries to find an unused lab name.
+pub(crate) const ID_ATTEMPTS: usize = 64;

@@ -1,0 +1,260 @@
+//! What a lab has made, written down before it is made, so that another process can remove it.
+//!
+//! `/run/xway/lab/ID/record` has one fact a line; `/run/xway/lab/ID/lock` is held while the lab's
+//! process lives. A line cut off by a crash is ignored: it announced what was not made.
+//!
+//! ```text
+//! boot 5f0c…            processes are only believed during this boot
+//! topology service
+//! netns xw-k3f9a-server
+//! link server eth0      an interface that this lab made in that host
+//! process 4711 88123    pid and start time in ticks
+//! kept                  the lab outlives its maker
+//! ```
+//! Not here: deciding what to remove (`gc`).
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use sys::process::Process;
+
+use crate::error::{Error, Result};
+
+/// The record of one lab, open for adding.
+#[derive(Debug)]
+pub(crate) struct Record {
+    id: String,
+    folder: PathBuf,
+    file: Mutex<File>,
+}
+
+/// All that a record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub namespaces: Vec<String>,
+    pub links: Vec<(String, String)>,
+    pub processes: Vec<Process>,
+    pub topology: Option<String>,
+    pub kept: bool,
+}
+
+impl Record {
+    /// Makes the folder of a new lab and holds its lock. `None` when the name is taken.
+    pub fn create(id: &str) -> Result<Option<(Self, File)>> {
+        // Nobody may collect the folder before its lock is held.
+        let _all = lock_all()?;
+        let folder = folder_of(id);
+        match fs::create_dir(&folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            Err(error) => return Err(Error::record("mkdir", &folder, error)),
+        }
+        let lock = open_lock(&folder)?;
+        if !try_lock(&lock, &folder)? {
+            return Ok(None);
+        }
+        let record = Self::open(id)?;
+        record.add(&format!("boot {}", boot_id()?))?;
+        Ok(Some((record, lock)))
+    }
+
+    pub fn open(id: &str) -> Result<Self> {
+        let folder = folder_of(id);
+        let path = folder.join("record");
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .map_err(|error| Error::record("open", &path, error))?;
+        Ok(Self { id: id.to_owned(), folder, file: Mutex::new(file) })
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The name of a host's namespace.
+    pub fn namespace(&self, host: &str) -> String {
+        format!("{}{host}", prefix_of(&self.id))
+    }
+
+    pub fn add_namespace(&self, name: &str) -> Result<()> {
+        self.add(&format!("netns {name}"))
+    }
+
+    pub fn add_link(&self, host: &str, interface: &str) -> Result<()> {
+        self.add(&format!("link {host} {interface}"))
+    }
+
+    pub fn add_process(&self, process: Process) -> Result<()> {
+        self.add(&format!("process {} {}", process.pid, process.started))
+    }
+
+    pub fn set_topology(&self, name: &str) -> Result<()> {
+        self.add(&format!("topology {name}"))
+    }
+
+    pub fn keep(&self) -> Result<()> {
+        self.add("kept")
+    }
+
+    pub fn facts(&self) -> Result<Facts> {
+        facts_of(&self.id)
+    }
+
+    fn add(&self, line: &str) -> Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(format!("{line}\n").as_bytes())
+            .map_err(|error| Error::record("write", &self.folder.join("record"), error))
+    }
+}
+
+/// Reads a record; one that is not there yet says nothing.
+pub(crate) fn facts_of(id: &str) -> Result<Facts> {
+    let path = folder_of(id).join("record");
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Facts::parse(&text, &prefix_of(id), &boot_id()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Facts::default()),
+        Err(error) => Err(Error::record("read", &path, error)),
+    }
+}
+
+impl Facts {
+    /// Believes only what carries the lab's own prefix, and processes only of this boot.
+    fn parse(text: &str, prefix: &str, boot: &str) -> Self {
+        let mut facts = Self::default();
+        let mut same_boot = false;
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        for line in whole.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            match words[..] {
+                ["boot", id] => same_boot = id == boot,
+                ["netns", name] if name.starts_with(prefix) => {
+                    facts.namespaces.push(name.to_owned());
+                }
+                ["link", host, name] => facts.links.push((host.to_owned(), name.to_owned())),
+                ["process", pid, started] if same_boot => {
+                    if let (Ok(pid), Ok(started)) = (pid.parse(), started.parse()) {
+                        facts.processes.push(Process { pid, started });
+                    }
+                }
+                ["topology", name] => facts.topology = Some(name.to_owned()),
+                ["kept"] => facts.kept = true,
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+/// The names of all labs, sorted, whatever their state.
+pub(crate) fn ids() -> Result<Vec<String>> {
+    let entries = match fs::read_dir(ROOT) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::record("read", Path::new(ROOT), error)),
+    };
+    let mut ids: Vec<String> = entries
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| is_name(name, crate::limits::LONGEST_ID))
+        .collect();
+    ids.sort();
+    Ok(ids)
+}
+
+pub(crate) fn folder_of(id: &str) -> PathBuf {
+    Path::new(ROOT).join(id)
+}
+
+pub(crate) fn prefix_of(id: &str) -> String {
+    format!("xw-{id}-")
+}
+
+/// Small letters, digits and inner `-`.
+pub(crate) fn is_name(name: &str, most: usize) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=most).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('-')
+}
+
+/// Held while a lab's folder appears or is collected.
+pub(crate) fn lock_all() -> Result<File> {
+    let root = Path::new(ROOT);
+    fs::create_dir_all(root).map_err(|error| Error::record("mkdir", root, error))?;
+    let file = open_lock(root)?;
+    file.lock().map_err(|error| Error::record("lock", root, error))?;
+    Ok(file)
+}
+
+/// The lab's lock when nobody holds it.
+pub(crate) fn idle_lock(id: &str) -> Result<Option<File>> {
+    let folder = folder_of(id);
+    let lock = open_lock(&folder)?;
+    Ok(try_lock(&lock, &folder)?.then_some(lock))
+}
+
+fn open_lock(folder: &Path) -> Result<File> {
+    let path = folder.join("lock");
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .map_err(|error| Error::record("open", &path, error))
+}
+
+fn try_lock(lock: &File, folder: &Path) -> Result<bool> {
+    match lock.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(Error::record("lock", folder, error)),
+    }
+}
+
+fn boot_id() -> Result<String> {
+    let path = Path::new("/proc/sys/kernel/random/boot_id");
+    let text = fs::read_to_string(path).map_err(|error| Error::record("read", path, error))?;
+    Ok(text.trim().to_owned())
+}
+
+const ROOT: &str = "/run/xway/lab";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_lines_with_the_own_prefix_count() {
+        let text = "boot b1\nnetns xw-k1-a\nnetns docker\nlink a eth0\nprocess 7 99\n\
+                    future word\ntopology router\nkept\nnetns xw-k1-cut";
+        let facts = Facts::parse(text, "xw-k1-", "b1");
+        assert_eq!(facts.namespaces, ["xw-k1-a"]);
+        assert_eq!(facts.links, [("a".to_owned(), "eth0".to_owned())]);
+        assert_eq!(facts.processes, [Process { pid: 7, started: 99 }]);
+        assert_eq!(facts.topology.as_deref(), Some("router"));
+        assert!(facts.kept);
+    }
+
+    #[test]
+    fn processes_of_another_boot_are_nobodys() {
+        let facts = Facts::parse("boot b0\nprocess 7 99\n", "xw-k1-", "b1");
+        assert_eq!(facts, Facts::default());
+    }
+
+    #[test]
+    fn names_are_short_and_plain() {
+        for (name, good) in [
+            ("k3f9a", true),
+            ("a-b", true),
+            ("", false),
+            ("-a", false),
+            ("A", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(is_name(name, 8), good, "{name}");
+        }
+        assert!(!is_name("123456789", 8));
+    }
+}

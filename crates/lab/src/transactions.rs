@@ -1,0 +1,231 @@
+//! A service and its client: one byte asked, one byte answered, counted.
+//!
+//! The measure of whether a service is alive, as TCP_RR of netperf is: one connection, one request
+//! under way. Rule: neither side outlives its guard, and a network that swallows every packet
+//! delays the end by [`PATIENCE`] at most. Sockets are made by the caller, in the host's namespace.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// Answers every byte with itself until it is dropped.
+#[derive(Debug)]
+pub struct Service {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Asks over one connection as fast as answers come, until it is dropped.
+#[derive(Debug)]
+pub struct Client {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    answers: AtomicU64,
+    reconnects: AtomicU64,
+}
+
+impl Service {
+    /// Serves `listener` from a thread on `cpu`; each connection gets a thread beside it.
+    pub fn start(listener: TcpListener, cpu: usize) -> Result<Self> {
+        let fail = |error| Error::socket("the service's listener", &error);
+        listener.set_nonblocking(true).map_err(fail)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = thread::Builder::new()
+            .name("service".to_owned())
+            .spawn(move || {
+                // Elsewhere it serves as well, only less steadily.
+                let _best_effort = sys::cpu::set_affinity(&[cpu]);
+                accept(&listener, &seen);
+            })
+            .map_err(fail)?;
+        Ok(Self { stop, thread: Some(thread) })
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        join(self.thread.take());
+    }
+}
+
+impl Client {
+    /// Starts asking from a thread on `cpu`. `connect` makes a connection in the client's
+    /// namespace; it is called again when the connection breaks or stays silent for a second.
+    pub fn start(
+        connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
+        cpu: usize,
+    ) -> Result<Self> {
+        let fail = |error| Error::socket("the client's connection", &error);
+        let first = connect().and_then(prepare).map_err(fail)?;
+        let shared = Arc::new(Shared::default());
+        let seen = Arc::clone(&shared);
+        let thread = thread::Builder::new()
+            .name("client".to_owned())
+            .spawn(move || {
+                // Elsewhere it asks as well, only less steadily.
+                let _best_effort = sys::cpu::set_affinity(&[cpu]);
+                ask_until_stopped(first, &connect, &seen);
+            })
+            .map_err(fail)?;
+        Ok(Self { shared, thread: Some(thread) })
+    }
+
+    /// Answers received so far.
+    pub fn answers(&self) -> u64 {
+        self.shared.answers.load(Ordering::Relaxed)
+    }
+
+    /// Connections made after the first one.
+    pub fn reconnects(&self) -> u64 {
+        self.shared.reconnects.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        join(self.thread.take());
+    }
+}
+
+fn accept(listener: &TcpListener, stop: &Arc<AtomicBool>) {
+    let mut threads = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _peer)) => {
+                let stop = Arc::clone(stop);
+                threads.push(thread::spawn(move || answer(stream, &stop)));
+            }
+            Err(_none_yet) => thread::park_timeout(PATIENCE),
+        }
+        threads.retain(|thread: &JoinHandle<()>| !thread.is_finished());
+    }
+    threads.into_iter().for_each(|thread| join(Some(thread)));
+}
+
+/// Serves one connection until it ends or the service does.
+fn answer(stream: TcpStream, stop: &AtomicBool) {
+    let Ok(mut stream) = stream.set_nonblocking(false).and_then(|()| prepare(stream)) else {
+        return;
+    };
+    let mut buffer = [0; 64];
+    while !stop.load(Ordering::Relaxed) {
+        match stream.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(length) if stream.write_all(&buffer[..length]).is_err() => return,
+            Err(error) if !is_silence(&error) => return,
+            _ => {}
+        }
+    }
+}
+
+fn ask_until_stopped(
+    mut stream: TcpStream,
+    connect: &impl Fn() -> io::Result<TcpStream>,
+    shared: &Shared,
+) {
+    while !shared.stop.load(Ordering::Relaxed) {
+        if ask(&mut stream, shared).is_ok() {
+            continue;
+        }
+        if let Ok(fresh) = connect().and_then(prepare) {
+            shared.reconnects.fetch_add(1, Ordering::Relaxed);
+            stream = fresh;
+        }
+    }
+}
+
+/// One request and its answer; an error when the connection is of no more use.
+fn ask(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+    stream.write_all(b"?")?;
+    let deadline = Instant::now() + SILENCE;
+    let mut answer = [0; 1];
+    loop {
+        match stream.read(&mut answer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {
+                shared.answers.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Err(error) if !is_silence(&error) || Instant::now() > deadline => return Err(error),
+            Err(_) if shared.stop.load(Ordering::Relaxed) => return Ok(()),
+            Err(_) => {}
+        }
+    }
+}
+
+fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    Ok(stream)
+}
+
+fn is_silence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Waits for a thread; its panic goes on here, unless one is under way already.
+fn join(thread: Option<JoinHandle<()>>) {
+    if let Some(Err(panic)) = thread.map(JoinHandle::join)
+        && !thread::panicking()
+    {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// How long a thread waits before it looks whether it should stop.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A connection that answers nothing for so long is given up.
+const SILENCE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Service, Client) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = Service::start(listener, 0).unwrap();
+        let client = Client::start(move || TcpStream::connect(address), 0).unwrap();
+        (service, client)
+    }
+
+    fn wait_for(what: &str, condition: impl Fn() -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !condition() {
+            assert!(Instant::now() < deadline, "{what}");
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn counts_answers() {
+        let (_service, client) = pair();
+        wait_for("no answers", || client.answers() > 100);
+        assert_eq!(client.reconnects(), 0);
+    }
+
+    #[test]
+    fn ends_although_the_service_went_first() {
+        let (service, client) = pair();
+        wait_for("no answers", || client.answers() > 0);
+        drop(service);
+        let last = client.answers();
+        drop(client);
+        assert!(last > 0);
+    }
+}
