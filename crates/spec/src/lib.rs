@@ -13,6 +13,7 @@ pub mod core;
 pub mod disasm;
 mod elf;
 mod error;
+mod global;
 pub mod insn;
 mod kind;
 mod limits;
@@ -20,6 +21,7 @@ mod model;
 mod seam;
 
 pub use error::{Error, Place};
+pub use global::Global;
 pub use insn::Insn;
 pub use model::{
     Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec,

@@ -7,6 +7,7 @@
 
 use crate::btf::Btf;
 use crate::core::FieldRelocation;
+use crate::global::Global;
 use crate::insn::Insn;
 
 /// An object: programs, maps and types.
@@ -19,6 +20,8 @@ pub struct Spec {
     pub maps: Vec<MapDef>,
     pub btf: Option<Btf>,
     pub kconfig: Vec<KconfigVar>,
+    /// Variables that the symbol table names; those with types are in [`Spec::btf`] too.
+    pub variables: Vec<Global>,
 }
 
 /// One entry program with every function that it reaches behind it.

@@ -1,12 +1,14 @@
-//! Sizes and places in BTF's data sections, which compilers leave at zero for a linker to fill.
+//! Variables: sizes and places in BTF's data sections, which compilers leave at zero for a linker to fill.
 //!
 //! A variable is found by the name of its symbol in the section of the `DATASEC`'s name.
 //! `.kconfig` and `.ksyms` have no section; see `externs` and `btf::kernel`.
 
 use std::collections::HashMap;
 
-use super::file::{File, Symbol};
+use super::file::{File, Symbol, SymbolKind};
+use super::maps::is_data;
 use crate::btf::{Btf, Kind};
+use crate::global::Global;
 
 pub(super) fn place(file: &File<'_>, btf: &mut Btf) {
     let sections: Vec<_> = btf
@@ -44,4 +46,29 @@ fn place_section(file: &File<'_>, section: usize, btf: &mut Btf, datasec: u32) {
     for var in hidden {
         btf.set_static(var);
     }
+}
+
+/// Variables as the symbol table knows them, by section and place.
+pub(super) fn variables(file: &File<'_>) -> Vec<Global> {
+    let mut found: Vec<_> =
+        file.symbols.iter().filter_map(|symbol| variable(file, symbol)).collect();
+    found.sort_by(|(a, x), (b, y)| (a, x.offset).cmp(&(b, y.offset)));
+    found.into_iter().map(|(_, global)| global).collect()
+}
+
+fn variable(file: &File<'_>, symbol: &Symbol) -> Option<(usize, Global)> {
+    let number = symbol.section?;
+    let section = &file.sections[number];
+    if symbol.kind != SymbolKind::Object || symbol.size == 0 || !is_data(section) {
+        return None;
+    }
+    let global = Global {
+        name: symbol.name.clone(),
+        section: section.name.clone(),
+        type_text: String::new(),
+        type_id: 0,
+        offset: u32::try_from(symbol.value).ok()?,
+        size: u32::try_from(symbol.size).ok()?,
+    };
+    Some((number, global))
 }

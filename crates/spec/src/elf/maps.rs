@@ -155,7 +155,8 @@ fn program_at(code: &Code, programs: &[Program], section: usize, offset: u64) ->
     (code.functions[function].entry && entries < programs.len()).then_some(entries)
 }
 
-fn is_data(section: &Section<'_>) -> bool {
+/// Whether a section becomes a map of one value.
+pub(super) fn is_data(section: &Section<'_>) -> bool {
     let named = |base: &str| {
         section.name.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };

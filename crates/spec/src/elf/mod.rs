@@ -46,14 +46,17 @@ impl Spec {
         }
         let programs = link::programs(&file, &code)?;
         let maps = maps.fill(&file, &code, &programs)?;
-        Ok(Self {
+        let mut spec = Self {
             name: name.to_owned(),
             license: license(&file),
             programs,
             maps,
             btf,
             kconfig: externs.kconfig,
-        })
+            variables: data_types::variables(&file),
+        };
+        spec.resolve_local()?;
+        Ok(spec)
     }
 }
 
