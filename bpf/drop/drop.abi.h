@@ -36,7 +36,7 @@ struct drop_rule4 {
 	__be32 address;
 	__be16 port;
 	__u8 protocol;
-	/* Which shape masked it: index into `drop_shapes.v4`. */
+	/* The shape that masked it, see drop_shape4. */
 	__u8 shape;
 } __attribute__((aligned(8)));
 _Static_assert(sizeof(struct drop_rule4) == 8, "one 64-bit word");
@@ -46,7 +46,6 @@ struct drop_rule6 {
 	__be32 address[4];
 	__be16 port;
 	__u8 protocol;
-	/* Index into `drop_shapes.v6`. */
 	__u8 shape;
 	__u32 zero;
 } __attribute__((aligned(8)));
@@ -54,7 +53,11 @@ _Static_assert(sizeof(struct drop_rule6) == 24, "three 64-bit words");
 
 /* Rules that leave the same parts open. */
 struct drop_shape4 {
-	/* Ones where a part counts; ports and protocols count whole or not at all. */
+	/*
+	 * Ones where a part counts; ports and protocols count whole or not at all. Its `shape` is
+	 * no mask but the shape's number, which its rules carry. A number is not given to another
+	 * shape while rules carry it, so shapes may move in the list while packets are judged.
+	 */
 	struct drop_rule4 mask;
 	/* One of its rules, compared before the others are looked up. */
 	struct drop_rule4 first;

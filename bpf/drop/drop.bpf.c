@@ -112,7 +112,7 @@ xway_inline enum xway_reason drop_ipv4(struct xway_cursor *cur, struct drop_shap
 		if (shape->mask.port & ~flow.port_known)
 			continue;
 		drop_mask((__u64 *)&rule, (__u64 *)&shape->mask, 1);
-		rule.shape = i;
+		rule.shape = shape->mask.shape;
 		if (drop_equal((__u64 *)&rule, (__u64 *)&shape->first, 1))
 			return XWAY_RULE;
 		if (shape->rules > 1 && bpf_map_lookup_elem(&drop_rules4, &rule))
@@ -141,7 +141,7 @@ xway_inline enum xway_reason drop_ipv6(struct xway_cursor *cur, struct drop_shap
 			continue;
 		xway_memcpy(rule.address, &ip->daddr, sizeof(rule.address));
 		drop_mask((__u64 *)&rule, (__u64 *)&shape->mask, 3);
-		rule.shape = i;
+		rule.shape = shape->mask.shape;
 		if (drop_equal((__u64 *)&rule, (__u64 *)&shape->first, 3))
 			return XWAY_RULE;
 		if (shape->rules > 1 && bpf_map_lookup_elem(&drop_rules6, &rule))

@@ -55,10 +55,11 @@ enum xway_reason {
 };
 #define XWAY_REASONS (XWAY_UNTRANSLATABLE + 1)
 
+/* One byte, as a field of the keys. */
 enum forward_side {
 	FORWARD_DESTINATION = 0,
 	FORWARD_SOURCE = 1,
-};
+} __attribute__((packed));
 
 enum forward_nat_mode {
 	/* Route only. */
@@ -74,8 +75,7 @@ struct forward_key4 {
 	__be32 address;
 	__be16 port;
 	__u8 protocol;
-	/* enum forward_side. */
-	__u8 side;
+	enum forward_side side;
 };
 _Static_assert(sizeof(struct forward_key4) == 8, "no hidden padding");
 
@@ -92,7 +92,7 @@ struct forward_key6 {
 	__be32 address[4];
 	__be16 port;
 	__u8 protocol;
-	__u8 side;
+	enum forward_side side;
 };
 _Static_assert(sizeof(struct forward_key6) == 20, "no hidden padding");
 

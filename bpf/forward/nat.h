@@ -112,7 +112,7 @@ xway_inline int forward_read_transport(struct xway_cursor *cur, int protocol,
 }
 
 /* Puts the port and the transport checksum right; `sum` is what the address changed. */
-xway_inline void forward_rewrite_transport(struct forward_transport *transport, __u32 side,
+xway_inline void forward_rewrite_transport(struct forward_transport *transport, enum forward_side side,
 					   __be16 to, __u32 sum)
 {
 	struct xway_ports *ports = transport->ports;
@@ -135,7 +135,7 @@ xway_inline void forward_rewrite_transport(struct forward_transport *transport, 
 }
 
 /* The port on one side, 0 without ports. */
-xway_inline __be16 forward_port(const struct forward_transport *transport, __u32 side)
+xway_inline __be16 forward_port(const struct forward_transport *transport, enum forward_side side)
 {
 	if (!transport->ports)
 		return 0;

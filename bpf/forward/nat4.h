@@ -8,7 +8,7 @@
 /* The target of one side: first by protocol and port, then by address; `whole` says which. */
 xway_inline struct forward_target4 *forward_find4(const struct iphdr *ip,
 						  const struct forward_transport *transport,
-						  __u32 side, int *whole)
+						  enum forward_side side, int *whole)
 {
 	struct forward_key4 key = {
 		.address = side == FORWARD_SOURCE ? ip->saddr : ip->daddr,
@@ -30,7 +30,7 @@ xway_inline struct forward_target4 *forward_find4(const struct iphdr *ip,
 }
 
 xway_inline void forward_rewrite4(struct iphdr *ip, struct forward_transport *transport,
-				  const struct forward_target4 *target, __u32 side)
+				  const struct forward_target4 *target, enum forward_side side)
 {
 	__be32 from = side == FORWARD_SOURCE ? ip->saddr : ip->daddr;
 	__u32 sum = xway_csum_long(0, from, target->address);
@@ -49,7 +49,7 @@ xway_inline enum xway_reason forward_translate4(struct xway_cursor *cur, struct 
 	struct forward_transport transport;
 	struct forward_target4 *target;
 	enum xway_reason reason;
-	__u32 side;
+	enum forward_side side;
 	int whole;
 
 	if (forward_read_transport(cur, ip->protocol, &transport) < 0)

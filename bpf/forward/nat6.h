@@ -5,7 +5,7 @@
 
 #include "nat.h"
 
-xway_inline __be32 *forward_address6(struct ipv6hdr *ip, __u32 side)
+xway_inline __be32 *forward_address6(struct ipv6hdr *ip, enum forward_side side)
 {
 	return side == FORWARD_SOURCE ? ip->saddr.in6_u.u6_addr32 : ip->daddr.in6_u.u6_addr32;
 }
@@ -13,7 +13,7 @@ xway_inline __be32 *forward_address6(struct ipv6hdr *ip, __u32 side)
 /* The target of one side: first by protocol and port, then by address; `whole` says which. */
 xway_inline struct forward_target6 *forward_find6(struct ipv6hdr *ip,
 						  const struct forward_transport *transport,
-						  __u32 side, int *whole)
+						  enum forward_side side, int *whole)
 {
 	struct forward_key6 key = {
 		.port = forward_port(transport, side),
@@ -35,7 +35,7 @@ xway_inline struct forward_target6 *forward_find6(struct ipv6hdr *ip,
 }
 
 xway_inline void forward_rewrite6(struct ipv6hdr *ip, struct forward_transport *transport,
-				  const struct forward_target6 *target, __u32 side)
+				  const struct forward_target6 *target, enum forward_side side)
 {
 	__be32 *address = forward_address6(ip, side);
 	__u32 sum = xway_csum_ipv6(0, address, target->address);
@@ -51,7 +51,7 @@ xway_inline enum xway_reason forward_translate6(struct xway_cursor *cur, struct 
 	struct forward_transport transport;
 	struct forward_target6 *target;
 	enum xway_reason reason;
-	__u32 side;
+	enum forward_side side;
 	int whole;
 
 	if (forward_read_transport(cur, protocol, &transport) < 0)
