@@ -1,2 +1,34 @@
-//! The Linux runtime: brings a `Spec` to life through `bpf(2)`.
+//! The Linux runtime: brings a [`spec::Spec`] to life through `bpf(2)`.
+//!
+//! Life goes [`Object::load`] → [`Program`]s and [`Map`]s → [`attach`] → [`Link`]. Rule: every
+//! handle is a guard, and whatever shall outlive the process is pinned or kept by an explicit
+//! word. Loading needs `CAP_BPF` and `CAP_NET_ADMIN`, listing `CAP_SYS_ADMIN`; Linux 5.15 is the
+//! oldest kernel that is supported. Not here: what a program is for.
 #![forbid(unsafe_code)]
+
+mod error;
+mod limits;
+mod link;
+pub mod list;
+mod load;
+mod map;
+mod memlock;
+pub mod name;
+pub mod probe;
+mod program;
+mod ringbuf;
+mod runtime;
+mod verifier;
+
+pub use error::{Error, ModeName, ProgramRef, Result};
+pub use link::{Attach, Link, Replace, TcxSide, attach, attach_tcx};
+pub use load::{Binding, LoadOptions, Object};
+pub use map::{Element, Map, PerCpu};
+pub use program::{
+    Burst, Dump, DumpFunction, DumpLine, LiveRun, Program, TestOutcome, TestRun, tag_text,
+};
+pub use ringbuf::RingBuffer;
+pub use runtime::KernelRuntime;
+pub use sys::bpf::{LinkInfo, LinkTarget, MapCreate, MapInfo, ProgInfo};
+pub use sys::net::{Ifindex, XdpMode as Mode};
+pub use verifier::{Source, VerifierLog};

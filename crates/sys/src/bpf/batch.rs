@@ -85,7 +85,7 @@ impl Map {
         };
         // SAFETY: keys and values hold `count` elements of this map (`count`), and are only read.
         let answer = unsafe { call(Command::MapUpdateBatch, &mut attr) };
-        (done(&attr, count), answer.map(drop))
+        (done(&attr, count, answer.is_err()), answer.map(drop))
     }
 
     /// Deletes keys given side by side; answers how many were done before a failure.
@@ -102,7 +102,7 @@ impl Map {
         };
         // SAFETY: `keys` holds `count` keys of this map (`count`), and is only read.
         let answer = unsafe { call(Command::MapDeleteBatch, &mut attr) };
-        (done(&attr, count), answer.map(drop))
+        (done(&attr, count, answer.is_err()), answer.map(drop))
     }
 
     fn count(&self, keys: &[u8], values: Option<&[u8]>) -> Result<u32> {
@@ -117,7 +117,7 @@ impl Map {
 }
 
 /// The kernel writes back how many elements it did, but leaves the number alone when it refused
-/// the command as a whole.
-fn done(attr: &BatchAttr, asked: u32) -> usize {
-    if attr.count > asked { 0 } else { attr.count as usize }
+/// the command as a whole: a failure with all elements done cannot be.
+fn done(attr: &BatchAttr, asked: u32, failed: bool) -> usize {
+    if failed && attr.count >= asked { 0 } else { attr.count as usize }
 }

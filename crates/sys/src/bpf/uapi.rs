@@ -134,8 +134,8 @@ table!(
 /// `enum bpf_attach_type`, those that Expressway uses.
 pub mod attach_type {
     pub const TRACE_FENTRY: u32 = 24;
-    pub const XDP_DEVMAP: u32 = 35;
-    pub const XDP_CPUMAP: u32 = 36;
+    pub const XDP_DEVMAP: u32 = 33;
+    pub const XDP_CPUMAP: u32 = 35;
     pub const XDP: u32 = 37;
     pub const TCX_INGRESS: u32 = 46;
     pub const TCX_EGRESS: u32 = 47;

@@ -1,0 +1,183 @@
+//! The one error of this crate: what failed, whose turn it is, and what to do.
+//!
+//! Rule: a refusal by the verifier carries its whole log, and shows only the line that matters.
+
+use std::fmt;
+
+use sys::cap::{Cap, Caps};
+use sys::net::XdpMode;
+use thiserror::Error;
+
+use crate::verifier::VerifierLog;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The kernel failed a call.
+    #[error(transparent)]
+    System(#[from] sys::Error),
+
+    /// The kernel failed a call for lack of a right.
+    #[error("{source}; {}", advice(.missing))]
+    Denied {
+        source: sys::Error,
+        /// Capabilities that this process lacks; empty when it has all that could matter.
+        missing: Vec<Cap>,
+    },
+
+    /// The verifier refused a program.
+    #[error("program `{program}` refused by the kernel's verifier: {log}")]
+    Verifier { program: String, errno: i32, log: Box<VerifierLog> },
+
+    /// The object itself is the problem.
+    #[error(transparent)]
+    Object(#[from] spec::Error),
+
+    #[error("`{object}` has no program `{name}`; it has {}", words(.known))]
+    UnknownProgram { object: String, name: String, known: Vec<String> },
+
+    #[error("`{object}` has no map `{name}`; it has {}", words(.known))]
+    UnknownMap { object: String, name: String, known: Vec<String> },
+
+    #[error(
+        "program `{program}` in section `{section}` has no type: \
+         name the section after one (`xdp`) or say it with --type"
+    )]
+    UnknownType { program: String, section: String },
+
+    /// Something of the running kernel that the object asks for is not there.
+    #[error("program object needs {what} `{name}`, which this kernel does not have{why}")]
+    Unresolved { what: &'static str, name: String, why: String },
+
+    /// A given or pinned map is not what the object declares.
+    #[error("map `{map}` cannot be shared: its {what} is {found}, the object wants {wanted}")]
+    Incompatible { map: String, what: &'static str, found: u64, wanted: u64 },
+
+    #[error("map `{map}`: {what} has {given} bytes, it takes {wanted}")]
+    WrongSize { map: String, what: &'static str, given: usize, wanted: usize },
+
+    /// Some elements were written before one was refused.
+    #[error("map `{map}`: {done} of {wanted} elements were written: {source}")]
+    Partly { map: String, done: usize, wanted: usize, source: sys::Error },
+
+    #[error(
+        "{interface} already runs {} in {mode} mode; replace it with --replace, \
+         or detach it first", .program
+    )]
+    Occupied { interface: String, mode: ModeName, program: ProgramRef },
+
+    /// The interface changed hands between looking and acting.
+    #[error("{interface}: another program was attached meanwhile, nothing was changed: {source}")]
+    Overtaken { interface: String, source: sys::Error },
+
+    #[error("{what}: it ends with this process; pin it to keep it")]
+    NotPinned { what: String },
+
+    #[error("pinned object {path} is no {wanted}; remove the file or choose another path")]
+    WrongPin { path: String, wanted: &'static str },
+
+    #[error("{what}: {why}")]
+    Unsupported { what: String, why: String },
+}
+
+/// A program as messages name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProgramRef {
+    pub id: u32,
+    /// Empty when the kernel will not tell.
+    pub name: String,
+    pub tag: String,
+    /// Processes that hold it or its link.
+    pub holders: Vec<String>,
+}
+
+impl fmt::Display for ProgramRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "program {}", self.id)?;
+        if !self.name.is_empty() {
+            write!(f, " `{}`", self.name)?;
+        }
+        if !self.tag.is_empty() {
+            write!(f, " (tag {})", self.tag)?;
+        }
+        if !self.holders.is_empty() {
+            write!(f, " of {}", self.holders.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// A mode that displays as its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModeName(pub XdpMode);
+
+impl fmt::Display for ModeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.0.name())
+    }
+}
+
+impl Error {
+    /// Says which right is missing when that is what the kernel complained about.
+    pub(crate) fn from_call(source: sys::Error) -> Self {
+        if !source.is(EPERM) {
+            return Self::System(source);
+        }
+        let missing = Caps::effective().map(Caps::missing).unwrap_or_default();
+        let missing = missing.into_iter().filter(|cap| NEEDED.contains(cap)).collect::<Vec<_>>();
+        Self::Denied { source, missing }
+    }
+
+    /// The kernel's errno, where the kernel is who failed.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::System(source)
+            | Self::Denied { source, .. }
+            | Self::Partly { source, .. }
+            | Self::Overtaken { source, .. } => Some(source.errno),
+            Self::Verifier { errno, .. } => Some(*errno),
+            _ => None,
+        }
+    }
+}
+
+/// Names the object in an error of `sys`, which knows only a descriptor.
+pub(crate) fn named(object: &str) -> impl Fn(sys::Error) -> Error + '_ {
+    move |mut error| {
+        if error.object.is_empty() {
+            object.clone_into(&mut error.object);
+        }
+        Error::from_call(error)
+    }
+}
+
+pub(crate) const EPERM: i32 = 1;
+pub(crate) const ENOENT: i32 = 2;
+pub(crate) const EINTR: i32 = 4;
+pub(crate) const E2BIG: i32 = 7;
+pub(crate) const EAGAIN: i32 = 11;
+pub(crate) const EBUSY: i32 = 16;
+pub(crate) const EEXIST: i32 = 17;
+pub(crate) const EINVAL: i32 = 22;
+pub(crate) const ENOSPC: i32 = 28;
+pub(crate) const EOPNOTSUPP: i32 = 95;
+/// The kernel's own, not meant for user space, which gets it all the same.
+pub(crate) const ENOTSUPP: i32 = 524;
+
+/// What loading and attaching network programs asks for.
+const NEEDED: [Cap; 3] = [Cap::Bpf, Cap::NetAdmin, Cap::Perfmon];
+
+fn advice(missing: &[Cap]) -> String {
+    if missing.is_empty() {
+        return "all capabilities are there, so the kernel refuses this by its configuration, \
+                a security module or lockdown"
+            .to_owned();
+    }
+    let names: Vec<_> = missing.iter().map(|cap| cap.name()).collect();
+    format!("this process lacks {}: run it as root or grant them", names.join(", "))
+}
+
+fn words(known: &[String]) -> String {
+    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+}

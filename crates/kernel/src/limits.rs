@@ -1,0 +1,14 @@
+//! Every bound of this crate, by name.
+
+/// Text of the verifier, in bytes: where it starts and how far it may grow.
+pub const LOG_START: usize = 64 << 10;
+pub const LOG_LIMIT: usize = 16 << 20;
+
+/// Loads that the kernel asks to try again (`EAGAIN`: a signal came during verification).
+pub const LOAD_ATTEMPTS: usize = 5;
+
+/// Kernel configuration, unpacked.
+pub const CONFIG_LIMIT: usize = 4 << 20;
+
+/// Programs, maps or links that one listing walks through.
+pub const LISTING_LIMIT: usize = 65_536;

@@ -1,0 +1,217 @@
+//! An attachment as a guard: update, pin, keep, detach.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use sys::bpf::{self, LinkInfo, LinkTarget};
+use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
+
+use super::netlink::NetlinkAttachment;
+use crate::error::{ENOENT, Error, Result, named};
+use crate::program::Program;
+
+/// A program on an interface.
+#[derive(Debug)]
+pub struct Link {
+    pub(super) held: Held,
+    /// `None` when the link was opened by number or pin and its mode was not asked for.
+    pub(super) mode: Option<XdpMode>,
+    /// Put back on drop: what ran there before.
+    pub(super) before: Option<Before>,
+    /// Another process or a pin holds the link as well.
+    pub(super) shared: bool,
+    pub(super) kept: bool,
+}
+
+/// What ran on an interface, and how.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub ifindex: Ifindex,
+    pub mode: XdpMode,
+    pub program: Program,
+}
+
+#[derive(Debug)]
+pub(super) enum Held {
+    /// Ends when the last descriptor and pin are gone.
+    Bpf { fd: OwnedFd, pins: Vec<PathBuf> },
+    /// Stays until somebody removes it.
+    Netlink(NetlinkAttachment),
+}
+
+impl Link {
+    /// Needs `CAP_SYS_ADMIN`. The attachment does not end with this handle as long as another
+    /// process or a pin holds it.
+    pub fn from_id(id: u32) -> Result<Self> {
+        let fd = bpf::fd_by_id(bpf::Kind::Link, id).map_err(Error::from_call)?;
+        Ok(Self::made(Held::Bpf { fd, pins: Vec::new() }, None, true))
+    }
+
+    /// # Errors
+    /// [`Error::WrongPin`] when something else is pinned there.
+    pub fn from_pin(path: &Path) -> Result<Self> {
+        let shown = path.to_string_lossy().into_owned();
+        let fd = bpf::open_pin(&shown).map_err(Error::from_call)?;
+        match bpf::obj_kind(fd.as_fd()).map_err(Error::from_call)? {
+            Some(bpf::Kind::Link) => {
+                let pins = vec![path.to_owned()];
+                Ok(Self::made(Held::Bpf { fd, pins }, None, true))
+            }
+            _ => Err(Error::WrongPin { path: shown, wanted: "link" }),
+        }
+    }
+
+    /// `None` for an attachment by netlink, which is no object of its own.
+    pub fn info(&self) -> Result<Option<LinkInfo>> {
+        match &self.held {
+            Held::Bpf { fd, .. } => bpf::link_info(fd.as_fd()).map(Some).map_err(named("link")),
+            Held::Netlink(_) => Ok(None),
+        }
+    }
+
+    pub fn mode(&self) -> Option<XdpMode> {
+        self.mode
+    }
+
+    /// Whether this is a `bpf_link`, which can be pinned and is updated atomically.
+    pub fn is_bpf_link(&self) -> bool {
+        matches!(self.held, Held::Bpf { .. })
+    }
+
+    /// The interface; `None` once it is gone or the link is detached.
+    pub fn ifindex(&self) -> Result<Option<Ifindex>> {
+        if let Held::Netlink(attachment) = &self.held {
+            return Ok(Some(attachment.ifindex));
+        }
+        let target = self.info()?.map(|info| info.target);
+        Ok(match target {
+            Some(LinkTarget::Xdp { ifindex } | LinkTarget::Tcx { ifindex, .. }) => {
+                (ifindex != 0).then_some(Ifindex(ifindex))
+            }
+            _ => None,
+        })
+    }
+
+    /// Swaps the program atomically: every packet meets the old or the new one. With `old`, only
+    /// if that is the one running now.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] when another one is.
+    pub fn update(&mut self, new: &Program, old: Option<&Program>) -> Result<()> {
+        match &mut self.held {
+            Held::Bpf { fd, .. } => bpf::link_update(fd.as_fd(), new.as_fd(), old.map(AsFd::as_fd))
+                .map_err(|error| match old {
+                    Some(_) if error.is(crate::error::EPERM) => {
+                        Error::Overtaken { interface: "link".to_owned(), source: error }
+                    }
+                    _ => named("link")(error),
+                }),
+            Held::Netlink(attachment) => attachment.update(new, old),
+        }
+    }
+
+    /// Gives the link a name in a bpf file system, under which it outlives this process.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an attachment by netlink: [`keep`](Self::keep) it.
+    pub fn pin(&mut self, path: &Path) -> Result<()> {
+        let Held::Bpf { fd, pins } = &mut self.held else {
+            return Err(Error::Unsupported {
+                what: "pinning an attachment made by netlink".to_owned(),
+                why: "the kernel has no link for it; keep it instead".to_owned(),
+            });
+        };
+        bpf::pin(fd.as_fd(), &path.to_string_lossy()).map_err(Error::from_call)?;
+        pins.push(path.to_owned());
+        (self.shared, self.kept) = (true, true);
+        Ok(())
+    }
+
+    /// Lets the program run on after this process.
+    ///
+    /// # Errors
+    /// [`Error::NotPinned`] for a link that nothing else would hold.
+    pub fn keep(mut self) -> Result<()> {
+        if self.is_bpf_link() && !self.shared {
+            return Err(Error::NotPinned { what: "attachment".to_owned() });
+        }
+        self.kept = true;
+        Ok(())
+    }
+
+    /// Takes the program off now, whoever else holds the link, removes the pins known here, and
+    /// puts back what ran there before.
+    pub fn detach(mut self) -> Result<()> {
+        self.kept = true;
+        match self.before.take() {
+            Some(before) => self.restore(&before),
+            None => self.take_off(),
+        }
+    }
+
+    pub(super) fn bpf(fd: OwnedFd, mode: Option<XdpMode>) -> Self {
+        Self::made(Held::Bpf { fd, pins: Vec::new() }, mode, false)
+    }
+
+    pub(super) fn netlink(attachment: NetlinkAttachment) -> Self {
+        let mode = Some(attachment.mode);
+        Self::made(Held::Netlink(attachment), mode, false)
+    }
+
+    fn made(held: Held, mode: Option<XdpMode>, shared: bool) -> Self {
+        Self { held, mode, before: None, shared, kept: false }
+    }
+
+    #[must_use]
+    pub(super) fn remember(mut self, before: Before) -> Self {
+        self.before = Some(before);
+        self
+    }
+
+    fn take_off(&mut self) -> Result<()> {
+        match &mut self.held {
+            Held::Bpf { fd, pins } => {
+                bpf::link_detach(fd.as_fd()).map_err(named("link"))?;
+                for path in pins.drain(..) {
+                    match bpf::unpin(&path.to_string_lossy()) {
+                        Err(error) if !error.is(ENOENT) => return Err(Error::from_call(error)),
+                        _ => {}
+                    }
+                }
+                Ok(())
+            }
+            Held::Netlink(attachment) => attachment.detach(),
+        }
+    }
+
+    fn restore(&mut self, before: &Before) -> Result<()> {
+        if self.mode == Some(before.mode) {
+            return self.update(&before.program, None);
+        }
+        self.take_off()?;
+        before.put_back().map_err(Error::from_call)
+    }
+}
+
+impl Before {
+    /// By netlink, so that it stays.
+    pub fn put_back(&self) -> sys::Result<()> {
+        let program = Some(self.program.as_fd());
+        Netlink::open()?.set_xdp(self.ifindex, program, Some(self.mode), XdpExpect::Nothing)
+    }
+}
+
+impl Drop for Link {
+    /// A link of its own ends by closing its descriptor; the rest is undone here, as far as the
+    /// kernel lets.
+    fn drop(&mut self) {
+        if self.kept {
+            return;
+        }
+        if let Some(before) = self.before.take() {
+            let _ = self.restore(&before);
+        } else if let Held::Netlink(attachment) = &mut self.held {
+            let _ = attachment.detach();
+        }
+    }
+}

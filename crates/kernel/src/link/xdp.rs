@@ -1,0 +1,110 @@
+//! Attaching an XDP program: by link, with netlink as the one who explains and as the fallback.
+
+use std::os::fd::AsFd;
+
+use sys::bpf::uapi::attach_type;
+use sys::bpf::{self, LinkCreate};
+use sys::net::{Netlink, XdpExpect};
+
+use super::guard::Before;
+use super::netlink::{NetlinkAttachment, overtaken};
+use super::occupied::{Occupant, occupants, refusal};
+use super::{Attach, Link, Replace};
+use crate::error::{EPERM, Error, Result};
+
+/// Attaches a program to an interface of this thread's network namespace.
+///
+/// # Errors
+/// [`Error::Occupied`] names the program that is there; [`Error::System`] carries the driver's or
+/// the kernel's own sentence.
+pub fn attach(attach: &Attach<'_>) -> Result<Link> {
+    let mut netlink = Netlink::open().map_err(Error::from_call)?;
+    let interface = netlink.link_by_index(attach.ifindex).map_err(Error::from_call)?.name;
+    let occupants = occupants(&mut netlink, attach.ifindex)?;
+    let Some(occupant) = foremost(occupants, attach) else {
+        return fresh(attach, netlink);
+    };
+    if attach.replace == Replace::No {
+        return Err(refusal(&interface, &occupant));
+    }
+    if occupant.mode == attach.mode {
+        return take_over(attach, occupant, netlink);
+    }
+    switch_mode(attach, occupant, netlink)
+}
+
+/// The one in the wanted mode, else any: two modes do not go together.
+fn foremost(mut occupants: Vec<Occupant>, attach: &Attach<'_>) -> Option<Occupant> {
+    let same = occupants.iter().position(|occupant| occupant.mode == attach.mode).unwrap_or(0);
+    (!occupants.is_empty()).then(|| occupants.swap_remove(same))
+}
+
+/// On an interface without a program.
+fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
+    let create = LinkCreate {
+        program: attach.program.as_fd(),
+        ifindex: attach.ifindex.0,
+        attach_type: attach_type::XDP,
+        flags: attach.mode.flag(),
+    };
+    let refused = match bpf::link_create(&create) {
+        Ok(fd) => return Ok(Link::bpf(fd, Some(attach.mode))),
+        Err(error) if error.is(EPERM) => return Err(Error::from_call(error)),
+        Err(error) => error,
+    };
+    // A link fails with a number alone. Netlink says why, or does it where links cannot.
+    let made =
+        NetlinkAttachment::attach(netlink, attach.ifindex, attach.program, attach.mode, None);
+    match made {
+        Ok(attachment) => Ok(Link::netlink(attachment)),
+        Err(error) if error.detail.is_empty() => {
+            Err(Error::from_call(sys::Error { object: error.object, ..refused }))
+        }
+        Err(error) => Err(Error::from_call(error)),
+    }
+}
+
+/// Replaces a program in the same mode, in one step, by the same means as it was attached.
+fn take_over(attach: &Attach<'_>, occupant: Occupant, netlink: Netlink) -> Result<Link> {
+    let Some(id) = occupant.link else {
+        let attachment = NetlinkAttachment::attach(
+            netlink,
+            attach.ifindex,
+            attach.program,
+            attach.mode,
+            Some(&occupant.program),
+        )
+        .map_err(overtaken)?;
+        return Ok(Link::netlink(attachment).remember(before(attach, occupant)));
+    };
+    let mut link = Link::from_id(id)?;
+    link.update(attach.program, Some(&occupant.program))?;
+    link.mode = Some(attach.mode);
+    Ok(link.remember(before(attach, occupant)))
+}
+
+/// Modes exclude each other, so there is a moment without a program. If the new one is refused
+/// the old one is put back, by netlink: a link that was detached cannot be revived.
+fn switch_mode(attach: &Attach<'_>, occupant: Occupant, mut netlink: Netlink) -> Result<Link> {
+    match occupant.link {
+        Some(id) => Link::from_id(id)?.detach()?,
+        None => {
+            let expect = XdpExpect::Program(occupant.program.as_fd());
+            netlink
+                .set_xdp(attach.ifindex, None, Some(occupant.mode), expect)
+                .map_err(overtaken)?;
+        }
+    }
+    let before = before(attach, occupant);
+    match fresh(attach, netlink) {
+        Ok(link) => Ok(link.remember(before)),
+        Err(error) => {
+            before.put_back().map_err(Error::from_call)?;
+            Err(error)
+        }
+    }
+}
+
+fn before(attach: &Attach<'_>, occupant: Occupant) -> Before {
+    Before { ifindex: attach.ifindex, mode: occupant.mode, program: occupant.program }
+}

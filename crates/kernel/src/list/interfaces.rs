@@ -1,0 +1,52 @@
+//! What sits on each interface of this thread's network namespace.
+
+use sys::bpf::{LinkInfo, LinkTarget, ProgInfo};
+use sys::net::{self, Netlink, XdpMode};
+
+use super::links;
+use crate::error::{Error, Result};
+use crate::program::Program;
+
+/// An interface and its XDP programs.
+#[derive(Clone, Debug)]
+pub struct Interface {
+    pub link: net::Link,
+    pub programs: Vec<Attached>,
+}
+
+/// A program on an interface.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    pub mode: XdpMode,
+    pub program: ProgInfo,
+    /// The `bpf_link` that holds it; `None` when it was attached by netlink.
+    pub link_id: Option<u32>,
+}
+
+/// All interfaces, with and without programs.
+pub fn interfaces() -> Result<Vec<Interface>> {
+    let found =
+        Netlink::open().and_then(|mut netlink| netlink.links()).map_err(Error::from_call)?;
+    let used = found.iter().any(|link| !link.xdp.is_empty());
+    let bpf_links = if used { links()? } else { Vec::new() };
+    Ok(found
+        .into_iter()
+        .map(|link| {
+            let programs = attached(&link, &bpf_links);
+            Interface { link, programs }
+        })
+        .collect())
+}
+
+/// A program that is gone by now is left out.
+fn attached(link: &net::Link, bpf_links: &[LinkInfo]) -> Vec<Attached> {
+    link.xdp
+        .programs()
+        .filter_map(|(mode, id)| {
+            let program = Program::from_id(id).ok()?.info().ok()?;
+            let target = LinkTarget::Xdp { ifindex: link.ifindex.0 };
+            let held = bpf_links.iter().find(|one| one.target == target && one.prog_id == id);
+            Some(Attached { mode, program, link_id: held.map(|one| one.id) })
+        })
+        .collect()
+}

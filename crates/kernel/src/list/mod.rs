@@ -1,0 +1,47 @@
+//! What is loaded and attached on this machine, and who holds it. Needs `CAP_SYS_ADMIN`.
+//!
+//! Rule: things come and go during a walk, so whatever is gone when it is looked at is left out.
+
+mod interfaces;
+mod owners;
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use sys::bpf::{self, Kind, LinkInfo, MapInfo, ProgInfo};
+
+use crate::error::{Error, Result};
+use crate::limits::LISTING_LIMIT;
+
+pub use interfaces::{Attached, Interface, interfaces};
+pub(crate) use owners::holders_of;
+pub use owners::{Owner, Owners};
+
+/// All programs, by number.
+pub fn programs() -> Result<Vec<ProgInfo>> {
+    walk(Kind::Prog, |fd| bpf::prog_info(fd.as_fd()))
+}
+
+/// All maps, by number.
+pub fn maps() -> Result<Vec<MapInfo>> {
+    walk(Kind::Map, |fd| bpf::map_info(fd.as_fd()))
+}
+
+/// All links, by number.
+pub fn links() -> Result<Vec<LinkInfo>> {
+    walk(Kind::Link, |fd| bpf::link_info(fd.as_fd()))
+}
+
+fn walk<T>(kind: Kind, look: impl Fn(&OwnedFd) -> sys::Result<T>) -> Result<Vec<T>> {
+    let mut all = Vec::new();
+    let mut id = 0;
+    for _ in 0..LISTING_LIMIT {
+        let Some(next) = bpf::next_id(kind, id).map_err(Error::from_call)? else { break };
+        id = next;
+        match bpf::fd_by_id(kind, id) {
+            Ok(fd) => all.push(look(&fd).map_err(Error::from_call)?),
+            Err(error) if error.is(crate::error::ENOENT) => {}
+            Err(error) => return Err(Error::from_call(error)),
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,148 @@
+//! From a `Spec` to programs and maps in the kernel.
+//!
+//! Order: target types, kernel configuration, BTF, maps with their contents, programs, then slots
+//! of maps that hold programs. Rule: on a failure everything made so far is closed again; pins are
+//! made last. What the kernel lacks and the object can do without is a warning, not an error.
+
+mod btf;
+mod config;
+mod fixup;
+mod info;
+mod maps;
+mod module;
+mod plan;
+mod program;
+mod slots;
+mod symbols;
+mod target;
+
+use std::path::PathBuf;
+
+use spec::btf::Btf;
+use spec::{ProgramKind, Spec};
+use sys::net::Ifindex;
+
+use crate::error::{Error, Result};
+use crate::map::Map;
+use crate::program::Program;
+
+use btf::LoadedBtf;
+use plan::Plan;
+use symbols::Host;
+
+/// How an object is loaded. The default loads all programs that load by themselves, shares
+/// nothing and pins nothing.
+#[derive(Debug, Default)]
+pub struct LoadOptions {
+    /// Names of programs to load; `None` for all but those of `SEC("?…")`.
+    pub programs: Option<Vec<String>>,
+    /// Type of every program, whatever its section says.
+    pub kind: Option<ProgramKind>,
+    /// Further `BPF_F_*` load flags.
+    pub flags: u32,
+    pub binding: Binding,
+    /// Where maps declared "pin by name" are pinned, and found again.
+    pub pin_root: Option<PathBuf>,
+    /// Maps to use instead of making new ones, by the object's name for them.
+    pub reuse: Vec<(String, Map)>,
+    /// Types that field relocations are resolved against; `None` for the running kernel's.
+    pub target: Option<Btf>,
+}
+
+/// Which device the programs are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Binding {
+    #[default]
+    Any,
+    /// Runs on the host, for this device only, and may call its metadata functions. Linux 6.3.
+    Device(Ifindex),
+    /// Runs on the device, and so do the maps.
+    Offload(Ifindex),
+}
+
+/// A loaded object. Its parts live on when they are attached, pinned or duplicated.
+#[derive(Debug)]
+pub struct Object {
+    name: String,
+    programs: Vec<Program>,
+    maps: Vec<Map>,
+    warnings: Vec<String>,
+}
+
+impl Object {
+    /// # Errors
+    /// [`Error::Verifier`] with the log of the first program that was refused;
+    /// [`Error::Denied`] with the missing capability; [`Error::Unresolved`] for what the kernel
+    /// does not have.
+    pub fn load(spec: &Spec, options: &LoadOptions) -> Result<Self> {
+        let mut host = Host::new();
+        let mut warnings = Vec::new();
+        let relocated = target::relocated(spec, options, &mut host)?;
+        let mut spec = relocated.unwrap_or_else(|| spec.clone());
+        config::fill(&mut spec, &mut host)?;
+        let plan = Plan::new(&spec, options)?;
+        let btf = btf::load(&spec, options, &mut warnings);
+        let made = maps::make(&spec, options, &plan, btf.as_ref(), &mut warnings)?;
+        let loader = program::Loader { spec: &spec, options, btf: btf.as_ref(), maps: &made };
+        let mut programs = Vec::new();
+        for number in plan.programs() {
+            programs.push((number, loader.load(number, &mut host)?));
+        }
+        slots::fill_programs(&spec, &made, &programs)?;
+        maps::pin(&spec, options, &made)?;
+        Ok(Self {
+            name: spec.name.clone(),
+            programs: programs.into_iter().map(|(_, program)| program).collect(),
+            maps: made.into_iter().flatten().map(|made| made.map).collect(),
+            warnings,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn programs(&self) -> &[Program] {
+        &self.programs
+    }
+
+    pub fn maps(&self) -> &[Map] {
+        &self.maps
+    }
+
+    /// What was left out, and why it does no harm.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// # Errors
+    /// [`Error::UnknownProgram`] lists those that are loaded.
+    pub fn program(&self, name: &str) -> Result<&Program> {
+        self.programs.iter().find(|program| program.name() == name).ok_or_else(|| {
+            let known = self.programs.iter().map(|program| program.name().to_owned()).collect();
+            Error::UnknownProgram { object: self.name.clone(), name: name.to_owned(), known }
+        })
+    }
+
+    /// # Errors
+    /// [`Error::UnknownMap`] lists those that are there.
+    pub fn map(&self, name: &str) -> Result<&Map> {
+        self.maps.iter().find(|map| map.name() == name).ok_or_else(|| {
+            let known = self.maps.iter().map(|map| map.name().to_owned()).collect();
+            Error::UnknownMap { object: self.name.clone(), name: name.to_owned(), known }
+        })
+    }
+
+    /// Programs and maps, to be kept one by one.
+    pub fn into_parts(self) -> (Vec<Program>, Vec<Map>) {
+        (self.programs, self.maps)
+    }
+}
+
+/// The device that maps live on.
+fn map_device(options: &LoadOptions) -> u32 {
+    match options.binding {
+        Binding::Offload(ifindex) => ifindex.0,
+        Binding::Any | Binding::Device(_) => 0,
+    }
+}

@@ -1,0 +1,138 @@
+//! Loading one program: quietly first, then again with the verifier's log when it is refused.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use spec::{Insn, Spec};
+use sys::bpf::uapi::prog_flag;
+use sys::bpf::{self, ProgLoad};
+
+use super::fixup::{self, Patched};
+use super::maps::Made;
+use super::symbols::Host;
+use super::{Binding, LoadOptions, LoadedBtf, info};
+use crate::error::{EAGAIN, ENOSPC, Error, Result};
+use crate::limits::{LOAD_ATTEMPTS, LOG_LIMIT, LOG_START};
+use crate::memlock;
+use crate::name;
+use crate::program::Program;
+use crate::verifier::VerifierLog;
+
+/// What all programs of an object share.
+pub(super) struct Loader<'a> {
+    pub spec: &'a Spec,
+    pub options: &'a LoadOptions,
+    pub btf: Option<&'a LoadedBtf>,
+    pub maps: &'a [Option<Made>],
+}
+
+impl Loader<'_> {
+    pub fn load(&self, number: usize, host: &mut Host) -> Result<Program> {
+        let program = &self.spec.programs[number];
+        let kind = self.options.kind.unwrap_or(program.kind);
+        if kind.program_type == 0 {
+            let (program, section) = (program.name.clone(), program.section.clone());
+            return Err(Error::UnknownType { program, section });
+        }
+        let Patched { insns, modules } = fixup::apply(program, self.maps, host)?;
+        let code = Insn::bytes(&insns);
+        let (functions, lines) = (info::functions(program), info::lines(program));
+        let kernel_name = name::sanitised(&program.name);
+        let fd_array = host.fd_array(modules);
+        let (device_flags, ifindex) = self.device();
+        let mut load = ProgLoad {
+            name: &kernel_name,
+            kind: kind.program_type,
+            attach_type: kind.attach_type,
+            flags: kind.flags | self.options.flags | device_flags,
+            license: &self.spec.license,
+            insns: &code,
+            fd_array: &fd_array,
+            ifindex,
+            ..Default::default()
+        };
+        if let Some(btf) = self.btf {
+            load.btf = Some(btf.as_fd());
+            load.func_info = &functions;
+            load.line_info = &lines;
+        }
+        match verify(&load) {
+            Ok(fd) => Program::from_fd(fd, &program.name),
+            Err(refusal) => Err(self.explained(refusal, number)),
+        }
+    }
+
+    fn device(&self) -> (u32, u32) {
+        match self.options.binding {
+            Binding::Any => (0, 0),
+            Binding::Device(ifindex) => (prog_flag::XDP_DEV_BOUND_ONLY, ifindex.0),
+            Binding::Offload(ifindex) => (0, ifindex.0),
+        }
+    }
+
+    /// Adds what only the object knows: source lines, and fields that could not be resolved.
+    fn explained(&self, refusal: Refusal, number: usize) -> Error {
+        let program = &self.spec.programs[number];
+        let Some(log) = refusal.log else {
+            return Error::from_call(sys::Error { object: program.name.clone(), ..refusal.error });
+        };
+        let mut log = log.with_program(program, self.spec.btf.as_ref());
+        let missing = program.unresolved.iter().find(|field| Some(field.slot) == log.slot);
+        if let Some(field) = missing {
+            log.more.push(field.text.clone());
+        }
+        Error::Verifier {
+            program: program.name.clone(),
+            errno: refusal.error.errno,
+            log: Box::new(log),
+        }
+    }
+}
+
+/// Why a load failed, with the verifier's log if it wrote one.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub error: sys::Error,
+    pub log: Option<Box<VerifierLog>>,
+}
+
+/// Loads; asks for a log only when it is needed, since writing one costs time.
+pub(crate) fn verify(load: &ProgLoad<'_>) -> Result<OwnedFd, Refusal> {
+    let error = match attempt(load, &mut []) {
+        Ok(fd) => return Ok(fd),
+        Err(error) => error,
+    };
+    let mut size = LOG_START;
+    loop {
+        let mut buffer = vec![0; size];
+        let again = ProgLoad { log_level: 1, ..copy(load) };
+        match attempt(&again, &mut buffer) {
+            // A lack of memory or a race, over by now.
+            Ok(fd) => return Ok(fd),
+            Err(full) if full.is(ENOSPC) && size < LOG_LIMIT => size *= 8,
+            Err(_) => return Err(Refusal { error, log: parsed(&buffer) }),
+        }
+    }
+}
+
+fn parsed(buffer: &[u8]) -> Option<Box<VerifierLog>> {
+    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    let text = String::from_utf8_lossy(&buffer[..end]);
+    (!text.trim().is_empty()).then(|| Box::new(VerifierLog::parse(&text)))
+}
+
+fn attempt(load: &ProgLoad<'_>, log: &mut [u8]) -> sys::Result<OwnedFd> {
+    let mut left = LOAD_ATTEMPTS;
+    // The log is written from its start each time, so one buffer serves all attempts.
+    let log = std::cell::RefCell::new(log);
+    loop {
+        match memlock::with_room(|| bpf::prog_load(load, &mut log.borrow_mut())) {
+            Err(error) if error.is(EAGAIN) && left > 1 => left -= 1,
+            other => return other,
+        }
+    }
+}
+
+fn copy<'a>(load: &ProgLoad<'a>) -> ProgLoad<'a> {
+    let btf: Option<BorrowedFd<'a>> = load.btf;
+    ProgLoad { btf, ..*load }
+}

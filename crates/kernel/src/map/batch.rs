@@ -1,0 +1,134 @@
+//! Many elements at once, with single calls where the kernel has no batches for the map.
+
+use spec::{Expect, Map as _};
+use sys::bpf::Batch;
+
+use super::{Map, flags_of};
+use crate::error::{EINVAL, ENOSPC, ENOTSUPP, EOPNOTSUPP, Error, Result, named};
+
+/// Key and value of one element.
+pub type Element = (Vec<u8>, Vec<u8>);
+
+/// Elements a call; large hash buckets make it grow.
+const CHUNK: u32 = 512;
+const CHUNK_LIMIT: u32 = 1 << 20;
+
+impl Map {
+    /// Every element. What changes meanwhile may or may not be there.
+    pub fn entries(&self) -> Result<Vec<Element>> {
+        self.walk(Batch::new)
+    }
+
+    /// Every element, removed from the map. Hashes only.
+    pub fn drain(&self) -> Result<Vec<Element>> {
+        self.walk(Batch::taking)
+    }
+
+    /// Writes all elements.
+    ///
+    /// # Errors
+    /// [`Error::Partly`] says how many were written, the first ones, before one was refused.
+    pub fn update_all(&self, elements: &[Element], expect: Expect) -> Result<()> {
+        for (key, value) in elements {
+            self.check(key, Some(value))?;
+        }
+        let mut done = 0;
+        for chunk in elements.chunks(CHUNK as usize) {
+            let keys: Vec<u8> = chunk.iter().flat_map(|(key, _)| key).copied().collect();
+            let values: Vec<u8> = chunk.iter().flat_map(|(_, value)| value).copied().collect();
+            let (count, answer) = self.raw.update_batch(&keys, &values, flags_of(expect));
+            let (count, answer) = match answer {
+                Err(error) if is_unsupported(&error) => {
+                    let (more, answer) = self.update_each(&chunk[count..], expect);
+                    (count + more, answer)
+                }
+                other => (count, other),
+            };
+            done += count;
+            answer.map_err(|source| Error::Partly {
+                map: self.name.clone(),
+                done,
+                wanted: elements.len(),
+                source,
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Deletes all keys and answers how many were there.
+    pub fn delete_all(&self, keys: &[Vec<u8>]) -> Result<usize> {
+        for key in keys {
+            self.check(key, None)?;
+        }
+        let mut removed = 0;
+        let mut rest = keys;
+        while !rest.is_empty() {
+            let chunk = &rest[..rest.len().min(CHUNK as usize)];
+            let (done, answer) = self.raw.delete_batch(&chunk.concat());
+            if answer.is_ok() {
+                removed += chunk.len();
+                rest = &rest[chunk.len()..];
+                continue;
+            }
+            // The kernel stops at an absent key, or takes no batches: go on one by one.
+            removed += done;
+            for key in &chunk[done..] {
+                removed += usize::from(self.delete(key)?);
+            }
+            rest = &rest[chunk.len()..];
+        }
+        Ok(removed)
+    }
+
+    fn update_each(&self, elements: &[Element], expect: Expect) -> (usize, sys::Result<()>) {
+        for (done, (key, value)) in elements.iter().enumerate() {
+            if let Err(error) = self.raw.update(key, value, flags_of(expect)) {
+                return (done, Err(error));
+            }
+        }
+        (elements.len(), Ok(()))
+    }
+
+    fn walk(&self, start: fn(&sys::bpf::Map, u32) -> Batch) -> Result<Vec<Element>> {
+        if self.raw.key_size() == 0 {
+            return Ok(Vec::new());
+        }
+        let mut room = CHUNK;
+        loop {
+            match self.walk_batches(start(&self.raw, room)) {
+                Err(error) if error.is(ENOSPC) && room < CHUNK_LIMIT => room *= 4,
+                Err(error) if is_unsupported(&error) => return self.walk_keys(),
+                other => return other.map_err(named(&self.name)),
+            }
+        }
+    }
+
+    /// Bounded: a map that grows faster than it is read ends the walk at twice its capacity.
+    fn walk_batches(&self, mut batch: Batch) -> sys::Result<Vec<Element>> {
+        let mut all = Vec::new();
+        loop {
+            let (keys, values, more) = batch.next(&self.raw)?;
+            let keys = keys.chunks_exact(self.raw.key_size());
+            let values = values.chunks_exact(self.raw.value_size().max(1));
+            all.extend(keys.zip(values).map(|(key, value)| (key.to_vec(), value.to_vec())));
+            if !more || all.len() > 2 * self.info.max_entries as usize {
+                return Ok(all);
+            }
+        }
+    }
+
+    fn walk_keys(&self) -> Result<Vec<Element>> {
+        let mut all = Vec::new();
+        for key in self.keys()? {
+            if let Some(value) = self.lookup(&key)? {
+                all.push((key, value));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Kernels before 5.6 do not know the command (`EINVAL`), later ones not for every kind of map.
+fn is_unsupported(error: &sys::Error) -> bool {
+    [EOPNOTSUPP, ENOTSUPP, EINVAL].contains(&error.errno)
+}

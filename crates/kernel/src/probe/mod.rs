@@ -1,0 +1,1 @@
+//! Features of the running kernel, found by trying them.

@@ -1,0 +1,33 @@
+//! The log as a listing: instructions left, source right, states left out.
+
+use std::fmt::Write;
+
+use super::log::{Line, Source, VerifierLog, classify};
+
+/// Where the source column begins.
+const COLUMN: usize = 56;
+
+pub(super) fn annotated(log: &VerifierLog) -> String {
+    let mut out = String::new();
+    let mut source: Option<Source> = None;
+    for line in log.text.lines().map(classify) {
+        match line {
+            Line::Source(comment) => source = Some(Source::parse(comment)),
+            Line::Insn { slot, text } => {
+                // A line of source is shown once, at the first of its instructions.
+                let shown = source.take().map(|source| format!("; {source}")).unwrap_or_default();
+                let left = format!("{slot:5}: {text}");
+                let row = format!("{left:COLUMN$}{shown}");
+                push(&mut out, row.trim_end());
+            }
+            Line::Message(text) => push(&mut out, &format!("   >>> {text}")),
+            Line::Noise => {}
+        }
+    }
+    out
+}
+
+fn push(out: &mut String, row: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "{row}");
+}

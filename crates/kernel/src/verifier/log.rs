@@ -1,0 +1,259 @@
+//! The verifier's log as data.
+//!
+//! The log is a trace: instructions with register states, source lines as comments, notes about
+//! precision and loops, at the end one or a few lines that say what is wrong, and statistics.
+//! Rule: whatever text comes, something sensible is found in it or the last line stands.
+//! Format: `kernel/bpf/verifier.c` and `kernel/bpf/log.c` of Linux 6.18; before 6.9 comments come
+//! without file and line.
+
+use std::fmt;
+
+use spec::Program;
+use spec::btf::Btf;
+
+use super::{annotate, hint};
+
+/// A refused program's log. Displays as the decisive line, its place and a hint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifierLog {
+    /// The log as the kernel wrote it; may be empty.
+    pub text: String,
+    /// What is wrong, in the verifier's words.
+    pub decisive: String,
+    /// Further lines that belong to it.
+    pub more: Vec<String>,
+    /// The instruction at which it stopped.
+    pub slot: Option<usize>,
+    /// The instruction in the kernel's notation.
+    pub insn: String,
+    pub source: Option<Source>,
+}
+
+/// A line of source code.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    pub text: String,
+    /// Empty when unknown.
+    pub file: String,
+    /// 0 when unknown.
+    pub line: u32,
+}
+
+/// What one line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    Insn {
+        slot: usize,
+        text: &'a str,
+    },
+    Source(&'a str),
+    /// States, notes, statistics.
+    Noise,
+    Message(&'a str),
+}
+
+impl VerifierLog {
+    pub fn parse(text: &str) -> Self {
+        let lines: Vec<_> = text.lines().map(classify).collect();
+        let messages = trailing_messages(&lines);
+        let mut log = Self { text: text.to_owned(), ..Self::default() };
+        let mut messages = messages.into_iter().map(str::to_owned);
+        log.decisive = messages.next().unwrap_or_default();
+        log.more = messages.collect();
+        for line in &lines {
+            match line {
+                Line::Insn { slot, text } => {
+                    log.slot = Some(*slot);
+                    log.insn = (*text).to_owned();
+                }
+                Line::Source(comment) => log.source = Some(Source::parse(comment)),
+                _ => {}
+            }
+        }
+        if let Some(slot) = named_slot(&log.decisive) {
+            log.at_slot(slot, &lines);
+        }
+        log
+    }
+
+    /// Fills in file and line from the object where the log, as older kernels write it, has none.
+    #[must_use]
+    pub fn with_program(mut self, program: &Program, btf: Option<&Btf>) -> Self {
+        let known = self.source.as_ref().is_some_and(|source| source.line != 0);
+        let Some((slot, btf)) = self.slot.zip(btf).filter(|_| !known) else { return self };
+        if let Some(line) = program.line_at(slot) {
+            let string = |at| btf.string(at).unwrap_or_default().trim().to_owned();
+            self.source =
+                Some(Source { text: string(line.text), file: string(line.file), line: line.line });
+        }
+        self
+    }
+
+    /// What to do about it, for the mistakes that are made most.
+    pub fn hint(&self) -> Option<&'static str> {
+        hint::of(&self.decisive).or_else(|| self.more.iter().find_map(|line| hint::of(line)))
+    }
+
+    /// The instructions that the verifier walked, each with its source line beside it.
+    pub fn annotated(&self) -> String {
+        annotate::annotated(self)
+    }
+
+    /// The message is about another instruction than the last one walked.
+    fn at_slot(&mut self, slot: usize, lines: &[Line<'_>]) {
+        if self.slot == Some(slot) {
+            return;
+        }
+        self.slot = Some(slot);
+        self.insn.clear();
+        self.source = None;
+        let mut comment = None;
+        for line in lines {
+            match line {
+                Line::Source(text) => comment = Some(*text),
+                Line::Insn { slot: at, text } if *at == slot => {
+                    self.insn = (*text).to_owned();
+                    self.source = comment.map(Source::parse);
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl fmt::Display for VerifierLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.decisive.is_empty() {
+            return f.write_str("it gave no reason");
+        }
+        f.write_str(&self.decisive)?;
+        for line in &self.more {
+            write!(f, "; {line}")?;
+        }
+        if let Some(slot) = self.slot {
+            write!(f, "\n  at instruction {slot}")?;
+            if !self.insn.is_empty() {
+                write!(f, ": {}", self.insn)?;
+            }
+        }
+        if let Some(source) = &self.source {
+            write!(f, "\n  in {source}")?;
+        }
+        match self.hint() {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Source {
+    /// From a comment such as `if (!eth) @ drop.bpf.c:12`.
+    pub(super) fn parse(comment: &str) -> Self {
+        let place = comment.rsplit_once(" @ ").and_then(|(text, place)| {
+            let (file, line) = place.rsplit_once(':')?;
+            Some(Self {
+                text: text.trim().to_owned(),
+                file: file.to_owned(),
+                line: line.parse().ok()?,
+            })
+        });
+        place.unwrap_or_else(|| Self { text: comment.trim().to_owned(), ..Self::default() })
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line != 0 {
+            write!(f, "{}:{}: ", self.file, self.line)?;
+        }
+        f.write_str(&self.text)
+    }
+}
+
+pub(super) fn classify(line: &str) -> Line<'_> {
+    if let Some(comment) = line.strip_prefix("; ") {
+        return Line::Source(comment);
+    }
+    if let Some((slot, rest)) = numbered(line) {
+        // `12: (b7) r0 = 0` is an instruction, `12: R0=0 R1=ctx()` a state.
+        return match rest.strip_prefix('(') {
+            Some(_) => Line::Insn { slot, text: instruction(rest) },
+            None => Line::Noise,
+        };
+    }
+    let noise = line.trim().is_empty() || NOISE.iter().any(|start| line.starts_with(start));
+    if noise || is_state(line) { Line::Noise } else { Line::Message(line.trim()) }
+}
+
+/// Without the opcode in front and the state behind.
+fn instruction(rest: &str) -> &str {
+    let text = rest.split_once(") ").map_or(rest, |(_, text)| text);
+    text.split_once(" ; ").map_or(text, |(text, _)| text).trim_end()
+}
+
+fn numbered(line: &str) -> Option<(usize, &str)> {
+    let (number, rest) = line.split_once(": ")?;
+    Some((number.parse().ok()?, rest))
+}
+
+/// ` R0=1 R1=ctx()` or `R0_w=…`: how a state begins on a line of its own.
+fn is_state(line: &str) -> bool {
+    let Some(rest) = line.trim_start().strip_prefix('R') else { return false };
+    let rest = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.len() < line.trim_start().len() - 1 && (rest.starts_with('=') || rest.starts_with("_"))
+}
+
+/// The messages behind the last instruction; failing that, the last messages of all.
+fn trailing_messages<'a>(lines: &[Line<'a>]) -> Vec<&'a str> {
+    let after = lines.iter().rposition(|line| matches!(line, Line::Insn { .. } | Line::Source(_)));
+    let message = |line: &Line<'a>| match line {
+        Line::Message(text) => Some(*text),
+        _ => None,
+    };
+    let behind: Vec<_> =
+        lines[after.map_or(0, |at| at + 1)..].iter().filter_map(message).take(LIMIT).collect();
+    if !behind.is_empty() {
+        return behind;
+    }
+    lines.iter().rev().find_map(message).into_iter().collect()
+}
+
+/// Lines kept as reason; more of them are a list of something.
+const LIMIT: usize = 4;
+
+/// The instruction that a message names itself, such as `back-edge from insn 7 to 3`.
+fn named_slot(message: &str) -> Option<usize> {
+    let rest = message.split_once(" insn ")?.1;
+    let digits = rest.split(|letter: char| !letter.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// How lines begin that are no reason.
+const NOISE: &[&str] = &[
+    "processed ",
+    "verification time ",
+    "stack depth ",
+    "func#",
+    "Func#",
+    "Validating ",
+    "from ",
+    "mark_precise",
+    "last_idx ",
+    "regs=",
+    "parent ",
+    "caller:",
+    "callee:",
+    "returning from callee",
+    "to caller at ",
+    "frame",
+    " frame",
+    "propagating ",
+    "cur state:",
+    "old state:",
+    "safe",
+    "max_states_per_insn",
+    "live regs",
+    "Live regs",
+    "=====",
+];

@@ -1,0 +1,7 @@
+//! Why the verifier refused a program: its log, the line that decides, and where in the source.
+
+mod annotate;
+mod hint;
+mod log;
+
+pub use log::{Source, VerifierLog};
