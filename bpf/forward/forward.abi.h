@@ -61,7 +61,7 @@ enum forward_side {
 	FORWARD_SOURCE = 1,
 } __attribute__((packed));
 
-enum forward_nat_mode {
+enum forward_nat {
 	/* Route only. */
 	FORWARD_NAT_OFF = 0,
 	/* Translate what has a translation, route all. */

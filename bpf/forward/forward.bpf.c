@@ -13,7 +13,7 @@
 
 #include <xway/bpf.h>
 
-const volatile enum forward_nat_mode forward_nat = FORWARD_NAT_OPTIONAL;
+const volatile enum forward_nat forward_nat = FORWARD_NAT_OPTIONAL;
 /* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
 const volatile __u32 forward_malformed = XDP_PASS;
 

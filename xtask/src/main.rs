@@ -6,6 +6,7 @@
 // A build tool talks to the person who called it.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod abi;
 mod bpf;
 mod root;
 
@@ -14,7 +15,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 const USAGE: &str = "usage: cargo xtask TASK
-  bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there";
+  bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there
+  abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +33,8 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         ["bpf"] => bpf::build(),
         ["bpf", "--check"] => bpf::check(),
+        ["abi"] => abi::write(),
+        ["abi", "--check"] => abi::check(),
         _ => bail!("{USAGE}"),
     }
 }
