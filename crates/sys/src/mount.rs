@@ -29,6 +29,11 @@ pub fn bpffs(path: &Path) -> Result<PathBuf> {
     Ok(if same { path.to_owned() } else { outside })
 }
 
+/// Where this process reaches the bpf file system at `path`; `None` when none is mounted.
+pub fn find_bpffs(path: &Path) -> Option<PathBuf> {
+    [path.to_owned(), seen_by_init(path)].into_iter().find(|path| is_bpffs(path))
+}
+
 /// Whether a bpf file system is mounted at or above `path`.
 pub fn is_bpffs(path: &Path) -> bool {
     let Ok(name) = c_path("statfs", path) else { return false };
