@@ -1,25 +1,62 @@
-//! The generated main function, with the programs' code behind it.
+//! The generated main function, with the programs' code inside and behind it.
 //!
-//! For one program without fragments: 3 instructions before the call, 13 after it. R6 holds the
-//! packet's length, R7 the verdict, R8 the context where it is needed again.
+//! Around one program without fragments main runs 4 instructions before and 16 after it. Its own
+//! data is at the top of the stack, because an inlined program uses all registers:
+//!
+//! ```text
+//!  r10 -4   key of the verdict counter
+//!  r10 -8   length of the packet
+//!  r10 -16  context, where it is needed again
+//! ```
 
+use super::inline::{body, entry_end, refers_to_function};
 use super::{ENTRIES, Link, MAIN, VerdictSet, XDP_HAS_FRAGS};
-use crate::asm::{Assembler, Cond, Error, Helper, Label, Reg::*};
+use crate::asm::{Assembler, At, Cond, Error, Helper, Label, Reg::*};
+use crate::insn::{EXIT, Insn};
 use crate::model::{Program, ProgramKind};
 use crate::seam::Verdict;
 
-/// Main and blocks in one program; what the blocks refer to is still that of their objects.
+const KEY: At = R10.at(-4);
+const LENGTH: At = R10.at(-8);
+const CONTEXT: At = R10.at(-16);
+
+/// Main and the programs' code; what that refers to is still that of its objects.
 pub struct Code {
     pub program: Program,
-    /// Slot of each link's code.
-    pub starts: Vec<usize>,
+    /// One for each link.
+    pub places: Vec<Place>,
     pub notes: Vec<Note>,
+}
+
+/// Where the code of a program went.
+#[derive(Clone, Copy)]
+pub struct Place {
+    /// New slot of the entry function's first instruction.
+    start: usize,
+    /// Old slot behind the entry function.
+    end: usize,
+    /// New slot of what stood there.
+    rest: usize,
+    /// Part of main, not a function of its own.
+    pub inlined: bool,
 }
 
 /// What a stretch of main is for.
 pub struct Note {
     pub slot: usize,
     pub text: String,
+}
+
+impl Place {
+    /// The new slot of an old one.
+    pub fn of(self, slot: usize) -> usize {
+        if slot < self.end { self.start + slot } else { self.rest + slot - self.end }
+    }
+
+    /// How much farther from the entry function the others are.
+    fn gap(self) -> usize {
+        self.rest - self.start - self.end
+    }
 }
 
 /// `counters` is the number of the verdict map.
@@ -29,76 +66,128 @@ pub fn generate(
     kind: ProgramKind,
     counters: usize,
 ) -> Result<Code, Error> {
+    let frags = kind.flags & XDP_HAS_FRAGS != 0;
+    let keeps_context = frags || links.len() > 1;
     let mut writer = Writer {
         asm: Assembler::new(MAIN, kind),
-        frags: kind.flags & XDP_HAS_FRAGS != 0,
-        several: links.len() > 1,
+        frags,
+        keeps_context,
         counters,
         notes: Vec::new(),
     };
-    let labels: Vec<Label> = programs.iter().map(|_| writer.asm.label()).collect();
-    writer.main(links, &labels);
-    let mut starts = Vec::new();
-    for (program, label) in programs.iter().zip(labels) {
-        starts.push(writer.asm.slot());
-        writer.asm.function(label, &program.name);
-        for insn in &program.insns {
-            writer.asm.raw(*insn);
-        }
+    let reserve = if keeps_context { 16 } else { 8 };
+    let parts: Vec<Part> = programs.iter().map(|program| writer.part(program, reserve)).collect();
+    let starts = writer.main(links, &parts);
+    let mut places = Vec::new();
+    for ((program, part), start) in programs.iter().zip(&parts).zip(starts) {
+        places.push(writer.behind(program, part, start));
     }
-    Ok(Code { program: writer.asm.finish()?, starts, notes: writer.notes })
+    let mut program = writer.asm.finish()?;
+    for place in &places {
+        stretch(&mut program.insns, *place);
+    }
+    Ok(Code { program, places, notes: writer.notes })
+}
+
+/// Lengthens the calls from an entry function to those behind it.
+fn stretch(insns: &mut [Insn], place: Place) {
+    let gap = place.gap() as i32;
+    let entry = &mut insns[place.start..place.start + place.end];
+    for insn in entry.iter_mut().filter(|insn| refers_to_function(**insn)) {
+        insn.imm += gap;
+    }
+}
+
+/// How main runs a program.
+enum Part {
+    Inline(Vec<Insn>),
+    Call(Label),
 }
 
 struct Writer {
     asm: Assembler,
     frags: bool,
-    several: bool,
+    keeps_context: bool,
     counters: usize,
     notes: Vec<Note>,
 }
 
 impl Writer {
-    fn main(&mut self, links: &[Link<'_>], labels: &[Label]) {
-        for (number, (link, label)) in links.iter().zip(labels).enumerate() {
-            self.note(format!("length of the packet, and call of {}", link.program));
+    fn part(&mut self, program: &Program, reserve: i16) -> Part {
+        body(program, reserve).map_or_else(|| Part::Call(self.asm.label()), Part::Inline)
+    }
+
+    /// Returns where inlined programs start; 0 for the others.
+    fn main(&mut self, links: &[Link<'_>], parts: &[Part]) -> Vec<usize> {
+        let mut starts = Vec::new();
+        for (number, (link, part)) in links.iter().zip(parts).enumerate() {
+            self.note(format!("length of the packet for {}", link.program));
             self.length(number);
-            self.asm.call_local(*label).mov(R7, R0);
+            starts.push(self.run(part));
             self.note(format!("count the verdict of {}", link.program));
             self.count(number);
             let last = number + 1 == links.len();
             self.leave(if last { VerdictSet::EMPTY } else { link.go_on });
         }
+        starts
     }
 
-    /// R6 = the packet's length, R1 = the context.
+    /// Stores the packet's length; R1 = the context.
     fn length(&mut self, number: usize) {
         let a = &mut self.asm;
         if number > 0 {
-            a.mov(R1, R8);
-        } else if self.several || self.frags {
-            a.mov(R8, R1);
+            a.load64(R1, CONTEXT);
+        } else if self.keeps_context {
+            a.store64(CONTEXT, R1);
         }
         if self.frags {
             // data_end ends the first fragment only.
-            a.call(Helper::XDP_GET_BUFF_LEN).mov(R6, R0).mov(R1, R8);
+            a.call(Helper::XDP_GET_BUFF_LEN).store32(LENGTH, R0).load64(R1, CONTEXT);
         } else {
-            a.load32(R6, R1.at(4)).load32(R2, R1.at(0)).sub(R6, R2);
+            a.packet(R3, R2, R1).sub(R2, R3).store32(LENGTH, R2);
         }
     }
 
-    /// Adds one packet and R6 bytes to the entry of the verdict in R0. The key may be any return
-    /// value, so it is cut to the last entry first.
+    /// R0 = the program's verdict.
+    fn run(&mut self, part: &Part) -> usize {
+        let start = self.asm.slot();
+        match part {
+            Part::Inline(body) => self.inline(body),
+            Part::Call(label) => {
+                self.asm.call_local(*label);
+            }
+        }
+        start
+    }
+
+    fn inline(&mut self, body: &[Insn]) {
+        let done = self.asm.label();
+        let mut second = false;
+        for insn in body {
+            if insn.code == EXIT && !second {
+                self.asm.jump(done);
+            } else {
+                self.asm.raw(*insn);
+            }
+            second = insn.is_wide() && !second;
+        }
+        self.asm.bind(done);
+    }
+
+    /// Adds the packet to the entry of the verdict in R0, and keeps that in R7. It may be any
+    /// number, so the key is cut to the last entry first.
     fn count(&mut self, number: usize) {
         let a = &mut self.asm;
         let [known, counted] = [a.label(), a.label()];
         let invalid = ENTRIES as i32 - 1;
+        a.mov(R7, R0);
         a.jump32_if(R0, Cond::Lt, invalid, known).mov32(R0, invalid).bind(known);
         if number > 0 {
             a.add32(R0, number as i32 * ENTRIES as i32);
         }
-        a.store32(R10.at(-4), R0);
-        a.lookup(self.counters, R10.at(-4)).jump_if(R0, Cond::Eq, 0, counted);
-        a.count(R0.at(0), 1, R1).count(R0.at(8), R6, R1);
+        a.store32(KEY, R0);
+        a.lookup(self.counters, KEY).jump_if(R0, Cond::Eq, 0, counted);
+        a.count(R0.at(0), 1, R1).load32(R2, LENGTH).count(R0.at(8), R2, R1);
         a.bind(counted);
     }
 
@@ -113,6 +202,26 @@ impl Writer {
             }
         }
         self.asm.mov(R0, R7).exit().bind(next);
+    }
+
+    /// Appends what main has not taken in: the functions of a program, or all of it.
+    fn behind(&mut self, program: &Program, part: &Part, start: usize) -> Place {
+        let end = entry_end(program);
+        let first = self.asm.slot();
+        let (place, code) = match part {
+            Part::Inline(_) => {
+                (Place { start, end, rest: first, inlined: true }, &program.insns[end..])
+            }
+            Part::Call(label) => {
+                self.asm.function(*label, &program.name);
+                let place = Place { start: first, end, rest: first + end, inlined: false };
+                (place, &program.insns[..])
+            }
+        };
+        for insn in code {
+            self.asm.raw(*insn);
+        }
+        place
     }
 
     fn note(&mut self, text: String) {

@@ -72,20 +72,28 @@ impl<'a> Merge<'a> {
 
     /// Puts the composed program in the place of the first link's.
     pub fn finish(mut self, code: Code, programs: &[&Program]) -> Result<Spec, Error> {
-        let Code { mut program, starts, notes } = code;
+        let Code { mut program, places, notes } = code;
         let first = &self.sources[self.of_link[0]];
         program.functions = vec![self.types.main(first.spec, programs[0], first.types)];
         program.lines = self.types.lines(&notes);
-        for ((part, source), start) in programs.iter().zip(&self.of_link).zip(starts) {
+        for ((part, source), place) in programs.iter().zip(&self.of_link).zip(places) {
             let source = &self.sources[*source];
-            let mut moved = source.moved(part, start);
-            moved.functions[0].type_id = self.types.entry(source.spec, part, source.types);
-            moved.functions[0].global = false;
+            let mut moved = source.moved(part, |slot| place.of(slot));
+            if place.inlined {
+                moved.functions.remove(0);
+            } else {
+                moved.functions[0].type_id = self.types.entry(source.spec, part, source.types);
+                moved.functions[0].global = false;
+            }
             program.fixups.extend(moved.fixups);
             program.functions.extend(moved.functions);
             program.lines.extend(moved.lines);
             program.unresolved.extend(moved.unresolved);
         }
+        program.fixups.sort_by_key(|fixup| fixup.slot);
+        program.functions.sort_by_key(|function| function.slot);
+        program.lines.sort_by_key(|line| line.slot);
+        program.unresolved.sort_by_key(|unresolved| unresolved.slot);
         self.types.complete(&mut program);
         if let Some(place) = self.spec.programs.iter_mut().find(|old| old.name == program.name) {
             *place = program;
@@ -112,7 +120,7 @@ impl<'a> Merge<'a> {
             self.spec.maps[*place].initial = initial.collect();
         }
         for program in &spec.programs {
-            let mut moved = source.moved(program, 0);
+            let mut moved = source.moved(program, |slot| slot);
             moved.name = free_name(&program.name, number, |name| self.spec.program(name).is_some());
             self.spec.programs.push(moved);
         }
@@ -150,29 +158,29 @@ impl<'a> Merge<'a> {
 }
 
 impl Source<'_> {
-    /// A program as it reads in the merged object, `start` slots behind. Its first function
-    /// starts at `start`.
-    fn moved(&self, program: &Program, start: usize) -> Program {
+    /// A program as it reads in the merged object, each old slot at its new `place`. Its first
+    /// function is its entry.
+    fn moved(&self, program: &Program, place: impl Fn(usize) -> usize) -> Program {
         let mut moved = program.clone();
+        if moved.functions.first().is_none_or(|first| first.slot != 0) {
+            let name = program.name.clone();
+            moved.functions.insert(0, Function { name, ..Function::default() });
+        }
         for Fixup { slot, target } in &mut moved.fixups {
-            *slot += start;
+            *slot = place(*slot);
             self.move_target(target);
         }
         for Function { slot, type_id, .. } in &mut moved.functions {
-            *slot += start;
+            *slot = place(*slot);
             *type_id = self.types.type_id(*type_id);
         }
         for Line { slot, file, text, .. } in &mut moved.lines {
-            *slot += start;
+            *slot = place(*slot);
             *file = self.types.string(*file);
             *text = self.types.string(*text);
         }
         for Unresolved { slot, .. } in &mut moved.unresolved {
-            *slot += start;
-        }
-        if moved.functions.first().is_none_or(|first| first.slot != start) {
-            let name = program.name.clone();
-            moved.functions.insert(0, Function { slot: start, name, ..Function::default() });
+            *slot = place(*slot);
         }
         moved
     }

@@ -1,23 +1,24 @@
 //! Composition at load time: several XDP programs become one, with a generated main.
 //!
-//! Each program turns into a static BPF function. `xway_main` calls them in order, counts packets
-//! and bytes by program and verdict, and goes on to the next one or returns, by each program's set
-//! of verdicts. What comes out is an ordinary [`Spec`] that the verifier checks as a whole.
+//! A generated `xway_main` runs the programs in order, counts packets and bytes by program and
+//! verdict, and goes on to the next one or returns, by each program's set of verdicts. It takes
+//! their entry functions in, or calls them as static functions where that cannot be. What comes
+//! out is an ordinary [`Spec`] that the verifier checks as a whole.
 //!
 //! ```text
-//!  xway_main:  length → call first → count → go on? → call second → count → verdict
-//!  first:      as it was, with its own functions behind it
-//!  second:     …
+//!  xway_main:  length → first → count → go on? → length → second → count → verdict
+//!  helper_of_first: …
 //! ```
 //!
 //! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
 //!
-//! Limits that the kernel checks at load: the stacks of main (16 bytes, 32 without a JIT) and of
-//! the deepest call path share 512 bytes, of which only 256 may lie above a function that makes
-//! tail calls; at most 8 functions call each other, main included. Subtracting packet pointers
-//! needs `CAP_PERFMON`. Not here: tail calls as the way out, attaching, pinning.
+//! Limits that the kernel checks at load: 16 bytes of the 512-byte stack are main's own; a program
+//! that must be called has its frame below main's; only 256 bytes may lie above a function that
+//! makes tail calls; at most 8 functions call each other. Subtracting packet pointers needs
+//! `CAP_PERFMON`. Not here: tail calls as the way out, attaching, pinning.
 
 mod error;
+mod inline;
 mod main;
 mod merge;
 mod types;

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::asm::Reg::*;
-use crate::asm::{Assembler, Helper, Object};
+use crate::asm::{Assembler, Atomic, Cond, Helper, Object, Size, Width};
 use crate::btf::{Btf, Kind};
 use crate::disasm::{self, Listing, SpecNames};
+use crate::insn::{CALL, Insn, PSEUDO_CALL};
 use crate::model::{Initial, KconfigVar, MapDef, MapKind};
 
 fn hash(name: &str) -> MapDef {
@@ -20,6 +21,22 @@ fn hash(name: &str) -> MapDef {
 
 /// An object with everything that refers by number: map, kfunc, local call, callback.
 fn object(name: &str, program: &str, kind: ProgramKind) -> Spec {
+    written(name, program, kind, |_| ())
+}
+
+/// The same with a tail call, which main must return from.
+fn tail_calling(name: &str, program: &str) -> Spec {
+    written(name, program, ProgramKind::XDP, |a| {
+        a.call(Helper::TAIL_CALL);
+    })
+}
+
+fn written(
+    name: &str,
+    program: &str,
+    kind: ProgramKind,
+    also: impl FnOnce(&mut Assembler),
+) -> Spec {
     let mut object = Object::new(name, "GPL");
     object.map(hash("flows"));
     let mut a = Assembler::new(program, kind);
@@ -27,7 +44,8 @@ fn object(name: &str, program: &str, kind: ProgramKind) -> Spec {
     a.note(format!("{program} begins")).mov(R6, R1).store32(R10.at(-4), 0);
     a.lookup("flows", R10.at(-4)).mov(R1, R6).call_kfunc("bpf_xdp_metadata_rx_hash");
     a.note("the loop").load_function(R2, callback).call(Helper::LOOP);
-    a.call_local(local).verdict(Verdict::Pass);
+    also(a.call_local(local));
+    a.verdict(Verdict::Pass);
     a.function(local, "local").load_map(R1, "flows").mov(R0, 0).exit();
     a.function(callback, "callback").mov(R0, 1).exit();
     object.program(a);
@@ -85,39 +103,40 @@ fn assert_complete(spec: &Spec, program: &str) {
 }
 
 #[test]
-fn main_measures_calls_and_counts() {
+fn main_measures_runs_and_counts() {
     let spec = counted(&simple("one", "pass"), "pass").unwrap();
     let wanted = "\
 xway_main:
-; length of the packet, and call of pass @ xway_main:1
-   0: (61) r6 = *(u32 *)(r1 +4)
-   1: (61) r2 = *(u32 *)(r1 +0)
-   2: (1f) r6 -= r2
-   3: (85) call pc+18#pass
-   4: (bf) r7 = r0
-; count the verdict of pass @ xway_main:2
-   5: (a6) if w0 < 0x5 goto L1
-   6: (b4) w0 = 5
-L1:
-   7: (63) *(u32 *)(r10 -4) = r0
-   8: (bf) r2 = r10
-   9: (07) r2 += -4
-  10: (18) r1 = map[xway_verdicts]
-  12: (85) call bpf_map_lookup_elem#1
-  13: (15) if r0 == 0x0 goto L2
-  14: (79) r1 = *(u64 *)(r0 +0)
-  15: (07) r1 += 1
-  16: (7b) *(u64 *)(r0 +0) = r1
-  17: (79) r1 = *(u64 *)(r0 +8)
-  18: (0f) r1 += r6
-  19: (7b) *(u64 *)(r0 +8) = r1
-L2:
-  20: (bf) r0 = r7
-  21: (95) exit
-pass:
+; length of the packet for pass @ xway_main:1
+   0: (61) r3 = *(u32 *)(r1 +0)
+   1: (61) r2 = *(u32 *)(r1 +4)
+   2: (1f) r2 -= r3
+   3: (63) *(u32 *)(r10 -8) = r2
 ; pass @ one:1
-  22: (b4) w0 = 2
-  23: (95) exit
+   4: (b4) w0 = 2
+   5: (05) goto L1
+L1:
+; count the verdict of pass @ xway_main:2
+   6: (bf) r7 = r0
+   7: (a6) if w0 < 0x5 goto L2
+   8: (b4) w0 = 5
+L2:
+   9: (63) *(u32 *)(r10 -4) = r0
+  10: (bf) r2 = r10
+  11: (07) r2 += -4
+  12: (18) r1 = map[xway_verdicts]
+  14: (85) call bpf_map_lookup_elem#1
+  15: (15) if r0 == 0x0 goto L3
+  16: (79) r1 = *(u64 *)(r0 +0)
+  17: (07) r1 += 1
+  18: (7b) *(u64 *)(r0 +0) = r1
+  19: (61) r2 = *(u32 *)(r10 -8)
+  20: (79) r1 = *(u64 *)(r0 +8)
+  21: (0f) r1 += r2
+  22: (7b) *(u64 *)(r0 +8) = r1
+L3:
+  23: (bf) r0 = r7
+  24: (95) exit
 ";
     assert_eq!(listing(&spec, "pass"), wanted);
     let map = spec.map(VERDICTS_MAP).unwrap();
@@ -129,21 +148,56 @@ pass:
 }
 
 #[test]
-fn everything_moves_with_its_program() {
+fn an_inlined_program_keeps_its_references_and_lowers_its_stack() {
+    let spec = counted(&object("flows", "track", ProgramKind::XDP), "track").unwrap();
+    let program = spec.program("track").unwrap();
+    let names: Vec<_> = program.functions.iter().map(|function| &*function.name).collect();
+    assert_eq!(names, ["xway_main", "local", "callback"]);
+    let text = listing(&spec, "track");
+    let body: Vec<_> = text.lines().skip_while(|line| !line.contains("track begins")).collect();
+    let wanted = [
+        "; track begins @ flows:1",
+        "   4: (bf) r6 = r1",
+        "   5: (62) *(u32 *)(r10 -12) = 0",
+        "   6: (bf) r2 = r10",
+        "   7: (07) r2 += -12",
+        "   8: (18) r1 = map[flows]",
+        "  10: (85) call bpf_map_lookup_elem#1",
+        "  11: (bf) r1 = r6",
+        "  12: (85) call bpf_xdp_metadata_rx_hash#0",
+        "; the loop @ flows:2",
+        "  13: (18) r2 = subprog[callback]",
+        "  15: (85) call bpf_loop#181",
+        "  16: (85) call pc+21#local",
+        "  17: (b4) w0 = 2",
+        "  18: (05) goto L1",
+        "L1:",
+    ];
+    assert_eq!(body[..wanted.len()], wanted);
     let original = object("flows", "track", ProgramKind::XDP);
+    let behind = original.programs[0].functions[1].slot;
+    let moved = program.functions[1].slot;
+    assert_eq!(original.programs[0].insns[behind..], program.insns[moved..]);
+    assert_complete(&spec, "track");
+}
+
+#[test]
+fn a_called_program_moves_unchanged() {
+    let original = tail_calling("flows", "track");
     let spec = counted(&original, "track").unwrap();
     let program = spec.program("track").unwrap();
     let names: Vec<_> = program.functions.iter().map(|function| &*function.name).collect();
     assert_eq!(names, ["xway_main", "track", "local", "callback"]);
+    assert!(listing(&spec, "track").contains("call pc+19#track"));
     assert_moved((&original, "track"), (&spec, "track"), program.functions[1].slot);
     assert_complete(&spec, "track");
 }
 
 #[test]
 fn main_has_the_type_of_the_program_which_becomes_static() {
-    let original = simple("one", "pass");
+    let original = tail_calling("one", "jump");
     let before = original.programs[0].functions[0].type_id;
-    let spec = counted(&original, "pass").unwrap();
+    let spec = counted(&original, "jump").unwrap();
     let btf = spec.btf.as_ref().unwrap();
     let functions = &spec.programs[0].functions;
     let [main, entry] = [0, 1].map(|number: usize| btf.ty(functions[number].type_id).unwrap());
@@ -152,28 +206,93 @@ fn main_has_the_type_of_the_program_which_becomes_static() {
     assert_eq!(btf.ty(before).unwrap().linkage(), 1, "others may call the old one");
 }
 
+/// Whether main takes a program in whose entry begins so.
+fn inlined(write: impl Fn(&mut Assembler) -> &mut Assembler) -> bool {
+    let mut object = Object::new("o", "GPL");
+    let mut a = Assembler::new("p", ProgramKind::XDP);
+    write(&mut a);
+    a.verdict(Verdict::Pass);
+    object.program(a);
+    let spec = counted(&object.finish().unwrap(), "p").unwrap();
+    spec.programs[0].functions.len() == 1
+}
+
+#[test]
+fn only_what_can_be_followed_is_inlined() {
+    assert!(inlined(|a| a.store64(R10.at(-8), R1).load64(R2, R10.at(-8)).raw(ACQUIRE)));
+    assert!(inlined(|a| a.mov(R2, R10).add(R2, -8).mov(R3, R2).add(R3, 4).sub(R2, R3)));
+    assert!(inlined(|a| a.load_imm64(R2, 0x95).load_imm64(R3, u64::MAX)));
+
+    assert!(!inlined(|a| a.call(Helper::TAIL_CALL)), "it returns from main");
+    assert!(!inlined(|a| a.mov(R2, R10).mov(R3, R2)), "an address without its offset");
+    assert!(!inlined(|a| a.mov(R2, R10).add(R3, -8)), "another register's offset");
+    assert!(!inlined(|a| a.mov(R2, R10).add32(R2, -8)), "a cut address");
+    assert!(!inlined(|a| a.sub(R1, R10)), "arithmetic with the frame pointer");
+    assert!(!inlined(|a| a.store64(R10.at(-8), R10)), "the frame pointer stored");
+    assert!(!inlined(|a| a.store64(R10.at(i16::MIN), 0)), "no room below");
+    let jumped_into = inlined(|a| {
+        let label = a.label();
+        a.jump_if(R1, Cond::Eq, 0, label).mov(R2, R10).bind(label).add(R2, -8)
+    });
+    assert!(!jumped_into, "the offset is also added to something else");
+    let recursive = Insn::new(CALL, 0, PSEUDO_CALL, 0, -1);
+    assert!(!inlined(|a| a.raw(recursive)), "a call needs a function");
+    assert!(!inlined(|a| (0..33_000).fold(a, |a, _| a.mov(R0, 0))), "jumps span 16 bits");
+}
+
+/// `r1 = load_acquire((u64 *)(r10 -8))`
+const ACQUIRE: Insn = Insn::new(0xdb, 1, 10, -8, 0x100);
+
+#[test]
+fn every_form_of_stack_access_is_lowered() {
+    let mut object = Object::new("o", "GPL");
+    let mut a = Assembler::new("p", ProgramKind::XDP);
+    a.store64(R10.at(-8), R1).store8(R10.at(-16), 7).load64(R2, R10.at(-8)).raw(ACQUIRE);
+    a.store_release(Size::Double, R10.at(-8), R2);
+    a.atomic(Atomic::Add, Width::W64, R10.at(-8), R2).mov(R3, R10).add(R3, -512);
+    a.store64(R3.at(0), R2).verdict(Verdict::Pass);
+    object.program(a);
+    let spec = counted(&object.finish().unwrap(), "p").unwrap();
+    let text = listing(&spec, "p");
+    let body = text.lines().filter_map(|line| line.split_once(": (")).map(|(_, code)| &code[4..]);
+    let body: Vec<_> = body.skip(4).take(9).collect();
+    let wanted = [
+        "*(u64 *)(r10 -16) = r1",
+        "*(u8 *)(r10 -24) = 7",
+        "r2 = *(u64 *)(r10 -16)",
+        "r1 = load_acquire((u64 *)(r10 -16))",
+        "store_release((u64 *)(r10 -16), r2)",
+        "lock *(u64 *)(r10 -16) += r2",
+        "r3 = r10",
+        "r3 += -520",
+        "*(u64 *)(r3 +0) = r2",
+    ];
+    assert_eq!(body, wanted);
+}
+
 #[test]
 fn fragments_are_measured_by_the_helper() {
     let spec = counted(&object("frags", "track", ProgramKind::XDP_FRAGS), "track").unwrap();
     let text = listing(&spec, "track");
-    let head: Vec<_> = text.lines().skip(2).take(5).collect();
+    let head: Vec<_> = text.lines().skip(2).take(4).collect();
     assert_eq!(
         head,
         [
-            "   0: (bf) r8 = r1",
+            "   0: (7b) *(u64 *)(r10 -16) = r1",
             "   1: (85) call bpf_xdp_get_buff_len#188",
-            "   2: (bf) r6 = r0",
-            "   3: (bf) r1 = r8",
-            "   4: (85) call pc+18#track",
+            "   2: (63) *(u32 *)(r10 -8) = r0",
+            "   3: (79) r1 = *(u64 *)(r10 -16)",
         ]
     );
+    assert!(text.contains("*(u32 *)(r10 -20) = 0"), "below main's 16 bytes");
     assert_eq!(spec.programs[0].kind, ProgramKind::XDP_FRAGS);
 }
 
 #[test]
 fn a_chain_of_two_objects_keeps_both_whole() {
-    let first = object("one.o", "track", ProgramKind::XDP_FRAGS);
-    let second = object("two.o", "track", ProgramKind::XDP);
+    let mut first = tail_calling("one.o", "track");
+    first.programs[0].kind = ProgramKind::XDP_FRAGS;
+    let second = tail_calling("two.o", "track");
     let go_on = [Verdict::Pass, Verdict::Tx].into_iter().collect();
     let links = [&first, &second].map(|spec| Link { spec, program: "track", go_on });
     let spec = chain(&links).unwrap();
@@ -205,22 +324,22 @@ fn a_chain_goes_on_after_the_named_verdicts_only() {
             [0, 1].map(|at: usize| Link { spec: &specs[at], program: &specs[at].name, go_on });
         let text = listing(&chain(&links).unwrap(), "a");
         let lines = text.lines().map(|line| line.split(": ").last().unwrap_or(line).to_owned());
-        // From the first verdict counted to the second program called.
+        // From the first verdict counted to the second program.
         lines.skip_while(|l| !l.contains("(r0 +8) = r1")).skip(1).take(8).collect::<Vec<_>>()
     };
     let wanted = [
-        "L2:",
-        "(16) if w7 == 0x2 goto L3",
-        "(16) if w7 == 0x3 goto L3",
+        "L3:",
+        "(16) if w7 == 0x2 goto L4",
+        "(16) if w7 == 0x3 goto L4",
         "(bf) r0 = r7",
         "(95) exit",
-        "L3:",
-        "; length of the packet, and call of b @ xway_main:3",
-        "(bf) r1 = r8",
+        "L4:",
+        "; length of the packet for b @ xway_main:3",
+        "(79) r1 = *(u64 *)(r10 -16)",
     ];
     assert_eq!(heads([Verdict::Tx, Verdict::Pass].into_iter().collect()), wanted);
     let all = heads(Verdict::ALL.into_iter().collect());
-    assert_eq!(all[1..3], ["(b6) if w7 <= 0x4 goto L3", "(bf) r0 = r7"]);
+    assert_eq!(all[1..3], ["(b6) if w7 <= 0x4 goto L4", "(bf) r0 = r7"]);
     assert_eq!(heads(VerdictSet::EMPTY)[1..3], ["(bf) r0 = r7", "(95) exit"]);
 }
 
