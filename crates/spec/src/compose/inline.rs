@@ -1,7 +1,7 @@
 //! An entry function as a stretch of another one: no call, no return, one stack frame.
 //!
-//! A BPF call costs some 8 ns where returns go through a thunk (AMD Zen with its mitigations),
-//! as much as many a program. So main takes the entry functions in: their exits become jumps, and
+//! Where returns go through a thunk (AMD Zen with its mitigations), a BPF call costs more than the
+//! counting does and as much as many a program. So main takes the entry functions in: their exits become jumps, and
 //! their stack moves down to leave room for main's own few bytes at its top.
 //!
 //! Rule: what cannot be moved for certain is not; then main calls it. Every instruction keeps its

@@ -1,6 +1,6 @@
 //! The generated main function, with the programs' code inside and behind it.
 //!
-//! Around one program without fragments main runs 4 instructions before and 16 after it. Its own
+//! Around one program without fragments main runs 4 instructions before and 17 after it. Its own
 //! data is at the top of the stack, because an inlined program uses all registers:
 //!
 //! ```text
