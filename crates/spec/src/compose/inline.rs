@@ -1,8 +1,8 @@
 //! An entry function as a stretch of another one: no call, no return, one stack frame.
 //!
 //! Where returns go through a thunk (AMD Zen with its mitigations), a BPF call costs more than the
-//! counting does and as much as many a program. So main takes the entry functions in: their exits become jumps, and
-//! their stack moves down to leave room for main's own few bytes at its top.
+//! counting does and as much as many a program. So main takes the entry functions in: their exits
+//! become jumps, and their stack moves down to leave room for main's own few bytes at its top.
 //!
 //! Rule: what cannot be moved for certain is not; then main calls it. Every instruction keeps its
 //! distance to the others of its function.
