@@ -23,9 +23,10 @@ pub struct Link {
     pub(super) kept: bool,
 }
 
-/// What ran on an interface, and how.
+/// What ran on an interface, and how; with a socket of the namespace that the interface is in.
 #[derive(Debug)]
 pub(super) struct Before {
+    pub netlink: Netlink,
     pub ifindex: Ifindex,
     pub mode: XdpMode,
     pub program: Program,
@@ -144,7 +145,7 @@ impl Link {
     pub fn detach(mut self) -> Result<()> {
         self.kept = true;
         match self.before.take() {
-            Some(before) => self.restore(&before),
+            Some(before) => self.restore(before),
             None => self.take_off(),
         }
     }
@@ -184,7 +185,7 @@ impl Link {
         }
     }
 
-    fn restore(&mut self, before: &Before) -> Result<()> {
+    fn restore(&mut self, mut before: Before) -> Result<()> {
         if self.mode == Some(before.mode) {
             return self.update(&before.program, None);
         }
@@ -195,9 +196,9 @@ impl Link {
 
 impl Before {
     /// By netlink, so that it stays.
-    pub fn put_back(&self) -> sys::Result<()> {
+    pub fn put_back(&mut self) -> sys::Result<()> {
         let program = Some(self.program.as_fd());
-        Netlink::open()?.set_xdp(self.ifindex, program, Some(self.mode), XdpExpect::Nothing)
+        self.netlink.set_xdp(self.ifindex, program, Some(self.mode), XdpExpect::Nothing)
     }
 }
 
@@ -209,7 +210,7 @@ impl Drop for Link {
             return;
         }
         if let Some(before) = self.before.take() {
-            let _ = self.restore(&before);
+            let _ = self.restore(before);
         } else if let Held::Netlink(attachment) = &mut self.held {
             let _ = attachment.detach();
         }

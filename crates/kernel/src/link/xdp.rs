@@ -58,7 +58,9 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
     match made {
         Ok(attachment) => Ok(Link::netlink(attachment)),
         Err(error) if error.detail.is_empty() => {
-            Err(Error::from_call(sys::Error { object: error.object, ..refused }))
+            let mode = attach.mode.name();
+            let detail = format!("the driver gives no reason; it may not have {mode} mode");
+            Err(Error::from_call(sys::Error { object: error.object, detail, ..refused }))
         }
         Err(error) => Err(Error::from_call(error)),
     }
@@ -66,36 +68,33 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
 
 /// Replaces a program in the same mode, in one step, by the same means as it was attached.
 fn take_over(attach: &Attach<'_>, occupant: Occupant, netlink: Netlink) -> Result<Link> {
-    let Some(id) = occupant.link else {
-        let attachment = NetlinkAttachment::attach(
-            netlink,
-            attach.ifindex,
-            attach.program,
-            attach.mode,
-            Some(&occupant.program),
-        )
-        .map_err(overtaken)?;
-        return Ok(Link::netlink(attachment).remember(before(attach, occupant)));
+    let holder = occupant.link;
+    let before = before(attach, occupant)?;
+    let Attach { ifindex, program, mode, .. } = *attach;
+    let Some(id) = holder else {
+        let old = Some(&before.program);
+        let attachment =
+            NetlinkAttachment::attach(netlink, ifindex, program, mode, old).map_err(overtaken)?;
+        return Ok(Link::netlink(attachment).remember(before));
     };
     let mut link = Link::from_id(id)?;
-    link.update(attach.program, Some(&occupant.program))?;
-    link.mode = Some(attach.mode);
-    Ok(link.remember(before(attach, occupant)))
+    link.update(program, Some(&before.program))?;
+    link.mode = Some(mode);
+    Ok(link.remember(before))
 }
 
 /// Modes exclude each other, so there is a moment without a program. If the new one is refused
 /// the old one is put back, by netlink: a link that was detached cannot be revived.
 fn switch_mode(attach: &Attach<'_>, occupant: Occupant, mut netlink: Netlink) -> Result<Link> {
-    match occupant.link {
+    let holder = occupant.link;
+    let mut before = before(attach, occupant)?;
+    match holder {
         Some(id) => Link::from_id(id)?.detach()?,
         None => {
-            let expect = XdpExpect::Program(occupant.program.as_fd());
-            netlink
-                .set_xdp(attach.ifindex, None, Some(occupant.mode), expect)
-                .map_err(overtaken)?;
+            let expect = XdpExpect::Program(before.program.as_fd());
+            netlink.set_xdp(attach.ifindex, None, Some(before.mode), expect).map_err(overtaken)?;
         }
     }
-    let before = before(attach, occupant);
     match fresh(attach, netlink) {
         Ok(link) => Ok(link.remember(before)),
         Err(error) => {
@@ -105,6 +104,11 @@ fn switch_mode(attach: &Attach<'_>, occupant: Occupant, mut netlink: Netlink) ->
     }
 }
 
-fn before(attach: &Attach<'_>, occupant: Occupant) -> Before {
-    Before { ifindex: attach.ifindex, mode: occupant.mode, program: occupant.program }
+fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<Before> {
+    Ok(Before {
+        netlink: Netlink::open().map_err(Error::from_call)?,
+        ifindex: attach.ifindex,
+        mode: occupant.mode,
+        program: occupant.program,
+    })
 }
