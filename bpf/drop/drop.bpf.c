@@ -26,7 +26,7 @@ struct {
 	__type(value, struct drop_shapes);
 } drop_shapes SEC(".maps");
 
-/* All rules of shapes that have more than one. The values say nothing: being there is all. */
+/* All rules. The values say nothing: being there is all. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);

@@ -1,2 +1,38 @@
 //! Network functions: the pure Rust half of the programs in `bpf/`.
+//!
+//! A function is a folder: `config` (what the user asks for), `plan` (the map entries and globals
+//! that say so), `abi` (the layouts shared with C, generated). Rule: a function knows maps only
+//! through [`spec::Map`] and never a runtime, so the same plan serves every runtime and runs in
+//! tests without any. Changing live maps goes: add what is new, switch, remove what is old; a
+//! failed change is taken back.
+//! Not here: loading and attaching, and which interface a program runs on.
 #![forbid(unsafe_code)]
+
+mod action;
+pub mod drop;
+pub mod forward;
+mod prefix;
+mod protocol;
+pub mod stats;
+pub mod table;
+
+pub use action::Action;
+pub use prefix::Prefix;
+pub use protocol::Protocol;
+
+#[cfg(test)]
+mod memory;
+
+/// Text that is not what its place asks for; Display says what was meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}`: {reason}")]
+pub struct ParseError {
+    pub text: String,
+    pub reason: String,
+}
+
+impl ParseError {
+    pub(crate) fn new(text: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { text: text.into(), reason: reason.into() }
+    }
+}

@@ -1,0 +1,22 @@
+//! forward: routes packets by the kernel's tables, after translating addresses where asked.
+//!
+//! The program is `bpf/forward/forward.bpf.c`; keys and targets are told in
+//! `bpf/forward/forward.abi.h`. It needs forwarding on at the ingress interface, and senders that
+//! compute their checksums in software.
+
+pub mod abi;
+mod config;
+mod plan;
+
+pub use abi::Reason;
+pub use config::{Config, Endpoint, Nat, Translation};
+pub use plan::{Conflict, Error, Maps, Plan, update};
+
+/// The compiled program.
+pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/forward.o");
+/// The program's name in the object.
+pub const PROGRAM: &str = "xway_forward";
+/// Names of its maps in the object, as [`Maps`] wants them.
+pub const NAT4: &str = "forward_nat4";
+pub const NAT6: &str = "forward_nat6";
+pub const TX: &str = "xway_tx";

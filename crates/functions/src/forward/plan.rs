@@ -1,0 +1,231 @@
+//! Translations and egress interfaces as map entries.
+//!
+//! Rule: every key has one target. Two translations of one destination contradict each other; two
+//! destinations that become one would make its replies ambiguous, and are refused unless replies
+//! are left alone.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use spec::Map;
+
+use super::abi::{Key4, Key6, Side, Target4, Target6};
+use super::config::{Config, Endpoint, Translation};
+use crate::table::{self, Changed, Table};
+
+/// The program's maps, named as in the object.
+#[derive(Debug)]
+pub struct Maps<'a, M> {
+    pub nat4: &'a M,
+    pub nat6: &'a M,
+    pub tx: &'a M,
+}
+
+/// What the maps should hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    pub nat4: Table,
+    pub nat6: Table,
+    pub tx: Table,
+}
+
+/// Two translations that cannot both hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    #[error("`{first}` and `{second}` translate the same packets")]
+    Destination { first: String, second: String },
+    #[error("replies to `{first}` and `{second}` look the same; turn replies off or use two ports")]
+    Reply { first: String, second: String },
+    #[error("`{0}` translates between IPv4 and IPv6, which needs more than an address")]
+    Family(String),
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error<E: std::error::Error + 'static> {
+    #[error(transparent)]
+    Conflict(#[from] Conflict),
+    #[error("the translations could not be changed and are what they were: {0}")]
+    Map(#[source] E),
+}
+
+/// Brings live maps to a configuration that sends packets out of the given interfaces.
+///
+/// # Errors
+/// Translations contradict each other, or a map refused; then the map that refused is as it was.
+pub fn update<M: Map>(
+    config: &Config,
+    egress: &[u32],
+    maps: &Maps<'_, M>,
+) -> Result<Changed, Error<M::Error>> {
+    let plan = Plan::new(config, egress)?;
+    plan.apply(maps).map_err(Error::Map)
+}
+
+impl Plan {
+    /// # Errors
+    /// Translations contradict each other.
+    pub fn new(config: &Config, egress: &[u32]) -> Result<Self, Conflict> {
+        let mut plan = Self::default();
+        for (endpoint, translation) in unique(config)? {
+            plan.put(Side::Destination, endpoint, translation.to, translation.to_port)
+                .ok_or_else(|| Conflict::Family(translation.to_string()))?;
+        }
+        if config.replies {
+            for (endpoint, translation) in unique_replies(config)? {
+                let Endpoint { address, service } = translation.from;
+                plan.put(Side::Source, endpoint, address, service.map(|(_, port)| port))
+                    .ok_or_else(|| Conflict::Family(translation.to_string()))?;
+            }
+        }
+        // A devmap entry without a program: the interface's index alone.
+        let index = |ifindex: &u32| ifindex.to_le_bytes().to_vec();
+        plan.tx = egress.iter().map(|ifindex| (index(ifindex), index(ifindex))).collect();
+        Ok(plan)
+    }
+
+    /// Interfaces first: a translated packet must find its way out.
+    ///
+    /// # Errors
+    /// A map's own; all of them are as they were.
+    pub fn apply<M: Map>(&self, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
+        let parts = [(maps.tx, &self.tx), (maps.nat4, &self.nat4), (maps.nat6, &self.nat6)];
+        let mut live = Vec::new();
+        for (map, _) in parts {
+            live.push(table::read(map)?);
+        }
+        let mut changed = Changed::default();
+        for (number, (map, wanted)) in parts.into_iter().enumerate() {
+            match table::add(map, &live[number], wanted) {
+                Ok(more) => changed += more,
+                Err(error) => {
+                    for (before, (map, wanted)) in parts[..number].iter().enumerate() {
+                        table::take_back(*map, &live[before], wanted);
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        for ((map, wanted), live) in parts.into_iter().zip(&live) {
+            changed.removed += table::remove(map, live, wanted)?;
+        }
+        Ok(changed)
+    }
+
+    /// `None` when the addresses are of two families.
+    fn put(&mut self, side: Side, from: Endpoint, to: IpAddr, to_port: Option<u16>) -> Option<()> {
+        let (protocol, port) = from.service.map_or((0, 0), |(protocol, port)| (protocol.0, port));
+        let (port, side) = (port.to_be_bytes(), side as u8);
+        let to_port = to_port.unwrap_or_default().to_be_bytes();
+        match (from.address, to) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                let key = Key4 { address: from.octets(), port, protocol, side };
+                let target = Target4 { address: to.octets(), port: to_port, zero: 0 };
+                self.nat4.insert(key.to_bytes().to_vec(), target.to_bytes().to_vec());
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                let key = Key6 { address: from.octets(), port, protocol, side };
+                let target = Target6 { address: to.octets(), port: to_port, zero: 0 };
+                self.nat6.insert(key.to_bytes().to_vec(), target.to_bytes().to_vec());
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// Translations by what they translate.
+fn unique(config: &Config) -> Result<BTreeMap<Endpoint, &Translation>, Conflict> {
+    let mut found = BTreeMap::new();
+    for translation in &config.translations {
+        if let Some(first) = found.insert(translation.from, translation)
+            && first != translation
+        {
+            let (first, second) = (first.to_string(), translation.to_string());
+            return Err(Conflict::Destination { first, second });
+        }
+    }
+    Ok(found)
+}
+
+/// Translations by where their replies come from.
+fn unique_replies(config: &Config) -> Result<BTreeMap<Endpoint, &Translation>, Conflict> {
+    let mut found = BTreeMap::new();
+    for translation in &config.translations {
+        let service = translation.from.service;
+        let service =
+            service.map(|(protocol, port)| (protocol, translation.to_port.unwrap_or(port)));
+        let source = Endpoint { address: translation.to, service };
+        if let Some(first) = found.insert(source, translation)
+            && first.from != translation.from
+        {
+            let (first, second) = (first.to_string(), translation.to_string());
+            return Err(Conflict::Reply { first, second });
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+
+    fn config(translations: &[&str]) -> Config {
+        Config {
+            translations: translations.iter().map(|text| text.parse().unwrap()).collect(),
+            ..Config::default()
+        }
+    }
+
+    #[test]
+    fn a_translation_has_a_way_there_and_a_way_back() {
+        let plan = Plan::new(&config(&["10.1.0.2 udp 1234 -> 10.1.1.2:5678"]), &[7]).unwrap();
+        let expected: Table = [
+            (vec![10, 1, 0, 2, 4, 210, 17, 0], vec![10, 1, 1, 2, 22, 46, 0, 0]),
+            (vec![10, 1, 1, 2, 22, 46, 17, 1], vec![10, 1, 0, 2, 4, 210, 0, 0]),
+        ]
+        .into();
+        assert_eq!(plan.nat4, expected);
+        assert_eq!(plan.tx, Table::from([(vec![7, 0, 0, 0], vec![7, 0, 0, 0])]));
+        assert!(plan.nat6.is_empty());
+    }
+
+    #[test]
+    fn a_kept_port_is_zero_and_a_whole_address_has_no_service() {
+        let plan = Plan::new(&config(&["2001:db8::2 -> 2001:db8:1::2"]), &[]).unwrap();
+        let sides: Vec<(u8, u8, &[u8])> =
+            plan.nat6.iter().map(|(key, value)| (key[18], key[19], &value[16..])).collect();
+        assert_eq!(sides, [(0, 0, &[0; 4][..]), (0, 1, &[0; 4])]);
+        let plan = Plan::new(&config(&["10.1.0.2 tcp 80 -> 10.1.1.2"]), &[]).unwrap();
+        assert_eq!(plan.nat4[&[10, 1, 0, 2, 0, 80, 6, 0][..]], [10, 1, 1, 2, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let twice = ["10.1.0.2 udp 1 -> 10.1.1.2", "10.1.0.2 udp 1 -> 10.1.1.3"];
+        let merged = ["10.1.0.2 udp 1 -> 10.1.1.2", "10.1.0.3 udp 1 -> 10.1.1.2"];
+        assert!(matches!(Plan::new(&config(&twice), &[]), Err(Conflict::Destination { .. })));
+        assert!(matches!(Plan::new(&config(&merged), &[]), Err(Conflict::Reply { .. })));
+        let one_way = Config { replies: false, ..config(&merged) };
+        assert_eq!(Plan::new(&one_way, &[]).unwrap().nat4.len(), 2);
+        let same = [merged[0], merged[0]];
+        assert_eq!(Plan::new(&config(&same), &[]).unwrap().nat4.len(), 2);
+    }
+
+    #[test]
+    fn a_map_that_refuses_leaves_all_as_they_were() {
+        let (nat4, nat6) = (Memory::new(8, 8, 2), Memory::new(20, 20, 2));
+        let tx = Memory::new(4, 4, 4);
+        let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx };
+        let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
+        update(&old, &[1], &maps).unwrap();
+        let before: Vec<Table> =
+            [&nat4, &nat6, &tx].map(|map| table::read(map).unwrap()).into_iter().collect();
+        let new = config(&["10.1.0.2 udp 1 -> 10.1.1.3", "2001:db8::3 -> 2001:db8:1::3"]);
+        let error = update(&Config { replies: false, ..new.clone() }, &[2], &maps);
+        assert!(error.is_err(), "{error:?}");
+        let after: Vec<Table> =
+            [&nat4, &nat6, &tx].map(|map| table::read(map).unwrap()).into_iter().collect();
+        assert_eq!(after, before);
+    }
+}

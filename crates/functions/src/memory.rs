@@ -1,0 +1,87 @@
+//! A map in memory, for tests: bounded like the kernel's, and counting what is written to it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use spec::{Expect, Map};
+
+#[derive(Debug)]
+pub struct Memory {
+    key_size: usize,
+    value_size: usize,
+    max_entries: usize,
+    entries: RefCell<BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// Updates and deletes so far.
+    pub writes: Cell<usize>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    #[error("map full")]
+    Full,
+    #[error("key or value of the wrong size")]
+    Size,
+    #[error("entry is there or is not, against expectation")]
+    Expectation,
+}
+
+impl Memory {
+    pub fn new(key_size: usize, value_size: usize, max_entries: usize) -> Self {
+        let entries = RefCell::default();
+        Self { key_size, value_size, max_entries, entries, writes: Cell::new(0) }
+    }
+
+    /// All entries exist from the start, as in an array map with 32-bit keys.
+    pub fn array(value_size: usize, max_entries: u32) -> Self {
+        let map = Self::new(4, value_size, max_entries as usize);
+        let zeros = (0..max_entries).map(|n| (n.to_le_bytes().to_vec(), vec![0; value_size]));
+        map.entries.borrow_mut().extend(zeros);
+        map
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.borrow().len()
+    }
+}
+
+impl Map for Memory {
+    type Error = Refused;
+
+    fn key_size(&self) -> usize {
+        self.key_size
+    }
+
+    fn value_size(&self) -> usize {
+        self.value_size
+    }
+
+    fn lookup(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Refused> {
+        Ok(self.entries.borrow().get(key).cloned())
+    }
+
+    fn update(&self, key: &[u8], value: &[u8], expect: Expect) -> Result<(), Refused> {
+        let mut entries = self.entries.borrow_mut();
+        let known = entries.contains_key(key);
+        if key.len() != self.key_size || value.len() != self.value_size {
+            return Err(Refused::Size);
+        }
+        if matches!((expect, known), (Expect::Absent, true) | (Expect::Present, false)) {
+            return Err(Refused::Expectation);
+        }
+        if !known && entries.len() == self.max_entries {
+            return Err(Refused::Full);
+        }
+        self.writes.set(self.writes.get() + 1);
+        entries.insert(key.to_vec(), value.to_vec());
+        Ok(())
+    }
+
+    fn delete(&self, key: &[u8]) -> Result<bool, Refused> {
+        self.writes.set(self.writes.get() + 1);
+        Ok(self.entries.borrow_mut().remove(key).is_some())
+    }
+
+    fn keys(&self) -> Result<Vec<Vec<u8>>, Refused> {
+        Ok(self.entries.borrow().keys().cloned().collect())
+    }
+}

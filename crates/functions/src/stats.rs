@@ -1,0 +1,224 @@
+//! Counters of any program that leaves through `xway_done()`: packets and bytes for each pair of
+//! verdict and reason.
+//!
+//! Rule: the labels come from the object's own `enum xway_reason`, so an object that this crate
+//! has never seen is counted as well as ours. CPUs are added up here.
+
+use std::ops::{Add, AddAssign};
+
+use serde::Serialize;
+use spec::btf::Btf;
+use spec::{Map, Verdict};
+
+/// The map that holds the counters, by its name in the object.
+pub const MAP: &str = "xway_stats";
+
+/// Packets and their bytes from the Ethernet header on, frame check sequence left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Count {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// One counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub verdict: Verdict,
+    pub reason: String,
+    pub count: Count,
+}
+
+/// All counters that are not zero, at one moment; not a consistent cut, as packets go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub rows: Vec<Row>,
+}
+
+impl Stats {
+    /// Reads the map that is called [`MAP`] in the object that `labels` came from.
+    pub fn read<M: Map>(map: &M, labels: &[String]) -> Result<Self, M::Error> {
+        let mut rows = Vec::new();
+        for (reason, label) in labels.iter().enumerate() {
+            for verdict in Verdict::ALL {
+                let index = (reason * Verdict::ALL.len()) as u32 + verdict as u32;
+                let value = map.lookup(&index.to_le_bytes())?.unwrap_or_default();
+                let count = Count::sum(&value);
+                if count != Count::default() {
+                    rows.push(Row { verdict, reason: label.clone(), count });
+                }
+            }
+        }
+        Ok(Self { rows })
+    }
+
+    pub fn verdict(&self, verdict: Verdict) -> Count {
+        self.sum(|row| row.verdict == verdict)
+    }
+
+    pub fn reason(&self, label: &str) -> Count {
+        self.sum(|row| row.reason == label)
+    }
+
+    pub fn total(&self) -> Count {
+        self.sum(|_| true)
+    }
+
+    /// What was counted since an earlier reading of the same map.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let rows = self.rows.iter().map(|row| {
+            let before = earlier.sum(|old| old.verdict == row.verdict && old.reason == row.reason);
+            Row { count: row.count.since(before), ..row.clone() }
+        });
+        Self { rows: rows.filter(|row| row.count != Count::default()).collect() }
+    }
+
+    fn sum(&self, wanted: impl Fn(&Row) -> bool) -> Count {
+        let mut sum = Count::default();
+        self.rows.iter().filter(|row| wanted(row)).for_each(|row| sum += row.count);
+        sum
+    }
+}
+
+impl Count {
+    /// Adds the values of all CPUs, each 16 bytes; a part at the end is left out.
+    fn sum(value: &[u8]) -> Self {
+        let word =
+            |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        let mut sum = Self::default();
+        for cpu in value.chunks_exact(16) {
+            sum += Self { packets: word(&cpu[..8]), bytes: word(&cpu[8..]) };
+        }
+        sum
+    }
+
+    /// Zero where the counter was made anew meanwhile.
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            packets: self.packets.saturating_sub(earlier.packets),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+        }
+    }
+}
+
+impl Add for Count {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            packets: self.packets.wrapping_add(other.packets),
+            bytes: self.bytes.wrapping_add(other.bytes),
+        }
+    }
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+/// The labels of an object's reasons in the order of their numbers: `XWAY_BAD_HEADER` is
+/// `bad-header`. `None` for an object that does not count by reason.
+pub fn labels(btf: &Btf) -> Option<Vec<String>> {
+    let mut labels: Vec<String> = Vec::new();
+    for value in btf.enum_values(REASONS)? {
+        let number = usize::try_from(value.value).ok().filter(|number| *number < MOST_REASONS)?;
+        if labels.len() <= number {
+            labels.resize_with(number + 1, String::new);
+        }
+        let name = value.name.strip_prefix("XWAY_").unwrap_or(value.name);
+        labels[number] = name.to_lowercase().replace('_', "-");
+    }
+    Some(labels)
+}
+
+/// The enum that the labels come from.
+const REASONS: &str = "xway_reason";
+/// Bound on what a foreign object can make us allocate and look up.
+const MOST_REASONS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Memory;
+    use spec::btf::Builder;
+    use spec::{Expect, Spec};
+
+    fn counters(entries: &[(u32, &[(u64, u64)])]) -> Memory {
+        let map = Memory::array(32, 10);
+        for (index, cpus) in entries {
+            let value: Vec<u8> = cpus
+                .iter()
+                .flat_map(|(packets, bytes)| [packets.to_le_bytes(), bytes.to_le_bytes()])
+                .flatten()
+                .collect();
+            map.update(&index.to_le_bytes(), &value, Expect::Any).unwrap();
+        }
+        map
+    }
+
+    fn two_reasons() -> Vec<String> {
+        vec!["odd".to_owned(), "rule".to_owned()]
+    }
+
+    #[test]
+    fn processors_verdicts_and_reasons_add_up() {
+        let map = counters(&[
+            (2, &[(1, 60), (2, 120)]),
+            (6, &[(10, 600), (0, 0)]),
+            (7, &[(0, 0), (5, 500)]),
+        ]);
+        let stats = Stats::read(&map, &two_reasons()).unwrap();
+        assert_eq!(stats.verdict(Verdict::Pass), Count { packets: 8, bytes: 680 });
+        assert_eq!(stats.verdict(Verdict::Drop), Count { packets: 10, bytes: 600 });
+        assert_eq!(stats.reason("rule"), Count { packets: 15, bytes: 1100 });
+        assert_eq!(stats.reason("odd"), Count { packets: 3, bytes: 180 });
+        assert_eq!(stats.reason("unheard"), Count::default());
+        assert_eq!(stats.total(), Count { packets: 18, bytes: 1280 });
+        assert_eq!(stats.rows.len(), 3);
+    }
+
+    #[test]
+    fn a_difference_never_goes_below_zero() {
+        let earlier = Stats::read(&counters(&[(6, &[(10, 600), (0, 0)])]), &two_reasons()).unwrap();
+        let later = Stats::read(&counters(&[(6, &[(12, 720), (0, 0)])]), &two_reasons()).unwrap();
+        assert_eq!(later.since(&earlier).total(), Count { packets: 2, bytes: 120 });
+        assert_eq!(earlier.since(&later), Stats::default());
+    }
+
+    #[test]
+    fn labels_come_from_the_object() {
+        for (object, reasons) in [
+            (crate::drop::OBJECT, labels_of(&crate::drop::Reason::ALL, crate::drop::Reason::label)),
+            (
+                crate::forward::OBJECT,
+                labels_of(&crate::forward::Reason::ALL, crate::forward::Reason::label),
+            ),
+        ] {
+            let spec = Spec::parse("object", object).unwrap();
+            assert_eq!(labels(spec.btf.as_ref().unwrap()), Some(reasons));
+        }
+    }
+
+    fn labels_of<T: Copy>(all: &[T], label: fn(T) -> &'static str) -> Vec<String> {
+        all.iter().map(|reason| label(*reason).to_owned()).collect()
+    }
+
+    #[test]
+    fn strange_enums_are_no_labels() {
+        for (values, expected) in [
+            (vec![("XWAY_A", 0), ("OWN_B", 2)], Some(vec!["a", "", "own-b"])),
+            (vec![("XWAY_A", u32::MAX)], None),
+            (vec![], Some(vec![])),
+        ] {
+            let mut types = Builder::new();
+            types.enumeration("xway_reason", &values);
+            let found = labels(&types.build().unwrap());
+            let expected: Option<Vec<String>> =
+                expected.map(|labels| labels.into_iter().map(str::to_owned).collect());
+            assert_eq!(found, expected, "{values:?}");
+        }
+        assert_eq!(labels(&Builder::new().build().unwrap()), None);
+    }
+}
