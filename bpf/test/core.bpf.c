@@ -34,7 +34,7 @@ struct absent {
 
 enum verdict { VERDICT_ONE = 1, VERDICT_TWO = 2 };
 enum verdict___new { VERDICT_THREE___new = 3 };
-enum wide : __u64 { WIDE_ONE = 0x100000001ull };
+enum wide { WIDE_ONE = 0x100000001ull };
 
 typedef __u32 count_t;
 
@@ -46,7 +46,7 @@ typedef __u32 count_t;
 		__u64 answer = (__u64)(expression);                                                \
                                                                                                    \
 		xway_opaque(packet);                                                               \
-		return answer == 0x1234567 ? XDP_DROP : XDP_PASS;                                  \
+		return answer == 0x123 ? XDP_DROP : XDP_PASS;                                      \
 	}
 
 ASK(read_length, packet->length)

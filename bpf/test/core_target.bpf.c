@@ -27,7 +27,7 @@ struct packet {
 };
 
 enum verdict { VERDICT_ONE = 1, VERDICT_TWO = 22, VERDICT_THREE = 3 };
-enum wide : __u64 { WIDE_ONE = 0x200000002ull };
+enum wide { WIDE_ONE = 0x200000002ull };
 
 typedef __u64 count_t;
 

@@ -6,7 +6,5 @@ pub(crate) const MAX_DATA: u64 = 64 << 20;
 pub(crate) const MAX_SLOTS: usize = 1_000_000;
 /// Slots of all programs together.
 pub(crate) const MAX_SLOTS_TOTAL: usize = 8_000_000;
-/// Values that a map definition fills in.
-pub(crate) const MAX_INITIAL: usize = 1 << 20;
 /// Maps within maps: the kernel allows one level.
 pub(crate) const MAX_MAP_DEPTH: usize = 2;

@@ -11,7 +11,7 @@ use crate::global::Global;
 use crate::insn::Insn;
 
 /// An object: programs, maps and types.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spec {
     /// What errors call the object: usually its file name.
     pub name: String,
@@ -25,7 +25,7 @@ pub struct Spec {
 }
 
 /// One entry program with every function that it reaches behind it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
     pub name: String,
     pub section: String,

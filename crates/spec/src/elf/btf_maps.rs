@@ -8,7 +8,7 @@ use super::file::File;
 use super::maps::{Maps, Slots};
 use crate::btf::{Array, Btf, Kind, Member, Type, VarPlace};
 use crate::error::{Error, Place};
-use crate::limits::{MAX_INITIAL, MAX_MAP_DEPTH};
+use crate::limits::MAX_MAP_DEPTH;
 use crate::model::{MapDef, MapKind};
 
 const NAME: &str = ".maps";
@@ -44,9 +44,11 @@ fn read_one(
     def.name = var.name().to_owned();
     let map = maps.defs.len();
     maps.define(section, place.offset, def);
-    if let Some((start, count)) = values {
-        let start = place.offset.saturating_add(start);
-        maps.slots.push(Slots { map, section, start, end: start.saturating_add(count * 8) });
+    if let Some(start) = values {
+        // The array has no length in its type: what the object initialises ends the variable.
+        let (start, end) =
+            (place.offset.saturating_add(start), place.offset.saturating_add(place.size));
+        maps.slots.push(Slots { map, section, start, end });
     }
     Ok(())
 }
@@ -55,8 +57,8 @@ struct Definition<'a> {
     btf: &'a Btf,
     at: &'a Place,
     def: MapDef,
-    /// Offset of `values` in the struct, and how many there are.
-    values: Option<(u32, u32)>,
+    /// Offset of `values` in the struct.
+    values: Option<u32>,
 }
 
 impl<'a> Definition<'a> {
@@ -158,14 +160,11 @@ impl<'a> Definition<'a> {
         let element = array.and_then(|Array { element, .. }| self.btf.resolve(element));
         let target = element.filter(|ty| ty.kind() == Kind::Ptr).map(Type::target);
         let target = target.and_then(|id| self.btf.resolve(id));
-        let (Some(array), Some(target)) = (array, target) else {
+        let Some(target) = target else {
             return Err(self.wrong("`values` is no array of pointers"));
         };
-        if array.count as usize > MAX_INITIAL {
-            return Err(self.wrong(&format!("{} `values`", array.count)));
-        }
         self.def.value_size = self.size(4, self.def.value_size, member)?;
-        self.values = Some((member.bit_offset / 8, array.count));
+        self.values = Some(member.bit_offset / 8);
         match target.kind() {
             Kind::FuncProto if self.def.kind == MapKind::PROG_ARRAY => Ok(()),
             Kind::Struct if self.def.kind.is_map_of_maps() => self.inner(target, depth),
