@@ -82,7 +82,7 @@ impl Stats {
 
 impl Count {
     /// Adds the values of all CPUs, each 16 bytes; a part at the end is left out.
-    fn sum(value: &[u8]) -> Self {
+    pub fn sum(value: &[u8]) -> Self {
         let word =
             |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         let mut sum = Self::default();

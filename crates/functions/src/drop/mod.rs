@@ -5,6 +5,7 @@
 
 pub mod abi;
 mod config;
+mod live;
 mod plan;
 mod shape;
 

@@ -76,6 +76,12 @@ impl Plan {
         Ok(Self(plan))
     }
 
+    /// What maps hold after it was applied.
+    #[cfg(test)]
+    pub(super) fn into_live(self) -> Live {
+        self.0
+    }
+
     /// # Errors
     /// A map's own; what was changed before it is taken back.
     pub fn apply<M: Map>(&self, live: &Live, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
