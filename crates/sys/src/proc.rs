@@ -40,6 +40,14 @@ pub fn setting(name: &str) -> Result<String> {
     read(&format!("/proc/sys/{name}")).map(|text| text.trim().to_owned())
 }
 
+/// Nanoseconds that a process or kernel thread has run for, its threads apart.
+pub fn run_ns(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/schedstat");
+    let text = read(&path)?;
+    let first = text.split_whitespace().next().and_then(|word| word.parse().ok());
+    first.ok_or_else(|| Error::new("read", path, libc::EPROTO))
+}
+
 /// A process that holds a descriptor of a BPF object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
