@@ -1,4 +1,5 @@
 //! Interfaces, addresses, routes and offloads through `sys::net`, in namespaces of their own.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::net::IpAddr;
 use std::os::fd::AsFd;

@@ -1,4 +1,5 @@
 //! What becomes of a lab: dropped, kept, killed.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

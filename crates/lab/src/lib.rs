@@ -16,6 +16,7 @@
 mod capture;
 mod error;
 mod expect;
+mod flood;
 pub mod frame;
 mod gc;
 mod host;
@@ -28,6 +29,7 @@ mod topology;
 pub use capture::Capture;
 pub use error::{Error, Result};
 pub use expect::until;
+pub use flood::{Flood, FloodConfig, FloodReport, Sequence};
 pub use gc::{LabState, gc, list};
 pub use host::{Host, Interface};
 pub use lab::Lab;

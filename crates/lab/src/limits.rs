@@ -13,3 +13,19 @@ pub(crate) const LONGEST_ID: usize = 8;
 pub(crate) const LONGEST_HOST: usize = 12;
 /// Tries to find an unused lab name.
 pub(crate) const ID_ATTEMPTS: usize = 64;
+
+/// Packets a second.
+pub(crate) const FLOOD_RATE: std::ops::RangeInclusive<u64> = 1..=100_000_000;
+pub(crate) const FLOOD_DURATION: Duration = Duration::from_secs(600);
+/// Frames that a flood prepares at once unless told otherwise.
+pub(crate) const FLOOD_BATCH: u32 = 64;
+/// Bytes that are written anew in each frame: all headers that a receiver may have changed.
+pub(crate) const FLOOD_HEADERS: usize = 128;
+/// A page. The kernel keeps a part of it for itself, and says when the rest is too short.
+pub(crate) const FLOOD_FRAME: usize = 4096;
+/// Runs of one call: below what overflows the kernel's counter, and about a minute of waiting.
+pub(crate) const FLOOD_BURST: u64 = 1 << 30;
+/// How far a paced sender that was held up may lag and still catch up.
+pub(crate) const FLOOD_SLACK: Duration = Duration::from_millis(1);
+/// Between two looks at whether a paced flood has sent all.
+pub(crate) const FLOOD_LOOK_EVERY: Duration = Duration::from_millis(2);

@@ -52,10 +52,12 @@ pub(crate) fn connect(a: End<'_>, b: End<'_>, options: &LinkOptions) -> Result<(
     let veth = NewVeth { ends, queues: options.queues, mtu: options.mtu };
     a.host.netlink()?.create_veth(&veth)?;
     for end in [a, b] {
-        let ethtool = end.host.ethtool()?;
-        ethtool.set_feature(end.interface, "gro", options.gro)?;
-        ethtool.set_feature(end.interface, "tx-checksum", options.checksum_offload)?;
         set_up(end.host, end.interface)?;
+        let ethtool = end.host.ethtool()?;
+        ethtool.set_feature(end.interface, "tx-checksum", options.checksum_offload)?;
+        // Only while it is up does veth tell its peer that frames may be redirected into it
+        // (drivers/net/veth.c, veth_set_features, at v6.18).
+        ethtool.set_feature(end.interface, "gro", options.gro)?;
     }
     // The first end learns of its carrier a little later; what it sends before is lost.
     for end in [a, b] {

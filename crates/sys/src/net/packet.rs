@@ -30,8 +30,11 @@ impl PacketSocket {
         // SAFETY: `fd` was just returned by `socket` and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let this = Self { socket, ifindex };
-        this.option("setsockopt(PACKET_AUXDATA)", libc::PACKET_AUXDATA, 1)?;
-        this.option("setsockopt(PACKET_IGNORE_OUTGOING)", PACKET_IGNORE_OUTGOING, 1)?;
+        let packet = libc::SOL_PACKET;
+        this.option("setsockopt(PACKET_AUXDATA)", packet, libc::PACKET_AUXDATA, 1)?;
+        this.option("setsockopt(PACKET_IGNORE_OUTGOING)", packet, PACKET_IGNORE_OUTGOING, 1)?;
+        let (socket, room) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
+        this.option("setsockopt(SO_RCVBUFFORCE)", socket, room, WAITING)?;
         this.bind()?;
         Ok(this)
     }
@@ -62,13 +65,12 @@ impl PacketSocket {
         if status < 0 { Err(Error::last("bind(AF_PACKET)", self.object())) } else { Ok(()) }
     }
 
-    fn option(&self, call: &'static str, option: i32, value: i32) -> Result<()> {
+    fn option(&self, call: &'static str, level: i32, option: i32, value: i32) -> Result<()> {
         let fd = self.socket.as_raw_fd();
         let length = mem::size_of_val(&value) as libc::socklen_t;
         // SAFETY: `value` is readable for `length` bytes.
-        let status = unsafe {
-            libc::setsockopt(fd, libc::SOL_PACKET, option, (&raw const value).cast(), length)
-        };
+        let status =
+            unsafe { libc::setsockopt(fd, level, option, (&raw const value).cast(), length) };
         if status < 0 { Err(Error::last(call, self.object())) } else { Ok(()) }
     }
 
@@ -126,5 +128,7 @@ fn vlan_tag(message: &libc::msghdr) -> Option<[u8; 4]> {
 
 /// Since Linux 4.20; not in libc.
 const PACKET_IGNORE_OUTGOING: i32 = 23;
+/// Bytes of frames that wait to be read, each counted with a page: about 4000 small ones.
+const WAITING: i32 = 1 << 24;
 /// The largest frame that GRO builds, with its header.
 const LARGEST: usize = (1 << 16) + 64;
