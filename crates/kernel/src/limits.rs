@@ -1,7 +1,7 @@
 //! Every bound of this crate, by name.
 
 /// Text of the verifier, in bytes: where it starts and how far it may grow.
-pub const LOG_START: usize = 64 << 10;
+pub const LOG_START: usize = 256 << 10;
 pub const LOG_LIMIT: usize = 16 << 20;
 
 /// Loads that the kernel asks to try again (`EAGAIN`: a signal came during verification).

@@ -1,5 +1,7 @@
 //! Small programs and maps that the kernel tests share.
-#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(clippy::unwrap_used, dead_code, reason = "each test file uses some of it")]
+
+pub mod compile;
 
 use kernel::{LoadOptions, Object, Program};
 use spec::asm::{self, Assembler, Reg::*};

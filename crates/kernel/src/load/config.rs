@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use spec::btf::Btf;
+use spec::btf::{Btf, Kind, Type};
 use spec::{KconfigVar, Spec};
 
 use super::symbols::Host;
@@ -112,13 +112,18 @@ fn put(contents: &mut [u8], var: &KconfigVar, value: &Value, btf: Option<&Btf>) 
         place[..kept].copy_from_slice(&text.as_bytes()[..kept]);
         return Ok(());
     }
-    let letter = btf.and_then(|btf| btf.resolve(var.type_id)).is_some_and(|ty| ty.is_char());
+    let letter = btf.and_then(|btf| btf.resolve(var.type_id)).is_some_and(is_letter);
     let number = if letter { value.as_letter() } else { value.as_number() }.ok_or_else(wrong)?;
     if size > 8 {
         return Err(wrong());
     }
     place.copy_from_slice(&number.to_le_bytes()[..size]);
     Ok(())
+}
+
+/// A one-byte integer that is not `bool`: compilers do not mark `char` as such.
+fn is_letter(ty: Type<'_>) -> bool {
+    ty.kind() == Kind::Int && ty.size() == 1 && !ty.is_bool()
 }
 
 /// Names that are no configuration options.

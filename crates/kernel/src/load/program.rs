@@ -15,7 +15,7 @@ use crate::limits::{LOAD_ATTEMPTS, LOG_LIMIT, LOG_START};
 use crate::memlock;
 use crate::name;
 use crate::program::Program;
-use crate::verifier::VerifierLog;
+use crate::verifier::{VerifierLog, is_whole};
 
 /// What all programs of an object share.
 pub(super) struct Loader<'a> {
@@ -105,19 +105,24 @@ pub(crate) fn verify(load: &ProgLoad<'_>) -> Result<OwnedFd, Refusal> {
     loop {
         let mut buffer = vec![0; size];
         let again = ProgLoad { log_level: 1, ..copy(load) };
-        match attempt(&again, &mut buffer) {
+        let answer = attempt(&again, &mut buffer);
+        let text = text(&buffer);
+        match answer {
             // A lack of memory or a race, over by now.
             Ok(fd) => return Ok(fd),
-            Err(full) if full.is(ENOSPC) && size < LOG_LIMIT => size *= 8,
-            Err(_) => return Err(Refusal { error, log: parsed(&buffer) }),
+            Err(full) if full.is(ENOSPC) && !is_whole(&text) && size < LOG_LIMIT => size *= 8,
+            Err(_) if text.trim().is_empty() => return Err(Refusal { error, log: None }),
+            Err(_) => {
+                return Err(Refusal { error, log: Some(Box::new(VerifierLog::parse(&text))) });
+            }
         }
     }
 }
 
-fn parsed(buffer: &[u8]) -> Option<Box<VerifierLog>> {
+/// What the kernel wrote before the closing zero.
+fn text(buffer: &[u8]) -> std::borrow::Cow<'_, str> {
     let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
-    let text = String::from_utf8_lossy(&buffer[..end]);
-    (!text.trim().is_empty()).then(|| Box::new(VerifierLog::parse(&text)))
+    String::from_utf8_lossy(&buffer[..end])
 }
 
 fn attempt(load: &ProgLoad<'_>, log: &mut [u8]) -> sys::Result<OwnedFd> {

@@ -20,8 +20,9 @@ pub(super) fn annotated(log: &VerifierLog) -> String {
                 let row = format!("{left:COLUMN$}{shown}");
                 push(&mut out, row.trim_end());
             }
-            Line::Message(text) => push(&mut out, &format!("   >>> {text}")),
-            Line::Noise => {}
+            Line::Message(text) if log.is_reason(text) => push(&mut out, &format!("   >>> {text}")),
+            // A long log comes without its start, so the first line may be half a line.
+            Line::Message(_) | Line::Noise => {}
         }
     }
     out

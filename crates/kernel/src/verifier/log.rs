@@ -16,7 +16,7 @@ use super::{annotate, hint};
 /// A refused program's log. Displays as the decisive line, its place and a hint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifierLog {
-    /// The log as the kernel wrote it; may be empty.
+    /// The log as the kernel wrote it, or the end of a long one.
     pub text: String,
     /// What is wrong, in the verifier's words.
     pub decisive: String,
@@ -97,6 +97,10 @@ impl VerifierLog {
     /// The instructions that the verifier walked, each with its source line beside it.
     pub fn annotated(&self) -> String {
         annotate::annotated(self)
+    }
+
+    pub(super) fn is_reason(&self, line: &str) -> bool {
+        self.decisive == line || self.more.iter().any(|more| more == line)
     }
 
     /// The message is about another instruction than the last one walked.
@@ -229,6 +233,11 @@ fn named_slot(message: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
+/// Whether a log has its end: old kernels cut off what does not fit, newer ones the start.
+pub(crate) fn is_whole(text: &str) -> bool {
+    text.lines().rev().take(LIMIT).any(|line| line.starts_with("processed "))
+}
+
 /// How lines begin that are no reason.
 const NOISE: &[&str] = &[
     "processed ",
@@ -257,3 +266,111 @@ const NOISE: &[&str] = &[
     "Live regs",
     "=====",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text; decisive line, further lines; slot, instruction; source.
+    type Case = (
+        &'static str,
+        &'static str,
+        &'static [&'static str],
+        Option<usize>,
+        &'static str,
+        &'static str,
+    );
+
+    /// Logs of Linux 6.18 and, last, one as 5.15 writes them.
+    #[rustfmt::skip]
+    const LOGS: &[Case] = &[
+        ("0: R1=ctx() R10=fp0\n\
+          ; char *p = (char *)(long)ctx->data; return p[13]; @ bounds.c:14\n\
+          0: (61) r1 = *(u32 *)(r1 +0)          ; R1=pkt(r=0)\n\
+          1: (71) r0 = *(u8 *)(r1 +13)\n\
+          invalid access to packet, off=13 size=1, R1(id=0,off=13,r=0)\n\
+          R1 offset is outside of the packet\n\
+          processed 2 insns (limit 1000000) max_states_per_insn 0 total_states 0\n",
+         "invalid access to packet, off=13 size=1, R1(id=0,off=13,r=0)",
+         &["R1 offset is outside of the packet"], Some(1), "r0 = *(u8 *)(r1 +13)",
+         "bounds.c:14: char *p = (char *)(long)ctx->data; return p[13];"),
+        ("0: R1=ctx() R10=fp0\n\
+          ; int i = 0; @ loop.c:3\n\
+          3: (66) if w1 s> 0x9 goto pc+2        ; R1=0\n\
+          ; while (i < 10) @ loop.c:4\n\
+          5: (c6) if w1 s< 0xa goto pc-2        ; R1=0\n\
+          4: (61) r1 = *(u32 *)(r10 -4)\n\
+          infinite loop detected at insn 5\n\
+          cur state: R1=0 R10=fp0 fp-8=0000????\n\
+          old state: R1=P0 R10=fp0 fp-8=0000????\n\
+          processed 10 insns (limit 1000000)\n",
+         "infinite loop detected at insn 5", &[], Some(5), "if w1 s< 0xa goto pc-2",
+         "loop.c:4: while (i < 10)"),
+        ("unreachable insn 1\nprocessed 0 insns (limit 1000000)\n",
+         "unreachable insn 1", &[], Some(1), "", ""),
+        ("oto pc-2        ; R0=0x29c1d\n\
+          1: (07) r0 += 1\n\
+          BPF program is too large. Processed 1000001 insn\n\
+          processed 1000001 insns (limit 1000000) max_states_per_insn 4\n",
+         "BPF program is too large. Processed 1000001 insn", &[], Some(1), "r0 += 1", ""),
+        ("func#0 @0\n\
+          0: R1=ctx(off=0,imm=0) R10=fp0\n\
+          ; return *value;\n\
+          7: (61) r0 = *(u32 *)(r0 +0)\n\
+          R0 invalid mem access 'map_value_or_null'\n\
+          verification time 74 usec\n\
+          stack depth 4\n\
+          processed 7 insns (limit 1000000) max_states_per_insn 0\n",
+         "R0 invalid mem access 'map_value_or_null'", &[], Some(7), "r0 = *(u32 *)(r0 +0)",
+         "return *value;"),
+        ("", "", &[], None, "", ""),
+    ];
+
+    #[test]
+    fn the_line_that_matters_is_found() {
+        for (text, decisive, more, slot, insn, source) in LOGS {
+            let log = VerifierLog::parse(text);
+            assert_eq!(log.decisive, *decisive);
+            assert_eq!(log.more, *more, "{decisive}");
+            assert_eq!((log.slot, &*log.insn), (*slot, *insn), "{decisive}");
+            let found = log.source.as_ref().map(ToString::to_string).unwrap_or_default();
+            assert_eq!(found, *source, "{decisive}");
+            assert_eq!(is_whole(text), !text.is_empty(), "{decisive}");
+        }
+    }
+
+    #[test]
+    fn it_is_shown_with_place_and_remedy() {
+        let shown = VerifierLog::parse(LOGS[0].0).to_string();
+        let lines: Vec<_> = shown.lines().collect();
+        assert_eq!(lines[1], "  at instruction 1: r0 = *(u8 *)(r1 +13)");
+        assert!(lines[2].starts_with("  in bounds.c:14: "), "{shown}");
+        assert!(lines[3].starts_with("  hint: compare the end"), "{shown}");
+        assert_eq!(VerifierLog::default().to_string(), "it gave no reason");
+    }
+
+    #[test]
+    fn instructions_stand_beside_their_source() {
+        let listing = VerifierLog::parse(LOGS[1].0).annotated();
+        let lines: Vec<_> = listing.lines().collect();
+        assert_eq!(lines.len(), 4, "{listing}");
+        assert!(lines[0].starts_with("    3: if w1 s> 0x9 goto pc+2 "), "{listing}");
+        assert!(lines[0].ends_with("; loop.c:3: int i = 0;"), "{listing}");
+        assert_eq!(lines[2], "    4: r1 = *(u32 *)(r10 -4)", "no line twice");
+        assert_eq!(lines[3], "   >>> infinite loop detected at insn 5");
+    }
+
+    #[test]
+    fn source_lines_come_from_the_object_when_the_log_has_none() {
+        use spec::btf::Builder;
+        let mut types = Builder::new();
+        let (file, text) = (types.string("x.c"), types.string("\treturn *value;"));
+        let program = Program {
+            lines: vec![spec::Line { slot: 6, file, text, line: 12, column: 3 }],
+            ..Default::default()
+        };
+        let btf = types.build().unwrap();
+        let log = VerifierLog::parse(LOGS[4].0).with_program(&program, Some(&btf));
+        assert_eq!(log.source.unwrap().to_string(), "x.c:12: return *value;");
+    }
+}

@@ -4,4 +4,5 @@ mod annotate;
 mod hint;
 mod log;
 
+pub(crate) use log::is_whole;
 pub use log::{Source, VerifierLog};

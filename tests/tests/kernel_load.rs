@@ -1,0 +1,410 @@
+//! Loading objects that clang made: what the kernel supplies is filled in, what it refuses is
+//! explained.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod kernel_support;
+
+use kernel::{
+    Attach, Binding, Error, LoadOptions, Mode, Object, Replace, TestRun, VerifierLog, attach,
+};
+use kernel_support::compile::{compile, compile_bare};
+use kernel_support::{frame, load, wait_for};
+use spec::btf::{Btf, Kind};
+use spec::{Expect, Input, Map as _, ProgramKind, Spec, Verdict};
+
+fn run(object: &Object, program: &str) -> u32 {
+    let input = Input { packet: frame(), ..Default::default() };
+    let run = TestRun { input, ..Default::default() };
+    object.program(program).unwrap().run(&run).unwrap().code
+}
+
+#[test]
+fn globals_subprograms_and_sections() {
+    let spec = compile(
+        "globals",
+        r#"
+        const volatile int verdict = 1;
+        int runs = 40;
+        int more;
+        static __attribute__((noinline)) int next(int by) { runs += by; more++; return runs; }
+        __attribute__((noinline)) int global(int by) { return next(by); }
+        SEC("xdp") int one(struct xdp_md *ctx) { return global(2) == 42 ? verdict : 0; }
+        SEC("xdp.frags") int two(struct xdp_md *ctx) { return 2; }
+        SEC("?xdp") int asked(struct xdp_md *ctx) { return 3; }
+        "#,
+    );
+    let object = load(&spec);
+    assert_eq!(object.warnings(), [""; 0]);
+    assert_eq!(run(&object, "one"), Verdict::Drop as u32);
+    assert_eq!(run(&object, "two"), Verdict::Pass as u32);
+    let data = object.map(".data").unwrap();
+    assert_eq!(data.lookup(&[0; 4]).unwrap().unwrap(), 42i32.to_ne_bytes());
+    assert_eq!(object.map(".bss").unwrap().lookup(&[0; 4]).unwrap().unwrap(), [1, 0, 0, 0]);
+    assert!(object.map(".rodata").unwrap().update(&[0; 4], &[0; 4], Expect::Any).is_err());
+    match object.program("asked").unwrap_err() {
+        Error::UnknownProgram { known, .. } => assert_eq!(known, ["one", "two"]),
+        other => panic!("{other}"),
+    }
+
+    let chosen = LoadOptions { programs: Some(vec!["asked".to_owned()]), ..Default::default() };
+    let object = Object::load(&spec, &chosen).unwrap();
+    assert_eq!((object.programs().len(), run(&object, "asked")), (1, 3));
+    let wrong = LoadOptions { programs: Some(vec!["nope".to_owned()]), ..Default::default() };
+    let error = Object::load(&spec, &wrong).unwrap_err();
+    assert!(error.to_string().contains("it has one, two, asked"), "{error}");
+}
+
+#[test]
+fn the_kernels_configuration_is_filled_in() {
+    let spec = compile(
+        "kconfig",
+        r#"
+        extern int LINUX_KERNEL_VERSION __kconfig;
+        extern _Bool CONFIG_BPF_SYSCALL __kconfig;
+        extern char CONFIG_BPF_JIT __kconfig __weak;
+        extern int CONFIG_SURELY_NOT_THERE __kconfig __weak;
+        int version, syscall, jit, absent = 7;
+        SEC("xdp") int look(struct xdp_md *ctx) {
+            version = LINUX_KERNEL_VERSION >> 16;
+            syscall = CONFIG_BPF_SYSCALL;
+            jit = CONFIG_BPF_JIT;
+            absent = CONFIG_SURELY_NOT_THERE;
+            return XDP_PASS;
+        }
+        "#,
+    );
+    let object = load(&spec);
+    assert_eq!(run(&object, "look"), 2);
+    let release = sys::proc::kernel_release().unwrap();
+    let major: u32 = release.split('.').next().unwrap().parse().unwrap();
+    let read = |name: &str| global(&spec, &object, name);
+    assert_eq!(read("version"), major);
+    assert_eq!(read("syscall"), 1, "this kernel has bpf(2), or the test would not run");
+    assert!([u32::from(b'y'), u32::from(b'n'), 0].contains(&read("jit")));
+    assert_eq!(read("absent"), 0);
+
+    let strict = compile(
+        "strict",
+        r#"
+        extern int CONFIG_SURELY_NOT_THERE __kconfig;
+        SEC("xdp") int look(struct xdp_md *ctx) { return CONFIG_SURELY_NOT_THERE; }
+        "#,
+    );
+    let error = Object::load(&strict, &LoadOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("CONFIG_SURELY_NOT_THERE"), "{error}");
+}
+
+/// A four-byte global variable of a loaded object.
+fn global(spec: &Spec, object: &Object, name: &str) -> u32 {
+    let btf = spec.btf.as_ref().unwrap();
+    for section in [".data", ".bss"] {
+        let Some(vars) = btf.datasec(section) else { continue };
+        if let Some((_, place)) = vars.iter().find(|(ty, _)| ty.name() == name) {
+            let value = object.map(section).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+            let at = place.offset as usize;
+            return u32::from_ne_bytes(value[at..at + 4].try_into().unwrap());
+        }
+    }
+    panic!("no global {name}");
+}
+
+#[test]
+fn kernel_symbols_and_functions_are_found() {
+    let spec = compile(
+        "symbols",
+        r#"
+        extern const void _stext __ksym;
+        extern const void surely_no_symbol __ksym __weak;
+        extern void *bpf_cast_to_kern_ctx(void *obj) __ksym __weak;
+        extern int bpf_surely_no_function(void) __ksym __weak;
+        unsigned long address;
+        SEC("xdp") int look(struct xdp_md *ctx) {
+            address = (unsigned long)&_stext;
+            if (&surely_no_symbol) return XDP_ABORTED;
+            if (bpf_surely_no_function) return bpf_surely_no_function();
+            return bpf_cast_to_kern_ctx && bpf_cast_to_kern_ctx(ctx) ? XDP_TX : XDP_DROP;
+        }
+        "#,
+    );
+    let object = load(&spec);
+    let kernel = Btf::parse(&sys::proc::kernel_btf().unwrap()).unwrap();
+    let known = kernel.find(Kind::Func, "bpf_cast_to_kern_ctx").is_some();
+    assert_eq!(run(&object, "look"), if known { 3 } else { 1 });
+    let address = object.map(".bss").unwrap().lookup(&[0; 4]).unwrap().unwrap();
+    let address = u64::from_ne_bytes(address.try_into().unwrap());
+    let symbols = sys::proc::kallsyms().unwrap();
+    assert!(symbols.lines().any(|line| line == format!("{address:016x} T _stext")));
+
+    for (source, name) in [
+        ("extern const void no_such_symbol __ksym;", "no_such_symbol"),
+        ("extern int no_such_symbol(void) __ksym;", "no_such_symbol"),
+    ] {
+        let call = if source.contains("(void)") {
+            "no_such_symbol()"
+        } else {
+            "(int)(long)&no_such_symbol"
+        };
+        let program =
+            format!(r#"{source} SEC("xdp") int look(struct xdp_md *c) {{ return {call}; }}"#);
+        let error = Object::load(&compile("missing", &program), &LoadOptions::default());
+        let error = error.unwrap_err();
+        assert!(
+            matches!(&error, Error::Unresolved { name: found, .. } if found == name),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn field_offsets_are_those_of_the_running_kernel() {
+    let spec = compile(
+        "fields",
+        r#"
+        struct net_device { int ifindex; unsigned int no_such_field; } __attribute__((preserve_access_index));
+        struct no_such_struct { int x; } __attribute__((preserve_access_index));
+        int offset, exists, absent, size;
+        SEC("xdp") int look(struct xdp_md *ctx) {
+            struct net_device *dev = 0;
+            offset = __builtin_preserve_field_info(dev->ifindex, 0);
+            exists = __builtin_preserve_field_info(dev->ifindex, 2);
+            absent = __builtin_preserve_field_info(dev->no_such_field, 2);
+            size = __builtin_preserve_type_info(*(struct no_such_struct *)0, 1);
+            return XDP_PASS;
+        }
+        "#,
+    );
+    let object = load(&spec);
+    assert_eq!(run(&object, "look"), 2);
+    let kernel = Btf::parse(&sys::proc::kernel_btf().unwrap()).unwrap();
+    let device = kernel.ty(kernel.find(Kind::Struct, "net_device").unwrap()).unwrap();
+    let field = device.members().find(|member| member.name == "ifindex").unwrap();
+    let read = |name: &str| global(&spec, &object, name);
+    assert_eq!(read("offset"), field.bit_offset / 8);
+    assert_eq!((read("exists"), read("absent"), read("size")), (1, 0, 0));
+
+    let empty = LoadOptions { target: Some(Btf::default()), ..Default::default() };
+    let object = Object::load(&spec, &empty);
+    assert!(object.is_err(), "the offset of a field that the target does not have");
+}
+
+#[test]
+fn objects_without_types_load_too() {
+    let spec = compile_bare(
+        "old",
+        r#"
+        struct bpf_map_def { unsigned int type, key_size, value_size, max_entries, map_flags; };
+        struct bpf_map_def SEC("maps") counts = { 2, 4, 8, 1, 0 };
+        static void *(*lookup)(void *, const void *) = (void *)1;
+        SEC("xdp_old_name") int count(struct xdp_md *ctx) {
+            int key = 0;
+            long *value = lookup(&counts, &key);
+            if (value) *value += 1;
+            return XDP_DROP;
+        }
+        "#,
+    );
+    assert!(spec.btf.is_none());
+    let object = load(&spec);
+    assert_eq!(run(&object, "count"), 1);
+    let counts = object.map("counts").unwrap().lookup(&[0; 4]).unwrap().unwrap();
+    assert_eq!(counts, 1u64.to_ne_bytes());
+}
+
+#[test]
+fn a_section_without_a_meaning_needs_a_type() {
+    let spec = compile("odd", r#"SEC("my_section") int odd(struct xdp_md *c) { return 2; }"#);
+    let error = Object::load(&spec, &LoadOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("--type"), "{error}");
+    let options = LoadOptions { kind: Some(ProgramKind::XDP), ..Default::default() };
+    assert_eq!(run(&Object::load(&spec, &options).unwrap(), "odd"), 2);
+}
+
+/// What the verifier says about a program, and the source text that it points at.
+fn refused(name: &str, source: &str) -> VerifierLog {
+    match Object::load(&compile(name, source), &LoadOptions::default()).unwrap_err() {
+        Error::Verifier { log, .. } => *log,
+        other => panic!("{name}: {other}"),
+    }
+}
+
+#[test]
+fn refusals_name_the_line_and_the_remedy() {
+    // Name, body of the program, part of the decisive line, part of the source, of the hint.
+    let table = [
+        (
+            "bounds",
+            "char *p = (char *)(long)ctx->data; return p[13];",
+            "invalid access to packet",
+            "p[13]",
+            "data_end",
+        ),
+        (
+            "null",
+            "int key = 0; int *v = lookup(&values, &key); return *v;",
+            "map_value_or_null",
+            "*v",
+            "NULL",
+        ),
+        (
+            "value",
+            "int key = 0; int *v = lookup(&values, &key); return v ? v[9] : 0;",
+            "invalid access to map value",
+            "v[9]",
+            "bound",
+        ),
+        ("helper", "return unknown_helper();", "func", "unknown_helper", "doctor"),
+        (
+            "stack",
+            "volatile char big[400]; for (int i = 0; i < 400; i++) big[i] = i; return deep(big[9]);",
+            "combined stack size",
+            "",
+            "512",
+        ),
+        (
+            "endless",
+            "volatile int i = 0; while (i < 10) { asm volatile(\"\"); } return 0;",
+            "infinite loop detected at insn",
+            "while (i < 10)",
+            "bound",
+        ),
+        (
+            "long",
+            "unsigned i = 1; asm volatile(\"1: %0 += 1; if %0 != 0 goto 1b\" : \"+r\"(i)); return i;",
+            "too large. Processed 1000001 insn",
+            "asm volatile",
+            "million",
+        ),
+        (
+            "number",
+            "long x = ctx->ingress_ifindex; return *(int *)x;",
+            "R1 invalid mem access 'scalar'",
+            "*(int *)x",
+            "pointer",
+        ),
+        (
+            "sleep",
+            "return (long)bpf_arena_alloc_pages(0, 0, 1, 1, 0);",
+            "sleepable",
+            "bpf_arena_alloc_pages(0",
+            "SEC(\"syscall\")",
+        ),
+    ];
+    for (name, body, decisive, text, hint) in table {
+        let source = format!(
+            r#"
+            struct {{ int (*type)[1]; int *key; int *value; int (*max_entries)[1]; }} values SEC(".maps");
+            static void *(*lookup)(void *, const void *) = (void *)1;
+            static int (*unknown_helper)(void) = (void *)9999;
+            extern void *bpf_arena_alloc_pages(void *, void *, int, int, unsigned long) __ksym __weak;
+            static __attribute__((noinline)) int deep(int x) {{
+                volatile char big[400];
+                for (int i = 0; i < 400; i++) big[i] = x;
+                return big[x & 255];
+            }}
+            SEC("xdp") int refused(struct xdp_md *ctx) {{
+                {body}
+            }}
+            "#
+        );
+        let log = refused(name, &source);
+        let shown = log.to_string();
+        assert!(log.decisive.contains(decisive), "{name}: {shown}\n{}", log.text);
+        assert!(log.hint().unwrap_or_default().contains(hint), "{name}: {shown}\n{}", log.text);
+        if text.is_empty() {
+            continue;
+        }
+        let source = log.source.as_ref().unwrap();
+        assert!(source.text.contains(text), "{name}: {shown}\n{}", log.text);
+        assert!(source.file.ends_with(".c") && source.line > 5, "{name}: {shown}");
+        assert!(log.slot.is_some(), "{name}: {shown}");
+        // Of a long log the kernel keeps the end, which may be without source lines.
+        let kept = log.text.contains(&source.text);
+        assert_eq!(log.annotated().contains(&source.text), kept, "{name}: {shown}");
+    }
+}
+
+#[test]
+fn programs_for_one_device_may_ask_it_and_go_nowhere_else() {
+    let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
+    let spec = compile(
+        "bound",
+        r#"
+        extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, int *type) __ksym;
+        int called;
+        SEC("xdp") int ask(struct xdp_md *ctx) {
+            __u32 hash; int type;
+            bpf_xdp_metadata_rx_hash(ctx, &hash, &type);
+            called = 1;
+            return XDP_PASS;
+        }
+        "#,
+    );
+    let unbound = Object::load(&spec, &LoadOptions::default()).unwrap_err();
+    assert!(unbound.to_string().contains("metadata kfuncs require device-bound"), "{unbound}");
+
+    let ifindex = net.a.ifindex("eth0").unwrap();
+    let bound = LoadOptions { binding: Binding::Device(ifindex), ..Default::default() };
+    let object = net.a.run(|| Object::load(&spec, &bound)).unwrap().unwrap();
+    let program = object.program("ask").unwrap();
+    let put = |host: &lab::Host| {
+        let ifindex = host.ifindex("eth0").unwrap();
+        let mode = Mode::Native;
+        host.run(|| attach(&Attach { ifindex, program, mode, replace: Replace::No })).unwrap()
+    };
+    let error = put(&net.b).unwrap_err();
+    assert!(error.to_string().to_lowercase().contains("device"), "{error}");
+    let _link = put(&net.a).unwrap();
+    let socket = net.b.run(|| std::net::UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    socket.send_to(b"x", (net.a.ipv4("eth0").unwrap(), 9)).unwrap();
+    wait_for("a packet", || global(&spec, &object, "called") == 1);
+}
+
+#[test]
+fn loaded_code_is_shown_with_its_lines() {
+    let spec = compile(
+        "dump",
+        r#"
+        static __attribute__((noinline)) int half(unsigned int x) { return x / 2; }
+        SEC("xdp") int whole(struct xdp_md *ctx) {
+            return half(ctx->ingress_ifindex) + 1;
+        }
+        "#,
+    );
+    let object = load(&spec);
+    let dump = object.program("whole").unwrap().dump().unwrap();
+    let names: Vec<_> = dump.functions.iter().map(|function| &*function.name).collect();
+    assert_eq!(names, ["whole", "half"]);
+    assert!(!dump.translated.is_empty());
+    assert!(dump.lines.iter().any(|line| line.source.text.contains("return x / 2")));
+    let lens: usize = dump.functions.iter().map(|function| function.machine_len).sum();
+    assert_eq!(lens, dump.machine.len(), "the functions make up the machine code");
+    let places: Vec<_> = dump.lines.iter().filter_map(|line| line.machine_at).collect();
+    assert!(places.is_sorted(), "lines follow each other in the machine code");
+    assert!(dump.machine.is_empty() || !places.is_empty());
+}
+
+#[test]
+fn without_rights_the_missing_one_is_named() {
+    use std::os::unix::process::CommandExt;
+    const CHILD: &str = "XWAY_TEST_WITHOUT_RIGHTS";
+    let spec = kernel_support::object(
+        vec![kernel_support::seen()],
+        vec![kernel_support::constant("pass", Verdict::Pass)],
+    );
+    if std::env::var_os(CHILD).is_some() {
+        print!("{}", Object::load(&spec, &LoadOptions::default()).unwrap_err());
+        return;
+    }
+    // Where user 65534 can surely run it.
+    let copy = std::env::temp_dir().join(format!("xway-test-rights-{}", std::process::id()));
+    std::fs::copy(std::env::current_exe().unwrap(), &copy).unwrap();
+    let output = std::process::Command::new(&copy)
+        .args(["--exact", "without_rights_the_missing_one_is_named", "--nocapture"])
+        .env(CHILD, "1")
+        .uid(65_534)
+        .output();
+    std::fs::remove_file(&copy).unwrap();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(text.contains("Operation not permitted (EPERM)"), "{text}");
+    assert!(text.contains("this process lacks CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF"), "{text}");
+}
