@@ -1,0 +1,312 @@
+//! drop on the kernel: packet in, verdict and reason out.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod bpf_support;
+
+use bpf_support::packet::*;
+use bpf_support::{Judge, Random, model};
+use functions::drop::{self, Config, Maps, OBJECT, PROGRAM, RULES4, RULES6, Reason, SHAPES};
+use functions::{Action, stats};
+use kernel::TestRun;
+use spec::{Input, Map, Spec, Verdict};
+
+const RULES: &[&str] = &[
+    "10.1.0.2 udp 1234",
+    "10.1.0.3 udp 1234",
+    "10.2.0.0/16",
+    "any tcp 23",
+    "10.3.0.0/16 icmp",
+    "2001:db8::2 udp 1234",
+    "2001:db8:1::/48",
+    "2001:db8:2::/48 icmpv6",
+];
+
+fn config() -> Config {
+    let rules = RULES.iter().map(|rule| rule.parse().unwrap()).collect();
+    Config { rules, ..Config::default() }
+}
+
+fn load(config: &Config) -> Judge {
+    let mut spec = Spec::parse("drop", OBJECT).unwrap();
+    config.apply(&mut spec).unwrap();
+    let judge = Judge::load(&spec, PROGRAM);
+    update(&judge, config);
+    judge
+}
+
+fn update(judge: &Judge, config: &Config) {
+    let maps =
+        Maps { shapes: judge.map(SHAPES), rules4: judge.map(RULES4), rules6: judge.map(RULES6) };
+    drop::update(config, &maps).unwrap();
+}
+
+fn udp4(to: &'static str, port: u16) -> Vec<u8> {
+    V4::new(to, UDP).wrap(&udp(port))
+}
+
+fn drops(cases: &[(&str, Vec<u8>, Reason)]) {
+    let mut judge = load(&config());
+    for (name, packet, reason) in cases {
+        let verdict = if *reason == Reason::Rule { Verdict::Drop } else { Verdict::Pass };
+        let judgement = judge.judge(packet, 0);
+        assert_eq!((judgement.verdict, &*judgement.reason), (verdict, reason.label()), "{name}");
+        assert_eq!(&judgement.packet, packet, "{name}: drop changes nothing");
+        assert_eq!(model::reason(packet, &config().rules), *reason, "{name}: the model");
+    }
+}
+
+#[test]
+fn ipv4() {
+    let v4 = V4::new("10.1.0.2", UDP);
+    let wrap = |v4: V4| eth(&[], IPV4, &v4.wrap(&udp(1234)));
+    drops(&[
+        ("the talk's flow", eth(&[], IPV4, &udp4("10.1.0.2", 1234)), Reason::Rule),
+        ("second rule of a shape", eth(&[], IPV4, &udp4("10.1.0.3", 1234)), Reason::Rule),
+        ("other address", eth(&[], IPV4, &udp4("10.1.0.4", 1234)), Reason::NoRule),
+        ("other port", eth(&[], IPV4, &udp4("10.1.0.2", 1235)), Reason::NoRule),
+        ("swapped port", eth(&[], IPV4, &udp4("10.1.0.2", 1234u16.swap_bytes())), Reason::NoRule),
+        ("other protocol", wrap(V4 { protocol: TCP, ..v4.clone() }), Reason::NoRule),
+        ("prefix", eth(&[], IPV4, &udp4("10.2.255.1", 9)), Reason::Rule),
+        ("any address", eth(&[], IPV4, &V4::new("1.1.1.1", TCP).wrap(&tcp(23))), Reason::Rule),
+        ("no ports", eth(&[], IPV4, &V4::new("10.3.0.1", ICMP).wrap(&[8; 8])), Reason::Rule),
+        ("options", wrap(V4 { options: 40, ..v4.clone() }), Reason::Rule),
+        ("first fragment", wrap(V4 { fragment: 0x2000, ..v4.clone() }), Reason::Rule),
+        ("later fragment", wrap(V4 { fragment: 0x2001, ..v4.clone() }), Reason::LaterFragment),
+        ("last fragment", wrap(V4 { fragment: 1, ..v4.clone() }), Reason::LaterFragment),
+        ("don't fragment", wrap(V4 { fragment: 0x4000, ..v4.clone() }), Reason::Rule),
+        (
+            "later fragment to a prefix",
+            wrap(V4 { fragment: 9, to: "10.2.0.1", ..v4.clone() }),
+            Reason::Rule,
+        ),
+    ]);
+}
+
+#[test]
+fn malformed_ipv4() {
+    let v4 = V4::new("10.1.0.2", UDP);
+    let wrap = |v4: V4| eth(&[], IPV4, &v4.wrap(&udp(1234)));
+    drops(&[
+        ("total length beyond the frame", wrap(V4 { excess: 1, ..v4.clone() }), Reason::Truncated),
+        ("total length without ports", wrap(V4 { excess: -23, ..v4.clone() }), Reason::Truncated),
+        ("total length with ports", wrap(V4 { excess: -22, ..v4.clone() }), Reason::Rule),
+        ("total length in the header", wrap(V4 { excess: -27, ..v4.clone() }), Reason::BadHeader),
+        ("version 5", wrap(V4 { version: 5, ..v4.clone() }), Reason::BadHeader),
+        ("version 6", wrap(V4 { version: 6, ..v4.clone() }), Reason::BadHeader),
+        ("header of 16 bytes", wrap(V4 { ihl: Some(4), ..v4.clone() }), Reason::BadHeader),
+        ("header beyond total", wrap(V4 { ihl: Some(15), ..v4.clone() }), Reason::BadHeader),
+        (
+            "no port, but a rule without",
+            eth(&[], IPV4, &V4::new("10.2.0.1", UDP).wrap(&[1, 2])),
+            Reason::Rule,
+        ),
+        (
+            "padding is no port",
+            eth(&[], IPV4, &V4::new("10.1.0.2", UDP).wrap(&[])),
+            Reason::Truncated,
+        ),
+        (
+            "nonsense behind the ports",
+            eth(&[], IPV4, &v4.wrap(&[[0x30, 0x39, 4, 210], [0xff; 4]].concat())),
+            Reason::Rule,
+        ),
+    ]);
+}
+
+#[test]
+fn ipv6() {
+    let to = "2001:db8::2";
+    let ip = |to, next, payload: &[u8]| eth(&[], IPV6, &v6(to, next, payload));
+    let long = extension(ROUTING, UDP, 255, &udp(1234));
+    let mixed = extension(AH, DESTINATION, 4, &extension(DESTINATION, UDP, 1, &udp(1234)));
+    drops(&[
+        ("flow", ip(to, UDP, &udp(1234)), Reason::Rule),
+        ("other address", ip("2001:db8::3", UDP, &udp(1234)), Reason::NoRule),
+        ("prefix", ip("2001:db8:1:ffff::1", NOTHING, &[]), Reason::Rule),
+        ("prefix and protocol", ip("2001:db8:2::1", ICMPV6, &[128; 8]), Reason::Rule),
+        ("any address", ip("::1", TCP, &tcp(23)), Reason::Rule),
+        ("one extension", ip(to, DESTINATION, &extensions(1, UDP, &udp(1234))), Reason::Rule),
+        ("eight", ip(to, DESTINATION, &extensions(8, UDP, &udp(1234))), Reason::Rule),
+        ("nine", ip(to, DESTINATION, &extensions(9, UDP, &udp(1234))), Reason::TooManyExtensions),
+        ("longest", ip(to, ROUTING, &long), Reason::Rule),
+        ("hop by hop, AH", ip(to, HOP_BY_HOP, &extension(0, AH, 0, &mixed)), Reason::Rule),
+        ("atomic fragment", ip(to, FRAGMENT, &fragment6(UDP, 0, &udp(1234))), Reason::Rule),
+        ("first fragment", ip(to, FRAGMENT, &fragment6(UDP, 1, &udp(1234))), Reason::Rule),
+        ("later", ip(to, FRAGMENT, &fragment6(UDP, 9, &udp(1234))), Reason::LaterFragment),
+        (
+            "later, extension first",
+            ip(to, FRAGMENT, &fragment6(DESTINATION, 8, &udp(1234))),
+            Reason::NoRule,
+        ),
+        ("no next header", ip(to, NOTHING, &udp(1234)), Reason::NoRule),
+        ("extension cut short", ip(to, DESTINATION, &[UDP, 0, 0, 0]), Reason::Truncated),
+        (
+            "extension says more",
+            ip(to, DESTINATION, &[UDP, 1, 0, 0, 0, 0, 0, 0]),
+            Reason::Truncated,
+        ),
+    ]);
+}
+
+#[test]
+fn tags_and_other_protocols() {
+    let ip = udp4("10.1.0.2", 1234);
+    drops(&[
+        ("one tag", eth(&[VLAN], IPV4, &ip), Reason::Rule),
+        ("two tags", eth(&[QINQ, VLAN], IPV4, &ip), Reason::Rule),
+        ("four tags", eth(&[QINQ, VLAN, VLAN, QINQ], IPV4, &ip), Reason::Rule),
+        ("five tags", eth(&[VLAN; 5], IPV4, &ip), Reason::TooManyTags),
+        ("tagged IPv6", eth(&[VLAN], IPV6, &v6("2001:db8::2", UDP, &udp(1234))), Reason::Rule),
+        ("IPv4 in a frame of IPv6", eth(&[], IPV6, &ip), Reason::BadHeader),
+        ("ARP", eth(&[], ARP, &[0; 28]), Reason::NotIp),
+        ("802.3 length", eth(&[], 46, &ip), Reason::NotIp),
+        ("only Ethernet", unpadded(&[], IPV4, &[]), Reason::Truncated),
+        ("half a tag", unpadded(&[], VLAN, &[0, 1]), Reason::Truncated),
+    ]);
+}
+
+#[test]
+fn a_packet_cut_at_any_length_is_judged() {
+    let rules = config().rules;
+    for action in [Action::Pass, Action::Drop] {
+        let mut judge = load(&Config { malformed: action, ..config() });
+        for whole in [
+            unpadded(&[], IPV4, &udp4("10.1.0.2", 1234)),
+            unpadded(
+                &[QINQ, VLAN],
+                IPV4,
+                &V4 { options: 8, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)),
+            ),
+            unpadded(
+                &[VLAN],
+                IPV6,
+                &v6(
+                    "2001:db8::2",
+                    0,
+                    &extension(0, DESTINATION, 2, &extensions(3, UDP, &udp(1234))),
+                ),
+            ),
+        ] {
+            assert_eq!(judge.judge(&whole, 0).verdict, Verdict::Drop);
+            for length in 14..whole.len() {
+                let judgement = judge.judge(&whole[..length], 0);
+                assert_eq!(judgement.reason, "truncated", "{length} of {}", whole.len());
+                assert_eq!(judgement.verdict, action.verdict());
+                assert_eq!(model::reason(&whole[..length], &rules), Reason::Truncated);
+            }
+        }
+    }
+}
+
+#[test]
+fn random_packets_are_judged_as_by_the_model() {
+    const SEED: u64 = 0x5eed_0001;
+    let seeds = [
+        eth(&[], IPV4, &udp4("10.1.0.2", 1234)),
+        eth(&[VLAN], IPV4, &V4 { options: 4, ..V4::new("10.2.0.2", TCP) }.wrap(&tcp(23))),
+        eth(&[QINQ, VLAN], IPV6, &v6("2001:db8::2", UDP, &udp(1234))),
+        eth(&[], IPV6, &v6("2001:db8:1::2", DESTINATION, &extensions(8, UDP, &udp(1234)))),
+        eth(
+            &[],
+            IPV6,
+            &v6("2001:db8::2", AH, &extension(AH, FRAGMENT, 3, &fragment6(UDP, 0, &udp(1234)))),
+        ),
+    ];
+    let rules = config().rules;
+    let mut judge = load(&config());
+    let mut random = Random::new(SEED);
+    for round in 0..20_000 {
+        let mut packet = seeds[random.below(seeds.len())].clone();
+        for _ in 0..random.below(4) {
+            let at = 12 + random.below(packet.len() - 12);
+            packet[at] = match random.below(3) {
+                0 => random.below(256) as u8,
+                1 => [0, 6, 8, 17, 43, 44, 51, 60, 0x81, 0x88, 0xff][random.below(11)],
+                _ => packet[at] ^ 1 << random.below(8),
+            };
+        }
+        packet.truncate(14 + random.below(packet.len() - 13));
+        let expected = model::reason(&packet, &rules).label();
+        let judgement = judge.judge(&packet, 0);
+        assert_eq!(judgement.reason, expected, "seed {SEED:#x}, round {round}: {packet:02x?}");
+        assert_ne!(judgement.verdict, Verdict::Aborted);
+    }
+}
+
+#[test]
+fn policies_are_what_the_configuration_says() {
+    let later = V4 { fragment: 1, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234));
+    let later = eth(&[], IPV4, &later);
+    let broken = eth(&[], IPV4, &V4 { version: 5, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)));
+    for (malformed, later_fragments) in
+        [(Action::Pass, Action::Pass), (Action::Drop, Action::Pass), (Action::Pass, Action::Drop)]
+    {
+        let mut judge = load(&Config { malformed, later_fragments, ..config() });
+        assert_eq!(judge.judge(&broken, 0).verdict, malformed.verdict());
+        assert_eq!(judge.judge(&later, 0).verdict, later_fragments.verdict());
+    }
+}
+
+#[test]
+fn rules_change_while_the_program_is_loaded() {
+    let packets: [(&str, Vec<u8>); 3] = [
+        ("10.1.0.2 udp 1234", eth(&[], IPV4, &udp4("10.1.0.2", 1234))),
+        ("10.9.0.0/16", eth(&[], IPV4, &udp4("10.9.1.1", 5))),
+        ("2001:db8::2 udp 1234", eth(&[], IPV6, &v6("2001:db8::2", UDP, &udp(1234)))),
+    ];
+    let mut judge = load(&Config::default());
+    for chosen in [0b000, 0b111, 0b010, 0b101, 0b110, 0b001, 0b000] {
+        let wanted = |number: &usize| chosen >> number & 1 == 1;
+        let rules = (0..3).filter(wanted).map(|number| packets[number].0.parse().unwrap());
+        update(&judge, &Config { rules: rules.collect(), ..Config::default() });
+        for (number, (rule, packet)) in packets.iter().enumerate() {
+            let expected = if wanted(&number) { Verdict::Drop } else { Verdict::Pass };
+            assert_eq!(judge.judge(packet, 0).verdict, expected, "{rule} in {chosen:03b}");
+        }
+    }
+}
+
+#[test]
+fn a_full_table_still_judges_by_the_old_rules() {
+    let mut spec = Spec::parse("drop", OBJECT).unwrap();
+    let map = spec.map_index(RULES4).unwrap();
+    spec.maps[map].max_entries = 2;
+    let mut judge = Judge::load(&spec, PROGRAM);
+    let rules = |range: std::ops::Range<u16>| Config {
+        rules: range.map(|port| format!("10.1.0.2 udp {port}").parse().unwrap()).collect(),
+        ..Config::default()
+    };
+    update(&judge, &rules(1..3));
+    let maps =
+        Maps { shapes: judge.map(SHAPES), rules4: judge.map(RULES4), rules6: judge.map(RULES6) };
+    assert!(drop::update(&rules(3..6), &maps).is_err());
+    for (port, verdict) in [(1, Verdict::Drop), (2, Verdict::Drop), (3, Verdict::Pass)] {
+        let packet = eth(&[], IPV4, &udp4("10.1.0.2", port));
+        assert_eq!(judge.judge(&packet, 0).verdict, verdict, "port {port}");
+    }
+    assert_eq!(judge.map(RULES4).keys().unwrap().len(), 2);
+}
+
+/// Not a promise, only printed (`--nocapture`): the mean of many runs, as the kernel measures it.
+#[test]
+fn cost_of_the_talks_flow() {
+    let judge = load(&Config { rules: vec![RULES[0].parse().unwrap()], ..Config::default() });
+    let packet = eth(&[], IPV4, &udp4("10.1.0.2", 1234));
+    assert_eq!(packet.len(), 60);
+    let run = TestRun {
+        input: Input { packet, ..Input::default() },
+        repeat: 100_000,
+        ..TestRun::default()
+    };
+    let mut rounds: Vec<u32> =
+        (0..15).map(|_| judge.program().run(&run).unwrap().duration_ns).collect();
+    rounds.sort_unstable();
+    println!("drop: min {} median {} max {} ns a packet", rounds[0], rounds[7], rounds[14]);
+    let counted = stats::Stats::read(judge.map(stats::MAP), &labels()).unwrap();
+    assert_eq!(counted.reason("rule").packets, 15 * 100_000);
+    assert_eq!(counted.verdict(Verdict::Drop).bytes, 15 * 100_000 * 60);
+}
+
+fn labels() -> Vec<String> {
+    Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect()
+}

@@ -1,0 +1,108 @@
+//! What drop should say, written a second time from the words of `drop.abi.h` and `parse.h`: slow,
+//! on slices, rule by rule. The program is held to it on random packets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use functions::drop::{Reason, Rule};
+use functions::{Prefix, Protocol};
+
+/// Behind the IP header: protocol, and the destination port or why there is none.
+struct Flow {
+    to: IpAddr,
+    protocol: u8,
+    port: Result<u16, Reason>,
+}
+
+pub fn reason(frame: &[u8], rules: &[Rule]) -> Reason {
+    match flow(frame) {
+        Err(reason) => reason,
+        Ok(flow) if rules.iter().any(|rule| matches(rule, &flow)) => Reason::Rule,
+        Ok(flow) => flow.port.err().unwrap_or(Reason::NoRule),
+    }
+}
+
+fn matches(rule: &Rule, flow: &Flow) -> bool {
+    rule.to.is_none_or(|prefix| contains(prefix, flow.to))
+        && rule.protocol.is_none_or(|protocol| protocol.0 == flow.protocol)
+        && rule.port.is_none_or(|port| flow.port == Ok(port))
+}
+
+fn contains(prefix: Prefix, address: IpAddr) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let differ = (bits(prefix.address()) ^ bits(address)).leading_zeros();
+    prefix.address().is_ipv4() == address.is_ipv4() && differ >= u32::from(prefix.length())
+}
+
+fn flow(frame: &[u8]) -> Result<Flow, Reason> {
+    let mut rest = frame.get(12..).ok_or(Reason::Truncated)?;
+    for tags in 0.. {
+        let ether_type = word(rest, 0)?;
+        rest = rest.get(2..).ok_or(Reason::Truncated)?;
+        match ether_type {
+            0x0800 => return ipv4(rest),
+            0x86dd => return ipv6(rest),
+            0x8100 | 0x88a8 if tags == 4 => return Err(Reason::TooManyTags),
+            0x8100 | 0x88a8 if rest.len() < 4 => return Err(Reason::Truncated),
+            0x8100 | 0x88a8 => rest = &rest[2..],
+            _ => return Err(Reason::NotIp),
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+fn word(bytes: &[u8], at: usize) -> Result<u16, Reason> {
+    let pair = bytes.get(at..at + 2).ok_or(Reason::Truncated)?;
+    Ok(u16::from_be_bytes([pair[0], pair[1]]))
+}
+
+fn ipv4(packet: &[u8]) -> Result<Flow, Reason> {
+    let header = packet.get(..20).ok_or(Reason::Truncated)?;
+    let (length, total) = (usize::from(header[0] & 15) * 4, usize::from(word(header, 2)?));
+    if header[0] >> 4 != 4 || length < 20 || total < length {
+        return Err(Reason::BadHeader);
+    }
+    let inner = packet.get(length..total).ok_or(Reason::Truncated)?;
+    let to = Ipv4Addr::new(header[16], header[17], header[18], header[19]).into();
+    let later = word(header, 6)? & 0x1fff != 0;
+    Ok(Flow { to, protocol: header[9], port: port(header[9], later, inner) })
+}
+
+fn ipv6(packet: &[u8]) -> Result<Flow, Reason> {
+    let header = packet.get(..40).ok_or(Reason::Truncated)?;
+    if header[0] >> 4 != 6 {
+        return Err(Reason::BadHeader);
+    }
+    let end = 40 + usize::from(word(header, 4)?);
+    let mut inner = packet.get(40..end).ok_or(Reason::Truncated)?;
+    let to: [u8; 16] = header[24..40].try_into().map_err(|_| Reason::Truncated)?;
+    let (mut protocol, mut later, mut count) = (header[6], false, 0);
+    while !later && matches!(protocol, 0 | 43 | 44 | 51 | 60) {
+        if count == 8 {
+            return Err(Reason::TooManyExtensions);
+        }
+        let extension = inner.get(..8).ok_or(Reason::Truncated)?;
+        let length = match protocol {
+            44 => 8,
+            51 => (usize::from(extension[1]) + 2) * 4,
+            _ => (usize::from(extension[1]) + 1) * 8,
+        };
+        later = protocol == 44 && word(extension, 2)? & 0xfff8 != 0;
+        inner = inner.get(length..).ok_or(Reason::Truncated)?;
+        protocol = extension[0];
+        count += 1;
+    }
+    Ok(Flow { to: Ipv6Addr::from(to).into(), protocol, port: port(protocol, later, inner) })
+}
+
+/// The destination port, or what becomes of the packet if no rule without a port matches.
+fn port(protocol: u8, later: bool, inner: &[u8]) -> Result<u16, Reason> {
+    match (Protocol(protocol).has_ports(), later) {
+        (false, _) => Err(Reason::NoRule),
+        (true, true) => Err(Reason::LaterFragment),
+        (true, false) if inner.len() < 4 => Err(Reason::Truncated),
+        (true, false) => word(inner, 2),
+    }
+}
