@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Functions: static and global, in several sections, called, passed and shared by programs. */
+/* Functions: static and global, called, passed and shared by programs. */
 #include "test.h"
 
 __u32 sum;
@@ -30,11 +30,6 @@ __hidden __noinline int hidden(int x)
 	return x > 5 ? sum : 6;
 }
 
-SEC("library") __noinline int elsewhere(int x)
-{
-	return shared(x) + 7;
-}
-
 static __noinline int each(__u32 index, void *ctx)
 {
 	sum += leaf(index);
@@ -57,9 +52,9 @@ int calls_back(struct xdp_md *ctx)
 }
 
 SEC("?xdp")
-int calls_elsewhere(struct xdp_md *ctx)
+int calls_late(struct xdp_md *ctx)
 {
-	return elsewhere(ctx->rx_queue_index) ? XDP_DROP : XDP_PASS;
+	return shared(ctx->rx_queue_index) ? XDP_DROP : XDP_PASS;
 }
 
 SEC("xdp/devmap")

@@ -2,18 +2,17 @@
 /* What the running kernel supplies: configuration, variables, functions. */
 #include "test.h"
 
-enum tristate { TRI_NO, TRI_YES, TRI_MODULE };
+/* The name is libbpf's: it takes no other enum for configuration. */
+enum libbpf_tristate { TRI_NO, TRI_YES, TRI_MODULE };
 
 extern int LINUX_KERNEL_VERSION __kconfig;
-extern enum tristate CONFIG_BPF_SYSCALL __kconfig __weak;
+extern enum libbpf_tristate CONFIG_BPF_SYSCALL __kconfig __weak;
 extern _Bool CONFIG_XWAY_NOT_THERE __kconfig __weak;
 extern char CONFIG_DEFAULT_HOSTNAME[16] __kconfig __weak;
 
 extern const int nr_cpu_ids __ksym __weak;
 extern const void xway_not_there __ksym __weak;
 
-extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, __u32 *type) __ksym
-	__weak;
 extern void *bpf_cast_to_kern_ctx(void *) __ksym;
 extern int xway_no_such_function(int) __ksym __weak;
 
@@ -36,14 +35,10 @@ int ask(struct xdp_md *ctx)
 SEC("xdp")
 int call(struct xdp_md *ctx)
 {
-	__u32 hash = 0, type = 0;
-
 	if (!bpf_cast_to_kern_ctx(ctx))
 		return XDP_ABORTED;
 	if (xway_no_such_function)
-		return xway_no_such_function(hash);
-	if (seen > 1 && bpf_xdp_metadata_rx_hash)
-		bpf_xdp_metadata_rx_hash(ctx, &hash, &type);
+		return xway_no_such_function(1);
 	return XDP_PASS;
 }
 

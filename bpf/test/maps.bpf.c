@@ -2,6 +2,9 @@
 /* Map definitions of the new style: every field, inner maps, programs and maps as values. */
 #include "test.h"
 
+static long (*const bpf_map_push_elem)(void *map, const void *value, __u64 flags) =
+	(void *)BPF_FUNC_map_push_elem;
+
 struct flow {
 	__be32 source, destination;
 };
@@ -36,7 +39,7 @@ struct {
 	__uint(max_entries, 65536);
 } events SEC(".maps");
 
-static struct {
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
 	__type(value, __u64);
@@ -98,7 +101,7 @@ int use_all(struct xdp_md *ctx)
 
 	bpf_map_lookup_elem(&flows, &flow);
 	bpf_map_lookup_elem(&routes, &prefix);
-	bpf_map_update_elem(&seen, NULL, &two, 0);
+	bpf_map_push_elem(&seen, &two, 0);
 	bpf_ringbuf_output(&events, &two, sizeof(two), 0);
 	inner = bpf_map_lookup_elem(&tables, &two);
 	if (inner)

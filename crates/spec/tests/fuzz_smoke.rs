@@ -1,5 +1,6 @@
 //! Damaged objects, with a fixed seed: whatever the bytes, reading them ends, and ends in an
 //! answer. `fuzz/` looks for more with coverage; this keeps what must never come back.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use spec::Spec;
 use spec::btf::{Btf, Lacks};

@@ -133,10 +133,7 @@ impl Btf {
             Kind::Datasec if lacks.datasec => self.datasec_to_struct(id, start),
             Kind::Var if lacks.datasec => self.shrink_to_byte(start),
             Kind::DeclTag if lacks.decl_tag => self.shrink_to_byte(start),
-            Kind::FuncProto if lacks.func => {
-                self.put(start + 4, retyped(Kind::Enum));
-                self.put(start + 8, 4);
-            }
+            Kind::FuncProto if lacks.func => self.proto_to_enum(id, start, stand_in),
             Kind::Func if lacks.func => self.put(start + 4, alone(Kind::Typedef)),
             Kind::Func if lacks.global_func => self.put(start + 4, alone(Kind::Func)),
             Kind::Float if lacks.float => {
@@ -158,6 +155,19 @@ impl Btf {
         self.put(start + 4, (Kind::Int as u32) << 24);
         self.put(start + 8, 1);
         self.put(start + RECORD_LEN, 8);
+    }
+
+    /// Parameters become enumerators, which must have names.
+    fn proto_to_enum(&mut self, id: u32, start: usize, stand_in: StandIn) {
+        let Some(vlen) = self.ty(id).map(|ty| ty.vlen()) else { return };
+        let name = self.start(stand_in.var).map_or(0, |at| word(&self.raw, at));
+        self.put(start + 4, (Kind::Enum as u32) << 24 | vlen as u32);
+        self.put(start + 8, 4);
+        for entry in (0..vlen).map(|number| start + RECORD_LEN + 8 * number) {
+            if word(&self.raw, entry) == 0 {
+                self.put(entry, name);
+            }
+        }
     }
 
     /// Section variables become fields. Old kernels want identifiers for names, so the name,

@@ -135,12 +135,8 @@ impl Btf {
     /// The kernel wants the variables of a `DATASEC` in the order of their offsets.
     fn sort_datasec(&mut self, from: usize, count: usize) {
         let Some(bytes) = self.raw.get_mut(from..from + count * 12) else { return };
-        let mut records: Vec<[u8; 12]> =
-            bytes.chunks_exact(12).map(|chunk| std::array::from_fn(|at| chunk[at])).collect();
+        let (records, _) = bytes.as_chunks_mut::<12>();
         records.sort_by_key(|record| types::word(record, 4));
-        for (chunk, record) in bytes.chunks_exact_mut(12).zip(records) {
-            chunk.copy_from_slice(&record);
-        }
     }
 
     /// Makes a `FUNC` or `VAR` static, as hidden symbols are once linked.

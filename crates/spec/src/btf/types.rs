@@ -342,7 +342,7 @@ pub(super) fn record_len(bytes: &[u8]) -> Result<usize, String> {
 
 /// Little-endian, at an offset that the caller knows to be inside.
 pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]))
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 pub(super) fn half(bytes: &[u8], at: usize) -> u16 {

@@ -328,10 +328,8 @@ impl Function {
     }
 
     fn whole(name: &str, section: usize, bytes: &[u8]) -> Self {
-        let insns = bytes.chunks_exact(Insn::SIZE).map(|chunk| {
-            let raw: [u8; Insn::SIZE] = std::array::from_fn(|at| chunk[at]);
-            Insn::from_bytes(raw)
-        });
+        let (chunks, _) = bytes.as_chunks();
+        let insns = chunks.iter().map(|raw| Insn::from_bytes(*raw));
         Self {
             name: name.to_owned(),
             section,

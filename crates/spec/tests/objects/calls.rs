@@ -7,16 +7,18 @@ use crate::object;
 
 #[test]
 fn functions_follow_depth_first() {
-    let spec = object("calls.o");
-    let table: [(&str, &[&str]); 4] = [
+    let table: [(&str, &[&str]); 5] = [
         ("calls_all", &["calls_all", "shared", "middle", "leaf", "replaceable", "hidden"]),
         ("calls_back", &["calls_back", "each", "leaf"]),
-        ("calls_elsewhere", &["calls_elsewhere", "elsewhere", "shared", "middle", "leaf"]),
+        ("calls_late", &["calls_late", "shared", "middle", "leaf"]),
         ("calls_none", &["calls_none"]),
+        ("calls_library", &["calls_library", "beside", "elsewhere", "add"]),
     ];
-    assert_eq!(spec.programs.len(), table.len(), "functions that are called are no programs");
+    let (calls, beyond) = (object("calls.o"), object("beyond.o"));
+    let programs: Vec<_> = calls.programs.iter().chain(&beyond.programs).collect();
+    assert_eq!(programs.len(), table.len(), "functions that are called are no programs");
     for (name, wanted) in table {
-        let program = spec.program(name).unwrap();
+        let program = programs.iter().find(|program| program.name == name).unwrap();
         let names: Vec<_> = program.functions.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(names, wanted);
         assert_eq!(program.functions[0].slot, 0);
@@ -63,7 +65,7 @@ fn sections_say_type_and_loading() {
     let table = [
         ("calls_all", ProgramKind::XDP, true),
         ("calls_back", ProgramKind::XDP_FRAGS, true),
-        ("calls_elsewhere", ProgramKind::XDP, false),
+        ("calls_late", ProgramKind::XDP, false),
         ("calls_none", ProgramKind::XDP_DEVMAP, true),
     ];
     for (name, kind, autoload) in table {

@@ -65,20 +65,25 @@ fn values_name_maps_and_programs() {
 
 #[test]
 fn each_load_names_its_map() {
-    let spec = object("maps.o");
-    let loads = |program: &str| -> Vec<&str> {
+    let (maps, beyond) = (object("maps.o"), object("beyond.o"));
+    let loads = |object: &str, program: &str| -> Vec<String> {
+        let spec = if object == "maps.o" { &maps } else { &beyond };
         let fixups = &spec.program(program).unwrap().fixups;
         fixups
             .iter()
             .map(|fixup| match fixup.target {
-                Target::Map { map } => spec.maps[map].name.as_str(),
+                Target::Map { map } => spec.maps[map].name.clone(),
                 ref other => panic!("{other:?}"),
             })
             .collect()
     };
-    assert_eq!(loads("count"), ["counters"], "a static map");
-    assert_eq!(loads("use_all"), ["flows", "routes", "seen", "events", "tables", "programs"]);
-    assert!(loads("drop").is_empty());
+    assert_eq!(loads("maps.o", "count"), ["counters"]);
+    assert_eq!(
+        loads("maps.o", "use_all"),
+        ["flows", "routes", "seen", "events", "tables", "programs"]
+    );
+    assert!(loads("maps.o", "drop").is_empty());
+    assert_eq!(loads("beyond.o", "calls_library"), ["settings", "counters"], "static maps");
 }
 
 #[test]
