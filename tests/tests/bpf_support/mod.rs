@@ -5,6 +5,7 @@
 
 pub mod model;
 pub mod packet;
+pub mod router;
 
 use functions::stats::{self, Stats};
 use kernel::KernelRuntime;
