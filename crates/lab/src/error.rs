@@ -41,6 +41,9 @@ pub enum Error {
     #[error("no thread for host `{host}`: {source}")]
     Thread { host: String, source: io::Error },
 
+    #[error("{what}: {source}")]
+    Socket { what: &'static str, source: io::Error },
+
     #[error("the frame cannot be built: {0}")]
     Frame(String),
 

@@ -11,12 +11,11 @@ use std::thread::{self, JoinHandle};
 
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Mac, Netlink};
-use sys::netns::{self, NetNs};
+use sys::netns::NetNs;
 use sys::process::Process;
 
 use crate::error::{Error, Result};
-use crate::expect::until;
-use crate::limits::POLLERS;
+use crate::pollers::Pollers;
 use crate::record::Record;
 
 /// Cheap to clone; all clones are the same host.
@@ -25,6 +24,7 @@ pub struct Host {
     name: String,
     netns: Arc<NetNs>,
     record: Arc<Record>,
+    pub(crate) pollers: Arc<Pollers>,
 }
 
 /// An interface of a host and its addresses, as the kernel has them now.
@@ -43,7 +43,7 @@ impl Host {
         if netns.is_home()? {
             return Err(Error::Home);
         }
-        Ok(Self { name: name.to_owned(), netns: Arc::new(netns), record })
+        Ok(Self { name: name.to_owned(), netns: Arc::new(netns), record, pollers: Arc::default() })
     }
 
     /// The short name, such as `server`.
@@ -159,25 +159,6 @@ impl Host {
     pub fn set_feature(&self, interface: &str, feature: &str, on: bool) -> Result<()> {
         self.check_ours(interface)?;
         Ok(self.ethtool()?.set_feature(interface, feature, on)?)
-    }
-
-    /// Makes the interface poll in kernel threads of its own, and waits until they are there.
-    /// Answers their process ids, one for each queue.
-    pub fn threaded_napi(&self, interface: &str) -> Result<Vec<u32>> {
-        self.check_ours(interface)?;
-        self.netns.set_attribute(interface, "threaded", "1")?;
-        until(&format!("threaded polling of {interface}"), POLLERS, || {
-            let pids = netns::poller_pids(&self.netns, interface)?;
-            Ok((!pids.is_empty()).then_some(pids))
-        })
-    }
-
-    /// Keeps the interface's polling threads on one processor; makes them first if need be.
-    pub fn pin_napi(&self, interface: &str, cpu: usize) -> Result<()> {
-        for pid in self.threaded_napi(interface)? {
-            netns::pin_thread(pid, cpu)?;
-        }
-        Ok(())
     }
 
     /// Only interfaces that the lab made are configured.

@@ -23,8 +23,10 @@ mod host;
 mod lab;
 mod limits;
 mod link;
+mod pollers;
 mod record;
 mod topology;
+pub mod transactions;
 
 pub use capture::Capture;
 pub use error::{Error, Result};

@@ -37,7 +37,7 @@ struct Shared {
 impl Service {
     /// Serves `listener` from a thread on `cpu`; each connection gets a thread beside it.
     pub fn start(listener: TcpListener, cpu: usize) -> Result<Self> {
-        let fail = |error| Error::socket("the service's listener", &error);
+        let fail = |source| Error::Socket { what: "the service's listener", source };
         listener.set_nonblocking(true).map_err(fail)?;
         let stop = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stop);
@@ -67,7 +67,7 @@ impl Client {
         connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
         cpu: usize,
     ) -> Result<Self> {
-        let fail = |error| Error::socket("the client's connection", &error);
+        let fail = |source| Error::Socket { what: "the client's connection", source };
         let first = connect().and_then(prepare).map_err(fail)?;
         let shared = Arc::new(Shared::default());
         let seen = Arc::clone(&shared);

@@ -1,7 +1,8 @@
 //! The kernel threads that poll a device whose NAPI is threaded.
 //!
-//! They are called `napi/DEVICE-ID`, and device names repeat across namespaces; so the kernel is
-//! asked for their process ids, and names only serve kernels before 6.8, which cannot be asked.
+//! They are called `napi/DEVICE-ID`, and device names repeat across namespaces. Linux 6.8 tells
+//! their process ids; before, only names are to be seen, and the caller must find out whose
+//! threads they are: those that came when it asked for them.
 
 use std::fs;
 
@@ -10,16 +11,29 @@ use crate::error::{Error, Result};
 use crate::net::{NetdevFamily, Netlink};
 
 /// Process ids of an interface's pollers; empty unless it is up and polls in threads.
-pub fn poller_pids(netns: &NetNs, interface: &str) -> Result<Vec<u32>> {
-    let asked = netns.enter(|| {
-        let ifindex = Netlink::open()?.link(interface)?.ifindex;
-        NetdevFamily::open()?.napis(ifindex)
-    })?;
-    match asked {
-        Ok(napis) => Ok(napis.iter().filter_map(|napi| napi.pid).collect()),
-        Err(error) if error.is(libc::ENOENT) || error.is(libc::EOPNOTSUPP) => by_name(interface),
+/// `None` when this kernel cannot tell.
+pub fn poller_pids(netns: &NetNs, interface: &str) -> Result<Option<Vec<u32>>> {
+    let ifindex = netns.enter(|| Netlink::open()?.link(interface))??.ifindex;
+    match netns.enter(|| NetdevFamily::open()?.napis(ifindex))? {
+        Ok(napis) => Ok(Some(napis.iter().filter_map(|napi| napi.pid).collect())),
+        Err(error) if error.is(libc::ENOENT) || error.is(libc::EOPNOTSUPP) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// All pollers of devices with this name, in whatever namespace.
+pub fn pollers_named(interface: &str) -> Result<Vec<u32>> {
+    let prefix = format!("napi/{interface}-");
+    let entries =
+        fs::read_dir("/proc").map_err(|error| Error::from_io("readdir", "/proc", &error))?;
+    Ok(entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| {
+            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.starts_with(&prefix)
+        })
+        .collect())
 }
 
 /// Binds a poller, or any thread, to one processor by its id.
@@ -35,19 +49,4 @@ pub fn pin_thread(pid: u32, cpu: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::last("sched_setaffinity", format!("thread {pid} on CPU {cpu}")))
-}
-
-/// All kernel threads named after such a device, in whatever namespace it is.
-fn by_name(interface: &str) -> Result<Vec<u32>> {
-    let prefix = format!("napi/{interface}-");
-    let entries =
-        fs::read_dir("/proc").map_err(|error| Error::from_io("readdir", "/proc", &error))?;
-    Ok(entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| {
-            let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-            name.starts_with(&prefix)
-        })
-        .collect())
 }
