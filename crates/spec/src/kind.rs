@@ -29,6 +29,12 @@ impl ProgramKind {
         self.program_type == Self::XDP.program_type
     }
 
+    /// As `bpf.h` spells the type after `BPF_PROG_TYPE_`, in lower case; `None` for unknown
+    /// numbers.
+    pub fn name(self) -> Option<&'static str> {
+        PROGRAM_NAMES.get(self.program_type as usize).copied()
+    }
+
     /// The type that a section name stands for, `None` when no convention knows it.
     ///
     /// A leading `?` and what follows the first `/` (a target, an order number) count only where
@@ -219,6 +225,15 @@ const SECTIONS: &[(&str, ProgramKind)] = &[
     with("struct_ops.s", 27, 0, SLEEPABLE),
     with("syscall", 31, 0, SLEEPABLE),
     plain("lirc_mode2", 20, 16),
+];
+
+#[rustfmt::skip]
+const PROGRAM_NAMES: &[&str] = &[
+    "unspec", "socket_filter", "kprobe", "sched_cls", "sched_act", "tracepoint", "xdp",
+    "perf_event", "cgroup_skb", "cgroup_sock", "lwt_in", "lwt_out", "lwt_xmit", "sock_ops",
+    "sk_skb", "cgroup_device", "sk_msg", "raw_tracepoint", "cgroup_sock_addr", "lwt_seg6local",
+    "lirc_mode2", "sk_reuseport", "flow_dissector", "cgroup_sysctl", "raw_tracepoint_writable",
+    "cgroup_sockopt", "tracing", "struct_ops", "ext", "lsm", "sk_lookup", "syscall", "netfilter",
 ];
 
 #[rustfmt::skip]

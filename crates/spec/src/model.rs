@@ -64,6 +64,10 @@ pub struct ProgramKind {
 }
 
 /// A slot that the runtime must fill in.
+///
+/// The instruction has its final form (`src` says what it refers to) but for the number itself.
+/// A weak symbol that the running system lacks becomes a plain load of 0 (`src` and both
+/// immediates 0); a call of one, an instruction that no verifier lets run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixup {
     pub slot: usize,

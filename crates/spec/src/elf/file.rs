@@ -123,8 +123,13 @@ impl<'a> File<'a> {
             _ => SymbolKind::Other,
         };
         let name = table.symbol_name(LE, symbol).unwrap_or_default();
+        let mut name = String::from_utf8_lossy(name).into_owned();
+        // Symbols of sections have no name; errors are to name something.
+        if let (SymbolKind::Section, Some(section), true) = (kind, section, name.is_empty()) {
+            name.clone_from(&self.sections[section].name);
+        }
         Symbol {
-            name: String::from_utf8_lossy(name).into_owned(),
+            name,
             section,
             undefined: index == SHN_UNDEF,
             value: symbol.st_value(LE),

@@ -28,6 +28,16 @@ impl Spec {
     ///
     /// Field relocations stay as [`crate::Target::Field`] until [`Spec::relocate`].
     ///
+    /// ```no_run
+    /// let bytes = std::fs::read("filter.o")?;
+    /// let mut filter = spec::Spec::parse("filter.o", &bytes)?;
+    /// filter.set_global_text("limit", "1000")?;
+    /// for program in &filter.programs {
+    ///     println!("{} in section {}", program.name, program.section);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// The file is no BPF object, is damaged, or refers to what it does not define.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Error> {

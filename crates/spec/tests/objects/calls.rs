@@ -101,6 +101,9 @@ fn section_names_have_types() {
         let wanted = ProgramKind { program_type, attach_type, flags };
         assert_eq!(ProgramKind::from_name(name), Some(wanted), "{name}");
     }
+    assert_eq!(ProgramKind::XDP.name(), Some("xdp"));
+    assert_eq!(ProgramKind::SYSCALL.name(), Some("syscall"));
+    assert_eq!(ProgramKind::TC.name(), Some("sched_cls"));
     for name in ["prog", "", "tcp", "my_xdp", "kprobes", "license", ".text"] {
         assert_eq!(ProgramKind::from_name(name), None, "{name}");
     }
@@ -119,4 +122,22 @@ fn lines_move_with_their_functions() {
     let in_leaf = program.lines.iter().filter(|line| line.slot >= leaf.slot);
     let text: Vec<_> = in_leaf.filter_map(|line| btf.string(line.text)).collect();
     assert!(text.iter().any(|text| text.contains("sum += x")), "{text:?}");
+}
+
+#[test]
+fn a_call_into_a_function_is_an_error() {
+    let mut bytes = crate::bytes("calls.o");
+    let spec = object("calls.o");
+    // The relocated call of `each`: its load holds a byte offset into .text.
+    let each = spec.program("calls_back").unwrap();
+    let load = each.insns.iter().find(|insn| insn.is_wide() && insn.src == PSEUDO_FUNC).unwrap();
+    let code = [0x18, load.dst];
+    let at = (0..bytes.len() - 16)
+        .step_by(8)
+        .find(|at| bytes[*at..].starts_with(&code) && bytes[at + 2..at + 4] == [0, 0])
+        .unwrap();
+    bytes[at + 4] ^= 8;
+    let error = spec::Spec::parse("calls.o", &bytes).unwrap_err().to_string();
+    assert!(error.starts_with("calls.o: section `xdp.frags`, symbol `.text`, offset"), "{error}");
+    assert!(error.contains("no function starts where this points"), "{error}");
 }
