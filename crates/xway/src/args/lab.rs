@@ -23,9 +23,11 @@ pub enum LabAction {
     Up {
         shape: Shape,
         /// Receive and transmit queues of each interface
-        #[arg(long, default_value_t = 1)]
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
         queues: u32,
-        #[arg(long, default_value_t = 1500)]
+        /// Largest packet in bytes; native XDP without fragments takes at most 3506
+        #[arg(long, default_value_t = 1500,
+              value_parser = clap::value_parser!(u32).range(1280..=65_535))]
         mtu: u32,
     },
     /// Labs that are up, with their hosts and addresses

@@ -1,0 +1,81 @@
+//! `lab up|list|down|run|shell|gc`: namespaces and veth pairs to experiment in.
+
+mod run;
+
+use anyhow::Result;
+use lab::{Host, Lab, LabState, LinkOptions, Topology};
+
+use super::{Context, Exit};
+use crate::args::{LabAction, Shape};
+use crate::view::lab::{self as view, Collected, Labs, Removed, Up};
+
+pub fn run(action: &LabAction, context: &Context) -> Result<Exit> {
+    match action {
+        LabAction::Up { shape, queues, mtu } => up(*shape, *queues, *mtu, context)?,
+        LabAction::List => context.show(&Labs { labs: list()? })?,
+        LabAction::Down { lab } => {
+            Lab::open(lab)?.remove()?;
+            context.show(&Removed { removed: lab.clone() })?;
+        }
+        LabAction::Run { lab, host, command } => return run::command(lab, host, command),
+        LabAction::Shell { lab, host } => return run::shell(lab, host),
+        LabAction::Gc { all } => context.show(&Collected { removed: lab::gc(*all)? })?,
+    }
+    Ok(Exit::Done)
+}
+
+fn up(shape: Shape, queues: u32, mtu: u32, context: &Context) -> Result<()> {
+    let topology = topology(shape);
+    let lab = topology.build(&LinkOptions { queues, mtu, ..LinkOptions::default() })?;
+    // Looked at before it is kept: a lab that cannot be described goes again.
+    let hosts = lab.hosts().iter().map(describe).collect::<Result<_>>()?;
+    let id = lab.keep()?;
+    context.show(&Up { id, topology: topology.name(), drawing: topology.drawing(), hosts })
+}
+
+fn topology(shape: Shape) -> Topology {
+    match shape {
+        Shape::TwoHosts => Topology::TwoHosts,
+        Shape::Router => Topology::Router,
+        Shape::ThreeHosts => Topology::ThreeHosts,
+        Shape::Service => Topology::Service,
+    }
+}
+
+fn list() -> Result<Vec<view::Lab>> {
+    lab::list()?.into_iter().map(of_state).collect()
+}
+
+/// Only a kept lab can be entered by others; of the rest the names of the hosts are known.
+fn of_state(state: LabState) -> Result<view::Lab> {
+    let opened = if state.kept { Lab::open(&state.id).ok() } else { None };
+    let hosts = match &opened {
+        Some(lab) => lab.hosts().iter().map(describe).collect::<Result<_>>()?,
+        None => state.hosts.iter().map(|name| view::Host::named(&state.id, name)).collect(),
+    };
+    Ok(view::Lab {
+        id: state.id,
+        topology: state.topology,
+        running: state.running,
+        kept: state.kept,
+        hosts,
+    })
+}
+
+fn describe(host: &Host) -> Result<view::Host> {
+    let links = host.netlink()?.links()?;
+    let mut interfaces = Vec::new();
+    for link in links.iter().filter(|link| !link.loopback) {
+        let found = host.interface(&link.name)?;
+        let addresses = found.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
+        interfaces.push(view::Interface {
+            addresses: addresses.collect(),
+            mac: found.mac.map(|mac| mac.to_string()),
+            mtu: found.mtu,
+            queues: link.rx_queues,
+            name: found.name,
+        });
+    }
+    let netns = host.netns().name().to_owned();
+    Ok(view::Host { name: host.name().to_owned(), netns, interfaces })
+}

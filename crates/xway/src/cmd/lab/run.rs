@@ -1,0 +1,145 @@
+//! A command on a host of a lab: one that is up, or one made for it and removed behind it.
+//!
+//! Rule: whatever ends the command, a lab made for it goes. Ctrl-C on a terminal reaches the
+//! command as well and is its own to answer; asked a second time, or by a signal to `xway` alone,
+//! the command is killed.
+
+use std::io::{self, IsTerminal};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use lab::{Lab, LinkOptions, Topology};
+use sys::signal::Stop;
+
+use crate::cmd::Exit;
+use crate::view;
+
+pub fn command(place: &str, host: &str, command: &[String]) -> Result<Exit> {
+    let Some((program, arguments)) = command.split_first() else { bail!("there is no command") };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let building = Stop::new()?;
+    let lab = find(place)?;
+    let host = lab.host(host)?.clone();
+    if let Some(signal) = building.pending() {
+        finish(lab, place)?;
+        return Ok(Exit::Code(killed_by(signal)));
+    }
+    // Signals that are held back here would not be heard by the command either.
+    drop(building);
+    let child = host.start(program, &arguments)?;
+    let stop = Stop::new()?;
+    let outcome = wait(child, &stop);
+    finish(lab, place)?;
+    Ok(Exit::Code(code(outcome?)))
+}
+
+pub fn shell(place: &str, host: &str) -> Result<Exit> {
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+    let note = format!("shell on host {host} of lab {place}: leave with `exit`");
+    if io::stdin().is_terminal() {
+        view::say(&note);
+    }
+    command(place, host, &[shell])
+}
+
+/// By name, or a new one in the shape of a topology. A lab's name is no topology's.
+fn find(place: &str) -> Result<Lab> {
+    match place.parse::<Topology>() {
+        Ok(topology) => Ok(topology.build(&LinkOptions::default())?),
+        Err(_) => Ok(Lab::open(place)?),
+    }
+}
+
+/// Removes what was made for the command.
+fn finish(lab: Lab, place: &str) -> Result<()> {
+    if place.parse::<Topology>().is_ok() {
+        lab.remove()?;
+    }
+    Ok(())
+}
+
+fn wait(mut child: Child, stop: &Stop) -> Result<ExitStatus> {
+    let mut patience = Patience::default();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if let Some(signal) = stop.wait(LOOK)? {
+            patience.signal(signal, io::stdin().is_terminal());
+        }
+        if patience.is_over(Instant::now()) {
+            // Ended by itself at this moment: as good.
+            let _ = child.kill();
+        }
+    }
+}
+
+/// How long the command may go on after signals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Patience {
+    asked: bool,
+    until: Option<Instant>,
+}
+
+impl Patience {
+    fn signal(&mut self, signal: i32, terminal: bool) {
+        let heard_too = signal == SIGINT && terminal && !self.asked;
+        self.asked = true;
+        if !heard_too && self.until.is_none() {
+            self.until = Some(Instant::now() + GRACE);
+        }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| now >= until)
+    }
+}
+
+/// As shells tell it: 128 and the signal for a command that was killed.
+fn code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
+        (None, signal) => killed_by(signal.unwrap_or_default()),
+    }
+}
+
+fn killed_by(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}
+
+const SIGINT: i32 = 2;
+/// How often to look after the command.
+const LOOK: Duration = Duration::from_millis(10);
+/// Time for a command that heard the same signal to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_a_shell() {
+        assert_eq!(code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(code(ExitStatus::from_raw(9)), 137);
+    }
+
+    #[test]
+    fn the_first_interrupt_on_a_terminal_is_the_commands() {
+        let late = Instant::now() + 2 * GRACE;
+        let table: &[(&[i32], bool, bool)] = &[
+            (&[], true, false),
+            (&[SIGINT], true, false),
+            (&[SIGINT, SIGINT], true, true),
+            (&[SIGINT], false, true),
+            (&[15], true, true),
+        ];
+        for (signals, terminal, over) in table {
+            let mut patience = Patience::default();
+            signals.iter().for_each(|signal| patience.signal(*signal, *terminal));
+            assert_eq!(patience.is_over(late), *over, "{signals:?} on a terminal: {terminal}");
+        }
+    }
+}

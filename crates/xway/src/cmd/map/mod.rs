@@ -1,0 +1,102 @@
+//! `map list|show|dump|lookup|update|delete|pin`: maps in the kernel, whoever made them.
+
+mod facts;
+mod read;
+mod types;
+mod write;
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use kernel::{Map, list};
+
+use super::pick::{self, Candidate};
+use super::{Context, Exit};
+use crate::args::{MapAction, Ref, parse_bytes};
+use crate::view;
+
+pub fn run(action: &MapAction, context: &Context) -> Result<Exit> {
+    match action {
+        MapAction::List => show_all(context),
+        MapAction::Show { map } => show(&open(map)?, context),
+        MapAction::Dump { map } => read::dump(&open(map)?, context),
+        MapAction::Lookup { map, key } => read::lookup(&open(map)?, key, context),
+        MapAction::Update { map, key, value, noexist, exist } => {
+            let expect = write::expectation(*noexist, *exist);
+            write::update(&open(map)?, key, value, expect, context)
+        }
+        MapAction::Delete { map, key } => write::delete(&open(map)?, key, context),
+        MapAction::Pin { map, path } => pin(&open(map)?, path, context),
+    }
+}
+
+fn show_all(context: &Context) -> Result<Exit> {
+    let users = facts::Users::now()?;
+    let maps = list::maps()?.iter().map(|info| users.describe(info)).collect();
+    context.show(&view::map::Maps { maps })?;
+    Ok(Exit::Done)
+}
+
+fn show(map: &Map, context: &Context) -> Result<Exit> {
+    let users = facts::Users::now()?;
+    let types = types::Types::of(map);
+    context.show(&view::map::Shown {
+        map: users.describe(map.info()),
+        key_type: types.key_text(),
+        value_type: types.value_text(),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn pin(map: &Map, path: &Path, context: &Context) -> Result<Exit> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("cannot pin at {}: there is no folder {}", path.display(), folder.display());
+    }
+    if !sys::mount::is_bpffs(folder) {
+        bail!(
+            "cannot pin at {}: {} is in no bpffs; mount one (`mount -t bpf bpf /sys/fs/bpf`)",
+            path.display(),
+            folder.display()
+        );
+    }
+    map.pin(path).with_context(|| format!("cannot pin at {}", path.display()))?;
+    let map = facts::reference(map.info());
+    context.show(&view::map::Pinned { map, path: path.display().to_string() })?;
+    Ok(Exit::Done)
+}
+
+/// Opens what was named.
+pub fn open(word: &Ref) -> Result<Map> {
+    match word {
+        Ref::Id(id) => by_id(*id),
+        Ref::Pin(path) => Ok(Map::from_pin(path)?),
+        Ref::Name(name) => {
+            let all: Vec<_> = list::maps()?
+                .into_iter()
+                .map(|info| {
+                    let about = format!("{}, at most {}", facts::kind(info.kind), info.max_entries);
+                    Candidate { id: info.id, about, name: info.name }
+                })
+                .collect();
+            by_id(pick::by_name("map", name, &all)?)
+        }
+    }
+}
+
+fn by_id(id: u32) -> Result<Map> {
+    match Map::from_id(id) {
+        Err(error) if error.errno() == Some(ENOENT) => {
+            bail!("no map has the id {id}: see `xway map list`")
+        }
+        other => Ok(other?),
+    }
+}
+
+/// A key or value as it was typed.
+fn bytes(what: &str, text: &str, width: u32) -> Result<Vec<u8>> {
+    parse_bytes(text, width as usize).map_err(|wrong| anyhow::anyhow!("{what} {wrong}"))
+}
+
+const ENOENT: i32 = 2;

@@ -1,0 +1,140 @@
+//! Keys and values of a map by their types: those that it was made with, else those that its kind
+//! fixes, else bytes.
+
+use std::os::fd::AsFd;
+
+use kernel::Map;
+use spec::MapKind;
+use spec::btf::Btf;
+use sys::bpf::{self, Kind};
+
+use crate::view::bytes;
+use crate::view::tree::Tree;
+
+#[derive(Debug)]
+pub struct Types {
+    kind: MapKind,
+    btf: Option<Btf>,
+    /// BTF types, 0 for none.
+    key: u32,
+    value: u32,
+}
+
+impl Types {
+    /// Without the right to read the map's BTF everything is bytes.
+    pub fn of(map: &Map) -> Self {
+        let info = map.info();
+        let btf = (info.btf_id != 0).then(|| load(info.btf_id)).flatten();
+        Self { kind: map.kind(), btf, key: info.key_type, value: info.value_type }
+    }
+
+    pub fn key(&self, raw: &[u8]) -> Tree {
+        self.typed(self.key, raw).or_else(|| self.index(raw)).unwrap_or_else(|| untyped(raw))
+    }
+
+    pub fn value(&self, raw: &[u8]) -> Tree {
+        let typed = self.typed(self.value, raw);
+        typed.or_else(|| objects(self.kind, raw)).unwrap_or_else(|| untyped(raw))
+    }
+
+    pub fn key_text(&self) -> Option<String> {
+        self.type_text(self.key)
+    }
+
+    pub fn value_text(&self) -> Option<String> {
+        self.type_text(self.value)
+    }
+
+    fn typed(&self, id: u32, raw: &[u8]) -> Option<Tree> {
+        let btf = self.btf.as_ref().filter(|_| id != 0)?;
+        Some(btf.value(id, raw).into())
+    }
+
+    fn type_text(&self, id: u32) -> Option<String> {
+        Some(self.btf.as_ref().filter(|_| id != 0)?.type_text(id))
+    }
+
+    /// Arrays of all kinds are indexed by a number.
+    fn index(&self, raw: &[u8]) -> Option<Tree> {
+        INDEXED.contains(&self.kind).then(|| word(raw)).flatten()
+    }
+}
+
+fn load(id: u32) -> Option<Btf> {
+    let fd = bpf::fd_by_id(Kind::Btf, id).ok()?;
+    let info = bpf::btf_info(fd.as_fd(), true).ok()?;
+    Btf::parse(&info.raw).ok()
+}
+
+/// Values of maps that hold kernel objects, as the kernel reads them back.
+fn objects(kind: MapKind, raw: &[u8]) -> Option<Tree> {
+    let pair = |first: &str| {
+        let mut fields = vec![(first.to_owned(), word(raw.get(..4)?)?)];
+        if let Some(program) = raw.get(4..8).and_then(word) {
+            fields.push(("program_id".to_owned(), program));
+        }
+        Some(Tree::Record(fields))
+    };
+    match kind {
+        MapKind::DEVMAP | MapKind::DEVMAP_HASH => pair("ifindex"),
+        MapKind::CPUMAP => pair("queue_size"),
+        MapKind::PROG_ARRAY => Some(Tree::Record(vec![("program_id".to_owned(), word(raw)?)])),
+        _ if kind.is_map_of_maps() => Some(Tree::Record(vec![("map_id".to_owned(), word(raw)?)])),
+        _ => None,
+    }
+}
+
+fn word(raw: &[u8]) -> Option<Tree> {
+    let number = u32::from_ne_bytes(raw.try_into().ok()?);
+    Some(Tree::Int(number.into()))
+}
+
+fn untyped(raw: &[u8]) -> Tree {
+    Tree::Text(bytes::tagged(raw))
+}
+
+const INDEXED: &[MapKind] = &[
+    MapKind::ARRAY,
+    MapKind::PERCPU_ARRAY,
+    MapKind::PROG_ARRAY,
+    MapKind::ARRAY_OF_MAPS,
+    MapKind::PERF_EVENT_ARRAY,
+    MapKind::DEVMAP,
+    MapKind::DEVMAP_HASH,
+    MapKind::CPUMAP,
+    MapKind::XSKMAP,
+];
+
+#[cfg(test)]
+mod tests {
+    use spec::btf::Builder;
+
+    use super::*;
+
+    fn bare(kind: MapKind) -> Types {
+        Types { kind, btf: None, key: 0, value: 0 }
+    }
+
+    #[test]
+    fn without_types_the_kind_tells_or_nothing() {
+        let one = 1u32.to_ne_bytes();
+        assert_eq!(bare(MapKind::ARRAY).key(&one), Tree::Int(1));
+        assert_eq!(bare(MapKind::HASH).key(&[1, 2]).to_string(), "hex:0102");
+        assert_eq!(bare(MapKind::PROG_ARRAY).value(&one).to_string(), "{program_id: 1}");
+        let pair = [one, 9u32.to_ne_bytes()].concat();
+        assert_eq!(bare(MapKind::DEVMAP).value(&pair).to_string(), "{ifindex: 1, program_id: 9}");
+        assert_eq!(bare(MapKind::DEVMAP).value(&one).to_string(), "{ifindex: 1}");
+        assert_eq!(bare(MapKind::ARRAY).value(&one).to_string(), "hex:01000000");
+    }
+
+    #[test]
+    fn types_of_the_map_come_first() {
+        let mut builder = Builder::new();
+        let int = builder.int("int", 32, true);
+        let btf = Btf::parse(builder.build().unwrap().raw()).unwrap();
+        let types = Types { kind: MapKind::ARRAY, btf: Some(btf), key: int, value: int };
+        assert_eq!(types.value(&(-3i32).to_le_bytes()), Tree::Int(-3));
+        assert_eq!(types.key_text().as_deref(), Some("int"));
+        assert_eq!(types.value(&[1]).to_string(), "hex:01", "too short for its type");
+    }
+}

@@ -1,0 +1,85 @@
+//! `prog list|show|dump`: programs in the kernel, whoever loaded them.
+
+mod facts;
+mod machine;
+mod symbols;
+mod translated;
+
+use anyhow::{Result, bail};
+use kernel::{Program, list};
+
+use self::facts::Surroundings;
+use super::pick::{self, Candidate};
+use super::{Context, Exit};
+use crate::args::{Dump, ProgAction, Ref};
+use crate::view;
+
+pub fn run(action: &ProgAction, context: &Context) -> Result<Exit> {
+    match action {
+        ProgAction::List => show_all(context)?,
+        ProgAction::Show { program } => show(program, context)?,
+        ProgAction::Dump(args) => dump(args, context)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn show_all(context: &Context) -> Result<()> {
+    let around = Surroundings::now()?;
+    let programs = list::programs()?.iter().map(|info| around.describe(info)).collect();
+    context.show(&view::prog::Programs { programs })
+}
+
+fn show(word: &Ref, context: &Context) -> Result<()> {
+    let around = Surroundings::now()?;
+    let program = open(word)?;
+    context.show(&view::prog::Shown { program: around.describe(&program.info()?) })
+}
+
+fn dump(args: &Dump, context: &Context) -> Result<()> {
+    let program = open(&args.program)?;
+    let info = program.info()?;
+    let dump = program.dump()?;
+    if dump.translated.is_empty() {
+        bail!("the kernel hides the code of {}: run as root", program.reference());
+    }
+    if args.jited && dump.machine.is_empty() {
+        bail!(
+            "{} has no machine code: the JIT is off (net.core.bpf_jit_enable) or hides it \
+             (net.core.bpf_jit_harden)",
+            program.reference()
+        );
+    }
+    let functions = if args.jited { machine::list(&dump) } else { translated::list(&dump)? };
+    let form = if args.jited { view::prog::Form::Jited } else { view::prog::Form::Translated };
+    context.show(&view::prog::Listing { program: facts::reference(&info), form, functions })
+}
+
+/// Opens what was named.
+pub fn open(word: &Ref) -> Result<Program> {
+    match word {
+        Ref::Id(id) => by_id(*id),
+        Ref::Pin(path) => Ok(Program::from_pin(path)?),
+        Ref::Name(name) => {
+            let all: Vec<_> = list::programs()?
+                .into_iter()
+                .map(|info| Candidate {
+                    id: info.id,
+                    about: format!("{} {}", facts::kind(info.kind), kernel::tag_text(&info.tag)),
+                    name: info.name,
+                })
+                .collect();
+            by_id(pick::by_name("program", name, &all)?)
+        }
+    }
+}
+
+fn by_id(id: u32) -> Result<Program> {
+    match Program::from_id(id) {
+        Err(error) if error.errno() == Some(ENOENT) => {
+            bail!("no program has the id {id}: see `xway prog list`")
+        }
+        other => Ok(other?),
+    }
+}
+
+const ENOENT: i32 = 2;

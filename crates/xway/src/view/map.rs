@@ -1,0 +1,301 @@
+//! Maps in the kernel: the list, one in full, entries as trees, what a change did.
+//!
+//! Field names are promised in `docs/json.md`.
+
+use report::Table;
+use report::number::human;
+use report::table::Column;
+use serde::Serialize;
+
+use super::prog::Holder;
+use super::tree::Tree;
+use super::{Paint, View};
+
+#[derive(Debug, Serialize)]
+pub struct Maps {
+    pub maps: Vec<Map>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    pub map: Map,
+    /// In C, where the map has types.
+    pub key_type: Option<String>,
+    pub value_type: Option<String>,
+}
+
+/// What tells one map from another.
+#[derive(Clone, Debug, Serialize)]
+pub struct MapRef {
+    pub id: u32,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub name: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Map {
+    #[serde(flatten)]
+    pub reference: MapRef,
+    pub key_bytes: u32,
+    /// Of one CPU.
+    pub value_bytes: u32,
+    pub max_entries: u32,
+    /// `BPF_F_*` as a number.
+    pub flags: u32,
+    pub frozen: bool,
+    pub memlock_bytes: Option<u64>,
+    pub btf_id: Option<u32>,
+    pub programs: Vec<ProgramName>,
+    pub holders: Vec<Holder>,
+}
+
+/// A program that uses a map.
+#[derive(Debug, Serialize)]
+pub struct ProgramName {
+    pub id: u32,
+    pub name: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Entries {
+    pub map: MapRef,
+    pub entries: Vec<Entry>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Entry {
+    pub key: Tree,
+    #[serde(flatten)]
+    pub content: Content,
+}
+
+/// One value, or one for each possible CPU.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Content {
+    One { value: Tree },
+    PerCpu { cpus: Vec<Tree>, sum: Option<Tree> },
+}
+
+/// The answer to a lookup.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    pub map: MapRef,
+    pub found: bool,
+    pub key: Tree,
+    #[serde(flatten)]
+    pub content: Option<Content>,
+}
+
+/// What an update or a deletion did.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    pub map: MapRef,
+    pub key: Tree,
+    pub done: bool,
+    #[serde(skip)]
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Set,
+    Deleted,
+    Absent,
+    Present,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Pinned {
+    pub map: MapRef,
+    pub path: String,
+}
+
+impl View for Maps {
+    fn text(&self, _paint: Paint) -> String {
+        if self.maps.is_empty() {
+            return "there are no maps".to_owned();
+        }
+        let mut table = Table::new([
+            Column::number("id"),
+            Column::text("type"),
+            Column::text("name"),
+            Column::number("key"),
+            Column::number("value"),
+            Column::number("entries"),
+            Column::text("flags"),
+            Column::number("locked"),
+            Column::text("used by"),
+        ]);
+        for map in &self.maps {
+            table.row(map.row());
+        }
+        table.to_string()
+    }
+}
+
+impl Map {
+    fn row(&self) -> [String; 9] {
+        let MapRef { id, kind, name } = &self.reference;
+        [
+            id.to_string(),
+            kind.clone(),
+            name.clone(),
+            format!("{} B", self.key_bytes),
+            format!("{} B", self.value_bytes),
+            self.max_entries.to_string(),
+            self.flags(),
+            self.memlock_bytes.map_or_else(|| "-".to_owned(), bytes),
+            self.used_by(),
+        ]
+    }
+
+    fn flags(&self) -> String {
+        let frozen = if self.frozen { " frozen" } else { "" };
+        format!("{:#x}{frozen}", self.flags)
+    }
+
+    /// Programs, then processes.
+    fn used_by(&self) -> String {
+        let programs = self.programs.iter().map(|one| format!("{} {}", one.id, one.name));
+        let holders = self.holders.iter().map(Holder::text);
+        let all: Vec<_> = programs.chain(holders).collect();
+        if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+    }
+}
+
+impl View for Shown {
+    fn text(&self, paint: Paint) -> String {
+        let map = &self.map;
+        let ty = |ty: &Option<String>| ty.as_ref().map(|ty| format!(", {ty}")).unwrap_or_default();
+        let rows = [
+            ("type", map.reference.kind.clone()),
+            ("key", format!("{} bytes{}", map.key_bytes, ty(&self.key_type))),
+            ("value", format!("{} bytes{}", map.value_bytes, ty(&self.value_type))),
+            ("entries", format!("at most {}", map.max_entries)),
+            ("flags", map.flags()),
+            ("memory locked", map.memlock_bytes.map_or_else(|| "unknown".to_owned(), bytes)),
+            ("BTF", map.btf_id.map_or_else(|| "none".to_owned(), |id| id.to_string())),
+            ("used by", map.used_by()),
+        ];
+        let mut text = heading(&map.reference, paint);
+        for (name, value) in rows {
+            text.push_str(&format!("  {name:<14}{value}\n"));
+        }
+        text
+    }
+}
+
+impl View for Entries {
+    fn text(&self, paint: Paint) -> String {
+        let mut text = heading(&self.map, paint);
+        for entry in &self.entries {
+            text.push_str(&format!(
+                "{}{}\n",
+                paint.bold(&entry.key.to_string()),
+                entry.content.text()
+            ));
+        }
+        match self.entries.len() {
+            1 => text.push_str("1 entry\n"),
+            count => text.push_str(&format!("{count} entries\n")),
+        }
+        text
+    }
+}
+
+impl Content {
+    /// Begins right behind the key.
+    fn text(&self) -> String {
+        match self {
+            Self::One { value } => format!(": {value}"),
+            Self::PerCpu { cpus, sum } => {
+                let sum = sum.as_ref().map(|sum| format!(" {sum}")).unwrap_or_default();
+                let each = cpus.iter().enumerate();
+                let each = each.map(|(cpu, value)| format!("\n  cpu {cpu}: {value}"));
+                format!(":{sum}{}", each.collect::<String>())
+            }
+        }
+    }
+}
+
+impl View for Found {
+    fn text(&self, _paint: Paint) -> String {
+        match &self.content {
+            Some(content) => format!("{}{}", self.key, content.text()),
+            None => format!("{} has no entry {}", name(&self.map), self.key),
+        }
+    }
+}
+
+impl View for Changed {
+    fn text(&self, _paint: Paint) -> String {
+        let (map, key) = (name(&self.map), &self.key);
+        match self.outcome {
+            Outcome::Set => format!("set {key} in {map}"),
+            Outcome::Deleted => format!("deleted {key} from {map}"),
+            Outcome::Absent => format!("{map} has no entry {key}: nothing was changed"),
+            Outcome::Present => format!("{map} has an entry {key} already: nothing was changed"),
+        }
+    }
+}
+
+impl View for Pinned {
+    fn text(&self, _paint: Paint) -> String {
+        format!("pinned {} at {}", name(&self.map), self.path)
+    }
+}
+
+/// `map 12 counters`, as sentences call it.
+pub fn name(map: &MapRef) -> String {
+    format!("map {} {}", map.id, map.name).trim_end().to_owned()
+}
+
+fn heading(map: &MapRef, paint: Paint) -> String {
+    format!("{} {} ({})\n", paint.bold(&format!("map {}", map.id)), map.name, map.kind)
+}
+
+fn bytes(count: u64) -> String {
+    human(count as f64, "B")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Paint = Paint { colour: false };
+
+    fn reference() -> MapRef {
+        MapRef { id: 12, kind: "percpu_array".into(), name: "stats".into() }
+    }
+
+    #[test]
+    fn per_cpu_values_follow_their_sum() {
+        let count = |count| Tree::Record(vec![("packets".into(), Tree::Int(count))]);
+        let cpus = vec![count(1), count(2)];
+        let sum = Tree::sum(&cpus);
+        let entry = Entry { key: Tree::Int(0), content: Content::PerCpu { cpus, sum } };
+        let entries = Entries { map: reference(), entries: vec![entry] };
+        let want = "map 12 stats (percpu_array)\n0: {packets: 3}\n  cpu 0: {packets: 1}\n  \
+                    cpu 1: {packets: 2}\n1 entry\n";
+        assert_eq!(entries.text(PLAIN), want);
+        let json = serde_json::to_value(&entries).unwrap();
+        assert_eq!(json["entries"][0]["sum"]["packets"], 3);
+        assert_eq!(json["entries"][0]["cpus"][1]["packets"], 2);
+        assert_eq!(json["map"]["type"], "percpu_array");
+    }
+
+    #[test]
+    fn absence_is_an_answer() {
+        let found = Found { map: reference(), found: false, key: Tree::Int(9), content: None };
+        assert_eq!(found.text(PLAIN), "map 12 stats has no entry 9");
+        let json = serde_json::to_value(&found).unwrap();
+        assert_eq!(json["found"], false);
+        assert!(json.get("value").is_none());
+        let key = Tree::Int(9);
+        let changed = Changed { map: reference(), key, done: false, outcome: Outcome::Absent };
+        assert!(changed.text(PLAIN).ends_with("nothing was changed"));
+        assert_eq!(serde_json::to_value(&changed).unwrap()["done"], false);
+    }
+}
