@@ -112,8 +112,8 @@ xway_inline int forward_read_transport(struct xway_cursor *cur, int protocol,
 }
 
 /* Puts the port and the transport checksum right; `sum` is what the address changed. */
-xway_inline void forward_rewrite_transport(struct forward_transport *transport, enum forward_side side,
-					   __be16 to, __u32 sum)
+xway_inline void forward_rewrite_transport(struct forward_transport *transport,
+					   enum forward_side side, __be16 to, __u32 sum)
 {
 	struct xway_ports *ports = transport->ports;
 

@@ -1,1 +1,2 @@
 //! Tests that need root, clang or a running kernel.
+#![forbid(unsafe_code)]

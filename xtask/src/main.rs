@@ -9,6 +9,7 @@
 mod abi;
 mod bpf;
 mod root;
+mod tidy;
 
 use std::process::ExitCode;
 
@@ -16,7 +17,8 @@ use anyhow::{Result, bail};
 
 const USAGE: &str = "usage: cargo xtask TASK
   bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there
-  abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare";
+  abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare
+  tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -35,6 +37,7 @@ fn run(words: &[&str]) -> Result<()> {
         ["bpf", "--check"] => bpf::check(),
         ["abi"] => abi::write(),
         ["abi", "--check"] => abi::check(),
+        ["tidy"] => tidy::check(),
         _ => bail!("{USAGE}"),
     }
 }

@@ -58,7 +58,7 @@ struct xway_vlan {
 /* First eight bytes of any IPv6 extension header. */
 struct xway_extension {
 	__u8 next;
-	/* Length beyond the first eight bytes in eights; in fours for AH; reserved in a fragment. */
+	/* Beyond the first eight bytes, in eights; in fours for AH; reserved in a fragment. */
 	__u8 length;
 	/* Fragment offset in eights, two reserved bits, more-fragments bit; of fragments only. */
 	__be16 offset;

@@ -11,7 +11,7 @@
 #define XWAY_REASON_H
 
 /*
- * XWAY_TRUNCATED		the frame ends before the header, or before the length a header promises
+ * XWAY_TRUNCATED		the frame ends before a header or the length that one promises
  * XWAY_BAD_HEADER		a version, length or offset that its protocol forbids
  * XWAY_TOO_MANY_TAGS		more than XWAY_MAX_TAGS VLAN tags
  * XWAY_TOO_MANY_EXTENSIONS	more than XWAY_MAX_EXTENSIONS IPv6 extension headers
