@@ -179,26 +179,3 @@ fn only_the_labs_own_interfaces_are_flooded() {
     let none = FloodConfig { rate_pps: Some(0), ..config };
     assert!(matches!(Flood::start(&net.a, "eth0", none), Err(lab::Error::Flood(_))));
 }
-
-#[test]
-fn tx_and_redirect_deliver_at_once() {
-    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
-    let mut object = asm::Object::new("echo", "GPL");
-    let mut a = Assembler::new("echo", ProgramKind::XDP);
-    let pass = a.label();
-    a.packet(R2, R3, R1).need(R2, R3, 50, R4, pass);
-    a.load16(R4, R2.at(36)).be16(R4).jump_if(R4, Cond::Ne, i32::from(PORT), pass);
-    a.verdict(Verdict::Tx);
-    a.bind(pass).verdict(Verdict::Pass);
-    object.program(a);
-    let object = Object::load(&object.finish().unwrap(), &LoadOptions::default()).unwrap();
-    let program = object.program("echo").unwrap();
-    let ifindex = net.b.ifindex("eth0").unwrap();
-    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-    let _link = net.b.run(|| kernel::attach(&attach)).unwrap().unwrap();
-    let capture = Capture::open(&net.a, "eth0").unwrap();
-    let frame = flow(&net.b, false).udp(b"there and back").unwrap();
-    capture.send(&frame).unwrap();
-    let back = capture.next(SECONDS, |seen| seen[6..12] == frame[6..12]).unwrap();
-    assert_eq!(back, frame);
-}

@@ -6,6 +6,8 @@ use std::time::Duration;
 pub(crate) const CARRIER: Duration = Duration::from_secs(5);
 /// Until a device's polling threads are there after they were asked for.
 pub(crate) const POLLERS: Duration = Duration::from_secs(5);
+/// Until other processes have collected or made their labs: milliseconds each.
+pub(crate) const LOCK: Duration = Duration::from_secs(30);
 /// Between two looks at a condition.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Bytes of a lab's or host's name: `xw-ID-HOST` is shown in narrow tables.

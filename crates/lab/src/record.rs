@@ -21,6 +21,8 @@ use std::sync::{Mutex, PoisonError};
 use sys::process::Process;
 
 use crate::error::{Error, Result};
+use crate::expect::until;
+use crate::limits::LOCK;
 
 /// The record of one lab, open for adding.
 #[derive(Debug)]
@@ -185,7 +187,7 @@ pub(crate) fn lock_all() -> Result<File> {
     let root = Path::new(ROOT);
     fs::create_dir_all(root).map_err(|error| Error::record("mkdir", root, error))?;
     let file = open_lock(root)?;
-    file.lock().map_err(|error| Error::record("lock", root, error))?;
+    until("the lock on all labs", LOCK, || Ok(try_lock(&file, root)?.then_some(())))?;
     Ok(file)
 }
 
