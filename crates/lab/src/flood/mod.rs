@@ -37,6 +37,8 @@ pub struct Flood {
 pub struct FloodReport {
     /// Frames handed to the interface. A full receiver may have lost some of them.
     pub sent: u64,
+    /// Paced: from the first to the last frame. Unpaced: with the call's beginning and end, some
+    /// ten milliseconds.
     pub seconds: f64,
     /// `sent` over `seconds`.
     pub pps: f64,
