@@ -6,15 +6,17 @@
 use std::path::Path;
 
 use anyhow::Result;
+use kernel::probe::{self, Feature};
 use report::number::human;
 use sys::cap::{Cap, Caps};
 
 use super::{Context, Exit};
-use crate::view::doctor::{Capabilities, Fact, Report, State};
+use crate::view::doctor::{Capabilities, Fact, Probe, Report, State};
 
 pub fn run(context: &Context) -> Result<Exit> {
     let capabilities = capabilities();
-    let gates = gates(&capabilities);
+    let features = probe::all();
+    let gates = gates(&capabilities, &features);
     let ready = gates.is_empty();
     context.show(&Report {
         kernel: sys::proc::kernel_release().unwrap_or_else(|error| error.to_string()),
@@ -23,6 +25,7 @@ pub fn run(context: &Context) -> Result<Exit> {
         gates,
         capabilities,
         facts: facts(&context.state),
+        probes: features.into_iter().map(tried).collect(),
     })?;
     Ok(if ready { Exit::Done } else { Exit::No })
 }
@@ -37,11 +40,37 @@ fn capabilities() -> Capabilities {
     }
 }
 
-/// What keeps every XDP program off every interface.
-fn gates(capabilities: &Capabilities) -> Vec<String> {
-    let needed = [Cap::Bpf, Cap::NetAdmin].map(Cap::name);
-    let lacks = needed.into_iter().filter(|name| capabilities.missing.iter().any(|m| m == name));
-    lacks.map(|name| format!("this process lacks {name}: run it as root or grant it")).collect()
+/// What keeps every XDP program off every interface, and who must open it.
+fn gates(capabilities: &Capabilities, features: &[Feature]) -> Vec<String> {
+    let lacks = |cap: &Cap| capabilities.missing.iter().any(|name| name == cap.name());
+    let missing: Vec<_> = [Cap::Bpf, Cap::NetAdmin].into_iter().filter(lacks).collect();
+    if !missing.is_empty() {
+        let gate = |cap: Cap| format!("this process lacks {cap}: run it as root or grant it");
+        return missing.into_iter().map(gate).collect();
+    }
+    let refusal = |name: &str| features.iter().find(|one| one.name == name)?.refusal.clone();
+    if let Some(words) = refusal("xdp") {
+        return vec![format!("the kernel loads no XDP program ({words}): {CLOSED}")];
+    }
+    // Attaching is tried in a namespace of its own, which takes one more capability than attaching.
+    match (refusal("xdp-native"), refusal("xdp-generic")) {
+        (Some(native), Some(generic)) if !lacks(&Cap::SysAdmin) => {
+            vec![format!("the kernel attaches no XDP program ({native}; {generic}): {CLOSED}")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Who keeps a gate shut when no capability is missing.
+const CLOSED: &str = "its configuration, lockdown, a security module or the container forbids it";
+
+fn tried(feature: Feature) -> Probe {
+    Probe {
+        available: feature.is_available(),
+        name: feature.name,
+        purpose: feature.purpose,
+        refusal: feature.refusal,
+    }
 }
 
 fn facts(state: &Path) -> Vec<Fact> {
@@ -135,4 +164,34 @@ fn setting(name: &str, path: &str, words: impl Fn(&str) -> (State, &str, &str)) 
     let text = if text.is_empty() { value.clone() } else { text.to_owned() };
     let advice = (!advice.is_empty()).then(|| advice.to_owned());
     Fact { advice, ..Fact::new(name, state, text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feature(name: &str, refusal: Option<&str>) -> Feature {
+        Feature { name: name.to_owned(), purpose: "", refusal: refusal.map(str::to_owned) }
+    }
+
+    fn missing(caps: &[Cap]) -> Capabilities {
+        let missing = caps.iter().map(|cap| cap.name().to_owned()).collect();
+        Capabilities { missing, ..Capabilities::default() }
+    }
+
+    #[test]
+    fn the_gate_that_is_shut_is_named() {
+        let open = [feature("xdp", None), feature("xdp-native", Some("EOPNOTSUPP"))];
+        assert_eq!(gates(&missing(&[Cap::SysResource]), &open), [""; 0], "generic will do");
+        let both = gates(&missing(&[Cap::NetAdmin, Cap::Bpf]), &open);
+        assert!(both[0].contains("CAP_BPF") && both[1].contains("CAP_NET_ADMIN"), "{both:?}");
+        let shut = gates(&missing(&[]), &[feature("xdp", Some("EPERM"))]);
+        assert!(shut[0].contains("EPERM") && shut[0].contains("lockdown"), "{shut:?}");
+        let neither =
+            [feature("xdp-native", Some("no driver")), feature("xdp-generic", Some("no stack"))];
+        let gate = gates(&missing(&[]), &neither);
+        assert!(gate[0].contains("no driver; no stack"), "{gate:?}");
+        let unsure = gates(&missing(&[Cap::SysAdmin]), &neither);
+        assert_eq!(unsure, [""; 0], "the probe itself was not allowed");
+    }
 }

@@ -16,6 +16,7 @@ pub struct Report {
     pub gates: Vec<String>,
     pub capabilities: Capabilities,
     pub facts: Vec<Fact>,
+    pub probes: Vec<Probe>,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -31,6 +32,17 @@ pub struct Fact {
     pub state: State,
     pub value: String,
     pub advice: Option<String>,
+}
+
+/// A feature, tried.
+#[derive(Debug, Serialize)]
+pub struct Probe {
+    pub name: String,
+    /// What needs it.
+    pub purpose: &'static str,
+    pub available: bool,
+    /// The kernel's own words.
+    pub refusal: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -64,6 +76,10 @@ impl View for Report {
             }
         }
         text.push_str(&self.capabilities.text(paint));
+        text.push_str("\nTried:\n");
+        for probe in &self.probes {
+            text.push_str(&probe.text(paint));
+        }
         text.push('\n');
         text.push_str(&self.conclusion(paint));
         text
@@ -77,6 +93,17 @@ impl Report {
         }
         let gates = self.gates.iter().map(|gate| format!("  {gate}\n"));
         format!("{}\n{}", paint.bad("XDP programs cannot be attached:"), gates.collect::<String>())
+    }
+}
+
+impl Probe {
+    fn text(&self, paint: Paint) -> String {
+        let state = if self.available { State::Good } else { State::Bad };
+        let row = row(state, &self.name, self.purpose, paint);
+        match &self.refusal {
+            Some(words) => format!("{row}{:INDENT$}{}\n", "", paint.dim(words)),
+            None => row,
+        }
     }
 }
 
@@ -106,5 +133,47 @@ fn row(state: State, name: &str, value: &str, paint: Paint) -> String {
 }
 
 /// Columns of the text.
-const NAME: usize = 24;
+const NAME: usize = 30;
 const INDENT: usize = NAME + 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(gates: Vec<String>) -> Report {
+        Report {
+            kernel: "6.18.0".into(),
+            architecture: "x86_64",
+            ready: gates.is_empty(),
+            gates,
+            capabilities: Capabilities {
+                effective: vec!["CAP_BPF".into()],
+                missing: vec!["CAP_NET_ADMIN".into()],
+            },
+            facts: vec![Fact::good("BTF", "5.52 MB".into())],
+            probes: vec![Probe {
+                name: "freplace".into(),
+                purpose: "chains of other tools",
+                available: false,
+                refusal: Some("bpf(PROG_LOAD): Operation not permitted (EPERM)".into()),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_shut_gate_is_the_last_word() {
+        let plain = Paint { colour: false };
+        let text = report(vec!["this process lacks CAP_NET_ADMIN".into()]).text(plain);
+        assert!(text.ends_with("cannot be attached:\n  this process lacks CAP_NET_ADMIN\n"));
+        assert!(text.contains("missing: CAP_NET_ADMIN"), "{text}");
+        assert!(text.contains("bpf(PROG_LOAD): Operation not permitted (EPERM)"), "{text}");
+        assert!(report(vec![]).text(plain).ends_with("can be attached.\n"));
+    }
+
+    #[test]
+    fn states_are_words() {
+        let json = serde_json::to_value(report(vec![])).unwrap();
+        assert_eq!(json["facts"][0]["state"], "good");
+        assert_eq!(json["probes"][0]["available"], false);
+    }
+}
