@@ -2,8 +2,9 @@
 //!
 //! Rule: pins must outlive the process that made them and be seen by the next one, whatever mount
 //! namespace either runs in. `ip netns exec` gives each command a private namespace with a fresh
-//! `/sys` that dies with it, so the file system is mounted where process 1 sees it, and reached
-//! through `/proc/1/root` from anywhere else.
+//! `/sys` that dies with it, so the file system is mounted where the outermost ancestor that we
+//! may look at sees it (process 1, if we may), and reached through its `/proc/PID/root` from
+//! anywhere else.
 
 use std::ffi::CString;
 use std::fs;
@@ -15,23 +16,26 @@ use std::path::{Path, PathBuf};
 use crate::{Error, Result};
 
 /// Makes sure that a bpf file system is mounted at `path` (absolute), mode 0700, and answers the
-/// path under which this process reaches it.
+/// path under which this process, and only it, surely reaches it.
 pub fn bpffs(path: &Path) -> Result<PathBuf> {
-    let outside = seen_by_init(path);
-    if !is_bpffs(&outside) && mount_for_init(path).is_err() {
-        // No right to process 1's namespace: the own one has to do.
-        if !is_bpffs(path) {
-            mount_here(path)?;
+    if let Some(anchor) = anchor() {
+        let outside = seen_by(anchor, path);
+        if is_bpffs(&outside) || mount_for(anchor, path).is_ok() {
+            let same = device(path).is_some_and(|here| device(&outside) == Some(here));
+            return Ok(if same { path.to_owned() } else { outside });
         }
-        return Ok(path.to_owned());
     }
-    let same = device(path).is_some_and(|here| device(&outside) == Some(here));
-    Ok(if same { path.to_owned() } else { outside })
+    // No right to another namespace: the own one has to do.
+    if !is_bpffs(path) {
+        mount_here(path)?;
+    }
+    Ok(path.to_owned())
 }
 
 /// Where this process reaches the bpf file system at `path`; `None` when none is mounted.
 pub fn find_bpffs(path: &Path) -> Option<PathBuf> {
-    [path.to_owned(), seen_by_init(path)].into_iter().find(|path| is_bpffs(path))
+    let outside = anchor().map(|anchor| seen_by(anchor, path));
+    std::iter::once(path.to_owned()).chain(outside).find(|path| is_bpffs(path))
 }
 
 /// Whether a bpf file system is mounted at or above `path`.
@@ -57,8 +61,39 @@ pub fn unmount(path: &Path) -> Result<()> {
 /// `BPF_FS_MAGIC` of `include/uapi/linux/magic.h`.
 const BPF_FS_MAGIC: libc::__fsword_t = 0xcafe_4a11;
 
-fn seen_by_init(path: &Path) -> PathBuf {
-    Path::new("/proc/1/root").join(path.strip_prefix("/").unwrap_or(path))
+/// Ancestors looked at.
+const ANCESTOR_LIMIT: usize = 64;
+
+/// The outermost ancestor whose mount namespace this process may enter.
+fn anchor() -> Option<u32> {
+    let mut found = None;
+    let mut pid = std::process::id();
+    for _ in 0..ANCESTOR_LIMIT {
+        // Behind the border of a process namespace there is no number.
+        let Some(next) = parent(pid).filter(|parent| *parent != 0) else { break };
+        pid = next;
+        if fs::read_link(namespace_of(pid)).is_ok() {
+            found = Some(pid);
+        }
+        if pid == 1 {
+            break;
+        }
+    }
+    found
+}
+
+/// The fourth field of `/proc/PID/stat`; the second, a name in brackets, may hold anything.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn namespace_of(pid: u32) -> String {
+    format!("/proc/{pid}/ns/mnt")
+}
+
+fn seen_by(pid: u32, path: &Path) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path))
 }
 
 fn device(path: &Path) -> Option<u64> {
@@ -67,14 +102,14 @@ fn device(path: &Path) -> Option<u64> {
 
 /// A mount namespace belongs to a thread only after `CLONE_FS` is undone, and there is no way
 /// back for the others: so a thread of its own goes there and ends.
-fn mount_for_init(path: &Path) -> Result<()> {
-    let namespace = "/proc/1/ns/mnt";
+fn mount_for(pid: u32, path: &Path) -> Result<()> {
+    let namespace = namespace_of(pid);
     let file =
-        fs::File::open(namespace).map_err(|error| Error::from_io("open", namespace, &error))?;
+        fs::File::open(&namespace).map_err(|error| Error::from_io("open", &namespace, &error))?;
     let file = OwnedFd::from(file);
     let path = path.to_owned();
     let visit = std::thread::spawn(move || {
-        enter(&file, namespace)?;
+        enter(&file, &namespace)?;
         mount_here(&path)
     });
     visit.join().unwrap_or_else(|_| Err(Error::new("mount", "bpf", libc::EIO)))
@@ -119,4 +154,18 @@ fn mount_here(path: &Path) -> Result<()> {
 fn c_path(call: &'static str, path: &Path) -> Result<CString> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Error::new(call, path.display().to_string(), libc::EINVAL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ancestors_are_found() {
+        assert_eq!(parent(std::process::id()), Some(std::os::unix::process::parent_id()));
+        assert_eq!(parent(1), Some(0));
+        assert_eq!(seen_by(7, Path::new("/sys/fs/bpf")), Path::new("/proc/7/root/sys/fs/bpf"));
+        assert!(!is_bpffs(Path::new("/proc")));
+        assert!(!is_bpffs(Path::new("/no/such/place")));
+    }
 }

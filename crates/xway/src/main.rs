@@ -1,11 +1,51 @@
 //! `xway`: puts the pieces together; alone chooses a runtime, prints and exits.
+//!
+//! What was typed becomes plain values (`args`), the values real objects (`cmd`), and what came of
+//! it text or JSON (`view`). What stays attached is found again through its pins (`state`).
 #![forbid(unsafe_code)]
 
 mod args;
+mod cmd;
+mod counters;
+mod object;
+mod state;
+mod view;
+
+use std::process::ExitCode;
 
 use clap::Parser;
 
-fn main() {
-    let cli = args::Cli::parse();
-    println!("{cli:?}");
+use crate::args::{Cli, Command};
+use crate::cmd::{Context, Exit};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let context = Context::new(&cli);
+    match run(cli.command, &context) {
+        Ok(Exit::Done) => ExitCode::SUCCESS,
+        Ok(Exit::No) => ExitCode::from(1),
+        Ok(Exit::Code(code)) => ExitCode::from(code),
+        Err(error) => {
+            view::say(&format!("xway: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
+    match command {
+        Command::Attach(args) => cmd::attach::run(&args, context),
+        Command::Detach(args) => cmd::detach::run(&args, context),
+        Command::Status(args) => cmd::status::run(&args, context),
+        Command::Drop(args) => cmd::drop::run(&args, context),
+        Command::Forward(args) => cmd::forward::run(&args, context),
+        Command::Check(args) => cmd::check::run(&args, context),
+        Command::Prog(action) => cmd::prog::run(&action, context),
+        Command::Map(action) => cmd::map::run(&action, context),
+        Command::Lab(args) => cmd::lab::run(&args.action, context),
+        Command::Doctor => cmd::doctor::run(context),
+        Command::Demo(args) => cmd::demo::run(&args, context),
+        Command::Completions { shell } => cmd::shell::completions(shell),
+        Command::Man { dir } => cmd::shell::man(&dir),
+    }
 }

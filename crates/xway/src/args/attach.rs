@@ -110,6 +110,14 @@ pub struct ForwardArgs {
     #[arg(long, value_name = "RULE")]
     pub nat: Vec<String>,
 
+    /// Hand to the stack what no NAT rule matches, instead of routing it
+    #[arg(long, requires = "nat")]
+    pub nat_only: bool,
+
+    /// Leave the source address of replies as it is
+    #[arg(long, requires = "nat")]
+    pub no_replies: bool,
+
     #[command(flatten)]
     pub placement: Placement,
 }
@@ -129,7 +137,8 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         m if m.ends_with('m') => (&m[..m.len() - 1], 60.0),
         plain => (plain, 1.0),
     };
-    let value: f64 = number.parse().map_err(|_| format!("`{text}` is no time: write 500ms or 2s"))?;
+    let value: f64 =
+        number.parse().map_err(|_| format!("`{text}` is no time: write 500ms or 2s"))?;
     match Duration::try_from_secs_f64(value * scale) {
         Ok(time) if !time.is_zero() && time <= LONGEST => Ok(time),
         _ => Err("a time must be above zero and at most a day".to_owned()),

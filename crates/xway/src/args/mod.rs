@@ -25,7 +25,13 @@ pub struct Cli {
     pub json: bool,
 
     /// Folder of the locks and of the bpffs that keeps attached programs
-    #[arg(long, global = true, env = "XWAY_STATE", default_value = "/run/xway", value_name = "DIR")]
+    #[arg(
+        long,
+        global = true,
+        env = "XWAY_STATE",
+        default_value = "/run/xway",
+        value_name = "DIR"
+    )]
     pub state: PathBuf,
 
     #[command(subcommand)]

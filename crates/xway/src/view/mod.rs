@@ -2,22 +2,35 @@
 //!
 //! Rule: nothing here asks the system anything; the same value always draws the same text.
 
+pub mod attach;
+pub mod bytes;
+pub mod check;
+pub mod date;
+pub mod demo;
+pub mod doctor;
+pub mod lab;
+pub mod live;
+pub mod map;
+pub mod prog;
+pub mod status;
+pub mod tree;
+
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
 /// An answer of a command: JSON by its fields, text for people.
 pub trait View: Serialize {
-    fn text(&self, style: Style) -> String;
+    fn text(&self, style: Paint) -> String;
 }
 
 /// Whether the reader sees colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub struct Paint {
     pub colour: bool,
 }
 
-impl Style {
+impl Paint {
     /// For what goes to standard output; `NO_COLOR` is honoured.
     pub fn stdout() -> Self {
         Self { colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }

@@ -1,0 +1,79 @@
+//! `demo`: a flooded service dies without XDP and lives with it.
+//!
+//! The story of figure 7 of "The eXpress Data Path" (CoNEXT 2018), on this machine: one TCP
+//! connection asks and is answered while an attacker behind the same link sends 60-byte UDP
+//! frames. Four phases, the same placement in all of them. Everything is in namespaces of its own
+//! and gone afterwards, also on Ctrl-C.
+
+mod meter;
+mod phase;
+mod report;
+mod stage;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use sys::signal::Stop;
+
+use self::meter::Meter;
+use self::phase::Phase;
+use self::stage::Stage;
+use super::{Context, Exit};
+use crate::args::DemoArgs;
+use crate::view::demo::Progress;
+use crate::view::live::Screen;
+use crate::view::say;
+
+pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let stage = Stage::build(args.rate).context("the demo's lab cannot be made")?;
+    let method = stage.placement();
+    say(&method);
+    let mut story = Story { screen: Screen::new(Progress::HEIGHT), meter: Meter::new(), args };
+    for phase in Phase::ALL {
+        story.tell(phase, &stage, &stop).with_context(|| format!("phase `{}`", phase.name()))?;
+    }
+    drop(stage);
+    let Story { screen, meter, .. } = story;
+    drop(screen);
+    let answer = report::write(&meter, args, &method)?;
+    context.show(&answer)?;
+    Ok(if answer.kept() { Exit::Done } else { Exit::No })
+}
+
+struct Story<'a> {
+    screen: Screen,
+    meter: Meter,
+    args: &'a DemoArgs,
+}
+
+impl Story<'_> {
+    /// Sets the phase up, lets it settle, then samples it.
+    fn tell(&mut self, phase: Phase, stage: &Stage, stop: &Stop) -> Result<()> {
+        let scene = stage.play(phase, self.args.phase + SETTLE)?;
+        let settled = Instant::now() + SETTLE;
+        while Instant::now() < settled {
+            pause(stop, settled - Instant::now())?;
+        }
+        self.meter.begin(phase, &scene)?;
+        let end = Instant::now() + self.args.phase;
+        while Instant::now() < end {
+            pause(stop, SAMPLE.min(end.saturating_duration_since(Instant::now())))?;
+            self.meter.sample(&scene)?;
+            self.screen.show(&self.meter.progress(phase, self.args.phase));
+        }
+        self.meter.end(&scene)
+    }
+}
+
+/// Waits, but not beyond a signal.
+fn pause(stop: &Stop, time: Duration) -> Result<()> {
+    match stop.wait(time)? {
+        Some(_signal) => bail!("stopped; the lab is removed and nothing is left"),
+        None => Ok(()),
+    }
+}
+
+/// Time for a connection to notice the flood, and for the program to be attached.
+const SETTLE: Duration = Duration::from_millis(700);
+const SAMPLE: Duration = Duration::from_millis(100);

@@ -1,0 +1,51 @@
+//! `detach`: what xway attached, or with `--force` whatever is there.
+
+use anyhow::{Result, bail};
+use kernel::{Link, Program, list};
+use std::os::fd::AsFd;
+use sys::net::{Netlink, XdpExpect};
+
+use super::attach::Target;
+use super::{Context, Exit};
+use crate::args::DetachArgs;
+use crate::view::attach::Detached;
+
+pub fn run(args: &DetachArgs, context: &Context) -> Result<Exit> {
+    let target = Target::open(context, &args.iface)?;
+    let mut programs = Vec::new();
+    for one in attached(&target)? {
+        let ours = target.slot.generation_of(one.program.id);
+        if ours.is_none() && !args.force {
+            bail!(
+                "{} runs program {} `{}`, which xway did not attach; --force detaches it",
+                target.interface,
+                one.program.id,
+                one.program.name
+            );
+        }
+        programs.push(ours.map_or(one.program.name.clone(), |ours| ours.name().to_owned()));
+        take_off(&target, &one)?;
+    }
+    target.slot.clear()?;
+    let exit = if programs.is_empty() { Exit::No } else { Exit::Done };
+    context.show(&Detached { interface: target.interface.clone(), programs })?;
+    Ok(exit)
+}
+
+fn attached(target: &Target) -> Result<Vec<list::Attached>> {
+    let all = list::interfaces()?.into_iter();
+    let mut here = all.filter(|one| one.link.ifindex == target.ifindex);
+    Ok(here.next().map(|one| one.programs).unwrap_or_default())
+}
+
+/// Exactly this program: one that took its place meanwhile stays.
+fn take_off(target: &Target, one: &list::Attached) -> Result<()> {
+    match one.link_id {
+        Some(id) => Ok(Link::from_id(id)?.detach()?),
+        None => {
+            let program = Program::from_id(one.program.id)?;
+            let expect = XdpExpect::Program(program.as_fd());
+            Ok(Netlink::open()?.set_xdp(target.ifindex, None, Some(one.mode), expect)?)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is done: one file a command, each from plain arguments to an answer.
+//!
+//! Rule: an answer goes out through [`Context::show`], so that every command has `--json`; what
+//! fails leaves everything as it was and says who must do what.
+
+pub mod attach;
+pub mod check;
+pub mod demo;
+mod descriptor;
+pub mod detach;
+pub mod doctor;
+pub mod drop;
+pub mod forward;
+pub mod lab;
+pub mod map;
+mod pick;
+pub mod prog;
+pub mod shell;
+pub mod status;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use crate::args::Cli;
+use crate::view::{self, Paint, View};
+
+/// How a command ended, when it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    /// It worked, and the answer is no.
+    No,
+    /// That of a command which was run for the caller.
+    Code(u8),
+}
+
+/// What holds for every command.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub json: bool,
+    pub state: PathBuf,
+    pub style: Paint,
+}
+
+impl Context {
+    pub fn new(cli: &Cli) -> Self {
+        Self { json: cli.json, state: cli.state.clone(), style: Paint::stdout() }
+    }
+
+    /// Prints an answer in the way that was asked for.
+    pub fn show(&self, answer: &impl View) -> Result<()> {
+        let text = if self.json {
+            serde_json::to_string_pretty(answer).context("cannot write the answer as JSON")?
+        } else {
+            answer.text(self.style)
+        };
+        view::print(&text).context("cannot write to standard output")
+    }
+}

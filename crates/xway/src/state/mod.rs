@@ -1,0 +1,133 @@
+//! What stays attached after `xway` ended, found again through its pins.
+//!
+//! ```text
+//! <state>/lock                                          one writer at a time
+//! <state>/bpf/net-<namespace>/if-<ifindex>/link         the bpf_link, as long as it is attached
+//!                                          /<name>-<n>/ a generation: its program and maps
+//! ```
+//!
+//! Rule: the kernel alone says what runs. A generation counts if the interface runs its program;
+//! whatever else lies here is left over and is swept away by the next command that writes.
+
+mod generation;
+mod slot;
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use sys::net::Ifindex;
+use sys::netns::NetNsId;
+
+pub use generation::Generation;
+pub use slot::{Change, Slot};
+
+/// The folder of pins, for looking.
+#[derive(Debug)]
+pub struct State {
+    bpffs: PathBuf,
+}
+
+/// The same for changing: nobody else changes it meanwhile.
+#[derive(Debug)]
+pub struct Writer {
+    state: State,
+    _lock: File,
+}
+
+impl State {
+    /// Makes nothing. Without a bpffs there are no pins, and every question is answered so.
+    pub fn look(root: &Path) -> Self {
+        let bpffs = root.join("bpf");
+        Self { bpffs: sys::mount::find_bpffs(&bpffs).unwrap_or(bpffs) }
+    }
+
+    /// The place of an interface, whether there is anything in it or not.
+    pub fn slot(&self, netns: NetNsId, ifindex: Ifindex) -> Slot {
+        let folder = self.bpffs.join(format!("net-{}", netns.inode));
+        Slot::new(folder.join(format!("if-{}", ifindex.0)))
+    }
+
+    /// All places, of every namespace.
+    pub fn slots(&self) -> Vec<Slot> {
+        let interfaces = folders(&self.bpffs).into_iter().flat_map(|netns| folders(&netns));
+        interfaces.map(Slot::new).collect()
+    }
+}
+
+impl Writer {
+    /// Makes the folder and its bpffs, waits for other writers, and sweeps.
+    pub fn open(root: &Path) -> Result<Self> {
+        let root = &std::path::absolute(root).context("--state is no path")?;
+        DirBuilder::new().recursive(true).mode(0o700).create(root).with_context(|| {
+            format!("cannot make the state folder {}: run as root or set --state", root.display())
+        })?;
+        let lock = lock(&root.join("lock"))?;
+        let bpffs = sys::mount::bpffs(&root.join("bpf"))?;
+        let writer = Self { state: State { bpffs }, _lock: lock };
+        for slot in writer.state.slots() {
+            slot.sweep()?;
+        }
+        Ok(writer)
+    }
+}
+
+impl std::ops::Deref for Writer {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+/// Waits for the writer that holds the lock; it goes when its holder ends, however that happens.
+fn lock(path: &Path) -> Result<File> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .with_context(|| format!("cannot open {}", path.display()))?;
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    while let Err(error) = file.try_lock() {
+        match error {
+            fs::TryLockError::WouldBlock if Instant::now() < deadline => {
+                thread::park_timeout(LOCK_LOOK);
+            }
+            fs::TryLockError::WouldBlock => {
+                bail!("another xway holds {} for too long: wait for it to end", path.display())
+            }
+            fs::TryLockError::Error(error) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
+        }
+    }
+    Ok(file)
+}
+
+/// Folders in a folder, sorted; none when there is no such folder.
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut paths: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    paths.sort();
+    paths
+}
+
+/// Removes a file or an empty folder; gone already is as good.
+fn remove(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> Result<()> {
+    match how(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How long to wait for another writer, and how often to look.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_LOOK: Duration = Duration::from_millis(20);

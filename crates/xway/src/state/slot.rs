@@ -1,0 +1,145 @@
+//! The place of one interface: its link and its generations.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use kernel::{Attach, Link, LinkInfo, Object};
+
+use super::generation::{Generation, pin_name};
+use super::{folders, remove};
+
+/// A folder that need not exist.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    folder: PathBuf,
+}
+
+/// A program that is attached but not yet kept.
+#[derive(Debug)]
+pub struct Change {
+    slot: Slot,
+    link: Option<Link>,
+    generation: Option<Generation>,
+}
+
+impl Change {
+    /// Keeps the new program and lets the old generation go.
+    pub fn commit(mut self) -> Result<()> {
+        if let Some(link) = self.link.take() {
+            self.slot.keep(link)?;
+        }
+        let program = self.generation.take().and_then(|generation| generation.program());
+        self.slot.keep_only(program.map(|program| program.id()))
+    }
+}
+
+impl Drop for Change {
+    /// The link's guard puts back what ran before; then nobody runs the new generation. Errors
+    /// have nowhere to go: what stays pinned is swept by the next writer.
+    fn drop(&mut self) {
+        drop(self.link.take());
+        if let Some(generation) = self.generation.take() {
+            let _ = generation.remove();
+            let _ = fs::remove_dir(&self.slot.folder);
+        }
+    }
+}
+
+impl Slot {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder }
+    }
+
+    /// Attaches: a new generation beside the old one, then one atomic change of the link. Nothing
+    /// is kept before [`Change::commit`]; dropped, the old state is back.
+    pub fn change(&self, name: &str, object: &Object, attach: &Attach<'_>) -> Result<Change> {
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make the folder {}", self.folder.display()))?;
+        let number = self.generations().iter().map(Generation::number).max().unwrap_or(0) + 1;
+        let folder = self.folder.join(format!("{}-{number}", pin_name(name)));
+        let generation = Some(Generation::create(folder, object, attach.program)?);
+        let mut change = Change { slot: self.clone(), link: None, generation };
+        change.link = Some(kernel::attach(attach)?);
+        Ok(change)
+    }
+
+    /// Makes the link outlive this process.
+    fn keep(&self, mut link: Link) -> Result<()> {
+        let id = link.info()?.map(|info| info.id);
+        let held = self.link_info().map(|info| info.id);
+        if id.is_some() && id != held {
+            remove(&self.link_path(), |path| fs::remove_file(path))?;
+            link.pin(&self.link_path())?;
+        }
+        Ok(link.keep()?)
+    }
+
+    /// The pinned link, whether it is still attached or not.
+    pub fn link(&self) -> Option<Link> {
+        Link::from_pin(&self.link_path()).ok()
+    }
+
+    /// The generation that this program belongs to.
+    pub fn generation_of(&self, program_id: u32) -> Option<Generation> {
+        let runs = |one: &Generation| one.program().is_some_and(|it| it.id() == program_id);
+        self.generations().into_iter().find(runs)
+    }
+
+    /// Removes what the pinned link does not run. Without a link (attached by netlink, or nothing)
+    /// only incomplete generations are known to be left over: `sweep_here` asks the interface.
+    pub fn sweep(&self) -> Result<()> {
+        match self.link() {
+            Some(link) if link.ifindex()?.is_some() => {
+                self.keep_only(link.info()?.map(|info| info.prog_id))
+            }
+            Some(_detached) => self.clear(),
+            None => self.keep_where(|one| one.program().is_some()),
+        }
+    }
+
+    /// The same, knowing which programs the interface runs.
+    pub fn sweep_here(&self, running: &[u32]) -> Result<()> {
+        self.sweep()?;
+        let runs = |one: &Generation| one.program().is_some_and(|it| running.contains(&it.id()));
+        self.keep_where(runs)
+    }
+
+    /// Removes every pin. What nothing else holds is detached by that.
+    pub fn clear(&self) -> Result<()> {
+        remove(&self.link_path(), |path| fs::remove_file(path))?;
+        self.keep_only(None)?;
+        remove(&self.folder, |path| fs::remove_dir(path))?;
+        // Another interface of the namespace may have its folder here.
+        let _shared = self.folder.parent().map(fs::remove_dir);
+        Ok(())
+    }
+
+    fn keep_only(&self, program_id: Option<u32>) -> Result<()> {
+        self.keep_where(|one| {
+            program_id.is_some() && one.program().map(|program| program.id()) == program_id
+        })
+    }
+
+    fn keep_where(&self, wanted: impl Fn(&Generation) -> bool) -> Result<()> {
+        let unwanted = self.generations().into_iter().filter(|one| !wanted(one));
+        for generation in unwanted {
+            generation.remove()?;
+        }
+        Ok(())
+    }
+
+    fn link_info(&self) -> Option<LinkInfo> {
+        self.link()?.info().ok()?
+    }
+
+    fn generations(&self) -> Vec<Generation> {
+        folders(&self.folder).into_iter().map(Generation::at).collect()
+    }
+
+    fn link_path(&self) -> PathBuf {
+        self.folder.join(LINK)
+    }
+}
+
+const LINK: &str = "link";

@@ -1,0 +1,67 @@
+//! Live views on standard error: the state is a value, drawing it is a pure function.
+//!
+//! On a terminal the picture stays in place; elsewhere each new line of a state is said once.
+
+use std::io::{self, IsTerminal, Stderr};
+
+use ratatui::backend::CrosstermBackend;
+use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+
+use super::say;
+
+/// A state that can be drawn.
+pub trait Drawing {
+    /// What to say of it where there is no terminal.
+    fn line(&self) -> String;
+
+    fn draw(&self, frame: &mut Frame<'_>);
+}
+
+/// Where live states go.
+pub struct Screen {
+    terminal: Option<Terminal<CrosstermBackend<Stderr>>>,
+    said: String,
+}
+
+impl Screen {
+    /// Takes `height` rows below the cursor when standard error is a terminal.
+    pub fn new(height: u16) -> Self {
+        let options = TerminalOptions { viewport: Viewport::Inline(height) };
+        let open = || Terminal::with_options(CrosstermBackend::new(io::stderr()), options).ok();
+        let terminal = io::stderr().is_terminal().then(open).flatten();
+        Self { terminal, said: String::new() }
+    }
+
+    /// As high as the terminal.
+    pub fn full() -> Self {
+        let rows = ratatui::crossterm::terminal::size().map_or(DEFAULT_ROWS, |(_, rows)| rows);
+        Self::new(rows)
+    }
+
+    pub fn show(&mut self, state: &impl Drawing) {
+        match &mut self.terminal {
+            // A terminal that went away is no reason to stop.
+            Some(terminal) => drop(terminal.draw(|frame| state.draw(frame))),
+            None => {
+                let line = state.line();
+                if line != self.said {
+                    say(&line);
+                    self.said = line;
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Screen {
+    /// Leaves the rows empty, for what is printed next.
+    fn drop(&mut self) {
+        if let Some(terminal) = &mut self.terminal {
+            drop(terminal.clear());
+            drop(terminal.show_cursor());
+        }
+    }
+}
+
+/// Rows of a terminal that does not say how many it has.
+const DEFAULT_ROWS: u16 = 24;
