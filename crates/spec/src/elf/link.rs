@@ -50,8 +50,14 @@ impl<'a> Linker<'a> {
             autoload: !section.starts_with('?'),
             ..Program::default()
         };
-        for number in &self.order {
-            self.append(&self.code.functions[*number], &mut program);
+        let pieces: Vec<_> =
+            self.order.iter().map(|number| &self.code.functions[*number]).collect();
+        let has_lines = pieces.iter().any(|piece| !piece.lines.is_empty());
+        for piece in pieces {
+            if has_lines {
+                append_lines(piece, program.insns.len(), &mut program.lines);
+            }
+            self.append(piece, &mut program);
         }
         program
     }
@@ -92,19 +98,19 @@ impl<'a> Linker<'a> {
         }
         let fixups = piece.fixups.iter();
         program.fixups.extend(fixups.map(|f| Fixup { slot: start + f.slot, ..f.clone() }));
-        append_lines(piece, start, program);
     }
 }
 
-/// The kernel wants a line at each function's start and none inside a wide load.
-fn append_lines(piece: &Piece, start: usize, program: &mut Program) {
-    let Some(first) = piece.lines.first() else { return };
+/// The kernel wants a line at each function's start, if only an empty one, and none inside a
+/// wide load.
+fn append_lines(piece: &Piece, start: usize, lines: &mut Vec<Line>) {
+    let first = piece.lines.first().copied().unwrap_or(Line { slot: 1, ..Line::default() });
     if first.slot != 0 {
-        program.lines.push(Line { slot: start, ..*first });
+        lines.push(Line { slot: start, ..first });
     }
     let whole = piece.lines.iter().filter(|line| {
         let before = line.slot.checked_sub(1).map(|slot| piece.insns[slot]);
         !before.is_some_and(|insn| insn.is_wide()) || piece.insns[line.slot].code != 0
     });
-    program.lines.extend(whole.map(|line| Line { slot: start + line.slot, ..*line }));
+    lines.extend(whole.map(|line| Line { slot: start + line.slot, ..*line }));
 }

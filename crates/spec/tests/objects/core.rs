@@ -46,6 +46,7 @@ fn questions_are_answered() {
         ("offset_wanted", 52),
         ("size_whole", 8),
         ("signed_level", 1),
+        ("left_high", 32),
         ("right_high", 64 - 9),
         ("exists_kind", 1),
         ("exists_added", 1),
