@@ -3,7 +3,9 @@
 
 mod kernel_support;
 
-use kernel::{Attach, Error, Link, Mode, Program, Replace, TcxSide, attach, attach_tcx};
+use kernel::{
+    Attach, Error, Link, Mode, Program, Replace, TcxSide, attach, attach_tcx, detach_all,
+};
 use kernel_support::{PinFolder, constant_program, counting, load, object, seen};
 use lab::{Host, LinkOptions, TwoHosts};
 use spec::Verdict;
@@ -141,6 +143,27 @@ fn a_program_of_another_tool_is_replaced_and_put_back() {
     let guest = put(&net.a, &new, Mode::Native, Replace::Yes).unwrap();
     guest.keep().unwrap();
     assert_eq!(state(&net.a), native(new.id()));
+}
+
+#[test]
+fn anything_is_taken_off_by_interface() {
+    let net = lab();
+    let program = constant_program("pass", Verdict::Pass);
+    let ifindex = net.a.ifindex("eth0").unwrap();
+    let clear = |mode| net.a.run(|| detach_all(ifindex, mode)).unwrap().unwrap();
+    assert_eq!(clear(None), []);
+
+    by_netlink(&net.a, &program, Mode::Generic);
+    assert_eq!(clear(Some(Mode::Native)), [], "it runs in another mode");
+    let gone = clear(Some(Mode::Generic));
+    assert_eq!((gone.len(), gone[0].program.id, gone[0].link_id), (1, program.id(), None));
+
+    let link = put(&net.a, &program, Mode::Native, Replace::No).unwrap();
+    let id = link.info().unwrap().unwrap().id;
+    let gone = clear(None);
+    assert_eq!((gone[0].mode, gone[0].link_id), (Mode::Native, Some(id)));
+    assert!(state(&net.a).is_empty());
+    assert_eq!(link.ifindex().unwrap(), None);
 }
 
 #[test]

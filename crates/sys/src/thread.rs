@@ -51,6 +51,21 @@ fn install() -> Result<()> {
     Ok(())
 }
 
+/// Runs `work` in a thread of its own, in a network namespace without a name that holds nothing
+/// but a loopback interface and ends with the thread. Needs `CAP_SYS_ADMIN`.
+pub fn in_private_network<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
+    let visit = || {
+        // SAFETY: only changes the namespace of this thread, which ends below.
+        if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+            return Err(Error::last("unshare(CLONE_NEWNET)", ""));
+        }
+        Ok(work())
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(visit).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// Nanoseconds of `CLOCK_MONOTONIC`: the clock of `bpf_ktime_get_ns`.
 pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)

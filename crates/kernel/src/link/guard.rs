@@ -7,7 +7,7 @@ use sys::bpf::{self, LinkInfo, LinkTarget};
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
 use super::netlink::NetlinkAttachment;
-use crate::error::{ENOENT, Error, Result, named};
+use crate::error::{ENOENT, EPERM, Error, Result, named};
 use crate::program::Program;
 
 /// A program on an interface.
@@ -99,16 +99,17 @@ impl Link {
     /// # Errors
     /// [`Error::Overtaken`] when another one is.
     pub fn update(&mut self, new: &Program, old: Option<&Program>) -> Result<()> {
-        match &mut self.held {
-            Held::Bpf { fd, .. } => bpf::link_update(fd.as_fd(), new.as_fd(), old.map(AsFd::as_fd))
-                .map_err(|error| match old {
-                    Some(_) if error.is(crate::error::EPERM) => {
-                        Error::Overtaken { interface: "link".to_owned(), source: error }
-                    }
-                    _ => named("link")(error),
-                }),
-            Held::Netlink(attachment) => attachment.update(new, old),
+        let fd = match &mut self.held {
+            Held::Bpf { fd, .. } => fd,
+            Held::Netlink(attachment) => return attachment.update(new, old),
+        };
+        let Err(source) = bpf::link_update(fd.as_fd(), new.as_fd(), old.map(AsFd::as_fd)) else {
+            return Ok(());
+        };
+        if old.is_some() && source.is(EPERM) {
+            return Err(Error::Overtaken { interface: self.place(), source });
         }
+        Err(named(&self.place())(source))
     }
 
     /// Gives the link a name in a bpf file system, under which it outlives this process.
@@ -161,6 +162,14 @@ impl Link {
 
     fn made(held: Held, mode: Option<XdpMode>, shared: bool) -> Self {
         Self { held, mode, before: None, shared, kept: false }
+    }
+
+    /// How messages call it.
+    fn place(&self) -> String {
+        match self.ifindex() {
+            Ok(Some(ifindex)) => format!("link of interface {}", ifindex.0),
+            _ => "link".to_owned(),
+        }
     }
 
     #[must_use]

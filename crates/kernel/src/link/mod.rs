@@ -5,6 +5,7 @@
 //! or kept by an explicit word; a change that fails leaves the old program running.
 //! All functions act in the calling thread's network namespace.
 
+mod clear;
 mod guard;
 mod netlink;
 mod occupied;
@@ -15,6 +16,7 @@ use sys::net::{Ifindex, XdpMode};
 
 use crate::program::Program;
 
+pub use clear::{Detached, detach_all};
 pub use guard::Link;
 pub use tcx::{TcxSide, attach_tcx};
 pub use xdp::attach;

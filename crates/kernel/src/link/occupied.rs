@@ -28,11 +28,19 @@ pub(super) fn occupants(netlink: &mut Netlink, ifindex: Ifindex) -> Result<Vec<O
         .collect()
 }
 
-/// The refusal that names the program, the link and the processes behind it.
+/// The program, with the processes behind it.
+pub(super) fn reference(occupant: &Occupant) -> ProgramRef {
+    let reference = occupant.program.reference();
+    let holders = crate::list::holders_of(reference.id, occupant.link);
+    ProgramRef { holders, ..reference }
+}
+
 pub(super) fn refusal(interface: &str, occupant: &Occupant) -> Error {
-    let mut program: ProgramRef = occupant.program.reference();
-    program.holders = crate::list::holders_of(program.id, occupant.link);
-    Error::Occupied { interface: interface.to_owned(), mode: ModeName(occupant.mode), program }
+    Error::Occupied {
+        interface: interface.to_owned(),
+        mode: ModeName(occupant.mode),
+        program: reference(occupant),
+    }
 }
 
 /// Interface numbers repeat across namespaces, so the program has to be the same too.

@@ -32,7 +32,7 @@ pub(super) fn make(
     for (number, def) in spec.maps.iter().enumerate() {
         match maker.one(def) {
             Ok(map) => made.push(Some(map)),
-            // A kind that this kernel does not have. Wrong sizes and rights are errors all the same.
+            // A kind that this kernel does not have; anything else is an error all the same.
             Err(error @ Error::System(_)) if !plan.needs_map(number) => {
                 warnings.push(format!("left out map `{}`, which is not used: {error}", def.name));
                 made.push(None);

@@ -11,7 +11,7 @@ mod info;
 mod maps;
 mod module;
 mod plan;
-mod program;
+pub(crate) mod program;
 mod slots;
 mod symbols;
 mod target;
@@ -28,7 +28,7 @@ use crate::program::Program;
 
 use btf::LoadedBtf;
 use plan::Plan;
-use symbols::Host;
+pub(crate) use symbols::Host;
 
 /// How an object is loaded. The default loads all programs that load by themselves, shares
 /// nothing and pins nothing.
@@ -75,18 +75,22 @@ impl Object {
     /// [`Error::Denied`] with the missing capability; [`Error::Unresolved`] for what the kernel
     /// does not have.
     pub fn load(spec: &Spec, options: &LoadOptions) -> Result<Self> {
-        let mut host = Host::new();
+        Self::load_on(&mut Host::new(), spec, options)
+    }
+
+    /// The same with what is known of the kernel from an earlier load.
+    pub(crate) fn load_on(host: &mut Host, spec: &Spec, options: &LoadOptions) -> Result<Self> {
         let mut warnings = Vec::new();
-        let relocated = target::relocated(spec, options, &mut host)?;
+        let relocated = target::relocated(spec, options, host)?;
         let mut spec = relocated.unwrap_or_else(|| spec.clone());
-        config::fill(&mut spec, &mut host)?;
+        config::fill(&mut spec, host)?;
         let plan = Plan::new(&spec, options)?;
         let btf = btf::load(&spec, options, &mut warnings);
         let made = maps::make(&spec, options, &plan, btf.as_ref(), &mut warnings)?;
         let loader = program::Loader { spec: &spec, options, btf: btf.as_ref(), maps: &made };
         let mut programs = Vec::new();
         for number in plan.programs() {
-            programs.push((number, loader.load(number, &mut host)?));
+            programs.push((number, loader.load(number, host)?));
         }
         slots::fill_programs(&spec, &made, &programs)?;
         maps::pin(&spec, options, &made)?;

@@ -9,14 +9,14 @@ use crate::error::{ENOENT, Result};
 
 /// Where a kernel variable or function is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub type_id: u32,
     /// `None` for the kernel itself, else a number for [`Host::module_fd`].
     pub module: Option<usize>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Host {
+pub(crate) struct Host {
     symbols: Option<String>,
     types: Option<Option<Btf>>,
     modules: Option<Vec<Module>>,

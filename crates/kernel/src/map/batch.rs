@@ -55,6 +55,13 @@ impl Map {
         Ok(())
     }
 
+    /// One batch, without the fallback to single calls: for finding out whether there are batches.
+    pub(crate) fn batch_only(&self, elements: &[Element], expect: Expect) -> Result<()> {
+        let keys: Vec<u8> = elements.iter().flat_map(|(key, _)| key).copied().collect();
+        let values: Vec<u8> = elements.iter().flat_map(|(_, value)| value).copied().collect();
+        self.raw.update_batch(&keys, &values, flags_of(expect)).1.map_err(named(&self.name))
+    }
+
     /// Deletes all keys and answers how many were there.
     pub fn delete_all(&self, keys: &[Vec<u8>]) -> Result<usize> {
         for key in keys {
