@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use sys::net::ethtool::{Channels, Ethtool};
 use sys::net::{
@@ -48,6 +49,12 @@ fn pair(a: &Scratch, b: &Scratch) -> (Netlink, Netlink, Ifindex, Ifindex) {
     let (at_a, at_b) = (net_a.link("eth0").unwrap(), net_b.link("eth0").unwrap());
     net_a.set_up(at_a.ifindex, true).unwrap();
     net_b.set_up(at_b.ifindex, true).unwrap();
+    // The end that came up first learns of its carrier a little later.
+    let mut carriers = || {
+        let running = net_a.link("eth0")?.running && net_b.link("eth0")?.running;
+        Ok(running.then_some(()))
+    };
+    lab::until("carriers", Duration::from_secs(5), &mut carriers).unwrap();
     (net_a, net_b, at_a.ifindex, at_b.ifindex)
 }
 
@@ -195,9 +202,9 @@ fn frames_pass_between_packet_sockets_with_their_tag() {
     frame.extend([0x81, 0x00, 0x20, 0x2a, 0x88, 0xb5]);
     frame.resize(60, 0x5a);
     from.send(&frame).unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    let deadline = Instant::now() + Duration::from_secs(5);
     loop {
-        let left = deadline.saturating_duration_since(std::time::Instant::now());
+        let left = deadline.saturating_duration_since(Instant::now());
         let seen = to.receive(left).unwrap().expect("the frame arrives within five seconds");
         if seen[..12] == frame[..12] {
             assert_eq!(seen, frame);
