@@ -4,9 +4,7 @@
 
 mod kernel_support;
 
-use kernel::{
-    Attach, Binding, Error, LoadOptions, Mode, Object, Replace, TestRun, VerifierLog, attach,
-};
+use kernel::{Attach, Binding, Error, LoadOptions, Mode, Object, Replace, TestRun, attach};
 use kernel_support::compile::{compile, compile_bare};
 use kernel_support::{frame, load, wait_for};
 use spec::btf::{Btf, Kind};
@@ -160,8 +158,10 @@ fn field_offsets_are_those_of_the_running_kernel() {
     let spec = compile(
         "fields",
         r#"
-        struct net_device { int ifindex; unsigned int no_such_field; } __attribute__((preserve_access_index));
-        struct no_such_struct { int x; } __attribute__((preserve_access_index));
+        #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+        struct net_device { int ifindex; unsigned int no_such_field; };
+        struct no_such_struct { int x; };
+        #pragma clang attribute pop
         int offset, exists, absent, size;
         SEC("xdp") int look(struct xdp_md *ctx) {
             struct net_device *dev = 0;
@@ -219,117 +219,14 @@ fn a_section_without_a_meaning_needs_a_type() {
     assert_eq!(run(&Object::load(&spec, &options).unwrap(), "odd"), 2);
 }
 
-/// What the verifier says about a program, and the source text that it points at.
-fn refused(name: &str, source: &str) -> VerifierLog {
-    match Object::load(&compile(name, source), &LoadOptions::default()).unwrap_err() {
-        Error::Verifier { log, .. } => *log,
-        other => panic!("{name}: {other}"),
-    }
-}
-
-#[test]
-fn refusals_name_the_line_and_the_remedy() {
-    // Name, body of the program, part of the decisive line, part of the source, of the hint.
-    let table = [
-        (
-            "bounds",
-            "char *p = (char *)(long)ctx->data; return p[13];",
-            "invalid access to packet",
-            "p[13]",
-            "data_end",
-        ),
-        (
-            "null",
-            "int key = 0; int *v = lookup(&values, &key); return *v;",
-            "map_value_or_null",
-            "*v",
-            "NULL",
-        ),
-        (
-            "value",
-            "int key = 0; int *v = lookup(&values, &key); return v ? v[9] : 0;",
-            "invalid access to map value",
-            "v[9]",
-            "bound",
-        ),
-        ("helper", "return unknown_helper();", "func", "unknown_helper", "doctor"),
-        (
-            "stack",
-            "volatile char big[400]; for (int i = 0; i < 400; i++) big[i] = i; return deep(big[9]);",
-            "combined stack size",
-            "",
-            "512",
-        ),
-        (
-            "endless",
-            "volatile int i = 0; while (i < 10) { asm volatile(\"\"); } return 0;",
-            "infinite loop detected at insn",
-            "while (i < 10)",
-            "bound",
-        ),
-        (
-            "long",
-            "unsigned i = 1; asm volatile(\"1: %0 += 1; if %0 != 0 goto 1b\" : \"+r\"(i)); return i;",
-            "too large. Processed 1000001 insn",
-            "asm volatile",
-            "million",
-        ),
-        (
-            "number",
-            "long x = ctx->ingress_ifindex; return *(int *)x;",
-            "R1 invalid mem access 'scalar'",
-            "*(int *)x",
-            "pointer",
-        ),
-        (
-            "sleep",
-            "return (long)bpf_arena_alloc_pages(0, 0, 1, 1, 0);",
-            "sleepable",
-            "bpf_arena_alloc_pages(0",
-            "SEC(\"syscall\")",
-        ),
-    ];
-    for (name, body, decisive, text, hint) in table {
-        let source = format!(
-            r#"
-            struct {{ int (*type)[1]; int *key; int *value; int (*max_entries)[1]; }} values SEC(".maps");
-            static void *(*lookup)(void *, const void *) = (void *)1;
-            static int (*unknown_helper)(void) = (void *)9999;
-            extern void *bpf_arena_alloc_pages(void *, void *, int, int, unsigned long) __ksym __weak;
-            static __attribute__((noinline)) int deep(int x) {{
-                volatile char big[400];
-                for (int i = 0; i < 400; i++) big[i] = x;
-                return big[x & 255];
-            }}
-            SEC("xdp") int refused(struct xdp_md *ctx) {{
-                {body}
-            }}
-            "#
-        );
-        let log = refused(name, &source);
-        let shown = log.to_string();
-        assert!(log.decisive.contains(decisive), "{name}: {shown}\n{}", log.text);
-        assert!(log.hint().unwrap_or_default().contains(hint), "{name}: {shown}\n{}", log.text);
-        if text.is_empty() {
-            continue;
-        }
-        let source = log.source.as_ref().unwrap();
-        assert!(source.text.contains(text), "{name}: {shown}\n{}", log.text);
-        assert!(source.file.ends_with(".c") && source.line > 5, "{name}: {shown}");
-        assert!(log.slot.is_some(), "{name}: {shown}");
-        // Of a long log the kernel keeps the end, which may be without source lines.
-        let kept = log.text.contains(&source.text);
-        assert_eq!(log.annotated().contains(&source.text), kept, "{name}: {shown}");
-    }
-}
-
 #[test]
 fn programs_for_one_device_may_ask_it_and_go_nowhere_else() {
     let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
     let spec = compile(
         "bound",
         r#"
-        extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash, int *type) __ksym;
+        extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash,
+                                            int *type) __ksym;
         int called;
         SEC("xdp") int ask(struct xdp_md *ctx) {
             __u32 hash; int type;
