@@ -89,6 +89,10 @@ fn addresses_routes_and_neighbours_are_listed_as_set() {
         let all = net.addresses().unwrap();
         let one = all.iter().find(|one| one.ip == ip).unwrap();
         assert_eq!((one.ifindex, one.prefix, one.tentative), (at, prefix, false));
+        lab::until("its local route", Duration::from_secs(5), || {
+            Ok(net.is_local(ip)?.then_some(()))
+        })
+        .unwrap();
         let again = net.add_address(at, NewAddress { ip, prefix }).unwrap_err();
         assert!(again.to_string().contains("EEXIST"), "{again}");
     }
@@ -101,6 +105,7 @@ fn addresses_routes_and_neighbours_are_listed_as_set() {
         let (to, via): (IpAddr, IpAddr) = (to.parse().unwrap(), via.parse().unwrap());
         let route = NewRoute { table, ..NewRoute::new(to, prefix, at).via(via) };
         net.add_route(route).unwrap();
+        assert!(!net.is_local(via).unwrap() && !net.is_local(to).unwrap());
         let all = net.routes().unwrap();
         let found = all.iter().find(|one| one.to == to).unwrap();
         assert_eq!((found.via, found.table, found.ifindex), (Some(via), table, Some(at)));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Until both ends of a new link have a carrier.
+/// Until both ends of a new link have a carrier, and until a new address takes packets.
 pub(crate) const CARRIER: Duration = Duration::from_secs(5);
 /// Until a device's polling threads are there after they were asked for.
 pub(crate) const POLLERS: Duration = Duration::from_secs(5);

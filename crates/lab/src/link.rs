@@ -96,6 +96,12 @@ pub(crate) fn address(host: &Host, interface: &str, addresses: &[(IpAddr, u8)]) 
     for (ip, prefix) in addresses {
         netlink.add_address(ifindex, NewAddress { ip: *ip, prefix: *prefix })?;
     }
+    // IPv6 takes packets for a new address only when a worker of the kernel has made its route.
+    for (ip, _) in addresses {
+        until(&format!("the local route of {ip}"), CARRIER, || {
+            Ok(netlink.is_local(*ip)?.then_some(()))
+        })?;
+    }
     Ok(())
 }
 

@@ -78,6 +78,23 @@ impl Netlink {
         Ok(())
     }
 
+    /// Whether packets to `ip` end in this namespace, as the routing tables have it now.
+    pub fn is_local(&mut self, ip: IpAddr) -> Result<bool> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(ip);
+        message.header.destination_prefix_length = if ip.is_ipv4() { 32 } else { 128 };
+        message.attributes = vec![RouteAttribute::Destination(RouteAddress::from(ip))];
+        let message = RouteNetlinkMessage::GetRoute(message);
+        match self.ask("rtnetlink(RTM_GETROUTE)", &ip.to_string(), &message, 0) {
+            Ok(replies) => Ok(replies
+                .iter()
+                .filter_map(|reply| RouteHeader::parse(&reply.payload).ok())
+                .any(|header| header.kind == RouteType::Local)),
+            Err(error) if error.is(libc::ENETUNREACH) || error.is(libc::EHOSTUNREACH) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Unicast routes of all tables, both families.
     pub fn routes(&mut self) -> Result<Vec<Route>> {
         let message = RouteNetlinkMessage::GetRoute(RouteMessage::default());
