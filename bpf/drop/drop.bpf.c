@@ -4,9 +4,7 @@
  *
  * Path of a packet: parse to the ports, look up under each shape in use, count, leave. All else
  * passes. Ports decide even where the rest of the transport header is nonsense: a flood need not
- * be well-formed.
- * SEC("xdp"), not "xdp.frags": Linux 5.15 refuses the latter. For frames of several buffers the
- * loader sets the flag and `xway_frags`; the program reads only headers, so it costs nothing.
+ * be well-formed. The two entries are told apart in xway/frame.h.
  */
 #include "drop.abi.h"
 
@@ -150,7 +148,7 @@ xway_inline enum xway_reason drop_ipv6(struct xway_cursor *cur, struct drop_shap
 	return flow.otherwise;
 }
 
-xway_inline enum xway_reason drop_judge(struct xdp_md *ctx)
+xway_inline enum xway_reason drop_judge(struct xdp_md *ctx, int frags)
 {
 	__u32 only = 0;
 	struct drop_shapes *shapes = bpf_map_lookup_elem(&drop_shapes, &only);
@@ -159,7 +157,7 @@ xway_inline enum xway_reason drop_judge(struct xdp_md *ctx)
 
 	if (!shapes)
 		return XWAY_NO_RULE;
-	xway_cursor(&cur, ctx);
+	xway_cursor(&cur, ctx, frags);
 	switch (xway_parse_eth(&cur, &eth)) {
 	case ETH_P_IP:
 		return drop_ipv4(&cur, shapes);
@@ -187,12 +185,23 @@ xway_inline __u32 drop_verdict(enum xway_reason reason)
 	}
 }
 
+xway_inline int drop_packet(struct xdp_md *ctx, int frags)
+{
+	enum xway_reason reason = drop_judge(ctx, frags);
+
+	return xway_done(ctx, frags, drop_verdict(reason), reason);
+}
+
 SEC("xdp")
 int xway_drop(struct xdp_md *ctx)
 {
-	enum xway_reason reason = drop_judge(ctx);
+	return drop_packet(ctx, 0);
+}
 
-	return xway_done(ctx, drop_verdict(reason), reason);
+SEC("?xdp.frags")
+int xway_drop_frags(struct xdp_md *ctx)
+{
+	return drop_packet(ctx, 1);
 }
 
 char xway_license[] SEC("license") = "Dual MIT/GPL";

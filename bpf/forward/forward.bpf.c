@@ -7,7 +7,7 @@
  * if a translation applied, translated but otherwise untouched, so that the stack resolves the
  * neighbour, fragments or delivers for the address that the packet now has.
  * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
- * For frames of several buffers see drop.bpf.c.
+ * The two entries are told apart in xway/frame.h.
  */
 #include "forward.abi.h"
 
@@ -153,14 +153,15 @@ xway_inline enum xway_reason forward_ipv6(struct xdp_md *ctx, struct xway_cursor
 	return reason;
 }
 
-xway_inline enum xway_reason forward_judge(struct xdp_md *ctx, struct bpf_fib_lookup *fib)
+xway_inline enum xway_reason forward_judge(struct xdp_md *ctx, int frags,
+					   struct bpf_fib_lookup *fib)
 {
 	enum xway_reason reason;
 	struct xway_cursor cur;
 	struct ethhdr *eth;
 	int type;
 
-	xway_cursor(&cur, ctx);
+	xway_cursor(&cur, ctx, frags);
 	type = xway_parse_eth(&cur, &eth);
 	if (type < 0)
 		return cur.fault;
@@ -201,13 +202,24 @@ xway_inline __u32 forward_verdict(enum xway_reason reason, __u32 egress)
 	}
 }
 
+xway_inline int forward_packet(struct xdp_md *ctx, int frags)
+{
+	struct bpf_fib_lookup fib = {};
+	enum xway_reason reason = forward_judge(ctx, frags, &fib);
+
+	return xway_done(ctx, frags, forward_verdict(reason, fib.ifindex), reason);
+}
+
 SEC("xdp")
 int xway_forward(struct xdp_md *ctx)
 {
-	struct bpf_fib_lookup fib = {};
-	enum xway_reason reason = forward_judge(ctx, &fib);
+	return forward_packet(ctx, 0);
+}
 
-	return xway_done(ctx, forward_verdict(reason, fib.ifindex), reason);
+SEC("?xdp.frags")
+int xway_forward_frags(struct xdp_md *ctx)
+{
+	return forward_packet(ctx, 1);
 }
 
 char xway_license[] SEC("license") = "Dual MIT/GPL";

@@ -5,7 +5,9 @@ mod bpf_support;
 
 use bpf_support::packet::*;
 use bpf_support::{Judge, Random, model};
-use functions::drop::{self, Config, Maps, OBJECT, PROGRAM, RULES4, RULES6, Reason, SHAPES};
+use functions::drop::{
+    self, Config, Maps, OBJECT, PROGRAM, PROGRAM_FRAGS, RULES4, RULES6, Reason, SHAPES,
+};
 use functions::{Action, stats};
 use kernel::TestRun;
 use spec::{Input, Map, Spec, Verdict};
@@ -285,6 +287,33 @@ fn a_full_table_still_judges_by_the_old_rules() {
         assert_eq!(judge.judge(&packet, 0).verdict, verdict, "port {port}");
     }
     assert_eq!(judge.map(RULES4).keys().unwrap().len(), 2);
+}
+
+/// Frames of several buffers, which only the other entry sees: its program knows the headers alone.
+#[test]
+fn jumbo_frames() {
+    let mut spec = Spec::parse("drop", OBJECT).unwrap();
+    config().apply(&mut spec).unwrap();
+    let mut judge = Judge::load_only(&spec, PROGRAM_FRAGS);
+    update(&judge, &config());
+    let jumbo = [udp(1234), vec![7; 8000]].concat();
+    let v4 = V4::new("10.1.0.2", UDP);
+    for (name, packet, verdict, reason) in [
+        ("IPv4", eth(&[], IPV4, &v4.wrap(&jumbo)), Verdict::Drop, "rule"),
+        ("IPv6", eth(&[], IPV6, &v6("2001:db8::2", UDP, &jumbo)), Verdict::Drop, "rule"),
+        (
+            "other",
+            eth(&[VLAN], IPV4, &V4::new("1.1.1.1", UDP).wrap(&jumbo)),
+            Verdict::Pass,
+            "no-rule",
+        ),
+        ("small", eth(&[], IPV4, &udp4("10.1.0.2", 1234)), Verdict::Drop, "rule"),
+        ("cut", unpadded(&[], IPV4, &v4.wrap(&[])[..19]), Verdict::Pass, "truncated"),
+    ] {
+        let judgement = judge.judge(&packet, 0);
+        assert_eq!((judgement.verdict, &*judgement.reason), (verdict, reason), "{name}");
+        assert_eq!(judgement.packet, packet, "{name}");
+    }
 }
 
 /// Not a promise, only printed (`--nocapture`): the mean of many runs, as the kernel measures it.

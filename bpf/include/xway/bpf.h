@@ -3,8 +3,8 @@
  * What every program needs to be a BPF program: sections, map definitions, the helpers that we
  * call, byte order.
  *
- * Rule: only helpers that Linux 5.15 has, unless a comment says which kernel brought it and the
- * caller guards it with a constant that the verifier can fold.
+ * Rule: a helper that Linux 5.15 lacks has a comment that says which kernel brought it, and is
+ * called only from entries that older kernels are not asked to load.
  * Not here: packets (parse.h), checksums (csum.h), counters (stats.h).
  */
 #ifndef XWAY_BPF_H
@@ -18,16 +18,11 @@
 #define SEC(name) __attribute__((section(name), used))
 /* Every function of these headers: part of its caller, so that the verifier knows its values. */
 #define xway_inline static inline __attribute__((always_inline, unused))
-/* A BPF subprogram of its own. */
-#define xway_noinline static __attribute__((noinline))
 
 /* Fields of a map definition in SEC(".maps"); the loader reads them from the BTF. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, type) typeof(type) *name
 #define __array(name, type) typeof(type) *name[]
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define xway_memcpy(to, from, size) __builtin_memcpy(to, from, size)
 
@@ -44,7 +39,6 @@
 #define xway_htons(x) ((__be16)(__builtin_constant_p(x) ? XWAY_SWAB16(x) : __builtin_bswap16(x)))
 #define xway_ntohs(x) ((__u16)xway_htons(x))
 #define xway_htonl(x) ((__be32)(__builtin_constant_p(x) ? XWAY_SWAB32(x) : __builtin_bswap32(x)))
-#define xway_ntohl(x) ((__u32)xway_htonl(x))
 #define XWAY_SWAB16(x) ((__u16)(((x) & 0xff) << 8 | ((x) >> 8 & 0xff)))
 #define XWAY_SWAB32(x)                                                                             \
 	((__u32)(((x) & 0xff) << 24 | ((x) & 0xff00) << 8 | ((x) >> 8 & 0xff00) |                  \
@@ -54,16 +48,6 @@
 
 XWAY_HELPER void *(*const bpf_map_lookup_elem)(const void *map, const void *key) =
 	(void *)BPF_FUNC_map_lookup_elem;
-XWAY_HELPER long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
-					      __u64 flags) = (void *)BPF_FUNC_map_update_elem;
-XWAY_HELPER long (*const bpf_map_delete_elem)(void *map, const void *key) =
-	(void *)BPF_FUNC_map_delete_elem;
-XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
-XWAY_HELPER __u32 (*const bpf_get_prandom_u32)(void) = (void *)BPF_FUNC_get_prandom_u32;
-XWAY_HELPER __u32 (*const bpf_get_smp_processor_id)(void) =
-	(void *)BPF_FUNC_get_smp_processor_id;
-XWAY_HELPER long (*const bpf_trace_printk)(const char *format, __u32 size, ...) =
-	(void *)BPF_FUNC_trace_printk;
 XWAY_HELPER long (*const bpf_tail_call)(void *ctx, const void *map, __u32 index) =
 	(void *)BPF_FUNC_tail_call;
 XWAY_HELPER long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)BPF_FUNC_redirect;
@@ -71,25 +55,12 @@ XWAY_HELPER long (*const bpf_redirect_map)(void *map, __u64 key, __u64 flags) =
 	(void *)BPF_FUNC_redirect_map;
 XWAY_HELPER long (*const bpf_fib_lookup)(void *ctx, struct bpf_fib_lookup *params, int size,
 					 __u32 flags) = (void *)BPF_FUNC_fib_lookup;
-XWAY_HELPER long (*const bpf_xdp_adjust_head)(struct xdp_md *ctx, int delta) =
-	(void *)BPF_FUNC_xdp_adjust_head;
-XWAY_HELPER long (*const bpf_xdp_adjust_tail)(struct xdp_md *ctx, int delta) =
-	(void *)BPF_FUNC_xdp_adjust_tail;
-XWAY_HELPER long (*const bpf_xdp_adjust_meta)(struct xdp_md *ctx, int delta) =
-	(void *)BPF_FUNC_xdp_adjust_meta;
 XWAY_HELPER long (*const bpf_ringbuf_output)(void *ring, void *data, __u64 size, __u64 flags) =
 	(void *)BPF_FUNC_ringbuf_output;
-XWAY_HELPER void *(*const bpf_ringbuf_reserve)(void *ring, __u64 size, __u64 flags) =
-	(void *)BPF_FUNC_ringbuf_reserve;
-XWAY_HELPER void (*const bpf_ringbuf_submit)(void *data, __u64 flags) =
-	(void *)BPF_FUNC_ringbuf_submit;
-/* Linux 5.13. */
-XWAY_HELPER long (*const bpf_for_each_map_elem)(void *map, void *callback, void *ctx,
-						__u64 flags) = (void *)BPF_FUNC_for_each_map_elem;
-/* Linux 5.17: guard it. */
+/* Linux 5.17. */
 XWAY_HELPER long (*const bpf_loop)(__u32 count, void *callback, void *ctx, __u64 flags) =
 	(void *)BPF_FUNC_loop;
-/* Linux 5.18: guard it. */
+/* Linux 5.18. */
 XWAY_HELPER __u64 (*const bpf_xdp_get_buff_len)(struct xdp_md *ctx) =
 	(void *)BPF_FUNC_xdp_get_buff_len;
 

@@ -3,16 +3,14 @@
  * Incremental Internet checksums (RFC 1624, equation 3): the difference that a change makes is
  * gathered once and applied to every checksum that covers the changed bytes.
  *
- * Rule: a difference is a sum of at most XWAY_CSUM_TERMS sixteen-bit terms, so it cannot
- * overflow 32 bits. Fields are in network order throughout; the sum does not care.
+ * Rule: a difference adds up sixteen-bit terms, of which 32 bits hold 65536: far more than the
+ * headers of a packet. Fields are in network order throughout; the sum does not care.
  * Not here: checksums from scratch, which no program on the packet path needs.
  */
 #ifndef XWAY_CSUM_H
 #define XWAY_CSUM_H
 
 #include <xway/bpf.h>
-
-#define XWAY_CSUM_TERMS 0xffff
 
 /* The difference `sum`, and that of a 16-bit word that turns from `from` into `to`. */
 xway_inline __u32 xway_csum_word(__u32 sum, __be16 from, __be16 to)

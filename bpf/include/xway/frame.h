@@ -2,19 +2,15 @@
 /*
  * The frame as XDP hands it over: where it starts and ends, how long it is.
  *
- * Rule: with `xway_frags` set the program sees only the first buffer of a frame, so nothing may
- * be concluded from the distance to `data_end`.
+ * A program has two entries: SEC("xdp"), which every kernel and driver takes, and
+ * SEC("?xdp.frags") for an MTU above one page (Linux 5.18). Both call the same functions with a
+ * constant `frags`, so neither pays for the other. Rule: with `frags` the program sees only the
+ * first buffer of a frame, so nothing may be concluded from the distance to `data_end`.
  */
 #ifndef XWAY_FRAME_H
 #define XWAY_FRAME_H
 
 #include <xway/bpf.h>
-
-/*
- * Set before loading together with BPF_F_XDP_HAS_FRAGS (Linux 5.18), for an MTU above one page.
- * Off by default: older kernels refuse the flag, and one-buffer frames allow stricter checks.
- */
-const volatile __u8 xway_frags = 0;
 
 xway_inline void *xway_data(const struct xdp_md *ctx)
 {
@@ -27,9 +23,9 @@ xway_inline void *xway_data_end(const struct xdp_md *ctx)
 }
 
 /* Length of the whole frame from its Ethernet header on, without frame check sequence. */
-xway_inline __u64 xway_frame_bytes(struct xdp_md *ctx)
+xway_inline __u64 xway_frame_bytes(struct xdp_md *ctx, int frags)
 {
-	if (xway_frags)
+	if (frags)
 		return bpf_xdp_get_buff_len(ctx);
 	return xway_data_end(ctx) - xway_data(ctx);
 }

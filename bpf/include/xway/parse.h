@@ -40,6 +40,8 @@
 struct xway_cursor {
 	void *pos;
 	void *end;
+	/* The frame may go on behind `end`; a constant of the entry. */
+	int frags;
 	/* Bytes behind `pos` that belong to the IP packet by its own header; padding does not. */
 	__u32 left;
 	__u32 tags;
@@ -122,9 +124,13 @@ static const struct xway_protocol xway_protocols[256] = {
 	[IPPROTO_DCCP] = { .has_ports = 1 },
 };
 
-xway_inline void xway_cursor(struct xway_cursor *cur, const struct xdp_md *ctx)
+xway_inline void xway_cursor(struct xway_cursor *cur, const struct xdp_md *ctx, int frags)
 {
-	*cur = (struct xway_cursor){ .pos = xway_data(ctx), .end = xway_data_end(ctx) };
+	*cur = (struct xway_cursor){
+		.pos = xway_data(ctx),
+		.end = xway_data_end(ctx),
+		.frags = frags,
+	};
 }
 
 xway_inline int xway_fault(struct xway_cursor *cur, enum xway_reason reason)
@@ -210,7 +216,7 @@ xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 	total = xway_ntohs(header->tot_len);
 	if (header->version != 4 || length < sizeof(*header) || total < length)
 		return xway_fault(cur, XWAY_BAD_HEADER);
-	if ((void *)header + (xway_frags ? length : total) > cur->end)
+	if ((void *)header + (cur->frags ? length : total) > cur->end)
 		return xway_fault(cur, XWAY_TRUNCATED);
 
 	cur->pos = (void *)header + length;
@@ -256,7 +262,7 @@ xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
 	if (header->version != 6)
 		return xway_fault(cur, XWAY_BAD_HEADER);
 	cur->left = xway_ntohs(header->payload_len);
-	if (!xway_frags && cur->pos + cur->left > cur->end)
+	if (!cur->frags && cur->pos + cur->left > cur->end)
 		return xway_fault(cur, XWAY_TRUNCATED);
 
 	next = header->nexthdr;

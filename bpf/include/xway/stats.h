@@ -36,20 +36,16 @@ struct {
 /* The highest reason. Its type brings the names of all of them into the object's BTF. */
 const volatile enum xway_reason xway_last_reason = XWAY_REASONS - 1;
 
-xway_inline void xway_add(struct xway_count *count, struct xdp_md *ctx)
-{
-	count->packets++;
-	count->bytes += xway_frame_bytes(ctx);
-}
-
 /* Counts the packet and gives the verdict back: the one exit of a program. */
-xway_inline int xway_done(struct xdp_md *ctx, __u32 verdict, enum xway_reason reason)
+xway_inline int xway_done(struct xdp_md *ctx, int frags, __u32 verdict, enum xway_reason reason)
 {
 	__u32 index = reason * XWAY_VERDICTS + verdict;
 	struct xway_count *count = bpf_map_lookup_elem(&xway_stats, &index);
 
-	if (count)
-		xway_add(count, ctx);
+	if (count) {
+		count->packets++;
+		count->bytes += xway_frame_bytes(ctx, frags);
+	}
 	return verdict;
 }
 

@@ -8,7 +8,7 @@ pub mod packet;
 pub mod router;
 
 use functions::stats::{self, Stats};
-use kernel::KernelRuntime;
+use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Spec, Verdict};
 
 /// A loaded program whose counters tell why it decided.
@@ -29,7 +29,17 @@ pub struct Judgement {
 
 impl Judge {
     pub fn load(spec: &Spec, program: &'static str) -> Self {
-        let mut runtime = KernelRuntime::default();
+        Self::with(spec, program, LoadOptions::default())
+    }
+
+    /// A program that is not loaded by itself.
+    pub fn load_only(spec: &Spec, program: &'static str) -> Self {
+        let programs = Some(vec![program.to_owned()]);
+        Self::with(spec, program, LoadOptions { programs, ..LoadOptions::default() })
+    }
+
+    fn with(spec: &Spec, program: &'static str, options: LoadOptions) -> Self {
+        let mut runtime = KernelRuntime::new(options);
         runtime.load(spec).unwrap_or_else(|error| panic!("{error}"));
         let labels = stats::labels(spec.btf.as_ref().unwrap()).unwrap();
         Self { runtime, program, labels, seen: Stats::default() }

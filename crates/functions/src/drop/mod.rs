@@ -18,6 +18,8 @@ pub use shape::TooManyShapes;
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
 /// The program's name in the object.
 pub const PROGRAM: &str = "xway_drop";
+/// The same for frames of several buffers: an MTU above one page, Linux 5.18. Loaded only by name.
+pub const PROGRAM_FRAGS: &str = "xway_drop_frags";
 /// Names of its maps in the object, as [`Maps`] wants them.
 pub const SHAPES: &str = "drop_shapes";
 pub const RULES4: &str = "drop_rules4";

@@ -16,6 +16,8 @@ pub use plan::{Conflict, Error, Maps, Plan, update};
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/forward.o");
 /// The program's name in the object.
 pub const PROGRAM: &str = "xway_forward";
+/// The same for frames of several buffers: an MTU above one page, Linux 5.18. Loaded only by name.
+pub const PROGRAM_FRAGS: &str = "xway_forward_frags";
 /// Names of its maps in the object, as [`Maps`] wants them.
 pub const NAT4: &str = "forward_nat4";
 pub const NAT6: &str = "forward_nat6";
