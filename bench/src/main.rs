@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use report::{Bench, Host};
 
+mod drop;
 mod harness;
 mod noise;
 mod outcome;
@@ -21,7 +22,7 @@ use harness::Harness;
 use outcome::Outcome;
 
 /// What can be measured, in the order of `--list`.
-const ENTRIES: &[Entry] = &[noise::ENTRY];
+const ENTRIES: &[Entry] = &[drop::ENTRY, noise::ENTRY];
 
 /// One benchmark.
 struct Entry {

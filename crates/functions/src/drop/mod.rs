@@ -20,7 +20,7 @@ pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
 pub const PROGRAM: &str = "xway_drop";
 /// The same for frames of several buffers: an MTU above one page, Linux 5.18. Loaded only by name.
 pub const PROGRAM_FRAGS: &str = "xway_drop_frags";
-/// Names of its maps in the object, as [`Maps`] wants them.
+/// Names of its maps in the object, as [`Maps::find`] asks for them.
 pub const SHAPES: &str = "drop_shapes";
 pub const RULES4: &str = "drop_rules4";
 pub const RULES6: &str = "drop_rules6";

@@ -11,6 +11,7 @@ use spec::{Expect, Map};
 use super::abi::Shapes;
 use super::config::Config;
 use super::shape::{Family, TooManyShapes};
+use super::{RULES4, RULES6, SHAPES};
 use crate::table::{self, Changed, Table};
 
 /// The program's maps, named as in the object.
@@ -19,6 +20,13 @@ pub struct Maps<'a, M> {
     pub shapes: &'a M,
     pub rules4: &'a M,
     pub rules6: &'a M,
+}
+
+impl<'a, M> Maps<'a, M> {
+    /// Finds them by the names that they have in the object.
+    pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
+        Ok(Self { shapes: map(SHAPES)?, rules4: map(RULES4)?, rules6: map(RULES6)? })
+    }
 }
 
 /// What the maps hold.

@@ -18,7 +18,7 @@ pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/forward.o");
 pub const PROGRAM: &str = "xway_forward";
 /// The same for frames of several buffers: an MTU above one page, Linux 5.18. Loaded only by name.
 pub const PROGRAM_FRAGS: &str = "xway_forward_frags";
-/// Names of its maps in the object, as [`Maps`] wants them.
+/// Names of its maps in the object, as [`Maps::find`] asks for them.
 pub const NAT4: &str = "forward_nat4";
 pub const NAT6: &str = "forward_nat6";
 pub const TX: &str = "xway_tx";

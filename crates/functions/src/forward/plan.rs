@@ -11,6 +11,7 @@ use spec::Map;
 
 use super::abi::{Key4, Key6, Side, Target4, Target6};
 use super::config::{Config, Endpoint, Translation};
+use super::{NAT4, NAT6, TX};
 use crate::table::{self, Changed, Table};
 
 /// The program's maps, named as in the object.
@@ -19,6 +20,13 @@ pub struct Maps<'a, M> {
     pub nat4: &'a M,
     pub nat6: &'a M,
     pub tx: &'a M,
+}
+
+impl<'a, M> Maps<'a, M> {
+    /// Finds them by the names that they have in the object.
+    pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
+        Ok(Self { nat4: map(NAT4)?, nat6: map(NAT6)?, tx: map(TX)? })
+    }
 }
 
 /// What the maps should hold.

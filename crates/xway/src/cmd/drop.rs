@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use functions::drop::{self, Config, Maps, Rule};
-use kernel::{LoadOptions, Map, Object};
+use kernel::{LoadOptions, Object};
 use spec::Spec;
 
 use super::attach::{Target, mode};
@@ -98,18 +98,9 @@ fn attach(target: &Target, change: &Change, args: &DropArgs) -> Result<Vec<Rule>
     }
     let binding = target.binding(&args.placement);
     let object = Object::load(&spec, &LoadOptions { binding, ..LoadOptions::default() })?;
-    drop::update(&config, &maps_of(&object)?)?;
+    drop::update(&config, &Maps::find(|name| object.map(name))?)?;
     target.install(NAME, &object, drop::PROGRAM, &args.placement)?.commit()?;
     Ok(config.rules)
-}
-
-/// The maps of a loaded object, as the function wants them.
-pub fn maps_of(object: &Object) -> Result<Maps<'_, Map>> {
-    Ok(Maps {
-        shapes: object.map(drop::SHAPES)?,
-        rules4: object.map(drop::RULES4)?,
-        rules6: object.map(drop::RULES6)?,
-    })
 }
 
 const NAME: &str = "drop";

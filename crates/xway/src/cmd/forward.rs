@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use functions::forward::{self, Config, Maps, Nat};
-use kernel::{LoadOptions, Map, Object};
+use kernel::{LoadOptions, Object};
 use spec::Spec;
 
 use super::attach::{Target, mode};
@@ -72,20 +72,12 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
     }
     let binding = targets.first().context("no interface")?.binding(&args.placement);
     let object = Object::load(&spec, &LoadOptions { binding, ..LoadOptions::default() })?;
-    forward::update(config, &egress(targets), &maps_of(&object)?)?;
+    forward::update(config, &egress(targets), &Maps::find(|name| object.map(name))?)?;
     let mut changes = Vec::new();
     for target in targets {
         changes.push(target.install(NAME, &object, forward::PROGRAM, &args.placement)?);
     }
     changes.into_iter().try_for_each(Change::commit)
-}
-
-fn maps_of(object: &Object) -> Result<Maps<'_, Map>> {
-    Ok(Maps {
-        nat4: object.map(forward::NAT4)?,
-        nat6: object.map(forward::NAT6)?,
-        tx: object.map(forward::TX)?,
-    })
 }
 
 fn egress(targets: &[Target]) -> Vec<u32> {

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use functions::drop::{self, Config};
+use functions::drop::{self, Config, Maps};
 use kernel::{Attach, LoadOptions, Mode, Object, Replace};
 use lab::frame::{Flow, Side};
 use lab::transactions::{Client, Service};
@@ -17,7 +17,6 @@ use spec::{Spec, Verdict};
 use sys::net::Mac;
 
 use super::phase::Phase;
-use crate::cmd::drop::maps_of;
 use crate::counters::Counters;
 
 /// Field order is drop order: the service ends before its namespace goes.
@@ -111,7 +110,7 @@ impl Stage {
         let mut spec = Spec::parse("drop", drop::OBJECT)?;
         config.apply(&mut spec)?;
         let object = Object::load(&spec, &LoadOptions::default())?;
-        drop::update(&config, &maps_of(&object)?)?;
+        drop::update(&config, &Maps::find(|name| object.map(name))?)?;
         let program = object.program(drop::PROGRAM)?;
         let counters = Counters::of(program)?.context("the drop program does not count")?;
         let ifindex = self.net.server.ifindex(SERVER_LINK)?;
@@ -131,7 +130,9 @@ impl Stage {
             cpu: Some(self.attacker_cpu),
             ..FloodConfig::new(frame)
         };
-        Ok(Flood::start(&self.net.attacker, ATTACKER_LINK, config)?)
+        let flood = Flood::start(&self.net.attacker, ATTACKER_LINK, config)?;
+        lab::until("the flood", FLOOD_START, || Ok((flood.sent()? > 0).then_some(())))?;
+        Ok(flood)
     }
 }
 
@@ -165,4 +166,6 @@ const FRAME_LEN: usize = 60;
 const FLOOD_PORT: u16 = 1234;
 const CONNECT: Duration = Duration::from_millis(250);
 /// The flood ends by its guard; this is its own bound.
-const FLOOD_SPARE: Duration = Duration::from_secs(5);
+const FLOOD_SPARE: Duration = Duration::from_secs(10);
+/// The kernel makes a page pool and waits for a grace period before the first frame.
+const FLOOD_START: Duration = Duration::from_secs(5);

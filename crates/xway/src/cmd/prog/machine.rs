@@ -94,6 +94,7 @@ fn decode(code: &[u8], function: &DumpFunction) -> Vec<Step> {
     use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter};
 
     let mut formatter = GasFormatter::new();
+    formatter.options_mut().set_uppercase_hex(false);
     let decoder = Decoder::with_ip(64, code, function.address, DecoderOptions::NONE);
     let step = |insn: iced_x86::Instruction| {
         let at = insn.ip().wrapping_sub(function.address) as usize;
