@@ -27,7 +27,5 @@ pub(crate) const FLOOD_HEADERS: usize = 128;
 pub(crate) const FLOOD_FRAME: usize = 4096;
 /// Runs of one call: below what overflows the kernel's counter, and about a minute of waiting.
 pub(crate) const FLOOD_BURST: u64 = 1 << 30;
-/// How far a paced sender that was held up may lag and still catch up.
-pub(crate) const FLOOD_SLACK: Duration = Duration::from_millis(1);
 /// Between two looks at whether a paced flood has sent all.
 pub(crate) const FLOOD_LOOK_EVERY: Duration = Duration::from_millis(2);

@@ -2,7 +2,7 @@
 //!
 //! The measure of whether a service is alive, as TCP_RR of netperf is: one connection, one request
 //! under way. Rule: neither side outlives its guard, and a network that swallows every packet
-//! delays the end by [`PATIENCE`] at most. Sockets are made by the caller, in the host's namespace.
+//! delays the end by a moment at most. Sockets are made by the caller, in the host's namespace.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -22,7 +22,8 @@ pub struct FloodConfig {
     /// Where to send from; anywhere when `None`.
     pub cpu: Option<usize>,
     pub sequence: Option<Sequence>,
-    /// Frames prepared at once, 1 to 256. More is a little faster and less even.
+    /// Frames prepared at once, 1 to 256. More is a little faster and less even. A paced sender
+    /// that was held up, too, catches up with so many at most.
     pub batch: u32,
 }
 

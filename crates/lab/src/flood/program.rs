@@ -16,7 +16,7 @@ use spec::{Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict};
 
 use super::plan::{Checksum, Plan, Sequence};
 use crate::error::Result;
-use crate::limits::{FLOOD_HEADERS, FLOOD_SLACK};
+use crate::limits::FLOOD_HEADERS;
 
 pub(super) const PROGRAM: &str = "flood";
 pub(super) const STATE: &str = "flood_state";
@@ -62,7 +62,7 @@ fn assemble(plan: &Plan) -> Assembler {
         a.note("all are sent").load_imm64(R2, limit).jump_if(R8, Cond::Ge, R2, drop);
     }
     if let Some(rate) = plan.config.rate_pps {
-        pace(&mut a, rate, drop);
+        pace(&mut a, rate, plan.config.batch, drop);
     }
     headers(&mut a, &plan.config.frame, drop);
     if let Some(sequence) = plan.config.sequence {
@@ -74,11 +74,11 @@ fn assemble(plan: &Plan) -> Assembler {
     a
 }
 
-/// Goes on when the next frame is due. A sender that was held up catches up with at most
-/// `FLOOD_SLACK` worth of frames. Times are in units of 2^-20 ns since the first run.
-fn pace(a: &mut Assembler, rate_pps: u64, drop: Label) {
+/// Goes on when the next frame is due. A sender that was held up catches up with at most one batch:
+/// more at once would only overflow the receiver's ring. Times are in units of 2^-20 ns since the first run.
+fn pace(a: &mut Assembler, rate_pps: u64, batch: u32, drop: Label) {
     let interval = (1_000_000_000u64 << FRACTION) / rate_pps;
-    let slack = (FLOOD_SLACK.as_nanos() as u64) << FRACTION;
+    let slack = interval.saturating_mul(u64::from(batch));
     let (started, kept) = (a.label(), a.label());
     a.note("time since the first run").call(Helper::KTIME_GET_NS);
     a.load64(R1, R6.at(STARTED)).jump_if(R1, Cond::Ne, 0, started);
