@@ -1,2 +1,4 @@
-//! Tests that need root, clang or a running kernel.
-#![forbid(unsafe_code)]
+//! Tests that need root, clang or a running kernel; here is what several of them share.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+pub mod xway;

@@ -1,0 +1,129 @@
+//! The program under test, run from outside as users run it.
+//!
+//! Rule: each test has a state folder of its own, so that tests neither see nor sweep each
+//! other's attachments; it goes with its bpffs when the test ends. `make root-tests` builds the
+//! program before the tests, beside which it lies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lab::Host;
+use serde_json::Value;
+
+/// `xway --state FOLDER`.
+#[derive(Debug)]
+pub struct Xway {
+    state: PathBuf,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// -1 for a program that was killed.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Xway {
+    pub fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("xway-cli-{}-{number}", std::process::id());
+        let state = std::env::temp_dir().join(name);
+        fs::create_dir(&state).unwrap();
+        Self { state }
+    }
+
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Not started yet.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command.arg("--state").arg(&self.state).args(arguments);
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Answer {
+        Answer::of(self.command(arguments).output().unwrap())
+    }
+
+    /// The same inside a host of a lab.
+    pub fn run_in(&self, host: &Host, arguments: &[&str]) -> Answer {
+        let mut command = host.command(program().to_str().unwrap()).unwrap();
+        command.arg("--state").arg(&self.state).args(arguments);
+        Answer::of(command.output().unwrap())
+    }
+
+    /// The same without any capability, though as root.
+    pub fn run_powerless(&self, arguments: &[&str]) -> Answer {
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(program());
+        command.arg("--state").arg(&self.state).args(arguments);
+        Answer::of(command.output().unwrap())
+    }
+}
+
+impl Default for Xway {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for Xway {
+    fn drop(&mut self) {
+        let bpffs = self.state.join("bpf");
+        if sys::mount::is_bpffs(&bpffs) {
+            // A destructor cannot report, and what stays is in the temporary folder.
+            let _ = sys::mount::unmount(&bpffs);
+        }
+        let _ = fs::remove_dir_all(&self.state);
+    }
+}
+
+impl Answer {
+    pub fn of(output: Output) -> Self {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        let code = output.status.code().unwrap_or(-1);
+        Self { code, stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    /// What it printed; it must have ended with `code`.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> String {
+        assert_eq!(self.code, code, "{}{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// The same for `--json`.
+    #[track_caller]
+    pub fn json(self, code: i32) -> Value {
+        let text = self.ended(code);
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// What it complained of: an error, exit code 2 and nothing on standard output.
+    #[track_caller]
+    pub fn error(self) -> String {
+        assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{}", self.stderr);
+        self.stderr
+    }
+}
+
+/// A committed object, such as `drop.o` or `test/maps.o`.
+pub fn prebuilt(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf/prebuilt").join(name)
+}
+
+/// Beside the folder of the test programs.
+fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap();
+    let program = folder.join("xway");
+    assert!(program.exists(), "{} is missing: cargo build -p xway", program.display());
+    program
+}
