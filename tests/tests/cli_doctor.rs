@@ -1,0 +1,49 @@
+//! `xway doctor`: tells all it can, whoever asks.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use serde_json::Value;
+use xway_tests::xway::Xway;
+
+fn names<'a>(report: &'a Value, list: &str) -> Vec<&'a str> {
+    report[list].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn root_may_attach() {
+    let report = Xway::new().run(&["--json", "doctor"]).json(0);
+    assert_eq!(report["ready"], true);
+    assert_eq!(report["gates"].as_array().unwrap().len(), 0);
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    assert_eq!(report["kernel"], release.trim());
+    let facts = names(&report, "facts");
+    assert!(["BTF", "JIT", "memory lock limit", "bpffs"].iter().all(|f| facts.contains(f)));
+    assert!(names(&report, "probes").contains(&"xdp-native"));
+    for probe in report["probes"].as_array().unwrap() {
+        let refused = probe["refusal"].as_str().is_some_and(|words| !words.is_empty());
+        assert_eq!(probe["available"], !refused, "{probe}");
+    }
+}
+
+#[test]
+fn without_capabilities_the_gate_is_named() {
+    let xway = Xway::new();
+    let report = xway.run_powerless(&["--json", "doctor"]).json(1);
+    assert_eq!(report["ready"], false);
+    let gates = report["gates"].to_string();
+    assert!(gates.contains("CAP_BPF") && gates.contains("CAP_NET_ADMIN"), "{gates}");
+    assert_eq!(report["capabilities"]["effective"].as_array().unwrap().len(), 0);
+    let refused = &report["probes"][0];
+    assert_eq!(refused["name"], "xdp");
+    assert!(refused["refusal"].as_str().unwrap().contains("EPERM"), "{refused}");
+    let text = xway.run_powerless(&["doctor"]).ended(1);
+    assert!(text.contains("XDP programs cannot be attached"), "{text}");
+}
+
+#[test]
+fn other_commands_name_the_gate_too() {
+    let xway = Xway::new();
+    for arguments in [&["prog", "list"][..], &["map", "list"], &["check", "drop"]] {
+        let text = xway.run_powerless(arguments).error();
+        assert!(text.contains("CAP_BPF"), "{arguments:?}: {text}");
+    }
+}
