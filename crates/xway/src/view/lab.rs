@@ -81,14 +81,15 @@ impl View for Up {
     fn text(&self, paint: Paint) -> String {
         let Self { id, topology, drawing, hosts: all } = self;
         let first = all.first().map_or("HOST", |host| host.name.as_str());
-        format!(
-            "lab {} {topology}\n\n{}\n\n{}\nxway lab run {id} {first} COMMAND…   runs a command\n\
-             xway lab shell {id} {first}            opens a shell\n\
-             xway lab down {id}                removes it\n",
-            paint.bold(id),
-            drawing.trim_matches('\n'),
-            hosts(all)
-        )
+        let next = [
+            (format!("xway lab run {id} {first} COMMAND…"), "runs a command"),
+            (format!("xway lab shell {id} {first}"), "opens a shell"),
+            (format!("xway lab down {id}"), "removes it"),
+        ];
+        let next: String =
+            next.iter().map(|(command, what)| format!("{command:<44}{what}\n")).collect();
+        let drawing = drawing.trim_matches('\n');
+        format!("lab {} {topology}\n\n{drawing}\n\n{}\n{next}", paint.bold(id), hosts(all))
     }
 }
 
