@@ -15,6 +15,7 @@ use spec::{Input, Map, Spec, Verdict};
 const RULES: &[&str] = &[
     "10.1.0.2 udp 1234",
     "10.1.0.3 udp 1234",
+    "10.1.0.9 udp 0",
     "10.2.0.0/16",
     "any tcp 23",
     "10.3.0.0/16 icmp",
@@ -76,6 +77,12 @@ fn ipv4() {
         ("later fragment", wrap(V4 { fragment: 0x2001, ..v4.clone() }), Reason::LaterFragment),
         ("last fragment", wrap(V4 { fragment: 1, ..v4.clone() }), Reason::LaterFragment),
         ("don't fragment", wrap(V4 { fragment: 0x4000, ..v4.clone() }), Reason::Rule),
+        ("port zero", eth(&[], IPV4, &udp4("10.1.0.9", 0)), Reason::Rule),
+        (
+            "an unknown port is not zero",
+            wrap(V4 { fragment: 1, to: "10.1.0.9", ..v4.clone() }),
+            Reason::LaterFragment,
+        ),
         (
             "later fragment to a prefix",
             wrap(V4 { fragment: 9, to: "10.2.0.1", ..v4.clone() }),
