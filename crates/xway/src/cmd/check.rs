@@ -82,7 +82,7 @@ fn refusal(log: &VerifierLog, at: &str, program: &Program, with_log: bool) -> Re
         source,
         hint: log.hint().map(str::to_owned),
         log: with_log.then(|| log.text.clone()),
-        annotated: with_log.then(|| log.annotated()).unwrap_or_default(),
+        annotated: if with_log { log.annotated() } else { String::new() },
     }
 }
 

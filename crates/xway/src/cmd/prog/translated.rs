@@ -45,7 +45,7 @@ fn instruction(
         at: slot,
         text: disasm::insn(insns, slot, names),
         bytes: crate::view::bytes::hex(&raw),
-        source: lines.iter().find(|line| line.slot == slot).map(|line| source(line)),
+        source: lines.iter().find(|line| line.slot == slot).map(source),
     }
 }
 
