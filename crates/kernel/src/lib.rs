@@ -4,6 +4,19 @@
 //! handle is a guard, and whatever shall outlive the process is pinned or kept by an explicit
 //! word. Loading needs `CAP_BPF` and `CAP_NET_ADMIN`, listing `CAP_SYS_ADMIN`; Linux 5.15 is the
 //! oldest kernel that is supported. Not here: what a program is for.
+//!
+//! ```no_run
+//! use kernel::{Attach, LoadOptions, Mode, Object, Replace, attach};
+//!
+//! let spec = spec::Spec::parse("drop.o", &std::fs::read("drop.o")?)?;
+//! let object = Object::load(&spec, &LoadOptions::default())?;
+//! let program = object.program("drop")?;
+//! let ifindex = sys::net::Netlink::open()?.link("eth0")?.ifindex;
+//! let mode = Mode::Native;
+//! let link = attach(&Attach { ifindex, program, mode, replace: Replace::No })?;
+//! // The program runs until `link` is dropped.
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod error;

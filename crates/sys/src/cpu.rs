@@ -4,9 +4,10 @@ use std::fs;
 
 use crate::{Error, Result};
 
-/// Processors that per-CPU values have room for; at least 1.
+/// Processors that per-CPU values have room for; at least 1. Their numbers may have gaps, the
+/// values have none.
 pub fn possible() -> Result<usize> {
-    Ok(list("/sys/devices/system/cpu/possible")?.last().map_or(1, |last| last + 1))
+    Ok(list("/sys/devices/system/cpu/possible")?.len().max(1))
 }
 
 /// Processors that run now, in order.

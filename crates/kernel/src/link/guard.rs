@@ -30,6 +30,8 @@ pub(super) struct Before {
     pub ifindex: Ifindex,
     pub mode: XdpMode,
     pub program: Program,
+    /// What took its place: only that is ever replaced again.
+    pub ours: Program,
 }
 
 #[derive(Debug)]
@@ -99,6 +101,15 @@ impl Link {
     /// # Errors
     /// [`Error::Overtaken`] when another one is.
     pub fn update(&mut self, new: &Program, old: Option<&Program>) -> Result<()> {
+        let ours = self.before.as_ref().map(|_| new.duplicate()).transpose()?;
+        self.swap(new, old)?;
+        if let Some((before, ours)) = self.before.as_mut().zip(ours) {
+            before.ours = ours;
+        }
+        Ok(())
+    }
+
+    fn swap(&mut self, new: &Program, old: Option<&Program>) -> Result<()> {
         let fd = match &mut self.held {
             Held::Bpf { fd, .. } => fd,
             Held::Netlink(attachment) => return attachment.update(new, old),
@@ -196,7 +207,7 @@ impl Link {
 
     fn restore(&mut self, mut before: Before) -> Result<()> {
         if self.mode == Some(before.mode) {
-            return self.update(&before.program, None);
+            return self.swap(&before.program, Some(&before.ours));
         }
         self.take_off()?;
         before.put_back().map_err(Error::from_call)

@@ -110,5 +110,6 @@ fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<Before> {
         ifindex: attach.ifindex,
         mode: occupant.mode,
         program: occupant.program,
+        ours: attach.program.duplicate()?,
     })
 }

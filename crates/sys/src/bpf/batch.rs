@@ -19,12 +19,11 @@ impl Batch {
     /// Room for `capacity` elements of `map` a call. The kernel answers `ENOSPC` when a hash
     /// bucket holds more than that.
     pub fn new(map: &Map, capacity: u32) -> Self {
-        let count = capacity as usize;
         Self {
             token: vec![0; map.key_size().max(size_of::<u32>())],
             started: false,
-            keys: vec![0; map.key_size() * count],
-            values: vec![0; map.value_size() * count],
+            keys: vec![0; room(map.key_size(), capacity)],
+            values: vec![0; room(map.value_size(), capacity)],
             capacity,
             remove: false,
         }
@@ -37,9 +36,10 @@ impl Batch {
 
     /// Reads on; answers keys and values side by side and whether there is more.
     pub fn next(&mut self, map: &Map) -> Result<(&[u8], &[u8], bool)> {
-        let room = self.capacity as usize;
-        if self.keys.len() != map.key_size() * room || self.values.len() != map.value_size() * room
-        {
+        let fits = self.keys.len() == room(map.key_size(), self.capacity)
+            && self.values.len() == room(map.value_size(), self.capacity)
+            && self.token.len() >= map.key_size();
+        if !fits {
             return Err(Error::new("bpf(MAP_LOOKUP_BATCH)", "", libc::EINVAL)
                 .with_detail("batch was made for another map"));
         }
@@ -114,6 +114,12 @@ impl Map {
                 .with_detail("keys and values are not the same whole number of elements")
         })
     }
+}
+
+/// Bytes of `count` elements; more than there can be where that overflows, so that no buffer is
+/// ever shorter than what the kernel copies.
+fn room(size: usize, count: u32) -> usize {
+    size.saturating_mul(count as usize)
 }
 
 /// The kernel writes back how many elements it did, but leaves the number alone when it refused
