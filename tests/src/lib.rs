@@ -1,4 +1,5 @@
 //! Tests that need root, clang or a running kernel; here is what several of them share.
+#![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod xway;
