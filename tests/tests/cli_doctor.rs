@@ -42,8 +42,15 @@ fn without_capabilities_the_gate_is_named() {
 #[test]
 fn other_commands_name_the_gate_too() {
     let xway = Xway::new();
-    for arguments in [&["prog", "list"][..], &["map", "list"], &["check", "drop"]] {
+    let table: &[(&[&str], &str)] = &[
+        (&["prog", "list"], "CAP_SYS_ADMIN"),
+        (&["map", "show", "1"], "CAP_SYS_ADMIN"),
+        (&["check", "drop"], "CAP_BPF"),
+        (&["lab", "up", "two-hosts"], "CAP_SYS_ADMIN and CAP_NET_ADMIN"),
+    ];
+    for (arguments, gate) in table {
         let text = xway.run_powerless(arguments).error();
-        assert!(text.contains("CAP_BPF"), "{arguments:?}: {text}");
+        assert!(text.contains(gate) && text.contains("run it as root"), "{arguments:?}: {text}");
+        assert_eq!(text.matches("EPERM").count(), 1, "{arguments:?}: {text}");
     }
 }

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Ok(Exit::No) => ExitCode::from(1),
         Ok(Exit::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            view::say(&format!("xway: {error:#}"));
+            view::say(&format!("xway: {}", story(&error)));
             ExitCode::from(2)
         }
     }
@@ -47,5 +47,32 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Demo(args) => cmd::demo::run(&args, context),
         Command::Completions { shell } => cmd::shell::completions(shell),
         Command::Man { dir } => cmd::shell::man(&dir),
+    }
+}
+
+/// Causes from the outside in; one whose words were told already is left out.
+fn story(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !told.contains(&cause) {
+            let separator = if told.is_empty() { "" } else { ": " };
+            told.push_str(&format!("{separator}{cause}"));
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_told_once() {
+        let cause = sys::Error::new("bpf(MAP_CREATE)", "x", 7);
+        let words = cause.to_string();
+        let denied = kernel::Error::Denied { source: cause, missing: Vec::new() };
+        let text = story(&anyhow::Error::new(denied).context("outer"));
+        assert_eq!(text.matches(&words).count(), 1, "{text}");
+        assert!(text.starts_with("outer: bpf(MAP_CREATE)"), "{text}");
     }
 }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use kernel::{Error, LoadOptions, Object, VerifierLog};
 use spec::{Program, Spec};
 use sys::bpf::uapi::prog_type;
+use sys::cap::{Cap, Caps};
 
 use super::{Context, Exit};
 use crate::args::CheckArgs;
@@ -39,12 +40,15 @@ fn chosen<'a>(opened: &'a Opened, wanted: Option<&str>) -> Result<Vec<&'a Progra
     Ok(opened.spec.programs.iter().collect())
 }
 
-/// Lack of a right says nothing about the program, so that is an error and no answer.
+/// Lack of a right says nothing about the program, so that is an error and no answer. The kernel's
+/// `EPERM` in spite of all rights is an answer: it does not offer that kind of program.
 fn load(spec: &Spec, program: &Program, with_log: bool) -> Result<Outcome> {
     let programs = Some(vec![program.name.clone()]);
     let object = match Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() }) {
         Ok(object) => object,
-        Err(error @ Error::Denied { .. }) => return Err(error.into()),
+        Err(Error::Denied { source, missing }) if !missing.is_empty() => {
+            return Err(Error::Denied { source, missing }.into());
+        }
         Err(Error::Verifier { log, program: at, .. }) => {
             return Ok(Outcome::Refused(Box::new(refusal(&log, &at, program, with_log))));
         }
@@ -80,9 +84,22 @@ fn refusal(log: &VerifierLog, at: &str, program: &Program, with_log: bool) -> Re
         instruction: log.slot,
         insn: (!log.insn.is_empty()).then(|| log.insn.clone()),
         source,
-        hint: log.hint().map(str::to_owned),
+        hint: hint(log),
         log: with_log.then(|| log.text.clone()),
         annotated: if with_log { log.annotated() } else { String::new() },
+    }
+}
+
+/// Without `CAP_PERFMON` the verifier forbids what every packet program does, so nothing that it
+/// says then is about the program.
+fn hint(log: &VerifierLog) -> Option<String> {
+    match Caps::effective() {
+        Ok(caps) if !caps.allows(Cap::Perfmon) => Some(
+            "this process lacks CAP_PERFMON, without which the verifier takes fewer programs: \
+             run it as root or grant it"
+                .to_owned(),
+        ),
+        _ => log.hint().map(str::to_owned),
     }
 }
 

@@ -15,6 +15,7 @@ pub mod lab;
 pub mod map;
 mod pick;
 pub mod prog;
+mod rights;
 pub mod shell;
 pub mod status;
 

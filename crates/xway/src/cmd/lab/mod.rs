@@ -5,11 +5,15 @@ mod run;
 use anyhow::Result;
 use lab::{Host, Lab, LabState, LinkOptions, Topology};
 
-use super::{Context, Exit};
+use super::{Context, Exit, rights};
 use crate::args::{LabAction, Shape};
 use crate::view::lab::{self as view, Collected, Labs, Removed, Up};
 
 pub fn run(action: &LabAction, context: &Context) -> Result<Exit> {
+    act(action, context).map_err(|error| rights::explained(error, rights::LAB))
+}
+
+fn act(action: &LabAction, context: &Context) -> Result<Exit> {
     match action {
         LabAction::Up { shape, queues, mtu } => up(*shape, *queues, *mtu, context)?,
         LabAction::List => context.show(&Labs { labs: list()? })?,

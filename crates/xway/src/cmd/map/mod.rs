@@ -11,11 +11,15 @@ use anyhow::{Context as _, Result, bail};
 use kernel::{Map, list};
 
 use super::pick::{self, Candidate};
-use super::{Context, Exit};
+use super::{Context, Exit, rights};
 use crate::args::{MapAction, Ref, parse_bytes};
 use crate::view;
 
 pub fn run(action: &MapAction, context: &Context) -> Result<Exit> {
+    act(action, context).map_err(|error| rights::explained(error, rights::LISTING))
+}
+
+fn act(action: &MapAction, context: &Context) -> Result<Exit> {
     match action {
         MapAction::List => show_all(context),
         MapAction::Show { map } => show(&open(map)?, context),

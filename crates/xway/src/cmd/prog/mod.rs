@@ -10,16 +10,17 @@ use kernel::{Program, list};
 
 use self::facts::Surroundings;
 use super::pick::{self, Candidate};
-use super::{Context, Exit};
+use super::{Context, Exit, rights};
 use crate::args::{Dump, ProgAction, Ref};
 use crate::view;
 
 pub fn run(action: &ProgAction, context: &Context) -> Result<Exit> {
-    match action {
-        ProgAction::List => show_all(context)?,
-        ProgAction::Show { program } => show(program, context)?,
-        ProgAction::Dump(args) => dump(args, context)?,
-    }
+    let outcome = match action {
+        ProgAction::List => show_all(context),
+        ProgAction::Show { program } => show(program, context),
+        ProgAction::Dump(args) => dump(args, context),
+    };
+    outcome.map_err(|error| rights::explained(error, rights::LISTING))?;
     Ok(Exit::Done)
 }
 
