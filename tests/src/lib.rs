@@ -2,4 +2,6 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+pub mod clang;
+pub mod stage;
 pub mod xway;

@@ -52,11 +52,16 @@ impl Xway {
         Answer::of(self.command(arguments).output().unwrap())
     }
 
-    /// The same inside a host of a lab.
-    pub fn run_in(&self, host: &Host, arguments: &[&str]) -> Answer {
+    /// Inside a host of a lab, not started yet.
+    pub fn command_in(&self, host: &Host, arguments: &[&str]) -> Command {
         let mut command = host.command(program().to_str().unwrap()).unwrap();
         command.arg("--state").arg(&self.state).args(arguments);
-        Answer::of(command.output().unwrap())
+        command
+    }
+
+    /// The same, to its end.
+    pub fn run_in(&self, host: &Host, arguments: &[&str]) -> Answer {
+        Answer::of(self.command_in(host, arguments).output().unwrap())
     }
 
     /// The same without any capability, though as root.
