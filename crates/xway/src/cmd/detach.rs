@@ -12,20 +12,12 @@ use crate::view::attach::Detached;
 
 pub fn run(args: &DetachArgs, context: &Context) -> Result<Exit> {
     let target = Target::open(context, &args.iface)?;
+    let all = attached(&target)?;
     let mut programs = Vec::new();
-    for one in attached(&target)? {
-        let ours = target.slot.generation_of(one.program.id);
-        if ours.is_none() && !args.force {
-            bail!(
-                "{} runs program {} `{}`, which xway did not attach; --force detaches it",
-                target.interface,
-                one.program.id,
-                one.program.name
-            );
-        }
-        programs.push(ours.map_or(one.program.name.clone(), |ours| ours.name().to_owned()));
-        take_off(&target, &one)?;
+    for one in &all {
+        programs.push(name(&target, one, args.force)?);
     }
+    all.iter().try_for_each(|one| take_off(&target, one))?;
     target.slot.clear()?;
     let exit = if programs.is_empty() { Exit::No } else { Exit::Done };
     context.show(&Detached { interface: target.interface.clone(), programs })?;
@@ -36,6 +28,25 @@ fn attached(target: &Target) -> Result<Vec<list::Attached>> {
     let all = list::interfaces()?.into_iter();
     let mut here = all.filter(|one| one.link.ifindex == target.ifindex);
     Ok(here.next().map(|one| one.programs).unwrap_or_default())
+}
+
+/// How its owner calls it.
+///
+/// # Errors
+/// Somebody else's, and not to be touched.
+fn name(target: &Target, one: &list::Attached, force: bool) -> Result<String> {
+    let list::Attached { program, mode, .. } = one;
+    match target.slot.generation_of(program.id) {
+        Some(ours) => Ok(ours.name().to_owned()),
+        None if force => Ok(program.name.clone()),
+        None => bail!(
+            "{} runs program {} `{}` in {} mode, which xway did not attach; --force detaches it",
+            target.interface,
+            program.id,
+            program.name,
+            mode.name()
+        ),
+    }
 }
 
 /// Exactly this program: one that took its place meanwhile stays.

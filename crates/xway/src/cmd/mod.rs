@@ -56,6 +56,16 @@ impl Context {
         } else {
             answer.text(self.style)
         };
+        view::print(&text).map(drop).context("cannot write to standard output")
+    }
+
+    /// Prints one of several answers, in JSON on a line of its own. `false` when nobody reads on.
+    pub fn show_next(&self, answer: &impl View) -> Result<bool> {
+        let text = if self.json {
+            serde_json::to_string(answer).context("cannot write the answer as JSON")?
+        } else {
+            answer.text(self.style)
+        };
         view::print(&text).context("cannot write to standard output")
     }
 }

@@ -1,6 +1,7 @@
 //! `status`: each interface of this namespace, its programs and their packets by verdict.
 
 use std::collections::HashMap;
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -20,20 +21,23 @@ use crate::view::status::{Interface, Rates, Running, Status};
 pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let mut looks = Looks::new(args, context)?;
-    let mut screen = args.watch.then(Screen::full);
-    loop {
-        if stop.wait(args.interval)?.is_some() {
-            return Ok(Exit::Done);
-        }
+    let redraws = args.watch && !context.json && io::stdout().is_terminal();
+    let mut screen = redraws.then(Screen::full);
+    while stop.wait(args.interval)?.is_none() {
         let status = looks.look()?;
-        match &mut screen {
-            Some(screen) if !context.json => screen.show(&status),
-            _ => context.show(&status)?,
-        }
-        if !args.watch {
-            return Ok(Exit::Done);
+        let go_on = match &mut screen {
+            Some(screen) => {
+                screen.show(&status);
+                true
+            }
+            None if args.watch => context.show_next(&status)?,
+            None => return context.show(&status).map(|()| Exit::Done),
+        };
+        if !go_on {
+            break;
         }
     }
+    Ok(Exit::Done)
 }
 
 /// Looking again and again: rates need the counts of the time before.

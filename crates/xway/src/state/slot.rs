@@ -39,10 +39,11 @@ impl Drop for Change {
     /// have nowhere to go: what stays pinned is swept by the next writer.
     fn drop(&mut self) {
         drop(self.link.take());
+        let _ = self.slot.forget_detached();
         if let Some(generation) = self.generation.take() {
             let _ = generation.remove();
-            let _ = fs::remove_dir(&self.slot.folder);
         }
+        self.slot.prune();
     }
 }
 
@@ -64,15 +65,28 @@ impl Slot {
         Ok(change)
     }
 
-    /// Makes the link outlive this process.
+    /// Makes the link outlive this process. One that the kernel keeps by itself, without an
+    /// object, leaves no pin: that of an older link would say that nothing is attached.
     fn keep(&self, mut link: Link) -> Result<()> {
         let id = link.info()?.map(|info| info.id);
-        let held = self.link_info().map(|info| info.id);
-        if id.is_some() && id != held {
+        if id != self.link_info().map(|info| info.id) {
             remove(&self.link_path(), |path| fs::remove_file(path))?;
+        }
+        if id.is_some() && !self.link_path().exists() {
             link.pin(&self.link_path())?;
         }
         Ok(link.keep()?)
+    }
+
+    /// Unpins a link that holds nothing. Where an exchange of modes failed, the old program was
+    /// put back without a link, and its generation must not be swept with this one's.
+    fn forget_detached(&self) -> Result<()> {
+        match self.link() {
+            Some(link) if link.ifindex()?.is_none() => {
+                remove(&self.link_path(), |path| fs::remove_file(path))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The pinned link, whether it is still attached or not.
@@ -108,11 +122,7 @@ impl Slot {
     /// Removes every pin. What nothing else holds is detached by that.
     pub fn clear(&self) -> Result<()> {
         remove(&self.link_path(), |path| fs::remove_file(path))?;
-        self.keep_only(None)?;
-        remove(&self.folder, |path| fs::remove_dir(path))?;
-        // Another interface of the namespace may have its folder here.
-        let _shared = self.folder.parent().map(fs::remove_dir);
-        Ok(())
+        self.keep_only(None)
     }
 
     fn keep_only(&self, program_id: Option<u32>) -> Result<()> {
@@ -126,7 +136,15 @@ impl Slot {
         for generation in unwanted {
             generation.remove()?;
         }
+        self.prune();
         Ok(())
+    }
+
+    /// Removes folders without pins: this one, and that of the namespace. Those with pins stay
+    /// because the kernel removes none that is not empty.
+    fn prune(&self) {
+        let _in_use = fs::remove_dir(&self.folder);
+        let _in_use = self.folder.parent().map(fs::remove_dir);
     }
 
     fn link_info(&self) -> Option<LinkInfo> {

@@ -57,13 +57,13 @@ impl Paint {
     }
 }
 
-/// Standard output is data; a reader that went away is not an error.
-pub fn print(text: &str) -> io::Result<()> {
+/// Standard output is data; a reader that went away is not an error, but `false`.
+pub fn print(text: &str) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     match out.write_all(text.as_bytes()).and_then(|()| out.write_all(newline.as_bytes())) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        other => other.map(|()| true),
     }
 }
 
