@@ -163,6 +163,15 @@ xway_inline void *xway_take_inner(struct xway_cursor *cur, __u32 size)
 	return xway_take(cur, size);
 }
 
+/* A length field. The verifier of Linux 6.1 forgets what a byte swap leaves: the mask says it. */
+xway_inline __u32 xway_length(__be16 field)
+{
+	__u32 length = xway_ntohs(field);
+
+	xway_opaque(length);
+	return length & 0xffff;
+}
+
 xway_inline int xway_is_fragment(const struct xway_cursor *cur)
 {
 	return cur->fragment != 0;
@@ -213,7 +222,7 @@ xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 	if (!header)
 		return -1;
 	length = header->ihl * 4;
-	total = xway_ntohs(header->tot_len);
+	total = xway_length(header->tot_len);
 	if (header->version != 4 || length < sizeof(*header) || total < length)
 		return xway_fault(cur, XWAY_BAD_HEADER);
 	if ((void *)header + (cur->frags ? length : total) > cur->end)
@@ -261,7 +270,7 @@ xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
 		return -1;
 	if (header->version != 6)
 		return xway_fault(cur, XWAY_BAD_HEADER);
-	cur->left = xway_ntohs(header->payload_len);
+	cur->left = xway_length(header->payload_len);
 	if (!cur->frags && cur->pos + cur->left > cur->end)
 		return xway_fault(cur, XWAY_TRUNCATED);
 
