@@ -165,7 +165,7 @@ fn threaded_pollers_are_found_and_pinned() {
     for pid in pids {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
         assert!(name.starts_with("napi/eth0-"), "{name}");
-        netns::pin_thread(pid, 0).unwrap();
+        sys::cpu::set_affinity_of(pid, &[0]).unwrap();
         let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         assert!(status.contains("Cpus_allowed_list:\t0\n"), "{status}");
     }

@@ -8,6 +8,8 @@ pub(crate) const CARRIER: Duration = Duration::from_secs(5);
 pub(crate) const POLLERS: Duration = Duration::from_secs(5);
 /// Until other processes have collected or made their labs: milliseconds each.
 pub(crate) const LOCK: Duration = Duration::from_secs(30);
+/// Real-time priority of polling threads: that of threaded interrupt handlers.
+pub(crate) const POLLER_PRIORITY: u32 = 50;
 /// Between two looks at a condition.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Bytes of a lab's or host's name: `xw-ID-HOST` is shown in narrow tables.
@@ -27,5 +29,7 @@ pub(crate) const FLOOD_HEADERS: usize = 128;
 pub(crate) const FLOOD_FRAME: usize = 4096;
 /// Runs of one call: below what overflows the kernel's counter, and about a minute of waiting.
 pub(crate) const FLOOD_BURST: u64 = 1 << 30;
+/// Nice value of a flood that was given a processor: whoever else is there must not set its pace.
+pub(crate) const FLOOD_NICE: i32 = -20;
 /// Between two looks at whether a paced flood has sent all.
 pub(crate) const FLOOD_LOOK_EVERY: Duration = Duration::from_millis(2);

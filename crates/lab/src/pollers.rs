@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use sys::netns;
+use sys::priority::Priority;
 
 use crate::error::Result;
 use crate::expect::until;
 use crate::host::Host;
-use crate::limits::POLLERS;
+use crate::limits::{POLLER_PRIORITY, POLLERS};
 use crate::record;
 
 /// Threads that were seen to come, by interface: all that is known before Linux 6.8.
@@ -35,7 +36,16 @@ impl Host {
     /// Keeps the interface's polling threads on one processor; makes them first if need be.
     pub fn pin_napi(&self, interface: &str, cpu: usize) -> Result<()> {
         for pid in self.threaded_napi(interface)? {
-            netns::pin_thread(pid, cpu)?;
+            sys::cpu::set_affinity_of(pid, &[cpu])?;
+        }
+        Ok(())
+    }
+
+    /// Lets the interface's polling threads go before every ordinary process, as soft interrupts
+    /// do; makes them first if need be.
+    pub fn raise_napi(&self, interface: &str) -> Result<()> {
+        for pid in self.threaded_napi(interface)? {
+            Priority::RealTime(POLLER_PRIORITY).give(pid)?;
         }
         Ok(())
     }

@@ -29,19 +29,27 @@ pub fn affinity() -> Result<Vec<usize>> {
 
 /// Keeps the calling thread on `cpus`.
 pub fn set_affinity(cpus: &[usize]) -> Result<()> {
+    set_affinity_of(CALLER, cpus)
+}
+
+/// Keeps a thread, a kernel's too, on `cpus`.
+pub fn set_affinity_of(thread: u32, cpus: &[usize]) -> Result<()> {
     let mut set = empty_set();
     for cpu in cpus.iter().copied().filter(|cpu| *cpu < LIMIT) {
         // SAFETY: the number is inside the set (filtered above).
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
-    // SAFETY: `set` is as long as said and only read; 0 is the calling thread.
-    let answer = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    let id = thread as libc::pid_t;
+    // SAFETY: `set` is as long as said and only read.
+    let answer = unsafe { libc::sched_setaffinity(id, size_of_val(&set), &raw const set) };
     if answer != 0 {
-        return Err(Error::last("sched_setaffinity", format!("{cpus:?}")));
+        return Err(Error::last("sched_setaffinity", format!("thread {thread} on CPUs {cpus:?}")));
     }
     Ok(())
 }
 
+/// What the kernel takes for the calling thread.
+const CALLER: u32 = 0;
 const LIMIT: usize = libc::CPU_SETSIZE as usize;
 
 fn empty_set() -> libc::cpu_set_t {

@@ -14,6 +14,7 @@ pub mod mount;
 pub mod net;
 pub mod netns;
 pub mod poll;
+pub mod priority;
 pub mod proc;
 pub mod process;
 pub mod signal;

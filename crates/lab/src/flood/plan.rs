@@ -19,7 +19,7 @@ pub struct FloodConfig {
     pub duration: Duration,
     /// Ends after so many frames.
     pub limit: Option<u64>,
-    /// Where to send from; anywhere when `None`.
+    /// Where to send from, before other processes there; anywhere when `None`.
     pub cpu: Option<usize>,
     pub sequence: Option<Sequence>,
     /// Frames prepared at once, 1 to 256. More is a little faster and less even. A paced sender

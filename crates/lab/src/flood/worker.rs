@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use kernel::{LiveRun, Map, Object};
 use spec::Input;
+use sys::priority::Priority;
 use sys::thread::Interruptible;
 
 use super::FloodReport;
@@ -15,7 +16,7 @@ use super::plan::Plan;
 use super::program::{self, PROGRAM, STATE};
 use crate::error::{Error, Result};
 use crate::host::Host;
-use crate::limits::{FLOOD_BURST, FLOOD_LOOK_EVERY, LOOK_EVERY};
+use crate::limits::{FLOOD_BURST, FLOOD_LOOK_EVERY, FLOOD_NICE, LOOK_EVERY};
 
 /// A thread in the host that makes live runs until it is told to end.
 pub(super) struct Worker {
@@ -90,6 +91,8 @@ impl Worker {
 fn prepare(cpu: Option<usize>) -> Result<Interruptible> {
     if let Some(cpu) = cpu {
         sys::cpu::set_affinity(&[cpu])?;
+        // Refused without CAP_SYS_NICE: then it sends as well, only less steadily.
+        let _unsteady = Priority::Nice(FLOOD_NICE).give(0);
     }
     Ok(Interruptible::current()?)
 }

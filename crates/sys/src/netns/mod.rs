@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-pub use pollers::{pin_thread, poller_pids, pollers_named};
+pub use pollers::{poller_pids, pollers_named};
 
 use crate::error::{Error, Result};
 

@@ -35,18 +35,3 @@ pub fn pollers_named(interface: &str) -> Result<Vec<u32>> {
         })
         .collect())
 }
-
-/// Binds a poller, or any thread, to one processor by its id.
-pub fn pin_thread(pid: u32, cpu: usize) -> Result<()> {
-    assert!(cpu < libc::CPU_SETSIZE as usize, "a processor number fits the kernel's set");
-    // SAFETY: all-zero is an empty `cpu_set_t`.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `cpu` is below CPU_SETSIZE, checked above.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: `set` is readable for the size given.
-    let status = unsafe { libc::sched_setaffinity(pid as i32, size_of_val(&set), &set) };
-    if status == 0 {
-        return Ok(());
-    }
-    Err(Error::last("sched_setaffinity", format!("thread {pid} on CPU {cpu}")))
-}

@@ -17,6 +17,8 @@ use super::{Paint, View};
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     pub phases: Vec<Row>,
+    /// What the attacker was asked to send.
+    pub rate_pps: u64,
     pub report: PathBuf,
     pub figure: PathBuf,
 }
@@ -84,6 +86,8 @@ impl View for Answer {
     fn text(&self, paint: Paint) -> String {
         let native = format!("{:.0} %", 100.0 * self.share("flood-native"));
         let without = format!("{:.1} %", 100.0 * self.share("flood"));
+        let slow = self.phases.iter().filter(|row| row.offered_pps > 0.0);
+        let slow = slow.fold(f64::INFINITY, |least, row| least.min(row.offered_pps));
         let verdict = if self.kept() {
             paint.good(&format!(
                 "Under the flood the service keeps {native} of its transactions with native XDP, \
@@ -91,8 +95,11 @@ impl View for Answer {
             ))
         } else {
             paint.bad(&format!(
-                "Native XDP kept only {native} of the quiet transactions ({without} without it): \
-                 is something else busy on this machine? `xway demo --rate` sends less."
+                "Native XDP kept {native} of the quiet transactions, {without} were left without: \
+                 no proof this time. The attacker sent at least {} of {} asked; if that is far \
+                 apart, or much else runs here, try again on a quiet machine.",
+                human(slow, "pps"),
+                human(self.rate_pps as f64, "pps"),
             ))
         };
         let report = self.report.display();

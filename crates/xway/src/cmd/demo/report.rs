@@ -40,7 +40,7 @@ pub fn write(meter: &Meter, args: &DemoArgs, method: &str) -> Result<Answer> {
     let json = serde_json::to_string_pretty(&raw).context("cannot write the samples as JSON")?;
     folder.put("samples.json", &json)?;
     let figure = folder.put("figure.svg", timeline.figure().as_str())?;
-    let mut answer = Answer { phases: rows, report: PathBuf::new(), figure };
+    let mut answer = Answer { phases: rows, rate_pps: args.rate, report: PathBuf::new(), figure };
     let page = page(&answer, &timeline, &raw)?;
     answer.report = folder.put("report.html", &page)?;
     Ok(answer)

@@ -62,6 +62,7 @@ impl Stage {
         let attacker_cpu = *cpus.last().context("no processor may be used")?;
         let net = lab::Service::build(&LinkOptions::default())?;
         net.server.pin_napi(SERVER_LINK, service_cpu)?;
+        net.server.raise_napi(SERVER_LINK)?;
         let listener = net.server.run(|| TcpListener::bind(SERVICE))??;
         let _service = Service::start(listener, service_cpu)?;
         // This thread only looks on, ten times a second: the attacker's side can spare that.
@@ -78,8 +79,8 @@ impl Stage {
             ""
         };
         format!(
-            "Client, service and the server's receive thread (threaded NAPI) share CPU \
-             {service_cpu}; the attacker alone has CPU {attacker_cpu} and sends {rate_pps} frames \
+            "Client, service and the server's receive thread (threaded NAPI, at real-time priority \
+             as a soft interrupt would be) share CPU {service_cpu}; the attacker alone has CPU {attacker_cpu} and sends {rate_pps} frames \
              a second of 60 bytes to UDP port {FLOOD_PORT}. Both reach the server through its one \
              veth link and one receive queue. The same in all phases.{caveat}"
         )
