@@ -210,8 +210,10 @@ mod tests {
         let want = json!({
             "scenario": "drop",
             "rows": [
-                {"name": "native", "unit": "pps", "min": 4.0, "median": 9.0, "max": 10.0, "rounds": 3},
-                {"name": "generic", "unit": "pps", "min": 2.0, "median": 3.0, "max": 5.0, "rounds": 3},
+                {"name": "native", "unit": "pps",
+                 "min": 4.0, "median": 9.0, "max": 10.0, "rounds": 3},
+                {"name": "generic", "unit": "pps",
+                 "min": 2.0, "median": 3.0, "max": 5.0, "rounds": 3},
             ],
             "ratios": [{"a": "native", "b": "generic", "min": 2.0, "median": 2.0, "max": 3.0}],
             "host": {},

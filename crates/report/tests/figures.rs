@@ -121,7 +121,10 @@ proptest! {
     #[test]
     fn any_bars_are_sound(
         title in ".{0,80}", unit in ".{0,8}",
-        values in prop::collection::vec((".{0,60}", any::<f64>(), any::<f64>(), any::<f64>()), 0..6),
+        values in prop::collection::vec(
+            (".{0,60}", any::<f64>(), any::<f64>(), any::<f64>()),
+            0..6,
+        ),
     ) {
         let mut bars = Bars::new(title, &unit);
         let mut grouped = Grouped::new("t", unit);

@@ -75,7 +75,8 @@ fn assemble(plan: &Plan) -> Assembler {
 }
 
 /// Goes on when the next frame is due. A sender that was held up catches up with at most one batch:
-/// more at once would only overflow the receiver's ring. Times are in units of 2^-20 ns since the first run.
+/// more at once would only overflow the receiver's ring. Times are in units of 2^-20 ns since the
+/// first run.
 fn pace(a: &mut Assembler, rate_pps: u64, batch: u32, drop: Label) {
     let interval = (1_000_000_000u64 << FRACTION) / rate_pps;
     let slack = interval.saturating_mul(u64::from(batch));

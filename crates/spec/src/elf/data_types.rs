@@ -1,4 +1,5 @@
-//! Variables: sizes and places in BTF's data sections, which compilers leave at zero for a linker to fill.
+//! Variables: sizes and places in BTF's data sections, which compilers leave at zero for a linker
+//! to fill.
 //!
 //! A variable is found by the name of its symbol in the section of the `DATASEC`'s name.
 //! `.kconfig` and `.ksyms` have no section; see `externs` and `btf::kernel`.
