@@ -110,28 +110,41 @@ impl Field {
     }
 }
 
+/// The drop program with these rules.
+pub fn drop_object(rules: &[String]) -> Result<Object> {
+    let rules = rules.iter().map(|rule| Ok(rule.parse()?)).collect::<Result<_>>()?;
+    let config = Config { rules, ..Config::default() };
+    let mut spec = Spec::parse("drop", drop::OBJECT)?;
+    config.apply(&mut spec)?;
+    let object = Object::load(&spec, &LoadOptions::default())?;
+    drop::update(&config, &Maps::find(|name| object.map(name))?)?;
+    Ok(object)
+}
+
+/// The least program that drops.
+pub fn limit_object() -> Result<Object> {
+    let mut program = Assembler::new(LIMIT, ProgramKind::XDP);
+    program.verdict(Verdict::Drop);
+    let mut object = asm::Object::new(LIMIT, "Dual MIT/GPL");
+    object.program(program);
+    Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
+}
+
 impl Target {
-    /// The drop program with one rule that every frame of the flood meets.
+    /// With one rule that every frame of the flood meets.
     fn drop(mode: Mode) -> Result<Self> {
-        let rule = format!("any udp {PORT}").parse()?;
-        let config = Config { rules: vec![rule], ..Config::default() };
-        let mut spec = Spec::parse("drop", drop::OBJECT)?;
-        config.apply(&mut spec)?;
-        let object = Object::load(&spec, &LoadOptions::default())?;
-        drop::update(&config, &Maps::find(|name| object.map(name))?)?;
+        let object = drop_object(&[format!("any udp {PORT}")])?;
         Ok(Self { object, program: drop::PROGRAM, mode, counts: Counts::Stats })
     }
 
     fn limit() -> Result<Self> {
-        let mut program = Assembler::new("limit", ProgramKind::XDP);
-        program.verdict(Verdict::Drop);
-        let mut object = asm::Object::new("limit", "Dual MIT/GPL");
-        object.program(program);
-        let object = Object::load(&object.finish()?, &LoadOptions::default())?;
-        Ok(Self { object, program: "limit", mode: Mode::Native, counts: Counts::Interface })
+        let (mode, counts) = (Mode::Native, Counts::Interface);
+        Ok(Self { object: limit_object()?, program: LIMIT, mode, counts })
     }
 }
 
+/// Name of the least program.
+pub const LIMIT: &str = "limit";
 const LINK: &str = "eth0";
 const PORT: u16 = 1234;
 const FRAME_LEN: usize = 60;

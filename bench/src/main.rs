@@ -14,6 +14,7 @@ use clap::Parser;
 use report::{Bench, Host};
 
 mod drop;
+mod drop_cost;
 mod harness;
 mod noise;
 mod outcome;
@@ -22,7 +23,7 @@ use harness::Harness;
 use outcome::Outcome;
 
 /// What can be measured, in the order of `--list`.
-const ENTRIES: &[Entry] = &[drop::ENTRY, noise::ENTRY];
+const ENTRIES: &[Entry] = &[drop::ENTRY, drop_cost::ENTRY, noise::ENTRY];
 
 /// One benchmark.
 struct Entry {

@@ -1,0 +1,89 @@
+//! `drop-cost`: what the drop program itself takes for a packet, sender and driver left out.
+//!
+//! The kernel runs the program on one 60-byte UDP frame again and again (test run) and tells the
+//! mean time. `nothing` is a program of two instructions: what the test run itself costs.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use functions::drop;
+use kernel::{Object, TestRun};
+use lab::frame::{Flow, Side};
+use report::Bench;
+use spec::{Input, Verdict};
+
+use crate::Entry;
+use crate::drop as on_veth;
+use crate::harness::{Arm, Harness};
+
+pub const ENTRY: Entry = Entry {
+    name: "drop-cost",
+    about: "nanoseconds a packet of the drop program alone, by its number of rules",
+    run,
+};
+
+fn run(harness: &mut Harness) -> Result<Bench> {
+    let hit = frame("10.0.0.2")?;
+    let miss = frame("10.99.0.2")?;
+    let one = || on_veth::drop_object(&["10.0.0.2 udp 1234".to_owned()]);
+    let many = || on_veth::drop_object(&rules(MANY));
+    let cases = [
+        ("nothing", on_veth::limit_object()?, on_veth::LIMIT, &hit, Verdict::Drop),
+        ("1-rule", one()?, drop::PROGRAM, &hit, Verdict::Drop),
+        ("1-rule-pass", one()?, drop::PROGRAM, &miss, Verdict::Pass),
+        ("10000-rules", many()?, drop::PROGRAM, &hit, Verdict::Drop),
+        ("10000-rules-pass", many()?, drop::PROGRAM, &miss, Verdict::Pass),
+    ];
+    let mut bench = Bench::new("drop-cost");
+    let mut arms: Vec<_> = cases
+        .into_iter()
+        .map(|(name, object, program, frame, verdict)| {
+            let case = Case { object, program, frame, verdict };
+            Arm::new(name, "ns", move |window| case.measure(window))
+        })
+        .collect();
+    harness.interleave(&mut bench, &mut arms)?;
+    bench.ratio("10000-rules", "1-rule");
+    Ok(bench)
+}
+
+struct Case<'a> {
+    object: Object,
+    program: &'static str,
+    frame: &'a [u8],
+    verdict: Verdict,
+}
+
+impl Case<'_> {
+    /// Mean nanoseconds a packet over the window.
+    fn measure(&self, window: Duration) -> Result<f64> {
+        let input = Input { packet: self.frame.to_vec(), ..Input::default() };
+        let run = TestRun { input, repeat: REPEAT, ..TestRun::default() };
+        let program = self.object.program(self.program)?;
+        let (mut total_ns, mut calls) = (0.0, 0.0);
+        let start = Instant::now();
+        while start.elapsed() < window || calls == 0.0 {
+            let outcome = program.run(&run)?;
+            ensure!(outcome.verdict() == self.verdict, "{} is wrong here", outcome.verdict());
+            total_ns += f64::from(outcome.duration_ns);
+            calls += 1.0;
+        }
+        Ok(total_ns / calls)
+    }
+}
+
+fn frame(to: &str) -> Result<Vec<u8>> {
+    let from = Side::new("02:00:00:00:00:01", "10.0.0.1", 1234)?;
+    let to = Side::new("02:00:00:00:00:02", to, 1234)?;
+    Ok(Flow::new(from, to).udp_of_length(60)?)
+}
+
+/// As many addresses, all with the same port, the frame's among them.
+fn rules(count: u32) -> Vec<String> {
+    let address = |number: u32| std::net::Ipv4Addr::from_bits(0x0a00_0002 + number);
+    (0..count).map(|number| format!("{} udp 1234", address(number))).collect()
+}
+
+const MANY: u32 = 10_000;
+/// Runs of one call: the clock is read twice for all of them.
+const REPEAT: u32 = 100_000;
