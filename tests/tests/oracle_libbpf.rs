@@ -1,0 +1,139 @@
+//! The object reader and the loader against libbpf: what both take must come out the same.
+//!
+//! Compared are each committed object's maps, programs, relocated instructions and loaded code,
+//! apart from descriptors. Objects that libbpf refuses are named here and must load with ours.
+//! Not here: what the programs do with packets.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod kernel_support;
+mod libbpf_support;
+
+use std::collections::BTreeMap;
+use std::os::fd::AsFd;
+
+use kernel::{LoadOptions, Object, Program};
+use libbpf_support::{assert_same_code, names, open, spec_of};
+use spec::{MapDef, ProgramKind, Spec};
+
+/// Why libbpf refuses them: map definitions from before 1.0, static maps.
+const REFUSED: [&str; 3] = ["test/beyond.o", "test/old_maps.o", "test/paper_count.o"];
+/// Reads fields of a context that no packet has: compared program by program.
+const FIELDS: &str = "test/core.o";
+
+/// Objects that libbpf loads whole.
+fn taken() -> impl Iterator<Item = String> {
+    names().into_iter().filter(|name| !REFUSED.contains(&&**name) && name != FIELDS)
+}
+
+fn kernel_types() -> spec::btf::Btf {
+    spec::btf::Btf::parse(&sys::proc::kernel_btf().unwrap()).unwrap()
+}
+
+/// Type, sizes, entries, flags, node and first contents, as both sides tell them.
+type Shape = ([u32; 6], Option<Vec<u8>>);
+
+fn shape(map: &MapDef) -> Shape {
+    let MapDef { kind, key_size, value_size, max_entries, flags, numa_node, .. } = map;
+    let numbers =
+        [kind.0, *key_size, *value_size, *max_entries, *flags, numa_node.unwrap_or_default()];
+    (numbers, map.contents.clone())
+}
+
+#[test]
+fn maps_are_defined_alike() {
+    for name in taken().chain([FIELDS.to_owned()]) {
+        let spec = spec_of(&name);
+        let theirs: BTreeMap<String, Shape> = open(&name, None).unwrap().maps();
+        let ours: BTreeMap<_, _> =
+            spec.maps.iter().map(|map| (map.name.clone(), shape(map))).collect();
+        assert_eq!(ours, theirs, "{name}");
+    }
+}
+
+#[test]
+fn programs_are_loaded_alike() {
+    let types = kernel_types();
+    for name in taken() {
+        let mut spec = spec_of(&name);
+        let theirs = open(&name, None).unwrap();
+        assert_eq!(programs_of(&spec), theirs.programs(), "{name}");
+        let loaded = theirs.load_all().unwrap_or_else(|error| panic!("{name}: {error}"));
+        spec.relocate(&types).unwrap();
+        let all = spec.programs.iter().map(|program| program.name.clone()).collect();
+        let options = LoadOptions { programs: Some(all), ..LoadOptions::default() };
+        let object = Object::load(&spec, &options).unwrap_or_else(|error| panic!("{error}"));
+        for (ours, theirs) in spec.programs.iter().zip(loaded.progs()) {
+            let label = format!("{name} {}", ours.name);
+            let whole = assert_same_code(&label, ours, theirs.insns());
+            let fd = theirs.as_fd().try_clone_to_owned().unwrap();
+            let theirs = Program::from_fd(fd, &ours.name).unwrap();
+            let [ours, theirs] = [object.program(&ours.name).unwrap(), &theirs].map(in_kernel);
+            assert_eq!(ours.1, theirs.1, "{label}");
+            assert!(ours.0 == theirs.0 || !whole, "{label}: {ours:?}, {theirs:?}");
+        }
+    }
+}
+
+/// Names, sections, types where libbpf knows one, and whether they load by themselves.
+fn programs_of(spec: &Spec) -> Vec<libbpf_support::Described> {
+    let described = |program: &spec::Program| {
+        let known = !libbpf_support::is_old(&program.section);
+        let kind = known.then_some(program.kind.program_type);
+        let section = program.section.trim_start_matches('?').to_owned();
+        (program.name.clone(), section, kind, program.autoload)
+    };
+    spec.programs.iter().map(described).collect()
+}
+
+/// Tag, which is a hash of the instructions, and names of the functions in their order.
+fn in_kernel(program: &Program) -> (String, Vec<String>) {
+    let functions = program.dump().unwrap().functions;
+    let names = functions.into_iter().map(|function| function.name);
+    (kernel::tag_text(&program.info().unwrap().tag), names.collect())
+}
+
+#[test]
+fn what_libbpf_refuses_loads_here() {
+    for name in REFUSED {
+        let refused = match open(name, None) {
+            Err(_) => true,
+            Ok(theirs) => theirs.load_all().is_err(),
+        };
+        assert!(refused, "libbpf has learnt to take {name}: compare it");
+        let object = Object::load(&spec_of(name), &LoadOptions::default());
+        object.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+/// Programs of this type may read anything near their context, so that most of `core.o` loads.
+const ANY_CONTEXT: ProgramKind = ProgramKind::SYSCALL;
+
+#[test]
+fn fields_are_relocated_alike() {
+    let target = "test/core_target.o";
+    let types = spec_of(target).btf.unwrap();
+    let mut loaded = 0;
+    for program in spec_of(FIELDS).programs {
+        let label = &program.name;
+        let theirs = open(FIELDS, Some(target)).unwrap().load_one(&program.name);
+        let mut spec = spec_of(FIELDS);
+        spec.programs.retain(|one| one.name == program.name);
+        spec.relocate(&types).unwrap();
+        let options = LoadOptions { kind: Some(ANY_CONTEXT), ..LoadOptions::default() };
+        let ours = Object::load(&spec, &options);
+        assert_eq!(ours.is_ok(), theirs.is_ok(), "{label}: {ours:?}, {theirs:?}");
+        let Ok(theirs) = &theirs else { continue };
+        let theirs = theirs.progs().find(|one| one.name() == &**label).unwrap();
+        assert_same_code(label, &spec.programs[0], theirs.insns());
+        loaded += 1;
+    }
+    assert!(loaded >= 20, "{loaded} programs were compared");
+}
+
+#[test]
+fn what_several_types_answer_differently_is_refused_alike() {
+    let target = "test/core_other.o";
+    let types = spec_of(target).btf.unwrap();
+    assert!(spec_of(FIELDS).relocate(&types).is_err());
+    assert!(open(FIELDS, Some(target)).unwrap().load_one("read_length").is_err());
+}
