@@ -183,7 +183,7 @@ fn data_sections_are_filled_and_sealed() {
 #[test]
 fn pinned_maps_are_shared_with_the_next_load_and_checked() {
     let folder = PinFolder::new("maps");
-    let options = || LoadOptions { pin_root: Some(folder.0.clone()), ..Default::default() };
+    let options = || LoadOptions { pin_root: Some(folder.path("")), ..Default::default() };
     let spec = |value_size| {
         let shared = map("state", MapKind::HASH, [4, value_size, 8]);
         object(vec![MapDef { pin_by_name: true, ..shared }], vec![])

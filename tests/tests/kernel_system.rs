@@ -112,22 +112,25 @@ const CHILD: &str = "XWAY_TEST_PIN";
 
 #[test]
 fn pins_are_seen_from_private_mount_namespaces() {
-    let bpffs = || sys::mount::bpffs(std::path::Path::new("/sys/fs/bpf")).unwrap();
-    if let Some(name) = std::env::var_os(CHILD) {
-        assert!(!sys::mount::is_bpffs(std::path::Path::new("/sys/fs/bpf")), "a fresh /sys");
-        let program = kernel::Program::from_pin(&bpffs().join(name)).unwrap();
+    if let Some(mounted) = std::env::var_os(CHILD) {
+        let mounted = std::path::Path::new(&mounted);
+        assert!(!sys::mount::is_bpffs(mounted), "it is unmounted here");
+        let bpffs = sys::mount::find_bpffs(mounted).unwrap();
+        assert_eq!(sys::mount::bpffs(mounted).unwrap(), bpffs);
+        let program = kernel::Program::from_pin(&bpffs.join("it")).unwrap();
         assert_eq!(program.name(), "pinned");
         return;
     }
     let folder = PinFolder::new("mounts");
     constant_program("pinned", Verdict::Pass).pin(&folder.path("it")).unwrap();
-    // As `ip netns exec` does it: a mount namespace of its own with a fresh /sys.
-    let script = "mount --make-rslave / && umount -l /sys && mount -t sysfs none /sys && \
+    // As in `ip netns exec`: a mount namespace of its own that does not have the mount.
+    let script = "mount --make-rslave / && umount \"$1\" && \
                   \"$0\" --exact pins_are_seen_from_private_mount_namespaces";
     let output = std::process::Command::new("unshare")
         .args(["--mount", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())
-        .env(CHILD, folder.0.strip_prefix(bpffs()).unwrap().join("it"))
+        .arg(folder.mounted())
+        .env(CHILD, folder.mounted())
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

@@ -55,25 +55,34 @@ pub fn map(name: &str, kind: MapKind, shape: [u32; 3]) -> MapDef {
     MapDef { name: name.to_owned(), kind, key_size, value_size, max_entries, ..Default::default() }
 }
 
-/// A folder in a bpf file system, removed with all its pins at the end.
-pub struct PinFolder(pub std::path::PathBuf);
+/// A bpf file system of its own, unmounted with all its pins at the end.
+pub struct PinFolder {
+    mounted: std::path::PathBuf,
+    pins: std::path::PathBuf,
+}
 
 impl PinFolder {
     pub fn new(test: &str) -> Self {
-        let root = sys::mount::bpffs(std::path::Path::new("/sys/fs/bpf")).unwrap();
-        let folder = root.join(format!("xway-test-{test}-{}", std::process::id()));
-        std::fs::create_dir(&folder).unwrap();
-        Self(folder)
+        let name = format!("/run/xway-test-{test}-{}", std::process::id());
+        let mounted = std::path::PathBuf::from(name);
+        let pins = sys::mount::bpffs(&mounted).unwrap();
+        Self { mounted, pins }
     }
 
     pub fn path(&self, name: &str) -> std::path::PathBuf {
-        self.0.join(name)
+        self.pins.join(name)
+    }
+
+    /// Where it is mounted, which a private mount namespace may not see.
+    pub fn mounted(&self) -> &std::path::Path {
+        &self.mounted
     }
 }
 
 impl Drop for PinFolder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        let _ = sys::mount::unmount(&self.mounted);
+        let _ = std::fs::remove_dir(&self.mounted);
     }
 }
 
