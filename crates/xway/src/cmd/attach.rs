@@ -1,6 +1,6 @@
 //! `attach`: a program onto an interface, kept there by its pins.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use kernel::{Attach, Binding, LoadOptions, Mode, Object, Replace};
 use spec::{Spec, compose};
 use sys::net::{Ifindex, Netlink};
@@ -24,6 +24,7 @@ pub fn run(args: &AttachArgs, context: &Context) -> Result<Exit> {
     context.show(&Attached {
         interface: target.interface,
         object: opened.name,
+        program_id: loaded.object.program(&program)?.id(),
         program,
         mode: mode(args.placement.mode).name(),
         counted: loaded.counted,
@@ -38,6 +39,7 @@ pub struct Target {
     pub ifindex: Ifindex,
     pub slot: Slot,
     up: bool,
+    mtu: u32,
     _writer: Option<Writer>,
 }
 
@@ -52,16 +54,14 @@ impl Target {
     /// One of several interfaces that are changed under one lock.
     pub fn with(writer: &Writer, interface: &str) -> Result<Self> {
         let mut netlink = Netlink::open()?;
-        let link = netlink.link(interface).map_err(|error| {
-            let names = netlink.links().unwrap_or_default();
-            let names: Vec<_> = names.into_iter().map(|link| link.name).collect();
-            anyhow::Error::new(error).context(format!("interfaces here are {}", names.join(", ")))
-        })?;
+        let links = netlink.links()?;
+        let Some(link) = links.iter().find(|link| link.name == interface) else {
+            let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
+            bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
+        };
         let slot = writer.slot(NetNs::current()?.id()?, link.ifindex);
-        let running: Vec<u32> = link.xdp.programs().map(|(_mode, id)| id).collect();
-        slot.sweep_here(&running)?;
-        let (ifindex, up) = (link.ifindex, link.up);
-        Ok(Self { interface: link.name, ifindex, slot, up, _writer: None })
+        let (ifindex, up, mtu) = (link.ifindex, link.up, link.mtu);
+        Ok(Self { interface: interface.to_owned(), ifindex, slot, up, mtu, _writer: None })
     }
 
     /// Attaches `program` of `object`, to be kept under `name` once the change is committed.
@@ -73,19 +73,18 @@ impl Target {
         placement: &Placement,
     ) -> Result<Change> {
         object.warnings().iter().for_each(|warning| say(&format!("xway: {warning}")));
-        if !self.up {
-            say(&format!(
-                "xway: {} is down, so no packet arrives; `ip link set {} up`",
-                self.interface, self.interface
-            ));
-        }
         let attach = Attach {
             ifindex: self.ifindex,
             program: object.program(program)?,
             mode: mode(placement.mode),
             replace: if placement.replace { Replace::Yes } else { Replace::No },
         };
-        self.slot.change(name, object, &attach)
+        let change = self.slot.change(name, object, &attach)?;
+        if !self.up {
+            let name = &self.interface;
+            say(&format!("xway: {name} is down, so no packet arrives; `ip link set {name} up`"));
+        }
+        Ok(change)
     }
 
     /// The program that runs in this mode now.
@@ -93,14 +92,41 @@ impl Target {
         Ok(Netlink::open()?.link_by_index(self.ifindex)?.xdp.id(mode))
     }
 
-    /// Where programs are loaded for: this device when they go onto the card.
-    pub fn binding(&self, placement: &Placement) -> Binding {
-        match placement.mode {
+    /// Frames may be larger than one buffer of a driver.
+    pub fn has_large_frames(&self) -> bool {
+        self.mtu > ETHERNET_MTU
+    }
+
+    /// Loads programs: for this device alone when they go onto the card.
+    pub fn load(&self, spec: &Spec, programs: Vec<String>, mode: ModeArg) -> Result<Object> {
+        let binding = match mode {
             ModeArg::Offload => Binding::Offload(self.ifindex),
             ModeArg::Native | ModeArg::Generic => Binding::Any,
+        };
+        let options = LoadOptions { programs: Some(programs), binding, ..LoadOptions::default() };
+        let object = Object::load(spec, &options);
+        if mode == ModeArg::Offload {
+            return object
+                .with_context(|| format!("not loaded onto the card of {}", self.interface));
         }
+        Ok(object?)
     }
 }
+
+/// Puts on the program for frames of one buffer; where the driver has larger ones and refuses it,
+/// that for several (Linux 5.18). Were both refused, the first refusal is the one to tell.
+pub fn by_size<T>(
+    large: bool,
+    [one, several]: [&str; 2],
+    put: impl Fn(&str) -> Result<T>,
+) -> Result<T> {
+    put(one).or_else(|refused| {
+        let by_kernel = refused.downcast_ref::<kernel::Error>().and_then(kernel::Error::errno);
+        if large && by_kernel.is_some() { put(several).map_err(|_| refused) } else { Err(refused) }
+    })
+}
+
+const ETHERNET_MTU: u32 = 1500;
 
 #[derive(Debug)]
 struct Loaded {
@@ -110,23 +136,20 @@ struct Loaded {
 
 /// Loads the program composed with its counters, or as it is where that cannot be.
 fn load(opened: &Opened, program: &str, target: &Target, args: &AttachArgs) -> Result<Loaded> {
-    let options = || LoadOptions {
-        programs: Some(wanted(&opened.spec, program)),
-        binding: target.binding(&args.placement),
-        ..LoadOptions::default()
-    };
+    let mode = args.placement.mode;
+    let load = |spec: &Spec| target.load(spec, wanted(&opened.spec, program), mode);
     let own = compose::counts_itself(&opened.spec, program);
-    let plain = own || args.no_count || args.placement.mode == ModeArg::Offload;
+    let plain = own || args.no_count || mode == ModeArg::Offload;
     if plain {
-        let object = Object::load(&opened.spec, &options())?;
+        let object = load(&opened.spec)?;
         return Ok(Loaded { object, counted: own });
     }
     let composed = compose::counted(&opened.spec, program).map_err(anyhow::Error::new);
-    match composed.and_then(|spec| Ok(Object::load(&spec, &options())?)) {
+    match composed.and_then(|spec| load(&spec)) {
         Ok(object) => Ok(Loaded { object, counted: true }),
         Err(refused) => {
             // If the program alone is refused too, that is the error to tell.
-            let object = Object::load(&opened.spec, &options())?;
+            let object = load(&opened.spec)?;
             say(&format!("xway: verdicts are not counted for this program: {refused:#}"));
             Ok(Loaded { object, counted: false })
         }

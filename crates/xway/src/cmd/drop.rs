@@ -2,10 +2,9 @@
 
 use anyhow::{Result, bail};
 use functions::drop::{self, Config, Maps, Rule};
-use kernel::{LoadOptions, Object};
 use spec::Spec;
 
-use super::attach::{Target, mode};
+use super::attach::{Target, by_size, mode};
 use super::{Context, Exit};
 use crate::args::DropArgs;
 use crate::state::Generation;
@@ -96,10 +95,11 @@ fn attach(target: &Target, change: &Change, args: &DropArgs) -> Result<Vec<Rule>
     for (name, value) in &args.placement.set {
         spec.set_global_text(name, value)?;
     }
-    let binding = target.binding(&args.placement);
-    let object = Object::load(&spec, &LoadOptions { binding, ..LoadOptions::default() })?;
-    drop::update(&config, &Maps::find(|name| object.map(name))?)?;
-    target.install(NAME, &object, drop::PROGRAM, &args.placement)?.commit()?;
+    by_size(target.has_large_frames(), [drop::PROGRAM, drop::PROGRAM_FRAGS], |program| {
+        let object = target.load(&spec, vec![program.to_owned()], args.placement.mode)?;
+        drop::update(&config, &Maps::find(|name| object.map(name))?)?;
+        target.install(NAME, &object, program, &args.placement)?.commit()
+    })?;
     Ok(config.rules)
 }
 

@@ -1,11 +1,11 @@
 //! `forward`: the built-in router with destination NAT, on all its interfaces or on none.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use functions::forward::{self, Config, Maps, Nat};
-use kernel::{LoadOptions, Object};
-use spec::Spec;
+use spec::{Map as _, Spec};
+use sys::net::Netlink;
 
-use super::attach::{Target, mode};
+use super::attach::{Target, by_size, mode};
 use super::{Context, Exit};
 use crate::args::ForwardArgs;
 use crate::state::{Change, Generation, Writer};
@@ -16,7 +16,7 @@ pub fn run(args: &ForwardArgs, context: &Context) -> Result<Exit> {
     let writer = Writer::open(&context.state)?;
     let targets: Vec<Target> =
         args.ifaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
-    let live = running(&targets, args)?;
+    let live = running(&targets, &config, args)?;
     match &live {
         Some(generation) => update(generation, &config, &targets)?,
         None => attach(&config, &targets, args)?,
@@ -38,26 +38,66 @@ fn config(args: &ForwardArgs) -> Result<Config> {
 }
 
 /// The one generation that all interfaces run, so that changing its tables changes them all.
-fn running(targets: &[Target], args: &ForwardArgs) -> Result<Option<Generation>> {
-    if args.placement.replace || args.nat_only || !args.placement.set.is_empty() {
+///
+/// # Errors
+/// It runs on others too, which would lose their way out; or it was loaded for another answer to
+/// packets without a translation.
+fn running(targets: &[Target], config: &Config, args: &ForwardArgs) -> Result<Option<Generation>> {
+    if args.placement.replace || !args.placement.set.is_empty() {
         return Ok(None);
     }
+    let mode = mode(args.placement.mode);
     let mut programs = Vec::new();
     for target in targets {
-        programs.push(target.running(mode(args.placement.mode))?);
+        programs.push(target.running(mode)?);
     }
     let Some((Some(program), target)) = programs.first().copied().zip(targets.first()) else {
         return Ok(None);
     };
+    let ours = target.slot.generation_of(program).filter(|one| one.name() == NAME);
+    let Some(generation) = ours else { return Ok(None) };
     if programs.iter().any(|other| *other != Some(program)) {
         return Ok(None);
     }
-    Ok(target.slot.generation_of(program).filter(|one| one.name() == NAME))
+    let together = interfaces_of(program)?;
+    let named = |name: &String| targets.iter().any(|target| target.interface == *name);
+    if let Some(left_out) = together.iter().find(|name| !named(name)) {
+        bail!(
+            "forward runs on {} as one; name {left_out} too, or detach it first",
+            together.join(" and ")
+        );
+    }
+    if !is_alike(&generation, config)? {
+        let without = if args.nat_only { "without" } else { "with" };
+        bail!("forward runs on {} {without} --nat-only; --replace it", target.interface);
+    }
+    Ok(Some(generation))
+}
+
+/// Names of all interfaces here that run a program.
+fn interfaces_of(program: u32) -> Result<Vec<String>> {
+    let links = Netlink::open()?.links()?.into_iter();
+    let running = links.filter(|link| link.xdp.programs().any(|(_mode, id)| id == program));
+    Ok(running.map(|link| link.name).collect())
+}
+
+/// Whether it was loaded to treat packets without a translation as the configuration wants.
+fn is_alike(generation: &Generation, config: &Config) -> Result<bool> {
+    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    config.apply(&mut spec)?;
+    let globals = spec.globals();
+    let nat = globals.iter().find(|global| global.name == "forward_nat");
+    let nat = nat.context("forward has no `forward_nat`")?;
+    let live = generation.map(&nat.section)?.lookup(&0_u32.to_ne_bytes())?;
+    let wanted = spec.map(&nat.section).and_then(|map| map.contents.as_deref());
+    let place = nat.offset as usize..(nat.offset + nat.size) as usize;
+    Ok(live.as_deref().and_then(|bytes| bytes.get(place.clone()))
+        == wanted.and_then(|bytes| bytes.get(place)))
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
-    let [nat4, nat6, tx] =
-        [forward::NAT4, forward::NAT6, forward::TX].map(|name| generation.map(name));
+    let maps = [forward::NAT4, forward::NAT6, forward::TX].map(|name| generation.map(name));
+    let [nat4, nat6, tx] = maps;
     let (nat4, nat6, tx) = (nat4?, nat6?, tx?);
     forward::update(config, &egress(targets), &Maps { nat4: &nat4, nat6: &nat6, tx: &tx })?;
     Ok(())
@@ -70,14 +110,17 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
     for (name, value) in &args.placement.set {
         spec.set_global_text(name, value)?;
     }
-    let binding = targets.first().context("no interface")?.binding(&args.placement);
-    let object = Object::load(&spec, &LoadOptions { binding, ..LoadOptions::default() })?;
-    forward::update(config, &egress(targets), &Maps::find(|name| object.map(name))?)?;
-    let mut changes = Vec::new();
-    for target in targets {
-        changes.push(target.install(NAME, &object, forward::PROGRAM, &args.placement)?);
-    }
-    changes.into_iter().try_for_each(Change::commit)
+    let first = targets.first().context("no interface")?;
+    let large = targets.iter().any(Target::has_large_frames);
+    by_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
+        let object = first.load(&spec, vec![program.to_owned()], args.placement.mode)?;
+        forward::update(config, &egress(targets), &Maps::find(|name| object.map(name))?)?;
+        let mut changes = Vec::new();
+        for target in targets {
+            changes.push(target.install(NAME, &object, program, &args.placement)?);
+        }
+        changes.into_iter().try_for_each(Change::commit)
+    })
 }
 
 fn egress(targets: &[Target]) -> Vec<u32> {

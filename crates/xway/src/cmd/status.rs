@@ -11,7 +11,7 @@ use sys::net::Ifindex;
 use sys::netns::NetNs;
 use sys::signal::Stop;
 
-use super::{Context, Exit};
+use super::{Context, Exit, rights};
 use crate::args::StatusArgs;
 use crate::counters::{Counters, Counts};
 use crate::state::State;
@@ -69,7 +69,8 @@ impl<'a> Looks<'a> {
     }
 
     fn look(&mut self) -> Result<Status> {
-        let mut found = list::interfaces()?;
+        let found = list::interfaces().map_err(anyhow::Error::new);
+        let mut found = found.map_err(|error| rights::explained(error, rights::LISTING))?;
         if let Some(only) = self.only {
             found.retain(|one| one.link.name == only);
             if found.is_empty() {

@@ -12,6 +12,7 @@
 mod generation;
 mod slot;
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -19,9 +20,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use sys::net::Ifindex;
-use sys::netns::NetNsId;
+use anyhow::{Context as _, Result, anyhow, bail};
+use sys::cap::{Cap, Caps};
+use sys::net::{Ifindex, Link, Netlink};
+use sys::netns::{NetNs, NetNsId};
 
 pub use generation::Generation;
 pub use slot::{Change, Slot};
@@ -48,8 +50,18 @@ impl State {
 
     /// The place of an interface, whether there is anything in it or not.
     pub fn slot(&self, netns: NetNsId, ifindex: Ifindex) -> Slot {
-        let folder = self.bpffs.join(format!("net-{}", netns.inode));
-        Slot::new(folder.join(format!("if-{}", ifindex.0)))
+        Slot::new(self.folder(netns).join(format!("{IF}{}", ifindex.0)))
+    }
+
+    /// The places of one namespace in which there is something.
+    fn slots_of(&self, netns: NetNsId) -> Vec<(Ifindex, Slot)> {
+        let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix(IF)?.parse().ok();
+        let all = folders(&self.folder(netns)).into_iter();
+        all.filter_map(|path| Some((Ifindex(number(&path)?), Slot::new(path)))).collect()
+    }
+
+    fn folder(&self, netns: NetNsId) -> PathBuf {
+        self.bpffs.join(format!("net-{}", netns.inode))
     }
 
     /// All places, of every namespace.
@@ -62,17 +74,35 @@ impl State {
 impl Writer {
     /// Makes the folder and its bpffs, waits for other writers, and sweeps.
     pub fn open(root: &Path) -> Result<Self> {
+        Self::at(root).map_err(with_rights)
+    }
+
+    fn at(root: &Path) -> Result<Self> {
         let root = &std::path::absolute(root).context("--state is no path")?;
         DirBuilder::new().recursive(true).mode(0o700).create(root).with_context(|| {
-            format!("cannot make the state folder {}: run as root or set --state", root.display())
+            format!("cannot make the state folder {} (--state)", root.display())
         })?;
         let lock = lock(&root.join("lock"))?;
         let bpffs = sys::mount::bpffs(&root.join("bpf"))?;
         let writer = Self { state: State { bpffs }, _lock: lock };
-        for slot in writer.state.slots() {
+        writer.sweep()?;
+        Ok(writer)
+    }
+
+    /// Removes what nobody runs. Only this namespace can be asked which interfaces it has and
+    /// what they run; for others their links tell.
+    fn sweep(&self) -> Result<()> {
+        for slot in self.slots() {
             slot.sweep()?;
         }
-        Ok(writer)
+        let running = |link: &Link| link.xdp.programs().map(|(_mode, id)| id).collect();
+        let links = Netlink::open()?.links()?;
+        let links: HashMap<_, Vec<u32>> =
+            links.iter().map(|link| (link.ifindex, running(link))).collect();
+        for (ifindex, slot) in self.slots_of(NetNs::current()?.id()?) {
+            slot.sweep_but(links.get(&ifindex).map_or(&[], Vec::as_slice))?;
+        }
+        Ok(())
     }
 }
 
@@ -83,6 +113,27 @@ impl std::ops::Deref for Writer {
         &self.state
     }
 }
+
+/// Whoever may not keep the state may not attach either: says which rights are missing.
+fn with_rights(error: anyhow::Error) -> anyhow::Error {
+    let denied = error.chain().any(|cause| {
+        let by_kernel = cause.downcast_ref::<sys::Error>().is_some_and(|one| one.is(EPERM));
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        by_kernel || io == Some(io::ErrorKind::PermissionDenied)
+    });
+    let lacks = Caps::effective().map(Caps::missing).unwrap_or_default();
+    let lacks = NEEDED.iter().filter(|cap| lacks.contains(cap)).map(|cap| cap.name());
+    let lacks: Vec<_> = lacks.collect();
+    if !denied || lacks.is_empty() {
+        return error;
+    }
+    let lacks = lacks.join(", ");
+    anyhow!("{error:#}; this process lacks {lacks}: run it as root or grant them")
+}
+
+/// To mount the bpffs, to attach, to load.
+const NEEDED: [Cap; 3] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf];
+const EPERM: i32 = 1;
 
 /// Waits for the writer that holds the lock; it goes when its holder ends, however that happens.
 fn lock(path: &Path) -> Result<File> {
@@ -127,6 +178,9 @@ fn remove(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// How an interface's folder is called, before its number.
+const IF: &str = "if-";
 
 /// How long to wait for another writer, and how often to look.
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);

@@ -101,7 +101,7 @@ impl Slot {
     }
 
     /// Removes what the pinned link does not run. Without a link (attached by netlink, or nothing)
-    /// only incomplete generations are known to be left over: `sweep_here` asks the interface.
+    /// only incomplete generations are known to be left over: `sweep_but` knows more.
     pub fn sweep(&self) -> Result<()> {
         match self.link() {
             Some(link) if link.ifindex()?.is_some() => {
@@ -112,11 +112,9 @@ impl Slot {
         }
     }
 
-    /// The same, knowing which programs the interface runs.
-    pub fn sweep_here(&self, running: &[u32]) -> Result<()> {
-        self.sweep()?;
-        let runs = |one: &Generation| one.program().is_some_and(|it| running.contains(&it.id()));
-        self.keep_where(runs)
+    /// Removes all generations but those of the programs that the interface runs.
+    pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
+        self.keep_where(|one| one.program().is_some_and(|it| running.contains(&it.id())))
     }
 
     /// Removes every pin. What nothing else holds is detached by that.

@@ -3,12 +3,14 @@
 use serde::Serialize;
 
 use super::{Paint, View};
+
 /// A program is on an interface now.
 #[derive(Clone, Debug, Serialize)]
 pub struct Attached {
     pub interface: String,
     pub object: String,
     pub program: String,
+    pub program_id: u32,
     pub mode: &'static str,
     /// Whether `status` can tell its verdicts.
     pub counted: bool,
@@ -35,7 +37,7 @@ pub struct Detached {
 
 impl View for Attached {
     fn text(&self, _paint: Paint) -> String {
-        let Self { interface, object, program, mode, counted } = self;
+        let Self { interface, object, program, mode, counted, .. } = self;
         let counted = if *counted { "" } else { ", verdicts not counted" };
         format!("{interface}: {program} of {object} attached in {mode} mode{counted}")
     }
