@@ -93,6 +93,11 @@ impl Stage {
         xdp.programs().map(|(mode, id)| (mode.name(), id)).collect()
     }
 
+    /// Whether an attachment was given a name under which it outlives its maker.
+    pub fn link_is_pinned(&self) -> bool {
+        self.pins().iter().any(|pin| pin.ends_with("link"))
+    }
+
     /// Everything that is pinned, relative to the file system's root.
     pub fn pins(&self) -> Vec<PathBuf> {
         let root = self.xway.state().join("bpf");

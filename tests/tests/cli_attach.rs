@@ -1,11 +1,13 @@
 //! `xway attach` and `detach`: which program, on what, in whose place, and what is counted of it.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod cli_support;
+
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use kernel::{Attach, LoadOptions, Mode, Object, Replace};
-use spec::Spec;
+use cli_support::foreign;
+use kernel::{Attach, Mode, Replace};
 use sys::net::XdpExpect;
 use xway_tests::clang::compile;
 use xway_tests::stage::{Stage, counts};
@@ -39,13 +41,6 @@ fn object(name: &str) -> String {
     text(&prebuilt(name)).to_owned()
 }
 
-/// A program of somebody who uses no `xway`.
-fn foreign() -> Object {
-    let name = "test/talk_drop.o";
-    let spec = Spec::parse(name, &std::fs::read(prebuilt(name)).unwrap()).unwrap();
-    Object::load(&spec, &LoadOptions::default()).unwrap()
-}
-
 #[test]
 fn objects_and_built_in_programs_in_both_modes() {
     let stage = Stage::new();
@@ -59,7 +54,7 @@ fn objects_and_built_in_programs_in_both_modes() {
             let said = stage.json(&["attach", "eth0", word, "--mode", mode]);
             let expected = serde_json::json!({
                 "interface": "eth0", "object": name, "program": program, "mode": mode,
-                "counted": true,
+                "program_id": stage.attached()[0].1, "counted": true,
             });
             assert_eq!(said, expected);
             assert_eq!(stage.attached().len(), 1);

@@ -1,23 +1,19 @@
 //! `xway status`: what runs where, whose it is and what it counts, asked from outside.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+mod cli_support;
+
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 
-use kernel::{Attach, LoadOptions, Mode, Object, Replace};
+use cli_support::foreign;
+use kernel::{Attach, Mode, Replace};
 use lab::until;
 use serde_json::{Value, json};
-use spec::Spec;
 use sys::net::XdpExpect;
 use xway_tests::stage::{PATIENCE, Stage, counts};
-use xway_tests::xway::{Answer, prebuilt};
-
-fn foreign() -> Object {
-    let name = "test/talk_drop.o";
-    let spec = Spec::parse(name, &std::fs::read(prebuilt(name)).unwrap()).unwrap();
-    Object::load(&spec, &LoadOptions::default()).unwrap()
-}
+use xway_tests::xway::Answer;
 
 fn owner(stage: &Stage) -> Value {
     stage.status()["programs"][0]["owner"].clone()

@@ -1,0 +1,224 @@
+//! `xway forward` on a router between two networks: conversations of real sockets through it.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+
+use lab::frame::{Layout, check};
+use lab::{Capture, Host, LinkOptions, Router};
+use serde_json::{Value, json};
+use sys::net::NewRoute;
+use xway_tests::stage::PATIENCE;
+use xway_tests::xway::{Answer, Xway};
+
+/// `b` runs `xway` on its eth0, towards `a`, and on its eth1, towards `c`.
+struct Net {
+    net: Router,
+    xway: Xway,
+}
+
+impl Net {
+    /// `a` sends also what is for 10.1.0.0/24 and fd01::/64 to `b`.
+    fn new() -> Self {
+        let net = Router::build(&LinkOptions::default()).unwrap();
+        for (to, prefix, via) in [("10.1.0.0", 24, "10.0.1.1"), ("fd01::", 64, "fd00:0:0:1::1")] {
+            let route = NewRoute::new(ip(to), prefix, net.a.ifindex("eth0").unwrap());
+            net.a.netlink().unwrap().add_route(route.via(ip(via))).unwrap();
+        }
+        Self { net, xway: Xway::new() }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Answer {
+        self.xway.run_in(&self.net.b, arguments)
+    }
+
+    /// The program on one of the router's interfaces; `null` without one.
+    fn program(&self, interface: &str) -> Value {
+        let words = ["--json", "status", interface, "--interval", "1ms"];
+        self.run(&words).json(0)["interfaces"][0]["programs"][0].clone()
+    }
+
+    /// Packets that the program itself sent on.
+    fn forwarded(&self) -> u64 {
+        let verdicts = &self.program("eth0")["rates"]["verdicts"];
+        verdicts["redirect"]["packets"].as_u64().unwrap()
+    }
+
+    fn udp(&self, host: &Host, address: &str) -> UdpSocket {
+        let socket = host.run(|| UdpSocket::bind(address)).unwrap().unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket
+    }
+
+    /// A question and its answer; `c` is asked as `asked` and knows itself as `served`.
+    fn udp_conversation(&self, asked: &str, served: &str) {
+        let wire = Capture::open(&self.net.c, "eth0").unwrap();
+        let own = if asked.contains('[') { "[::]:0" } else { "0.0.0.0:0" };
+        let (client, server) = (self.udp(&self.net.a, own), self.udp(&self.net.c, served));
+        // Connected, so that an answer from anybody else is not taken.
+        client.connect(asked).unwrap();
+        for question in ["first", "second, longer by an odd number"] {
+            client.send(question.as_bytes()).unwrap();
+            let mut text = [0; 100];
+            let (length, from) = server.recv_from(&mut text).unwrap();
+            assert_eq!(&text[..length], question.as_bytes());
+            server.send_to(b"answer", from).unwrap();
+            let length = client.recv(&mut text).unwrap();
+            assert_eq!(&text[..length], b"answer");
+            let arrived = wire.next(PATIENCE, |seen| contains(seen, question.as_bytes())).unwrap();
+            assert_eq!(check(&arrived), Ok(()), "at the receiver");
+            assert_eq!(arrived[time_to_live(&arrived)], 63);
+        }
+    }
+
+    fn tcp_conversation(&self, asked: &str, served: &str) {
+        let wire = Capture::open(&self.net.c, "eth0").unwrap();
+        let listener = self.net.c.run(|| TcpListener::bind(served)).unwrap().unwrap();
+        let asked: SocketAddr = asked.parse().unwrap();
+        let client = self.net.a.run(|| TcpStream::connect_timeout(&asked, PATIENCE)).unwrap();
+        let mut client = client.unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let patience = Some(PATIENCE);
+        client.set_read_timeout(patience).and(server.set_read_timeout(patience)).unwrap();
+        let sent: Vec<u8> = (0..20_000_u32).map(|n| n as u8).collect();
+        let mut got = vec![0; sent.len()];
+        client.write_all(&sent).unwrap();
+        server.read_exact(&mut got).unwrap();
+        assert!(got == sent, "to the server");
+        server.write_all(&sent).unwrap();
+        client.read_exact(&mut got).unwrap();
+        assert!(got == sent, "to the client");
+        let arrived =
+            wire.next(PATIENCE, |seen| Layout::of(seen).is_some_and(|at| at.protocol == 6));
+        assert_eq!(check(&arrived.unwrap()), Ok(()), "at the receiver");
+    }
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn contains(frame: &[u8], part: &[u8]) -> bool {
+    frame.windows(part.len()).any(|window| window == part)
+}
+
+fn time_to_live(frame: &[u8]) -> usize {
+    let layout = Layout::of(frame).unwrap();
+    layout.network + if layout.is_ipv6 { 7 } else { 8 }
+}
+
+#[test]
+fn conversations_through_translation() {
+    let net = Net::new();
+    let words = [
+        "--json",
+        "forward",
+        "eth0",
+        "eth1",
+        "--nat",
+        "10.1.0.2 udp 1234 -> 10.0.2.2",
+        "--nat",
+        "10.1.0.2 tcp 80 -> 10.0.2.2:8080",
+        "--nat",
+        "fd01::2 udp 1234 -> [fd00:0:0:2::2]:5678",
+        "--nat",
+        "fd01::2 tcp 80 -> [fd00:0:0:2::2]:8080",
+    ];
+    let said = net.run(&words).json(0);
+    assert_eq!((&said["function"], &said["updated"]), (&json!("forward"), &json!(false)));
+    assert_eq!(said["interfaces"], json!(["eth0", "eth1"]));
+    assert_eq!(said["rules"].as_array().unwrap().len(), 4);
+    let mut before = 0;
+    for (what, asked, served) in [
+        ("udp", "10.1.0.2:1234", "10.0.2.2:1234"),
+        ("udp", "[fd01::2]:1234", "[fd00:0:0:2::2]:5678"),
+        ("tcp", "10.1.0.2:80", "10.0.2.2:8080"),
+        ("tcp", "[fd01::2]:80", "[fd00:0:0:2::2]:8080"),
+        ("udp", "10.0.2.2:7", "10.0.2.2:7"),
+    ] {
+        match what {
+            "udp" => net.udp_conversation(asked, served),
+            _ => net.tcp_conversation(asked, served),
+        }
+        let now = net.forwarded();
+        assert!(now >= before + 4, "{what} {asked}: {before} then {now}, so the stack did it");
+        before = now;
+    }
+}
+
+#[test]
+fn routing_without_translation_and_updates_in_place() {
+    let net = Net::new();
+    net.run(&["forward", "eth0", "eth1"]).ended(0);
+    let program = net.program("eth0")["id"].clone();
+    assert_eq!(program, net.program("eth1")["id"], "both run the same");
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+    net.tcp_conversation("[fd00:0:0:2::2]:80", "[fd00:0:0:2::2]:80");
+    let before = net.forwarded();
+    assert!(before >= 8, "{before}");
+
+    let rule = "10.1.0.2 udp 1234 -> 10.0.2.2";
+    let said = net.run(&["--json", "forward", "eth0", "eth1", "--nat", rule]).json(0);
+    assert_eq!((&said["updated"], &said["rules"]), (&json!(true), &json!([rule])));
+    net.udp_conversation("10.1.0.2:1234", "10.0.2.2:1234");
+    assert!(net.forwarded() >= before + 4, "counters go on");
+    assert_eq!(net.program("eth1")["id"], program);
+
+    let table: &[(&[&str], &str)] = &[
+        (&["eth0"], "forward runs on eth0 and eth1 as one; name eth1 too"),
+        (&["eth0", "eth1", "--nat", rule, "--nat-only"], "without --nat-only"),
+        (&["eth0", "eth1", "--nat", "10.1.0.2 udp -> 10.0.2.2"], "not ADDRESS"),
+        (
+            &["eth0", "eth1", "--nat", rule, "--nat", "10.1.0.2 udp 1234 -> 10.0.2.3"],
+            "same packets",
+        ),
+    ];
+    for (words, part) in table {
+        let text = net.run(&[&["forward"], *words].concat()).error();
+        assert!(text.contains(part), "{words:?}: {text}");
+    }
+    net.udp_conversation("10.1.0.2:1234", "10.0.2.2:1234");
+
+    net.run(&["forward", "eth0", "eth1", "--nat", rule, "--nat-only", "--replace"]).ended(0);
+    net.udp_conversation("10.1.0.2:1234", "10.0.2.2:1234");
+    let before = net.forwarded();
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+    assert_eq!(net.forwarded(), before, "the stack routes what has no translation");
+    net.run(&["forward", "eth0", "eth1", "--nat", rule, "--nat-only"]).ended(0);
+
+    for interface in ["eth0", "eth1"] {
+        net.run(&["detach", interface]).ended(0);
+        assert_eq!(net.program(interface), Value::Null);
+    }
+}
+
+#[test]
+fn all_interfaces_or_none() {
+    let net = Net::new();
+    net.run(&["attach", "eth1", "drop"]).ended(0);
+    let occupant = net.program("eth1")["id"].clone();
+    let text = net.run(&["forward", "eth0", "eth1"]).error();
+    assert!(
+        text.contains("eth1 already runs") && text.contains(&format!("program {occupant} ")),
+        "{text}"
+    );
+    assert_eq!(net.program("eth0"), Value::Null, "the first is untouched");
+    assert_eq!(net.program("eth1")["id"], occupant);
+
+    net.run(&["drop", "eth0", "any udp 7"]).ended(0);
+    let first = net.program("eth0");
+    // The loopback interface has no native mode.
+    let text = net.run(&["forward", "eth0", "lo", "--replace"]).error();
+    assert!(text.contains("native"), "{text}");
+    for field in ["id", "link_id", "owner"] {
+        assert_eq!(net.program("eth0")[field], first[field], "the first has its program back");
+    }
+    let said = net.run(&["--json", "drop", "eth0", "--add", "any udp 8"]).json(0);
+    assert_eq!(said["updated"], true, "and its rules");
+
+    let text = net.run(&["forward", "eth0", "eth7", "--replace"]).error();
+    assert!(text.contains("eth7") && text.contains("lo, eth0, eth1"), "{text}");
+    net.run(&["forward", "eth0", "eth1", "--replace"]).ended(0);
+    assert_eq!(net.program("eth0")["id"], net.program("eth1")["id"]);
+    net.udp_conversation("10.0.2.2:7", "10.0.2.2:7");
+}
