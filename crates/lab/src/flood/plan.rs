@@ -22,8 +22,11 @@ pub struct FloodConfig {
     /// Where to send from, before other processes there; anywhere when `None`.
     pub cpu: Option<usize>,
     pub sequence: Option<Sequence>,
-    /// Frames prepared at once, 1 to 256. More is a little faster and less even. A paced sender
-    /// that was held up, too, catches up with so many at most.
+    /// Frames that leave together when they are paced, 1 to 256: the pause before the next ones
+    /// keeps the rate. One is the evenest; each burst wakes its receiver, which costs both sides
+    /// more than a packet does. A sender that was held up catches up with one burst.
+    pub burst: u32,
+    /// Frames prepared at once, 1 to 256. More is a little faster and less even.
     pub batch: u32,
 }
 
@@ -67,6 +70,7 @@ impl FloodConfig {
             duration: Duration::from_secs(1),
             limit: None,
             cpu: None,
+            burst: 1,
             batch: FLOOD_BATCH,
         }
     }
@@ -94,8 +98,8 @@ impl Plan {
         if config.duration > FLOOD_DURATION {
             return refuse("a flood lasts ten minutes at most");
         }
-        if !(1..=256).contains(&config.batch) {
-            return refuse("a batch is 1 to 256 frames");
+        if !(1..=256).contains(&config.batch) || !(1..=256).contains(&config.burst) {
+            return refuse("a batch or burst is 1 to 256 frames");
         }
         let checksum = match config.sequence {
             Some(sequence) => Self::make_room(&mut config.frame, sequence)?,
@@ -178,6 +182,7 @@ mod tests {
             ("no rate", FloodConfig { rate_pps: Some(0), ..good.clone() }),
             ("long", FloodConfig { duration: FLOOD_DURATION + second, ..good.clone() }),
             ("batch", FloodConfig { batch: 257, ..good.clone() }),
+            ("burst", FloodConfig { burst: 0, ..good.clone() }),
             ("outside", at(53)),
             ("in a header", at(34)),
             ("uneven", at(43)),

@@ -62,7 +62,7 @@ fn assemble(plan: &Plan) -> Assembler {
         a.note("all are sent").load_imm64(R2, limit).jump_if(R8, Cond::Ge, R2, drop);
     }
     if let Some(rate) = plan.config.rate_pps {
-        pace(&mut a, rate, plan.config.batch, drop);
+        pace(&mut a, rate, plan.config.burst, drop);
     }
     headers(&mut a, &plan.config.frame, drop);
     if let Some(sequence) = plan.config.sequence {
@@ -74,23 +74,24 @@ fn assemble(plan: &Plan) -> Assembler {
     a
 }
 
-/// Goes on when the next frame is due. A sender that was held up catches up with at most one batch:
-/// more at once would only overflow the receiver's ring. Times are in units of 2^-20 ns since the
-/// first run.
-fn pace(a: &mut Assembler, rate_pps: u64, batch: u32, drop: Label) {
-    let interval = (1_000_000_000u64 << FRACTION) / rate_pps;
-    let slack = interval.saturating_mul(u64::from(batch));
-    let (started, kept) = (a.label(), a.label());
-    a.note("time since the first run").call(Helper::KTIME_GET_NS);
+/// Goes on when the frame belongs to a burst that is due. A sender that was held up catches up with
+/// one burst: more at once would only overflow the receiver's ring. Times are in units of 2^-20 ns
+/// since the first run.
+fn pace(a: &mut Assembler, rate_pps: u64, burst: u32, drop: Label) {
+    let interval = ((1_000_000_000u64 << FRACTION) / rate_pps).saturating_mul(u64::from(burst));
+    let (fresh, started, kept, due) = (a.label(), a.label(), a.label(), a.label());
+    a.note("the rest of a burst").load64(R1, R6.at(LEFT)).jump_if(R1, Cond::Eq, 0, fresh);
+    a.sub(R1, 1).store64(R6.at(LEFT), R1).jump(due);
+    a.note("time since the first run").bind(fresh).call(Helper::KTIME_GET_NS);
     a.load64(R1, R6.at(STARTED)).jump_if(R1, Cond::Ne, 0, started);
     a.mov(R1, R0).store64(R6.at(STARTED), R1);
     a.bind(started).sub(R0, R1).lsh(R0, i32::from(FRACTION));
     a.note("not due yet").load64(R1, R6.at(NEXT)).jump_if(R0, Cond::Lt, R1, drop);
-    a.store64(R6.at(LAST), R0);
-    a.note("too late to catch up").mov(R2, R0).sub(R2, R1).load_imm64(R3, slack);
+    a.store64(R6.at(LAST), R0).load_imm64(R3, interval);
+    a.note("too late to catch up").mov(R2, R0).sub(R2, R1);
     a.jump_if(R2, Cond::Le, R3, kept).mov(R1, R0).sub(R1, R3);
-    a.note("when the next is due").bind(kept).load_imm64(R2, interval).add(R1, R2);
-    a.store64(R6.at(NEXT), R1);
+    a.note("when the next is due").bind(kept).add(R1, R3).store64(R6.at(NEXT), R1);
+    a.store64(R6.at(LEFT), burst as i32 - 1).bind(due);
 }
 
 /// R2 becomes the packet, with its first bytes as the plan has them.
@@ -140,12 +141,13 @@ fn fix(a: &mut Assembler, checksum: Checksum) {
     a.be16(R5);
 }
 
-// The state: four numbers of eight bytes.
+// The state: five numbers of eight bytes.
 const SENT: i16 = 0;
 const STARTED: i16 = 8;
 const NEXT: i16 = 16;
 const LAST: i16 = 24;
-const STATE_LEN: u32 = 32;
+const LEFT: i16 = 32;
+const STATE_LEN: u32 = 40;
 
 /// Binary digits behind the point: ten minutes and a rate of 1 a second both fit 64 bits.
 const FRACTION: u8 = 20;

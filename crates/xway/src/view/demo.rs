@@ -57,7 +57,7 @@ impl Answer {
     }
 
     pub fn table(&self) -> Table {
-        let numbers = ["transactions", "of quiet", "offered", "dropped", "receive CPU"];
+        let numbers = ["transactions", "of quiet", "offered", "dropped", "CPU"];
         let columns = numbers.map(Column::number);
         let mut table = Table::new([Column::text("phase")].into_iter().chain(columns));
         for row in &self.phases {

@@ -87,8 +87,7 @@ fn page(answer: &Answer, timeline: &Timeline, raw: &Raw<'_>) -> Result<String> {
              after the kernel has made a socket buffer of each, in native mode before.",
         )
         .figure(&timeline.figure(), "Transactions above, attack packets below, on one time axis.")
-        .table(&answer.table())
-        .section("How it was done");
+        .table(&answer.table());
     page.method(raw.method)
         .method(&format!("Machine: {}.", raw.host.summary()))
         .method("Rates are means over each phase; the first moments of a phase are left out.")

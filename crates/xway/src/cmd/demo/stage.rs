@@ -81,8 +81,8 @@ impl Stage {
         format!(
             "Client, service and the server's receive thread (threaded NAPI, at real-time priority \
              as a soft interrupt would be) share CPU {service_cpu}; the attacker alone has CPU \
-             {attacker_cpu} and sends {rate_pps} frames a second of 60 bytes to UDP port \
-             {FLOOD_PORT}. Both reach the server through its one veth link and one receive queue. \
+             {attacker_cpu} and sends {rate_pps} frames a second of 60 bytes, in bursts of {BURST}, \
+             to UDP port {FLOOD_PORT}. Both reach the server through its one veth link and one receive queue. \
              The same in all phases.{caveat}"
         )
     }
@@ -128,6 +128,7 @@ impl Stage {
         let frame = Flow::new(attacker, victim).udp_of_length(FRAME_LEN)?;
         let config = FloodConfig {
             rate_pps: Some(self.rate_pps),
+            burst: BURST,
             duration: time + FLOOD_SPARE,
             cpu: Some(self.attacker_cpu),
             ..FloodConfig::new(frame)
@@ -165,6 +166,8 @@ const SERVICE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
 const FRAME_LEN: usize = 60;
+/// As a network card that moderates its interrupts would deliver them.
+const BURST: u32 = 64;
 const FLOOD_PORT: u16 = 1234;
 const CONNECT: Duration = Duration::from_millis(250);
 /// The flood ends by its guard; this is its own bound.
