@@ -24,7 +24,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .highlight("2.00 Mpps", "of attack traffic, dropped in the driver")
         .paragraph("These values are made up; this page shows only how a report looks.")
         .figure(&line, "Transactions above, attack packets below, on one time axis.")
-        .table(&timeline.table()?)
         .section("Bars")
         .figure(&bars, "One thing each.")
         .figure(&grouped, "The same few things under several conditions.")

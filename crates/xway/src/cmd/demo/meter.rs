@@ -71,7 +71,7 @@ impl Meter {
         let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / (now - then).max(1e-9);
         let current = self.phases.last_mut().context("a sample outside of any phase")?;
         current.samples.push(Sample {
-            t: now,
+            t: f64::midpoint(then, now),
             tps: rate(totals.answers, before.answers),
             offered_pps: rate(totals.offered, before.offered),
             dropped_pps: rate(totals.dropped, before.dropped),
