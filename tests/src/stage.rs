@@ -98,6 +98,11 @@ impl Stage {
         self.pins().iter().any(|pin| pin.ends_with("link"))
     }
 
+    /// Programs that are kept with their maps.
+    pub fn kept(&self) -> usize {
+        self.pins().iter().filter(|pin| pin.ends_with("program")).count()
+    }
+
     /// Everything that is pinned, relative to the file system's root.
     pub fn pins(&self) -> Vec<PathBuf> {
         let root = self.xway.state().join("bpf");

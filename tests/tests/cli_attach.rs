@@ -231,6 +231,7 @@ fn replacing_takes_the_place_of_anybody() {
             stage.run(&["attach", "eth0", "forward", "--replace", "--mode", mode]).ended(0);
             assert_eq!(stage.attached().iter().map(|one| one.0).collect::<Vec<_>>(), [mode]);
             assert_eq!(stage.status()["programs"][0]["owner"], "xway forward");
+            assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
         }
         stage.run(&["detach", "eth0"]).ended(0);
         assert!(stage.attached().is_empty() && stage.pins().is_empty(), "{:?}", stage.pins());
