@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use libbpf_rs::libbpf_sys::bpf_insn;
 use libbpf_rs::{ObjectBuilder, OpenObject, ProgramAttachType, ProgramType};
@@ -54,9 +55,10 @@ pub fn open(name: &str, target: Option<&str>) -> libbpf_rs::Result<Theirs> {
     QUIET.call_once(|| {
         libbpf_rs::set_print(None);
     });
-    let pins = PinFolder::new(&format!("oracle-{:?}", std::thread::current().id()));
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let pins = PinFolder::new(&format!("oracle-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
     let mut builder = ObjectBuilder::default();
-    builder.pin_root_path(&pins.0)?;
+    builder.pin_root_path(pins.path(""))?;
     if let Some(target) = target {
         builder.btf_custom_path(prebuilt(target))?;
     }
