@@ -26,6 +26,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("xway-traffic", 3),
     ("xway", 4),
     ("xway-bench", 5),
+    ("xway-examples", 5),
     ("xway-tests", 5),
     ("xtask", 5),
 ];

@@ -81,9 +81,9 @@ impl Stage {
         format!(
             "Client, service and the server's receive thread (threaded NAPI, at real-time priority \
              as a soft interrupt would be) share CPU {service_cpu}; the attacker alone has CPU \
-             {attacker_cpu} and sends {rate_pps} frames a second of 60 bytes, in bursts of {BURST}, \
-             to UDP port {FLOOD_PORT}. Both reach the server through its one veth link and one receive queue. \
-             The same in all phases.{caveat}"
+             {attacker_cpu} and sends {rate_pps} frames a second of 60 bytes, in bursts of \
+             {BURST}, to UDP port {FLOOD_PORT}. Both reach the server through its one veth link \
+             and one receive queue. The same in all phases.{caveat}"
         )
     }
 
