@@ -1,7 +1,8 @@
 //! A service and its client: one byte asked, one byte answered, counted.
 //!
 //! The measure of whether a service is alive, as TCP_RR of netperf is: one connection, one request
-//! under way. Rule: neither side outlives its guard, and a network that swallows every packet
+//! under way. The client may pause before each request; without it two that share a processor
+//! take all of it. Rule: neither side outlives its guard, and a network that swallows every packet
 //! delays the end by a moment at most. Sockets are made by the caller, in the host's namespace.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -62,11 +63,12 @@ impl Drop for Service {
 }
 
 impl Client {
-    /// Starts asking from a thread on `cpu`. `connect` makes a connection in the client's
+    /// Starts asking from a thread on `cpu`, `pause` after each answer. `connect` makes a connection in the client's
     /// namespace; it is called again when the connection breaks or stays silent for a second.
     pub fn start(
         connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
         cpu: usize,
+        pause: Duration,
     ) -> Result<Self> {
         let fail = |source| Error::Socket { what: "the client's connection", source };
         let first = connect().and_then(prepare).map_err(fail)?;
@@ -76,7 +78,7 @@ impl Client {
             .name("client".to_owned())
             .spawn(move || {
                 settle(cpu);
-                ask_until_stopped(first, &connect, &seen);
+                ask_until_stopped(first, &connect, pause, &seen);
             })
             .map_err(fail)?;
         Ok(Self { shared, thread: Some(thread) })
@@ -105,6 +107,7 @@ impl Drop for Client {
 fn settle(cpu: usize) {
     let _unsteady = sys::cpu::set_affinity(&[cpu]);
     let _unsteady = Priority::Nice(FAVOURED).give(0);
+    let _uneven = sys::thread::sleep_precisely();
 }
 
 fn accept(listener: &TcpListener, stop: &Arc<AtomicBool>) {
@@ -141,9 +144,13 @@ fn answer(stream: TcpStream, stop: &AtomicBool) {
 fn ask_until_stopped(
     mut stream: TcpStream,
     connect: &impl Fn() -> io::Result<TcpStream>,
+    pause: Duration,
     shared: &Shared,
 ) {
     while !shared.stop.load(Ordering::Relaxed) {
+        if !pause.is_zero() {
+            thread::sleep(pause);
+        }
         if ask(&mut stream, shared).is_ok() {
             continue;
         }
@@ -210,7 +217,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let service = Service::start(listener, 0).unwrap();
-        let client = Client::start(move || TcpStream::connect(address), 0).unwrap();
+        let client = Client::start(move || TcpStream::connect(address), 0, Duration::ZERO).unwrap();
         (service, client)
     }
 

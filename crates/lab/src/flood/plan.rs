@@ -7,7 +7,7 @@ use sys::net::Ifindex;
 use crate::error::{Error, Result};
 use crate::frame::Layout;
 use crate::frame::{folded, transport_sum};
-use crate::limits::{FLOOD_BATCH, FLOOD_DURATION, FLOOD_FRAME, FLOOD_RATE};
+use crate::limits::{FLOOD_BATCH, FLOOD_BATCHES, FLOOD_DURATION, FLOOD_FRAME, FLOOD_RATE};
 
 /// What to send, how fast and how long. [`FloodConfig::new`] gives the rest of the fields a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +22,9 @@ pub struct FloodConfig {
     /// Where to send from, before other processes there; anywhere when `None`.
     pub cpu: Option<usize>,
     pub sequence: Option<Sequence>,
-    /// Frames that leave together when they are paced, 1 to 256: the pause before the next ones
-    /// keeps the rate. One is the evenest; each burst wakes its receiver, which costs both sides
-    /// more than a packet does. A sender that was held up catches up with one burst.
-    pub burst: u32,
-    /// Frames prepared at once, 1 to 256. More is a little faster and less even.
+    /// Frames that leave together, 1 to 256, and fewer at low rates: each batch wakes its
+    /// receiver, which costs both sides more than a packet does. A paced sender that was held up
+    /// catches up with one batch.
     pub batch: u32,
 }
 
@@ -70,7 +68,6 @@ impl FloodConfig {
             duration: Duration::from_secs(1),
             limit: None,
             cpu: None,
-            burst: 1,
             batch: FLOOD_BATCH,
         }
     }
@@ -98,8 +95,12 @@ impl Plan {
         if config.duration > FLOOD_DURATION {
             return refuse("a flood lasts ten minutes at most");
         }
-        if !(1..=256).contains(&config.batch) || !(1..=256).contains(&config.burst) {
-            return refuse("a batch or burst is 1 to 256 frames");
+        if !(1..=256).contains(&config.batch) {
+            return refuse("a batch is 1 to 256 frames");
+        }
+        if let Some(rate) = config.rate_pps {
+            let even = (rate / FLOOD_BATCHES).clamp(1, u64::from(config.batch));
+            config.batch = even as u32;
         }
         let checksum = match config.sequence {
             Some(sequence) => Self::make_room(&mut config.frame, sequence)?,
@@ -182,7 +183,6 @@ mod tests {
             ("no rate", FloodConfig { rate_pps: Some(0), ..good.clone() }),
             ("long", FloodConfig { duration: FLOOD_DURATION + second, ..good.clone() }),
             ("batch", FloodConfig { batch: 257, ..good.clone() }),
-            ("burst", FloodConfig { burst: 0, ..good.clone() }),
             ("outside", at(53)),
             ("in a header", at(34)),
             ("uneven", at(43)),

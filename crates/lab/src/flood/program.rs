@@ -1,7 +1,7 @@
 //! The program that a flood runs on every live frame.
 //!
 //! ```text
-//! sent all? ─yes─▶ drop       not due yet? ─yes─▶ drop (the frame is recycled)
+//! sent all? ─yes─▶ drop       not due in a while? ─yes─▶ drop (the frame is recycled)
 //! write the headers and the number, fix the checksum, count, redirect into the interface
 //! ```
 //! Frames are recycled with whatever their receiver did to them (a router's hop count, a stack that
@@ -16,7 +16,7 @@ use spec::{Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict};
 
 use super::plan::{Checksum, Plan, Sequence};
 use crate::error::Result;
-use crate::limits::FLOOD_HEADERS;
+use crate::limits::{FLOOD_HEADERS, FLOOD_WAIT};
 
 pub(super) const PROGRAM: &str = "flood";
 pub(super) const STATE: &str = "flood_state";
@@ -56,13 +56,13 @@ fn number_at(state: &kernel::Map, offset: i16) -> Result<u64> {
 /// R6 is the state, R7 the context, R8 how many were sent.
 fn assemble(plan: &Plan) -> Assembler {
     let mut a = Assembler::new(PROGRAM, ProgramKind::XDP);
-    let drop = a.label();
+    let (drop, waits) = (a.label(), a.label());
     a.mov(R7, R1).load_map_value(R6, STATE, 0).load64(R8, R6.at(SENT));
     if let Some(limit) = plan.config.limit {
         a.note("all are sent").load_imm64(R2, limit).jump_if(R8, Cond::Ge, R2, drop);
     }
     if let Some(rate) = plan.config.rate_pps {
-        pace(&mut a, rate, plan.config.burst, drop);
+        pace(&mut a, rate, plan.config.batch, waits, drop);
     }
     headers(&mut a, &plan.config.frame, drop);
     if let Some(sequence) = plan.config.sequence {
@@ -71,27 +71,50 @@ fn assemble(plan: &Plan) -> Assembler {
     a.note("count and send").add(R8, 1).store64(R6.at(SENT), R8);
     a.load_imm64(R1, u64::from(plan.out.0)).mov(R2, 0).call(Helper::REDIRECT).exit();
     a.note("recycle the frame").bind(drop).verdict(Verdict::Drop);
+    if plan.config.rate_pps.is_some() {
+        wait(&mut a, waits);
+    }
     a
 }
 
-/// Goes on when the frame belongs to a burst that is due. A sender that was held up catches up with
-/// one burst: more at once would only overflow the receiver's ring. Times are in units of 2^-20 ns
-/// since the first run.
-fn pace(a: &mut Assembler, rate_pps: u64, burst: u32, drop: Label) {
-    let interval = ((1_000_000_000u64 << FRACTION) / rate_pps).saturating_mul(u64::from(burst));
-    let (fresh, started, kept, due) = (a.label(), a.label(), a.label(), a.label());
-    a.note("the rest of a burst").load64(R1, R6.at(LEFT)).jump_if(R1, Cond::Eq, 0, fresh);
-    a.sub(R1, 1).store64(R6.at(LEFT), R1).jump(due);
-    a.note("time since the first run").bind(fresh).call(Helper::KTIME_GET_NS);
+/// Goes on when the frame is due; waits for it inside the program, because a frame that is given
+/// back unsent goes through the pool's lock, which the receiver needs too. A sender that was held
+/// up catches up with one batch: more would only overflow the receiver's ring. Times are in units
+/// of 2^-20 ns since the first run.
+fn pace(a: &mut Assembler, rate_pps: u64, batch: u32, wait: Label, drop: Label) {
+    let interval = (1_000_000_000u64 << FRACTION) / rate_pps;
+    let slack = interval.saturating_mul(u64::from(batch));
+    let (started, due, kept) = (a.label(), a.label(), a.label());
+    a.note("time since the first run").call(Helper::KTIME_GET_NS);
     a.load64(R1, R6.at(STARTED)).jump_if(R1, Cond::Ne, 0, started);
     a.mov(R1, R0).store64(R6.at(STARTED), R1);
     a.bind(started).sub(R0, R1).lsh(R0, i32::from(FRACTION));
+    a.load64(R1, R6.at(NEXT)).jump_if(R0, Cond::Ge, R1, due);
+    a.note("wait until it is due").mov(R1, FLOOD_WAIT).load_function(R2, wait);
+    a.mov(R3, 0).mov(R4, 0).call(Helper::LOOP);
+    elapsed(a);
     a.note("not due yet").load64(R1, R6.at(NEXT)).jump_if(R0, Cond::Lt, R1, drop);
-    a.store64(R6.at(LAST), R0).load_imm64(R3, interval);
-    a.note("too late to catch up").mov(R2, R0).sub(R2, R1);
+    a.bind(due).store64(R6.at(LAST), R0);
+    a.note("too late to catch up").mov(R2, R0).sub(R2, R1).load_imm64(R3, slack);
     a.jump_if(R2, Cond::Le, R3, kept).mov(R1, R0).sub(R1, R3);
-    a.note("when the next is due").bind(kept).add(R1, R3).store64(R6.at(NEXT), R1);
-    a.store64(R6.at(LEFT), burst as i32 - 1).bind(due);
+    a.note("when the next is due").bind(kept).load_imm64(R2, interval).add(R1, R2);
+    a.store64(R6.at(NEXT), R1);
+}
+
+/// The body of the loop that waits: one look at the clock, 1 to end it.
+fn wait(a: &mut Assembler, entry: Label) {
+    let due = a.label();
+    a.function(entry, "flood_wait").load_map_value(R6, STATE, 0);
+    elapsed(a);
+    a.load64(R1, R6.at(NEXT)).jump_if(R0, Cond::Ge, R1, due);
+    a.mov(R0, 0).exit();
+    a.bind(due).mov(R0, 1).exit();
+}
+
+/// R0 becomes the time since the first run; R6 is the state.
+fn elapsed(a: &mut Assembler) {
+    a.call(Helper::KTIME_GET_NS).load64(R1, R6.at(STARTED)).sub(R0, R1);
+    a.lsh(R0, i32::from(FRACTION));
 }
 
 /// R2 becomes the packet, with its first bytes as the plan has them.
@@ -141,13 +164,12 @@ fn fix(a: &mut Assembler, checksum: Checksum) {
     a.be16(R5);
 }
 
-// The state: five numbers of eight bytes.
+// The state: four numbers of eight bytes.
 const SENT: i16 = 0;
 const STARTED: i16 = 8;
 const NEXT: i16 = 16;
 const LAST: i16 = 24;
-const LEFT: i16 = 32;
-const STATE_LEN: u32 = 40;
+const STATE_LEN: u32 = 32;
 
 /// Binary digits behind the point: ten minutes and a rate of 1 a second both fit 64 bits.
 const FRACTION: u8 = 20;

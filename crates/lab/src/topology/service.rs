@@ -10,7 +10,9 @@
 //! The attacker owns `up0`, the far end of the server's link, so that frames redirected into it
 //! arrive at the server's `eth0` at full speed. The client's packets cross the attacker's bridge
 //! into the same `up0`: no address translation, no routing, two hops of a few hundred
-//! nanoseconds. Both therefore meet in the server's one receive queue, as on a real cable.
+//! nanoseconds. With one queue both meet in it, as on a real cable. With more, frames redirected
+//! from CPU n arrive in queue n modulo their number, and the client's packets in the first, since
+//! its own link has one queue: so the two can be kept apart as receive-side scaling would.
 //!
 //! On veth the receiver's work is done by the sender's CPU. To let the server work on a CPU of its
 //! own use `server.pin_napi("eth0", cpu)`.
@@ -44,7 +46,10 @@ pub(super) fn wire(lab: &mut Lab, options: &LinkOptions) -> Result<()> {
     let server = lab.add_host("server")?;
     let attacker = lab.add_host("attacker")?;
     let client = lab.add_host("client")?;
-    for (leaf, port, number) in [(&server, "up0", 1), (&client, "cl0", 3)] {
+    let one_queue = LinkOptions { queues: 1, ..*options };
+    for (leaf, port, number, options) in
+        [(&server, "up0", 1, options), (&client, "cl0", 3, &one_queue)]
+    {
         link::connect(
             End { host: leaf, interface: "eth0", mac: mac(0, number) },
             End { host: &attacker, interface: port, mac: mac(1, number) },

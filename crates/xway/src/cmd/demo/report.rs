@@ -81,7 +81,7 @@ fn page(answer: &Answer, timeline: &Timeline, raw: &Raw<'_>) -> Result<String> {
             "of the attack dropped in the driver",
         )
         .paragraph(
-            "A client asks a service over one TCP connection, one request at a time. An attacker \
+            "Clients ask a service over TCP, each one request at a time. An attacker \
              behind the same link floods the server with small UDP frames. The drop program \
              discards them before the network stack spends anything on them: in generic mode \
              after the kernel has made a socket buffer of each, in native mode before.",

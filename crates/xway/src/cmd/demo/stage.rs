@@ -33,9 +33,9 @@ pub struct Stage {
 #[derive(Debug)]
 pub struct Scene {
     flood: Option<Flood>,
-    client: Client,
+    clients: Vec<Client>,
     shield: Option<Shield>,
-    receiver: u32,
+    receivers: Vec<u32>,
 }
 
 /// The drop program on the server's interface.
@@ -51,7 +51,7 @@ pub struct Totals {
     pub answers: u64,
     pub offered: u64,
     pub dropped: u64,
-    /// Processor time of the server's receive thread.
+    /// Processor time of the server's receive threads.
     pub receive_ns: u64,
 }
 
@@ -79,15 +79,18 @@ impl Stage {
             ""
         };
         format!(
-            "Client, service and the server's receive thread (threaded NAPI, at real-time priority \
-             as a soft interrupt would be) share CPU {service_cpu}; the attacker alone has CPU \
-             {attacker_cpu} and sends {rate_pps} frames a second of 60 bytes, in bursts of \
-             {BURST}, to UDP port {FLOOD_PORT}. Both reach the server through its one veth link \
-             and one receive queue. The same in all phases.{caveat}"
+            "{CLIENTS} clients, the service and the server's receive thread (threaded NAPI, at \
+             real-time priority as a soft interrupt would be) share CPU {service_cpu}; the \
+             attacker alone has CPU {attacker_cpu} and sends {rate_pps} frames a second of 60 \
+             bytes, in batches of {BATCH}, to UDP port {FLOOD_PORT}. Both reach the server through \
+             its one veth link and one receive queue. Each client has one TCP connection and asks \
+             {} ms after each answer, so that the service has a load and not all of the processor. \
+             The same in all phases.{caveat}",
+            THINK.as_millis(),
         )
     }
 
-    /// Starts a phase: the shield first, then a fresh connection, then the flood.
+    /// Starts a phase: the shield first, then fresh connections, then the flood.
     pub fn play(&self, phase: Phase, time: Duration) -> Result<Scene> {
         let shield = phase.mode().map(|mode| self.shield(mode)).transpose()?;
         let netns = self.net.client.clone();
@@ -95,15 +98,12 @@ impl Stage {
             let connection = netns.run(|| TcpStream::connect_timeout(&SERVICE, CONNECT));
             connection.map_err(std::io::Error::other)?
         };
-        let client = Client::start(connect, self.service_cpu)?;
+        let clients = (0..CLIENTS)
+            .map(|_| Client::start(connect.clone(), self.service_cpu, THINK))
+            .collect::<Result<_, _>>()?;
         let flood = phase.flooded().then(|| self.flood(time)).transpose()?;
-        let receiver = *self
-            .net
-            .server
-            .threaded_napi(SERVER_LINK)?
-            .first()
-            .context("the server's receive thread is gone")?;
-        Ok(Scene { flood, client, shield, receiver })
+        let receivers = self.net.server.threaded_napi(SERVER_LINK)?;
+        Ok(Scene { flood, clients, shield, receivers })
     }
 
     fn shield(&self, mode: Mode) -> Result<Shield> {
@@ -128,7 +128,7 @@ impl Stage {
         let frame = Flow::new(attacker, victim).udp_of_length(FRAME_LEN)?;
         let config = FloodConfig {
             rate_pps: Some(self.rate_pps),
-            burst: BURST,
+            batch: BATCH,
             duration: time + FLOOD_SPARE,
             cpu: Some(self.attacker_cpu),
             ..FloodConfig::new(frame)
@@ -146,16 +146,20 @@ impl Scene {
             None => 0,
         };
         Ok(Totals {
-            answers: self.client.answers(),
+            answers: self.clients.iter().map(Client::answers).sum(),
             offered: self.flood.as_ref().map_or(Ok(0), Flood::sent)?,
             dropped,
-            receive_ns: sys::proc::run_ns(self.receiver)?,
+            receive_ns: self.receive_ns()?,
         })
+    }
+
+    fn receive_ns(&self) -> Result<u64> {
+        self.receivers.iter().map(|pid| Ok(sys::proc::run_ns(*pid)?)).sum()
     }
 
     /// Connections that the client had to make anew.
     pub fn reconnects(&self) -> u64 {
-        self.client.reconnects()
+        self.clients.iter().map(Client::reconnects).sum()
     }
 }
 
@@ -167,8 +171,10 @@ const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
 const FRAME_LEN: usize = 60;
 /// As a network card that moderates its interrupts would deliver them.
-const BURST: u32 = 64;
+const BATCH: u32 = 128;
 const FLOOD_PORT: u16 = 1234;
+const CLIENTS: usize = 16;
+const THINK: Duration = Duration::from_millis(2);
 const CONNECT: Duration = Duration::from_millis(250);
 /// The flood ends by its guard; this is its own bound.
 const FLOOD_SPARE: Duration = Duration::from_secs(10);
