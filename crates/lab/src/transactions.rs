@@ -63,8 +63,9 @@ impl Drop for Service {
 }
 
 impl Client {
-    /// Starts asking from a thread on `cpu`, `pause` after each answer. `connect` makes a connection in the client's
-    /// namespace; it is called again when the connection breaks or stays silent for a second.
+    /// Starts asking from a thread on `cpu`, `pause` after each answer. `connect` makes a
+    /// connection in the client's namespace; it is called again when the connection breaks or
+    /// stays silent for a second.
     pub fn start(
         connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
         cpu: usize,

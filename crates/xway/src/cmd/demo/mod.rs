@@ -1,8 +1,9 @@
 //! `demo`: a flooded service dies without XDP and lives with it.
 //!
-//! The story of figure 7 of "The eXpress Data Path" (CoNEXT 2018), on this machine: TCP
-//! clients ask and are answered while an attacker behind the same link sends 60-byte UDP frames. Four phases, the same placement in all of them. Everything is in namespaces of its own
-//! and gone afterwards, also on Ctrl-C.
+//! The story of figure 7 of "The eXpress Data Path" (CoNEXT 2018), on this machine: TCP clients ask
+//! and are answered while an attacker behind the same link sends 60-byte UDP frames. Four phases,
+//! the same placement in all of them. Everything is in namespaces of its own and gone afterwards,
+//! also on Ctrl-C.
 
 mod meter;
 mod phase;
