@@ -1,6 +1,9 @@
 # Everything a newcomer types. Each target says first what it will install.
 
 SUDO  := $(if $(filter 0,$(shell id -u)),,sudo)
+# Cargo builds as the caller and starts what it built as root.
+AS_ROOT := $(if $(SUDO),env CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=$(SUDO) \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER=$(SUDO))
 CARGO ?= cargo
 XWAY  := target/release/xway
 
@@ -40,12 +43,10 @@ lint:
 unit:
 	$(CARGO) test
 
-# Builds as the caller, runs as root: the tests make namespaces, load programs and attach them.
+# These make namespaces, load programs and attach them.
 root-tests:
 	$(CARGO) build --package xway
-	CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(SUDO)" \
-	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(SUDO)" \
-	$(CARGO) test --package xway-tests -- --test-threads=1
+	$(AS_ROOT) $(CARGO) test --package xway-tests -- --test-threads=1
 
 bench:
 	$(CARGO) build --release --package xway-bench

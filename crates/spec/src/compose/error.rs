@@ -20,6 +20,9 @@ pub enum Error {
     #[error("program \"{program}\" has no instructions")]
     NoInstructions { program: String },
 
+    #[error("nothing goes on after program \"{program}\", so the ones behind it never run")]
+    Final { program: String },
+
     #[error("program \"{program}\" is composed already: it has a map \"{map}\"; compose its parts")]
     Composed { program: String, map: &'static str },
 

@@ -135,6 +135,10 @@ fn check<'a>(links: &[Link<'a>]) -> Result<Vec<&'a Program>, Error> {
     if links.len() > MAX_LINKS {
         return Err(Error::TooMany { count: links.len(), limit: MAX_LINKS });
     }
+    let before_last = &links[..links.len() - 1];
+    if let Some(end) = before_last.iter().find(|link| link.go_on == VerdictSet::EMPTY) {
+        return Err(Error::Final { program: end.program.to_owned() });
+    }
     links.iter().map(check_one).collect()
 }
 

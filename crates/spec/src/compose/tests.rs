@@ -451,6 +451,10 @@ fn refusals_say_what_is_wrong() {
     let link = Link { spec: &good, program: "good", go_on: default() };
     let error = chain(&[link; MAX_LINKS + 1]).unwrap_err();
     assert_eq!(error, Error::TooMany { count: 33, limit: 32 });
+    let end = Link { go_on: VerdictSet::EMPTY, ..link };
+    let error = chain(&[link, end, link]).unwrap_err();
+    assert_eq!(error, Error::Final { program: "good".to_owned() });
+    assert!(chain(&[link, end]).is_ok(), "the last one's set says nothing");
     assert!(chain(&[link; MAX_LINKS]).is_ok());
 }
 

@@ -1,0 +1,90 @@
+//! The demo from outside: its answer, its files, and that nothing stays. Whether the service lives
+//! is a matter of speed, which tests do not judge.
+
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use lab::until;
+use serde_json::Value;
+use xway_tests::xway::{Answer, Xway};
+
+/// A folder for the report, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(test: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("xway-demo-{test}-{}", std::process::id())))
+    }
+
+    fn words<'a>(&'a self, phase: &'a str) -> [&'a str; 8] {
+        let out = self.0.to_str().unwrap();
+        ["demo", "--phase", phase, "--rate", "100000", "--out", out, "--json"]
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _absent = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Those of the demo's topology.
+fn labs() -> Vec<String> {
+    let all = lab::list().unwrap().into_iter();
+    let service = all.filter(|lab| lab.topology.as_deref() == Some("service"));
+    service.map(|lab| lab.id).collect()
+}
+
+#[test]
+fn four_phases_are_measured_and_written_down() {
+    let folder = Folder::new("whole");
+    let before = labs();
+    let answer = Xway::new().run(&folder.words("400ms"));
+    assert!([0, 1].contains(&answer.code), "{}", answer.stderr);
+    let text: Value = serde_json::from_str(&answer.stdout).unwrap();
+
+    let phases = text["phases"].as_array().unwrap();
+    let names: Vec<_> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["quiet", "flood", "flood-generic", "flood-native"]);
+    let number = |phase: usize, field: &str| phases[phase][field].as_f64().unwrap();
+    assert!(number(0, "tps") > 0.0, "{text}");
+    assert_eq!([number(0, "offered_pps"), number(0, "dropped_pps")], [0.0, 0.0]);
+    assert_eq!(number(1, "dropped_pps"), 0.0, "nothing drops without XDP");
+    for flooded in 1..4 {
+        assert!(number(flooded, "offered_pps") > 0.0, "{text}");
+        assert!((0.0..=1.0).contains(&number(flooded, "cpu")), "{text}");
+    }
+    assert!(number(2, "dropped_pps") > 0.0 && number(3, "dropped_pps") > 0.0, "{text}");
+
+    let page = fs::read_to_string(text["report"].as_str().unwrap()).unwrap();
+    assert!(page.contains("<svg") && page.contains("How it was done"));
+    let figure = fs::read_to_string(text["figure"].as_str().unwrap()).unwrap();
+    assert!(figure.contains("flood,") && figure.contains("Transactions"));
+    let samples = fs::read_to_string(folder.0.join("samples.json")).unwrap();
+    let samples: Value = serde_json::from_str(&samples).unwrap();
+    assert_eq!(samples["samples"].as_array().unwrap().len(), 4);
+    assert_eq!(labs(), before, "the lab is gone");
+}
+
+#[test]
+fn interrupted_it_removes_its_lab_and_says_so() {
+    let folder = Folder::new("interrupted");
+    let before = labs();
+    let xway = Xway::new();
+    let mut command = xway.command(&folder.words("30s"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let made = || Ok((labs().len() > before.len()).then_some(()));
+    until("the demo's lab", Duration::from_secs(20), made).unwrap();
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    let said = Answer::of(child.wait_with_output().unwrap()).error();
+    assert!(said.contains("stopped"), "{said}");
+    assert_eq!(labs(), before, "the lab is gone");
+    assert!(!folder.0.exists(), "half a report is none");
+}
