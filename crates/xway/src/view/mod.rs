@@ -72,3 +72,35 @@ pub fn say(text: &str) {
     let mut err = io::stderr().lock();
     let _gone = writeln!(err, "{text}");
 }
+
+/// Breaks a paragraph at spaces into lines of at most `width` characters; a longer word stands
+/// alone.
+pub fn wrapped(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        let size = word.chars().count();
+        if length > 0 && length + 1 + size > width {
+            lines.push('\n');
+            length = 0;
+        } else if length > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += size;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn paragraphs_break_between_words() {
+        assert_eq!(wrapped("a service under  a flood", 10), "a service\nunder a\nflood");
+        assert_eq!(wrapped("unbreakable word", 4), "unbreakable\nword");
+        assert_eq!(wrapped("", 4), "");
+    }
+}

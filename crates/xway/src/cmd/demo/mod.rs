@@ -22,13 +22,13 @@ use super::{Context, Exit};
 use crate::args::DemoArgs;
 use crate::view::demo::Progress;
 use crate::view::live::Screen;
-use crate::view::say;
+use crate::view::{say, wrapped};
 
 pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let stage = Stage::build(args.rate).context("the demo's lab cannot be made")?;
     let method = stage.placement();
-    say(&method);
+    say(&wrapped(&method, TEXT_WIDTH));
     let mut story = Story { screen: Screen::new(Progress::HEIGHT), meter: Meter::new(), args };
     for phase in Phase::ALL {
         story.tell(phase, &stage, &stop).with_context(|| format!("phase `{}`", phase.name()))?;
@@ -77,3 +77,5 @@ fn pause(stop: &Stop, time: Duration) -> Result<()> {
 /// Time for a connection to notice the flood, and for the program to be attached.
 const SETTLE: Duration = Duration::from_millis(700);
 const SAMPLE: Duration = Duration::from_millis(100);
+/// Columns of running text.
+const TEXT_WIDTH: usize = 90;
