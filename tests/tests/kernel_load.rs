@@ -305,3 +305,22 @@ fn without_rights_the_missing_one_is_named() {
     assert!(text.contains("Operation not permitted (EPERM)"), "{text}");
     assert!(text.contains("this process lacks CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF"), "{text}");
 }
+
+#[test]
+fn a_field_that_the_kernel_lacks_is_named() {
+    let spec = compile(
+        "lacking",
+        r#"
+        #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+        struct net_device { unsigned int no_such_field; };
+        #pragma clang attribute pop
+        SEC("xdp") int look(struct xdp_md *ctx) {
+            return __builtin_preserve_field_info(((struct net_device *)0)->no_such_field, 0);
+        }
+        "#,
+    );
+    let error = Object::load(&spec, &LoadOptions::default()).unwrap_err();
+    let Error::Verifier { log, .. } = &error else { panic!("{error}") };
+    assert!(log.decisive.contains("no_such_field"), "{log}");
+    assert!(!error.to_string().contains("helper"), "{error}");
+}

@@ -76,9 +76,10 @@ impl Loader<'_> {
             return Error::from_call(sys::Error { object: program.name.clone(), ..refusal.error });
         };
         let mut log = log.with_program(program, self.spec.btf.as_ref());
+        // The verifier complains of the call that stands for the field, which says nothing.
         let missing = program.unresolved.iter().find(|field| Some(field.slot) == log.slot);
         if let Some(field) = missing {
-            log.more.push(field.text.clone());
+            log.decisive.clone_from(&field.text);
         }
         Error::Verifier {
             program: program.name.clone(),
