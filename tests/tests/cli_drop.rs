@@ -85,6 +85,26 @@ fn all_rules_may_go_and_come_back() {
 }
 
 #[test]
+fn rules_survive_a_new_program_and_another_mode() {
+    let stage = Stage::new();
+    stage.run(&["drop", "eth0", "any udp 7"]).ended(0);
+    let first = stage.attached();
+    let said = stage.json(&["drop", "eth0", "--replace", "--add", "any udp 8"]);
+    assert_eq!(
+        (&said["updated"], &said["rules"]),
+        (&json!(false), &json!(["any udp 7", "any udp 8"]))
+    );
+    assert_ne!(stage.attached(), first);
+    assert_eq!(arriving(&stage, &[7, 8, 9]), [9]);
+
+    let generic = ["drop", "eth0", "--mode", "generic", "--replace", "--remove", "any udp 7"];
+    stage.run(&generic).ended(0);
+    assert_eq!(arriving(&stage, &[7, 8, 9]), [7, 9]);
+    let told = stage.json(&["drop", "eth0"]);
+    assert_eq!((&told["mode"], &told["rules"]), (&json!("generic"), &json!(["any udp 8"])));
+}
+
+#[test]
 fn ipv6_and_both_families() {
     let stage = Stage::new();
     let (from, to) = ("fd00::1".parse().unwrap(), "fd00::2".parse().unwrap());

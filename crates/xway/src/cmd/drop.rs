@@ -2,27 +2,29 @@
 
 use anyhow::{Result, bail};
 use functions::drop::{self, Config, Maps, Rule};
+use kernel::{Map, Mode};
 use spec::Spec;
 
 use super::attach::{Target, by_size, mode};
 use super::{Context, Exit};
 use crate::args::DropArgs;
-use crate::state::Generation;
 use crate::view::attach::Configured;
 
 pub fn run(args: &DropArgs, context: &Context) -> Result<Exit> {
     let change = Change::parse(args)?;
     let target = Target::open(context, &args.iface)?;
-    let live = running(&target, args)?;
-    let rules = match &live {
-        Some(generation) => update(generation, &change)?,
-        None => attach(&target, &change, args)?,
-    };
+    let live = Live::find(&target)?;
+    let rules = change.of(live.as_ref().map_or(Ok(Vec::new()), Live::rules)?)?;
+    let in_place = live.filter(|live| live.can_stay(args));
+    match &in_place {
+        Some(live) => live.update(&rules)?,
+        None => attach(&target, &rules, args)?,
+    }
     context.show(&Configured {
         function: NAME,
         interfaces: vec![target.interface.clone()],
-        mode: mode(args.placement.mode).name(),
-        updated: live.is_some(),
+        mode: in_place.as_ref().map_or(mode(args.placement.mode), |live| live.mode).name(),
+        updated: in_place.is_some(),
         rules: rules.iter().map(ToString::to_string).collect(),
     })?;
     Ok(Exit::Done)
@@ -62,34 +64,59 @@ impl Change {
     }
 }
 
-/// The drop program that runs there in the wanted mode with the globals it has, if any.
-fn running(target: &Target, args: &DropArgs) -> Result<Option<Generation>> {
-    if args.placement.replace || !args.placement.set.is_empty() {
-        return Ok(None);
+/// The drop program that runs on an interface.
+struct Live {
+    mode: Mode,
+    /// Shapes and rules of both address families.
+    maps: [Map; 3],
+}
+
+impl Live {
+    /// In whatever mode; `None` when xway runs something else there, or nothing.
+    fn find(target: &Target) -> Result<Option<Self>> {
+        for mode in Mode::ALL {
+            let id = target.running(mode)?;
+            let generation = id.and_then(|id| target.slot.generation_of(id));
+            if let Some(generation) = generation.filter(|one| one.name() == NAME) {
+                let [shapes, rules4, rules6] =
+                    [drop::SHAPES, drop::RULES4, drop::RULES6].map(|name| generation.map(name));
+                return Ok(Some(Self { mode, maps: [shapes?, rules4?, rules6?] }));
+            }
+        }
+        Ok(None)
     }
-    let id = target.running(mode(args.placement.mode))?;
-    Ok(id.and_then(|id| target.slot.generation_of(id)).filter(|one| one.name() == NAME))
+
+    /// Whether changing its rules, or telling them, is all that is asked for.
+    fn can_stay(&self, args: &DropArgs) -> bool {
+        let placement = &args.placement;
+        let only_asked = args.rules.is_empty() && args.add.is_empty() && args.remove.is_empty();
+        let fits = mode(placement.mode) == self.mode || only_asked;
+        fits && !placement.replace && placement.set.is_empty()
+    }
+
+    fn rules(&self) -> Result<Vec<Rule>> {
+        Ok(drop::read(&self.maps())?.rules())
+    }
+
+    fn update(&self, rules: &[Rule]) -> Result<()> {
+        drop::update(&Config { rules: rules.to_vec(), ..Config::default() }, &self.maps())?;
+        Ok(())
+    }
+
+    fn maps(&self) -> Maps<'_, Map> {
+        let [shapes, rules4, rules6] = &self.maps;
+        Maps { shapes, rules4, rules6 }
+    }
 }
 
-fn update(generation: &Generation, change: &Change) -> Result<Vec<Rule>> {
-    let maps = [drop::SHAPES, drop::RULES4, drop::RULES6].map(|name| generation.map(name));
-    let [shapes, rules4, rules6] = maps;
-    let (shapes, rules4, rules6) = (shapes?, rules4?, rules6?);
-    let maps = Maps { shapes: &shapes, rules4: &rules4, rules6: &rules6 };
-    let rules = change.of(drop::read(&maps)?.rules())?;
-    drop::update(&Config { rules: rules.clone(), ..Config::default() }, &maps)?;
-    Ok(rules)
-}
-
-fn attach(target: &Target, change: &Change, args: &DropArgs) -> Result<Vec<Rule>> {
-    let rules = change.of(Vec::new())?;
+fn attach(target: &Target, rules: &[Rule], args: &DropArgs) -> Result<()> {
     if rules.is_empty() {
         bail!(
             "drop does not run on {}: say what to drop, such as '10.1.0.2 udp 1234'",
             target.interface
         );
     }
-    let config = Config { rules, ..Config::default() };
+    let config = Config { rules: rules.to_vec(), ..Config::default() };
     let mut spec = Spec::parse(NAME, drop::OBJECT)?;
     config.apply(&mut spec)?;
     for (name, value) in &args.placement.set {
@@ -99,8 +126,7 @@ fn attach(target: &Target, change: &Change, args: &DropArgs) -> Result<Vec<Rule>
         let object = target.load(&spec, vec![program.to_owned()], args.placement.mode)?;
         drop::update(&config, &Maps::find(|name| object.map(name))?)?;
         target.install(NAME, &object, program, &args.placement)?.commit()
-    })?;
-    Ok(config.rules)
+    })
 }
 
 const NAME: &str = "drop";
