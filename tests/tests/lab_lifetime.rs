@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use lab::{Lab, LinkOptions, TwoHosts};
+use lab::{Host, Lab, LinkOptions, TwoHosts};
 use sys::netns;
 
 fn namespaces_of(id: &str) -> Vec<String> {
@@ -32,11 +32,17 @@ fn dropping_removes_everything() {
     assert!(namespaces_of(&id).is_empty() && !exists(&id));
 }
 
+fn sleeping(host: &Host) -> Command {
+    let mut command = host.command("sleep").unwrap();
+    command.arg("60");
+    command
+}
+
 #[test]
 fn programs_die_with_their_lab() {
     let mut lab = Lab::new().unwrap();
     let host = lab.add_host("a").unwrap();
-    let mut child = host.start("sleep", &["60"]).unwrap();
+    let mut child = host.start(sleeping(&host)).unwrap();
     lab.remove().unwrap();
     assert!(!child.wait().unwrap().success());
 }
@@ -114,7 +120,7 @@ impl KilledRun {
 #[ignore = "started by `a_killed_run_is_collected_by_the_next`"]
 fn victim() {
     let net = TwoHosts::build(&LinkOptions::default()).unwrap();
-    let mut sleeper = net.a.start("sleep", &["60"]).unwrap();
+    let mut sleeper = net.a.start(sleeping(&net.a)).unwrap();
     println!("made {} {}", net.lab.id(), sleeper.id());
     sleeper.wait().unwrap();
 }

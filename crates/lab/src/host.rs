@@ -92,13 +92,13 @@ impl Host {
         Ok(self.netns.command(program)?)
     }
 
-    /// Starts a program that is killed with the lab, even by the next run if this one is killed.
-    pub fn start(&self, program: &str, arguments: &[&str]) -> Result<Child> {
-        let mut command = self.command(program)?;
-        let child = command
-            .args(arguments)
-            .spawn()
-            .map_err(|error| Error::Sys(sys::Error::from_io("exec", program, &error)))?;
+    /// Starts a [command](Host::command) that is killed with the lab, even by the next run if this
+    /// one is killed.
+    pub fn start(&self, mut command: Command) -> Result<Child> {
+        let child = command.spawn().map_err(|error| {
+            let program = command.get_program().to_string_lossy();
+            Error::Sys(sys::Error::from_io("exec", program, &error))
+        })?;
         self.record.add_process(Process::of(child.id())?)?;
         Ok(child)
     }

@@ -2,6 +2,8 @@
 //! process.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::{Error, Result, poll};
@@ -43,6 +45,17 @@ impl Stop {
         // SAFETY: the kernel has just made this descriptor for us.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { fd, old: Mask(old) })
+    }
+
+    /// Lets a command hear the signals that are held back here: it starts with the old mask.
+    pub fn release(&self, command: &mut Command) {
+        let old = self.old.0;
+        let restored = move || {
+            restore(&old);
+            Ok(())
+        };
+        // SAFETY: between fork and exec it only sets the mask, which is async-signal-safe.
+        unsafe { command.pre_exec(restored) };
     }
 
     /// The number of a signal that has come since the last call.
@@ -104,5 +117,14 @@ mod tests {
         unsafe { libc::raise(libc::SIGTERM) };
         assert_eq!(stop.wait(Duration::from_secs(5)).unwrap(), Some(libc::SIGTERM));
         assert_eq!(stop.pending(), None);
+    }
+
+    #[test]
+    fn a_released_command_hears_them() {
+        let stop = Stop::new().unwrap();
+        let mut command = Command::new("sh");
+        stop.release(command.args(["-c", "kill -TERM $$; exit 3"]));
+        let status = command.status().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGTERM));
     }
 }

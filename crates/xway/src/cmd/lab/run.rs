@@ -18,19 +18,16 @@ use crate::view;
 
 pub fn command(place: &str, host: &str, command: &[String]) -> Result<Exit> {
     let Some((program, arguments)) = command.split_first() else { bail!("there is no command") };
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let building = Stop::new()?;
+    let stop = Stop::new()?;
     let lab = find(place)?;
     let host = lab.host(host)?.clone();
-    if let Some(signal) = building.pending() {
+    if let Some(signal) = stop.pending() {
         finish(lab, place)?;
         return Ok(Exit::Code(killed_by(signal)));
     }
-    // Signals that are held back here would not be heard by the command either.
-    drop(building);
-    let child = host.start(program, &arguments)?;
-    let stop = Stop::new()?;
-    let outcome = wait(child, &stop);
+    let mut command = host.command(program)?;
+    stop.release(command.args(arguments));
+    let outcome = host.start(command).map_err(Into::into).and_then(|child| wait(child, &stop));
     finish(lab, place)?;
     Ok(Exit::Code(code(outcome?)))
 }
