@@ -6,33 +6,11 @@
 use std::ffi::CString;
 use std::os::fd::{FromRawFd, OwnedFd};
 
+use crate::bpf::record::{Record, record};
 use crate::bpf::uapi::NAME_LEN;
 use crate::{Error, Result};
 
-/// Marks the structures of this file.
-///
-/// # Safety
-/// The type is `repr(C)`, made of integers and arrays of integers, and without padding.
-pub(super) unsafe trait Attr {}
-
-macro_rules! attr {
-    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty),* $(,)? }) => {
-        $(#[$doc])*
-        #[repr(C, align(8))]
-        #[derive(Clone, Copy, Debug, Default)]
-        pub(super) struct $name { $(pub $field: $type,)* }
-
-        const _: () = {
-            let fields = 0 $(+ size_of::<$type>())*;
-            assert!(size_of::<$name>() == fields, "padding");
-        };
-
-        // SAFETY: `repr(C)` and integers only; the assertion above excludes padding.
-        unsafe impl Attr for $name {}
-    };
-}
-
-attr!(MapCreateAttr {
+record!(MapCreateAttr {
     map_type: u32,
     key_size: u32,
     value_size: u32,
@@ -49,9 +27,9 @@ attr!(MapCreateAttr {
     map_extra: u64,
 });
 
-attr!(ElemAttr { map_fd: u32, pad: u32, key: u64, value: u64, flags: u64 });
+record!(ElemAttr { map_fd: u32, pad: u32, key: u64, value: u64, flags: u64 });
 
-attr!(BatchAttr {
+record!(BatchAttr {
     in_batch: u64,
     out_batch: u64,
     keys: u64,
@@ -62,7 +40,7 @@ attr!(BatchAttr {
     flags: u64,
 });
 
-attr!(ProgLoadAttr {
+record!(ProgLoadAttr {
     prog_type: u32,
     insn_cnt: u32,
     insns: u64,
@@ -88,7 +66,7 @@ attr!(ProgLoadAttr {
     fd_array: u64,
 });
 
-attr!(BtfLoadAttr {
+record!(BtfLoadAttr {
     btf: u64,
     log_buf: u64,
     btf_size: u32,
@@ -97,9 +75,9 @@ attr!(BtfLoadAttr {
     pad: u32,
 });
 
-attr!(ObjAttr { pathname: u64, bpf_fd: u32, file_flags: u32 });
+record!(ObjAttr { pathname: u64, bpf_fd: u32, file_flags: u32 });
 
-attr!(TestRunAttr {
+record!(TestRunAttr {
     prog_fd: u32,
     retval: u32,
     data_size_in: u32,
@@ -118,11 +96,11 @@ attr!(TestRunAttr {
     pad: u32,
 });
 
-attr!(IdAttr { id: u32, next_id: u32, open_flags: u32, pad: u32 });
+record!(IdAttr { id: u32, next_id: u32, open_flags: u32, pad: u32 });
 
-attr!(InfoAttr { bpf_fd: u32, info_len: u32, info: u64 });
+record!(InfoAttr { bpf_fd: u32, info_len: u32, info: u64 });
 
-attr!(LinkCreateAttr {
+record!(LinkCreateAttr {
     prog_fd: u32,
     target: u32,
     attach_type: u32,
@@ -132,17 +110,17 @@ attr!(LinkCreateAttr {
     expected_revision: u64,
 });
 
-attr!(LinkUpdateAttr { link_fd: u32, new_prog_fd: u32, flags: u32, old_prog_fd: u32 });
+record!(LinkUpdateAttr { link_fd: u32, new_prog_fd: u32, flags: u32, old_prog_fd: u32 });
 
 // Commands that take one descriptor or number, or a few.
-attr!(WordsAttr { first: u32, second: u32, third: u32, pad: u32 });
+record!(WordsAttr { first: u32, second: u32, third: u32, pad: u32 });
 
 /// Makes the call; a negative answer becomes its errno.
 ///
 /// # Safety
 /// Every pointer in `attr` is zero or valid for what `command` reads and writes through it, for
 /// the length that `attr` or the object itself says.
-pub(super) unsafe fn call<T: Attr>(command: Command, attr: &mut T) -> Result<i32> {
+pub(super) unsafe fn call<T: Record>(command: Command, attr: &mut T) -> Result<i32> {
     let size = size_of::<T>();
     let attr: *mut T = attr;
     // SAFETY: `attr` is an exclusive reference to `size` bytes; the caller vouches for the rest.
@@ -157,7 +135,7 @@ pub(super) unsafe fn call<T: Attr>(command: Command, attr: &mut T) -> Result<i32
 ///
 /// # Safety
 /// As for [`call`]; `command` answers a descriptor that nobody else owns.
-pub(super) unsafe fn call_fd<T: Attr>(command: Command, attr: &mut T) -> Result<OwnedFd> {
+pub(super) unsafe fn call_fd<T: Record>(command: Command, attr: &mut T) -> Result<OwnedFd> {
     // SAFETY: the caller's promise is passed on.
     let fd = unsafe { call(command, attr) }?;
     // SAFETY: the kernel has just made this descriptor for us.

@@ -4,8 +4,9 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::Result;
 use crate::bpf::attr::{self, Command, InfoAttr, call};
-use crate::bpf::info_raw::{RawInfo, RawLinkInfo, RawMapInfo, RawProgInfo};
+use crate::bpf::info_raw::{RawLinkInfo, RawMapInfo, RawProgInfo};
 use crate::bpf::prog::{FUNC_INFO_SIZE, LINE_INFO_SIZE};
+use crate::bpf::record::Record;
 use crate::bpf::uapi::{TAG_LEN, link_type};
 
 /// A loaded program.
@@ -229,7 +230,7 @@ fn array<T>(items: &mut [T]) -> u64 {
 ///
 /// # Safety
 /// Every pointer set in `info` is valid for writes of what the count beside it says.
-pub(super) unsafe fn query<T: RawInfo>(fd: BorrowedFd<'_>, info: &mut T) -> Result<()> {
+pub(super) unsafe fn query<T: Record>(fd: BorrowedFd<'_>, info: &mut T) -> Result<()> {
     let mut attr = InfoAttr {
         bpf_fd: fd.as_raw_fd().cast_unsigned(),
         info_len: size_of::<T>() as u32,

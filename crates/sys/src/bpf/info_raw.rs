@@ -3,31 +3,10 @@
 //! Rule: integers without padding, so that the all-zero value is `Default`; an older kernel fills
 //! a prefix and leaves the rest zero.
 
+use crate::bpf::record::record;
 use crate::bpf::uapi::{NAME_LEN, TAG_LEN};
 
-/// Marks the structures of this file.
-///
-/// # Safety
-/// The type is `repr(C)`, made of integers and arrays of integers, and without padding.
-pub(super) unsafe trait RawInfo {}
-
-macro_rules! info {
-    ($name:ident { $($field:ident: $type:ty),* $(,)? }) => {
-        #[repr(C, align(8))]
-        #[derive(Clone, Copy, Debug, Default)]
-        pub(super) struct $name { $(pub $field: $type,)* }
-
-        const _: () = {
-            let fields = 0 $(+ size_of::<$type>())*;
-            assert!(size_of::<$name>() == fields, "padding");
-        };
-
-        // SAFETY: `repr(C)` and integers only; the assertion above excludes padding.
-        unsafe impl RawInfo for $name {}
-    };
-}
-
-info!(RawProgInfo {
+record!(RawProgInfo {
     kind: u32,
     id: u32,
     tag: [u8; TAG_LEN],
@@ -69,7 +48,7 @@ info!(RawProgInfo {
     pad: u32,
 });
 
-info!(RawMapInfo {
+record!(RawMapInfo {
     kind: u32,
     id: u32,
     key_size: u32,
@@ -88,11 +67,11 @@ info!(RawMapInfo {
     extra: u64,
 });
 
-info!(RawBtfInfo { btf: u64, btf_size: u32, id: u32, name: u64, name_len: u32, kernel_btf: u32 });
+record!(RawBtfInfo { btf: u64, btf_size: u32, id: u32, name: u64, name_len: u32, kernel_btf: u32 });
 
 // The part behind `pad` is a union; its first word is an interface for XDP and tcx, and the
 // second an attach type for tcx.
-info!(RawLinkInfo {
+record!(RawLinkInfo {
     kind: u32,
     id: u32,
     prog_id: u32,

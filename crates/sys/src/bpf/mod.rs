@@ -15,6 +15,7 @@ mod link;
 mod map;
 mod pin;
 mod prog;
+mod record;
 mod test_run;
 pub mod uapi;
 
