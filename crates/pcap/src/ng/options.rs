@@ -1,0 +1,86 @@
+//! Options: code, length, value, padded to 4 bytes, until the block ends or an end mark.
+//!
+//! Rule: an option of a known code has its code's length, or the file is damaged. Not here: which
+//! options a block may have.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::ng::block::Block;
+use crate::ng::code::OPT_END;
+use crate::order::Order;
+
+/// One option.
+#[derive(Debug)]
+pub(crate) struct Opt<'a> {
+    pub code: u16,
+    pub value: &'a [u8],
+    order: Order,
+    /// Where it starts in the file.
+    pub offset: u64,
+}
+
+/// All options at a block's end, without the end mark. After an error there is nothing more.
+pub(crate) fn all<'a>(
+    block: &Block<'a>,
+    mut rest: &'a [u8],
+) -> impl Iterator<Item = Result<Opt<'a>>> {
+    let (order, mut offset) = (block.order, block.place(rest));
+    std::iter::from_fn(move || {
+        let here = offset;
+        let option = next(order, here, &mut rest).transpose()?;
+        match &option {
+            Ok(option) => offset += 4 + option.value.len().next_multiple_of(4) as u64,
+            Err(_) => rest = &[],
+        }
+        Some(option)
+    })
+}
+
+/// Takes the next option off `rest`.
+fn next<'a>(order: Order, offset: u64, rest: &mut &'a [u8]) -> Result<Option<Opt<'a>>> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let beyond = || Error::damaged(offset, "option that ends beyond its block");
+    let (head, after) = rest.split_at_checked(4).ok_or_else(beyond)?;
+    let (code, len) = (order.u16(head, 0), usize::from(order.u16(head, 2)));
+    let padded = after.split_at_checked(len.next_multiple_of(4)).ok_or_else(beyond)?;
+    let option = Opt { code, value: &padded.0[..len], order, offset };
+    *rest = padded.1;
+    if code == OPT_END {
+        option.fixed::<0>("opt_endofopt")?;
+        *rest = &[];
+        return Ok(None);
+    }
+    Ok(Some(option))
+}
+
+impl<'a> Opt<'a> {
+    /// The value, which has as many bytes as options of this name have.
+    pub fn fixed<const N: usize>(&self, name: &str) -> Result<[u8; N]> {
+        self.value.try_into().map_err(|_| {
+            let found = self.value.len();
+            Error::damaged(self.offset, format!("option {name} of {found} bytes; it has {N}"))
+        })
+    }
+
+    pub fn u32(&self, name: &str) -> Result<u32> {
+        self.fixed::<4>(name).map(|value| self.order.u32(&value, 0))
+    }
+
+    pub fn u64(&self, name: &str) -> Result<u64> {
+        self.fixed::<8>(name).map(|value| self.order.u64(&value, 0))
+    }
+
+    /// The number after the first byte.
+    pub fn tagged_u64(&self, name: &str) -> Result<u64> {
+        self.fixed::<9>(name).map(|value| self.order.u64(&value, 1))
+    }
+
+    /// The value as text, up to the first NUL. What is not UTF-8 is replaced.
+    pub fn text(&self) -> Cow<'a, str> {
+        let end = self.value.iter().position(|byte| *byte == 0).unwrap_or(self.value.len());
+        String::from_utf8_lossy(&self.value[..end])
+    }
+}

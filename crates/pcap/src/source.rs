@@ -1,0 +1,109 @@
+//! The stream that is read: a buffer that shows whole records, and a count of bytes.
+//!
+//! Rule: the buffer grows with bytes that came, never with a number that a file claims.
+
+use std::fmt;
+use std::io::{ErrorKind, Read};
+
+use crate::error::{Error, Result};
+use crate::limits::CHUNK;
+
+pub(crate) struct Source<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// What is read but not consumed is `buffer[start..end]`.
+    start: usize,
+    end: usize,
+    /// Bytes consumed.
+    offset: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0 }
+    }
+
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next bytes without consuming them: `wanted`, or less at the end of the stream.
+    pub fn peek(&mut self, wanted: usize) -> Result<&[u8]> {
+        while self.end - self.start < wanted {
+            self.make_room(wanted);
+            if self.read()? == 0 {
+                break;
+            }
+        }
+        let end = self.end.min(self.start + wanted);
+        Ok(&self.buffer[self.start..end])
+    }
+
+    /// The next bytes of what starts here. [`Error::Truncated`] when the stream has less.
+    pub fn whole(&mut self, wanted: usize) -> Result<&[u8]> {
+        let offset = self.offset;
+        // A second look at the same bytes, as the borrow checker cannot follow the first.
+        let found = self.peek(wanted)?.len();
+        if found < wanted {
+            return Err(Error::Truncated { offset, missing: (wanted - found) as u64 });
+        }
+        Ok(&self.buffer[self.start..self.start + wanted])
+    }
+
+    /// Passes bytes that `whole` or `peek` showed.
+    pub fn consume(&mut self, len: usize) {
+        assert!(len <= self.end - self.start, "only bytes that were shown are consumed");
+        self.start += len;
+        self.offset += len as u64;
+    }
+
+    /// Passes bytes of what starts here, without holding them all.
+    pub fn skip(&mut self, len: u64) -> Result<()> {
+        let offset = self.offset;
+        let mut missing = len;
+        while missing > 0 {
+            let wanted = missing.min(CHUNK as u64) as usize;
+            let found = self.peek(wanted)?.len();
+            if found == 0 {
+                return Err(Error::Truncated { offset, missing });
+            }
+            self.consume(found);
+            missing -= found as u64;
+        }
+        Ok(())
+    }
+
+    /// Room for at least one more byte of `wanted`.
+    fn make_room(&mut self, wanted: usize) {
+        if self.start > 0 && self.start + wanted > self.buffer.len() {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            self.buffer.resize(wanted.min(self.buffer.len() * 2), 0);
+        }
+    }
+
+    fn read(&mut self) -> Result<usize> {
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(len) => {
+                    self.end += len;
+                    return Ok(len);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(source) => {
+                    let offset = self.offset + (self.end - self.start) as u64;
+                    return Err(Error::Read { offset, source });
+                }
+            }
+        }
+    }
+}
+
+impl<R> fmt::Debug for Source<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("offset", &self.offset).finish_non_exhaustive()
+    }
+}
