@@ -1,0 +1,82 @@
+//! Error numbers as a BPF program sees them: negative in r0, the same on every system.
+//!
+//! Not here: errors of this crate's own interface (`error`), faults of a program (`fault`).
+
+use std::fmt;
+
+/// One of Linux's error numbers, positive as in `errno.h`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// What a helper leaves in r0.
+    pub const fn in_r0(self) -> u64 {
+        -(self.0 as i64) as u64
+    }
+
+    /// As `errno.h` spells it; `None` for numbers that no row has.
+    pub fn name(self) -> Option<&'static str> {
+        NAMES.iter().find(|(number, _, _)| *number == self.0).map(|(_, name, _)| *name)
+    }
+
+    /// What `strerror` says in plain words.
+    fn words(self) -> Option<&'static str> {
+        NAMES.iter().find(|(number, _, _)| *number == self.0).map(|(_, _, words)| *words)
+    }
+}
+
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.words(), self.name()) {
+            (Some(words), Some(name)) => write!(f, "{words} ({name})"),
+            _ => write!(f, "error {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "Errno({})", self.0),
+        }
+    }
+}
+
+/// One row makes the constant, its name and its words, so that they cannot drift apart.
+macro_rules! errnos {
+    ($($number:literal $constant:ident $words:literal)*) => {
+        impl Errno {
+            $(pub const $constant: Self = Self($number);)*
+        }
+        const NAMES: &[(i32, &str, &str)] = &[$(($number, stringify!($constant), $words)),*];
+    };
+}
+
+errnos! {
+    1 EPERM "Operation not permitted"
+    2 ENOENT "No such file or directory"
+    7 E2BIG "Argument list too long"
+    9 EBADF "Bad file descriptor"
+    11 EAGAIN "Resource temporarily unavailable"
+    12 ENOMEM "Cannot allocate memory"
+    14 EFAULT "Bad address"
+    16 EBUSY "Device or resource busy"
+    17 EEXIST "File exists"
+    19 ENODEV "No such device"
+    22 EINVAL "Invalid argument"
+    28 ENOSPC "No space left on device"
+    33 EDOM "Numerical argument out of domain"
+    34 ERANGE "Numerical result out of range"
+    61 ENODATA "No data available"
+    75 EOVERFLOW "Value too large for defined data type"
+    90 EMSGSIZE "Message too long"
+    91 EPROTOTYPE "Protocol wrong type for socket"
+    93 EPROTONOSUPPORT "Protocol not supported"
+    95 EOPNOTSUPP "Operation not supported"
+    97 EAFNOSUPPORT "Address family not supported by protocol"
+    98 EADDRINUSE "Address already in use"
+    100 ENETDOWN "Network is down"
+    101 ENETUNREACH "Network is unreachable"
+    524 ENOTSUPP "Operation not supported by the kernel"
+}

@@ -1,0 +1,75 @@
+//! Helpers on map elements: lookup, update, delete.
+
+use spec::asm::Helper;
+
+use super::{HelperRow, bad_argument, helper_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::maps::{Entry, Map};
+use crate::memory::{RegionId, offset};
+use crate::worker::Worker;
+
+pub(super) const HELPERS: &[HelperRow] = &[
+    helper_row(Helper::MAP_LOOKUP_ELEM, lookup),
+    helper_row(Helper::MAP_UPDATE_ELEM, update),
+    helper_row(Helper::MAP_DELETE_ELEM, delete),
+];
+
+fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let Worker { maps, memory, scratch, cpu, .. } = &mut *worker;
+    let Some(map) = map_at(maps, args[0]) else { return Err(no_map("bpf_map_lookup_elem")) };
+    let len = map.facts().key_size as usize;
+    match memory.view(args[1], len, &mut scratch[..]) {
+        Ok(key) => Ok(map.lookup(*cpu, key)),
+        Err(refused) => {
+            Err(worker.bad_memory("bpf_map_lookup_elem", 2, (args[1], len, false))(refused))
+        }
+    }
+}
+
+fn update(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_map_update_elem";
+    let Worker { maps, memory, scratch, cpu, .. } = &mut *worker;
+    let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
+    let (key_len, value_len) = (map.facts().key_size as usize, map.facts().value_size as usize);
+    let (for_key, for_value) = scratch.split_at_mut(key_len);
+    let Ok(key) = memory.view(args[1], key_len, for_key) else {
+        return Err(worker.bad_memory(NAME, 2, (args[1], key_len, false))(crate::memory::Refused));
+    };
+    let Ok(value) = memory.view(args[2], value_len, for_value) else {
+        return Err(worker.bad_memory(NAME, 3, (args[2], value_len, false))(
+            crate::memory::Refused,
+        ));
+    };
+    Ok(in_r0(map.update(*cpu, Entry { key, value, flags: args[3] })))
+}
+
+fn delete(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_map_delete_elem";
+    let Worker { maps, memory, scratch, .. } = &mut *worker;
+    let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
+    let len = map.facts().key_size as usize;
+    match memory.view(args[1], len, &mut scratch[..]) {
+        Ok(key) => Ok(in_r0(map.delete(key))),
+        Err(refused) => Err(worker.bad_memory(NAME, 2, (args[1], len, false))(refused)),
+    }
+}
+
+/// The map that a map pointer means.
+#[inline]
+pub(super) fn map_at(maps: &[std::sync::Arc<Map>], pointer: u64) -> Option<&Map> {
+    if RegionId::of(pointer) != RegionId::MAPS {
+        return None;
+    }
+    maps.get(offset(pointer) as usize).map(|map| &**map)
+}
+
+#[cold]
+pub(super) fn no_map(function: &str) -> Box<Fault> {
+    bad_argument(function, 1, "not a map pointer")
+}
+
+/// What a call that can fail leaves in r0.
+pub(super) fn in_r0(result: Result<(), Errno>) -> u64 {
+    result.map_or_else(Errno::in_r0, |()| 0)
+}

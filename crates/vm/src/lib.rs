@@ -1,0 +1,29 @@
+//! Runs unmodified BPF objects in user space: machine, maps, helpers, and a world that is given.
+//!
+//! Rule: whatever bytes a program has and whatever it does, the host process is safe; a bad
+//! access is a [`Fault`] that names the instruction. The same inputs give the same outputs: no
+//! clock, random number, interface or route is taken from the system it runs on.
+//! Not here: system calls, captures (`pcap`), the command line. `unsafe` is in `memory` alone.
+#![deny(unsafe_code)]
+
+mod code;
+mod errno;
+mod error;
+mod fault;
+mod frame;
+mod helpers;
+mod interpreter;
+mod limits;
+mod machine;
+mod maps;
+mod memory;
+mod worker;
+pub mod world;
+
+pub use errno::Errno;
+pub use error::Error;
+pub use fault::{Cause, Fault, Site};
+pub use machine::{Machine, Options};
+pub use maps::{Map, MapError};
+pub use worker::Worker;
+pub use world::World;

@@ -1,0 +1,21 @@
+//! Every bound of this crate, by name.
+
+/// Bytes of stack that one BPF function owns; the kernel's `MAX_BPF_STACK`.
+pub const STACK_BYTES: usize = 512;
+/// Functions that may be active at once, callbacks included; the kernel allows 8 frames a chain
+/// and a callback starts a chain of its own.
+pub const FRAMES: usize = 16;
+/// Tail calls in one run; the kernel's `MAX_TAIL_CALL_CNT`.
+pub const TAIL_CALLS: u32 = 33;
+/// Iterations of one `bpf_loop`; the kernel's `BPF_MAX_LOOPS`.
+pub const LOOPS: u64 = 8 << 20;
+/// Backward jumps and calls of one run before it counts as endless.
+pub const STEPS: u64 = 1 << 30;
+/// Bytes of values that one map may hold: what the address layout leaves for an offset.
+pub const MAP_BYTES: u64 = 1 << 36;
+/// Maps of one machine, inner ones included.
+pub const MAPS: usize = 1 << 20;
+/// Processors of one machine.
+pub const CPUS: usize = 256;
+/// Longest key; the kernel's `MAX_BPF_STACK`.
+pub const KEY_BYTES: u32 = 512;

@@ -1,0 +1,99 @@
+//! A loaded object: programs, maps and the world around them, shared by its workers.
+
+mod load;
+
+use std::sync::{Arc, RwLock, RwLockReadGuard};
+
+use spec::Spec;
+
+use crate::code::Program;
+use crate::error::{Error, Result};
+use crate::maps::Map;
+use crate::worker::Worker;
+use crate::world::World;
+
+/// How an object is loaded.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Processors of the machine, each one [`Worker`].
+    pub cpus: u32,
+    pub world: World,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cpus: 1, world: World::default() }
+    }
+}
+
+/// An object brought to life.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    shared: Arc<Shared>,
+}
+
+/// What all workers of a machine have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// What errors call the object.
+    pub object: String,
+    pub cpus: u32,
+    pub world: World,
+    maps: RwLock<Vec<Arc<Map>>>,
+    programs: RwLock<Vec<Arc<Program>>>,
+}
+
+impl Machine {
+    /// Creates the maps, fills them and decodes the programs.
+    pub fn load(spec: &Spec, options: &Options) -> Result<Self> {
+        Ok(Self { shared: Arc::new(load::load(spec, options)?) })
+    }
+
+    /// The map of that name.
+    pub fn map(&self, name: &str) -> Result<Arc<Map>> {
+        let maps = self.shared.maps();
+        let found = maps.iter().find(|map| map.facts().name == name).cloned();
+        found.ok_or_else(|| Error::Unknown {
+            object: self.shared.object.clone(),
+            what: "map",
+            name: name.to_owned(),
+            known: maps.iter().map(|map| map.facts().name.clone()).collect(),
+        })
+    }
+
+    /// All maps, in the object's order, then those created since.
+    pub fn maps(&self) -> Vec<Arc<Map>> {
+        self.shared.maps().clone()
+    }
+
+    /// Number of the program of that name.
+    pub fn program(&self, name: &str) -> Result<usize> {
+        let programs = self.shared.programs();
+        let found = programs.iter().position(|program| program.name() == name);
+        found.ok_or_else(|| Error::Unknown {
+            object: self.shared.object.clone(),
+            what: "program",
+            name: name.to_owned(),
+            known: programs.iter().map(|program| program.name().to_owned()).collect(),
+        })
+    }
+
+    /// A processor of the machine, with memory of its own.
+    ///
+    /// # Panics
+    /// When the machine has no processor of that number.
+    pub fn worker(&self, cpu: u32) -> Worker {
+        assert!(cpu < self.shared.cpus, "processor {cpu} of {}", self.shared.cpus);
+        Worker::new(Arc::clone(&self.shared), cpu)
+    }
+}
+
+impl Shared {
+    pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
+        self.maps.read().expect("nobody panics while holding the list of maps")
+    }
+
+    pub fn programs(&self) -> RwLockReadGuard<'_, Vec<Arc<Program>>> {
+        self.programs.read().expect("nobody panics while holding the list of programs")
+    }
+}

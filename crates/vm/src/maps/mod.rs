@@ -1,0 +1,227 @@
+//! Maps with the kernel's semantics and error numbers, shared by all workers of a machine.
+//!
+//! Rule: programs and user space see what they would see of the kernel's map of that type; each
+//! type is one file that implements [`Storage`], one variant of [`Table`] and one line in
+//! [`Table::create`]. Nothing on a program's side allocates or goes through `dyn`.
+//! Two sides: a *program* works on one processor's value in place, by address; *user space*
+//! reads and writes copies, those of a per-CPU map for all processors together.
+
+/// Calls a method of whatever storage a table is.
+macro_rules! each {
+    ($table:expr, $storage:ident => $call:expr) => {
+        match $table {
+            Table::Array($storage) => $call,
+        }
+    };
+}
+
+mod array;
+mod user;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use spec::{MapDef, MapKind};
+
+use crate::errno::Errno;
+use crate::memory::{Layout, RegionId, Slab};
+
+pub use user::MapError;
+
+/// What a map is, fixed at its creation.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub name: String,
+    /// Place in the machine's list of maps. User space and the values of maps of maps call a
+    /// map by its id, which is this plus one.
+    pub number: u32,
+    pub kind: MapKind,
+    pub key_size: u32,
+    pub value_size: u32,
+    pub max_entries: u32,
+    /// `BPF_F_*` of map creation.
+    pub flags: u32,
+    pub extra: u64,
+    /// Processors of the machine.
+    pub cpus: u32,
+}
+
+impl Facts {
+    /// Bytes of one processor's value in memory: the value, to a multiple of eight.
+    pub fn stride(&self) -> u64 {
+        u64::from(self.value_size).next_multiple_of(8)
+    }
+
+    /// The address of an element's value, given its layout.
+    pub fn address(&self, layout: &Layout, element: u64) -> u64 {
+        RegionId::values_of(self.number).at(layout.offset_of(element))
+    }
+
+    /// Whether programs may write values (`BPF_F_RDONLY_PROG` is not set).
+    pub fn program_writes(&self) -> bool {
+        self.flags & flag::RDONLY_PROG == 0
+    }
+}
+
+/// Flags of map creation and of updates, as in `include/uapi/linux/bpf.h`.
+pub mod flag {
+    /// Creation: memory for elements is found when they are.
+    pub const NO_PREALLOC: u32 = 1 << 0;
+    pub const NO_COMMON_LRU: u32 = 1 << 1;
+    pub const NUMA_NODE: u32 = 1 << 2;
+    /// User space may only read.
+    pub const RDONLY: u32 = 1 << 3;
+    pub const WRONLY: u32 = 1 << 4;
+    pub const ZERO_SEED: u32 = 1 << 6;
+    /// Programs may only read.
+    pub const RDONLY_PROG: u32 = 1 << 7;
+    pub const WRONLY_PROG: u32 = 1 << 8;
+    pub const MMAPABLE: u32 = 1 << 10;
+    pub const INNER_MAP: u32 = 1 << 12;
+
+    /// Updates.
+    pub const ANY: u64 = 0;
+    pub const NOEXIST: u64 = 1;
+    pub const EXIST: u64 = 2;
+    pub const LOCK: u64 = 4;
+}
+
+/// What every type of map can be asked. The defaults are the kernel's answer for types that
+/// lack the operation.
+pub(crate) trait Storage {
+    /// Program side: the address of `cpu`'s value, 0 when absent.
+    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64;
+
+    /// Program side: sets `cpu`'s value.
+    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno>;
+
+    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno>;
+
+    /// User side: the value, of all processors where it is per CPU.
+    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno>;
+
+    /// User side: sets the value, of all processors where it is per CPU.
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno>;
+
+    /// User side: the key behind `key`, or the first.
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno>;
+
+    /// The values, where programs get addresses of them.
+    fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
+        None
+    }
+
+    /// `bpf_map_push_elem`.
+    fn push(&self, _: &Facts, _value: &[u8], _flags: u64) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// `bpf_map_pop_elem`.
+    fn pop(&self, _: &Facts, _into: &mut [u8]) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// `bpf_map_peek_elem`.
+    fn peek(&self, _: &Facts, _into: &mut [u8]) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+}
+
+/// Key, value and flags of an update.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry<'a> {
+    pub key: &'a [u8],
+    pub value: &'a [u8],
+    pub flags: u64,
+}
+
+/// The storage of each type.
+#[derive(Debug)]
+pub(crate) enum Table {
+    Array(array::Array),
+}
+
+impl Table {
+    fn create(facts: &Facts) -> Result<Self, Errno> {
+        match facts.kind {
+            MapKind::ARRAY | MapKind::PERCPU_ARRAY => array::Array::create(facts).map(Self::Array),
+            _ => Err(Errno::ENOTSUPP),
+        }
+    }
+}
+
+/// A live map.
+#[derive(Debug)]
+pub struct Map {
+    facts: Facts,
+    table: Table,
+    frozen: AtomicBool,
+}
+
+impl Map {
+    /// An empty map; the error number is the one that the kernel's creation would give.
+    pub(crate) fn create(def: &MapDef, number: u32, cpus: u32) -> Result<Self, Errno> {
+        let facts = Facts {
+            name: def.name.clone(),
+            number,
+            kind: def.kind,
+            key_size: def.key_size,
+            value_size: def.value_size,
+            max_entries: def.max_entries,
+            flags: def.flags,
+            extra: def.extra,
+            cpus,
+        };
+        let table = Table::create(&facts)?;
+        Ok(Self { facts, table, frozen: AtomicBool::new(false) })
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// From now on user space may only read.
+    pub fn freeze(&self) {
+        self.frozen.store(true, Relaxed);
+    }
+
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.load(Relaxed)
+    }
+
+    /// Program side: the address of `cpu`'s value, 0 when absent.
+    #[inline]
+    pub(crate) fn lookup(&self, cpu: u32, key: &[u8]) -> u64 {
+        each!(&self.table, storage => storage.lookup(&self.facts, cpu, key))
+    }
+
+    pub(crate) fn update(&self, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+        each!(&self.table, storage => storage.update(&self.facts, cpu, at))
+    }
+
+    pub(crate) fn delete(&self, key: &[u8]) -> Result<(), Errno> {
+        each!(&self.table, storage => storage.delete(&self.facts, key))
+    }
+
+    pub(crate) fn push(&self, value: &[u8], flags: u64) -> Result<(), Errno> {
+        each!(&self.table, storage => storage.push(&self.facts, value, flags))
+    }
+
+    pub(crate) fn pop(&self, into: &mut [u8]) -> Result<(), Errno> {
+        each!(&self.table, storage => storage.pop(&self.facts, into))
+    }
+
+    pub(crate) fn peek(&self, into: &mut [u8]) -> Result<(), Errno> {
+        each!(&self.table, storage => storage.peek(&self.facts, into))
+    }
+
+    /// The region that a worker installs for this map's values.
+    pub(crate) fn values(&self) -> Option<(Arc<Slab>, Layout)> {
+        let (slab, layout) = each!(&self.table, storage => storage.values())?;
+        Some((Arc::clone(slab), Layout { writable: self.facts.program_writes(), ..layout }))
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+}

@@ -1,0 +1,413 @@
+//! What one worker can address: a table of regions, and checked access through it.
+//!
+//! Rule: every access of a program or helper goes through [`Memory::place`], which yields a raw
+//! place only after region, element, bounds and right to write are checked. A refused access is
+//! a [`Refused`], explained in words by [`Memory::explain`]: the fast path carries none.
+//! Regions that only this worker sees (stack, packet, input) can be borrowed as slices; shared
+//! ones (map values) are copied in and out.
+#![allow(unsafe_code, reason = "the memory room: raw places behind checked offsets")]
+
+mod address;
+mod explain;
+mod region;
+mod slab;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+pub use address::{RegionId, offset};
+pub use region::Layout;
+use region::Region;
+pub use slab::Slab;
+
+/// The access was not allowed; [`Memory::explain`] says why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// The address space of one worker.
+#[derive(Debug)]
+pub struct Memory {
+    regions: Vec<Region>,
+    /// What keeps each region's bytes alive, by region number.
+    slabs: Vec<Option<Arc<Slab>>>,
+    layouts: Vec<Option<Layout>>,
+    packet: RegionId,
+}
+
+// SAFETY: the raw places lie in slabs that `slabs` keeps alive; slabs are shared between
+// threads only where the layout says so, and are then accessed atomically.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    pub fn new() -> Self {
+        let mut memory = Self {
+            regions: Vec::new(),
+            slabs: Vec::new(),
+            layouts: Vec::new(),
+            packet: RegionId::PACKET,
+        };
+        memory.grow(RegionId::VALUES);
+        memory
+    }
+
+    /// Puts a region in place. For a private one (`shared` false) this memory must be the only
+    /// holder of the slab.
+    ///
+    /// # Panics
+    /// When the slab does not hold the layout, or a private slab has other holders.
+    pub fn install(&mut self, id: RegionId, slab: Arc<Slab>, layout: Layout) {
+        let alone = layout.shared || Arc::strong_count(&slab) == 1;
+        assert!(alone, "a private region's slab has one holder");
+        self.grow(RegionId(id.0 + 1));
+        let place = id.0 as usize;
+        self.regions[place] = Region::new(&slab, layout);
+        self.slabs[place] = Some(slab);
+        self.layouts[place] = Some(layout);
+    }
+
+    /// Makes a region, or part of one, vanish or change; its slab stays.
+    pub fn reshape(&mut self, id: RegionId, layout: Layout) {
+        let place = id.0 as usize;
+        let slab = self.slabs[place].as_ref().expect("a region is installed before it changes");
+        self.regions[place] = Region::new(slab, layout);
+        self.layouts[place] = Some(layout);
+    }
+
+    pub fn layout(&self, id: RegionId) -> Option<Layout> {
+        *self.layouts.get(id.0 as usize)?
+    }
+
+    pub fn has(&self, id: RegionId) -> bool {
+        self.slabs.get(id.0 as usize).is_some_and(Option::is_some)
+    }
+
+    // ---- the packet -----------------------------------------------------------------------
+
+    /// Takes over the packet's buffer.
+    pub fn install_packet(&mut self, buffer: Slab) {
+        self.packet = RegionId::PACKET;
+        self.install(RegionId::PACKET, Arc::new(buffer), Layout::flat(0));
+    }
+
+    /// A new run: the packet is what is between `low` and `low + size` of its buffer, under its
+    /// first number.
+    pub fn start_packet(&mut self, low: u64, size: u64) {
+        if self.packet != RegionId::PACKET {
+            self.hand_on(RegionId::PACKET);
+        }
+        self.shape_packet(low, size);
+    }
+
+    /// The packet's ends moved: pointers to it from before are stale.
+    pub fn move_packet(&mut self, low: u64, size: u64) {
+        let next =
+            RegionId::PACKET.0 + (self.packet.0 - RegionId::PACKET.0 + 1) % RegionId::PACKETS;
+        self.hand_on(RegionId(next));
+        self.shape_packet(low, size);
+    }
+
+    /// The region that is the packet now.
+    pub fn packet(&self) -> RegionId {
+        self.packet
+    }
+
+    /// The packet's whole buffer, head- and tailroom included.
+    pub fn packet_buffer(&self) -> &[u8] {
+        self.private(self.packet)
+    }
+
+    pub fn packet_buffer_mut(&mut self) -> &mut [u8] {
+        self.private_mut(self.packet)
+    }
+
+    fn hand_on(&mut self, next: RegionId) {
+        let (from, to) = (self.packet.0 as usize, next.0 as usize);
+        self.regions[from] = Region::NOTHING;
+        self.slabs.swap(from, to);
+        self.layouts.swap(from, to);
+        self.packet = next;
+    }
+
+    fn shape_packet(&mut self, low: u64, size: u64) {
+        self.reshape(self.packet, Layout { low, ..Layout::flat(size) });
+    }
+
+    // ---- access by programs ---------------------------------------------------------------
+
+    #[inline(always)]
+    pub fn load8(&self, address: u64) -> Result<u64, Refused> {
+        let (place, _) = self.place::<1, false>(address)?;
+        // SAFETY: `place` lies inside a live slab.
+        Ok(unsafe { AtomicU8::from_ptr(place) }.load(Relaxed).into())
+    }
+
+    #[inline(always)]
+    pub fn load16(&self, address: u64) -> Result<u64, Refused> {
+        let (place, shared) = self.place::<2, false>(address)?;
+        if place.addr().is_multiple_of(2) {
+            // SAFETY: `place` lies inside a live slab and is aligned.
+            return Ok(unsafe { AtomicU16::from_ptr(place.cast()) }.load(Relaxed).into());
+        }
+        Ok(u16::from_ne_bytes(load_unaligned(place, shared)).into())
+    }
+
+    #[inline(always)]
+    pub fn load32(&self, address: u64) -> Result<u64, Refused> {
+        let (place, shared) = self.place::<4, false>(address)?;
+        if place.addr().is_multiple_of(4) {
+            // SAFETY: `place` lies inside a live slab and is aligned.
+            return Ok(unsafe { AtomicU32::from_ptr(place.cast()) }.load(Relaxed).into());
+        }
+        Ok(u32::from_ne_bytes(load_unaligned(place, shared)).into())
+    }
+
+    #[inline(always)]
+    pub fn load64(&self, address: u64) -> Result<u64, Refused> {
+        let (place, shared) = self.place::<8, false>(address)?;
+        if place.addr().is_multiple_of(8) {
+            // SAFETY: `place` lies inside a live slab and is aligned.
+            return Ok(unsafe { AtomicU64::from_ptr(place.cast()) }.load(Relaxed));
+        }
+        Ok(u64::from_ne_bytes(load_unaligned(place, shared)))
+    }
+
+    #[inline(always)]
+    pub fn store8(&mut self, address: u64, value: u8) -> Result<(), Refused> {
+        let (place, _) = self.place::<1, true>(address)?;
+        // SAFETY: `place` lies inside a live slab.
+        unsafe { AtomicU8::from_ptr(place) }.store(value, Relaxed);
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn store16(&mut self, address: u64, value: u16) -> Result<(), Refused> {
+        let (place, shared) = self.place::<2, true>(address)?;
+        if place.addr().is_multiple_of(2) {
+            // SAFETY: `place` lies inside a live slab and is aligned.
+            unsafe { AtomicU16::from_ptr(place.cast()) }.store(value, Relaxed);
+        } else {
+            store_unaligned(place, value.to_ne_bytes(), shared);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn store32(&mut self, address: u64, value: u32) -> Result<(), Refused> {
+        let (place, shared) = self.place::<4, true>(address)?;
+        if place.addr().is_multiple_of(4) {
+            // SAFETY: `place` lies inside a live slab and is aligned.
+            unsafe { AtomicU32::from_ptr(place.cast()) }.store(value, Relaxed);
+        } else {
+            store_unaligned(place, value.to_ne_bytes(), shared);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub fn store64(&mut self, address: u64, value: u64) -> Result<(), Refused> {
+        let (place, shared) = self.place::<8, true>(address)?;
+        if place.addr().is_multiple_of(8) {
+            // SAFETY: `place` lies inside a live slab and is aligned.
+            unsafe { AtomicU64::from_ptr(place.cast()) }.store(value, Relaxed);
+        } else {
+            store_unaligned(place, value.to_ne_bytes(), shared);
+        }
+        Ok(())
+    }
+
+    /// The word at a writable, aligned address, for atomic operations.
+    pub fn atomic32(&self, address: u64) -> Result<&AtomicU32, Refused> {
+        let (place, _) = self.place::<4, true>(address)?;
+        if !place.addr().is_multiple_of(4) {
+            return Err(Refused);
+        }
+        // SAFETY: `place` lies inside a live slab, which `self` keeps, and is aligned.
+        Ok(unsafe { AtomicU32::from_ptr(place.cast()) })
+    }
+
+    /// The double word at a writable, aligned address, for atomic operations.
+    pub fn atomic64(&self, address: u64) -> Result<&AtomicU64, Refused> {
+        let (place, _) = self.place::<8, true>(address)?;
+        if !place.addr().is_multiple_of(8) {
+            return Err(Refused);
+        }
+        // SAFETY: `place` lies inside a live slab, which `self` keeps, and is aligned.
+        Ok(unsafe { AtomicU64::from_ptr(place.cast()) })
+    }
+
+    // ---- access by helpers ----------------------------------------------------------------
+
+    /// The bytes at `address`: borrowed where they are private, else copied into `scratch`,
+    /// which must be long enough.
+    pub fn view<'a>(
+        &'a self,
+        address: u64,
+        len: usize,
+        scratch: &'a mut [u8],
+    ) -> Result<&'a [u8], Refused> {
+        if len == 0 {
+            return Ok(&[]);
+        }
+        let (place, shared) = self.range(address, len, false)?;
+        if shared {
+            let scratch = &mut scratch[..len];
+            copy_out(place, scratch);
+            return Ok(scratch);
+        }
+        // SAFETY: `len` bytes from `place` lie inside a live slab that only `self` reaches.
+        Ok(unsafe { std::slice::from_raw_parts(place, len) })
+    }
+
+    /// Copies the bytes at `address` out.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> Result<(), Refused> {
+        if into.is_empty() {
+            return Ok(());
+        }
+        let (place, _) = self.range(address, into.len(), false)?;
+        copy_out(place, into);
+        Ok(())
+    }
+
+    /// Copies bytes to `address`.
+    pub fn write(&mut self, address: u64, from: &[u8]) -> Result<(), Refused> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let (place, _) = self.range(address, from.len(), true)?;
+        copy_in(place, from);
+        Ok(())
+    }
+
+    /// Whether `len` bytes at `address` may be read, or written.
+    pub fn check(&self, address: u64, len: usize, write: bool) -> Result<(), Refused> {
+        if len == 0 {
+            return Ok(());
+        }
+        self.range(address, len, write).map(|_| ())
+    }
+
+    /// All bytes of a private region's slab.
+    ///
+    /// # Panics
+    /// When there is no such region or it is shared.
+    pub fn private(&self, id: RegionId) -> &[u8] {
+        let slab = self.private_slab(id);
+        // SAFETY: the slab is live, and private: only `self` reaches it.
+        unsafe { std::slice::from_raw_parts(slab.base().as_ptr(), slab.len()) }
+    }
+
+    /// # Panics
+    /// When there is no such region or it is shared.
+    pub fn private_mut(&mut self, id: RegionId) -> &mut [u8] {
+        let slab = self.private_slab(id);
+        // SAFETY: the slab is live, and private: only `self` reaches it, borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(slab.base().as_ptr(), slab.len()) }
+    }
+
+    fn private_slab(&self, id: RegionId) -> &Slab {
+        let layout = self.layouts[id.0 as usize].expect("a region is installed before its use");
+        assert!(!layout.shared, "a shared region is copied, never borrowed");
+        self.slabs[id.0 as usize].as_ref().expect("a layout has a slab")
+    }
+
+    // ---- translation ----------------------------------------------------------------------
+
+    /// Where `LEN` bytes at `address` are, and whether others may touch them too.
+    #[inline(always)]
+    fn place<const LEN: u64, const WRITE: bool>(
+        &self,
+        address: u64,
+    ) -> Result<(*mut u8, bool), Refused> {
+        self.translate(address, LEN, WRITE)
+    }
+
+    fn range(&self, address: u64, len: usize, write: bool) -> Result<(*mut u8, bool), Refused> {
+        self.translate(address, len as u64, write)
+    }
+
+    #[inline(always)]
+    fn translate(&self, address: u64, len: u64, write: bool) -> Result<(*mut u8, bool), Refused> {
+        let region = self.regions.get(RegionId::of(address).0 as usize).ok_or(Refused)?;
+        let offset = offset(address);
+        let element = offset >> region.shift;
+        let inner = offset & ((1 << region.shift) - 1);
+        let inside = inner.wrapping_sub(region.low);
+        let size = if write { region.writable } else { region.readable };
+        if element >= region.elements || inside >= size || len > size - inside {
+            return Err(Refused);
+        }
+        let at = element * region.stride + inner;
+        Ok((region.base.wrapping_add(at as usize), region.shared))
+    }
+
+    fn grow(&mut self, end: RegionId) {
+        let len = self.regions.len().max(end.0 as usize);
+        self.regions.resize(len, Region::NOTHING);
+        self.slabs.resize(len, None);
+        self.layouts.resize(len, None);
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline(always)]
+fn load_unaligned<const N: usize>(place: *mut u8, shared: bool) -> [u8; N] {
+    let mut bytes = [0; N];
+    if shared {
+        copy_out(place, &mut bytes);
+    } else {
+        // SAFETY: callers checked that N bytes from `place` lie inside a live, private slab.
+        bytes = unsafe { place.cast::<[u8; N]>().read() };
+    }
+    bytes
+}
+
+#[inline(always)]
+fn store_unaligned<const N: usize>(place: *mut u8, bytes: [u8; N], shared: bool) {
+    if shared {
+        copy_in(place, &bytes);
+    } else {
+        // SAFETY: callers checked that N bytes from `place` lie inside a live, private slab.
+        unsafe { place.cast::<[u8; N]>().write(bytes) };
+    }
+}
+
+/// Callers checked that as many bytes from `place` lie inside a live slab.
+fn copy_out(place: *mut u8, into: &mut [u8]) {
+    if place.addr().is_multiple_of(8) && into.len().is_multiple_of(8) {
+        for (at, chunk) in into.chunks_exact_mut(8).enumerate() {
+            let word = place.wrapping_add(at * 8).cast();
+            // SAFETY: inside the range that callers checked, and aligned.
+            let value = unsafe { AtomicU64::from_ptr(word) }.load(Relaxed);
+            chunk.copy_from_slice(&value.to_ne_bytes());
+        }
+        return;
+    }
+    for (at, byte) in into.iter_mut().enumerate() {
+        // SAFETY: inside the range that callers checked.
+        *byte = unsafe { AtomicU8::from_ptr(place.wrapping_add(at)) }.load(Relaxed);
+    }
+}
+
+/// Callers checked that as many bytes from `place` lie inside a live slab.
+fn copy_in(place: *mut u8, from: &[u8]) {
+    if place.addr().is_multiple_of(8) && from.len().is_multiple_of(8) {
+        for (at, chunk) in from.chunks_exact(8).enumerate() {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(chunk);
+            let word = place.wrapping_add(at * 8).cast();
+            // SAFETY: inside the range that callers checked, and aligned.
+            let word = unsafe { AtomicU64::from_ptr(word) };
+            word.store(u64::from_ne_bytes(bytes), Relaxed);
+        }
+        return;
+    }
+    for (at, byte) in from.iter().enumerate() {
+        // SAFETY: inside the range that callers checked.
+        unsafe { AtomicU8::from_ptr(place.wrapping_add(at)) }.store(*byte, Relaxed);
+    }
+}

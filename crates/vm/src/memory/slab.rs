@@ -1,0 +1,167 @@
+//! Zeroed memory that never moves and that several workers may share.
+//!
+//! Rule: every access from here is a relaxed atomic one of words, or of bytes where it is not
+//! aligned, so that workers racing on a map value see old or new bytes and nothing worse: what
+//! the kernel promises to BPF programs.
+#![allow(unsafe_code, reason = "the memory room: raw places behind checked offsets")]
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use crate::errno::Errno;
+use crate::limits;
+
+/// A block of zeroed bytes, aligned to eight.
+pub struct Slab {
+    words: Box<[AtomicU64]>,
+    len: usize,
+}
+
+impl Slab {
+    /// `ENOMEM` for more than [`limits::MAP_BYTES`]. Pages are touched when they are used.
+    pub fn new(len: u64) -> Result<Self, Errno> {
+        if len > limits::MAP_BYTES {
+            return Err(Errno::ENOMEM);
+        }
+        let len = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
+        let words = Box::<[AtomicU64]>::new_zeroed_slice(len.div_ceil(8).max(1));
+        // SAFETY: an atomic word whose bytes are all zero is the number 0.
+        let words = unsafe { words.assume_init() };
+        Ok(Self { words, len })
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn base(&self) -> NonNull<u8> {
+        NonNull::from(&*self.words).cast()
+    }
+
+    /// # Panics
+    /// When `offset` is no multiple of eight or outside.
+    pub fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8), "a word's place is a multiple of eight");
+        &self.words[offset / 8]
+    }
+
+    /// # Panics
+    /// When `offset` is no multiple of four or outside.
+    pub fn half(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4) && offset + 4 <= self.len, "a half word inside the slab");
+        let place = self.base().as_ptr().wrapping_add(offset).cast();
+        // SAFETY: inside the slab and aligned, as just asserted; the slab lives as long as `self`.
+        unsafe { AtomicU32::from_ptr(place) }
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Panics
+    /// When the range is not inside the slab.
+    pub fn read(&self, offset: usize, into: &mut [u8]) {
+        self.check(offset, into.len());
+        if offset.is_multiple_of(8) {
+            let words = &self.words[offset / 8..];
+            for (chunk, word) in into.chunks_mut(8).zip(words) {
+                chunk.copy_from_slice(&word.load(Relaxed).to_ne_bytes()[..chunk.len()]);
+            }
+            return;
+        }
+        for (place, byte) in into.iter_mut().enumerate() {
+            *byte = self.byte(offset + place).load(Relaxed);
+        }
+    }
+
+    /// Copies bytes in.
+    ///
+    /// # Panics
+    /// When the range is not inside the slab.
+    pub fn write(&self, offset: usize, from: &[u8]) {
+        self.check(offset, from.len());
+        let whole = if offset.is_multiple_of(8) { from.len() / 8 * 8 } else { 0 };
+        let (words, rest) = from.split_at(whole);
+        for (place, chunk) in words.chunks_exact(8).enumerate() {
+            let mut word = [0; 8];
+            word.copy_from_slice(chunk);
+            self.words[offset / 8 + place].store(u64::from_ne_bytes(word), Relaxed);
+        }
+        for (place, byte) in rest.iter().enumerate() {
+            self.byte(offset + whole + place).store(*byte, Relaxed);
+        }
+    }
+
+    /// Sets a range to zero.
+    pub fn zero(&self, offset: usize, len: usize) {
+        self.check(offset, len);
+        for place in offset..offset + len {
+            if place.is_multiple_of(8) && place + 8 <= offset + len {
+                self.words[place / 8].store(0, Relaxed);
+            } else if place / 8 * 8 < offset || place / 8 * 8 + 8 > offset + len {
+                self.byte(place).store(0, Relaxed);
+            }
+        }
+    }
+
+    /// Whether the bytes at `offset` are those of `with`.
+    pub fn equals(&self, offset: usize, with: &[u8]) -> bool {
+        self.check(offset, with.len());
+        let whole = if offset.is_multiple_of(8) { with.len() / 8 * 8 } else { 0 };
+        let (words, rest) = with.split_at(whole);
+        let words_match = words.chunks_exact(8).enumerate().all(|(place, chunk)| {
+            self.words[offset / 8 + place].load(Relaxed).to_ne_bytes() == *chunk
+        });
+        words_match
+            && rest
+                .iter()
+                .enumerate()
+                .all(|(place, byte)| self.byte(offset + whole + place).load(Relaxed) == *byte)
+    }
+
+    fn byte(&self, offset: usize) -> &AtomicU8 {
+        assert!(offset < self.words.len() * 8, "a byte inside the slab");
+        let place = self.base().as_ptr().wrapping_add(offset);
+        // SAFETY: inside the slab, as just asserted; the slab lives as long as `self`.
+        unsafe { AtomicU8::from_ptr(place) }
+    }
+
+    fn check(&self, offset: usize, len: usize) {
+        let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
+        assert!(inside, "{offset}+{len} is inside a slab of {} bytes", self.len);
+    }
+}
+
+impl std::fmt::Debug for Slab {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Slab({} bytes)", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_wherever_they_start() {
+        for offset in 0..17 {
+            for len in 0..40 {
+                let slab = Slab::new(64).unwrap();
+                let bytes: Vec<u8> = (1..=len as u8).collect();
+                slab.write(offset, &bytes);
+                let mut back = vec![0; len];
+                slab.read(offset, &mut back);
+                assert_eq!(back, bytes, "{offset}+{len}");
+                assert!(slab.equals(offset, &bytes));
+                let mut all = vec![0; 64];
+                slab.read(0, &mut all);
+                assert!(all[..offset].iter().chain(&all[offset + len..]).all(|b| *b == 0));
+                slab.write(0, &[0xff; 64]);
+                slab.zero(offset, len);
+                slab.read(0, &mut all);
+                for (place, byte) in all.iter().enumerate() {
+                    let inside = place >= offset && place < offset + len;
+                    assert_eq!(*byte == 0, inside, "{offset}+{len} at {place}");
+                }
+            }
+        }
+    }
+}

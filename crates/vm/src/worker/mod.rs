@@ -1,0 +1,114 @@
+//! One processor of a machine: its memory, packet and state between instructions.
+//!
+//! Rule: a worker is used by one thread at a time and owns all that the kernel keeps per CPU;
+//! what workers share (maps, world, programs) is in `machine::Shared`.
+
+mod context;
+
+use std::sync::Arc;
+
+use spec::Input;
+
+use crate::code::Program;
+use crate::error::{Error, Result};
+use crate::fault::Fault;
+use crate::frame::Frame;
+use crate::interpreter;
+use crate::limits;
+use crate::machine::Shared;
+use crate::maps::Map;
+use crate::memory::{Layout, Memory, RegionId, Slab};
+
+pub(crate) use context::Context;
+
+/// Runs programs, one packet at a time. Made by [`Machine::worker`](crate::Machine::worker).
+#[derive(Debug)]
+pub struct Worker {
+    pub(crate) shared: Arc<Shared>,
+    /// This processor's number.
+    pub(crate) cpu: u32,
+    pub(crate) memory: Memory,
+    pub(crate) frame: Frame,
+    pub(crate) context: Context,
+    /// The machine's maps by number, as far as this worker has met them.
+    pub(crate) maps: Vec<Arc<Map>>,
+    /// The machine's programs by number.
+    pub(crate) programs: Vec<Arc<Program>>,
+    /// Room for a key and a value of any map.
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) frames: interpreter::Frames,
+}
+
+impl Worker {
+    pub(crate) fn new(shared: Arc<Shared>, cpu: u32) -> Self {
+        let mut memory = Memory::new();
+        let frames = limits::FRAMES as u64;
+        let bytes = limits::STACK_BYTES as u64;
+        let layout = Layout { shared: false, ..Layout::elements(frames, bytes, bytes) };
+        memory.install(RegionId::STACK, Arc::new(slab(frames * bytes)), layout);
+        let frame = Frame::install(&mut memory);
+        let mut worker = Self {
+            shared,
+            cpu,
+            memory,
+            frame,
+            context: Context::default(),
+            maps: Vec::new(),
+            programs: Vec::new(),
+            scratch: Vec::new(),
+            frames: interpreter::Frames::default(),
+        };
+        worker.meet();
+        worker
+    }
+
+    /// Learns of maps and programs that the machine has got since.
+    pub(crate) fn meet(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let maps = shared.maps();
+        for map in &maps[self.maps.len()..] {
+            if let Some((slab, layout)) = map.values() {
+                self.memory.install(RegionId::values_of(map.facts().number), slab, layout);
+            }
+            let room = map.facts().key_size as usize + map.facts().value_size as usize;
+            let room = room.max(self.scratch.len());
+            self.scratch.resize(room, 0);
+            self.maps.push(Arc::clone(map));
+        }
+        self.programs.extend_from_slice(&shared.programs()[self.programs.len()..]);
+    }
+
+    /// Makes `input` the packet that the next [`Worker::execute`] works on.
+    pub fn put(&mut self, input: &Input) -> Result<()> {
+        self.frame.put(&mut self.memory, input)?;
+        self.context.ingress_ifindex = input.ingress_ifindex;
+        self.context.rx_queue = input.rx_queue;
+        Ok(())
+    }
+
+    /// Runs a program, by its number, on the packet that is there. What it returns is a verdict's
+    /// number where the program keeps to them.
+    pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
+        let program = Arc::clone(&self.programs[program]);
+        let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0])?;
+        Ok(r0 as u32)
+    }
+
+    /// Runs a program that is no packet program: r1 is the address of `input`, r2 its length.
+    /// What the program writes is in `input` afterwards; r0 is returned.
+    pub fn run_raw(&mut self, program: usize, input: &mut [u8]) -> Result<u64> {
+        let program = Arc::clone(&self.programs[program]);
+        let len = input.len() as u64;
+        self.memory.install(RegionId::INPUT, Arc::new(slab(len)), Layout::flat(len));
+        self.memory.private_mut(RegionId::INPUT).copy_from_slice(input);
+        let start = if input.is_empty() { 0 } else { RegionId::INPUT.at(0) };
+        let r0 = interpreter::run(self, &program, [start, len]).map_err(Error::Fault)?;
+        input.copy_from_slice(self.memory.private(RegionId::INPUT));
+        Ok(r0)
+    }
+}
+
+/// A slab of a size that this crate chose itself.
+fn slab(len: u64) -> Slab {
+    Slab::new(len).expect("the size is far below the limit")
+}
