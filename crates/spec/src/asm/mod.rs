@@ -31,6 +31,7 @@ mod memory;
 mod object;
 mod operand;
 mod packet;
+pub mod text;
 
 pub use alu::Alu;
 pub use call::MapRef;

@@ -1,0 +1,6 @@
+//! Text → instructions, by tables, by all committed objects, and by chance.
+
+mod errors;
+mod notations;
+mod objects;
+mod random;

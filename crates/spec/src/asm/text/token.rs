@@ -1,0 +1,137 @@
+//! A line as tokens.
+//!
+//! Rule: total. A character that belongs to nothing becomes a token of its own, which no grammar
+//! accepts, so that one place alone reports mistakes. Comments start with `;`, `//` or a `#` that
+//! is not glued to what stands before it (`call bpf_redirect#23` is no comment).
+
+/// A piece of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    pub kind: Kind,
+    pub text: &'a str,
+    /// Byte in the line where it starts.
+    pub at: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A mnemonic, register, label or keyword.
+    Word,
+    /// Starts with a digit.
+    Number,
+    Symbol,
+    /// What stands between the brackets right behind `map`, `btf`, `ksym` or `subprog`: a name
+    /// may hold anything.
+    Name,
+}
+
+pub(super) fn tokens(line: &str) -> Vec<Token<'_>> {
+    let line = without_comment(line);
+    let mut tokens: Vec<Token<'_>> = Vec::new();
+    let mut at = 0;
+    while let Some(c) = line[at..].chars().next() {
+        if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        }
+        let glued = tokens.last().filter(|last| last.at + last.text.len() == at);
+        let token = next(&line[at..], at, glued);
+        at += token.text.len();
+        if token.kind == Kind::Name {
+            let brackets = Token { text: &token.text[1..token.text.len() - 1], ..token };
+            tokens.push(Token { at: token.at + 1, ..brackets });
+        } else {
+            tokens.push(token);
+        }
+    }
+    tokens
+}
+
+/// The token that `rest`, which is not empty, starts with.
+fn next<'a>(rest: &'a str, at: usize, glued: Option<&Token<'_>>) -> Token<'a> {
+    let first = rest.chars().next().unwrap_or_default();
+    let (kind, len) = if let Some(len) = name(rest, glued) {
+        (Kind::Name, len)
+    } else if let Some(symbol) = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
+        (Kind::Symbol, symbol.len())
+    } else if first.is_ascii_digit() {
+        (Kind::Number, run(rest))
+    } else if is_word(first) {
+        (Kind::Word, run(rest))
+    } else if first == '%' && rest[1..].starts_with(is_word) {
+        (Kind::Word, 1 + run(&rest[1..]))
+    } else {
+        (Kind::Symbol, first.len_utf8())
+    };
+    Token { kind, text: &rest[..len], at }
+}
+
+/// Bytes of `[…]` behind a word that names things.
+fn name(rest: &str, glued: Option<&Token<'_>>) -> Option<usize> {
+    let named = glued.is_some_and(|word| NAMERS.contains(&word.text));
+    let end = rest.find(']').filter(|_| named && rest.starts_with('['))?;
+    Some(end + 1)
+}
+
+fn run(rest: &str) -> usize {
+    rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | '$' | '@')
+}
+
+fn without_comment(line: &str) -> &str {
+    let mut before = ' ';
+    for (at, c) in line.char_indices() {
+        let comment = match c {
+            ';' => true,
+            '#' => before.is_whitespace(),
+            '/' => line[at..].starts_with("//"),
+            _ => false,
+        };
+        if comment {
+            return &line[..at];
+        }
+        before = c;
+    }
+    line
+}
+
+const NAMERS: [&str; 4] = ["map", "btf", "ksym", "subprog"];
+
+/// Longer ones first: the first that fits is taken. Single characters need no entry.
+const SYMBOLS: &[&str] = &[
+    "s>>=", "s>=", "s<=", "s/=", "s%=", "<<=", ">>=", "s>", "s<", "==", "!=", ">=", "<=", "+=",
+    "-=", "*=", "/=", "%=", "&=", "|=", "^=",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_fall_apart_where_one_expects() {
+        for (line, expected) in [
+            ("", ""),
+            ("   # nothing", ""),
+            ("mov %r0, -1 # why", "mov %r0 , - 1"),
+            ("ldxw %r1,[%r2+0x4]", "ldxw %r1 , [ %r2 + 0x4 ]"),
+            ("r2 = *(u32 *)(r1 +4)", "r2 = * ( u32 * ) ( r1 + 4 )"),
+            ("w1 s>>= 3", "w1 s>>= 3"),
+            ("r1 s%= r2 // odd", "r1 s%= r2"),
+            ("r1 %= r2", "r1 %= r2"),
+            ("r1 %=%r2", "r1 %= %r2"),
+            ("if r1 s< r2 goto L1", "if r1 s< r2 goto L1"),
+            ("call bpf_redirect#23 ; r0", "call bpf_redirect # 23"),
+            ("r1 = map[.bss][0]+8", "r1 = map .bss [ 0 ] + 8"),
+            ("r1 = map[a b]", "r1 = map a b"),
+            ("r1 = map[open", "r1 = map [ open"),
+            ("skb[r1 + 2]", "skb [ r1 + 2 ]"),
+            ("é§", "é §"),
+        ] {
+            let texts: Vec<_> = tokens(line).into_iter().map(|token| token.text).collect();
+            assert_eq!(texts.join(" "), expected, "{line}");
+        }
+    }
+}
