@@ -9,12 +9,16 @@ use crate::code::{Link, Program};
 use crate::errno::Errno;
 use crate::error::{Error, Result};
 use crate::limits;
-use crate::maps::{Map, flag};
+use crate::maps::{Directory, Map, flag};
 
 pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
     let spec = prepared(spec)?;
     let cpus = options.cpus.clamp(1, limits::CPUS as u32);
-    let maps = create(&spec, cpus)?;
+    let directory = Arc::new(Directory::new(&options.world));
+    for def in &spec.maps {
+        create_one(&directory, def, cpus)?;
+    }
+    let maps = directory.maps().clone();
     let link = Link { maps: &maps };
     let programs: Result<Vec<_>> = spec
         .programs
@@ -22,12 +26,13 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
         .map(|program| Program::decode(program, spec.btf.as_ref(), &link).map(Arc::new))
         .collect();
     let programs = programs?;
+    directory.set_programs(spec.programs.iter().map(|program| program.kind).collect());
     fill(&spec, &maps)?;
     Ok(Shared {
         object: spec.name.clone(),
         cpus,
         world: options.world.clone(),
-        maps: RwLock::new(maps),
+        directory,
         programs: RwLock::new(programs),
     })
 }
@@ -44,17 +49,16 @@ fn prepared(spec: &Spec) -> Result<Spec> {
     Ok(spec)
 }
 
-fn create(spec: &Spec, cpus: u32) -> Result<Vec<Arc<Map>>> {
-    let numbered = spec.maps.iter().zip(0..);
-    numbered.map(|(def, number)| create_one(def, number, cpus).map(Arc::new)).collect()
-}
-
-fn create_one(def: &MapDef, number: u32, cpus: u32) -> Result<Map> {
+/// Makes a map and enters it into the directory.
+pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) -> Result<Arc<Map>> {
     let error = |why: &str| {
         let (map, why) = (def.name.clone(), why.to_owned());
         move |errno| Error::Map { map, why, errno }
     };
-    let map = Map::create(def, number, cpus).map_err(error("cannot be created"))?;
+    let home = Arc::downgrade(directory);
+    let map = directory
+        .add(|number| Map::create(def, number, cpus, &home))
+        .map_err(error("cannot be created"))?;
     if let Some(contents) = &def.contents {
         let mut value = contents.clone();
         value.resize(def.value_size as usize, 0);

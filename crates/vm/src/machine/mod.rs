@@ -4,11 +4,11 @@ mod load;
 
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
-use spec::Spec;
+use spec::{MapDef, Spec};
 
 use crate::code::Program;
 use crate::error::{Error, Result};
-use crate::maps::Map;
+use crate::maps::{Directory, Map};
 use crate::worker::Worker;
 use crate::world::World;
 
@@ -39,7 +39,7 @@ pub(crate) struct Shared {
     pub object: String,
     pub cpus: u32,
     pub world: World,
-    maps: RwLock<Vec<Arc<Map>>>,
+    pub directory: Arc<Directory>,
     programs: RwLock<Vec<Arc<Program>>>,
 }
 
@@ -66,6 +66,12 @@ impl Machine {
         self.shared.maps().clone()
     }
 
+    /// Makes one more map, such as one to put into a map of maps: its id there is its number
+    /// plus one.
+    pub fn create_map(&self, def: &MapDef) -> Result<Arc<Map>> {
+        load::create_one(&self.shared.directory, def, self.shared.cpus)
+    }
+
     /// Number of the program of that name.
     pub fn program(&self, name: &str) -> Result<usize> {
         let programs = self.shared.programs();
@@ -90,7 +96,7 @@ impl Machine {
 
 impl Shared {
     pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
-        self.maps.read().expect("nobody panics while holding the list of maps")
+        self.directory.maps()
     }
 
     pub fn programs(&self) -> RwLockReadGuard<'_, Vec<Arc<Program>>> {

@@ -16,16 +16,18 @@ macro_rules! each {
 }
 
 mod array;
+mod directory;
 mod user;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 
 use spec::{MapDef, MapKind};
 
 use crate::errno::Errno;
 use crate::memory::{Layout, RegionId, Slab};
 
+pub(crate) use directory::Directory;
 pub use user::MapError;
 
 /// What a map is, fixed at its creation.
@@ -44,6 +46,10 @@ pub struct Facts {
     pub extra: u64,
     /// Processors of the machine.
     pub cpus: u32,
+    /// What each value of a map of maps looks like.
+    pub inner: Option<Box<MapDef>>,
+    /// The machine's maps, programs and interfaces, for values that refer to them.
+    pub(crate) home: Weak<Directory>,
 }
 
 impl Facts {
@@ -160,7 +166,15 @@ pub struct Map {
 
 impl Map {
     /// An empty map; the error number is the one that the kernel's creation would give.
-    pub(crate) fn create(def: &MapDef, number: u32, cpus: u32) -> Result<Self, Errno> {
+    ///
+    /// `home` is the directory that the map will be in: values that refer to programs, maps or
+    /// interfaces are looked up there.
+    pub(crate) fn create(
+        def: &MapDef,
+        number: u32,
+        cpus: u32,
+        home: &Weak<Directory>,
+    ) -> Result<Self, Errno> {
         let facts = Facts {
             name: def.name.clone(),
             number,
@@ -171,6 +185,8 @@ impl Map {
             flags: def.flags,
             extra: def.extra,
             cpus,
+            inner: def.inner.clone(),
+            home: Weak::clone(home),
         };
         let table = Table::create(&facts)?;
         Ok(Self { facts, table, frozen: AtomicBool::new(false) })

@@ -1,0 +1,63 @@
+//! What a map's values may refer to: the machine's maps, programs and interfaces.
+//!
+//! Rule: maps know the directory weakly, so that it owns them and not the other way round. An
+//! id is a place in a list plus one: 0 is nothing.
+
+use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
+
+use spec::ProgramKind;
+
+use super::Map;
+use crate::errno::Errno;
+use crate::limits;
+use crate::world::World;
+
+#[derive(Debug, Default)]
+pub(crate) struct Directory {
+    maps: RwLock<Vec<Arc<Map>>>,
+    /// Set once, when the programs are known.
+    programs: OnceLock<Vec<ProgramKind>>,
+    /// Interfaces of the world; when it names none, any number is one.
+    interfaces: Vec<u32>,
+}
+
+impl Directory {
+    pub fn new(world: &World) -> Self {
+        let interfaces = world.interfaces.iter().map(|interface| interface.index).collect();
+        Self { interfaces, ..Self::default() }
+    }
+
+    pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
+        self.maps.read().expect("nobody panics while holding the list of maps")
+    }
+
+    /// Adds the map that `create` makes of the number it will have.
+    pub fn add(&self, create: impl FnOnce(u32) -> Result<Map, Errno>) -> Result<Arc<Map>, Errno> {
+        let mut maps = self.maps.write().expect("nobody panics while holding the list of maps");
+        if maps.len() >= limits::MAPS {
+            return Err(Errno::ENOSPC);
+        }
+        let map = Arc::new(create(maps.len() as u32)?);
+        maps.push(Arc::clone(&map));
+        Ok(map)
+    }
+
+    /// The map of that id.
+    pub fn map(&self, id: u32) -> Option<Arc<Map>> {
+        self.maps().get((id as usize).checked_sub(1)?).cloned()
+    }
+
+    /// Says once what the machine's programs are, by number.
+    pub fn set_programs(&self, kinds: Vec<ProgramKind>) {
+        assert!(self.programs.set(kinds).is_ok(), "a machine's programs are loaded once");
+    }
+
+    /// The kind of the program of that id.
+    pub fn program(&self, id: u32) -> Option<ProgramKind> {
+        self.programs.get()?.get((id as usize).checked_sub(1)?).copied()
+    }
+
+    pub fn has_interface(&self, index: u32) -> bool {
+        self.interfaces.is_empty() || self.interfaces.contains(&index)
+    }
+}
