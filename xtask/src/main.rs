@@ -8,6 +8,7 @@
 
 mod abi;
 mod bpf;
+mod conformance;
 mod root;
 mod tidy;
 
@@ -18,12 +19,14 @@ use anyhow::{Result, bail};
 const USAGE: &str = "usage: cargo xtask TASK
   bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there
   abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare
+  conformance DIR [--engine interp|kernel]
+                  run the cases (*.data) of a folder; fails if one fails
   tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match run(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::from(2)
@@ -31,13 +34,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(words: &[&str]) -> Result<()> {
+fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
-        ["bpf"] => bpf::build(),
-        ["bpf", "--check"] => bpf::check(),
-        ["abi"] => abi::write(),
-        ["abi", "--check"] => abi::check(),
-        ["tidy"] => tidy::check(),
+        ["conformance", rest @ ..] => return conformance::run(rest),
+        ["bpf"] => bpf::build()?,
+        ["bpf", "--check"] => bpf::check()?,
+        ["abi"] => abi::write()?,
+        ["abi", "--check"] => abi::check()?,
+        ["tidy"] => tidy::check()?,
         _ => bail!("{USAGE}"),
     }
+    Ok(ExitCode::SUCCESS)
 }
