@@ -1,0 +1,45 @@
+//! Which hardware address an IP address has on an interface.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Mac;
+
+/// An entry of the neighbour tables.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbour {
+    pub ip: IpAddr,
+    /// Name of the interface.
+    pub dev: String,
+    #[serde(default)]
+    pub mac: Mac,
+    #[serde(default)]
+    pub state: NeighbourState,
+}
+
+/// How sure the entry is; `NUD_*` of the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NeighbourState {
+    /// Being asked for: there is no address yet.
+    Incomplete,
+    #[default]
+    Reachable,
+    Stale,
+    Delay,
+    Probe,
+    /// Nobody answered.
+    Failed,
+    /// Needs no asking, such as on loopback.
+    Noarp,
+    Permanent,
+}
+
+impl NeighbourState {
+    /// Whether the hardware address may be used; `NUD_VALID` of the kernel.
+    pub const fn is_valid(self) -> bool {
+        !matches!(self, Self::Incomplete | Self::Failed)
+    }
+}

@@ -1,0 +1,71 @@
+//! A policy rule: which packets look into which table.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Prefix, TableId};
+
+/// Conditions that must all hold, and the table that is then asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// The lowest is asked first.
+    pub priority: u32,
+    pub table: TableId,
+    /// Of one family; both where nothing says which.
+    #[serde(default)]
+    pub family: RuleFamily,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Prefix>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Prefix>,
+    /// Name of the interface that the packet came in on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iif: Option<String>,
+    /// Name of the interface that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oif: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+}
+
+/// A firewall mark, as far as `mask` looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    pub value: u32,
+    #[serde(default = "all_bits")]
+    pub mask: u32,
+}
+
+/// Which packets a rule is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RuleFamily {
+    Ipv4,
+    Ipv6,
+    /// Those of `from` and `to`, or else both.
+    #[default]
+    Any,
+}
+
+impl Rule {
+    /// A rule for all packets.
+    pub fn new(priority: u32, table: TableId) -> Self {
+        let family = RuleFamily::Any;
+        Self { priority, table, family, from: None, to: None, iif: None, oif: None, mark: None }
+    }
+
+    /// Whether the rule is for packets of that family.
+    pub fn is_for(&self, ipv4: bool) -> bool {
+        let family = match self.family {
+            RuleFamily::Ipv4 => ipv4,
+            RuleFamily::Ipv6 => !ipv4,
+            RuleFamily::Any => true,
+        };
+        family && [self.from, self.to].into_iter().flatten().all(|p| p.is_ipv4() == ipv4)
+    }
+}
+
+const fn all_bits() -> u32 {
+    u32::MAX
+}
