@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod code;
+mod delivery;
 mod errno;
 mod error;
 mod fault;
@@ -17,13 +18,16 @@ mod limits;
 mod machine;
 mod maps;
 mod memory;
+mod runtime;
 mod worker;
 pub mod world;
 
+pub use delivery::{Loss, Output, Port, Reason, Run};
 pub use errno::Errno;
 pub use error::Error;
 pub use fault::{Cause, Fault, Site};
 pub use machine::{Machine, Options};
 pub use maps::{Map, MapError};
+pub use runtime::VmRuntime;
 pub use worker::Worker;
 pub use world::World;

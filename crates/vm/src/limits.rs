@@ -19,3 +19,5 @@ pub const MAPS: usize = 1 << 20;
 pub const CPUS: usize = 256;
 /// Longest key; the kernel's `MAX_BPF_STACK`.
 pub const KEY_BYTES: u32 = 512;
+/// Processors that one packet may visit through cpumaps.
+pub const HOPS: u32 = 16;

@@ -33,6 +33,10 @@ impl Program {
         Ok(Self { source: source.clone() })
     }
 
+    pub fn kind(&self) -> spec::ProgramKind {
+        self.source.kind
+    }
+
     pub fn name(&self) -> &str {
         &self.source.name
     }

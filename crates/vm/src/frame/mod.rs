@@ -1,17 +1,26 @@
-//! A received frame as a driver lays it out: headroom, metadata, packet, tailroom.
+//! A received frame as a driver lays it out: headroom, metadata, packet, tailroom, fragments.
 //!
 //! ```text
 //! 0        40          meta     data             end       3776      4096
-//! | xdp_frame | headroom | meta ..| packet ........| tailroom | shared info |
+//! | xdp_frame | headroom | meta ..| packet ........| tailroom | shared info | page | page ..
 //! ```
 //!
-//! Positions are offsets into the packet's buffer; the region that programs can touch is
-//! `meta..end`. The sizes are those of a test run in the kernel (a page for each frame).
+//! Positions are offsets into the packet's buffer; programs touch `meta..end` by address and the
+//! pages behind it only through helpers. The sizes are those of a test run in the kernel: a page
+//! for the head of a frame, then a page for each fragment.
+//! Not here: what moves the ends (`adjust`), copies across fragments (`bytes`).
+
+mod adjust;
+mod bytes;
+mod fragments;
+mod saved;
 
 use spec::Input;
 
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Slab};
+use fragments::Fragments;
+pub(crate) use saved::Saved;
 
 /// Bytes in front of a packet; the kernel's `XDP_PACKET_HEADROOM`.
 pub const HEADROOM: u64 = 256;
@@ -19,6 +28,16 @@ pub const HEADROOM: u64 = 256;
 pub const BUFFER: u64 = 4096;
 /// Bytes at the buffer's end that stay the driver's: `skb_shared_info`, aligned.
 pub const SHARED_INFO: u64 = 320;
+/// Bytes at the buffer's start that stay the driver's: `struct xdp_frame`.
+pub const FRAME_INFO: u64 = 40;
+/// Where a packet's first buffer must end.
+pub const HARD_END: u64 = BUFFER - SHARED_INFO;
+/// Fragments of a frame; the kernel's `MAX_SKB_FRAGS`.
+pub const FRAGMENTS: usize = 17;
+/// Shortest frame: an Ethernet header.
+pub const SHORTEST: u64 = 14;
+/// Most metadata: what the headroom has beside `struct xdp_frame`.
+pub const METADATA: u64 = HEADROOM - FRAME_INFO;
 
 /// Where the packet is in its buffer.
 #[derive(Clone, Debug, Default)]
@@ -26,25 +45,37 @@ pub(crate) struct Frame {
     meta: u64,
     data: u64,
     end: u64,
+    fragments: Fragments,
+    /// Whether the last fragment's page may be filled up; not every driver lets programs.
+    pub grows: bool,
+    /// Where the headroom's untouched zeros end.
+    lowest: u64,
 }
 
 impl Frame {
     pub fn install(memory: &mut Memory) -> Self {
-        memory.install_packet(Slab::new(BUFFER).expect("a page is far below the limit"));
-        Self { meta: HEADROOM, data: HEADROOM, end: HEADROOM }
+        let bytes = BUFFER * (1 + FRAGMENTS as u64);
+        memory.install_packet(Slab::new(bytes).expect("a few pages are far below the limit"));
+        Self { meta: HEADROOM, data: HEADROOM, end: HEADROOM, lowest: HEADROOM, ..Self::default() }
     }
 
-    /// Lays a packet out in the buffer.
+    /// Lays a packet out: what the first buffer does not hold goes into fragments.
     pub fn put(&mut self, memory: &mut Memory, input: &Input) -> Result<()> {
-        let (len, meta) = (input.packet.len() as u64, input.metadata.len() as u64);
-        if len > BUFFER - HEADROOM - SHARED_INFO {
-            return Err(Error::Packet(format!("{len} bytes are more than one buffer holds")));
-        }
-        *self = Self { meta: HEADROOM - meta, data: HEADROOM, end: HEADROOM + len };
-        memory.start_packet(self.meta, self.end - self.meta);
+        check(input)?;
+        let Input { packet, metadata, .. } = input;
+        let room = (HARD_END - HEADROOM) as usize;
+        let (head, rest) = packet.split_at(packet.len().min(room));
+        let lowest = self.lowest as usize;
+        self.meta = HEADROOM - metadata.len() as u64;
+        self.data = HEADROOM;
+        self.end = HEADROOM + head.len() as u64;
+        self.lowest = self.meta;
         let buffer = memory.packet_buffer_mut();
-        buffer[self.meta as usize..self.data as usize].copy_from_slice(&input.metadata);
-        buffer[self.data as usize..self.end as usize].copy_from_slice(&input.packet);
+        buffer[lowest.min(self.meta as usize)..self.meta as usize].fill(0);
+        buffer[self.meta as usize..self.data as usize].copy_from_slice(metadata);
+        buffer[self.data as usize..self.end as usize].copy_from_slice(head);
+        self.fragments.fill(&mut buffer[BUFFER as usize..], rest);
+        memory.start_packet(self.meta, self.end - self.meta);
         Ok(())
     }
 
@@ -59,4 +90,30 @@ impl Frame {
     pub fn data_meta(&self) -> u64 {
         self.meta
     }
+
+    /// Whether the packet goes on behind its first buffer.
+    pub fn is_split(&self) -> bool {
+        !self.fragments.is_empty()
+    }
+
+    /// Tells memory where the packet is now; pointers from before are stale.
+    pub fn moved(&mut self, memory: &mut Memory) {
+        self.lowest = self.lowest.min(self.meta);
+        memory.move_packet(self.meta, self.end - self.meta);
+    }
+}
+
+fn check(input: &Input) -> Result<()> {
+    let (len, meta) = (input.packet.len() as u64, input.metadata.len() as u64);
+    let longest = HARD_END - HEADROOM + FRAGMENTS as u64 * BUFFER;
+    let wrong = if len < SHORTEST {
+        format!("{len} bytes are less than an Ethernet header")
+    } else if len > longest {
+        format!("{len} bytes are more than the {longest} of a frame with all its fragments")
+    } else if meta > METADATA || !meta.is_multiple_of(4) {
+        format!("{meta} bytes of metadata are not a multiple of 4 up to {METADATA}")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Packet(wrong))
 }

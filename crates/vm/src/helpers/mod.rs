@@ -6,6 +6,8 @@
 //! what the kernel answers at run time is an `Errno` in r0.
 
 mod map;
+mod packet;
+mod redirect;
 
 use spec::asm::Helper;
 
@@ -32,8 +34,8 @@ const fn helper_row(helper: Helper, call: Call) -> HelperRow {
     HelperRow { helper, call }
 }
 
-const HELPERS: &[&[HelperRow]] = &[map::HELPERS];
-const KFUNCS: &[&[KfuncRow]] = &[];
+const HELPERS: &[&[HelperRow]] = &[map::HELPERS, packet::HELPERS, redirect::HELPERS];
+const KFUNCS: &[&[KfuncRow]] = &[packet::KFUNCS];
 
 /// The helper of that number, if XDP programs may call it here.
 pub(crate) fn helper(number: u32) -> Option<Call> {

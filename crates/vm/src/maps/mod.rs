@@ -24,6 +24,7 @@ use std::sync::{Arc, Weak};
 
 use spec::{MapDef, MapKind};
 
+use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::memory::{Layout, RegionId, Slab};
 
@@ -114,6 +115,17 @@ pub(crate) trait Storage {
 
     /// The values, where programs get addresses of them.
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
+        None
+    }
+
+    /// Where the entry of a redirect map leads; `None` when absent.
+    fn target(&self, _: &Facts, _key: u32) -> Option<Target> {
+        None
+    }
+
+    /// For broadcasts: the first entry at place `from` or behind it, and its place. Places are
+    /// in the order in which the kernel walks the map.
+    fn target_from(&self, _: &Facts, _from: u32) -> Option<(u32, Target)> {
         None
     }
 
@@ -217,6 +229,16 @@ impl Map {
 
     pub(crate) fn delete(&self, key: &[u8]) -> Result<(), Errno> {
         each!(&self.table, storage => storage.delete(&self.facts, key))
+    }
+
+    /// Where the entry of a redirect map leads.
+    pub(crate) fn target(&self, key: u32) -> Option<Target> {
+        each!(&self.table, storage => storage.target(&self.facts, key))
+    }
+
+    /// The first entry of a redirect map at place `from` or behind it, and its place.
+    pub(crate) fn target_from(&self, from: u32) -> Option<(u32, Target)> {
+        each!(&self.table, storage => storage.target_from(&self.facts, from))
     }
 
     pub(crate) fn push(&self, value: &[u8], flags: u64) -> Result<(), Errno> {

@@ -5,14 +5,16 @@
 
 mod context;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use spec::Input;
+use spec::{Input, ProgramKind};
 
 use crate::code::Program;
+use crate::delivery::{Choice, Redirect, Target};
 use crate::error::{Error, Result};
 use crate::fault::Fault;
-use crate::frame::Frame;
+use crate::frame::{Frame, Saved};
 use crate::interpreter;
 use crate::limits;
 use crate::machine::Shared;
@@ -30,6 +32,9 @@ pub struct Worker {
     pub(crate) memory: Memory,
     pub(crate) frame: Frame,
     pub(crate) context: Context,
+    pub(crate) redirect: Redirect,
+    /// Where a frame waits while copies of it are sent.
+    pub(crate) saved: Saved,
     /// The machine's maps by number, as far as this worker has met them.
     pub(crate) maps: Vec<Arc<Map>>,
     /// The machine's programs by number.
@@ -53,6 +58,8 @@ impl Worker {
             memory,
             frame,
             context: Context::default(),
+            redirect: Redirect::default(),
+            saved: Saved::default(),
             maps: Vec::new(),
             programs: Vec::new(),
             scratch: Vec::new(),
@@ -78,20 +85,58 @@ impl Worker {
         self.programs.extend_from_slice(&shared.programs()[self.programs.len()..]);
     }
 
-    /// Makes `input` the packet that the next [`Worker::execute`] works on.
+    /// Makes `input` the packet that the next [`Worker::execute`] works on. Interface 0 stands
+    /// for the loopback interface, 1, as it does in a test run of the kernel.
     pub fn put(&mut self, input: &Input) -> Result<()> {
         self.frame.put(&mut self.memory, input)?;
-        self.context.ingress_ifindex = input.ingress_ifindex;
-        self.context.rx_queue = input.rx_queue;
+        let ingress_ifindex = input.ingress_ifindex.max(LOOPBACK);
+        self.frame.grows = ingress_ifindex == LOOPBACK;
+        self.context = Context { ingress_ifindex, rx_queue: input.rx_queue, egress_ifindex: 0 };
         Ok(())
     }
 
-    /// Runs a program, by its number, on the packet that is there. What it returns is a verdict's
-    /// number where the program keeps to them.
+    /// Runs a program, by its number, on the packet that is there, and leaves the packet as the
+    /// program left it. What it returns is a verdict's number where the program keeps to them.
     pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
+        self.redirect = Redirect::default();
         let program = Arc::clone(&self.programs[program]);
         let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0])?;
         Ok(r0 as u32)
+    }
+
+    /// The packet as it is now; borrowed where it is in one buffer.
+    pub fn packet(&self) -> Cow<'_, [u8]> {
+        if !self.frame.is_split() {
+            return Cow::Borrowed(self.frame.head(&self.memory));
+        }
+        let mut packet = Vec::with_capacity(self.frame.len() as usize);
+        self.frame.append_packet(&self.memory, &mut packet);
+        Cow::Owned(packet)
+    }
+
+    /// What is in front of the packet now (`data_meta`).
+    pub fn metadata(&self) -> &[u8] {
+        self.frame.metadata(&self.memory)
+    }
+
+    /// The interface that the last run chose, whatever its verdict.
+    pub fn redirect_ifindex(&self) -> Option<u32> {
+        match self.redirect.choice {
+            Choice::To(Target::Device { ifindex, .. }) => Some(ifindex),
+            _ => None,
+        }
+    }
+
+    /// Refuses a packet in several buffers for a program that takes one, as drivers do.
+    pub(crate) fn check_buffers(&self, program: usize) -> Result<()> {
+        let takes = self.programs[program].kind().flags & ProgramKind::XDP_FRAGS.flags != 0;
+        if takes || !self.frame.is_split() {
+            return Ok(());
+        }
+        let (name, len) = (self.programs[program].name(), self.frame.len());
+        Err(Error::Packet(format!(
+            "{len} bytes are more than one buffer holds, and `{name}` is not `xdp.frags`"
+        )))
     }
 
     /// Runs a program that is no packet program: r1 is the address of `input`, r2 its length.
@@ -107,6 +152,9 @@ impl Worker {
         Ok(r0)
     }
 }
+
+/// Number of the loopback interface.
+const LOOPBACK: u32 = 1;
 
 /// A slab of a size that this crate chose itself.
 fn slab(len: u64) -> Slab {

@@ -1,0 +1,87 @@
+//! The packet as one run of bytes, wherever its fragments are.
+//!
+//! Offsets count from the packet's first byte. What a range that is not in the packet answers
+//! (which error) is the helper's business: here it is `None`.
+
+use super::Frame;
+use crate::memory::Memory;
+
+impl Frame {
+    /// Bytes of the packet, fragments included.
+    pub fn len(&self) -> u64 {
+        self.end - self.data + self.fragments.total()
+    }
+
+    /// Bytes of the packet that are in its first buffer.
+    pub fn linear_len(&self) -> u64 {
+        self.end - self.data
+    }
+
+    /// The address of `len` bytes that lie in the first buffer; `None` when they do not.
+    pub fn linear(&self, memory: &Memory, offset: u64, len: u64) -> Option<u64> {
+        let end = offset.checked_add(len)?;
+        (end <= self.linear_len()).then(|| memory.packet().at(self.data + offset))
+    }
+
+    /// Copies bytes out of the packet; `None`, and nothing copied, when some are not there.
+    pub fn copy_out(&self, memory: &Memory, offset: u64, into: &mut [u8]) -> Option<()> {
+        self.check(offset, into.len())?;
+        let buffer = memory.packet_buffer();
+        self.pieces(offset, into.len(), |at, range| {
+            let len = range.len();
+            into[range].copy_from_slice(&buffer[at..at + len]);
+        });
+        Some(())
+    }
+
+    /// Copies bytes into the packet; `None`, and nothing copied, when the place is not all there.
+    pub fn copy_in(&self, memory: &mut Memory, offset: u64, from: &[u8]) -> Option<()> {
+        self.check(offset, from.len())?;
+        let buffer = memory.packet_buffer_mut();
+        self.pieces(offset, from.len(), |at, range| {
+            let len = range.len();
+            buffer[at..at + len].copy_from_slice(&from[range]);
+        });
+        Some(())
+    }
+
+    /// The packet's bytes, appended to `into`.
+    pub fn append_packet(&self, memory: &Memory, into: &mut Vec<u8>) {
+        let buffer = memory.packet_buffer();
+        into.extend_from_slice(&buffer[self.data as usize..self.end as usize]);
+        for fragment in self.fragments.iter() {
+            let at = fragment.start() as usize;
+            into.extend_from_slice(&buffer[at..at + fragment.len() as usize]);
+        }
+    }
+
+    /// The packet's part in its first buffer.
+    pub fn head<'a>(&self, memory: &'a Memory) -> &'a [u8] {
+        &memory.packet_buffer()[self.data as usize..self.end as usize]
+    }
+
+    pub fn metadata<'a>(&self, memory: &'a Memory) -> &'a [u8] {
+        &memory.packet_buffer()[self.meta as usize..self.data as usize]
+    }
+
+    fn check(&self, offset: u64, len: usize) -> Option<()> {
+        (offset.checked_add(len as u64)? <= self.len()).then_some(())
+    }
+
+    /// Calls `copy` with each piece's place in the buffer and its range of the whole.
+    fn pieces(&self, offset: u64, len: usize, mut copy: impl FnMut(usize, std::ops::Range<usize>)) {
+        let head = (self.data, self.linear_len());
+        let rest = self.fragments.iter().map(|fragment| (fragment.start(), fragment.len()));
+        let (mut skip, mut done) = (offset, 0);
+        for (start, held) in std::iter::once(head).chain(rest) {
+            if skip >= held {
+                skip -= held;
+                continue;
+            }
+            let take = ((held - skip) as usize).min(len - done);
+            copy((start + skip) as usize, done..done + take);
+            done += take;
+            skip = 0;
+        }
+    }
+}

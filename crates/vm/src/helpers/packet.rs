@@ -1,0 +1,139 @@
+//! Helpers that move a packet's ends or copy its bytes, fragments included.
+//!
+//! The checks and error numbers are those of `net/core/filter.c`, Linux 6.18.
+
+use spec::asm::Helper;
+
+use super::{HelperRow, KfuncRow, bad_argument, helper_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::frame::Frame;
+use crate::memory::{Memory, RegionId};
+use crate::worker::Worker;
+
+pub(super) const HELPERS: &[HelperRow] = &[
+    helper_row(Helper::XDP_ADJUST_HEAD, adjust_head),
+    helper_row(Helper::XDP_ADJUST_META, adjust_meta),
+    helper_row(Helper::XDP_ADJUST_TAIL, adjust_tail),
+    helper_row(Helper::XDP_GET_BUFF_LEN, buff_len),
+    helper_row(Helper::XDP_LOAD_BYTES, load_bytes),
+    helper_row(Helper::XDP_STORE_BYTES, store_bytes),
+];
+
+pub(super) const KFUNCS: &[KfuncRow] = &[KfuncRow { name: "bpf_xdp_pull_data", call: pull }];
+
+fn adjust_head(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    context("bpf_xdp_adjust_head", args[0])?;
+    Ok(adjust(worker, |frame, memory| frame.adjust_head(memory, args[1] as i32)))
+}
+
+fn adjust_meta(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    context("bpf_xdp_adjust_meta", args[0])?;
+    Ok(adjust(worker, |frame, memory| frame.adjust_meta(memory, args[1] as i32)))
+}
+
+fn adjust_tail(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    context("bpf_xdp_adjust_tail", args[0])?;
+    Ok(adjust(worker, |frame, memory| frame.adjust_tail(memory, args[1] as i32)))
+}
+
+fn pull(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    context("bpf_xdp_pull_data", args[0])?;
+    Ok(adjust(worker, |frame, memory| frame.pull(memory, args[1] as u32)))
+}
+
+fn adjust(
+    worker: &mut Worker,
+    act: impl FnOnce(&mut Frame, &mut Memory) -> Result<(), Errno>,
+) -> u64 {
+    let Worker { frame, memory, .. } = worker;
+    let result = act(frame, memory);
+    frame.moved(memory);
+    result.map_or_else(Errno::in_r0, |()| 0)
+}
+
+fn buff_len(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    context("bpf_xdp_get_buff_len", args[0])?;
+    Ok(worker.frame.len())
+}
+
+fn load_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_xdp_load_bytes";
+    context(NAME, args[0])?;
+    let (offset, to, len) = (args[1] as u32, args[2], size(NAME, args[3])?);
+    worker.memory.check(to, len, true).map_err(worker.bad_memory(NAME, 3, (to, len, true)))?;
+    if let Err(errno) = range(&worker.frame, offset, len) {
+        return Ok(errno.in_r0());
+    }
+    let mut offset = u64::from(offset);
+    for at in (0..len).step_by(CHUNK) {
+        let mut chunk = [0; CHUNK];
+        let chunk = &mut chunk[..CHUNK.min(len - at)];
+        worker.frame.copy_out(&worker.memory, offset, chunk).expect(IN_PACKET);
+        let to = to + at as u64;
+        let written = worker.memory.write(to, chunk);
+        written.map_err(worker.bad_memory(NAME, 3, (to, chunk.len(), true)))?;
+        offset += chunk.len() as u64;
+    }
+    Ok(0)
+}
+
+fn store_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_xdp_store_bytes";
+    context(NAME, args[0])?;
+    let (offset, from, len) = (args[1] as u32, args[2], size(NAME, args[3])?);
+    worker.memory.check(from, len, false).map_err(worker.bad_memory(
+        NAME,
+        3,
+        (from, len, false),
+    ))?;
+    if let Err(errno) = range(&worker.frame, offset, len) {
+        return Ok(errno.in_r0());
+    }
+    let mut offset = u64::from(offset);
+    for at in (0..len).step_by(CHUNK) {
+        let mut chunk = [0; CHUNK];
+        let chunk = &mut chunk[..CHUNK.min(len - at)];
+        let from = from + at as u64;
+        let read = worker.memory.read(from, chunk);
+        read.map_err(worker.bad_memory(NAME, 3, (from, chunk.len(), false)))?;
+        worker.frame.copy_in(&mut worker.memory, offset, chunk).expect(IN_PACKET);
+        offset += chunk.len() as u64;
+    }
+    Ok(0)
+}
+
+const IN_PACKET: &str = "the range was checked to be in the packet";
+
+/// Bytes that go through the helper's own stack at once.
+const CHUNK: usize = 256;
+
+/// What the kernel's `bpf_xdp_pointer` answers for a range.
+fn range(frame: &Frame, offset: u32, len: usize) -> Result<(), Errno> {
+    const LONGEST: u64 = 0xffff;
+    let (offset, len) = (u64::from(offset), len as u64);
+    if offset > LONGEST || len > LONGEST {
+        Err(Errno::EFAULT)
+    } else if offset + len > frame.len() {
+        Err(Errno::EINVAL)
+    } else {
+        Ok(())
+    }
+}
+
+/// A size argument: 32 bits, and not 0.
+fn size(function: &'static str, argument: u64) -> Result<usize, Box<Fault>> {
+    match argument as u32 {
+        0 => Err(bad_argument(function, 4, "a size of 0")),
+        size => Ok(size as usize),
+    }
+}
+
+/// The first argument must be the context.
+pub(super) fn context(function: &'static str, argument: u64) -> Result<(), Box<Fault>> {
+    if argument == RegionId::CONTEXT.at(0) {
+        Ok(())
+    } else {
+        Err(bad_argument(function, 1, "not the context"))
+    }
+}
