@@ -107,3 +107,46 @@ impl<R> fmt::Debug for Source<R> {
         f.debug_struct("Source").field("offset", &self.offset).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLAIM: usize = 1 << 30;
+
+    #[test]
+    fn a_claim_is_no_allocation() {
+        for len in [0, 10, CHUNK, 3 * CHUNK] {
+            let mut source = Source::new(std::io::repeat(7).take(len as u64));
+            assert_eq!(source.peek(CLAIM).unwrap().len(), len);
+            assert!(source.buffer.len() <= CHUNK.max(2 * len), "{len}");
+            let error = source.whole(CLAIM).unwrap_err();
+            let missing = (CLAIM - len) as u64;
+            assert!(matches!(error, Error::Truncated { offset: 0, missing: m } if m == missing));
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_is_not_held() {
+        let mut source = Source::new(std::io::repeat(7).take(10 * CHUNK as u64 + 3));
+        source.skip(10 * CHUNK as u64).unwrap();
+        assert_eq!((source.offset(), source.buffer.len()), (10 * CHUNK as u64, CHUNK));
+        let error = source.skip(5).unwrap_err();
+        assert!(matches!(error, Error::Truncated { missing: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn records_over_the_buffers_end() {
+        let input: Vec<u8> = (0..3 * CHUNK).map(|index| (index % 251) as u8).collect();
+        let mut source = Source::new(&input[..]);
+        let mut at = 0;
+        while at < input.len() {
+            let len = 1000.min(input.len() - at);
+            assert_eq!(source.whole(len).unwrap(), &input[at..at + len]);
+            source.consume(len);
+            at += len;
+        }
+        assert!(source.peek(1).unwrap().is_empty());
+        assert_eq!(source.buffer.len(), CHUNK);
+    }
+}
