@@ -26,7 +26,7 @@ pub use delivery::{Loss, Output, Port, Reason, Run};
 pub use errno::Errno;
 pub use error::Error;
 pub use fault::{Cause, Fault, Site};
-pub use machine::{Machine, Options};
+pub use machine::{Machine, Options, run_raw};
 pub use maps::{Map, MapError};
 pub use runtime::VmRuntime;
 pub use worker::Worker;

@@ -11,6 +11,8 @@ pub const TAIL_CALLS: u32 = 33;
 pub const LOOPS: u64 = 8 << 20;
 /// Backward jumps and calls of one run before it counts as endless.
 pub const STEPS: u64 = 1 << 30;
+/// Turns of one function's `may_goto` loops; the kernel's `BPF_MAX_LOOPS`.
+pub const TURNS: u32 = 8 << 20;
 /// Bytes of values that one map may hold: what the address layout leaves for an offset.
 pub const MAP_BYTES: u64 = 1 << 36;
 /// Maps of one machine, inner ones included.

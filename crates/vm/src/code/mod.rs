@@ -5,39 +5,125 @@
 //! `Compiled`. The interpreter alone may take a program that no verifier has seen, because it
 //! checks every access when it happens.
 
+mod decode;
+mod forms;
+mod op;
+mod source;
+
 use std::sync::Arc;
 
 use spec::btf::Btf;
 
 use crate::error::Result;
+use crate::helpers::Call;
 use crate::maps::Map;
+use crate::memory::{OFFSET_MASK, RegionId, offset};
+
+pub(crate) use op::{Kind, Op};
+pub use source::SourceLine;
 
 /// What names in a program resolve to.
 pub(crate) struct Link<'a> {
     /// By the number of the object's map.
     pub maps: &'a [Arc<Map>],
+    /// The number that the program will have.
+    pub program: usize,
 }
 
 /// A program, ready to run.
 #[derive(Debug)]
 pub struct Program {
     source: spec::Program,
+    number: usize,
+    ops: Box<[Op]>,
+    calls: Box<[Callee]>,
+    traps: Box<[String]>,
+    lines: Box<[SourceLine]>,
+}
+
+/// A helper or kfunc that a program calls.
+#[derive(Debug)]
+pub(crate) struct Callee {
+    pub name: String,
+    pub call: Call,
 }
 
 impl Program {
     pub(crate) fn decode(
         source: &spec::Program,
-        _btf: Option<&Btf>,
-        _link: &Link<'_>,
+        btf: Option<&Btf>,
+        link: &Link<'_>,
     ) -> Result<Self> {
-        Ok(Self { source: source.clone() })
-    }
-
-    pub fn kind(&self) -> spec::ProgramKind {
-        self.source.kind
+        let decoded = decode::decode(source, link)?;
+        Ok(Self {
+            source: source.clone(),
+            number: link.program,
+            ops: decoded.ops.into(),
+            calls: decoded.calls.into(),
+            traps: decoded.traps.into(),
+            lines: source::lines(source, btf),
+        })
     }
 
     pub fn name(&self) -> &str {
         &self.source.name
     }
+
+    /// Place in the machine's list of programs.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The program as the object has it.
+    pub fn source(&self) -> &spec::Program {
+        &self.source
+    }
+
+    pub(crate) fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    pub(crate) fn callee(&self, row: u64) -> &Callee {
+        &self.calls[row as usize]
+    }
+
+    pub(crate) fn trap(&self, row: u64) -> &str {
+        &self.traps[row as usize]
+    }
+}
+
+/// Bits of a function's address that hold its slot; the program's number is above.
+const SLOT_BITS: u32 = 20;
+/// Set in the address of a kernel function, which only a test for null may use.
+const KERNEL: u64 = 1 << (crate::memory::OFFSET_BITS - 1);
+
+impl Link<'_> {
+    fn map(&self, map: usize) -> Option<&Map> {
+        self.maps.get(map).map(|map| &**map)
+    }
+
+    /// The address of a byte of a map's first value.
+    fn value(&self, map: usize, offset: u32) -> Option<u64> {
+        let map = self.map(map)?;
+        let (_, layout) = map.values()?;
+        Some(map.facts().address(&layout, 0) + u64::from(offset))
+    }
+
+    /// The address of the function at a slot.
+    fn function(&self, slot: usize) -> u64 {
+        RegionId::FUNCTIONS.at(((self.program as u64) << SLOT_BITS | slot as u64) & OFFSET_MASK)
+    }
+
+    fn kernel_function(&self, row: usize) -> u64 {
+        RegionId::FUNCTIONS.at(KERNEL | row as u64)
+    }
+}
+
+/// Program and slot of a function's address.
+pub(crate) fn function_at(address: u64) -> Option<(usize, usize)> {
+    if RegionId::of(address) != RegionId::FUNCTIONS || offset(address) & KERNEL != 0 {
+        return None;
+    }
+    let offset = offset(address);
+    Some(((offset >> SLOT_BITS) as usize, (offset & ((1 << SLOT_BITS) - 1)) as usize))
 }

@@ -1,25 +1,110 @@
 //! Executes decoded programs, checking every access.
+//!
+//! Rule: a program's registers are this call's own, so a callback cannot disturb whoever called
+//! it; what must outlast a call (depth, budget, tail calls) is in the worker's [`Frames`].
+//! Budget is counted where a program can turn in circles: jumps back, calls, tail calls.
 
-use crate::code::Program;
+mod alu;
+mod atomic;
+mod frames;
+mod steps;
+
+use std::sync::Arc;
+
+use crate::code::{self, Op, Program};
 use crate::fault::Fault;
+use crate::memory::POISON;
 use crate::worker::Worker;
 
-/// Functions that are active now.
-#[derive(Debug, Default)]
-pub(crate) struct Frames {}
+pub(crate) use frames::Frames;
+
+/// r0 to r10; sixteen, so that a masked number needs no check.
+type Registers = [u64; 16];
+
+/// How a program is left.
+enum Leave {
+    /// The function that was started has returned.
+    Done,
+    /// Execution goes on at a slot of another program.
+    Go { program: usize, slot: usize },
+}
 
 /// Runs a program from its entry with r1 and r2 set; r0 at its end.
 pub(crate) fn run(
-    _worker: &mut Worker,
-    _program: &Program,
-    _args: [u64; 2],
+    worker: &mut Worker,
+    program: &Program,
+    args: [u64; 2],
 ) -> Result<u64, Box<Fault>> {
-    Err(Fault::refused("nothing runs yet"))
+    worker.frames.reset();
+    let mut r = [POISON; 16];
+    r[1..3].copy_from_slice(&args);
+    start(worker, program, 0, r)
 }
 
 impl Worker {
     /// Calls a BPF function by its address (a callback) with r1 to r5; r0 at its end.
-    pub(crate) fn call_back(&mut self, _function: u64, _args: [u64; 5]) -> Result<u64, Box<Fault>> {
-        Err(Fault::refused("nothing runs yet"))
+    pub(crate) fn call_back(&mut self, function: u64, args: [u64; 5]) -> Result<u64, Box<Fault>> {
+        let place = code::function_at(function);
+        let place = place.and_then(|(number, slot)| Some((self.programs.get(number)?, slot)));
+        let Some((program, slot)) = place else {
+            return Err(Fault::refused(format!("calls back {function:#x}, which is no function")));
+        };
+        let program = Arc::clone(program);
+        let outermost = self.frames.is_idle();
+        if outermost {
+            self.frames.reset();
+        }
+        let mut r = [POISON; 16];
+        r[1..6].copy_from_slice(&args);
+        self.frames.callbacks += 1;
+        let result = start(self, &program, slot, r);
+        self.frames.callbacks -= 1;
+        result
     }
+}
+
+/// Runs one function, and whatever it calls, to its end.
+fn start(
+    worker: &mut Worker,
+    program: &Program,
+    slot: usize,
+    mut r: Registers,
+) -> Result<u64, Box<Fault>> {
+    let base = worker.frames.depth;
+    let result = drive(worker, program, slot, &mut r, base);
+    worker.frames.unwind(base);
+    result.map(|()| r[0])
+}
+
+fn drive(
+    worker: &mut Worker,
+    program: &Program,
+    slot: usize,
+    r: &mut Registers,
+    base: usize,
+) -> Result<(), Box<Fault>> {
+    r[10] = frames::enter(worker).map_err(|fault| locate(fault, program, slot, None))?;
+    let mut leave = steps::steps(worker, program, slot, r, base)?;
+    while let Leave::Go { program, slot } = leave {
+        let program = Arc::clone(&worker.programs[program]);
+        leave = steps::steps(worker, &program, slot, r, base)?;
+    }
+    Ok(())
+}
+
+#[inline(always)]
+fn address(r: &Registers, register: u8, op: &Op) -> u64 {
+    r[usize::from(register & 15)].wrapping_add(op.off as i64 as u64)
+}
+
+/// Says where a fault happened, unless something inside it knew better.
+#[cold]
+fn locate(
+    mut fault: Box<Fault>,
+    program: &Program,
+    slot: usize,
+    register: Option<u8>,
+) -> Box<Fault> {
+    fault.site.get_or_insert_with(|| program.site(slot, register));
+    fault
 }

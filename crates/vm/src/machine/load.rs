@@ -19,11 +19,14 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
         create_one(&directory, def, cpus)?;
     }
     let maps = directory.maps().clone();
-    let link = Link { maps: &maps };
     let programs: Result<Vec<_>> = spec
         .programs
         .iter()
-        .map(|program| Program::decode(program, spec.btf.as_ref(), &link).map(Arc::new))
+        .enumerate()
+        .map(|(number, program)| {
+            let link = Link { maps: &maps, program: number };
+            Program::decode(program, spec.btf.as_ref(), &link).map(Arc::new)
+        })
         .collect();
     let programs = programs?;
     directory.set_programs(spec.programs.iter().map(|program| program.kind).collect());

@@ -1,6 +1,7 @@
 //! A loaded object: programs, maps and the world around them, shared by its workers.
 
 mod load;
+mod raw;
 
 use std::sync::{Arc, RwLock, RwLockReadGuard};
 
@@ -11,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::maps::{Directory, Map};
 use crate::worker::Worker;
 use crate::world::World;
+
+pub use raw::run_raw;
 
 /// How an object is loaded.
 #[derive(Clone, Debug)]

@@ -55,3 +55,6 @@ impl RegionId {
 pub const fn offset(address: u64) -> u64 {
     address & OFFSET_MASK
 }
+
+/// What a register holds that nobody has set, or that a call has used up: no region is there.
+pub const POISON: u64 = 0xdead_dead_dead_dead;

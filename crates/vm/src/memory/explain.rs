@@ -1,7 +1,7 @@
 //! Why an access was refused, in words. Slow on purpose: only a failed run comes here.
 
 use super::address::offset;
-use super::{Memory, RegionId};
+use super::{Memory, POISON, RegionId};
 
 impl Memory {
     /// What is wrong with touching `len` bytes at `address`.
@@ -11,6 +11,9 @@ impl Memory {
         match id {
             RegionId::NULL if offset(address) < 4096 => "that is a null pointer".to_owned(),
             RegionId::NULL => "that is a plain number, not a pointer".to_owned(),
+            _ if is_poison(address) => {
+                "the register was never set, or a call has used it up".to_owned()
+            }
             RegionId::MAPS => format!("{place}: a map has no bytes of its own to touch"),
             RegionId::FUNCTIONS => format!("{place}: code is no data"),
             RegionId::CONTEXT if write => format!("{place}: the context is read-only"),
@@ -35,7 +38,9 @@ impl Memory {
                 format!("stack of frame {element}, offset {}", inner as i64 - 512)
             }
             RegionId::MAPS => format!("map number {}", offset(address)),
-            RegionId::FUNCTIONS => format!("function at instruction {}", offset(address)),
+            RegionId::FUNCTIONS => {
+                format!("function at instruction {}", offset(address) & 0xf_ffff)
+            }
             RegionId::OBJECTS => format!("kernel object, byte {}", offset(address)),
             id if id == self.packet => {
                 let low = self.layout(id).map_or(0, |layout| layout.low);
@@ -74,4 +79,9 @@ impl Memory {
         }
         format!("{place}: not aligned to {len} bytes")
     }
+}
+
+/// Whether an address was made from a register that nobody had set.
+fn is_poison(address: u64) -> bool {
+    RegionId::of(address) == RegionId::of(POISON)
 }

@@ -15,7 +15,7 @@ mod slab;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-pub use address::{RegionId, offset};
+pub use address::{OFFSET_BITS, OFFSET_MASK, POISON, RegionId, offset};
 pub use region::Layout;
 use region::Region;
 pub use slab::Slab;

@@ -1,0 +1,189 @@
+//! Functions that are active: who returns where, on which stack, and how much may still be done.
+
+use super::{Leave, Registers, locate};
+use crate::code::{self, Program};
+use crate::fault::{Cause, Fault};
+use crate::limits;
+use crate::memory::{POISON, RegionId, offset};
+use crate::worker::Worker;
+
+/// Functions that are active now, and the run's counters.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    /// Frames in use, those of outer runs included.
+    pub depth: usize,
+    saved: Box<[Saved; limits::FRAMES]>,
+    pub callbacks: u32,
+    tail_calls: u32,
+    /// Jumps back and calls that are left.
+    pub budget: u64,
+    /// What each run starts with.
+    pub budget_full: u64,
+    /// Turns that the current function's `may_goto` loops have left.
+    pub turns: u32,
+}
+
+/// A caller, while the function that it called runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Saved {
+    program: usize,
+    slot: usize,
+    registers: [u64; 4],
+    turns: u32,
+}
+
+impl Default for Frames {
+    fn default() -> Self {
+        Self {
+            depth: 0,
+            saved: Box::new([Saved::default(); limits::FRAMES]),
+            callbacks: 0,
+            tail_calls: 0,
+            budget: limits::STEPS,
+            budget_full: limits::STEPS,
+            turns: limits::TURNS,
+        }
+    }
+}
+
+impl Frames {
+    /// Before a run that nothing surrounds.
+    pub fn reset(&mut self) {
+        self.depth = 0;
+        self.callbacks = 0;
+        self.tail_calls = 0;
+        self.budget = self.budget_full;
+    }
+
+    /// Whether nothing runs.
+    pub fn is_idle(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// Back to what was there before a run, however it ended.
+    pub fn unwind(&mut self, base: usize) {
+        self.depth = base;
+    }
+
+    /// Counts a jump back or a call.
+    #[inline(always)]
+    pub fn spend(&mut self) -> Result<(), Spent> {
+        self.budget = self.budget.checked_sub(1).ok_or(Spent)?;
+        Ok(())
+    }
+}
+
+/// Nothing is left of the budget.
+pub(super) struct Spent;
+
+impl Spent {
+    #[cold]
+    pub fn fault(self) -> Box<Fault> {
+        Fault::new(Cause::Endless)
+    }
+}
+
+/// Takes a frame with a zeroed stack; its end is the new r10.
+pub(super) fn enter(worker: &mut Worker) -> Result<u64, Box<Fault>> {
+    let frames = &mut worker.frames;
+    if frames.depth == limits::FRAMES {
+        return Err(Fault::new(Cause::Depth));
+    }
+    frames.depth += 1;
+    Ok(clear(worker))
+}
+
+/// Zeroes the newest frame's stack.
+fn clear(worker: &mut Worker) -> u64 {
+    let number = worker.frames.depth - 1;
+    worker.frames.turns = limits::TURNS;
+    let stack = worker.memory.private_mut(RegionId::STACK);
+    stack[number * limits::STACK_BYTES..][..limits::STACK_BYTES].fill(0);
+    RegionId::STACK.at(((number as u64) << STACK_SHIFT) + limits::STACK_BYTES as u64)
+}
+
+/// Distance of frames in addresses: a power of two above the stack's size.
+const STACK_SHIFT: u32 = (limits::STACK_BYTES + 1).next_power_of_two().trailing_zeros();
+
+/// Calls a function of the same program from the slot before `back`.
+pub(super) fn call(
+    worker: &mut Worker,
+    program: &Program,
+    back: usize,
+    r: &mut Registers,
+) -> Result<(), Box<Fault>> {
+    worker.frames.spend().map_err(Spent::fault)?;
+    let frames = &mut worker.frames;
+    let caller = frames.depth - 1;
+    frames.saved[caller] = Saved {
+        program: program.number(),
+        slot: back,
+        registers: [r[6], r[7], r[8], r[9]],
+        turns: frames.turns,
+    };
+    r[10] = enter(worker)?;
+    r[6..10].fill(POISON);
+    r[0] = POISON;
+    Ok(())
+}
+
+/// Leaves a function: where its caller goes on, `None` when the outermost is done.
+pub(super) fn exit(worker: &mut Worker, r: &mut Registers, base: usize) -> Option<(usize, usize)> {
+    let frames = &mut worker.frames;
+    frames.depth -= 1;
+    if frames.depth == base {
+        return None;
+    }
+    let caller = frames.depth - 1;
+    let saved = &frames.saved[caller];
+    r[6..10].copy_from_slice(&saved.registers);
+    r[1..6].fill(POISON);
+    r[10] = RegionId::STACK.at(((caller as u64) << STACK_SHIFT) + limits::STACK_BYTES as u64);
+    frames.turns = saved.turns;
+    Some((saved.program, saved.slot))
+}
+
+/// The slot in the same program of a function that a register names.
+pub(super) fn callee_at(program: &Program, address: u64) -> Option<usize> {
+    let (number, slot) = code::function_at(address)?;
+    (number == program.number() && slot < program.ops().len()).then_some(slot)
+}
+
+/// Replaces the running function by a program of an array. `None`: the array has none there, or
+/// there were too many, and the program goes on.
+pub(super) fn tail_call(
+    worker: &mut Worker,
+    program: &Program,
+    slot: usize,
+    r: &mut Registers,
+) -> Result<Option<Leave>, Box<Fault>> {
+    let refuse = |why: &str| Err(locate(Fault::refused(why), program, slot, None));
+    worker.frames.spend().map_err(|spent| locate(spent.fault(), program, slot, None))?;
+    if worker.frames.callbacks != 0 {
+        return refuse("a callback makes no tail calls");
+    }
+    let (context, index) = (r[1], r[3] as u32);
+    let is_map = RegionId::of(r[2]) == RegionId::MAPS;
+    let map = worker.maps.get(offset(r[2]) as usize).filter(|_| is_map);
+    let Some(map) = map else {
+        return refuse("argument 2 of bpf_tail_call is not a map pointer");
+    };
+    r[0..6].fill(POISON);
+    if worker.frames.tail_calls >= limits::TAIL_CALLS {
+        return Ok(None);
+    }
+    let Some(number) = program_at(map, index) else { return Ok(None) };
+    if number >= worker.programs.len() {
+        worker.meet();
+    }
+    worker.frames.tail_calls += 1;
+    r[6..10].fill(POISON);
+    r[1] = context;
+    r[10] = clear(worker);
+    Ok(Some(Leave::Go { program: number, slot: 0 }))
+}
+
+/// No map holds programs yet.
+fn program_at(_: &crate::maps::Map, _: u32) -> Option<usize> {
+    None
+}
