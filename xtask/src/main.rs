@@ -21,6 +21,8 @@ const USAGE: &str = "usage: cargo xtask TASK
   abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare
   conformance DIR [--engine interp|kernel]
                   run the cases (*.data) of a folder; fails if one fails
+  conformance-tables [--check]
+                  write the systematic cases of tests/conformance, or compare
   tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 
 fn main() -> ExitCode {
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
+        ["conformance-tables"] => conformance::tables::write()?,
+        ["conformance-tables", "--check"] => conformance::tables::check()?,
         ["bpf"] => bpf::build()?,
         ["bpf", "--check"] => bpf::check()?,
         ["abi"] => abi::write()?,

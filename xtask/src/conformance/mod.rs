@@ -7,6 +7,7 @@
 mod case;
 mod engine;
 mod kernel;
+pub mod tables;
 
 use std::fs;
 use std::path::Path;

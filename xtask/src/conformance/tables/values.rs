@@ -1,0 +1,96 @@
+//! Operands where arithmetic has its edges.
+
+/// For operations on 64 bits.
+pub const WIDE: &[u64] = &[
+    0,
+    1,
+    7,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    0x0123_4567_89ab_cdef,
+    0x7fff_ffff_ffff_ffff,
+    0x8000_0000_0000_0000,
+    0xfedc_ba98_7654_3210,
+    0xffff_ffff_8000_0000,
+    0xffff_ffff_ffff_ffff,
+];
+
+/// For operations on the low 32 bits: what is above must not matter.
+pub const HALF: &[u64] = &[
+    0,
+    1,
+    0xdead_beef_0000_0007,
+    0x7fff_ffff,
+    0xffff_ffff_7fff_ffff,
+    0x8000_0000,
+    0x0000_0001_8000_0000,
+    0xffff_ffff,
+    0xffff_ffff_ffff_ffff,
+    0xdead_beef_0000_0000,
+    0x0123_4567_89ab_cdef,
+    0x8000_0000_7654_3210,
+];
+
+/// Counts of bits to shift by: in and beyond the width.
+pub const SHIFTS: &[u64] =
+    &[0, 1, 8, 31, 32, 33, 63, 64, 65, 0xff, 0x1_0000_0001, 0xffff_ffff_ffff_ffff];
+
+pub const IMMEDIATES: &[i32] = &[0, 1, 7, -1, -2, i32::MAX, i32::MIN, 0x1234_5678, -0x0765_4321];
+
+pub const SHIFT_IMMEDIATES: &[i32] =
+    &[0, 1, 8, 31, 32, 33, 63, 64, 65, 96, 255, i32::MAX, -1, -31, i32::MIN];
+
+/// Half or all of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    W32,
+    W64,
+}
+
+impl Width {
+    pub const ALL: [Self; 2] = [Self::W32, Self::W64];
+
+    pub fn bits(self) -> u32 {
+        match self {
+            Self::W32 => 32,
+            Self::W64 => 64,
+        }
+    }
+
+    /// What mnemonics of this width end in.
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::W32 => "32",
+            Self::W64 => "",
+        }
+    }
+
+    pub fn values(self) -> &'static [u64] {
+        match self {
+            Self::W32 => HALF,
+            Self::W64 => WIDE,
+        }
+    }
+
+    /// The value of the low bits, without a sign.
+    pub fn unsigned(self, value: u64) -> i128 {
+        i128::from(value) & ((1 << self.bits()) - 1)
+    }
+
+    /// The value of the low bits, with their sign.
+    pub fn signed(self, value: u64) -> i128 {
+        extend(value, self.bits())
+    }
+
+    /// What a register holds after an operation of this width: zeros above it.
+    pub fn register(self, value: i128) -> u64 {
+        (value & ((1 << self.bits()) - 1)) as u64
+    }
+}
+
+/// The low `bits` of a value as a signed number.
+pub fn extend(value: u64, bits: u32) -> i128 {
+    let low = i128::from(value) & ((1 << bits) - 1);
+    if low >> (bits - 1) == 1 { low - (1 << bits) } else { low }
+}
