@@ -69,6 +69,10 @@ impl Program {
         &self.source.name
     }
 
+    pub fn kind(&self) -> spec::ProgramKind {
+        self.source.kind
+    }
+
     /// Place in the machine's list of programs.
     pub fn number(&self) -> usize {
         self.number
