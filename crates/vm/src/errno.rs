@@ -69,6 +69,7 @@ errnos! {
     28 ENOSPC "No space left on device"
     33 EDOM "Numerical argument out of domain"
     34 ERANGE "Numerical result out of range"
+    35 EDEADLK "Resource deadlock avoided"
     56 EBADRQC "Invalid request code"
     61 ENODATA "No data available"
     75 EOVERFLOW "Value too large for defined data type"
@@ -80,5 +81,6 @@ errnos! {
     98 EADDRINUSE "Address already in use"
     100 ENETDOWN "Network is down"
     101 ENETUNREACH "Network is unreachable"
+    110 ETIMEDOUT "Connection timed out"
     524 ENOTSUPP "Operation not supported by the kernel"
 }

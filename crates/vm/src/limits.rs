@@ -19,6 +19,10 @@ pub const MAP_BYTES: u64 = 1 << 36;
 pub const MAPS: usize = 1 << 20;
 /// Processors of one machine.
 pub const CPUS: usize = 256;
+/// Lines that the trace log keeps.
+pub const TRACE_LINES: usize = 1 << 14;
+/// Timers that run in one go before packets get their turn again.
+pub const TIMERS: usize = 1 << 16;
 /// Longest key; the kernel's `MAX_BPF_STACK`.
 pub const KEY_BYTES: u32 = 512;
 /// Processors that one packet may visit through cpumaps.

@@ -1,5 +1,6 @@
-//! Helpers on map elements: lookup, update, delete.
+//! Helpers on map elements: lookup, update, delete, and a walk over all.
 
+use spec::MapKind;
 use spec::asm::Helper;
 
 use super::{HelperRow, bad_argument, helper_row};
@@ -7,23 +8,47 @@ use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::maps::{Entry, Map};
 use crate::memory::{RegionId, offset};
+use crate::objects::Kind;
 use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::MAP_LOOKUP_ELEM, lookup),
     helper_row(Helper::MAP_UPDATE_ELEM, update),
     helper_row(Helper::MAP_DELETE_ELEM, delete),
+    helper_row(Helper::MAP_LOOKUP_PERCPU_ELEM, lookup_percpu),
 ];
 
 fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let Worker { maps, memory, scratch, cpu, .. } = &mut *worker;
-    let Some(map) = map_at(maps, args[0]) else { return Err(no_map("bpf_map_lookup_elem")) };
+    let cpu = worker.cpu;
+    lookup_of("bpf_map_lookup_elem", worker, args, cpu)
+}
+
+fn lookup_percpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_map_lookup_percpu_elem";
+    let Some(map) = map_at(&worker.maps, args[0]) else { return Err(no_map(NAME)) };
+    if !map.facts().kind.is_per_cpu() {
+        return Err(bad_argument(NAME, 1, "the map has no values for each processor"));
+    }
+    let cpu = args[2] as u32;
+    if cpu >= worker.shared.cpus {
+        return Ok(0);
+    }
+    lookup_of(NAME, worker, args, cpu)
+}
+
+#[inline]
+fn lookup_of(
+    name: &'static str,
+    worker: &mut Worker,
+    args: &[u64; 5],
+    cpu: u32,
+) -> Result<u64, Box<Fault>> {
+    let Worker { maps, memory, scratch, .. } = &mut *worker;
+    let Some(map) = map_at(maps, args[0]) else { return Err(no_map(name)) };
     let len = map.facts().key_size as usize;
     match memory.view(args[1], len, &mut scratch[..]) {
-        Ok(key) => Ok(map.lookup(*cpu, key)),
-        Err(refused) => {
-            Err(worker.bad_memory("bpf_map_lookup_elem", 2, (args[1], len, false))(refused))
-        }
+        Ok(key) => Ok(map.lookup(cpu, key)),
+        Err(refused) => Err(worker.bad_memory(name, 2, (args[1], len, false))(refused)),
     }
 }
 
@@ -72,4 +97,19 @@ pub(super) fn no_map(function: &str) -> Box<Fault> {
 /// What a call that can fail leaves in r0.
 pub(super) fn in_r0(result: Result<(), Errno>) -> u64 {
     result.map_or_else(Errno::in_r0, |()| 0)
+}
+
+impl Worker {
+    /// Key (shown read-only) and start of the value that the byte at `address` belongs to.
+    pub(super) fn element_at(&mut self, map: u64, address: u64) -> Option<(u64, u64)> {
+        let map = map_at(&self.maps, map)?;
+        let (_, layout) = map.values()?;
+        let element = offset(address) >> layout.shift;
+        let value = map.facts().address(&layout, element);
+        let key = match map.facts().kind {
+            MapKind::ARRAY => (element as u32).to_ne_bytes().to_vec(),
+            _ => return None,
+        };
+        Some((self.show(Kind::Key, &key, false)?, value))
+    }
 }

@@ -5,15 +5,33 @@
 //! what the kernel's verifier would have refused (a bad pointer, a bad constant) is a `Fault`,
 //! what the kernel answers at run time is an `Errno` in r0.
 
+mod argument;
+mod checksum;
+mod control;
+mod local;
+mod lock;
+mod log;
 mod map;
+mod number;
 mod packet;
+mod probe;
+mod processor;
 mod redirect;
+mod services;
+mod string;
+mod time;
+mod timer;
 
 use spec::asm::Helper;
 
-use crate::fault::{Cause, Fault};
-use crate::memory::Refused;
+use crate::fault::Fault;
 use crate::worker::Worker;
+
+pub(crate) use argument::bad_argument;
+use argument::CHUNK;
+pub(crate) use local::Local;
+pub use log::TraceLine;
+pub(crate) use services::Services;
 
 /// A call: r1 to r5 in, r0 out.
 pub(crate) type Call = fn(&mut Worker, &[u64; 5]) -> Result<u64, Box<Fault>>;
@@ -34,8 +52,25 @@ const fn helper_row(helper: Helper, call: Call) -> HelperRow {
     HelperRow { helper, call }
 }
 
-const HELPERS: &[&[HelperRow]] = &[map::HELPERS, packet::HELPERS, redirect::HELPERS];
-const KFUNCS: &[&[KfuncRow]] = &[packet::KFUNCS];
+const fn kfunc_row(name: &'static str, call: Call) -> KfuncRow {
+    KfuncRow { name, call }
+}
+
+const HELPERS: &[&[HelperRow]] = &[
+    checksum::HELPERS,
+    control::HELPERS,
+    lock::HELPERS,
+    map::HELPERS,
+    number::HELPERS,
+    packet::HELPERS,
+    probe::HELPERS,
+    processor::HELPERS,
+    redirect::HELPERS,
+    time::HELPERS,
+    timer::HELPERS,
+];
+const KFUNCS: &[&[KfuncRow]] =
+    &[control::KFUNCS, lock::KFUNCS, packet::KFUNCS, string::KFUNCS, timer::KFUNCS];
 
 /// The helper of that number, if XDP programs may call it here.
 pub(crate) fn helper(number: u32) -> Option<Call> {
@@ -48,25 +83,4 @@ pub(crate) fn kfunc(name: &str) -> Option<Call> {
     let name = name.split("___").next().unwrap_or(name);
     let mut rows = KFUNCS.iter().flat_map(|topic| topic.iter());
     rows.find(|row| row.name == name).map(|row| row.call)
-}
-
-/// An argument that the kernel's verifier would not let through. `argument` counts from 1.
-#[cold]
-pub(crate) fn bad_argument(function: &str, argument: u8, why: impl Into<String>) -> Box<Fault> {
-    Fault::new(Cause::Argument { function: function.to_owned(), argument, why: why.into() })
-}
-
-impl Worker {
-    /// Turns a refused access to a helper's argument into a fault that explains it.
-    #[cold]
-    pub(crate) fn bad_memory(
-        &self,
-        function: &str,
-        argument: u8,
-        (address, len, write): (u64, usize, bool),
-    ) -> impl Fn(Refused) -> Box<Fault> {
-        let why = self.memory.explain(address, len, write);
-        let function = function.to_owned();
-        move |Refused| bad_argument(&function, argument, why.clone())
-    }
 }

@@ -8,6 +8,7 @@ use super::{Options, Shared};
 use crate::code::{Link, Program};
 use crate::errno::Errno;
 use crate::error::{Error, Result};
+use crate::helpers::Services;
 use crate::limits;
 use crate::maps::{Directory, Map, flag};
 
@@ -36,6 +37,7 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
         cpus,
         world: options.world.clone(),
         directory,
+        services: Services::new(spec.btf.as_ref()),
         programs: RwLock::new(programs),
     })
 }

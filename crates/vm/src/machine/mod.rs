@@ -9,6 +9,7 @@ use spec::{MapDef, Spec};
 
 use crate::code::Program;
 use crate::error::{Error, Result};
+use crate::helpers::Services;
 use crate::maps::{Directory, Map};
 use crate::worker::Worker;
 use crate::world::World;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub cpus: u32,
     pub world: World,
     pub directory: Arc<Directory>,
+    /// What the helpers of all workers share.
+    pub services: Services,
     programs: RwLock<Vec<Arc<Program>>>,
 }
 

@@ -42,6 +42,11 @@ impl RegionId {
         Self(Self::VALUES.0 + map)
     }
 
+    /// Lent or allocated objects: all numbers from [`Self::OBJECTS`] to the packet's.
+    pub const fn is_object(self) -> bool {
+        self.0 >= Self::OBJECTS.0 && self.0 < Self::PACKET.0
+    }
+
     pub const fn is_packet(self) -> bool {
         self.0 >= Self::PACKET.0 && self.0 < Self::PACKET.0 + Self::PACKETS
     }

@@ -41,7 +41,7 @@ impl Memory {
             RegionId::FUNCTIONS => {
                 format!("function at instruction {}", offset(address) & 0xf_ffff)
             }
-            RegionId::OBJECTS => format!("kernel object, byte {}", offset(address)),
+            id if id.is_object() => format!("kernel object, byte {}", offset(address)),
             id if id == self.packet => {
                 let low = self.layout(id).map_or(0, |layout| layout.low);
                 format!("packet, byte {}", inner as i64 - low as i64)

@@ -15,11 +15,13 @@ use crate::delivery::{Choice, Redirect, Target};
 use crate::error::{Error, Result};
 use crate::fault::Fault;
 use crate::frame::{Frame, Saved};
+use crate::helpers::Local;
 use crate::interpreter;
 use crate::limits;
 use crate::machine::Shared;
 use crate::maps::Map;
 use crate::memory::{Layout, Memory, RegionId, Slab};
+use crate::objects::{self, Objects};
 
 pub(crate) use context::Context;
 
@@ -42,6 +44,10 @@ pub struct Worker {
     /// Room for a key and a value of any map.
     pub(crate) scratch: Vec<u8>,
     pub(crate) frames: interpreter::Frames,
+    /// What its helpers remember between calls.
+    pub(crate) local: Local,
+    /// What is lent to its program.
+    pub(crate) objects: Objects,
 }
 
 impl Worker {
@@ -53,6 +59,8 @@ impl Worker {
         memory.install(RegionId::STACK, Arc::new(slab(frames * bytes)), layout);
         let frame = Frame::install(&mut memory);
         let mut worker = Self {
+            local: Local::new(&shared.world, cpu),
+            objects: objects::install(&mut memory, &shared.services.heap),
             shared,
             cpu,
             memory,
@@ -100,7 +108,8 @@ impl Worker {
     pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
         self.redirect = Redirect::default();
         let program = Arc::clone(&self.programs[program]);
-        let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0])?;
+        let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0]);
+        let r0 = self.end_run(r0)?;
         Ok(r0 as u32)
     }
 
@@ -147,7 +156,8 @@ impl Worker {
         self.memory.install(RegionId::INPUT, Arc::new(slab(len)), Layout::flat(len));
         self.memory.private_mut(RegionId::INPUT).copy_from_slice(input);
         let start = if input.is_empty() { 0 } else { RegionId::INPUT.at(0) };
-        let r0 = interpreter::run(self, &program, [start, len]).map_err(Error::Fault)?;
+        let r0 = interpreter::run(self, &program, [start, len]);
+        let r0 = self.end_run(r0).map_err(Error::Fault)?;
         input.copy_from_slice(self.memory.private(RegionId::INPUT));
         Ok(r0)
     }

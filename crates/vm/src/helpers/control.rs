@@ -1,0 +1,36 @@
+//! Helpers that call the program back: `bpf_loop`, `bpf_for_each_map_elem`; and `bpf_throw`.
+
+use spec::asm::Helper;
+
+use super::{HelperRow, KfuncRow, helper_row, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::limits;
+use crate::worker::Worker;
+
+pub(super) const HELPERS: &[HelperRow] = &[helper_row(Helper::LOOP, repeat)];
+
+pub(super) const KFUNCS: &[KfuncRow] = &[kfunc_row("bpf_throw", throw)];
+
+fn repeat(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let [count, callback, context, flags, _] = *args;
+    let count = u64::from(count as u32);
+    if flags != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    if count > limits::LOOPS {
+        return Ok(Errno::E2BIG.in_r0());
+    }
+    for turn in 0..count {
+        if worker.call_back(callback, [turn, context, 0, 0, 0])? != 0 {
+            return Ok(turn + 1);
+        }
+    }
+    Ok(count)
+}
+
+/// Ends the program at once with this result; [`Worker::end_run`] catches it.
+fn throw(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    worker.local.thrown = Some(args[0]);
+    Err(Fault::refused("bpf_throw"))
+}

@@ -1,0 +1,174 @@
+//! Kfuncs on strings: they read any memory, byte by byte, and answer errors for what is not there.
+
+use super::{KfuncRow, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::memory::RegionId;
+use crate::worker::Worker;
+
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_strcmp", |worker, args| answer(worker.compare(args, |byte| byte))),
+    kfunc_row("bpf_strcasecmp", |worker, args| {
+        answer(worker.compare(args, |byte| byte.to_ascii_lowercase()))
+    }),
+    kfunc_row("bpf_strnchr", |worker, args| answer(worker.find(args[0], args[1], args[2]))),
+    kfunc_row("bpf_strchr", |worker, args| answer(worker.find(args[0], LONGEST, args[1]))),
+    kfunc_row("bpf_strchrnul", |worker, args| answer(worker.find_or_end(args))),
+    kfunc_row("bpf_strrchr", |worker, args| answer(worker.find_last(args))),
+    kfunc_row("bpf_strnlen", |worker, args| answer(worker.length(args[0], args[1]))),
+    kfunc_row("bpf_strlen", |worker, args| answer(worker.length(args[0], LONGEST))),
+    kfunc_row("bpf_strspn", |worker, args| answer(worker.span(args, true))),
+    kfunc_row("bpf_strcspn", |worker, args| answer(worker.span(args, false))),
+    kfunc_row("bpf_strnstr", |worker, args| answer(worker.search(args[0], args[1], args[2]))),
+    kfunc_row("bpf_strstr", |worker, args| answer(worker.search(args[0], args[1], LONGEST))),
+];
+
+/// The functions return `int`: the kernel leaves the upper half of r0 to sign extension.
+fn answer(result: Result<i32, Errno>) -> Result<u64, Box<Fault>> {
+    Ok(result.map_or_else(Errno::in_r0, |value| i64::from(value) as u64))
+}
+
+impl Worker {
+    fn byte(&self, address: u64, at: u64) -> Result<u8, Errno> {
+        let byte = self.memory.load8(address.wrapping_add(at));
+        byte.map(|byte| byte as u8).map_err(|_| Errno::EFAULT)
+    }
+
+    fn compare(&self, args: &[u64; 5], folded: fn(u8) -> u8) -> Result<i32, Errno> {
+        check(args[0])?;
+        check(args[1])?;
+        for at in 0..LONGEST {
+            let (a, b) = (folded(self.byte(args[0], at)?), folded(self.byte(args[1], at)?));
+            if a != b {
+                return Ok(if a < b { -1 } else { 1 });
+            }
+            if a == 0 {
+                return Ok(0);
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+
+    fn find(&self, text: u64, count: u64, wanted: u64) -> Result<i32, Errno> {
+        check(text)?;
+        for at in 0..count.min(LONGEST) {
+            match self.byte(text, at)? {
+                byte if byte == wanted as u8 => return Ok(at as i32),
+                0 => return Err(Errno::ENOENT),
+                _ => {}
+            }
+        }
+        Err(if count >= LONGEST { Errno::E2BIG } else { Errno::ENOENT })
+    }
+
+    fn find_or_end(&self, args: &[u64; 5]) -> Result<i32, Errno> {
+        check(args[0])?;
+        for at in 0..LONGEST {
+            let byte = self.byte(args[0], at)?;
+            if byte == 0 || byte == args[1] as u8 {
+                return Ok(at as i32);
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+
+    fn find_last(&self, args: &[u64; 5]) -> Result<i32, Errno> {
+        check(args[0])?;
+        let mut last = Err(Errno::ENOENT);
+        for at in 0..LONGEST {
+            let byte = self.byte(args[0], at)?;
+            if u32::from(byte) == args[1] as u32 {
+                last = Ok(at as i32);
+            }
+            if byte == 0 {
+                return last;
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+
+    fn length(&self, text: u64, count: u64) -> Result<i32, Errno> {
+        check(text)?;
+        for at in 0..count.min(LONGEST) {
+            if self.byte(text, at)? == 0 {
+                return Ok(at as i32);
+            }
+        }
+        if count >= LONGEST { Err(Errno::E2BIG) } else { Ok(count as i32) }
+    }
+
+    /// How many bytes in front are all in the set (or all not).
+    fn span(&self, args: &[u64; 5], inside: bool) -> Result<i32, Errno> {
+        check(args[0])?;
+        check(args[1])?;
+        for at in 0..LONGEST {
+            let byte = self.byte(args[0], at)?;
+            if byte == 0 || self.is_one_of(byte, args[1])? != inside {
+                return Ok(at as i32);
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+
+    fn is_one_of(&self, byte: u8, set: u64) -> Result<bool, Errno> {
+        for at in 0..LONGEST {
+            match self.byte(set, at)? {
+                member if member == byte => return Ok(true),
+                0 => return Ok(false),
+                _ => {}
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+
+    /// Where `part` starts within the first `len` bytes of `text`.
+    fn search(&self, text: u64, part: u64, len: u64) -> Result<i32, Errno> {
+        check(text)?;
+        check(part)?;
+        for start in 0..LONGEST {
+            match self.starts_with((text, start), part, len)? {
+                Some(true) => return Ok(start as i32),
+                Some(false) => {}
+                None => return Err(Errno::ENOENT),
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+
+    /// Whether `part` is at `start`; `None` when the text ended before that could be.
+    fn starts_with(
+        &self,
+        (text, start): (u64, u64),
+        part: u64,
+        len: u64,
+    ) -> Result<Option<bool>, Errno> {
+        for at in 0..LONGEST {
+            if start + at > len {
+                return Ok(Some(false));
+            }
+            let wanted = self.byte(part, at)?;
+            if wanted == 0 {
+                return Ok(Some(true));
+            }
+            if start + at == len {
+                return Ok(None);
+            }
+            let byte = self.byte(text, start + at)?;
+            if byte == 0 {
+                return Ok(None);
+            }
+            if byte != wanted {
+                return Ok(Some(false));
+            }
+        }
+        Err(Errno::E2BIG)
+    }
+}
+
+/// The kernel refuses what is no kernel address before it reads.
+fn check(address: u64) -> Result<(), Errno> {
+    if RegionId::of(address) == RegionId::NULL { Err(Errno::ERANGE) } else { Ok(()) }
+}
+
+/// The kernel's `XATTR_SIZE_MAX`.
+const LONGEST: u64 = 65536;

@@ -1,0 +1,224 @@
+//! Timers and work queues in map values, and when their callbacks run.
+//!
+//! Rule: nothing runs by itself. A timer that is due runs when a worker's clock has passed its
+//! time and the worker is between packets, or when the caller says so ([`Worker::advance`]): in
+//! the order of their times, so that every run repeats.
+//! A value holds the number of its timer, from 1; 0 is one that was never initialised.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+
+use spec::asm::Helper;
+
+use super::map::map_at;
+use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::limits;
+use crate::memory::{RegionId, offset};
+use crate::worker::Worker;
+
+pub(super) const HELPERS: &[HelperRow] = &[
+    helper_row(Helper::TIMER_INIT, init),
+    helper_row(Helper::TIMER_SET_CALLBACK, set_callback),
+    helper_row(Helper::TIMER_START, start),
+    helper_row(Helper::TIMER_CANCEL, cancel),
+];
+
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_wq_init", queue_init),
+    kfunc_row("bpf_wq_set_callback_impl", queue_set_callback),
+    kfunc_row("bpf_wq_start", queue_start),
+];
+
+/// The timers of a machine.
+#[derive(Debug)]
+pub(crate) struct Timers {
+    all: Mutex<Vec<Timer>>,
+    /// The earliest time of any, so that packets need not take the lock.
+    earliest: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Timer {
+    /// Where it is in a map's value.
+    address: u64,
+    /// Pointer of that map.
+    map: u64,
+    callback: u64,
+    due: Option<u64>,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self { all: Mutex::default(), earliest: AtomicU64::new(u64::MAX) }
+    }
+}
+
+impl Timers {
+    /// Whether any timer is due.
+    #[inline]
+    pub fn are_due(&self, now_ns: u64) -> bool {
+        self.earliest.load(Relaxed) <= now_ns
+    }
+
+    /// A new timer's number, from 1.
+    fn add(&self, address: u64, map: u64) -> u64 {
+        let mut all = self.lock();
+        all.push(Timer { address, map, callback: 0, due: None });
+        all.len() as u64
+    }
+
+    /// Changes a timer; `None` when there is none of that number.
+    fn change<T>(&self, number: u64, act: impl FnOnce(&mut Timer) -> T) -> Option<T> {
+        let mut all = self.lock();
+        let timer = all.get_mut(usize::try_from(number).ok()?.checked_sub(1)?)?;
+        let result = act(timer);
+        let earliest = all.iter().filter_map(|timer| timer.due).min();
+        self.earliest.store(earliest.unwrap_or(u64::MAX), Relaxed);
+        Some(result)
+    }
+
+    /// The first timer that is due, disarmed: its number and what it was.
+    fn take_due(&self, now_ns: u64) -> Option<(u64, Timer)> {
+        let all = self.lock();
+        let due = all.iter().zip(1..).filter_map(|(timer, number)| Some((timer.due?, number)));
+        let (_, number) = due.filter(|(due, _)| *due <= now_ns).min()?;
+        let timer = all[number as usize - 1];
+        drop(all);
+        self.change(number, |timer| timer.due = None);
+        Some((number, timer))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Timer>> {
+        self.all.lock().expect("nobody panics while holding the timers")
+    }
+}
+
+fn init(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let [timer, map, flags, ..] = *args;
+    if !matches!(flags, CLOCK_REALTIME | CLOCK_MONOTONIC | CLOCK_BOOTTIME) {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    create("bpf_timer_init", worker, timer, map)
+}
+
+fn create(name: &str, worker: &mut Worker, at: u64, map: u64) -> Result<u64, Box<Fault>> {
+    if map_at(&worker.maps, map).is_none() {
+        return Err(bad_argument(name, 2, "not a map pointer"));
+    }
+    if RegionId::of(at) != RegionId::values_of(offset(map) as u32) {
+        return Err(bad_argument(name, 1, "not in a value of that map"));
+    }
+    if worker.load_u64(name, 1, at)? != 0 {
+        return Ok(Errno::EBUSY.in_r0());
+    }
+    let number = worker.shared.services.timers.add(at, map);
+    worker.store_u64(name, 1, at, number)?;
+    Ok(0)
+}
+
+fn set_callback(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let number = worker.load_u64("bpf_timer_set_callback", 1, args[0])?;
+    Ok(changed(worker, number, |timer| timer.callback = args[1]))
+}
+
+fn start(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let [timer, after, flags, ..] = *args;
+    if flags & !(START_ABSOLUTE | START_ON_THIS_CPU) != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let now = worker.look_at_clock();
+    let due = if flags & START_ABSOLUTE != 0 { after } else { now.saturating_add(after) };
+    let number = worker.load_u64("bpf_timer_start", 1, timer)?;
+    Ok(arm(worker, number, due))
+}
+
+fn arm(worker: &mut Worker, number: u64, due: u64) -> u64 {
+    let armed = worker.shared.services.timers.change(number, |timer| {
+        if timer.callback != 0 {
+            timer.due = Some(due);
+        }
+        timer.callback != 0
+    });
+    if armed == Some(true) { 0 } else { Errno::EINVAL.in_r0() }
+}
+
+fn cancel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let number = worker.load_u64("bpf_timer_cancel", 1, args[0])?;
+    if number != 0 && number == worker.local.timer {
+        return Ok(Errno::EDEADLK.in_r0());
+    }
+    let timers = &worker.shared.services.timers;
+    let was_armed = timers.change(number, |timer| timer.due.take().is_some());
+    Ok(was_armed.map_or(Errno::EINVAL.in_r0(), u64::from))
+}
+
+fn queue_init(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    if args[2] as u32 != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    create("bpf_wq_init", worker, args[0], args[1])
+}
+
+fn queue_set_callback(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    if args[2] as u32 != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let number = worker.load_u64("bpf_wq_set_callback_impl", 1, args[0])?;
+    Ok(changed(worker, number, |timer| timer.callback = args[1]))
+}
+
+fn queue_start(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    if args[1] as u32 != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let number = worker.load_u64("bpf_wq_start", 1, args[0])?;
+    let now = worker.now_ns();
+    Ok(arm(worker, number, now))
+}
+
+/// r0 of a call that changes a timer.
+fn changed(worker: &Worker, number: u64, act: impl FnOnce(&mut Timer)) -> u64 {
+    let done = worker.shared.services.timers.change(number, act);
+    done.map_or(Errno::EINVAL.in_r0(), |()| 0)
+}
+
+impl Worker {
+    /// Lets time pass until `now_ns` since boot and runs on this processor the timers that are
+    /// due meanwhile, each at its time. How many ran.
+    pub fn advance(&mut self, now_ns: u64) -> Result<usize, Box<Fault>> {
+        let ran = self.run_timers(now_ns)?;
+        self.set_clock_ns(now_ns);
+        Ok(ran)
+    }
+
+    /// Runs the timers due until `until`, at most [`limits::TIMERS`] of them.
+    pub(crate) fn run_timers(&mut self, until: u64) -> Result<usize, Box<Fault>> {
+        for ran in 0..limits::TIMERS {
+            let Some((number, timer)) = self.shared.services.timers.take_due(until) else {
+                return Ok(ran);
+            };
+            self.set_clock_ns(timer.due.unwrap_or(0));
+            self.run_timer(number, &timer)?;
+        }
+        Ok(limits::TIMERS)
+    }
+
+    fn run_timer(&mut self, number: u64, timer: &Timer) -> Result<(), Box<Fault>> {
+        let live = self.memory.load64(timer.address) == Ok(number);
+        let Some((key, value)) = self.element_at(timer.map, timer.address).filter(|_| live) else {
+            return Ok(());
+        };
+        self.local.timer = number;
+        let result = self.call_back(timer.callback, [timer.map, key, value, 0, 0]);
+        self.local.timer = 0;
+        self.end_run(result).map(|_| ())
+    }
+}
+
+const CLOCK_REALTIME: u64 = 0;
+const CLOCK_MONOTONIC: u64 = 1;
+const CLOCK_BOOTTIME: u64 = 7;
+const START_ABSOLUTE: u64 = 1;
+const START_ON_THIS_CPU: u64 = 2;
