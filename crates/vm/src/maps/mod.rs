@@ -11,24 +11,60 @@ macro_rules! each {
     ($table:expr, $storage:ident => $call:expr) => {
         match $table {
             Table::Array($storage) => $call,
+            Table::ProgArray($storage) => $call,
+            Table::Devmap($storage) => $call,
+            Table::DevmapHash($storage) => $call,
+            Table::Cpumap($storage) => $call,
+            Table::Xskmap($storage) => $call,
+            Table::ArrayOfMaps($storage) => $call,
+            Table::HashOfMaps($storage) => $call,
+            Table::Queue($storage) => $call,
+            Table::Bloom($storage) => $call,
+            Table::Ring($storage) => $call,
+            Table::PerfEvents($storage) => $call,
         }
     };
 }
 
 mod array;
+mod bloom;
+mod cpumap;
+mod devmap;
+mod devmap_hash;
 mod directory;
+#[cfg(test)]
+mod fixture;
+mod jhash;
+mod key_table;
+mod map_of_maps;
+mod owner;
+mod perf_event;
+mod prog_array;
+mod queue;
+mod records;
+mod refused;
+mod ring_maps;
+mod ringbuf;
+mod shape;
+mod slots;
+mod target;
 mod user;
+mod xskmap;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use spec::{MapDef, MapKind};
+use spec::{MapDef, MapKind, ProgramKind};
 
 use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::memory::{Layout, RegionId, Slab};
 
 pub(crate) use directory::Directory;
+pub(crate) use perf_event::PerfEvents;
+pub use records::{Record, Records};
+pub(crate) use refused::refusal;
+pub(crate) use ringbuf::{Next, Place, Ring};
 pub use user::MapError;
 
 /// What a map is, fixed at its creation.
@@ -84,7 +120,10 @@ pub mod flag {
     pub const RDONLY_PROG: u32 = 1 << 7;
     pub const WRONLY_PROG: u32 = 1 << 8;
     pub const MMAPABLE: u32 = 1 << 10;
+    pub const PRESERVE_ELEMS: u32 = 1 << 11;
     pub const INNER_MAP: u32 = 1 << 12;
+    /// Everything that keeps somebody from reading or writing.
+    pub const ACCESS: u32 = RDONLY | WRONLY | RDONLY_PROG | WRONLY_PROG;
 
     /// Updates.
     pub const ANY: u64 = 0;
@@ -143,6 +182,25 @@ pub(crate) trait Storage {
     fn peek(&self, _: &Facts, _into: &mut [u8]) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
+
+    /// Whether a program of that kind may use a map that holds programs.
+    fn admit(&self, _: ProgramKind) -> bool {
+        true
+    }
+
+    /// Number of the program that a tail call to `index` reaches.
+    fn program_at(&self, _index: u32) -> Option<usize> {
+        None
+    }
+
+    /// The ring of a ring buffer map.
+    fn ring(&self) -> Option<&Ring> {
+        None
+    }
+
+    fn perf_events(&self) -> Option<&PerfEvents> {
+        None
+    }
 }
 
 /// Key, value and flags of an update.
@@ -157,12 +215,42 @@ pub(crate) struct Entry<'a> {
 #[derive(Debug)]
 pub(crate) enum Table {
     Array(array::Array),
+    ProgArray(prog_array::ProgArray),
+    Devmap(devmap::Devmap),
+    DevmapHash(devmap_hash::DevmapHash),
+    Cpumap(cpumap::Cpumap),
+    Xskmap(xskmap::Xskmap),
+    ArrayOfMaps(map_of_maps::ArrayOfMaps),
+    HashOfMaps(map_of_maps::HashOfMaps),
+    /// Queues and stacks.
+    Queue(queue::Queue),
+    Bloom(bloom::Bloom),
+    /// Ring buffers in both directions.
+    Ring(ring_maps::RingMap),
+    PerfEvents(perf_event::PerfEvents),
 }
 
 impl Table {
     fn create(facts: &Facts) -> Result<Self, Errno> {
         match facts.kind {
             MapKind::ARRAY | MapKind::PERCPU_ARRAY => array::Array::create(facts).map(Self::Array),
+            MapKind::PROG_ARRAY => prog_array::ProgArray::create(facts).map(Self::ProgArray),
+            MapKind::DEVMAP => devmap::Devmap::create(facts).map(Self::Devmap),
+            MapKind::DEVMAP_HASH => devmap_hash::DevmapHash::create(facts).map(Self::DevmapHash),
+            MapKind::CPUMAP => cpumap::Cpumap::create(facts).map(Self::Cpumap),
+            MapKind::XSKMAP => xskmap::Xskmap::create(facts).map(Self::Xskmap),
+            MapKind::ARRAY_OF_MAPS => {
+                map_of_maps::ArrayOfMaps::create(facts).map(Self::ArrayOfMaps)
+            }
+            MapKind::HASH_OF_MAPS => map_of_maps::HashOfMaps::create(facts).map(Self::HashOfMaps),
+            MapKind::QUEUE | MapKind::STACK => queue::Queue::create(facts).map(Self::Queue),
+            MapKind::BLOOM_FILTER => bloom::Bloom::create(facts).map(Self::Bloom),
+            MapKind::RINGBUF | MapKind::USER_RINGBUF => {
+                ring_maps::RingMap::create(facts).map(Self::Ring)
+            }
+            MapKind::PERF_EVENT_ARRAY => {
+                perf_event::PerfEvents::create(facts).map(Self::PerfEvents)
+            }
             _ => Err(Errno::ENOTSUPP),
         }
     }
@@ -256,7 +344,25 @@ impl Map {
     /// The region that a worker installs for this map's values.
     pub(crate) fn values(&self) -> Option<(Arc<Slab>, Layout)> {
         let (slab, layout) = each!(&self.table, storage => storage.values())?;
-        Some((Arc::clone(slab), Layout { writable: self.facts.program_writes(), ..layout }))
+        Some((
+            Arc::clone(slab),
+            Layout { writable: layout.writable && self.facts.program_writes(), ..layout },
+        ))
+    }
+
+    /// Whether a program of that kind may use this map; one that holds programs binds itself to
+    /// the first that does.
+    pub(crate) fn admit(&self, kind: ProgramKind) -> bool {
+        each!(&self.table, storage => storage.admit(kind))
+    }
+
+    /// The ring of a ring buffer map.
+    pub(crate) fn ring(&self) -> Option<&Ring> {
+        each!(&self.table, storage => storage.ring())
+    }
+
+    pub(crate) fn perf_events(&self) -> Option<&PerfEvents> {
+        each!(&self.table, storage => storage.perf_events())
     }
 
     pub(crate) fn table(&self) -> &Table {

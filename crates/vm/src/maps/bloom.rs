@@ -1,0 +1,101 @@
+//! Bloom filters: values that may be in the set, or are surely not.
+//!
+//! Rule: with `BPF_F_ZERO_SEED` it errs for the same values as the kernel's filter, because it
+//! sets the same bits. Without, the kernel draws a seed; here it is 0 too, so that runs repeat.
+
+use std::sync::atomic::Ordering;
+
+use super::jhash::jhash;
+use super::{Entry, Facts, Storage, flag};
+use crate::errno::Errno;
+use crate::memory::Slab;
+
+#[derive(Debug)]
+pub(crate) struct Bloom {
+    bits: Slab,
+    /// Bits less one: they are a power of two.
+    mask: u32,
+    hashes: u32,
+}
+
+impl Bloom {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        if facts.extra > u64::from(MOST_HASHES) {
+            return Err(Errno::EINVAL);
+        }
+        facts.check_keyless(flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS)?;
+        let hashes = if facts.extra == 0 { DEFAULT_HASHES } else { facts.extra as u32 };
+        let bits = bits(facts.max_entries, hashes);
+        let mask = (bits - 1) as u32;
+        Ok(Self { bits: Slab::new(bits / 8)?, mask, hashes })
+    }
+
+    /// The bits that stand for a value: their word's place in the slab and the bit in it.
+    fn places(&self, value: &[u8]) -> impl Iterator<Item = (usize, u64)> {
+        (0..self.hashes).map(|seed| {
+            let bit = jhash(value, seed) & self.mask;
+            ((bit / 64) as usize * 8, 1 << (bit % 64))
+        })
+    }
+
+    fn holds(&self, value: &[u8]) -> bool {
+        self.places(value)
+            .all(|(word, bit)| self.bits.word(word).load(Ordering::Relaxed) & bit != 0)
+    }
+}
+
+impl Storage for Bloom {
+    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+        0
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    /// `bpf(2)` asks for the value that is in the buffer for the answer: here that is zeroes.
+    /// [`Map::holds`](super::Map::holds) asks for others.
+    fn read(&self, facts: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let value = vec![0; facts.value_size as usize];
+        if self.holds(&value) { Ok(value) } else { Err(Errno::ENOENT) }
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        self.push(facts, at.value, at.flags)
+    }
+
+    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    fn push(&self, _: &Facts, value: &[u8], flags: u64) -> Result<(), Errno> {
+        if flags != flag::ANY {
+            return Err(Errno::EINVAL);
+        }
+        for (word, bit) in self.places(value) {
+            self.bits.word(word).fetch_or(bit, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn peek(&self, _: &Facts, value: &mut [u8]) -> Result<(), Errno> {
+        if self.holds(value) { Ok(()) } else { Err(Errno::ENOENT) }
+    }
+}
+
+/// How many bits a filter has: elements times hashes over ln 2 (7/5), to a power of two.
+fn bits(elements: u32, hashes: u32) -> u64 {
+    let wanted = elements.checked_mul(hashes).and_then(|bits| (bits / 5).checked_mul(7));
+    match wanted {
+        Some(bits) if bits <= 1 << 31 => u64::from(bits).max(64).next_power_of_two(),
+        _ => 1 << 32,
+    }
+}
+
+/// What the creation's extra number may ask for, and what it means when it does not.
+const MOST_HASHES: u32 = 15;
+const DEFAULT_HASHES: u32 = 5;

@@ -1,0 +1,109 @@
+//! Cpumaps: processors to redirect to, each with a queue and a program that may run there.
+//!
+//! A slot's word is the value: queue size in the low half, the program's id in the high one.
+
+use spec::ProgramKind;
+
+use super::owner::Owner;
+use super::slots::{self, Slots, index_of, next_index};
+use super::target;
+use super::{Entry, Facts, Storage, flag};
+use crate::delivery::Target;
+use crate::errno::Errno;
+use crate::limits::CPUS;
+
+#[derive(Debug)]
+pub(crate) struct Cpumap {
+    slots: Slots,
+    owner: Owner,
+}
+
+impl Cpumap {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        facts.check_shape(4, &[4, 8], flag::NUMA_NODE)?;
+        if facts.max_entries as usize > CPUS {
+            return Err(Errno::E2BIG);
+        }
+        Ok(Self { slots: Slots::new(facts.max_entries)?, owner: Owner::default() })
+    }
+
+    /// The word for an element that user space asks for; 0 where a queue of no length removes it.
+    fn checked(&self, facts: &Facts, cpu: u32, value: &[u8]) -> Result<u64, Errno> {
+        let qsize = value.get(..4).map_or(0, index_of);
+        if qsize > QUEUE {
+            return Err(Errno::EOVERFLOW);
+        }
+        if cpu >= facts.cpus {
+            return Err(Errno::ENODEV);
+        }
+        let program = value.get(4..8).map_or(0, index_of);
+        if qsize == 0 {
+            return Ok(0);
+        }
+        if program.cast_signed() <= 0 {
+            return Ok(slots::word(qsize, 0));
+        }
+        let home = facts.home.upgrade().ok_or(Errno::ENOMEM)?;
+        // The kernel answers ENOMEM for whatever keeps it from making the element.
+        let kind = home.program(program).ok_or(Errno::ENOMEM)?;
+        let fits = kind.is_xdp() && kind.attach_type == ProgramKind::XDP_CPUMAP.attach_type;
+        if !fits || !self.owner.admits(kind) {
+            return Err(Errno::ENOMEM);
+        }
+        Ok(slots::word(qsize, program))
+    }
+}
+
+impl Storage for Cpumap {
+    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+        0
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+        self.slots.swap(index_of(key), 0).map(drop).ok_or(Errno::EINVAL)
+    }
+
+    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        match self.slots.load(index_of(key)) {
+            0 => Err(Errno::ENOENT),
+            word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
+        }
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        let cpu = index_of(at.key);
+        if at.flags > flag::EXIST {
+            return Err(Errno::EINVAL);
+        }
+        if cpu >= facts.max_entries {
+            return Err(Errno::E2BIG);
+        }
+        if at.flags == flag::NOEXIST {
+            return Err(Errno::EEXIST);
+        }
+        self.slots.swap(cpu, self.checked(facts, cpu, at.value)?);
+        Ok(())
+    }
+
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(facts, key)
+    }
+
+    fn admit(&self, kind: ProgramKind) -> bool {
+        self.owner.admits(kind)
+    }
+
+    #[inline]
+    fn target(&self, _: &Facts, key: u32) -> Option<Target> {
+        let word = self.slots.load(key);
+        let program = target::number(slots::high(word));
+        (word != 0).then_some(Target::Cpu { cpu: key, program })
+    }
+}
+
+/// Longest queue of one processor.
+const QUEUE: u32 = 16384;

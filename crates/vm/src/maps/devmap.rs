@@ -1,0 +1,142 @@
+//! Devmaps by index: interfaces to redirect to, each with a program that may run there.
+//!
+//! A slot's word is the value as programs read it: interface in the low half, the program's id
+//! in the high one. A world without interfaces takes any interface number.
+
+use std::sync::Arc;
+
+use spec::ProgramKind;
+
+use super::owner::Owner;
+use super::slots::{self, Slots, WORD, index_of, next_index};
+use super::target;
+use super::{Entry, Facts, Storage, flag};
+use crate::delivery::Target;
+use crate::errno::Errno;
+use crate::memory::{Layout, Slab};
+
+#[derive(Debug)]
+pub(crate) struct Devmap {
+    slots: Slots,
+    layout: Layout,
+    owner: Owner,
+}
+
+impl Devmap {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        facts.check_shape(4, &[4, 8], CREATE_FLAGS)?;
+        let slots = Slots::new(facts.max_entries)?;
+        let layout = Layout::elements(facts.max_entries.into(), facts.value_size.into(), WORD);
+        let layout = Layout { writable: false, ..layout };
+        Ok(Self { slots, layout, owner: Owner::default() })
+    }
+}
+
+impl Storage for Devmap {
+    fn lookup(&self, facts: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+        let index = index_of(key);
+        match self.slots.load(index) {
+            0 => 0,
+            _ => facts.address(&self.layout, index.into()),
+        }
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+        self.slots.swap(index_of(key), 0).map(drop).ok_or(Errno::EINVAL)
+    }
+
+    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        match self.slots.load(index_of(key)) {
+            0 => Err(Errno::ENOENT),
+            word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
+        }
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        let index = index_of(at.key);
+        if at.flags > flag::EXIST {
+            return Err(Errno::EINVAL);
+        }
+        if index >= facts.max_entries {
+            return Err(Errno::E2BIG);
+        }
+        if at.flags == flag::NOEXIST {
+            return Err(Errno::EEXIST);
+        }
+        let asked = Asked::read(at.value);
+        let word = match asked.ifindex {
+            0 if asked.program.is_some() => return Err(Errno::EINVAL),
+            0 => 0,
+            _ => asked.checked(facts, &self.owner)?,
+        };
+        self.slots.swap(index, word);
+        Ok(())
+    }
+
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(facts, key)
+    }
+
+    fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
+        Some((self.slots.slab(), self.layout))
+    }
+
+    fn admit(&self, kind: ProgramKind) -> bool {
+        self.owner.admits(kind)
+    }
+
+    #[inline]
+    fn target(&self, _: &Facts, key: u32) -> Option<Target> {
+        interface(self.slots.load(key))
+    }
+
+    fn target_from(&self, _: &Facts, from: u32) -> Option<(u32, Target)> {
+        target::first(from, self.slots.count(), |place| interface(self.slots.load(place)))
+    }
+}
+
+/// What user space asks a devmap's element to be.
+pub(super) struct Asked {
+    pub ifindex: u32,
+    /// Id of the program; user space says "none" by any number that is not above 0.
+    pub program: Option<u32>,
+}
+
+impl Asked {
+    pub fn read(value: &[u8]) -> Self {
+        let program = value.get(4..8).map_or(0, index_of);
+        Self {
+            ifindex: value.get(..4).map_or(0, index_of),
+            program: (program.cast_signed() > 0).then_some(program),
+        }
+    }
+
+    /// The word to keep, once interface and program are known to be there and fit.
+    pub fn checked(&self, facts: &Facts, owner: &Owner) -> Result<u64, Errno> {
+        let home = facts.home.upgrade().ok_or(Errno::EINVAL)?;
+        if !home.has_interface(self.ifindex) {
+            return Err(Errno::EINVAL);
+        }
+        if let Some(id) = self.program {
+            let kind = home.program(id).ok_or(Errno::EINVAL)?;
+            let fits = kind.is_xdp() && kind.attach_type == ProgramKind::XDP_DEVMAP.attach_type;
+            if !fits || !owner.admits(kind) {
+                return Err(Errno::EINVAL);
+            }
+        }
+        Ok(slots::word(self.ifindex, self.program.unwrap_or(0)))
+    }
+}
+
+/// The target that an element's word stands for.
+#[inline]
+pub(super) fn interface(word: u64) -> Option<Target> {
+    let (ifindex, program) = (slots::low(word), target::number(slots::high(word)));
+    (ifindex != 0).then_some(Target::Device { ifindex, program })
+}
+
+pub(super) const CREATE_FLAGS: u32 = flag::NUMA_NODE | flag::RDONLY | flag::WRONLY;

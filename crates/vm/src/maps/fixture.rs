@@ -1,0 +1,24 @@
+//! What tests of maps begin with.
+
+use std::sync::Weak;
+
+use spec::MapKind;
+
+use super::Facts;
+
+/// A map of nothing yet: tests say what it is by overwriting fields.
+pub(super) fn facts() -> Facts {
+    Facts {
+        name: "test".to_owned(),
+        number: 0,
+        kind: MapKind::HASH,
+        key_size: 0,
+        value_size: 0,
+        max_entries: 0,
+        flags: 0,
+        extra: 0,
+        cpus: 2,
+        inner: None,
+        home: Weak::new(),
+    }
+}

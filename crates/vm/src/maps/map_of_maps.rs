@@ -1,0 +1,147 @@
+//! Arrays and hashes of maps: an element is another map's id, a program's lookup yields the map.
+//!
+//! Rule: every inner map is like the template that the outer one was made with. Programs get a
+//! map pointer; a worker that has not met the map yet does so then.
+
+use spec::{MapDef, MapKind};
+
+use super::key_table::KeyTable;
+use super::slots::{Slots, index_of, next_index};
+use super::{Entry, Facts, Map, Storage, flag, target};
+use crate::errno::Errno;
+use crate::memory::RegionId;
+
+#[derive(Debug)]
+pub(crate) struct ArrayOfMaps(Slots);
+
+#[derive(Debug)]
+pub(crate) struct HashOfMaps(KeyTable);
+
+impl ArrayOfMaps {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        facts.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
+        check_template(facts)?;
+        Slots::new(facts.max_entries).map(Self)
+    }
+}
+
+impl HashOfMaps {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        let allowed = flag::NO_PREALLOC | flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS;
+        facts.check_shape(facts.key_size.max(1), &[4], allowed)?;
+        check_template(facts)?;
+        KeyTable::new(facts.key_size, facts.max_entries).map(Self)
+    }
+}
+
+impl Storage for ArrayOfMaps {
+    #[inline]
+    fn lookup(&self, _: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+        pointer(self.0.load(index_of(key)))
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+        match self.0.swap(index_of(key), 0) {
+            Some(0) => Err(Errno::ENOENT),
+            Some(_) => Ok(()),
+            None => Err(Errno::E2BIG),
+        }
+    }
+
+    fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        match self.0.load(index_of(key)) {
+            0 => Err(Errno::ENOENT),
+            id => Ok((id as u32).to_ne_bytes().to_vec()),
+        }
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        let index = index_of(at.key);
+        if at.flags != flag::ANY {
+            return Err(Errno::EINVAL);
+        }
+        if index >= facts.max_entries {
+            return Err(Errno::E2BIG);
+        }
+        self.0.swap(index, inner_id(facts, at.value)?);
+        Ok(())
+    }
+
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(facts, key)
+    }
+}
+
+impl Storage for HashOfMaps {
+    #[inline]
+    fn lookup(&self, _: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+        self.0.find(key).map_or(0, |(_, id)| pointer(id))
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+        self.0.remove(key)
+    }
+
+    fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let (_, id) = self.0.find(key).ok_or(Errno::ENOENT)?;
+        Ok((id as u32).to_ne_bytes().to_vec())
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        let id = inner_id(facts, at.value)?;
+        if at.flags > flag::EXIST {
+            return Err(Errno::EINVAL);
+        }
+        self.0.insert(at.key, id, at.flags)
+    }
+
+    fn next_key(&self, _: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        self.0.next_key(key)
+    }
+}
+
+/// What a program gets for an element: a map pointer, 0 when there is none.
+#[inline]
+fn pointer(id: u64) -> u64 {
+    target::number(id as u32).map_or(0, |number| RegionId::MAPS.at(number.into()))
+}
+
+/// The id in a value, of a map that is there and like the template.
+fn inner_id(facts: &Facts, value: &[u8]) -> Result<u64, Errno> {
+    let id = index_of(value);
+    let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
+    let map = home.map(id).ok_or(Errno::EBADF)?;
+    let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
+    if is_like(template, map.facts()) { Ok(id.into()) } else { Err(Errno::EINVAL) }
+}
+
+/// Whether a map may stand where programs expect one like the template.
+fn is_like(template: &MapDef, map: &Facts) -> bool {
+    let counted =
+        matches!(map.kind, MapKind::ARRAY | MapKind::XSKMAP) && map.flags & flag::INNER_MAP == 0;
+    template.kind == map.kind
+        && template.key_size == map.key_size
+        && template.value_size == map.value_size
+        && template.flags == map.flags
+        && (!counted || template.max_entries == map.max_entries)
+}
+
+/// The template must be a map that could be made, of a type whose likeness the kernel can tell.
+fn check_template(facts: &Facts) -> Result<(), Errno> {
+    let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
+    if template.kind.is_map_of_maps() {
+        return Err(Errno::EINVAL);
+    }
+    if template.kind == MapKind::PROG_ARRAY {
+        return Err(Errno::ENOTSUPP);
+    }
+    Map::create(template, facts.number, facts.cpus, &facts.home).map(drop)
+}

@@ -1,0 +1,77 @@
+//! Program arrays: what tail calls jump to. A slot holds a program's id.
+
+use spec::ProgramKind;
+
+use super::owner::Owner;
+use super::slots::{Slots, index_of, next_index};
+use super::{Entry, Facts, Storage, flag, target};
+use crate::errno::Errno;
+
+#[derive(Debug)]
+pub(crate) struct ProgArray {
+    slots: Slots,
+    owner: Owner,
+}
+
+impl ProgArray {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        let allowed = flag::NUMA_NODE | flag::RDONLY | flag::WRONLY;
+        facts.check_shape(4, &[4], allowed)?;
+        Ok(Self { slots: Slots::new(facts.max_entries)?, owner: Owner::default() })
+    }
+}
+
+impl Storage for ProgArray {
+    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+        0
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+        match self.slots.swap(index_of(key), 0) {
+            Some(0) => Err(Errno::ENOENT),
+            Some(_) => Ok(()),
+            None => Err(Errno::E2BIG),
+        }
+    }
+
+    fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        match self.slots.load(index_of(key)) {
+            0 => Err(Errno::ENOENT),
+            id => Ok((id as u32).to_ne_bytes().to_vec()),
+        }
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        let (index, id) = (index_of(at.key), index_of(at.value));
+        if at.flags != flag::ANY {
+            return Err(Errno::EINVAL);
+        }
+        if index >= facts.max_entries {
+            return Err(Errno::E2BIG);
+        }
+        let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
+        let kind = home.program(id).ok_or(Errno::EBADF)?;
+        if !self.owner.admits_same(kind) {
+            return Err(Errno::EINVAL);
+        }
+        self.slots.swap(index, id.into());
+        Ok(())
+    }
+
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        next_index(facts, key)
+    }
+
+    fn admit(&self, kind: ProgramKind) -> bool {
+        self.owner.admits_same(kind)
+    }
+
+    #[inline]
+    fn program_at(&self, index: u32) -> Option<usize> {
+        target::number(self.slots.load(index) as u32).map(|number| number as usize)
+    }
+}

@@ -1,0 +1,115 @@
+//! Queues and stacks: values without keys, taken from the oldest or the newest end.
+//!
+//! The values lie in a ring of `max_entries` places; both ends move under one lock.
+
+use std::sync::{Mutex, MutexGuard};
+
+use spec::MapKind;
+
+use super::{Entry, Facts, Storage, flag};
+use crate::errno::Errno;
+use crate::memory::Slab;
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    slab: Slab,
+    ends: Mutex<Ends>,
+    newest_first: bool,
+}
+
+/// Which places are taken.
+#[derive(Debug, Default)]
+struct Ends {
+    oldest: u32,
+    len: u32,
+}
+
+impl Queue {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        facts.check_keyless(flag::NUMA_NODE | flag::ACCESS)?;
+        let slab = Slab::new(u64::from(facts.max_entries) * facts.stride())?;
+        let newest_first = facts.kind == MapKind::STACK;
+        Ok(Self { slab, ends: Mutex::default(), newest_first })
+    }
+
+    /// Copies the next value out, or zeroes where there is none.
+    fn copy(&self, facts: &Facts, into: &mut [u8], remove: bool) -> Result<(), Errno> {
+        let mut ends = self.lock();
+        if ends.len == 0 {
+            into.fill(0);
+            return Err(Errno::ENOENT);
+        }
+        let step = if self.newest_first { ends.len - 1 } else { 0 };
+        self.slab.read(place(facts, ends.oldest, step), into);
+        if remove {
+            if !self.newest_first {
+                ends.oldest = (ends.oldest + 1) % facts.max_entries;
+            }
+            ends.len -= 1;
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().expect("nobody panics while moving an end")
+    }
+}
+
+impl Storage for Queue {
+    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+        0
+    }
+
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    fn read(&self, facts: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let mut value = vec![0; facts.value_size as usize];
+        self.copy(facts, &mut value, false).map(|()| value)
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        self.push(facts, at.value, at.flags)
+    }
+
+    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        Err(Errno::EINVAL)
+    }
+
+    /// `EXIST` makes room by dropping the oldest value, of a stack too.
+    fn push(&self, facts: &Facts, value: &[u8], flags: u64) -> Result<(), Errno> {
+        if flags != flag::ANY && flags != flag::EXIST {
+            return Err(Errno::EINVAL);
+        }
+        let mut ends = self.lock();
+        if ends.len == facts.max_entries {
+            if flags != flag::EXIST {
+                return Err(Errno::E2BIG);
+            }
+            ends.oldest = (ends.oldest + 1) % facts.max_entries;
+            ends.len -= 1;
+        }
+        self.slab.write(place(facts, ends.oldest, ends.len), value);
+        ends.len += 1;
+        Ok(())
+    }
+
+    fn pop(&self, facts: &Facts, into: &mut [u8]) -> Result<(), Errno> {
+        self.copy(facts, into, true)
+    }
+
+    fn peek(&self, facts: &Facts, into: &mut [u8]) -> Result<(), Errno> {
+        self.copy(facts, into, false)
+    }
+}
+
+/// Where the value `step` places behind the oldest lies in the slab.
+fn place(facts: &Facts, oldest: u32, step: u32) -> usize {
+    let place = (u64::from(oldest) + u64::from(step)) % u64::from(facts.max_entries);
+    (place * facts.stride()) as usize
+}

@@ -1,0 +1,79 @@
+//! What user space reads from maps that carry records: ring buffers and perf event arrays.
+
+use super::perf_event::EVENT_BYTES;
+use super::{Map, Storage as _, Table};
+use crate::errno::Errno;
+
+/// What a program sent to user space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The processor that sent it, where the map keeps them apart.
+    pub cpu: Option<u32>,
+    /// Exactly as long as the program said; the kernel's perf buffers add padding.
+    pub bytes: Vec<u8>,
+}
+
+/// All that has come since the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// In order, for a perf event array by processor.
+    pub records: Vec<Record>,
+    /// How many did not fit.
+    pub lost: u64,
+}
+
+impl Map {
+    /// Takes what programs have sent: the finished records of a ring buffer, up to the first that
+    /// is not, or those of all processors of a perf event array.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` for maps without records.
+    pub fn records(&self) -> Result<Records, Errno> {
+        let mut records = Vec::new();
+        if let Some(events) = each!(self.table(), storage => storage.perf_events()) {
+            let lost = events.drain(|cpu, bytes| records.push(Record { cpu: Some(cpu), bytes }));
+            return Ok(Records { records, lost });
+        }
+        let ring = each!(self.table(), storage => storage.ring()).ok_or(Errno::EOPNOTSUPP)?;
+        ring.drain(|bytes| records.push(Record { cpu: None, bytes }));
+        Ok(Records { records, lost: ring.take_refused() })
+    }
+
+    /// Opens every processor's buffer of a perf event array: until then programs get `ENOENT`.
+    /// `bytes` of each, or the usual 64 pages.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` for other types of maps.
+    pub fn open_events(&self, bytes: Option<usize>) -> Result<(), Errno> {
+        let events = each!(self.table(), storage => storage.perf_events());
+        let events = events.ok_or(Errno::EOPNOTSUPP)?;
+        let cpus = self.facts().cpus.min(self.facts().max_entries);
+        (0..cpus).try_for_each(|cpu| events.open(cpu, bytes.unwrap_or(EVENT_BYTES)))
+    }
+
+    /// Sends a record to programs, through a user ring buffer.
+    ///
+    /// # Errors
+    /// `ENOSPC` when there is no room, `EOPNOTSUPP` for other types of maps.
+    pub fn send(&self, bytes: &[u8]) -> Result<(), Errno> {
+        if self.facts().kind != spec::MapKind::USER_RINGBUF {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        let ring = each!(self.table(), storage => storage.ring()).ok_or(Errno::EOPNOTSUPP)?;
+        ring.output(bytes).ok_or(Errno::ENOSPC)
+    }
+
+    /// Whether a value may be in a bloom filter; `false` is sure.
+    ///
+    /// # Errors
+    /// `EINVAL` for another length than the map's values have, `EOPNOTSUPP` for other types.
+    pub fn holds(&self, value: &[u8]) -> Result<bool, Errno> {
+        if self.facts().kind != spec::MapKind::BLOOM_FILTER {
+            return Err(Errno::EOPNOTSUPP);
+        }
+        if value.len() != self.facts().value_size as usize {
+            return Err(Errno::EINVAL);
+        }
+        Ok(self.peek(&mut value.to_vec()).is_ok())
+    }
+}

@@ -1,0 +1,268 @@
+//! The ring of records that ring buffers of both directions are made of.
+//!
+//! ```text
+//! | length and flags (4), page (4) | data, to a multiple of 8 |   at position modulo size
+//! ```
+//!
+//! Rule: positions only grow; a record is read in order and only when its busy bit is gone. A
+//! record that wraps runs on behind the ring's end, where the slab has room for one more ring:
+//! records are touched through their own places only.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::{Facts, flag};
+use crate::errno::Errno;
+use crate::memory::Slab;
+
+#[derive(Debug)]
+pub(crate) struct Ring {
+    slab: Arc<Slab>,
+    size: u64,
+    producer: AtomicU64,
+    consumer: AtomicU64,
+    /// Records that found no room.
+    refused: AtomicU64,
+    writer: Mutex<()>,
+    reader: Mutex<()>,
+}
+
+/// What is at the consumer's position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Nothing,
+    /// Not finished, or not one that fits: nothing behind it can be read.
+    Stuck(Errno),
+    Discarded(u64),
+    Record(Place),
+}
+
+/// A record's bytes: where they start in the slab, how many, and the position behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub start: u64,
+    pub len: u32,
+    pub end: u64,
+}
+
+impl Ring {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        let size = u64::from(facts.max_entries);
+        let shape = facts.key_size == 0 && facts.value_size == 0;
+        let pages = size.is_power_of_two() && size.is_multiple_of(PAGE);
+        if facts.flags & !flag::NUMA_NODE != 0 || !shape || !pages {
+            return Err(Errno::EINVAL);
+        }
+        Ok(Self {
+            slab: Arc::new(Slab::new(2 * size)?),
+            size,
+            producer: AtomicU64::new(0),
+            consumer: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            writer: Mutex::new(()),
+            reader: Mutex::new(()),
+        })
+    }
+
+    /// Room for a record of `len` bytes, busy until it is finished; `None`, counted, when there
+    /// is none.
+    pub fn reserve(&self, len: u64) -> Option<Place> {
+        let reserved = self.try_reserve(len);
+        if reserved.is_none() {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        reserved
+    }
+
+    fn try_reserve(&self, len: u64) -> Option<Place> {
+        if len > LONGEST || room(len) > self.size {
+            return None;
+        }
+        let _turn = lock(&self.writer);
+        let position = self.producer.load(Ordering::Relaxed);
+        let end = position + room(len);
+        if end - self.consumer.load(Ordering::Acquire) > self.size - 1 {
+            return None;
+        }
+        let header = u64::from(len as u32 | BUSY) | self.page(position) << 32;
+        self.header(position).store(header, Ordering::Relaxed);
+        self.producer.store(end, Ordering::Release);
+        Some(Place { start: self.offset(position) + HEADER, len: len as u32, end })
+    }
+
+    /// Hands a reserved record to the reader, or makes it one to skip.
+    pub fn finish(&self, place: &Place, discard: bool) {
+        let header = self.slab.word((place.start - HEADER) as usize);
+        let flags = if discard { DISCARD } else { 0 };
+        let page = header.load(Ordering::Relaxed) & !u64::from(u32::MAX);
+        header.store(u64::from(place.len | flags) | page, Ordering::Release);
+    }
+
+    /// Copies a whole record in.
+    pub fn output(&self, bytes: &[u8]) -> Option<()> {
+        let place = self.reserve(bytes.len() as u64)?;
+        self.slab.write(place.start as usize, bytes);
+        self.finish(&place, false);
+        Some(())
+    }
+
+    /// What the consumer finds next. Only one may ask at a time: see [`Ring::reader`].
+    pub fn next(&self) -> Next {
+        let position = self.consumer.load(Ordering::Acquire);
+        let producer = self.producer.load(Ordering::Acquire);
+        if position >= producer {
+            return Next::Nothing;
+        }
+        let header = self.header(position).load(Ordering::Acquire) as u32;
+        let len = header & !(BUSY | DISCARD);
+        let end = position + room(len.into());
+        match header {
+            _ if end > producer => Next::Stuck(Errno::EINVAL),
+            _ if room(len.into()) > self.size => Next::Stuck(Errno::E2BIG),
+            _ if header & DISCARD != 0 => Next::Discarded(end),
+            _ if header & BUSY != 0 => Next::Stuck(Errno::ENODATA),
+            _ => Next::Record(Place { start: self.offset(position) + HEADER, len, end }),
+        }
+    }
+
+    /// Gives the room before `end` back.
+    pub fn consume(&self, end: u64) {
+        self.consumer.store(end, Ordering::Release);
+    }
+
+    /// The right to read; `None` while somebody else has it.
+    pub fn reader(&self) -> Option<MutexGuard<'_, ()>> {
+        self.reader.try_lock().ok()
+    }
+
+    /// Hands every finished record to `each` and gives its room back.
+    pub fn drain(&self, mut each: impl FnMut(Vec<u8>)) {
+        let _turn = lock(&self.reader);
+        loop {
+            match self.next() {
+                Next::Nothing | Next::Stuck(_) => return,
+                Next::Discarded(end) => self.consume(end),
+                Next::Record(place) => {
+                    let mut bytes = vec![0; place.len as usize];
+                    self.slab.read(place.start as usize, &mut bytes);
+                    self.consume(place.end);
+                    each(bytes);
+                }
+            }
+        }
+    }
+
+    /// How many records found no room since this was last asked.
+    pub fn take_refused(&self) -> u64 {
+        self.refused.swap(0, Ordering::Relaxed)
+    }
+
+    /// Bytes from the consumer's to the producer's position.
+    pub fn available(&self) -> u64 {
+        let consumer = self.consumer_position();
+        self.producer_position() - consumer
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    pub fn producer_position(&self) -> u64 {
+        self.producer.load(Ordering::Acquire)
+    }
+
+    pub fn consumer_position(&self) -> u64 {
+        self.consumer.load(Ordering::Acquire)
+    }
+
+    pub fn slab(&self) -> &Arc<Slab> {
+        &self.slab
+    }
+
+    fn header(&self, position: u64) -> &AtomicU64 {
+        self.slab.word(self.offset(position) as usize)
+    }
+
+    fn offset(&self, position: u64) -> u64 {
+        position & (self.size - 1)
+    }
+
+    /// What the kernel keeps beside the length: pages from its own start to the header's.
+    fn page(&self, position: u64) -> u64 {
+        self.offset(position) / PAGE + PAGES_BEFORE
+    }
+}
+
+/// Bytes that a record of `len` bytes takes.
+fn room(len: u64) -> u64 {
+    (len + HEADER).next_multiple_of(8)
+}
+
+fn lock(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Longest record: the kernel's `RINGBUF_MAX_RECORD_SZ`.
+const LONGEST: u64 = u32::MAX as u64 / 4;
+const HEADER: u64 = 8;
+const BUSY: u32 = 1 << 31;
+const DISCARD: u32 = 1 << 30;
+const PAGE: u64 = 4096;
+/// The kernel's own page and those of the two positions.
+const PAGES_BEFORE: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ring(size: u32) -> Ring {
+        let facts = Facts { max_entries: size, ..super::super::fixture::facts() };
+        Ring::create(&facts).unwrap()
+    }
+
+    fn drained(ring: &Ring) -> Vec<Vec<u8>> {
+        let mut records = Vec::new();
+        ring.drain(|record| records.push(record));
+        records
+    }
+
+    #[test]
+    fn records_come_in_order_once_they_are_finished() {
+        let ring = ring(4096);
+        let first = ring.reserve(3).unwrap();
+        ring.output(&[2; 9]).unwrap();
+        assert_eq!(drained(&ring), Vec::<Vec<u8>>::new(), "the first is not finished");
+        ring.slab().write(first.start as usize, &[1; 3]);
+        ring.finish(&first, false);
+        let gone = ring.reserve(0).unwrap();
+        ring.finish(&gone, true);
+        ring.output(&[]).unwrap();
+        assert_eq!(drained(&ring), [vec![1; 3], vec![2; 9], vec![]]);
+        assert_eq!(ring.available(), 0);
+        assert_eq!(ring.consumer_position(), 16 + 24 + 8 + 8);
+    }
+
+    #[test]
+    fn a_full_ring_refuses_and_counts() {
+        let ring = ring(4096);
+        // One byte short of all is the most: with the header and rounding, 4080.
+        assert_eq!(ring.reserve(4096 - 8), None, "the whole ring");
+        assert!(ring.output(&[7; 4080]).is_some());
+        assert_eq!(ring.output(&[]), None);
+        assert_eq!(ring.reserve(u64::from(u32::MAX)), None);
+        assert_eq!(ring.take_refused(), 3);
+        assert_eq!(ring.take_refused(), 0);
+        assert_eq!(drained(&ring).len(), 1);
+        assert!(ring.output(&[]).is_some());
+    }
+
+    #[test]
+    fn records_survive_the_wrap() {
+        let ring = ring(4096);
+        for round in 0..1000_u32 {
+            let record = vec![round as u8; (round * 37 % 3000) as usize];
+            ring.output(&record).unwrap();
+            assert_eq!(drained(&ring), [record], "{round}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Checks of sizes and flags that the creation of several types shares.
+
+use super::{Facts, flag};
+use crate::errno::Errno;
+
+impl Facts {
+    /// `EINVAL` unless key and value have sizes that the type takes, there is room for an
+    /// element, and no flag but the `allowed` ones is set.
+    pub(super) fn check_shape(&self, key: u32, values: &[u32], allowed: u32) -> Result<(), Errno> {
+        let sizes = self.key_size == key && values.contains(&self.value_size);
+        let refused = !sizes || self.max_entries == 0 || self.flags & !allowed != 0;
+        if refused { Err(Errno::EINVAL) } else { self.check_access() }
+    }
+
+    /// As [`Facts::check_shape`] for types without keys whose values have any size.
+    pub(super) fn check_keyless(&self, allowed: u32) -> Result<(), Errno> {
+        self.check_shape(0, &[self.value_size.max(1)], allowed)?;
+        if self.value_size > LARGEST { Err(Errno::E2BIG) } else { Ok(()) }
+    }
+
+    /// Nobody can be kept from both reading and writing.
+    pub(super) fn check_access(&self) -> Result<(), Errno> {
+        let both = |pair: u32| self.flags & pair == pair;
+        let refused =
+            both(flag::RDONLY | flag::WRONLY) || both(flag::RDONLY_PROG | flag::WRONLY_PROG);
+        if refused { Err(Errno::EINVAL) } else { Ok(()) }
+    }
+}
+
+/// The kernel's `KMALLOC_MAX_SIZE`: longer values cannot be copied in and out.
+const LARGEST: u32 = 4 << 20;
