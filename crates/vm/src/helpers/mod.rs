@@ -12,6 +12,7 @@ mod local;
 mod lock;
 mod log;
 mod map;
+mod net;
 mod number;
 mod packet;
 mod probe;
@@ -27,8 +28,8 @@ use spec::asm::Helper;
 use crate::fault::Fault;
 use crate::worker::Worker;
 
-pub(crate) use argument::bad_argument;
 use argument::CHUNK;
+pub(crate) use argument::bad_argument;
 pub(crate) use local::Local;
 pub use log::TraceLine;
 pub(crate) use services::Services;
@@ -61,6 +62,7 @@ const HELPERS: &[&[HelperRow]] = &[
     control::HELPERS,
     lock::HELPERS,
     map::HELPERS,
+    net::HELPERS,
     number::HELPERS,
     packet::HELPERS,
     probe::HELPERS,
@@ -70,7 +72,7 @@ const HELPERS: &[&[HelperRow]] = &[
     timer::HELPERS,
 ];
 const KFUNCS: &[&[KfuncRow]] =
-    &[control::KFUNCS, lock::KFUNCS, packet::KFUNCS, string::KFUNCS, timer::KFUNCS];
+    &[net::KFUNCS, control::KFUNCS, lock::KFUNCS, packet::KFUNCS, string::KFUNCS, timer::KFUNCS];
 
 /// The helper of that number, if XDP programs may call it here.
 pub(crate) fn helper(number: u32) -> Option<Call> {

@@ -11,8 +11,10 @@ use crate::error::{Error, Result};
 use crate::helpers::Services;
 use crate::limits;
 use crate::maps::{Directory, Map, flag};
+use crate::world::net::Net;
 
 pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
+    let net = Net::new(&options.world).map_err(|error| Error::World(error.to_string()))?;
     let spec = prepared(spec)?;
     let cpus = options.cpus.clamp(1, limits::CPUS as u32);
     let directory = Arc::new(Directory::new(&options.world));
@@ -36,6 +38,7 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
         object: spec.name.clone(),
         cpus,
         world: options.world.clone(),
+        net,
         directory,
         services: Services::new(spec.btf.as_ref()),
         programs: RwLock::new(programs),

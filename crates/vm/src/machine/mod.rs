@@ -13,6 +13,7 @@ use crate::helpers::Services;
 use crate::maps::{Directory, Map};
 use crate::worker::Worker;
 use crate::world::World;
+use crate::world::net::Net;
 
 pub use raw::run_raw;
 
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub object: String,
     pub cpus: u32,
     pub world: World,
+    /// The world's network, as programs look things up in it.
+    pub net: Net,
     pub directory: Arc<Directory>,
     /// What the helpers of all workers share.
     pub services: Services,

@@ -28,6 +28,9 @@ pub struct Interface {
     /// Bytes of hardware header in front of a packet of `mtu` bytes.
     #[serde(default = "ethernet_header")]
     pub header_len: u32,
+    /// The MTU of IPv6 packets, where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_ipv6: Option<u32>,
     /// What the metadata kfuncs answer for packets that come in here.
     #[serde(default, skip_serializing_if = "Received::is_empty")]
     pub received: Received,
@@ -84,6 +87,7 @@ impl Interface {
             forward_ipv4: false,
             forward_ipv6: false,
             header_len: ethernet_header(),
+            mtu_ipv6: None,
             received: Received::default(),
         }
     }

@@ -12,6 +12,7 @@ mod error;
 mod interface;
 mod mac;
 mod neighbour;
+pub(crate) mod net;
 mod prefix;
 mod protocol;
 mod route;
@@ -112,6 +113,7 @@ impl World {
         self
     }
 
+    /// Adds a route.
     #[must_use]
     pub fn with_route(mut self, route: Route) -> Self {
         self.routes.push(route);

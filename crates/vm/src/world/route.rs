@@ -29,6 +29,7 @@ pub struct Route {
     /// Address that packets from here take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
+    /// A locked one, as `ip route … mtu lock 1400` sets it; Linux heeds no other here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
     /// Only for packets of this type of service (IPv4).

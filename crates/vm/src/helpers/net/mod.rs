@@ -1,0 +1,70 @@
+//! Helpers that look into the given world: routes, MTUs, sockets, SYN cookies, connections,
+//! and what the hardware says of a packet.
+//!
+//! The checks, their order and the error numbers are those of Linux 6.18 (`net/core/filter.c`,
+//! `net/netfilter/nf_conntrack_bpf.c`).
+
+mod fib;
+mod metadata;
+mod mtu;
+
+use spec::asm::Helper;
+
+use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::memory::RegionId;
+use crate::worker::Worker;
+
+pub(super) const HELPERS: &[HelperRow] =
+    &[helper_row(Helper::FIB_LOOKUP, fib::lookup), helper_row(Helper::CHECK_MTU, mtu::check)];
+
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_xdp_metadata_rx_hash", metadata::hash),
+    kfunc_row("bpf_xdp_metadata_rx_timestamp", metadata::timestamp),
+    kfunc_row("bpf_xdp_metadata_rx_vlan_tag", metadata::vlan_tag),
+];
+
+/// The first argument of most is the context.
+fn context(function: &str, argument: u64) -> Result<(), Box<Fault>> {
+    if argument == RegionId::CONTEXT.at(0) {
+        Ok(())
+    } else {
+        Err(bad_argument(function, 1, "not the context"))
+    }
+}
+
+/// Reads `N` bytes at an argument's address.
+fn read<const N: usize>(
+    worker: &Worker,
+    function: &str,
+    argument: u8,
+    address: u64,
+) -> Result<[u8; N], Box<Fault>> {
+    let mut bytes = [0; N];
+    match worker.memory.read(address, &mut bytes) {
+        Ok(()) => Ok(bytes),
+        Err(refused) => Err(worker.bad_memory(function, argument, (address, N, false))(refused)),
+    }
+}
+
+/// Writes bytes to an argument's address.
+fn write(
+    worker: &mut Worker,
+    function: &str,
+    argument: u8,
+    (address, bytes): (u64, &[u8]),
+) -> Result<(), Box<Fault>> {
+    match worker.memory.write(address, bytes) {
+        Ok(()) => Ok(()),
+        Err(refused) => {
+            let len = bytes.len();
+            Err(worker.bad_memory(function, argument, (address, len, true))(refused))
+        }
+    }
+}
+
+/// What a call that can fail leaves in r0.
+fn in_r0(result: Result<u64, Errno>) -> u64 {
+    result.unwrap_or_else(Errno::in_r0)
+}

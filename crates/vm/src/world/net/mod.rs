@@ -1,0 +1,45 @@
+//! A world as programs look things up in it: tables made once, read without allocating.
+//!
+//! Rule: what a lookup finds is what Linux 6.18 would find in the same routes, rules, neighbours
+//! and sockets; where Linux draws lots (several next hops) the choice here follows from the
+//! packet's addresses alone, so that runs repeat.
+
+pub(crate) mod bits;
+mod device;
+mod fib;
+mod neighbours;
+mod policy;
+mod source;
+mod table;
+
+use super::{Error, World};
+
+pub(crate) use device::is_link_local;
+pub(crate) use device::{Device, Devices};
+pub(crate) use fib::{Fib, Flow, Miss};
+pub(crate) use neighbours::Neighbours;
+pub(crate) use table::{Path, RouteEntry};
+
+/// What programs see of a world's network.
+#[derive(Debug)]
+pub(crate) struct Net {
+    pub devices: Devices,
+    pub ipv4: Fib,
+    pub ipv6: Fib,
+    pub neighbours: Neighbours,
+}
+
+impl Net {
+    /// Makes the tables of a world.
+    ///
+    /// # Errors
+    /// [`Error::Value`] where the world contradicts itself.
+    pub fn new(world: &World) -> Result<Self, Error> {
+        world.check()?;
+        let devices = Devices::new(&world.interfaces);
+        let ipv4 = Fib::new(world, &devices, true)?;
+        let ipv6 = Fib::new(world, &devices, false)?;
+        let neighbours = Neighbours::new(&world.neighbours, &devices);
+        Ok(Self { devices, ipv4, ipv6, neighbours })
+    }
+}
