@@ -27,3 +27,10 @@ pub const TIMERS: usize = 1 << 16;
 pub const KEY_BYTES: u32 = 512;
 /// Processors that one packet may visit through cpumaps.
 pub const HOPS: u32 = 16;
+/// Bytes that a map may come to use whose elements find memory as they come (no preallocation);
+/// beyond, an insertion answers `ENOMEM`.
+pub const LAZY_BYTES: u64 = 1 << 32;
+/// Tries to take a `bpf_spin_lock` before its holder counts as gone.
+pub const SPINS: u32 = 1 << 22;
+/// Special fields of one value.
+pub const FIELDS: u32 = 64;

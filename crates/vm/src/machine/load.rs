@@ -17,7 +17,7 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
     let net = Net::new(&options.world).map_err(|error| Error::World(error.to_string()))?;
     let spec = prepared(spec)?;
     let cpus = options.cpus.clamp(1, limits::CPUS as u32);
-    let directory = Arc::new(Directory::new(&options.world));
+    let directory = Arc::new(Directory::new(&options.world, spec.btf.clone()));
     for def in &spec.maps {
         create_one(&directory, def, cpus)?;
     }

@@ -1,71 +1,64 @@
 //! Arrays, plain and per CPU: every index is always there.
-//!
-//! A per-CPU array keeps the values of one index side by side, one for each processor.
 
 use std::sync::Arc;
 
 use spec::MapKind;
 
-use super::{Entry, Facts, Storage, flag};
+use super::values::Values;
+use super::{Cursor, Entry, Facts, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 
 #[derive(Debug)]
 pub(crate) struct Array {
-    slab: Arc<Slab>,
-    layout: Layout,
-    /// Values for each index.
-    copies: u32,
+    values: Values,
 }
 
 impl Array {
     pub fn create(facts: &Facts) -> Result<Self, Errno> {
-        let sizes = facts.key_size == 4 && facts.value_size != 0 && facts.max_entries != 0;
-        let preallocated = facts.flags & flag::NO_PREALLOC == 0;
-        if !sizes || !preallocated {
-            return Err(Errno::EINVAL);
-        }
-        let per_cpu = facts.kind == MapKind::PERCPU_ARRAY;
-        let copies = if per_cpu { facts.cpus } else { 1 };
-        let elements = u64::from(facts.max_entries) * u64::from(copies);
-        let slab = Slab::new(elements.checked_mul(facts.stride()).ok_or(Errno::ENOMEM)?)?;
-        let layout = Layout::elements(elements, facts.value_size.into(), facts.stride());
-        Ok(Self { slab: Arc::new(slab), layout, copies })
+        Ok(Self { values: Values::create(facts, facts.max_entries.into())? })
     }
 
-    /// Element of an index's first value.
-    fn element(&self, facts: &Facts, key: &[u8]) -> Option<u64> {
+    #[inline]
+    fn element(facts: &Facts, key: &[u8]) -> Option<u64> {
         let index = u32::from_ne_bytes(key.try_into().ok()?);
-        (index < facts.max_entries).then_some(u64::from(index) * u64::from(self.copies))
+        (index < facts.max_entries).then_some(index.into())
     }
 
-    /// Where the value of `key` starts in the slab; the errors are an update's.
-    fn update_place(&self, facts: &Facts, at: &Entry<'_>) -> Result<usize, Errno> {
-        if at.flags & !flag::LOCK > flag::EXIST {
+    /// The element that an update changes.
+    fn updated(facts: &Facts, at: &Entry<'_>) -> Result<u64, Errno> {
+        let plain = facts.kind == MapKind::ARRAY;
+        let known = if plain { at.flags & !flag::LOCK } else { at.flags };
+        if known > flag::EXIST {
             return Err(Errno::EINVAL);
         }
-        let element = self.element(facts, at.key).ok_or(Errno::E2BIG)?;
+        let element = Self::element(facts, at.key).ok_or(Errno::E2BIG)?;
         if at.flags & flag::NOEXIST != 0 {
             return Err(Errno::EEXIST);
         }
-        Ok((element * facts.stride()) as usize)
+        if at.flags & flag::LOCK != 0 && facts.fields.spin_lock().is_none() {
+            return Err(Errno::EINVAL);
+        }
+        Ok(element)
     }
 }
 
 impl Storage for Array {
     #[inline]
     fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64 {
-        match self.element(facts, key) {
-            Some(element) if self.copies == 1 => facts.address(&self.layout, element),
-            Some(element) => facts.address(&self.layout, element + u64::from(cpu)),
+        match Self::element(facts, key) {
+            Some(element) => self.values.address(facts, element, cpu),
             None => 0,
         }
     }
 
     fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
-        let first = self.update_place(facts, &at)?;
-        let own = if self.copies == 1 { 0 } else { cpu as usize * facts.stride() as usize };
-        self.slab.write(first + own, at.value);
+        let element = Self::updated(facts, &at)?;
+        if at.flags & flag::LOCK != 0 {
+            return self.values.set_locked(facts, element, at.value);
+        }
+        self.values.set(facts, element, cpu, at.value);
+        self.values.free_fields(facts, element, Some(cpu));
         Ok(())
     }
 
@@ -74,20 +67,22 @@ impl Storage for Array {
     }
 
     fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        let first = self.element(facts, key).ok_or(Errno::ENOENT)? * facts.stride();
-        let len = if self.copies == 1 {
-            facts.value_size as usize
-        } else {
-            facts.stride() as usize * self.copies as usize
-        };
-        let mut value = vec![0; len];
-        self.slab.read(first as usize, &mut value);
-        Ok(value)
+        let element = Self::element(facts, key).ok_or(Errno::ENOENT)?;
+        self.values.read(facts, element, flag::ANY)
+    }
+
+    fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        let element = Self::element(facts, key).ok_or(Errno::ENOENT)?;
+        self.values.read(facts, element, flag::LOCK)
     }
 
     fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
-        let first = self.update_place(facts, &at)?;
-        self.slab.write(first, at.value);
+        let element = Self::updated(facts, &at)?;
+        if at.flags & flag::LOCK != 0 {
+            return self.values.set_locked(facts, element, at.value);
+        }
+        self.values.set_all(facts, element, at.value);
+        self.values.free_fields(facts, element, None);
         Ok(())
     }
 
@@ -103,7 +98,15 @@ impl Storage for Array {
         Ok(next.to_ne_bytes().to_vec())
     }
 
+    fn walk(&self, facts: &Facts, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+        let (cursor, key) = step;
+        let index = u32::try_from(cursor.place).ok().filter(|index| *index < facts.max_entries)?;
+        cursor.place += 1;
+        key.copy_from_slice(&index.to_ne_bytes());
+        Some(self.values.address(facts, index.into(), cpu))
+    }
+
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
-        Some((&self.slab, self.layout))
+        Some(self.values.region())
     }
 }

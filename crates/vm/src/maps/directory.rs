@@ -5,9 +5,10 @@
 
 use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
 
-use spec::ProgramKind;
+use spec::btf::Btf;
+use spec::{MapDef, ProgramKind};
 
-use super::Map;
+use super::{Fields, Map};
 use crate::errno::Errno;
 use crate::limits;
 use crate::world::World;
@@ -19,12 +20,14 @@ pub(crate) struct Directory {
     programs: OnceLock<Vec<ProgramKind>>,
     /// Interfaces of the world; when it names none, any number is one.
     interfaces: Vec<u32>,
+    /// The object's types.
+    types: Option<Btf>,
 }
 
 impl Directory {
-    pub fn new(world: &World) -> Self {
+    pub fn new(world: &World, types: Option<Btf>) -> Self {
         let interfaces = world.interfaces.iter().map(|interface| interface.index).collect();
-        Self { interfaces, ..Self::default() }
+        Self { interfaces, types, ..Self::default() }
     }
 
     pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
@@ -45,6 +48,12 @@ impl Directory {
     /// The map of that id.
     pub fn map(&self, id: u32) -> Option<Arc<Map>> {
         self.maps().get((id as usize).checked_sub(1)?).cloned()
+    }
+
+    /// The special fields of a map's values.
+    pub fn fields(&self, def: &MapDef) -> Fields {
+        let types = self.types.as_ref().filter(|_| def.value_type != 0);
+        types.map(|btf| Fields::of(btf, def.value_type, def.value_size)).unwrap_or_default()
     }
 
     /// Says once what the machine's programs are, by number.

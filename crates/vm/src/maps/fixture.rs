@@ -18,6 +18,7 @@ pub(super) fn facts() -> Facts {
         flags: 0,
         extra: 0,
         cpus: 2,
+        fields: super::Fields::default(),
         inner: None,
         home: Weak::new(),
     }

@@ -22,18 +22,22 @@ macro_rules! each {
             Table::Bloom($storage) => $call,
             Table::Ring($storage) => $call,
             Table::PerfEvents($storage) => $call,
+            Table::Hash($storage) => $call,
         }
     };
 }
 
 mod array;
 mod bloom;
+mod check;
 mod cpumap;
 mod devmap;
 mod devmap_hash;
 mod directory;
+mod fields;
 #[cfg(test)]
 mod fixture;
+mod hash;
 mod jhash;
 mod key_table;
 mod map_of_maps;
@@ -48,7 +52,10 @@ mod ringbuf;
 mod shape;
 mod slots;
 mod target;
+#[cfg(test)]
+mod tests;
 mod user;
+mod values;
 mod xskmap;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -58,9 +65,11 @@ use spec::{MapDef, MapKind, ProgramKind};
 
 use crate::delivery::Target;
 use crate::errno::Errno;
+use crate::limits;
 use crate::memory::{Layout, RegionId, Slab};
 
 pub(crate) use directory::Directory;
+pub use fields::{Field, FieldKind, Fields, SpinLock};
 pub(crate) use perf_event::PerfEvents;
 pub use records::{Record, Records};
 pub(crate) use refused::refusal;
@@ -83,6 +92,8 @@ pub struct Facts {
     pub extra: u64,
     /// Processors of the machine.
     pub cpus: u32,
+    /// What only helpers may touch in a value.
+    pub fields: Fields,
     /// What each value of a map of maps looks like.
     pub inner: Option<Box<MapDef>>,
     /// The machine's maps, programs and interfaces, for values that refer to them.
@@ -98,6 +109,20 @@ impl Facts {
     /// The address of an element's value, given its layout.
     pub fn address(&self, layout: &Layout, element: u64) -> u64 {
         RegionId::values_of(self.number).at(layout.offset_of(element))
+    }
+
+    /// How many values an element has: one for each processor where the map is per CPU.
+    pub fn copies(&self) -> u32 {
+        if self.kind.is_per_cpu() { self.cpus } else { 1 }
+    }
+
+    /// Bytes of an element's value as user space sees it, all processors together.
+    pub fn user_value_size(&self) -> usize {
+        if self.kind.is_per_cpu() {
+            self.stride() as usize * self.cpus as usize
+        } else {
+            self.value_size as usize
+        }
     }
 
     /// Whether programs may write values (`BPF_F_RDONLY_PROG` is not set).
@@ -151,6 +176,21 @@ pub(crate) trait Storage {
 
     /// User side: the key behind `key`, or the first.
     fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno>;
+
+    /// User side: the value, read under its spin lock.
+    fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.read(facts, key)
+    }
+
+    /// User side: reads and removes in one step.
+    fn take(&self, _: &Facts, _key: &[u8], _flags: u64) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ENOTSUPP)
+    }
+
+    /// Program side: the element at the cursor, which moves on. See [`Map::walk`].
+    fn walk(&self, _: &Facts, _cpu: u32, _: (&mut Cursor, &mut [u8])) -> Option<u64> {
+        None
+    }
 
     /// The values, where programs get addresses of them.
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
@@ -211,6 +251,21 @@ pub(crate) struct Entry<'a> {
     pub flags: u64,
 }
 
+/// A place in a walk over a map; the default is its start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cursor {
+    /// Index or bucket.
+    place: u64,
+    /// The node that comes next in it, if that is known.
+    node: u32,
+}
+
+/// How many of `max_entries` elements a map has room for that finds memory as it goes.
+fn limited(max_entries: u32, bytes: u64) -> u32 {
+    let most = limits::LAZY_BYTES / bytes.max(1);
+    u32::try_from(most).map_or(max_entries, |most| most.clamp(1, max_entries.max(1)))
+}
+
 /// The storage of each type.
 #[derive(Debug)]
 pub(crate) enum Table {
@@ -228,6 +283,7 @@ pub(crate) enum Table {
     /// Ring buffers in both directions.
     Ring(ring_maps::RingMap),
     PerfEvents(perf_event::PerfEvents),
+    Hash(hash::Hash),
 }
 
 impl Table {
@@ -251,6 +307,7 @@ impl Table {
             MapKind::PERF_EVENT_ARRAY => {
                 perf_event::PerfEvents::create(facts).map(Self::PerfEvents)
             }
+            MapKind::HASH | MapKind::PERCPU_HASH => hash::Hash::create(facts).map(Self::Hash),
             _ => Err(Errno::ENOTSUPP),
         }
     }
@@ -285,9 +342,11 @@ impl Map {
             flags: def.flags,
             extra: def.extra,
             cpus,
+            fields: home.upgrade().map(|home| home.fields(def)).unwrap_or_default(),
             inner: def.inner.clone(),
             home: Weak::clone(home),
         };
+        check::creation(&facts, def.numa_node.is_some())?;
         let table = Table::create(&facts)?;
         Ok(Self { facts, table, frozen: AtomicBool::new(false) })
     }
@@ -309,6 +368,29 @@ impl Map {
     #[inline]
     pub(crate) fn lookup(&self, cpu: u32, key: &[u8]) -> u64 {
         each!(&self.table, storage => storage.lookup(&self.facts, cpu, key))
+    }
+
+    /// Program side: the address of any processor's value, 0 when absent or there is no such
+    /// processor.
+    pub(crate) fn lookup_on(&self, cpu: u32, key: &[u8]) -> u64 {
+        if cpu < self.facts.cpus { self.lookup(cpu, key) } else { 0 }
+    }
+
+    /// Program side: a step of a walk over all elements. Copies the key into `key`, as long as
+    /// the map's keys, and answers with the address of `cpu`'s value; `None` behind the last.
+    ///
+    /// The key is a copy because it is read-only for programs while values are not: the caller
+    /// lends its own memory. Deleting the element that was just answered is fine; elements that
+    /// come or go meanwhile may or may not be seen.
+    pub(crate) fn walk(&self, cpu: u32, cursor: &mut Cursor, key: &mut [u8]) -> Option<u64> {
+        each!(&self.table, storage => storage.walk(&self.facts, cpu, (cursor, key)))
+    }
+
+    /// Whether programs may walk a map of this type.
+    pub(crate) fn is_walkable(&self) -> bool {
+        let kinds = [MapKind::ARRAY, MapKind::HASH, MapKind::LRU_HASH];
+        let per_cpu = [MapKind::PERCPU_ARRAY, MapKind::PERCPU_HASH, MapKind::LRU_PERCPU_HASH];
+        kinds.contains(&self.facts.kind) || per_cpu.contains(&self.facts.kind)
     }
 
     pub(crate) fn update(&self, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {

@@ -20,9 +20,15 @@ pub struct MapError {
 impl Map {
     /// `BPF_MAP_LOOKUP_ELEM`: the value, of all processors where it is per CPU.
     pub fn read(&self, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.read_with(key, flag::ANY)
+    }
+
+    /// `BPF_MAP_LOOKUP_ELEM` with flags: `BPF_F_LOCK` reads under the value's spin lock.
+    pub fn read_with(&self, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
         self.check_key(key)?;
-        if self.facts().flags & flag::WRONLY != 0 {
-            return Err(Errno::EPERM);
+        self.check_lock(flags & !flag::LOCK == 0, flags, Self::check_readable)?;
+        if flags & flag::LOCK != 0 {
+            return each!(self.table(), storage => storage.read_locked(self.facts(), key));
         }
         each!(self.table(), storage => storage.read(self.facts(), key))
     }
@@ -30,11 +36,19 @@ impl Map {
     /// `BPF_MAP_UPDATE_ELEM`.
     pub fn write(&self, key: &[u8], value: &[u8], flags: u64) -> Result<(), Errno> {
         self.check_key(key)?;
-        self.check_writable()?;
+        self.check_lock(true, flags, Self::check_writable)?;
         if value.len() != spec::Map::value_size(self) {
             return Err(Errno::EINVAL);
         }
         each!(self.table(), storage => storage.write(self.facts(), Entry { key, value, flags }))
+    }
+
+    /// `BPF_MAP_LOOKUP_AND_DELETE_ELEM`: reads and removes in one step.
+    pub fn take(&self, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+        self.check_key(key)?;
+        let both = |map: &Self| map.check_readable().and_then(|()| map.check_writable());
+        self.check_lock(flags & !flag::LOCK == 0, flags, both)?;
+        each!(self.table(), storage => storage.take(self.facts(), key, flags))
     }
 
     /// `BPF_MAP_DELETE_ELEM`.
@@ -46,6 +60,7 @@ impl Map {
 
     /// `BPF_MAP_GET_NEXT_KEY`: the key behind `key`, or the first; `ENOENT` behind the last.
     pub fn next_key(&self, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        self.check_readable()?;
         if let Some(key) = key {
             self.check_key(key)?;
         }
@@ -54,6 +69,25 @@ impl Map {
 
     fn check_key(&self, key: &[u8]) -> Result<(), Errno> {
         if key.len() == self.facts().key_size as usize { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+
+    /// The kernel's order: flags that it does not know, the right to do it, a lock that is there.
+    fn check_lock(
+        &self,
+        known: bool,
+        flags: u64,
+        right: impl Fn(&Self) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        if !known {
+            return Err(Errno::EINVAL);
+        }
+        right(self)?;
+        let lockless = self.facts().fields.spin_lock().is_none();
+        if flags & flag::LOCK != 0 && lockless { Err(Errno::EINVAL) } else { Ok(()) }
+    }
+
+    fn check_readable(&self) -> Result<(), Errno> {
+        if self.facts().flags & flag::WRONLY != 0 { Err(Errno::EPERM) } else { Ok(()) }
     }
 
     fn check_writable(&self) -> Result<(), Errno> {
@@ -74,12 +108,7 @@ impl spec::Map for Map {
     }
 
     fn value_size(&self) -> usize {
-        let facts = self.facts();
-        if facts.kind.is_per_cpu() {
-            facts.stride() as usize * facts.cpus as usize
-        } else {
-            facts.value_size as usize
-        }
+        self.facts().user_value_size()
     }
 
     fn lookup(&self, key: &[u8]) -> Result<Option<Vec<u8>>, MapError> {
@@ -107,14 +136,18 @@ impl spec::Map for Map {
         }
     }
 
+    /// At most about `max_entries` keys: where others change the map meanwhile, keys may come
+    /// twice.
     fn keys(&self) -> Result<Vec<Vec<u8>>, MapError> {
+        let most = self.facts().max_entries as usize;
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        loop {
+        while keys.len() < most {
             match self.next_key(keys.last().map(Vec::as_slice)) {
                 Ok(key) => keys.push(key),
-                Err(Errno::ENOENT) => return Ok(keys),
+                Err(Errno::ENOENT) => break,
                 Err(errno) => return Err(self.error("next key")(errno)),
             }
         }
+        Ok(keys)
     }
 }

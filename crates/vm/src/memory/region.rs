@@ -50,6 +50,11 @@ impl Layout {
         Self { shift, elements, stride, low: 0, size, start: 0, writable: true, shared: true }
     }
 
+    /// Whether every element has addresses of its own.
+    pub const fn is_addressable(&self) -> bool {
+        self.shift <= OFFSET_BITS && self.elements <= 1 << (OFFSET_BITS - self.shift)
+    }
+
     /// Offset of an element's first byte in addresses.
     pub const fn offset_of(&self, element: u64) -> u64 {
         element << self.shift

@@ -1,0 +1,118 @@
+//! What the kernel checks of a map's numbers before it makes one: `map_create` in
+//! `kernel/bpf/syscall.c` and each type's `map_alloc_check`, in their order.
+
+use spec::MapKind;
+
+use super::{Facts, FieldKind, flag};
+use crate::errno::Errno;
+
+/// Checks a map to be; `numa` says whether a memory node is asked for.
+///
+/// Types that are not in this file check their own numbers when they are created.
+pub(super) fn creation(facts: &Facts, numa: bool) -> Result<(), Errno> {
+    let extra = matches!(facts.kind, MapKind::BLOOM_FILTER | MapKind::ARENA);
+    require(extra || facts.extra == 0, Errno::EINVAL)?;
+    require(facts.flags & BOTH_USER != BOTH_USER, Errno::EINVAL)?;
+    let numa = numa || facts.flags & flag::NUMA_NODE != 0;
+    match facts.kind {
+        MapKind::ARRAY | MapKind::PERCPU_ARRAY => array(facts, numa)?,
+        MapKind::HASH | MapKind::PERCPU_HASH | MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH => {
+            hash(facts, numa)?
+        }
+        MapKind::LPM_TRIE => trie(facts)?,
+        _ => {}
+    }
+    fields(facts)
+}
+
+fn array(facts: &Facts, numa: bool) -> Result<(), Errno> {
+    let per_cpu = facts.kind.is_per_cpu();
+    let sizes = facts.max_entries != 0 && facts.key_size == 4 && facts.value_size != 0;
+    require(sizes && !(per_cpu && numa), Errno::EINVAL)?;
+    let only_plain = if per_cpu { 0 } else { flag::MMAPABLE | flag::INNER_MAP };
+    known_flags(facts, flag::NUMA_NODE | only_plain)?;
+    require(facts.value_size <= i32::MAX as u32, Errno::E2BIG)?;
+    per_cpu_size(facts)
+}
+
+fn hash(facts: &Facts, numa: bool) -> Result<(), Errno> {
+    let lru = matches!(facts.kind, MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH);
+    let own_lists = facts.flags & flag::NO_COMMON_LRU != 0;
+    known_flags(
+        facts,
+        flag::NO_PREALLOC | flag::NO_COMMON_LRU | flag::NUMA_NODE | flag::ZERO_SEED,
+    )?;
+    require(lru || !own_lists, Errno::EINVAL)?;
+    require(!lru || facts.flags & flag::NO_PREALLOC == 0, Errno::ENOTSUPP)?;
+    require(!(numa && (facts.kind.is_per_cpu() || own_lists)), Errno::EINVAL)?;
+    let sizes = facts.max_entries != 0 && facts.key_size != 0 && facts.value_size != 0;
+    require(sizes, Errno::EINVAL)?;
+    let together = u64::from(facts.key_size) + u64::from(facts.value_size);
+    require(together < KMALLOC_BYTES - HASH_HEAD_BYTES, Errno::E2BIG)?;
+    per_cpu_size(facts)?;
+    require(facts.max_entries <= HASH_ENTRIES, Errno::E2BIG)
+}
+
+fn trie(facts: &Facts) -> Result<(), Errno> {
+    require(facts.flags & flag::NO_PREALLOC != 0, Errno::EINVAL)?;
+    known_flags(facts, flag::NO_PREALLOC | flag::NUMA_NODE)?;
+    let most = KMALLOC_BYTES - TRIE_DATA_BYTES - TRIE_HEAD_BYTES;
+    let key = (PREFIX_BYTES + 1..=PREFIX_BYTES + TRIE_DATA_BYTES).contains(&facts.key_size.into());
+    let value = (1..=most).contains(&facts.value_size.into());
+    require(facts.max_entries != 0 && key && value, Errno::EINVAL)
+}
+
+/// Which special fields a type may hold: `map_check_btf`.
+fn fields(facts: &Facts) -> Result<(), Errno> {
+    if facts.fields.is_empty() {
+        return Ok(());
+    }
+    let program_flags = facts.flags & (flag::RDONLY_PROG | flag::WRONLY_PROG);
+    require(program_flags == 0, Errno::EACCES)?;
+    let plain = matches!(facts.kind, MapKind::HASH | MapKind::ARRAY);
+    let lru = facts.kind == MapKind::LRU_HASH;
+    let per_cpu = facts.kind.is_per_cpu();
+    for field in facts.fields.iter() {
+        let allowed = match field.kind {
+            FieldKind::SpinLock | FieldKind::ResSpinLock => plain,
+            FieldKind::Timer | FieldKind::Workqueue => plain || lru,
+            FieldKind::ListHead | FieldKind::RbRoot => plain || lru,
+            FieldKind::Kptr { .. } | FieldKind::PercpuKptr => plain || lru || per_cpu,
+            FieldKind::Refcount | FieldKind::ListNode | FieldKind::RbNode => plain || lru,
+        };
+        require(allowed, Errno::EOPNOTSUPP)?;
+    }
+    Ok(())
+}
+
+/// Refuses flags other than `own` and those that every type knows.
+fn known_flags(facts: &Facts, own: u32) -> Result<(), Errno> {
+    let access = BOTH_USER | BOTH_PROGRAM;
+    let known = facts.flags & !(own | access) == 0;
+    require(known && facts.flags & BOTH_PROGRAM != BOTH_PROGRAM, Errno::EINVAL)
+}
+
+fn per_cpu_size(facts: &Facts) -> Result<(), Errno> {
+    require(!facts.kind.is_per_cpu() || facts.stride() <= PER_CPU_BYTES, Errno::E2BIG)
+}
+
+fn require(holds: bool, errno: Errno) -> Result<(), Errno> {
+    if holds { Ok(()) } else { Err(errno) }
+}
+
+const BOTH_USER: u32 = flag::RDONLY | flag::WRONLY;
+const BOTH_PROGRAM: u32 = flag::RDONLY_PROG | flag::WRONLY_PROG;
+/// The kernel's `KMALLOC_MAX_SIZE` on x86-64.
+const KMALLOC_BYTES: u64 = 4 << 20;
+/// `sizeof(struct htab_elem)` there.
+const HASH_HEAD_BYTES: u64 = 48;
+/// `PCPU_MIN_UNIT_SIZE`.
+const PER_CPU_BYTES: u64 = 32 << 10;
+/// More would need over 4 GiB of buckets, 16 bytes each.
+const HASH_ENTRIES: u32 = 1 << 27;
+/// `LPM_DATA_SIZE_MAX`.
+const TRIE_DATA_BYTES: u64 = 256;
+/// `sizeof(struct lpm_trie_node)`.
+const TRIE_HEAD_BYTES: u64 = 24;
+/// The prefix length in front of a key.
+const PREFIX_BYTES: u64 = 4;

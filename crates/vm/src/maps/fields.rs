@@ -1,0 +1,223 @@
+//! Special fields of a map's values: what only helpers may touch, found by the value's type.
+//!
+//! Rule: copying a value in skips them, copying it out to user space shows zeros there, as the
+//! kernel's `copy_map_value` and `check_and_init_map_value` do.
+//! A `bpf_spin_lock` is the number 0 when it is free and 1 when it is held; whoever takes it goes
+//! through [`SpinLock`]. What the words of the other kinds mean is the helpers' own affair; 0
+//! always stands for nothing.
+
+use std::ops::Range;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use spec::btf::{Btf, Kind, Type};
+
+use crate::errno::Errno;
+use crate::limits;
+use crate::memory::Slab;
+
+/// What a special field is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldKind {
+    SpinLock,
+    ResSpinLock,
+    Timer,
+    Workqueue,
+    /// A pointer to a kernel object. Without a reference it may dangle.
+    Kptr {
+        referenced: bool,
+    },
+    PercpuKptr,
+    ListHead,
+    RbRoot,
+    ListNode,
+    RbNode,
+    Refcount,
+}
+
+impl FieldKind {
+    /// Whether the field stands for something that ends with the element.
+    fn owns(self) -> bool {
+        use FieldKind::{Kptr, ListHead, PercpuKptr, RbRoot, Timer, Workqueue};
+        matches!(self, Timer | Workqueue | Kptr { .. } | PercpuKptr | ListHead | RbRoot)
+    }
+}
+
+/// Where a special field lies in a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub kind: FieldKind,
+    pub offset: u32,
+    pub size: u32,
+    /// Type of what a kptr points to; 0 for the other kinds.
+    pub pointee: u32,
+}
+
+/// The special fields of a value, by offset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    all: Vec<Field>,
+}
+
+impl Fields {
+    /// Those of a type; none where it is no struct or its size is not that of the values.
+    pub fn of(btf: &Btf, type_id: u32, value_size: u32) -> Self {
+        let mut all = Vec::new();
+        let fits = btf.size_of(type_id) == Some(value_size.into());
+        if let Some(ty) = btf.resolve(type_id)
+            && fits
+        {
+            collect(btf, ty, 0, NESTING, &mut all);
+        }
+        all.retain(|field| field.offset.is_multiple_of(field.size.min(8)));
+        all.sort_by_key(|field| field.offset);
+        Self { all }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Field> {
+        self.all.iter()
+    }
+
+    pub fn has(&self, kind: FieldKind) -> bool {
+        self.all.iter().any(|field| field.kind == kind)
+    }
+
+    /// The field that starts at `offset`.
+    pub fn at(&self, offset: u32) -> Option<&Field> {
+        self.all.iter().find(|field| field.offset == offset)
+    }
+
+    /// Where the value's only spin lock is.
+    pub fn spin_lock(&self) -> Option<usize> {
+        let lock = self.all.iter().find(|field| field.kind == FieldKind::SpinLock)?;
+        Some(lock.offset as usize)
+    }
+
+    /// The parts of a value of `len` bytes that are no special fields.
+    pub fn plain(&self, len: usize) -> impl Iterator<Item = Range<usize>> {
+        let starts = self.all.iter().map(|field| (field.offset + field.size) as usize);
+        let ends = self.all.iter().map(|field| field.offset as usize);
+        std::iter::once(0).chain(starts).zip(ends.chain([len])).map(|(start, end)| start..end)
+    }
+
+    /// Zeroes the special fields of a copy.
+    pub fn blank(&self, value: &mut [u8]) {
+        for field in &self.all {
+            value[field.offset as usize..(field.offset + field.size) as usize].fill(0);
+        }
+    }
+
+    /// Zeroes the special fields of a new value in place.
+    pub fn init(&self, slab: &Slab, place: usize) {
+        for field in &self.all {
+            slab.zero(place + field.offset as usize, field.size as usize);
+        }
+    }
+
+    /// Zeroes those that own something: timers, pointers, lists, trees.
+    pub fn free(&self, slab: &Slab, place: usize) {
+        for field in self.all.iter().filter(|field| field.kind.owns()) {
+            slab.zero(place + field.offset as usize, field.size as usize);
+        }
+    }
+}
+
+/// A `bpf_spin_lock` in a value, held until this is dropped.
+#[derive(Debug)]
+pub struct SpinLock<'a>(&'a AtomicU32);
+
+impl<'a> SpinLock<'a> {
+    /// Waits for the lock; `EBUSY` when its holder does not let go of it.
+    pub fn take(word: &'a AtomicU32) -> Result<Self, Errno> {
+        for round in 0..limits::SPINS {
+            if word.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
+                return Ok(Self(word));
+            }
+            relax(round);
+        }
+        Err(Errno::EBUSY)
+    }
+}
+
+impl Drop for SpinLock<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Release);
+    }
+}
+
+/// Waits a little: on few processors the holder may need this one.
+pub(crate) fn relax(round: u32) {
+    if round % 64 == 63 {
+        std::thread::yield_now();
+    } else {
+        std::hint::spin_loop();
+    }
+}
+
+/// Structs inside structs that are looked into, as deep as the kernel does.
+const NESTING: u32 = 4;
+
+fn collect(btf: &Btf, ty: Type<'_>, base: u32, depth: u32, into: &mut Vec<Field>) {
+    if ty.kind() != Kind::Struct {
+        return;
+    }
+    for member in ty.members().filter(|member| member.bit_size == 0) {
+        let offset = base + member.bit_offset / 8;
+        visit(btf, member.type_id, offset, depth, into);
+    }
+}
+
+fn visit(btf: &Btf, type_id: u32, offset: u32, depth: u32, into: &mut Vec<Field>) {
+    let Some(ty) = btf.resolve(type_id) else { return };
+    match ty.kind() {
+        Kind::Ptr => into.extend(kptr(btf, ty, offset)),
+        Kind::Array => {
+            let Some(array) = ty.array() else { return };
+            let step = btf.size_of(array.element).unwrap_or(0) as u32;
+            for index in 0..array.count.min(limits::FIELDS) {
+                visit(btf, array.element, offset + index * step, depth, into);
+                if into.len() > limits::FIELDS as usize || into.is_empty() {
+                    return;
+                }
+            }
+        }
+        _ => match named(ty.name()) {
+            Some((kind, size)) => into.push(Field { kind, offset, size, pointee: 0 }),
+            None if depth > 0 => collect(btf, ty, offset, depth - 1, into),
+            None => {}
+        },
+    }
+}
+
+/// Kinds and sizes by the name of the struct.
+fn named(name: &str) -> Option<(FieldKind, u32)> {
+    Some(match name {
+        "bpf_spin_lock" => (FieldKind::SpinLock, 4),
+        "bpf_res_spin_lock" => (FieldKind::ResSpinLock, 4),
+        "bpf_timer" => (FieldKind::Timer, 16),
+        "bpf_wq" => (FieldKind::Workqueue, 16),
+        "bpf_list_head" => (FieldKind::ListHead, 16),
+        "bpf_rb_root" => (FieldKind::RbRoot, 16),
+        "bpf_list_node" => (FieldKind::ListNode, 24),
+        "bpf_rb_node" => (FieldKind::RbNode, 32),
+        "bpf_refcount" => (FieldKind::Refcount, 4),
+        _ => return None,
+    })
+}
+
+/// A pointer to a tagged type: `__kptr`, `__kptr_untrusted`, `__percpu_kptr`.
+fn kptr(btf: &Btf, pointer: Type<'_>, offset: u32) -> Option<Field> {
+    let tag = btf.ty(pointer.target()).filter(|ty| ty.kind() == Kind::TypeTag)?;
+    let kind = match tag.name() {
+        "kptr" | "kptr_ref" => FieldKind::Kptr { referenced: true },
+        "kptr_untrusted" => FieldKind::Kptr { referenced: false },
+        "percpu_kptr" => FieldKind::PercpuKptr,
+        _ => return None,
+    };
+    let pointee = btf.resolve(tag.target()).map_or(0, Type::id);
+    Some(Field { kind, offset, size: 8, pointee })
+}

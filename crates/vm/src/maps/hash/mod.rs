@@ -1,0 +1,137 @@
+//! Hash tables, plain and per CPU.
+//!
+//! Rule: an update of a plain hash puts a new element in front and takes the old one out, so
+//! that readers see the one or the other whole; values of per-CPU hashes change in place.
+//! A deleted element's memory stays what it is until an insertion uses it again.
+
+mod chains;
+mod elements;
+mod hasher;
+mod pool;
+
+use std::sync::Arc;
+
+use spec::MapKind;
+
+use self::elements::{Elements, Put, element};
+use self::hasher::hash;
+use self::pool::{Pool, Spares};
+use super::{Cursor, Entry, Facts, Storage, flag, limited};
+use crate::errno::Errno;
+use crate::memory::{Layout, Slab};
+
+#[derive(Debug)]
+pub(crate) struct Hash {
+    elements: Elements,
+    free: Pool,
+    spares: Spares,
+    /// What an insertion answers when no node is free.
+    full: Errno,
+}
+
+impl Hash {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        let spares = facts.cpus + 1;
+        let lazy = facts.flags & flag::NO_PREALLOC != 0;
+        let bytes = u64::from(facts.key_size) + facts.stride() * u64::from(facts.copies()) + 16;
+        let room = if lazy { limited(facts.max_entries, bytes) } else { facts.max_entries };
+        let full = if room < facts.max_entries { Errno::ENOMEM } else { Errno::E2BIG };
+        let elements = Elements::create(facts, u64::from(room) + u64::from(spares))?;
+        Ok(Self { elements, free: Pool::new(0, room), spares: Spares::new(room, spares), full })
+    }
+
+    fn put(&self, facts: &Facts, at: &Put<'_>) -> Result<(), Errno> {
+        check_flags(facts, at.entry.flags)?;
+        let Elements { chains, values } = &self.elements;
+        let chain = chains.lock(at.hash);
+        let old = chains.find(at.hash, at.entry.key);
+        at.allows(old)?;
+        let in_place = facts.kind.is_per_cpu() || at.entry.flags & flag::LOCK != 0;
+        match old {
+            Some(old) if in_place => self.elements.overwrite(facts, old, at)?,
+            Some(old) => self.spares.swap(at.cpu.unwrap_or(facts.cpus), |new| {
+                self.elements.insert(facts, &chain, new, at);
+                chain.remove(old);
+                values.free_fields(facts, element(old), None);
+                old
+            }),
+            None => {
+                let new = self.free.pop(chains).ok_or(self.full)?;
+                self.elements.insert(facts, &chain, new, at);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the element out; `look` sees it before.
+    fn remove<T>(&self, facts: &Facts, key: &[u8], look: impl Fn(u64) -> T) -> Result<T, Errno> {
+        let Elements { chains, values } = &self.elements;
+        let hash = hash(key);
+        let chain = chains.lock(hash);
+        let node = chains.find(hash, key).ok_or(Errno::ENOENT)?;
+        let seen = look(element(node));
+        chain.remove(node);
+        drop(chain);
+        values.free_fields(facts, element(node), None);
+        self.free.push(chains, node);
+        Ok(seen)
+    }
+}
+
+impl Storage for Hash {
+    #[inline]
+    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64 {
+        match self.elements.find(key) {
+            Some(node) => self.elements.address(facts, cpu, node),
+            None => 0,
+        }
+    }
+
+    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(facts, &Put::new(at, Some(cpu)))
+    }
+
+    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno> {
+        self.remove(facts, key, |_| ())
+    }
+
+    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.elements.read(facts, key, flag::ANY)
+    }
+
+    fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.elements.read(facts, key, flag::LOCK)
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(facts, &Put::new(at, None))
+    }
+
+    fn take(&self, facts: &Facts, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+        self.remove(facts, key, |element| self.elements.values.read(facts, element, flags))?
+    }
+
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        self.elements.next_key(facts, key)
+    }
+
+    fn walk(&self, facts: &Facts, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+        let node = self.elements.walk(step.0, step.1)?;
+        Some(self.elements.address(facts, cpu, node))
+    }
+
+    fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
+        Some(self.elements.values.region())
+    }
+}
+
+/// Only plain hashes know values under a lock, and only where the value has one.
+fn check_flags(facts: &Facts, flags: u64) -> Result<(), Errno> {
+    let plain = facts.kind == MapKind::HASH;
+    let known = if plain { flags & !flag::LOCK } else { flags };
+    let lockable = facts.fields.spin_lock().is_some();
+    if known > flag::EXIST || flags & flag::LOCK != 0 && !lockable {
+        return Err(Errno::EINVAL);
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! The values of a map's elements in memory, one for each processor where the map is per CPU.
+//!
+//! Rule: a processor's values lie together, so that processors do not share cache lines; a copy
+//! in or out leaves the special fields alone.
+
+use std::sync::Arc;
+
+use super::fields::SpinLock;
+use super::{Facts, flag};
+use crate::errno::Errno;
+use crate::memory::{Layout, Slab};
+
+#[derive(Debug)]
+pub(crate) struct Values {
+    slab: Arc<Slab>,
+    layout: Layout,
+    /// Elements of one processor.
+    each: u64,
+    copies: u32,
+}
+
+impl Values {
+    /// Values of `each` elements with nothing else between them.
+    pub fn create(facts: &Facts, each: u64) -> Result<Self, Errno> {
+        let copies = facts.copies();
+        let bytes = (each * u64::from(copies)).checked_mul(facts.stride());
+        let slab = Arc::new(Slab::new(bytes.ok_or(Errno::ENOMEM)?)?);
+        Self::inside(facts, slab, each, (0, facts.stride()))
+    }
+
+    /// Values that lie in a slab with something else: the first at `start`, `stride` apart.
+    pub fn inside(
+        facts: &Facts,
+        slab: Arc<Slab>,
+        each: u64,
+        (start, stride): (u64, u64),
+    ) -> Result<Self, Errno> {
+        let copies = facts.copies();
+        let elements = each * u64::from(copies);
+        let layout = Layout::elements(elements, facts.value_size.into(), stride);
+        let layout = Layout { start, ..layout };
+        if !layout.is_addressable() {
+            return Err(Errno::ENOMEM);
+        }
+        Ok(Self { slab, layout, each, copies })
+    }
+
+    /// The address of `cpu`'s value of an element.
+    #[inline]
+    pub fn address(&self, facts: &Facts, element: u64, cpu: u32) -> u64 {
+        facts.address(&self.layout, self.own(element, cpu))
+    }
+
+    /// Sets `cpu`'s value.
+    pub fn set(&self, facts: &Facts, element: u64, cpu: u32, value: &[u8]) {
+        let place = self.place(self.own(element, cpu));
+        if facts.fields.is_empty() {
+            self.slab.write(place, value);
+            return;
+        }
+        for part in facts.fields.plain(facts.value_size as usize) {
+            self.slab.write(place + part.start, &value[part]);
+        }
+    }
+
+    /// Sets the values of all processors, each padded to a multiple of eight.
+    pub fn set_all(&self, facts: &Facts, element: u64, value: &[u8]) {
+        if self.copies == 1 {
+            return self.set(facts, element, 0, value);
+        }
+        for (cpu, value) in (0..).zip(value.chunks_exact(facts.stride() as usize)) {
+            self.set(facts, element, cpu, value);
+        }
+    }
+
+    /// Sets `cpu`'s value and those of the others to zero.
+    pub fn set_first(&self, facts: &Facts, element: u64, cpu: u32, value: &[u8]) {
+        for other in (0..self.copies).filter(|other| *other != cpu && self.copies > 1) {
+            self.slab.zero(self.place(self.own(element, other)), facts.stride() as usize);
+        }
+        self.set(facts, element, cpu, value);
+    }
+
+    /// Sets the value under its own spin lock.
+    pub fn set_locked(&self, facts: &Facts, element: u64, value: &[u8]) -> Result<(), Errno> {
+        let lock = facts.fields.spin_lock().ok_or(Errno::EINVAL)?;
+        let place = self.place(self.own(element, 0));
+        let _held = SpinLock::take(self.slab.half(place + lock))?;
+        self.set(facts, element, 0, value);
+        Ok(())
+    }
+
+    /// The special fields of a new element hold nothing.
+    pub fn init_fields(&self, facts: &Facts, element: u64) {
+        for cpu in self.processors(facts, None) {
+            facts.fields.init(&self.slab, self.place(self.own(element, cpu)));
+        }
+    }
+
+    /// What the special fields own is let go, in one processor's value or in all.
+    pub fn free_fields(&self, facts: &Facts, element: u64, cpu: Option<u32>) {
+        for cpu in self.processors(facts, cpu) {
+            facts.fields.free(&self.slab, self.place(self.own(element, cpu)));
+        }
+    }
+
+    /// User side: the value, of all processors where it is per CPU. With `BPF_F_LOCK` under the
+    /// value's spin lock.
+    pub fn read(&self, facts: &Facts, element: u64, flags: u64) -> Result<Vec<u8>, Errno> {
+        let mut value = vec![0; facts.user_value_size()];
+        let step = value.len() / self.copies as usize;
+        let place = self.place(self.own(element, 0));
+        let lock = facts.fields.spin_lock().filter(|_| flags & flag::LOCK != 0);
+        let word = lock.map(|lock| self.slab.half(place + lock));
+        let held = word.map(SpinLock::take).transpose()?;
+        for (cpu, chunk) in (0..).zip(value.chunks_exact_mut(step)) {
+            self.slab.read(self.place(self.own(element, cpu)), chunk);
+            facts.fields.blank(chunk);
+        }
+        drop(held);
+        Ok(value)
+    }
+
+    pub fn region(&self) -> (&Arc<Slab>, Layout) {
+        (&self.slab, self.layout)
+    }
+
+    /// Whose special fields there are to visit.
+    fn processors(&self, facts: &Facts, cpu: Option<u32>) -> std::ops::Range<u32> {
+        match cpu {
+            _ if facts.fields.is_empty() => 0..0,
+            Some(cpu) if self.copies > 1 => cpu..cpu + 1,
+            _ => 0..self.copies,
+        }
+    }
+
+    #[inline]
+    fn own(&self, element: u64, cpu: u32) -> u64 {
+        if self.copies == 1 { element } else { u64::from(cpu) * self.each + element }
+    }
+
+    fn place(&self, element: u64) -> usize {
+        (self.layout.start + element * self.layout.stride) as usize
+    }
+}
