@@ -8,6 +8,9 @@
 mod argument;
 mod checksum;
 mod control;
+mod dynptr;
+mod dynptr_kfuncs;
+mod iterate;
 mod local;
 mod lock;
 mod log;
@@ -60,6 +63,7 @@ const fn kfunc_row(name: &'static str, call: Call) -> KfuncRow {
 const HELPERS: &[&[HelperRow]] = &[
     checksum::HELPERS,
     control::HELPERS,
+    dynptr::HELPERS,
     lock::HELPERS,
     map::HELPERS,
     net::HELPERS,
@@ -71,8 +75,16 @@ const HELPERS: &[&[HelperRow]] = &[
     time::HELPERS,
     timer::HELPERS,
 ];
-const KFUNCS: &[&[KfuncRow]] =
-    &[net::KFUNCS, control::KFUNCS, lock::KFUNCS, packet::KFUNCS, string::KFUNCS, timer::KFUNCS];
+const KFUNCS: &[&[KfuncRow]] = &[
+    control::KFUNCS,
+    dynptr_kfuncs::KFUNCS,
+    iterate::KFUNCS,
+    lock::KFUNCS,
+    net::KFUNCS,
+    packet::KFUNCS,
+    string::KFUNCS,
+    timer::KFUNCS,
+];
 
 /// The helper of that number, if XDP programs may call it here.
 pub(crate) fn helper(number: u32) -> Option<Call> {

@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     XfrmState,
     /// A map's key, shown to a callback.
     Key,
+    /// A dynptr, shown to a callback.
+    Dynptr,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Self::Task => "task",
             Self::XfrmState => "transform state",
             Self::Key => "key",
+            Self::Dynptr => "dynptr",
         }
     }
 }

@@ -1,0 +1,324 @@
+//! Dynptrs: a place, its length and rights, kept in 16 bytes of the program's stack.
+//!
+//! ```text
+//! 0        8                    12       16
+//! | data   | size, kind, rights | offset |
+//! ```
+//!
+//! Rule: a program can neither read nor forge those bytes under the kernel's verifier; here a
+//! forged one can do no more than a plain pointer could, for every access is checked again.
+//! Not here: the kfuncs (`dynptr_kfuncs`), ring buffers' dynptrs (`ringbuf`).
+
+use spec::asm::Helper;
+
+use super::{CHUNK, HelperRow, helper_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::memory::{Refused, RegionId};
+use crate::worker::Worker;
+
+pub(super) const HELPERS: &[HelperRow] = &[
+    helper_row(Helper::DYNPTR_FROM_MEM, from_memory),
+    helper_row(Helper::DYNPTR_READ, read),
+    helper_row(Helper::DYNPTR_WRITE, write),
+    helper_row(Helper::DYNPTR_DATA, data),
+];
+
+/// What a dynptr points into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Memory of the program: a map's value or the stack.
+    Local = 1,
+    /// A record of a ring buffer.
+    Record = 2,
+    Packet = 4,
+}
+
+/// A dynptr's contents. `data` is 0 in a null dynptr; for a packet it is the context's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dynptr {
+    pub data: u64,
+    pub size: u32,
+    pub place: Place,
+    pub read_only: bool,
+    pub offset: u32,
+}
+
+impl Dynptr {
+    /// Longest memory that a dynptr covers.
+    pub const LONGEST: u32 = (1 << 24) - 1;
+
+    pub const NULL: Self = Self::new(0, 0, Place::Local);
+
+    pub const fn new(data: u64, size: u32, place: Place) -> Self {
+        Self { data, size, place, read_only: false, offset: 0 }
+    }
+
+    pub const fn is_null(&self) -> bool {
+        self.data == 0
+    }
+
+    /// As it is in memory; a null dynptr is all zero.
+    pub fn to_bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        if !self.is_null() {
+            let kind = (self.place as u32) << KIND_SHIFT | u32::from(self.read_only) << 31;
+            bytes[..8].copy_from_slice(&self.data.to_ne_bytes());
+            bytes[8..12].copy_from_slice(&(self.size | kind).to_ne_bytes());
+            bytes[12..].copy_from_slice(&self.offset.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn from_words(data: u64, rest: u64) -> Self {
+        let (size, offset) = (rest as u32, (rest >> 32) as u32);
+        let place = match size >> KIND_SHIFT & KIND_MASK {
+            2 => Place::Record,
+            4 => Place::Packet,
+            _ => Place::Local,
+        };
+        Self { data, size: size & Self::LONGEST, place, read_only: size >> 31 != 0, offset }
+    }
+
+    /// Whether `len` bytes at `offset` are inside.
+    pub fn check(&self, offset: u32, len: u32) -> Result<(), Errno> {
+        let inside = len <= self.size && offset <= self.size - len;
+        if inside { Ok(()) } else { Err(Errno::E2BIG) }
+    }
+
+    /// The address of a byte of a dynptr that is not a packet's.
+    fn at(&self, offset: u32) -> u64 {
+        self.data.wrapping_add(u64::from(self.offset) + u64::from(offset))
+    }
+
+    fn in_packet(&self, offset: u32) -> u64 {
+        u64::from(self.offset) + u64::from(offset)
+    }
+}
+
+fn from_memory(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_from_mem";
+    let [data, size, flags, into, _] = *args;
+    let size = size as u32;
+    let error = match (size > Dynptr::LONGEST, flags) {
+        (true, _) => Some(Errno::E2BIG),
+        (false, 0) => None,
+        (false, _) => Some(Errno::EINVAL),
+    };
+    if let Some(errno) = error {
+        worker.store_dynptr(NAME, 4, into, Dynptr::NULL)?;
+        return Ok(errno.in_r0());
+    }
+    worker.check_argument(NAME, 1, (data, size as usize, true))?;
+    worker.store_dynptr(NAME, 4, into, Dynptr::new(data, size, Place::Local))?;
+    Ok(0)
+}
+
+fn read(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_read";
+    let [into, len, from, offset, flags] = *args;
+    let (len, offset) = (len as u32, offset as u32);
+    worker.check_argument(NAME, 1, (into, len as usize, true))?;
+    let from = worker.load_dynptr(NAME, 3, from)?;
+    if from.is_null() || flags != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let result = worker.dynptr_read(&from, offset, into, len);
+    worker.dynptr_answer(NAME, 3, result)
+}
+
+fn write(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_write";
+    let [into, offset, from, len, flags] = *args;
+    let (len, offset) = (len as u32, offset as u32);
+    worker.check_argument(NAME, 3, (from, len as usize, false))?;
+    let into = worker.load_dynptr(NAME, 1, into)?;
+    if into.is_null() || into.read_only {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    if let Err(errno) = into.check(offset, len) {
+        return Ok(errno.in_r0());
+    }
+    if flags != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let result = worker.dynptr_write(&into, offset, from, len);
+    worker.dynptr_answer(NAME, 1, result)
+}
+
+fn data(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let dynptr = worker.load_dynptr("bpf_dynptr_data", 1, args[0])?;
+    let (offset, len) = (args[1] as u32, args[2] as u32);
+    let refused = dynptr.is_null() || dynptr.read_only || dynptr.place == Place::Packet;
+    if refused || dynptr.check(offset, len).is_err() {
+        return Ok(0);
+    }
+    Ok(dynptr.at(offset))
+}
+
+/// Why bytes behind a dynptr could not be reached.
+pub(super) enum Trouble {
+    /// The kernel's answer.
+    Errno(Errno),
+    /// The memory is not there: the program's doing.
+    Memory(Refused),
+}
+
+impl From<Refused> for Trouble {
+    fn from(refused: Refused) -> Self {
+        Self::Memory(refused)
+    }
+}
+
+impl From<Errno> for Trouble {
+    fn from(errno: Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
+impl Worker {
+    pub(crate) fn load_dynptr(
+        &self,
+        function: &str,
+        argument: u8,
+        address: u64,
+    ) -> Result<Dynptr, Box<Fault>> {
+        self.check_argument(function, argument, (address, 16, false))?;
+        let data = self.load_u64(function, argument, address)?;
+        let rest = self.load_u64(function, argument, address + 8)?;
+        Ok(Dynptr::from_words(data, rest))
+    }
+
+    pub(crate) fn store_dynptr(
+        &mut self,
+        function: &str,
+        argument: u8,
+        address: u64,
+        dynptr: Dynptr,
+    ) -> Result<(), Box<Fault>> {
+        let stored = self.memory.write(address, &dynptr.to_bytes());
+        stored.map_err(|refused| self.bad_memory(function, argument, (address, 16, true))(refused))
+    }
+
+    /// Copies bytes behind a dynptr to `into`.
+    pub(super) fn dynptr_read(
+        &mut self,
+        from: &Dynptr,
+        offset: u32,
+        into: u64,
+        len: u32,
+    ) -> Result<(), Trouble> {
+        from.check(offset, len)?;
+        if from.place != Place::Packet {
+            return Ok(self.copy(into, from.at(offset), len as usize)?);
+        }
+        let mut chunk = [0; CHUNK];
+        self.packet_range(from.in_packet(offset), len)?;
+        for done in (0..len).step_by(CHUNK) {
+            let chunk = &mut chunk[..CHUNK.min((len - done) as usize)];
+            let at = from.in_packet(offset) + u64::from(done);
+            self.frame.copy_out(&self.memory, at, chunk).ok_or(Errno::EINVAL)?;
+            self.memory.write(into + u64::from(done), chunk)?;
+        }
+        Ok(())
+    }
+
+    /// Copies bytes from `from` behind a dynptr that may be written.
+    pub(super) fn dynptr_write(
+        &mut self,
+        into: &Dynptr,
+        offset: u32,
+        from: u64,
+        len: u32,
+    ) -> Result<(), Trouble> {
+        into.check(offset, len)?;
+        if into.place != Place::Packet {
+            return Ok(self.copy(into.at(offset), from, len as usize)?);
+        }
+        let mut chunk = [0; CHUNK];
+        self.packet_range(into.in_packet(offset), len)?;
+        for done in (0..len).step_by(CHUNK) {
+            let chunk = &mut chunk[..CHUNK.min((len - done) as usize)];
+            let at = into.in_packet(offset) + u64::from(done);
+            self.memory.read(from + u64::from(done), chunk)?;
+            self.frame.copy_in(&mut self.memory, at, chunk).ok_or(Errno::EINVAL)?;
+        }
+        Ok(())
+    }
+
+    /// The address of bytes behind a dynptr that lie in one piece.
+    pub(super) fn dynptr_linear(&self, dynptr: &Dynptr, offset: u32, len: u32) -> Option<u64> {
+        dynptr.check(offset, len).ok()?;
+        if dynptr.place == Place::Packet {
+            return self.frame.linear(&self.memory, dynptr.in_packet(offset), len.into());
+        }
+        Some(dynptr.at(offset))
+    }
+
+    /// r0 of an operation; memory that is not there is a fault of that argument.
+    pub(super) fn dynptr_answer(
+        &self,
+        function: &str,
+        argument: u8,
+        result: Result<(), Trouble>,
+    ) -> Result<u64, Box<Fault>> {
+        match result {
+            Ok(()) => Ok(0),
+            Err(Trouble::Errno(errno)) => Ok(errno.in_r0()),
+            Err(Trouble::Memory(Refused)) => {
+                let why = "the memory behind the dynptr is not there any more";
+                Err(super::bad_argument(function, argument, why))
+            }
+        }
+    }
+
+    /// What the kernel answers for a range that is not in the packet.
+    fn packet_range(&self, offset: u64, len: u32) -> Result<(), Errno> {
+        if offset > PACKET_LONGEST || u64::from(len) > PACKET_LONGEST {
+            return Err(Errno::EFAULT);
+        }
+        let inside = offset + u64::from(len) <= self.frame.len();
+        if inside { Ok(()) } else { Err(Errno::EINVAL) }
+    }
+}
+
+/// The dynptr of the whole packet.
+pub(super) fn of_packet(worker: &Worker) -> Dynptr {
+    let len = worker.frame.len().min(u64::from(Dynptr::LONGEST)) as u32;
+    Dynptr::new(RegionId::CONTEXT.at(0), len, Place::Packet)
+}
+
+const KIND_SHIFT: u32 = 28;
+const KIND_MASK: u32 = 0x7;
+/// The kernel copies no more of a packet at once.
+const PACKET_LONGEST: u64 = 0xffff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_survive_memory() {
+        for (place, read_only) in
+            [(Place::Local, true), (Place::Record, false), (Place::Packet, true)]
+        {
+            let dynptr = Dynptr { data: 1 << 41, size: 0xff_ffff, place, read_only, offset: 9 };
+            let bytes = dynptr.to_bytes();
+            let words = [0, 8].map(|at| {
+                u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes are a word"))
+            });
+            assert_eq!(Dynptr::from_words(words[0], words[1]), dynptr);
+        }
+        assert_eq!(Dynptr::NULL.to_bytes(), [0; 16]);
+    }
+
+    #[test]
+    fn ranges_end_at_the_size() {
+        let dynptr = Dynptr::new(1, 10, Place::Local);
+        let table = [(0, 10, true), (10, 0, true), (4, 6, true), (4, 7, false), (11, 0, false)];
+        for (offset, len, inside) in table {
+            assert_eq!(dynptr.check(offset, len).is_ok(), inside, "{offset}+{len}");
+        }
+        assert_eq!(dynptr.check(u32::MAX, 2), Err(Errno::E2BIG));
+    }
+}

@@ -1,0 +1,231 @@
+//! Kfuncs on dynptrs: of the packet, slices, cutting, copying, filling, probing reads.
+
+use super::dynptr::{self, Dynptr, Place};
+use super::{CHUNK, KfuncRow, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::worker::Worker;
+
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_dynptr_from_xdp", from_xdp),
+    kfunc_row("bpf_dynptr_slice", slice),
+    kfunc_row("bpf_dynptr_slice_rdwr", slice_writable),
+    kfunc_row("bpf_dynptr_adjust", adjust),
+    kfunc_row("bpf_dynptr_is_null", is_null),
+    kfunc_row("bpf_dynptr_is_rdonly", is_read_only),
+    kfunc_row("bpf_dynptr_size", size),
+    kfunc_row("bpf_dynptr_clone", clone),
+    kfunc_row("bpf_dynptr_copy", copy),
+    kfunc_row("bpf_dynptr_memset", fill),
+    kfunc_row("bpf_probe_read_kernel_dynptr", probe_kernel),
+    kfunc_row("bpf_probe_read_kernel_str_dynptr", probe_kernel_string),
+    kfunc_row("bpf_probe_read_user_dynptr", probe_user),
+    kfunc_row("bpf_probe_read_user_str_dynptr", probe_user),
+];
+
+fn from_xdp(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_from_xdp";
+    super::packet::context(NAME, args[0])?;
+    if args[1] != 0 {
+        worker.store_dynptr(NAME, 3, args[2], Dynptr::NULL)?;
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let packet = dynptr::of_packet(worker);
+    worker.store_dynptr(NAME, 3, args[2], packet)?;
+    Ok(0)
+}
+
+fn slice(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_slice";
+    let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    slice_of(NAME, worker, &dynptr, args)
+}
+
+fn slice_writable(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_slice_rdwr";
+    let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    if dynptr.read_only {
+        return Ok(0);
+    }
+    slice_of(NAME, worker, &dynptr, args)
+}
+
+/// The bytes in place where they lie in one piece, else a copy in the program's buffer.
+fn slice_of(
+    name: &str,
+    worker: &mut Worker,
+    dynptr: &Dynptr,
+    args: &[u64; 5],
+) -> Result<u64, Box<Fault>> {
+    let [_, offset, buffer, len, _] = *args;
+    let (offset, len) = (offset as u32, len as u32);
+    if dynptr.is_null() || dynptr.check(offset, len).is_err() {
+        return Ok(0);
+    }
+    if let Some(address) = worker.dynptr_linear(dynptr, offset, len) {
+        return Ok(address);
+    }
+    if buffer == 0 {
+        return Ok(0);
+    }
+    worker.check_argument(name, 3, (buffer, len as usize, true))?;
+    let copied = worker.dynptr_read(dynptr, offset, buffer, len);
+    let answer = worker.dynptr_answer(name, 1, copied)?;
+    Ok(if answer == 0 { buffer } else { 0 })
+}
+
+fn adjust(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_adjust";
+    let mut dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    let (start, end) = (args[1] as u32, args[2] as u32);
+    if dynptr.is_null() || start > end {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    if end > dynptr.size {
+        return Ok(Errno::ERANGE.in_r0());
+    }
+    dynptr.offset = dynptr.offset.wrapping_add(start);
+    dynptr.size = end - start;
+    worker.store_dynptr(NAME, 1, args[0], dynptr)?;
+    Ok(0)
+}
+
+fn is_null(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(worker.load_dynptr("bpf_dynptr_is_null", 1, args[0])?.is_null().into())
+}
+
+fn is_read_only(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let dynptr = worker.load_dynptr("bpf_dynptr_is_rdonly", 1, args[0])?;
+    Ok((!dynptr.is_null() && dynptr.read_only).into())
+}
+
+/// A 32-bit answer, also when it is an error.
+fn size(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let dynptr = worker.load_dynptr("bpf_dynptr_size", 1, args[0])?;
+    let answer = if dynptr.is_null() { Errno::EINVAL.in_r0() as u32 } else { dynptr.size };
+    Ok(answer.into())
+}
+
+fn clone(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_clone";
+    let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    worker.store_dynptr(NAME, 2, args[1], dynptr)?;
+    Ok(if dynptr.is_null() { Errno::EINVAL.in_r0() } else { 0 })
+}
+
+fn copy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_copy";
+    let [into, into_offset, from, from_offset, len] = *args;
+    let (into_offset, from_offset, len) = (into_offset as u32, from_offset as u32, len as u32);
+    let into = worker.load_dynptr(NAME, 1, into)?;
+    let from = worker.load_dynptr(NAME, 3, from)?;
+    if into.check(into_offset, len).is_err() || from.check(from_offset, len).is_err() {
+        return Ok(Errno::E2BIG.in_r0());
+    }
+    if into.is_null() || from.is_null() || into.read_only {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let source = worker.dynptr_linear(&from, from_offset, len);
+    let target = worker.dynptr_linear(&into, into_offset, len);
+    let result = match (source, target) {
+        (Some(source), _) => worker.dynptr_write(&into, into_offset, source, len),
+        (None, Some(target)) => worker.dynptr_read(&from, from_offset, target, len),
+        (None, None) => {
+            return worker.copy_packet(NAME, (&into, into_offset), (&from, from_offset), len);
+        }
+    };
+    worker.dynptr_answer(NAME, 1, result)
+}
+
+fn fill(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_dynptr_memset";
+    let (offset, len, byte) = (args[1] as u32, args[2] as u32, args[3] as u8);
+    let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    if dynptr.read_only {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    if let Err(errno) = dynptr.check(offset, len) {
+        return Ok(errno.in_r0());
+    }
+    if dynptr.is_null() {
+        return Ok(0);
+    }
+    if let Some(address) = worker.dynptr_linear(&dynptr, offset, len) {
+        worker.fill(NAME, 1, (address, len as usize), byte)?;
+        return Ok(0);
+    }
+    let bytes = [byte; CHUNK];
+    for done in (0..len).step_by(CHUNK) {
+        let chunk = &bytes[..CHUNK.min((len - done) as usize)];
+        let at = u64::from(dynptr.offset) + u64::from(offset + done);
+        if worker.frame.copy_in(&mut worker.memory, at, chunk).is_none() {
+            return Ok(Errno::EINVAL.in_r0());
+        }
+    }
+    Ok(0)
+}
+
+fn probe_kernel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_probe_read_kernel_dynptr";
+    let (offset, len, from) = (args[1] as u32, args[2] as u32, args[3]);
+    let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    if let Err(errno) = dynptr.check(offset, len) {
+        return Ok(errno.in_r0());
+    }
+    if dynptr.is_null() || dynptr.read_only {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    if worker.memory.check(from, len as usize, false).is_err() {
+        return Ok(Errno::EFAULT.in_r0());
+    }
+    let result = worker.dynptr_write(&dynptr, offset, from, len);
+    worker.dynptr_answer(NAME, 1, result)
+}
+
+fn probe_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_probe_read_kernel_str_dynptr";
+    let (offset, len, from) = (args[1] as u32, args[2] as u32, args[3]);
+    let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    if let Err(errno) = dynptr.check(offset, len) {
+        return Ok(errno.in_r0());
+    }
+    if dynptr.is_null() || dynptr.read_only || dynptr.place == Place::Packet {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let Some(into) = worker.dynptr_linear(&dynptr, offset, len) else {
+        return Ok(Errno::EINVAL.in_r0());
+    };
+    let copied = worker.copy_string(into, from, len as usize);
+    Ok(copied.map_or(Errno::EFAULT.in_r0(), |copied| copied as u64))
+}
+
+/// There is no user memory.
+fn probe_user(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let dynptr = worker.load_dynptr("bpf_probe_read_user_dynptr", 1, args[0])?;
+    let checked = dynptr.check(args[1] as u32, args[2] as u32);
+    Ok(checked.err().unwrap_or(Errno::EFAULT).in_r0())
+}
+
+impl Worker {
+    /// Copies between two places of the packet that both cross fragments, first byte first.
+    fn copy_packet(
+        &mut self,
+        name: &str,
+        (into, into_offset): (&Dynptr, u32),
+        (from, from_offset): (&Dynptr, u32),
+        len: u32,
+    ) -> Result<u64, Box<Fault>> {
+        let mut chunk = [0; 256];
+        for done in (0..len).step_by(256) {
+            let chunk = &mut chunk[..256.min((len - done) as usize)];
+            let source = u64::from(from.offset) + u64::from(from_offset + done);
+            let target = u64::from(into.offset) + u64::from(into_offset + done);
+            let copied = self.frame.copy_out(&self.memory, source, chunk);
+            let copied = copied.and_then(|()| self.frame.copy_in(&mut self.memory, target, chunk));
+            if copied.is_none() {
+                return Err(super::bad_argument(name, 1, "not a dynptr of this packet"));
+            }
+        }
+        Ok(0)
+    }
+}

@@ -1,0 +1,124 @@
+//! Open-coded iterators: a range of numbers, the bits that are set.
+//!
+//! Their state is in the program's stack, where `next` also leaves what it returns the address
+//! of; more than one word of bits is kept in an allocated object.
+
+use super::{KfuncRow, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::limits;
+use crate::objects::Size;
+use crate::worker::Worker;
+
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_iter_num_new", num_new),
+    kfunc_row("bpf_iter_num_next", num_next),
+    kfunc_row("bpf_iter_num_destroy", num_destroy),
+    kfunc_row("bpf_iter_bits_new", bits_new),
+    kfunc_row("bpf_iter_bits_next", bits_next),
+    kfunc_row("bpf_iter_bits_destroy", bits_destroy),
+];
+
+/// `cur` and `end`, as they share a word.
+const fn range(current: i32, end: i32) -> u64 {
+    current as u32 as u64 | (end as u32 as u64) << 32
+}
+
+fn num_new(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let (start, end) = (args[1] as i32, args[2] as i32);
+    let turns = i64::from(end) - i64::from(start);
+    let (state, answer) = match turns {
+        ..0 => (0, Errno::EINVAL.in_r0()),
+        turns if turns as u64 > limits::LOOPS => (0, Errno::E2BIG.in_r0()),
+        _ => (range(start.wrapping_sub(1), end), 0),
+    };
+    worker.store_u64("bpf_iter_num_new", 1, args[0], state)?;
+    Ok(answer)
+}
+
+fn num_next(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_iter_num_next";
+    let state = worker.load_u64(NAME, 1, args[0])?;
+    let (next, end) = ((state as i32).wrapping_add(1), (state >> 32) as i32);
+    let more = next < end;
+    worker.store_u64(NAME, 1, args[0], if more { range(next, end) } else { 0 })?;
+    Ok(if more { args[0] } else { 0 })
+}
+
+fn num_destroy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    worker.store_u64("bpf_iter_num_destroy", 1, args[0], 0)?;
+    Ok(0)
+}
+
+fn bits_new(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_iter_bits_new";
+    let [iterator, from, words, ..] = *args;
+    let words = u64::from(words as u32);
+    worker.store_u64(NAME, 1, iterator, 0)?;
+    worker.store_u64(NAME, 1, iterator + 8, range(0, -1))?;
+    if from == 0 || words == 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    if words > WORDS {
+        return Ok(Errno::E2BIG.in_r0());
+    }
+    if worker.memory.check(from, words as usize * 8, false).is_err() {
+        return Ok(Errno::EFAULT.in_r0());
+    }
+    let first = if words == 1 {
+        worker.load_u64(NAME, 2, from)?
+    } else {
+        let size = Size { bytes: words as u32 * 8, type_id: 0 };
+        let Some(copy) = worker.shared.services.heap.allocate(size) else {
+            return Ok(Errno::ENOMEM.in_r0());
+        };
+        worker.own(copy);
+        if worker.copy(copy, from, words as usize * 8).is_err() {
+            return Ok(Errno::EFAULT.in_r0());
+        }
+        copy
+    };
+    worker.store_u64(NAME, 1, iterator, first)?;
+    worker.store_u64(NAME, 1, iterator + 8, range(words as i32 * 64, -1))?;
+    Ok(0)
+}
+
+fn bits_next(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_iter_bits_next";
+    let state = worker.load_u64(NAME, 1, args[0] + 8)?;
+    let (count, bit) = (state as i32, (state >> 32) as i32);
+    if bit >= count {
+        return Ok(0);
+    }
+    let mut next = bit + 1;
+    while next < count {
+        let place = if count == 64 {
+            args[0]
+        } else {
+            worker.load_u64(NAME, 1, args[0])? + next as u64 / 64 * 8
+        };
+        let rest = worker.load_u64(NAME, 1, place)? >> (next % 64);
+        if rest != 0 {
+            next += rest.trailing_zeros() as i32;
+            break;
+        }
+        next = (next / 64 + 1) * 64;
+    }
+    worker.store_u64(NAME, 1, args[0] + 8, range(count, next))?;
+    Ok(if next < count { args[0] + 12 } else { 0 })
+}
+
+fn bits_destroy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_iter_bits_destroy";
+    let count = worker.load_u64(NAME, 1, args[0] + 8)? as i32;
+    if count > 64 {
+        let copy = worker.load_u64(NAME, 1, args[0])?;
+        worker.disown(copy)?;
+        worker.shared.services.heap.release(copy);
+        worker.store_u64(NAME, 1, args[0] + 8, 0)?;
+    }
+    Ok(0)
+}
+
+/// The kernel's `BITS_ITER_NR_WORDS_MAX`.
+const WORDS: u64 = 511;
