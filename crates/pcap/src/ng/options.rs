@@ -20,38 +20,29 @@ pub(crate) struct Opt<'a> {
     pub offset: u64,
 }
 
-/// All options at a block's end, without the end mark. After an error there is nothing more.
+/// All options at a block's end, without the end mark. Nothing is to be asked after an error.
 pub(crate) fn all<'a>(
     block: &Block<'a>,
     mut rest: &'a [u8],
 ) -> impl Iterator<Item = Result<Opt<'a>>> {
-    let (order, mut offset) = (block.order, block.place(rest));
-    std::iter::from_fn(move || {
-        let here = offset;
-        let option = next(order, here, &mut rest).transpose()?;
-        match &option {
-            Ok(option) => offset += 4 + option.value.len().next_multiple_of(4) as u64,
-            Err(_) => rest = &[],
-        }
-        Some(option)
-    })
+    std::iter::from_fn(move || next(block, &mut rest).transpose())
 }
 
 /// Takes the next option off `rest`.
-fn next<'a>(order: Order, offset: u64, rest: &mut &'a [u8]) -> Result<Option<Opt<'a>>> {
+fn next<'a>(block: &Block<'a>, rest: &mut &'a [u8]) -> Result<Option<Opt<'a>>> {
     if rest.is_empty() {
         return Ok(None);
     }
+    let (order, offset) = (block.order, block.place(rest));
     let beyond = || Error::damaged(offset, "option that ends beyond its block");
     let (head, after) = rest.split_at_checked(4).ok_or_else(beyond)?;
     let (code, len) = (order.u16(head, 0), usize::from(order.u16(head, 2)));
-    let padded = after.split_at_checked(len.next_multiple_of(4)).ok_or_else(beyond)?;
-    let option = Opt { code, value: &padded.0[..len], order, offset };
-    *rest = padded.1;
+    let (padded, after) = after.split_at_checked(len.next_multiple_of(4)).ok_or_else(beyond)?;
+    let option = Opt { code, value: &padded[..len], order, offset };
+    *rest = after;
     if code == OPT_END {
-        option.fixed::<0>("opt_endofopt")?;
-        *rest = &[];
-        return Ok(None);
+        // What follows the mark is not looked at.
+        return option.fixed::<0>("opt_endofopt").map(|_| None);
     }
     Ok(Some(option))
 }
