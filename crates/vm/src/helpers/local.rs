@@ -57,6 +57,9 @@ impl Worker {
         let thrown = self.local.thrown.take();
         let result = result.or_else(|fault| thrown.ok_or(fault));
         let mut left = self.reclaim();
+        if self.discard_records() {
+            left = Some("a record is reserved and neither submitted nor discarded".to_owned());
+        }
         if let Some(address) = self.local.locks.first().copied() {
             left = Some(format!("{} is still locked", self.memory.describe(address)));
             self.unlock_all();

@@ -46,10 +46,16 @@ fn lookup_of(
     let Worker { maps, memory, scratch, .. } = &mut *worker;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(name)) };
     let len = map.facts().key_size as usize;
-    match memory.view(args[1], len, &mut scratch[..]) {
-        Ok(key) => Ok(map.lookup(cpu, key)),
-        Err(refused) => Err(worker.bad_memory(name, 2, (args[1], len, false))(refused)),
+    let value = match memory.view(args[1], len, &mut scratch[..]) {
+        Ok(key) => map.lookup(cpu, key),
+        Err(refused) => {
+            return Err(worker.bad_memory(name, 2, (args[1], len, false))(refused));
+        }
+    };
+    if RegionId::of(value) == RegionId::MAPS && offset(value) as usize >= maps.len() {
+        worker.meet();
     }
+    Ok(value)
 }
 
 fn update(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {

@@ -18,9 +18,13 @@ mod map;
 mod net;
 mod number;
 mod packet;
+mod perf;
 mod probe;
 mod processor;
+mod queue;
 mod redirect;
+mod reservations;
+mod ringbuf;
 mod services;
 mod string;
 mod time;
@@ -35,6 +39,7 @@ use argument::CHUNK;
 pub(crate) use argument::bad_argument;
 pub(crate) use local::Local;
 pub use log::TraceLine;
+pub(crate) use reservations::Reservations;
 pub(crate) use services::Services;
 
 /// A call: r1 to r5 in, r0 out.
@@ -69,9 +74,12 @@ const HELPERS: &[&[HelperRow]] = &[
     net::HELPERS,
     number::HELPERS,
     packet::HELPERS,
+    perf::HELPERS,
     probe::HELPERS,
     processor::HELPERS,
+    queue::HELPERS,
     redirect::HELPERS,
+    ringbuf::HELPERS,
     time::HELPERS,
     timer::HELPERS,
 ];

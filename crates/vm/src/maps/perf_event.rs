@@ -49,14 +49,20 @@ impl PerfEvents {
         Ok(())
     }
 
-    /// Writes a record from `parts`, one behind the other, as processor `cpu` to `index`.
-    pub fn output(&self, cpu: u32, index: u32, parts: [&[u8]; 2]) -> Result<(), Errno> {
+    /// As processor `cpu`, writes a record to `index`; `write` appends its `len` bytes.
+    pub fn output(
+        &self,
+        cpu: u32,
+        index: u32,
+        len: usize,
+        write: impl FnOnce(&mut VecDeque<u8>),
+    ) -> Result<(), Errno> {
         let mut place = lock(self.buffers.get(index as usize).ok_or(Errno::ENOENT)?);
         let buffer = place.as_mut().ok_or(Errno::ENOENT)?;
         if index != cpu {
             return Err(Errno::EOPNOTSUPP);
         }
-        buffer.push(parts)
+        buffer.push(len, write)
     }
 
     /// Takes all records and hands them out with their processor; answers how many were lost.
@@ -77,8 +83,7 @@ impl Buffer {
         Self { bytes, capacity, used: 0, lost: Lost::default() }
     }
 
-    fn push(&mut self, parts: [&[u8]; 2]) -> Result<(), Errno> {
-        let len = parts[0].len() + parts[1].len();
+    fn push(&mut self, len: usize, write: impl FnOnce(&mut VecDeque<u8>)) -> Result<(), Errno> {
         let notice = if self.lost.since > 0 { LOST_RECORD } else { 0 };
         let room = HEADER + (LENGTH + len).next_multiple_of(8) + notice;
         if self.used + room >= self.capacity {
@@ -88,9 +93,7 @@ impl Buffer {
         self.lost.told += std::mem::take(&mut self.lost.since);
         self.used += room;
         self.bytes.extend((len as u32).to_ne_bytes());
-        for part in parts {
-            self.bytes.extend(part);
-        }
+        write(&mut self.bytes);
         Ok(())
     }
 

@@ -31,8 +31,12 @@ impl RegionId {
     /// pointer from before is known to be stale.
     pub const PACKET: Self = Self(16);
     pub const PACKETS: u32 = 16;
+    /// First of the windows onto ring buffer records that a program is writing.
+    const RECORDS: Self = Self(32);
+    /// Records that a program may write at once.
+    pub const RECORDS_AT_ONCE: u32 = 32;
     /// The values of map number n are in region `VALUES + n`.
-    pub const VALUES: Self = Self(32);
+    pub const VALUES: Self = Self(64);
 
     pub const fn of(address: u64) -> Self {
         Self((address >> OFFSET_BITS) as u32)
@@ -45,6 +49,15 @@ impl RegionId {
     /// Lent or allocated objects: all numbers from [`Self::OBJECTS`] to the packet's.
     pub const fn is_object(self) -> bool {
         self.0 >= Self::OBJECTS.0 && self.0 < Self::PACKET.0
+    }
+
+    pub const fn record(window: u32) -> Self {
+        Self(Self::RECORDS.0 + window)
+    }
+
+    /// Which window onto a record this is.
+    pub fn as_record(self) -> Option<u32> {
+        self.0.checked_sub(Self::RECORDS.0).filter(|window| *window < Self::RECORDS_AT_ONCE)
     }
 
     pub const fn is_packet(self) -> bool {

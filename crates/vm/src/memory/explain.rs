@@ -18,6 +18,9 @@ impl Memory {
             RegionId::FUNCTIONS => format!("{place}: code is no data"),
             RegionId::CONTEXT if write => format!("{place}: the context is read-only"),
             RegionId::CONTEXT => format!("{place}: no field of {len} bytes starts there"),
+            id if id.as_record().is_some() && self.layout(id).is_none_or(|l| l.elements == 0) => {
+                format!("{place}: no record is reserved there (any more)")
+            }
             id if id.is_packet() && id != self.packet => format!(
                 "{place}: a packet pointer from before the packet's ends moved; read data and \
                  data_end again"
@@ -47,6 +50,9 @@ impl Memory {
                 format!("packet, byte {}", inner as i64 - low as i64)
             }
             id if id.is_packet() => "packet (stale)".to_owned(),
+            id if id.as_record().is_some() => {
+                format!("ring buffer record, byte {}", offset(address))
+            }
             id if self.has(id) => {
                 let map = id.0 - RegionId::VALUES.0;
                 format!("value {element} of map number {map}, byte {inner}")

@@ -15,7 +15,7 @@ use crate::delivery::{Choice, Redirect, Target};
 use crate::error::{Error, Result};
 use crate::fault::Fault;
 use crate::frame::{Frame, Saved};
-use crate::helpers::Local;
+use crate::helpers::{Local, Reservations};
 use crate::interpreter;
 use crate::limits;
 use crate::machine::Shared;
@@ -44,6 +44,8 @@ pub struct Worker {
     /// Room for a key and a value of any map.
     pub(crate) scratch: Vec<u8>,
     pub(crate) frames: interpreter::Frames,
+    /// Ring buffer records that the program is writing.
+    pub(crate) reservations: Reservations,
     /// What its helpers remember between calls.
     pub(crate) local: Local,
     /// What is lent to its program.
@@ -72,6 +74,7 @@ impl Worker {
             programs: Vec::new(),
             scratch: Vec::new(),
             frames: interpreter::Frames::default(),
+            reservations: Reservations::default(),
         };
         worker.meet();
         worker

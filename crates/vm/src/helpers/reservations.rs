@@ -1,0 +1,107 @@
+//! Records of ring buffers that a program is writing: each in a window of exactly its size.
+//!
+//! Rule: a window is open from reserving to finishing; whatever is open when a run ends is
+//! discarded, and a fault, as the kernel's verifier refuses such programs. Windows are taken in
+//! turn, so that a pointer into a finished record hits nothing for a while.
+
+use std::sync::Arc;
+
+use crate::maps::{Place, Ring};
+use crate::memory::{Layout, Memory, RegionId, offset};
+use crate::worker::Worker;
+
+/// The open records of a worker.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    open: [Option<Open>; RegionId::RECORDS_AT_ONCE as usize],
+    /// Where to look for a free window next.
+    turn: u32,
+    count: u32,
+}
+
+/// A record that is being written.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    map: u32,
+    place: Place,
+}
+
+impl Reservations {
+    /// A window that is free, if one is.
+    fn free(&mut self) -> Option<u32> {
+        let windows = RegionId::RECORDS_AT_ONCE;
+        let steps = (0..windows).map(|step| (self.turn + step) % windows);
+        let free = { steps }.find(|window| self.open[*window as usize].is_none())?;
+        self.turn = (free + 1) % windows;
+        Some(free)
+    }
+}
+
+impl Worker {
+    /// Reserves a record in a ring buffer; the address of its bytes. `None` when the ring, or the
+    /// number of records open at once, is full.
+    pub(crate) fn reserve_record(&mut self, map: u32, len: u64) -> Option<u64> {
+        let Self { maps, memory, reservations, .. } = self;
+        let ring = maps.get(map as usize)?.ring()?;
+        let window = reservations.free()?;
+        let place = ring.reserve(len)?;
+        reservations.open[window as usize] = Some(Open { map, place });
+        reservations.count += 1;
+        Some(open_window(memory, window, ring, &place))
+    }
+
+    /// Hands the record at exactly that address on; `false` when none is reserved there.
+    pub(crate) fn finish_record(&mut self, address: u64, discard: bool) -> bool {
+        let Some(window) = self.window_at(address) else { return false };
+        let Self { maps, memory, reservations, .. } = self;
+        let Some(open) = reservations.open[window as usize].take() else { return false };
+        reservations.count -= 1;
+        close_window(memory, window);
+        if let Some(ring) = maps.get(open.map as usize).and_then(|map| map.ring()) {
+            ring.finish(&open.place, discard);
+        }
+        true
+    }
+
+    /// Discards what the finished run has not handed on; whether there was any.
+    pub(crate) fn discard_records(&mut self) -> bool {
+        if self.reservations.count == 0 {
+            return false;
+        }
+        for window in 0..RegionId::RECORDS_AT_ONCE {
+            self.finish_record(RegionId::record(window).at(0), true);
+        }
+        true
+    }
+
+    /// Shows a record of a user ring buffer to the program until [`Worker::hide_record`].
+    pub(super) fn show_record(&mut self, map: u32, place: &Place) -> Option<u64> {
+        let Self { maps, memory, reservations, .. } = self;
+        let ring = maps.get(map as usize)?.ring()?;
+        let window = reservations.free()?;
+        Some(open_window(memory, window, ring, place))
+    }
+
+    pub(super) fn hide_record(&mut self, address: u64) {
+        if let Some(window) = RegionId::of(address).as_record() {
+            close_window(&mut self.memory, window);
+        }
+    }
+
+    /// The window whose record starts at exactly that address.
+    fn window_at(&self, address: u64) -> Option<u32> {
+        let window = RegionId::of(address).as_record()?;
+        (offset(address) == 0 && self.reservations.open[window as usize].is_some())
+            .then_some(window)
+    }
+}
+
+fn open_window(memory: &mut Memory, window: u32, ring: &Ring, place: &Place) -> u64 {
+    let layout = Layout { start: place.start, shared: true, ..Layout::flat(place.len.into()) };
+    memory.install(RegionId::record(window), Arc::clone(ring.slab()), layout);
+    RegionId::record(window).at(0)
+}
+
+fn close_window(memory: &mut Memory, window: u32) {
+    memory.reshape(RegionId::record(window), Layout { elements: 0, ..Layout::flat(0) });
+}
