@@ -10,7 +10,8 @@ use crate::maps::Map;
 use crate::worker::Worker;
 
 /// Runs programs on processor 0 of a machine. As in a test run of the kernel, a run ends with the
-/// verdict: programs behind a redirect do not run.
+/// verdict: programs behind a redirect do not run; and a packet may be in several buffers whether
+/// or not the program is `xdp.frags`.
 #[derive(Debug, Default)]
 pub struct VmRuntime {
     options: Options,
@@ -62,7 +63,6 @@ impl Runtime for VmRuntime {
         };
         let number = machine.program(program)?;
         worker.put(input)?;
-        worker.check_buffers(number)?;
         let verdict = Verdict::from_code(worker.execute(number)?);
         let redirect_ifindex = worker.redirect_ifindex();
         Ok(Outcome {

@@ -44,15 +44,17 @@ impl Frame {
 
     /// `bpf_xdp_adjust_tail`: a positive `delta` adds zeros, a negative one removes bytes.
     pub fn adjust_tail(&mut self, memory: &mut Memory, delta: i32) -> Result<(), Errno> {
-        let delta = i64::from(delta);
+        let bytes = u64::from(delta.unsigned_abs());
         if !self.is_split() {
-            self.move_end(memory, delta)?;
+            self.move_end(memory, i64::from(delta))
+        } else if delta == i32::MIN {
+            // The kernel negates it, which leaves it negative: nothing to cut.
+            Ok(())
         } else if delta < 0 {
-            self.shrink_tail(delta.unsigned_abs())?;
+            self.shrink_tail(bytes)
         } else {
-            self.grow_tail(memory, delta.unsigned_abs())?;
+            self.grow_tail(memory, bytes)
         }
-        Ok(())
     }
 
     fn move_end(&mut self, memory: &mut Memory, delta: i64) -> Result<(), Errno> {

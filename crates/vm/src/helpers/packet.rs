@@ -39,7 +39,9 @@ fn adjust_tail(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
 
 fn pull(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_pull_data", args[0])?;
-    Ok(adjust(worker, |frame, memory| frame.pull(memory, args[1] as u32)))
+    let answer = adjust(worker, |frame, memory| frame.pull(memory, args[1] as u32));
+    // A kfunc that returns an int leaves the register's upper half clear.
+    Ok(u64::from(answer as u32))
 }
 
 fn adjust(
