@@ -16,6 +16,10 @@ pub enum Error {
     Map { map: String, why: String, errno: Errno },
     #[error("object `{object}` has no {what} `{name}`; it has: {}", .known.join(", "))]
     Unknown { object: String, what: &'static str, name: String, known: Vec<String> },
+    #[error("object `{object}` needs the {what} `{name}`: {why}")]
+    Needs { object: String, what: &'static str, name: String, why: String },
+    #[error("program `{program}` is not loaded: {why}")]
+    Skipped { program: String, why: String },
     #[error("packet: {0}")]
     Packet(String),
     #[error("world: {0}")]

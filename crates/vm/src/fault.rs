@@ -24,8 +24,8 @@ pub enum Cause {
     Refused(String),
     #[error("the call depth of {} functions is used up", crate::limits::FRAMES)]
     Depth,
-    #[error("still running after {} jumps back and calls", crate::limits::STEPS)]
-    Endless,
+    #[error("still running after {budget} jumps back and calls")]
+    Endless { budget: u64 },
 }
 
 /// Where it happened.

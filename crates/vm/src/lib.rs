@@ -23,11 +23,16 @@ mod runtime;
 mod worker;
 pub mod world;
 
+pub use code::{Program, SourceLine};
 pub use delivery::{Loss, Output, Port, Reason, Run};
 pub use errno::Errno;
 pub use error::Error;
 pub use fault::{Cause, Fault, Site};
 pub use helpers::TraceLine;
+pub use interpreter::{
+    BranchCoverage, Called, Coverage, Event, FunctionCoverage, Hook, LineCoverage, ProgramCoverage,
+    Step, Trace, Written,
+};
 pub use machine::{Machine, Options, run_raw};
 pub use maps::{Map, MapError};
 pub use runtime::VmRuntime;

@@ -12,6 +12,7 @@ mod source;
 
 use std::sync::Arc;
 
+use spec::MapDef;
 use spec::btf::Btf;
 
 use crate::error::Result;
@@ -26,6 +27,8 @@ pub use source::SourceLine;
 pub(crate) struct Link<'a> {
     /// By the number of the object's map.
     pub maps: &'a [Arc<Map>],
+    /// What the object says of them.
+    pub defs: &'a [MapDef],
     /// The number that the program will have.
     pub program: usize,
 }
@@ -39,6 +42,7 @@ pub struct Program {
     calls: Box<[Callee]>,
     traps: Box<[String]>,
     lines: Box<[SourceLine]>,
+    skipped: bool,
 }
 
 /// A helper or kfunc that a program calls.
@@ -62,7 +66,26 @@ impl Program {
             calls: decoded.calls.into(),
             traps: decoded.traps.into(),
             lines: source::lines(source, btf),
+            skipped: false,
         })
+    }
+
+    /// Stands for a program that is not loaded; running it is a fault that says why.
+    pub(crate) fn skipped(source: &spec::Program, number: usize, why: String) -> Self {
+        Self {
+            source: source.clone(),
+            number,
+            ops: [Op::new(Kind::Trap)].into(),
+            calls: Box::default(),
+            traps: [why].into(),
+            lines: Box::default(),
+            skipped: true,
+        }
+    }
+
+    /// Why the program was not loaded, where it was not.
+    pub fn why_skipped(&self) -> Option<&str> {
+        self.skipped.then(|| self.trap(0))
     }
 
     pub fn name(&self) -> &str {
@@ -81,6 +104,11 @@ impl Program {
     /// The program as the object has it.
     pub fn source(&self) -> &spec::Program {
         &self.source
+    }
+
+    /// Whether the slot holds a jump with two ways out.
+    pub fn is_branch(&self, slot: usize) -> bool {
+        self.ops.get(slot).is_some_and(|op| op.kind.is_branch())
     }
 
     pub(crate) fn ops(&self) -> &[Op] {

@@ -16,11 +16,12 @@ pub(crate) struct Frames {
     pub callbacks: u32,
     tail_calls: u32,
     /// Jumps back and calls that are left.
-    pub budget: u64,
+    budget: u64,
     /// What each run starts with.
-    pub budget_full: u64,
+    budget_full: u64,
     /// Turns that the current function's `may_goto` loops have left.
     pub turns: u32,
+    pub hook: super::hook::Slot,
 }
 
 /// A caller, while the function that it called runs.
@@ -42,6 +43,7 @@ impl Default for Frames {
             budget: limits::STEPS,
             budget_full: limits::STEPS,
             turns: limits::TURNS,
+            hook: super::hook::Slot::default(),
         }
     }
 }
@@ -53,6 +55,11 @@ impl Frames {
         self.callbacks = 0;
         self.tail_calls = 0;
         self.budget = self.budget_full;
+    }
+
+    /// How much each run may spend.
+    pub fn set_budget(&mut self, budget: u64) {
+        self.budget_full = budget;
     }
 
     /// Whether nothing runs.
@@ -67,19 +74,19 @@ impl Frames {
 
     /// Counts a jump back or a call.
     #[inline(always)]
-    pub fn spend(&mut self) -> Result<(), Spent> {
-        self.budget = self.budget.checked_sub(1).ok_or(Spent)?;
+    pub(super) fn spend(&mut self) -> Result<(), Spent> {
+        self.budget = self.budget.checked_sub(1).ok_or(Spent(self.budget_full))?;
         Ok(())
     }
 }
 
-/// Nothing is left of the budget.
-pub(super) struct Spent;
+/// Nothing is left of a budget of so much.
+pub(super) struct Spent(u64);
 
 impl Spent {
     #[cold]
     pub fn fault(self) -> Box<Fault> {
-        Fault::new(Cause::Endless)
+        Fault::new(Cause::Endless { budget: self.0 })
     }
 }
 
@@ -172,7 +179,7 @@ pub(super) fn tail_call(
     if worker.frames.tail_calls >= limits::TAIL_CALLS {
         return Ok(None);
     }
-    let Some(number) = program_at(map, index) else { return Ok(None) };
+    let Some(number) = map.program_at(index) else { return Ok(None) };
     if number >= worker.programs.len() {
         worker.meet();
     }
@@ -181,9 +188,4 @@ pub(super) fn tail_call(
     r[1] = context;
     r[10] = clear(worker);
     Ok(Some(Leave::Go { program: number, slot: 0 }))
-}
-
-/// No map holds programs yet.
-fn program_at(_: &crate::maps::Map, _: u32) -> Option<usize> {
-    None
 }

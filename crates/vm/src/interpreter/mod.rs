@@ -6,8 +6,12 @@
 
 mod alu;
 mod atomic;
+mod coverage;
 mod frames;
+mod hook;
 mod steps;
+mod tell;
+mod trace;
 
 use std::sync::Arc;
 
@@ -16,7 +20,10 @@ use crate::fault::Fault;
 use crate::memory::POISON;
 use crate::worker::Worker;
 
+pub use coverage::{BranchCoverage, Coverage, FunctionCoverage, LineCoverage, ProgramCoverage};
 pub(crate) use frames::Frames;
+pub use hook::{Called, Hook, Step, Written};
+pub use trace::{Event, Trace};
 
 /// r0 to r10; sixteen, so that a masked number needs no check.
 type Registers = [u64; 16];
@@ -38,7 +45,11 @@ pub(crate) fn run(
     worker.frames.reset();
     let mut r = [POISON; 16];
     r[1..3].copy_from_slice(&args);
-    start(worker, program, 0, r)
+    let result = start(worker, program, 0, r);
+    if let Some(hook) = &mut worker.frames.hook.0 {
+        hook.end(result.as_ref().map(|r0| *r0).map_err(|fault| &**fault));
+    }
+    result
 }
 
 impl Worker {
@@ -84,10 +95,12 @@ fn drive(
     base: usize,
 ) -> Result<(), Box<Fault>> {
     r[10] = frames::enter(worker).map_err(|fault| locate(fault, program, slot, None))?;
-    let mut leave = steps::steps(worker, program, slot, r, base)?;
+    let traced = worker.frames.hook.0.is_some();
+    let steps = if traced { steps::steps::<true> } else { steps::steps::<false> };
+    let mut leave = steps(worker, program, slot, r, base)?;
     while let Leave::Go { program, slot } = leave {
         let program = Arc::clone(&worker.programs[program]);
-        leave = steps::steps(worker, &program, slot, r, base)?;
+        leave = steps(worker, &program, slot, r, base)?;
     }
     Ok(())
 }

@@ -5,7 +5,8 @@
 //! the compiler then keeps program counter and tables in machine registers.
 
 use super::alu::Word;
-use super::frames::{self, Spent};
+use super::frames;
+use super::tell::tell;
 use super::{Leave, Registers, address, atomic, locate};
 use crate::code::{Kind, Op, Program};
 use crate::fault::{Cause, Fault};
@@ -14,7 +15,7 @@ use crate::memory::{POISON, Refused, RegionId, offset};
 use crate::worker::Worker;
 
 /// Executes from `slot` until the program is left.
-pub(super) fn steps(
+pub(super) fn steps<const TRACED: bool>(
     worker: &mut Worker,
     program: &Program,
     slot: usize,
@@ -23,7 +24,11 @@ pub(super) fn steps(
 ) -> Result<Leave, Box<Fault>> {
     let ops = program.ops();
     let mut pc = slot;
+    let mut last = None;
     loop {
+        if TRACED {
+            tell(worker, program, pc, r, &mut last);
+        }
         let op = ops[pc];
         let dst = usize::from(op.dst & 15);
         let src = usize::from(op.src & 15);
@@ -58,8 +63,8 @@ pub(super) fn steps(
         }
         macro_rules! back {
             () => {{
-                if worker.frames.spend().is_err() {
-                    return Err(locate(Spent.fault(), program, pc - 1, None));
+                if let Err(spent) = worker.frames.spend() {
+                    return Err(locate(spent.fault(), program, pc - 1, None));
                 }
                 pc = op.target();
             }};

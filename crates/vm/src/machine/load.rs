@@ -2,59 +2,83 @@
 
 use std::sync::{Arc, RwLock};
 
-use spec::{Initial, MapDef, Spec};
+use spec::{Initial, MapDef, Spec, Target};
 
-use super::{Options, Shared};
+use super::{Options, Shared, kconfig};
 use crate::code::{Link, Program};
 use crate::errno::Errno;
 use crate::error::{Error, Result};
 use crate::helpers::Services;
 use crate::limits;
-use crate::maps::{Directory, Map, flag};
+use crate::maps::{Directory, Map, flag, refusal};
 use crate::world::net::Net;
 
 pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
     let net = Net::new(&options.world).map_err(|error| Error::World(error.to_string()))?;
-    let spec = prepared(spec)?;
+    let spec = prepared(spec, options)?;
     let cpus = options.cpus.clamp(1, limits::CPUS as u32);
     let directory = Arc::new(Directory::new(&options.world, spec.btf.clone()));
     for def in &spec.maps {
         create_one(&directory, def, cpus)?;
     }
     let maps = directory.maps().clone();
-    let programs: Result<Vec<_>> = spec
-        .programs
-        .iter()
-        .enumerate()
-        .map(|(number, program)| {
-            let link = Link { maps: &maps, program: number };
-            Program::decode(program, spec.btf.as_ref(), &link).map(Arc::new)
-        })
-        .collect();
-    let programs = programs?;
+    let programs = programs(&spec, options, &maps)?;
     directory.set_programs(spec.programs.iter().map(|program| program.kind).collect());
-    fill(&spec, &maps)?;
+    admit(&spec, &maps)?;
+    fill(&spec, &maps, &programs)?;
     Ok(Shared {
         object: spec.name.clone(),
         cpus,
         world: options.world.clone(),
         net,
+        budget: options.budget,
         directory,
         services: Services::new(spec.btf.as_ref()),
         programs: RwLock::new(programs),
     })
 }
 
-/// Field relocations are answered by the object's own types: there is no other kernel here.
-fn prepared(spec: &Spec) -> Result<Spec> {
+/// The object with what only the loader knows filled in. Without a kernel's types given, the
+/// object's own answer field relocations: its programs then read what they were compiled for.
+fn prepared(spec: &Spec, options: &Options) -> Result<Spec> {
     let mut spec = spec.clone();
+    kconfig::fill(&mut spec, options)?;
     if spec.needs_target()
-        && let Some(own) = spec.btf.clone()
+        && let Some(target) = options.target.clone().or_else(|| spec.btf.clone())
     {
         let name = spec.name.clone();
-        spec.relocate(&own).map_err(|source| Error::Object { object: name, source })?;
+        spec.relocate(&target).map_err(|source| Error::Object { object: name, source })?;
     }
     Ok(spec)
+}
+
+/// All programs, those that are not loaded as stand-ins: numbers stay the object's.
+fn programs(spec: &Spec, options: &Options, maps: &[Arc<Map>]) -> Result<Vec<Arc<Program>>> {
+    let numbered = spec.programs.iter().enumerate();
+    let programs = numbered.map(|(number, source)| {
+        let program = match why_not(source, options) {
+            Some(why) => Program::skipped(source, number, why),
+            None => {
+                let link = Link { maps, defs: &spec.maps, program: number };
+                Program::decode(source, spec.btf.as_ref(), &link)?
+            }
+        };
+        Ok(Arc::new(program))
+    });
+    programs.collect()
+}
+
+/// Why a program is not loaded: only packet programs run here, and bare ones of no kind.
+fn why_not(program: &spec::Program, options: &Options) -> Option<String> {
+    let kind = program.kind;
+    if !kind.is_xdp() && !kind.is_unknown() {
+        let name = kind.name().unwrap_or("unknown");
+        return Some(format!("programs of type {name} do not run here, only xdp"));
+    }
+    if !program.autoload && !options.programs.contains(&program.name) {
+        return Some("it is loaded only when asked for by name".to_owned());
+    }
+    None
 }
 
 /// Makes a map and enters it into the directory.
@@ -63,6 +87,9 @@ pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) ->
         let (map, why) = (def.name.clone(), why.to_owned());
         move |errno| Error::Map { map, why, errno }
     };
+    if let Some(why) = refusal(def.kind) {
+        return Err(error(why)(Errno::ENOTSUPP));
+    }
     let home = Arc::downgrade(directory);
     let map = directory
         .add(|number| Map::create(def, number, cpus, &home))
@@ -78,12 +105,33 @@ pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) ->
     Ok(map)
 }
 
-/// Puts maps into maps of maps and programs into program arrays.
-fn fill(spec: &Spec, maps: &[Arc<Map>]) -> Result<()> {
+/// Binds each map that holds programs to the programs that use it, as loading them does.
+fn admit(spec: &Spec, maps: &[Arc<Map>]) -> Result<()> {
+    for program in spec.programs.iter().filter(|program| program.autoload) {
+        for fixup in &program.fixups {
+            let Target::Map { map } = fixup.target else { continue };
+            if !maps.get(map).is_none_or(|map| map.admit(program.kind)) {
+                return Err(Error::Map {
+                    map: spec.maps[map].name.clone(),
+                    why: format!("holds programs of another kind than `{}`", program.name),
+                    errno: Errno::EINVAL,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts maps into maps of maps and programs into program arrays. The place of a program that is
+/// not loaded stays empty.
+fn fill(spec: &Spec, maps: &[Arc<Map>], programs: &[Arc<Program>]) -> Result<()> {
     for (def, map) in spec.maps.iter().zip(maps) {
         for initial in &def.initial {
             let (index, id) = match *initial {
                 Initial::Map { index, map } => (index, map + 1),
+                Initial::Program { program, .. } if programs[program].why_skipped().is_some() => {
+                    continue;
+                }
                 Initial::Program { index, program } => (index, program + 1),
             };
             let id = u32::try_from(id).map_err(|_| Errno::E2BIG);

@@ -1,6 +1,8 @@
 //! A loaded object: programs, maps and the world around them, shared by its workers.
 
+mod kconfig;
 mod load;
+mod options;
 mod raw;
 
 use std::sync::{Arc, RwLock, RwLockReadGuard};
@@ -15,21 +17,8 @@ use crate::worker::Worker;
 use crate::world::World;
 use crate::world::net::Net;
 
+pub use options::Options;
 pub use raw::run_raw;
-
-/// How an object is loaded.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Processors of the machine, each one [`Worker`].
-    pub cpus: u32,
-    pub world: World,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { cpus: 1, world: World::default() }
-    }
-}
 
 /// An object brought to life.
 #[derive(Clone, Debug)]
@@ -44,6 +33,8 @@ pub(crate) struct Shared {
     pub object: String,
     pub cpus: u32,
     pub world: World,
+    /// What each run may spend.
+    pub budget: u64,
     /// The world's network, as programs look things up in it.
     pub net: Net,
     pub directory: Arc<Directory>,
@@ -82,15 +73,37 @@ impl Machine {
     }
 
     /// Number of the program of that name.
+    ///
+    /// # Errors
+    /// The object has no such program, or has one that was not loaded: the error says why.
     pub fn program(&self, name: &str) -> Result<usize> {
         let programs = self.shared.programs();
         let found = programs.iter().position(|program| program.name() == name);
-        found.ok_or_else(|| Error::Unknown {
+        let number = found.ok_or_else(|| Error::Unknown {
             object: self.shared.object.clone(),
             what: "program",
             name: name.to_owned(),
             known: programs.iter().map(|program| program.name().to_owned()).collect(),
-        })
+        })?;
+        match programs[number].why_skipped() {
+            None => Ok(number),
+            Some(why) => Err(Error::Skipped { program: name.to_owned(), why: why.to_owned() }),
+        }
+    }
+
+    /// All programs that are loaded, in the object's order.
+    pub fn programs(&self) -> Vec<Arc<Program>> {
+        let programs = self.shared.programs();
+        programs.iter().filter(|program| program.why_skipped().is_none()).cloned().collect()
+    }
+
+    /// The object's programs that are not loaded, each with the reason.
+    pub fn skipped(&self) -> Vec<(String, String)> {
+        let programs = self.shared.programs();
+        let reason = |program: &Arc<Program>| {
+            Some((program.name().to_owned(), program.why_skipped()?.to_owned()))
+        };
+        programs.iter().filter_map(reason).collect()
     }
 
     /// A processor of the machine, with memory of its own.
@@ -99,7 +112,9 @@ impl Machine {
     /// When the machine has no processor of that number.
     pub fn worker(&self, cpu: u32) -> Worker {
         assert!(cpu < self.shared.cpus, "processor {cpu} of {}", self.shared.cpus);
-        Worker::new(Arc::clone(&self.shared), cpu)
+        let mut worker = Worker::new(Arc::clone(&self.shared), cpu);
+        worker.frames.set_budget(self.shared.budget);
+        worker
     }
 }
 
