@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! -- asm                one instruction a line, in any notation of `spec::asm::text`
-//! -- raw                the same as words of 64 bits in hex; checked against `asm` if both are there
+//! -- raw                the same as words of 64 bits in hex; must agree with `asm` if both stand
 //! -- mem                bytes in hex: r1 points at them, r2 is their number
 //! -- result             what r0 holds at the end: hex or decimal
 //! -- error              instead of a result: it must fail, with these words in the reason

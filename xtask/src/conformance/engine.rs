@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use super::case::Case;
+use super::interp::Interp;
 use super::kernel::Kernel;
 
 /// Something that runs programs. `Err` is the reason why it did not, or did not to the end.
@@ -13,6 +14,7 @@ pub trait Engine {
 
 pub fn named(name: &str) -> Result<Box<dyn Engine>> {
     match name {
+        "interp" => Ok(Box::new(Interp)),
         "kernel" => Ok(Box::new(Kernel)),
         _ => bail!("`{name}` is no engine: interp or kernel"),
     }

@@ -6,6 +6,7 @@
 
 mod case;
 mod engine;
+mod interp;
 mod kernel;
 pub mod tables;
 
@@ -97,5 +98,19 @@ mod tests {
             let found = check(text, &mut Parrot(answer));
             assert_eq!(found.err().unwrap_or_default(), line);
         }
+    }
+
+    /// The same as `cargo xtask conformance tests/conformance`.
+    #[test]
+    fn our_engine_passes_all_committed_cases() {
+        let files = root::files(&root::path().join("tests/conformance"), ENDING).unwrap();
+        assert!(files.len() > 200, "{}", files.len());
+        let mut engine = engine::named(DEFAULT).unwrap();
+        let wrong = files.iter().filter_map(|path| {
+            let text = fs::read_to_string(path).unwrap();
+            let reason = check(&text, engine.as_mut()).err()?;
+            Some(format!("{}: {reason}", path.display()))
+        });
+        assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new());
     }
 }
