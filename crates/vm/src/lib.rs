@@ -34,7 +34,7 @@ pub use interpreter::{
     Step, Trace, Written,
 };
 pub use machine::{Machine, Options, run_raw};
-pub use maps::{Map, MapError};
+pub use maps::{Map, MapError, Record, Records};
 pub use runtime::VmRuntime;
 pub use worker::Worker;
 pub use world::World;

@@ -23,8 +23,9 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
     }
     let maps = directory.maps().clone();
     let programs = programs(&spec, options, &maps)?;
-    directory.set_programs(spec.programs.iter().map(|program| program.kind).collect());
-    admit(&spec, &maps)?;
+    let kind = |program: &Arc<Program>| program.why_skipped().is_none().then(|| program.kind());
+    directory.set_programs(programs.iter().map(kind).collect());
+    admit(&spec, &maps, &programs)?;
     fill(&spec, &maps, &programs)?;
     Ok(Shared {
         object: spec.name.clone(),
@@ -106,8 +107,9 @@ pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) ->
 }
 
 /// Binds each map that holds programs to the programs that use it, as loading them does.
-fn admit(spec: &Spec, maps: &[Arc<Map>]) -> Result<()> {
-    for program in spec.programs.iter().filter(|program| program.autoload) {
+fn admit(spec: &Spec, maps: &[Arc<Map>], programs: &[Arc<Program>]) -> Result<()> {
+    let both = spec.programs.iter().zip(programs);
+    for (program, _) in both.filter(|(_, loaded)| loaded.why_skipped().is_none()) {
         for fixup in &program.fixups {
             let Target::Map { map } = fixup.target else { continue };
             if !maps.get(map).is_none_or(|map| map.admit(program.kind)) {

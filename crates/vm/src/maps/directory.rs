@@ -16,8 +16,8 @@ use crate::world::World;
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     maps: RwLock<Vec<Arc<Map>>>,
-    /// Set once, when the programs are known.
-    programs: OnceLock<Vec<ProgramKind>>,
+    /// Set once, when the programs are known; `None` for those that are not loaded.
+    programs: OnceLock<Vec<Option<ProgramKind>>>,
     /// Interfaces of the world; when it names none, any number is one.
     interfaces: Vec<u32>,
     /// The object's types.
@@ -57,13 +57,13 @@ impl Directory {
     }
 
     /// Says once what the machine's programs are, by number.
-    pub fn set_programs(&self, kinds: Vec<ProgramKind>) {
+    pub fn set_programs(&self, kinds: Vec<Option<ProgramKind>>) {
         assert!(self.programs.set(kinds).is_ok(), "a machine's programs are loaded once");
     }
 
     /// The kind of the program of that id.
     pub fn program(&self, id: u32) -> Option<ProgramKind> {
-        self.programs.get()?.get((id as usize).checked_sub(1)?).copied()
+        *self.programs.get()?.get((id as usize).checked_sub(1)?)?
     }
 
     pub fn has_interface(&self, index: u32) -> bool {
