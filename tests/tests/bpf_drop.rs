@@ -1,16 +1,30 @@
-//! drop on the kernel: packet in, verdict and reason out.
+//! drop on the kernel and on the engine: packet in, verdict and reason out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+#[macro_use]
 mod bpf_support;
 
 use bpf_support::packet::*;
-use bpf_support::{Judge, Random, model};
+use bpf_support::{Arm, Judge, Random, model};
 use functions::drop::{
     self, Config, Maps, OBJECT, PROGRAM, PROGRAM_FRAGS, RULES4, RULES6, Reason, SHAPES,
 };
 use functions::{Action, stats};
 use kernel::TestRun;
 use spec::{Input, Map, Spec, Verdict};
+
+stories! {
+    ipv4
+    malformed_ipv4
+    ipv6
+    tags_and_other_protocols
+    a_packet_cut_at_any_length_is_judged
+    random_packets_are_judged_as_by_the_model
+    policies_are_what_the_configuration_says
+    rules_change_while_the_program_is_loaded
+    a_full_table_still_judges_by_the_old_rules
+    jumbo_frames
+}
 
 const RULES: &[&str] = &[
     "10.1.0.2 udp 1234",
@@ -29,7 +43,7 @@ fn config() -> Config {
     Config { rules, ..Config::default() }
 }
 
-fn load(config: &Config) -> Judge {
+fn load<R: Arm>(config: &Config) -> Judge<R> {
     let mut spec = Spec::parse("drop", OBJECT).unwrap();
     config.apply(&mut spec).unwrap();
     let judge = Judge::load(&spec, PROGRAM);
@@ -37,7 +51,7 @@ fn load(config: &Config) -> Judge {
     judge
 }
 
-fn update(judge: &Judge, config: &Config) {
+fn update<R: Arm>(judge: &Judge<R>, config: &Config) {
     let maps =
         Maps { shapes: judge.map(SHAPES), rules4: judge.map(RULES4), rules6: judge.map(RULES6) };
     drop::update(config, &maps).unwrap();
@@ -47,8 +61,8 @@ fn udp4(to: &'static str, port: u16) -> Vec<u8> {
     V4::new(to, UDP).wrap(&udp(port))
 }
 
-fn drops(cases: &[(&str, Vec<u8>, Reason)]) {
-    let mut judge = load(&config());
+fn drops<R: Arm>(cases: &[(&str, Vec<u8>, Reason)]) {
+    let mut judge = load::<R>(&config());
     for (name, packet, reason) in cases {
         let verdict = if *reason == Reason::Rule { Verdict::Drop } else { Verdict::Pass };
         let judgement = judge.judge(packet, 0);
@@ -58,11 +72,10 @@ fn drops(cases: &[(&str, Vec<u8>, Reason)]) {
     }
 }
 
-#[test]
-fn ipv4() {
+fn ipv4<R: Arm>() {
     let v4 = V4::new("10.1.0.2", UDP);
     let wrap = |v4: V4| eth(&[], IPV4, &v4.wrap(&udp(1234)));
-    drops(&[
+    drops::<R>(&[
         ("the talk's flow", eth(&[], IPV4, &udp4("10.1.0.2", 1234)), Reason::Rule),
         ("second rule of a shape", eth(&[], IPV4, &udp4("10.1.0.3", 1234)), Reason::Rule),
         ("other address", eth(&[], IPV4, &udp4("10.1.0.4", 1234)), Reason::NoRule),
@@ -91,11 +104,10 @@ fn ipv4() {
     ]);
 }
 
-#[test]
-fn malformed_ipv4() {
+fn malformed_ipv4<R: Arm>() {
     let v4 = V4::new("10.1.0.2", UDP);
     let wrap = |v4: V4| eth(&[], IPV4, &v4.wrap(&udp(1234)));
-    drops(&[
+    drops::<R>(&[
         ("total length beyond the frame", wrap(V4 { excess: 1, ..v4.clone() }), Reason::Truncated),
         ("total length without ports", wrap(V4 { excess: -23, ..v4.clone() }), Reason::Truncated),
         ("total length with ports", wrap(V4 { excess: -22, ..v4.clone() }), Reason::Rule),
@@ -122,13 +134,12 @@ fn malformed_ipv4() {
     ]);
 }
 
-#[test]
-fn ipv6() {
+fn ipv6<R: Arm>() {
     let to = "2001:db8::2";
     let ip = |to, next, payload: &[u8]| eth(&[], IPV6, &v6(to, next, payload));
     let long = extension(ROUTING, UDP, 255, &udp(1234));
     let mixed = extension(AH, DESTINATION, 4, &extension(DESTINATION, UDP, 1, &udp(1234)));
-    drops(&[
+    drops::<R>(&[
         ("flow", ip(to, UDP, &udp(1234)), Reason::Rule),
         ("other address", ip("2001:db8::3", UDP, &udp(1234)), Reason::NoRule),
         ("prefix", ip("2001:db8:1:ffff::1", NOTHING, &[]), Reason::Rule),
@@ -157,10 +168,9 @@ fn ipv6() {
     ]);
 }
 
-#[test]
-fn tags_and_other_protocols() {
+fn tags_and_other_protocols<R: Arm>() {
     let ip = udp4("10.1.0.2", 1234);
-    drops(&[
+    drops::<R>(&[
         ("one tag", eth(&[VLAN], IPV4, &ip), Reason::Rule),
         ("two tags", eth(&[QINQ, VLAN], IPV4, &ip), Reason::Rule),
         ("four tags", eth(&[QINQ, VLAN, VLAN, QINQ], IPV4, &ip), Reason::Rule),
@@ -174,11 +184,10 @@ fn tags_and_other_protocols() {
     ]);
 }
 
-#[test]
-fn a_packet_cut_at_any_length_is_judged() {
+fn a_packet_cut_at_any_length_is_judged<R: Arm>() {
     let rules = config().rules;
     for action in [Action::Pass, Action::Drop] {
-        let mut judge = load(&Config { malformed: action, ..config() });
+        let mut judge = load::<R>(&Config { malformed: action, ..config() });
         for whole in [
             unpadded(&[], IPV4, &udp4("10.1.0.2", 1234)),
             unpadded(
@@ -207,8 +216,7 @@ fn a_packet_cut_at_any_length_is_judged() {
     }
 }
 
-#[test]
-fn random_packets_are_judged_as_by_the_model() {
+fn random_packets_are_judged_as_by_the_model<R: Arm>() {
     const SEED: u64 = 0x5eed_0001;
     let seeds = [
         eth(&[], IPV4, &udp4("10.1.0.2", 1234)),
@@ -222,7 +230,7 @@ fn random_packets_are_judged_as_by_the_model() {
         ),
     ];
     let rules = config().rules;
-    let mut judge = load(&config());
+    let mut judge = load::<R>(&config());
     let mut random = Random::new(SEED);
     for round in 0..20_000 {
         let mut packet = seeds[random.below(seeds.len())].clone();
@@ -242,28 +250,26 @@ fn random_packets_are_judged_as_by_the_model() {
     }
 }
 
-#[test]
-fn policies_are_what_the_configuration_says() {
+fn policies_are_what_the_configuration_says<R: Arm>() {
     let later = V4 { fragment: 1, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234));
     let later = eth(&[], IPV4, &later);
     let broken = eth(&[], IPV4, &V4 { version: 5, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)));
     for (malformed, later_fragments) in
         [(Action::Pass, Action::Pass), (Action::Drop, Action::Pass), (Action::Pass, Action::Drop)]
     {
-        let mut judge = load(&Config { malformed, later_fragments, ..config() });
+        let mut judge = load::<R>(&Config { malformed, later_fragments, ..config() });
         assert_eq!(judge.judge(&broken, 0).verdict, malformed.verdict());
         assert_eq!(judge.judge(&later, 0).verdict, later_fragments.verdict());
     }
 }
 
-#[test]
-fn rules_change_while_the_program_is_loaded() {
+fn rules_change_while_the_program_is_loaded<R: Arm>() {
     let packets: [(&str, Vec<u8>); 3] = [
         ("10.1.0.2 udp 1234", eth(&[], IPV4, &udp4("10.1.0.2", 1234))),
         ("10.9.0.0/16", eth(&[], IPV4, &udp4("10.9.1.1", 5))),
         ("2001:db8::2 udp 1234", eth(&[], IPV6, &v6("2001:db8::2", UDP, &udp(1234)))),
     ];
-    let mut judge = load(&Config::default());
+    let mut judge = load::<R>(&Config::default());
     for chosen in [0b000, 0b111, 0b010, 0b101, 0b110, 0b001, 0b000] {
         let wanted = |number: &usize| chosen >> number & 1 == 1;
         let rules = (0..3).filter(wanted).map(|number| packets[number].0.parse().unwrap());
@@ -275,12 +281,11 @@ fn rules_change_while_the_program_is_loaded() {
     }
 }
 
-#[test]
-fn a_full_table_still_judges_by_the_old_rules() {
+fn a_full_table_still_judges_by_the_old_rules<R: Arm>() {
     let mut spec = Spec::parse("drop", OBJECT).unwrap();
     let map = spec.map_index(RULES4).unwrap();
     spec.maps[map].max_entries = 2;
-    let mut judge = Judge::load(&spec, PROGRAM);
+    let mut judge = Judge::<R>::load(&spec, PROGRAM);
     let rules = |range: std::ops::Range<u16>| Config {
         rules: range.map(|port| format!("10.1.0.2 udp {port}").parse().unwrap()).collect(),
         ..Config::default()
@@ -297,11 +302,10 @@ fn a_full_table_still_judges_by_the_old_rules() {
 }
 
 /// Frames of several buffers, which only the other entry sees: its program knows the headers alone.
-#[test]
-fn jumbo_frames() {
+fn jumbo_frames<R: Arm>() {
     let mut spec = Spec::parse("drop", OBJECT).unwrap();
     config().apply(&mut spec).unwrap();
-    let mut judge = Judge::load_only(&spec, PROGRAM_FRAGS);
+    let mut judge = Judge::<R>::load_only(&spec, PROGRAM_FRAGS);
     update(&judge, &config());
     let jumbo = [udp(1234), vec![7; 8000]].concat();
     let v4 = V4::new("10.1.0.2", UDP);
@@ -326,7 +330,8 @@ fn jumbo_frames() {
 /// Not a promise, only printed (`--nocapture`): the mean of many runs, as the kernel measures it.
 #[test]
 fn cost_of_the_talks_flow() {
-    let judge = load(&Config { rules: vec![RULES[0].parse().unwrap()], ..Config::default() });
+    let judge: Judge =
+        load(&Config { rules: vec![RULES[0].parse().unwrap()], ..Config::default() });
     let packet = eth(&[], IPV4, &udp4("10.1.0.2", 1234));
     assert_eq!(packet.len(), 60);
     let run = TestRun {

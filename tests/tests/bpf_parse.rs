@@ -1,16 +1,26 @@
-//! The packet parser that all programs share, on the kernel: packet in, innermost header out.
+//! The packet parser that all programs share, on the kernel and on the engine: packet in,
+//! innermost header out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+#[macro_use]
 mod bpf_support;
 
 use bpf_support::packet::*;
-use bpf_support::{Judge, Random};
+use bpf_support::{Arm, Judge, Random};
 use spec::{Spec, Verdict};
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/prebuilt/test/parse.o");
 
-fn parsed(cases: &[(&str, Vec<u8>, &str)]) {
-    let mut judge = Judge::load(&Spec::parse("parse", OBJECT).unwrap(), "parse");
+stories! {
+    arp_of_ipv4_over_ethernet
+    udp_lengths
+    tcp_offsets
+    icmp_and_others
+    any_bytes_are_judged
+}
+
+fn parsed<R: Arm>(cases: &[(&str, Vec<u8>, &str)]) {
+    let mut judge = Judge::<R>::load(&Spec::parse("parse", OBJECT).unwrap(), "parse");
     for (name, packet, header) in cases {
         let judgement = judge.judge(packet, 0);
         assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Pass, *header), "{name}");
@@ -46,9 +56,8 @@ fn in6(protocol: u8, payload: &[u8]) -> Vec<u8> {
     eth(&[VLAN], IPV6, &v6("fd00::1", protocol, payload))
 }
 
-#[test]
-fn arp_of_ipv4_over_ethernet() {
-    parsed(&[
+fn arp_of_ipv4_over_ethernet<R: Arm>() {
+    parsed::<R>(&[
         ("request", eth(&[], ARP, &arp(7, 1)), "arp-request"),
         ("reply", eth(&[QINQ, VLAN], ARP, &arp(7, 2)), "arp-other"),
         ("operation 257", eth(&[], ARP, &arp(6, 1)), "arp-other"),
@@ -61,10 +70,9 @@ fn arp_of_ipv4_over_ethernet() {
     ]);
 }
 
-#[test]
-fn udp_lengths() {
+fn udp_lengths<R: Arm>() {
     for wrap in [in4, in6] {
-        parsed(&[
+        parsed::<R>(&[
             ("empty", wrap(UDP, &datagram(8, 0)), "udp-empty"),
             ("payload", wrap(UDP, &datagram(9, 1)), "udp-payload"),
             ("less than the packet holds", wrap(UDP, &datagram(9, 4)), "udp-payload"),
@@ -76,7 +84,7 @@ fn udp_lengths() {
     }
     let first = V4 { fragment: 0x2000, ..V4::new("10.0.0.1", UDP) };
     let later = V4 { fragment: 1, ..first.clone() };
-    parsed(&[
+    parsed::<R>(&[
         ("first", eth(&[], IPV4, &first.wrap(&datagram(4000, 8))), "udp-payload"),
         ("later", eth(&[], IPV4, &later.wrap(&datagram(4000, 8))), "payload-of-fragment"),
         ("first, IPv6", in6(FRAGMENT, &fragment6(UDP, 1, &datagram(4000, 8))), "udp-payload"),
@@ -84,10 +92,9 @@ fn udp_lengths() {
     ]);
 }
 
-#[test]
-fn tcp_offsets() {
+fn tcp_offsets<R: Arm>() {
     for wrap in [in4, in6] {
-        parsed(&[
+        parsed::<R>(&[
             ("no options", wrap(TCP, &segment(5, 0)), "tcp-empty"),
             ("payload", wrap(TCP, &segment(5, 1)), "tcp-payload"),
             ("options", wrap(TCP, &segment(15, 40)), "tcp-empty"),
@@ -99,9 +106,8 @@ fn tcp_offsets() {
     }
 }
 
-#[test]
-fn icmp_and_others() {
-    parsed(&[
+fn icmp_and_others<R: Arm>() {
+    parsed::<R>(&[
         ("echo", in4(ICMP, &[8, 0, 0, 0, 0, 1, 0, 1]), "icmp-echo"),
         ("echo, IPv6", in6(ICMPV6, &[128, 0, 0, 0, 0, 1, 0, 1]), "icmp-echo"),
         ("IPv6's type over IPv4", in4(ICMP, &[128; 8]), "icmp-other"),
@@ -113,10 +119,9 @@ fn icmp_and_others() {
 }
 
 /// Whatever the bytes, one reason is counted and nothing changes; the verifier saw to the rest.
-#[test]
-fn any_bytes_are_judged() {
+fn any_bytes_are_judged<R: Arm>() {
     const SEED: u64 = 0x5eed_0003;
-    let mut judge = Judge::load(&Spec::parse("parse", OBJECT).unwrap(), "parse");
+    let mut judge = Judge::<R>::load(&Spec::parse("parse", OBJECT).unwrap(), "parse");
     let mut random = Random::new(SEED);
     let types: [&[u8]; 5] =
         [&[8, 0, 0x45], &[8, 6, 0], &[0x86, 0xdd, 0x60], &[0x81, 0], &[0x88, 0xa8]];

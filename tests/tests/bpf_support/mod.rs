@@ -10,10 +10,45 @@ pub mod router;
 use functions::stats::{self, Stats};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Spec, Verdict};
+use vm::{Options, VmRuntime};
+
+/// What the cases run on. A story is written once, `fn story<R: Arm>()`, and [`stories!`] makes
+/// it a test of each arm; those of `engine` need no root.
+pub trait Arm: Runtime + Sized {
+    /// `only`: the one program to load; else those that load by themselves.
+    fn start(only: Option<&str>) -> Self;
+}
+
+impl Arm for KernelRuntime {
+    fn start(only: Option<&str>) -> Self {
+        let programs = only.map(|program| vec![program.to_owned()]);
+        Self::new(LoadOptions { programs, ..LoadOptions::default() })
+    }
+}
+
+impl Arm for VmRuntime {
+    fn start(only: Option<&str>) -> Self {
+        let programs = only.map(str::to_owned).into_iter().collect();
+        Self::new(Options { programs, ..Options::default() })
+    }
+}
+
+/// Each story as a test on the kernel, and as one on the engine.
+#[allow(unused_macros, reason = "each test file uses some of it")]
+macro_rules! stories {
+    ($($story:ident)*) => {
+        mod kernel_arm {
+            $(#[test] fn $story() { super::$story::<kernel::KernelRuntime>(); })*
+        }
+        mod engine {
+            $(#[test] fn $story() { super::$story::<vm::VmRuntime>(); })*
+        }
+    };
+}
 
 /// A loaded program whose counters tell why it decided.
-pub struct Judge {
-    runtime: KernelRuntime,
+pub struct Judge<R = KernelRuntime> {
+    runtime: R,
     program: &'static str,
     labels: Vec<String>,
     seen: Stats,
@@ -28,29 +63,30 @@ pub struct Judgement {
 }
 
 impl Judge {
+    pub fn program(&self) -> &kernel::Program {
+        self.runtime.object().unwrap().program(self.program).unwrap()
+    }
+}
+
+impl<R: Arm> Judge<R> {
     pub fn load(spec: &Spec, program: &'static str) -> Self {
-        Self::with(spec, program, LoadOptions::default())
+        Self::with(spec, program, None)
     }
 
     /// A program that is not loaded by itself.
     pub fn load_only(spec: &Spec, program: &'static str) -> Self {
-        let programs = Some(vec![program.to_owned()]);
-        Self::with(spec, program, LoadOptions { programs, ..LoadOptions::default() })
+        Self::with(spec, program, Some(program))
     }
 
-    fn with(spec: &Spec, program: &'static str, options: LoadOptions) -> Self {
-        let mut runtime = KernelRuntime::new(options);
+    fn with(spec: &Spec, program: &'static str, only: Option<&str>) -> Self {
+        let mut runtime = R::start(only);
         runtime.load(spec).unwrap_or_else(|error| panic!("{error}"));
         let labels = stats::labels(spec.btf.as_ref().unwrap()).unwrap();
         Self { runtime, program, labels, seen: Stats::default() }
     }
 
-    pub fn map(&self, name: &str) -> &kernel::Map {
+    pub fn map(&self, name: &str) -> &R::Map {
         self.runtime.map(name).unwrap()
-    }
-
-    pub fn program(&self) -> &kernel::Program {
-        self.runtime.object().unwrap().program(self.program).unwrap()
     }
 
     /// Runs the packet and finds the one counter that it moved.

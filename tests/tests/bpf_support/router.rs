@@ -37,7 +37,7 @@ impl Forward {
         let net = Router::build(&LinkOptions::default()).unwrap();
         let mut spec = Spec::parse("forward", OBJECT).unwrap();
         config.apply(&mut spec).unwrap();
-        let [judge, attached] = [0; 2].map(|_| Judge::load(&spec, PROGRAM));
+        let [judge, attached]: [Judge; 2] = [0; 2].map(|_| Judge::load(&spec, PROGRAM));
         let ports = ["eth0", "eth1"].map(|name| net.b.ifindex(name).unwrap());
         let links = ports.map(|ifindex| {
             let (program, mode, replace) = (attached.program(), Mode::Native, Replace::No);

@@ -29,7 +29,7 @@ impl Frame {
     }
 
     /// `bpf_xdp_adjust_meta`: a negative `delta` makes metadata longer.
-    pub fn adjust_meta(&mut self, memory: &mut Memory, delta: i32) -> Result<(), Errno> {
+    pub fn adjust_meta(&mut self, delta: i32) -> Result<(), Errno> {
         let meta = self.meta as i64 + i64::from(delta);
         if meta < FRAME_INFO as i64 || meta > self.data as i64 {
             return Err(Errno::EINVAL);

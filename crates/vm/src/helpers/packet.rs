@@ -29,7 +29,7 @@ fn adjust_head(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
 
 fn adjust_meta(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context("bpf_xdp_adjust_meta", args[0])?;
-    Ok(adjust(worker, |frame, memory| frame.adjust_meta(memory, args[1] as i32)))
+    Ok(adjust(worker, |frame, _| frame.adjust_meta(args[1] as i32)))
 }
 
 fn adjust_tail(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
