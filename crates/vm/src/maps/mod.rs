@@ -23,6 +23,8 @@ macro_rules! each {
             Table::Ring($storage) => $call,
             Table::PerfEvents($storage) => $call,
             Table::Hash($storage) => $call,
+            Table::Lru($storage) => $call,
+            Table::Trie($storage) => $call,
         }
     };
 }
@@ -54,6 +56,7 @@ mod slots;
 mod target;
 #[cfg(test)]
 mod tests;
+mod trie;
 mod user;
 mod values;
 mod xskmap;
@@ -284,6 +287,8 @@ pub(crate) enum Table {
     Ring(ring_maps::RingMap),
     PerfEvents(perf_event::PerfEvents),
     Hash(hash::Hash),
+    Lru(hash::Lru),
+    Trie(trie::Trie),
 }
 
 impl Table {
@@ -308,6 +313,8 @@ impl Table {
                 perf_event::PerfEvents::create(facts).map(Self::PerfEvents)
             }
             MapKind::HASH | MapKind::PERCPU_HASH => hash::Hash::create(facts).map(Self::Hash),
+            MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH => hash::Lru::create(facts).map(Self::Lru),
+            MapKind::LPM_TRIE => trie::Trie::create(facts).map(Self::Trie),
             _ => Err(Errno::ENOTSUPP),
         }
     }
@@ -332,7 +339,7 @@ impl Map {
         cpus: u32,
         home: &Weak<Directory>,
     ) -> Result<Self, Errno> {
-        let facts = Facts {
+        let mut facts = Facts {
             name: def.name.clone(),
             number,
             kind: def.kind,
@@ -347,6 +354,7 @@ impl Map {
             home: Weak::clone(home),
         };
         check::creation(&facts, def.numa_node.is_some())?;
+        facts.max_entries = hash::rounded_entries(&facts);
         let table = Table::create(&facts)?;
         Ok(Self { facts, table, frozen: AtomicBool::new(false) })
     }

@@ -24,9 +24,7 @@ impl Slab {
             return Err(Errno::ENOMEM);
         }
         let len = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
-        let words = Box::<[AtomicU64]>::new_zeroed_slice(len.div_ceil(8).max(1));
-        // SAFETY: an atomic word whose bytes are all zero is the number 0.
-        let words = unsafe { words.assume_init() };
+        let words = zeroed(len.div_ceil(8).max(1)).ok_or(Errno::ENOMEM)?;
         Ok(Self { words, len })
     }
 
@@ -128,6 +126,19 @@ impl Slab {
         let inside = offset.checked_add(len).is_some_and(|end| end <= self.len);
         assert!(inside, "{offset}+{len} is inside a slab of {} bytes", self.len);
     }
+}
+
+/// That many words of zero; `None` when the system has no room for them, which for the sizes
+/// that an object may ask for is no reason to abort.
+fn zeroed(count: usize) -> Option<Box<[AtomicU64]>> {
+    let layout = std::alloc::Layout::array::<AtomicU64>(count).ok()?;
+    assert!(layout.size() > 0, "a slab has at least one word");
+    // SAFETY: the layout has a size, as just asserted.
+    let words = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }.cast::<AtomicU64>())?;
+    let words = NonNull::slice_from_raw_parts(words, count);
+    // SAFETY: just allocated by the global allocator with the layout of such a slice, and an
+    // atomic word whose bytes are all zero is the number 0.
+    Some(unsafe { Box::from_raw(words.as_ptr()) })
 }
 
 impl std::fmt::Debug for Slab {

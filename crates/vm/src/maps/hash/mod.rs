@@ -7,6 +7,7 @@
 mod chains;
 mod elements;
 mod hasher;
+mod lru;
 mod pool;
 
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use self::pool::{Pool, Spares};
 use super::{Cursor, Entry, Facts, Storage, flag, limited};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
+
+pub(crate) use self::lru::{Lru, rounded_entries};
 
 #[derive(Debug)]
 pub(crate) struct Hash {
@@ -37,7 +40,12 @@ impl Hash {
         let room = if lazy { limited(facts.max_entries, bytes) } else { facts.max_entries };
         let full = if room < facts.max_entries { Errno::ENOMEM } else { Errno::E2BIG };
         let elements = Elements::create(facts, u64::from(room) + u64::from(spares))?;
-        Ok(Self { elements, free: Pool::new(0, room), spares: Spares::new(room, spares), full })
+        Ok(Self {
+            elements,
+            free: Pool::new(0, room),
+            spares: Spares::of(room + 1..=room + spares),
+            full,
+        })
     }
 
     fn put(&self, facts: &Facts, at: &Put<'_>) -> Result<(), Errno> {

@@ -64,9 +64,9 @@ fn tagged(before: u64, node: Node) -> u64 {
 pub(super) struct Spares(Box<[AtomicU32]>);
 
 impl Spares {
-    /// The nodes behind `before`, one for each of `count` holders.
-    pub fn new(before: Node, count: u32) -> Self {
-        Self((1..=count).map(|number| AtomicU32::new(before + number)).collect())
+    /// The first node is that of the first holder.
+    pub fn of(nodes: impl Iterator<Item = Node>) -> Self {
+        Self(nodes.map(AtomicU32::new).collect())
     }
 
     /// Exchanges the holder's spare node for another one: `with` gets it and names the node that

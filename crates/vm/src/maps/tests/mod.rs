@@ -1,7 +1,10 @@
 //! Maps by themselves, without programs: errors, order, threads.
 
 mod hash;
+mod lru;
+mod special;
 mod threads;
+mod trie;
 
 use std::sync::Weak;
 
@@ -33,4 +36,14 @@ pub(super) fn key(number: u32) -> [u8; 4] {
 
 pub(super) fn value(number: u64) -> [u8; 8] {
     number.to_ne_bytes()
+}
+
+/// A small generator of numbers with a fixed start.
+pub(super) struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        ((self.0 >> 33) % end as u64) as usize
+    }
 }

@@ -1,0 +1,239 @@
+//! Hashes that make room for a new element by dropping one that was not used lately.
+//!
+//! Rule: a program's lookup marks an element as used, user space's does not. When no node is free
+//! a hand goes round the nodes: it takes the mark off used ones and takes out the first without,
+//! so an element that just came or was just looked up outlives the others. The kernel's lists
+//! choose alike but not the same.
+//! With `BPF_F_NO_COMMON_LRU` each processor has nodes and a hand of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::chains::Locked;
+use super::elements::{Elements, Put, element};
+use super::hasher::hash;
+use super::pool::{Node, Pool, Spares};
+use super::{check_flags, flag};
+use crate::errno::Errno;
+use crate::maps::{Cursor, Entry, Facts, Storage};
+use crate::memory::{Layout, Slab};
+
+#[derive(Debug)]
+pub(crate) struct Lru {
+    elements: Elements,
+    /// One word for each node: [`IN`], [`USED`].
+    marks: Slab,
+    shares: Box<[Share]>,
+    spares: Spares,
+    /// Nodes of a share, its spare ones included.
+    block: u32,
+}
+
+/// The nodes that one processor, or all of them, take for new elements.
+#[derive(Debug)]
+struct Share {
+    free: Pool,
+    /// Counts the steps of the hand.
+    hand: AtomicU32,
+    /// The nodes of the share are behind this one.
+    before: Node,
+}
+
+/// The node is in a chain.
+const IN: u32 = 1;
+const USED: u32 = 2;
+
+impl Lru {
+    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        let shares = shares(facts);
+        let own = facts.max_entries / shares;
+        let block = own + facts.cpus / shares;
+        let count = u64::from(block) * u64::from(shares);
+        let before = |share: u32| share * block;
+        let spare = |cpu: u32| before(cpu % shares) + own + cpu / shares + 1;
+        Ok(Self {
+            elements: Elements::create(facts, count)?,
+            marks: Slab::new(count * 4)?,
+            shares: (0..shares).map(|share| Share::new(before(share), own)).collect(),
+            spares: Spares::of((0..facts.cpus).map(spare)),
+            block,
+        })
+    }
+
+    fn put(&self, facts: &Facts, at: &Put<'_>) -> Result<(), Errno> {
+        check_flags(facts, at.entry.flags)?;
+        let chains = &self.elements.chains;
+        let share = &self.shares[at.cpu.unwrap_or(0) as usize % self.shares.len()];
+        let chain = chains.lock(at.hash);
+        let old = chains.find(at.hash, at.entry.key);
+        at.allows(old)?;
+        if let Some(old) = old {
+            return self.replace(facts, &chain, old, at);
+        }
+        if let Some(new) = share.free.pop(chains) {
+            self.insert(facts, &chain, new, at);
+            return Ok(());
+        }
+        // Taking an element out needs the lock of its own bucket.
+        drop(chain);
+        let new = self.evict(facts, share).ok_or(Errno::ENOMEM)?;
+        let chain = chains.lock(at.hash);
+        let old = chains.find(at.hash, at.entry.key);
+        match (at.allows(old), old) {
+            (Ok(()), None) => {
+                self.insert(facts, &chain, new, at);
+                return Ok(());
+            }
+            (allowed, old) => {
+                self.home(new).push(chains, new);
+                allowed?;
+                old.map_or(Ok(()), |old| self.replace(facts, &chain, old, at))
+            }
+        }
+    }
+
+    fn insert(&self, facts: &Facts, chain: &Locked<'_>, node: Node, at: &Put<'_>) {
+        self.elements.insert(facts, chain, node, at);
+        self.mark(node).store(IN, Relaxed);
+    }
+
+    fn replace(
+        &self,
+        facts: &Facts,
+        chain: &Locked<'_>,
+        old: Node,
+        at: &Put<'_>,
+    ) -> Result<(), Errno> {
+        if facts.kind.is_per_cpu() {
+            self.mark(old).store(IN | USED, Relaxed);
+            return self.elements.overwrite(facts, old, at);
+        }
+        self.spares.swap(at.cpu.unwrap_or(0), |new| {
+            self.elements.insert(facts, chain, new, at);
+            self.mark(new).store(IN | USED, Relaxed);
+            self.take_out(facts, chain, old);
+            old
+        });
+        Ok(())
+    }
+
+    /// Takes a node out of its chain; `false` when it is in another one.
+    fn take_out(&self, facts: &Facts, chain: &Locked<'_>, node: Node) -> bool {
+        let out = chain.remove(node);
+        if out {
+            self.mark(node).store(0, Relaxed);
+            self.elements.values.free_fields(facts, element(node), None);
+        }
+        out
+    }
+
+    fn remove<T>(&self, facts: &Facts, key: &[u8], look: impl Fn(u64) -> T) -> Result<T, Errno> {
+        let chains = &self.elements.chains;
+        let hash = hash(key);
+        let chain = chains.lock(hash);
+        let node = chains.find(hash, key).ok_or(Errno::ENOENT)?;
+        let seen = look(element(node));
+        self.take_out(facts, &chain, node);
+        drop(chain);
+        self.home(node).push(chains, node);
+        Ok(seen)
+    }
+
+    /// Makes a node free. `None` when others took every one of them for a whole round.
+    fn evict(&self, facts: &Facts, share: &Share) -> Option<Node> {
+        let chains = &self.elements.chains;
+        for _ in 0..self.block.saturating_mul(ROUNDS) {
+            if let Some(node) = share.free.pop(chains) {
+                return Some(node);
+            }
+            let node = share.before + 1 + share.hand.fetch_add(1, Relaxed) % self.block;
+            let mark = self.mark(node);
+            match mark.load(Relaxed) {
+                IN => {
+                    let chain = chains.lock(chains.hash_of(node));
+                    if self.take_out(facts, &chain, node) {
+                        return Some(node);
+                    }
+                }
+                _ => _ = mark.fetch_and(!USED, Relaxed),
+            }
+        }
+        None
+    }
+
+    /// Where a node belongs while it is free.
+    fn home(&self, node: Node) -> &Pool {
+        &self.shares[(node as usize - 1) / self.block as usize].free
+    }
+
+    fn mark(&self, node: Node) -> &AtomicU32 {
+        self.marks.half((node as usize - 1) * 4)
+    }
+}
+
+impl Share {
+    fn new(before: Node, own: u32) -> Self {
+        Self { free: Pool::new(before, before + own), hand: AtomicU32::new(0), before }
+    }
+}
+
+impl Storage for Lru {
+    #[inline]
+    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64 {
+        let Some(node) = self.elements.find(key) else { return 0 };
+        let mark = self.mark(node);
+        if mark.load(Relaxed) & USED == 0 {
+            mark.fetch_or(USED, Relaxed);
+        }
+        self.elements.address(facts, cpu, node)
+    }
+
+    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(facts, &Put::new(at, Some(cpu)))
+    }
+
+    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno> {
+        self.remove(facts, key, |_| ())
+    }
+
+    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        self.elements.read(facts, key, flag::ANY)
+    }
+
+    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+        self.put(facts, &Put::new(at, None))
+    }
+
+    fn take(&self, facts: &Facts, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+        self.remove(facts, key, |element| self.elements.values.read(facts, element, flags))?
+    }
+
+    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        self.elements.next_key(facts, key)
+    }
+
+    fn walk(&self, facts: &Facts, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+        let node = self.elements.walk(step.0, step.1)?;
+        Some(self.elements.address(facts, cpu, node))
+    }
+
+    fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
+        Some(self.elements.values.region())
+    }
+}
+
+/// How many processors, or groups of them, have nodes of their own.
+fn shares(facts: &Facts) -> u32 {
+    if facts.flags & flag::NO_COMMON_LRU == 0 { 1 } else { facts.cpus }
+}
+
+/// How many elements a map to be holds: as many for each share.
+pub(crate) fn rounded_entries(facts: &Facts) -> u32 {
+    let shares = shares(facts);
+    let down = facts.max_entries / shares * shares;
+    facts.max_entries.checked_next_multiple_of(shares).unwrap_or(down)
+}
+
+/// Rounds of the hand until all elements were used by others again and again.
+const ROUNDS: u32 = 4;
