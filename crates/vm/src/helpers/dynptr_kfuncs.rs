@@ -1,7 +1,7 @@
 //! Kfuncs on dynptrs: of the packet, slices, cutting, copying, filling, probing reads.
 
 use super::dynptr::{self, Dynptr, Place};
-use super::{CHUNK, KfuncRow, kfunc_row};
+use super::{CHUNK, KfuncRow, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::worker::Worker;
@@ -28,7 +28,7 @@ fn from_xdp(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     super::packet::context(NAME, args[0])?;
     if args[1] != 0 {
         worker.store_dynptr(NAME, 3, args[2], Dynptr::NULL)?;
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     let packet = dynptr::of_packet(worker);
     worker.store_dynptr(NAME, 3, args[2], packet)?;
@@ -79,10 +79,10 @@ fn adjust(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let mut dynptr = worker.load_dynptr(NAME, 1, args[0])?;
     let (start, end) = (args[1] as u32, args[2] as u32);
     if dynptr.is_null() || start > end {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     if end > dynptr.size {
-        return Ok(Errno::ERANGE.in_r0());
+        return Ok(int(Errno::ERANGE));
     }
     dynptr.offset = dynptr.offset.wrapping_add(start);
     dynptr.size = end - start;
@@ -102,7 +102,7 @@ fn is_read_only(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>>
 /// A 32-bit answer, also when it is an error.
 fn size(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let dynptr = worker.load_dynptr("bpf_dynptr_size", 1, args[0])?;
-    let answer = if dynptr.is_null() { Errno::EINVAL.in_r0() as u32 } else { dynptr.size };
+    let answer = if dynptr.is_null() { int(Errno::EINVAL) as u32 } else { dynptr.size };
     Ok(answer.into())
 }
 
@@ -110,7 +110,7 @@ fn clone(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_dynptr_clone";
     let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
     worker.store_dynptr(NAME, 2, args[1], dynptr)?;
-    Ok(if dynptr.is_null() { Errno::EINVAL.in_r0() } else { 0 })
+    Ok(if dynptr.is_null() { int(Errno::EINVAL) } else { 0 })
 }
 
 fn copy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -120,10 +120,10 @@ fn copy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let into = worker.load_dynptr(NAME, 1, into)?;
     let from = worker.load_dynptr(NAME, 3, from)?;
     if into.check(into_offset, len).is_err() || from.check(from_offset, len).is_err() {
-        return Ok(Errno::E2BIG.in_r0());
+        return Ok(int(Errno::E2BIG));
     }
     if into.is_null() || from.is_null() || into.read_only {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     let source = worker.dynptr_linear(&from, from_offset, len);
     let target = worker.dynptr_linear(&into, into_offset, len);
@@ -134,7 +134,7 @@ fn copy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
             return worker.copy_packet(NAME, (&into, into_offset), (&from, from_offset), len);
         }
     };
-    worker.dynptr_answer(NAME, 1, result)
+    Ok(u64::from(worker.dynptr_answer(NAME, 1, result)? as u32))
 }
 
 fn fill(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -142,10 +142,10 @@ fn fill(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let (offset, len, byte) = (args[1] as u32, args[2] as u32, args[3] as u8);
     let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
     if dynptr.read_only {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     if let Err(errno) = dynptr.check(offset, len) {
-        return Ok(errno.in_r0());
+        return Ok(int(errno));
     }
     if dynptr.is_null() {
         return Ok(0);
@@ -159,7 +159,7 @@ fn fill(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         let chunk = &bytes[..CHUNK.min((len - done) as usize)];
         let at = u64::from(dynptr.offset) + u64::from(offset + done);
         if worker.frame.copy_in(&mut worker.memory, at, chunk).is_none() {
-            return Ok(Errno::EINVAL.in_r0());
+            return Ok(int(Errno::EINVAL));
         }
     }
     Ok(0)
@@ -170,16 +170,16 @@ fn probe_kernel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     let (offset, len, from) = (args[1] as u32, args[2] as u32, args[3]);
     let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
     if let Err(errno) = dynptr.check(offset, len) {
-        return Ok(errno.in_r0());
+        return Ok(int(errno));
     }
     if dynptr.is_null() || dynptr.read_only {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     if worker.memory.check(from, len as usize, false).is_err() {
-        return Ok(Errno::EFAULT.in_r0());
+        return Ok(int(Errno::EFAULT));
     }
     let result = worker.dynptr_write(&dynptr, offset, from, len);
-    worker.dynptr_answer(NAME, 1, result)
+    Ok(u64::from(worker.dynptr_answer(NAME, 1, result)? as u32))
 }
 
 fn probe_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -187,23 +187,23 @@ fn probe_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<
     let (offset, len, from) = (args[1] as u32, args[2] as u32, args[3]);
     let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
     if let Err(errno) = dynptr.check(offset, len) {
-        return Ok(errno.in_r0());
+        return Ok(int(errno));
     }
     if dynptr.is_null() || dynptr.read_only || dynptr.place == Place::Packet {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     let Some(into) = worker.dynptr_linear(&dynptr, offset, len) else {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     };
     let copied = worker.copy_string(into, from, len as usize);
-    Ok(copied.map_or(Errno::EFAULT.in_r0(), |copied| copied as u64))
+    Ok(copied.map_or(int(Errno::EFAULT), |copied| copied as u64))
 }
 
 /// There is no user memory.
 fn probe_user(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let dynptr = worker.load_dynptr("bpf_probe_read_user_dynptr", 1, args[0])?;
     let checked = dynptr.check(args[1] as u32, args[2] as u32);
-    Ok(checked.err().unwrap_or(Errno::EFAULT).in_r0())
+    Ok(int(checked.err().unwrap_or(Errno::EFAULT)))
 }
 
 impl Worker {

@@ -3,7 +3,7 @@
 //! Their state is in the program's stack, where `next` also leaves what it returns the address
 //! of; more than one word of bits is kept in an allocated object.
 
-use super::{KfuncRow, kfunc_row};
+use super::{KfuncRow, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::limits;
@@ -28,8 +28,8 @@ fn num_new(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let (start, end) = (args[1] as i32, args[2] as i32);
     let turns = i64::from(end) - i64::from(start);
     let (state, answer) = match turns {
-        ..0 => (0, Errno::EINVAL.in_r0()),
-        turns if turns as u64 > limits::LOOPS => (0, Errno::E2BIG.in_r0()),
+        ..0 => (0, int(Errno::EINVAL)),
+        turns if turns as u64 > limits::LOOPS => (0, int(Errno::E2BIG)),
         _ => (range(start.wrapping_sub(1), end), 0),
     };
     worker.store_u64("bpf_iter_num_new", 1, args[0], state)?;
@@ -57,24 +57,24 @@ fn bits_new(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     worker.store_u64(NAME, 1, iterator, 0)?;
     worker.store_u64(NAME, 1, iterator + 8, range(0, -1))?;
     if from == 0 || words == 0 {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     if words > WORDS {
-        return Ok(Errno::E2BIG.in_r0());
+        return Ok(int(Errno::E2BIG));
     }
     if worker.memory.check(from, words as usize * 8, false).is_err() {
-        return Ok(Errno::EFAULT.in_r0());
+        return Ok(int(Errno::EFAULT));
     }
     let first = if words == 1 {
         worker.load_u64(NAME, 2, from)?
     } else {
         let size = Size { bytes: words as u32 * 8, type_id: 0 };
         let Some(copy) = worker.shared.services.heap.allocate(size) else {
-            return Ok(Errno::ENOMEM.in_r0());
+            return Ok(int(Errno::ENOMEM));
         };
         worker.own(copy);
         if worker.copy(copy, from, words as usize * 8).is_err() {
-            return Ok(Errno::EFAULT.in_r0());
+            return Ok(int(Errno::EFAULT));
         }
         copy
     };

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use spec::asm::Helper;
 
-use super::{HelperRow, KfuncRow, helper_row, kfunc_row};
+use super::{HelperRow, KfuncRow, helper_row, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::worker::Worker;
@@ -47,10 +47,10 @@ fn unlock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 
 fn resilient_lock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if worker.local.locks.contains(&args[0]) {
-        return Ok(Errno::EDEADLK.in_r0());
+        return Ok(int(Errno::EDEADLK));
     }
     if worker.local.locks.len() == LOCKS || !worker.take("bpf_res_spin_lock", args[0])? {
-        return Ok(Errno::ETIMEDOUT.in_r0());
+        return Ok(int(Errno::ETIMEDOUT));
     }
     worker.local.locks.push(args[0]);
     Ok(0)

@@ -1,12 +1,12 @@
 //! Helpers on map elements: lookup, update, delete, and a walk over all.
 
-use spec::MapKind;
 use spec::asm::Helper;
 
 use super::{HelperRow, bad_argument, helper_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::maps::{Entry, Map};
+use crate::limits;
+use crate::maps::{Cursor, Entry, Map};
 use crate::memory::{RegionId, offset};
 use crate::objects::Kind;
 use crate::worker::Worker;
@@ -16,6 +16,7 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::MAP_UPDATE_ELEM, update),
     helper_row(Helper::MAP_DELETE_ELEM, delete),
     helper_row(Helper::MAP_LOOKUP_PERCPU_ELEM, lookup_percpu),
+    helper_row(Helper::FOR_EACH_MAP_ELEM, for_each),
 ];
 
 fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -34,6 +35,33 @@ fn lookup_percpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>
         return Ok(0);
     }
     lookup_of(NAME, worker, args, cpu)
+}
+
+/// Calls back with map, key, value and context for each element; how many were seen.
+fn for_each(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_for_each_map_elem";
+    let [map, callback, context, flags, _] = *args;
+    let Some(found) = map_at(&worker.maps, map) else { return Err(no_map(NAME)) };
+    if !found.is_walkable() {
+        return Err(bad_argument(NAME, 1, "maps of this type are not walked"));
+    }
+    if flags != 0 {
+        return Ok(Errno::EINVAL.in_r0());
+    }
+    let blank = [0; limits::KEY_BYTES as usize];
+    let key_len = found.facts().key_size as usize;
+    let Some(key) = worker.show(Kind::Key, &blank[..key_len], false) else {
+        return Err(Fault::refused("too many walks inside walks"));
+    };
+    let (mut cursor, mut seen) = (Cursor::default(), 0);
+    while let Some(value) = worker.walk(map, &mut cursor, key, key_len) {
+        seen += 1;
+        if worker.call_back(callback, [map, key, value, context, 0])? != 0 {
+            break;
+        }
+    }
+    worker.hide(key);
+    Ok(seen)
 }
 
 #[inline]
@@ -112,10 +140,20 @@ impl Worker {
         let (_, layout) = map.values()?;
         let element = offset(address) >> layout.shift;
         let value = map.facts().address(&layout, element);
-        let key = match map.facts().kind {
-            MapKind::ARRAY => (element as u32).to_ne_bytes().to_vec(),
-            _ => return None,
-        };
+        if !map.is_walkable() {
+            return None;
+        }
+        let (mut cursor, mut key) = (Cursor::default(), vec![0; map.facts().key_size as usize]);
+        while map.walk(self.cpu, &mut cursor, &mut key)? != value {}
         Some((self.show(Kind::Key, &key, false)?, value))
+    }
+
+    /// One step of a walk: the value's address; the key is at `key` then.
+    fn walk(&mut self, map: u64, cursor: &mut Cursor, key: u64, len: usize) -> Option<u64> {
+        let map = map_at(&self.maps, map)?;
+        let bytes = &mut self.local.buffer[..len];
+        let value = map.walk(self.cpu, cursor, bytes)?;
+        self.objects.fill(&mut self.memory, key, bytes);
+        Some(value)
     }
 }

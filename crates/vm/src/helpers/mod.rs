@@ -10,28 +10,37 @@ mod checksum;
 mod control;
 mod dynptr;
 mod dynptr_kfuncs;
+mod format;
 mod iterate;
+mod list;
 mod local;
 mod lock;
 mod log;
 mod map;
 mod net;
 mod number;
+mod object;
 mod packet;
 mod perf;
+mod print;
 mod probe;
 mod processor;
 mod queue;
 mod redirect;
 mod reservations;
 mod ringbuf;
+mod ringbuf_dynptr;
 mod services;
 mod string;
+mod task;
 mod time;
 mod timer;
+mod tree;
+mod user_ringbuf;
 
 use spec::asm::Helper;
 
+use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::worker::Worker;
 
@@ -73,26 +82,40 @@ const HELPERS: &[&[HelperRow]] = &[
     map::HELPERS,
     net::HELPERS,
     number::HELPERS,
+    object::HELPERS,
     packet::HELPERS,
     perf::HELPERS,
+    print::HELPERS,
     probe::HELPERS,
     processor::HELPERS,
     queue::HELPERS,
     redirect::HELPERS,
     ringbuf::HELPERS,
+    ringbuf_dynptr::HELPERS,
+    task::HELPERS,
     time::HELPERS,
     timer::HELPERS,
+    user_ringbuf::HELPERS,
 ];
 const KFUNCS: &[&[KfuncRow]] = &[
     control::KFUNCS,
     dynptr_kfuncs::KFUNCS,
     iterate::KFUNCS,
+    list::KFUNCS,
     lock::KFUNCS,
     net::KFUNCS,
+    object::KFUNCS,
     packet::KFUNCS,
+    print::KFUNCS,
     string::KFUNCS,
     timer::KFUNCS,
+    tree::KFUNCS,
 ];
+
+/// An error of a kfunc that returns an `int`: the register's upper half is clear.
+const fn int(errno: Errno) -> u64 {
+    errno.in_r0() & 0xffff_ffff
+}
 
 /// The helper of that number, if XDP programs may call it here.
 pub(crate) fn helper(number: u32) -> Option<Call> {

@@ -1,6 +1,6 @@
 //! Kfuncs on strings: they read any memory, byte by byte, and answer errors for what is not there.
 
-use super::{KfuncRow, kfunc_row};
+use super::{KfuncRow, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::memory::RegionId;
@@ -23,9 +23,9 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
     kfunc_row("bpf_strstr", |worker, args| answer(worker.search(args[0], args[1], LONGEST))),
 ];
 
-/// The functions return `int`: the kernel leaves the upper half of r0 to sign extension.
+/// The functions return an `int`.
 fn answer(result: Result<i32, Errno>) -> Result<u64, Box<Fault>> {
-    Ok(result.map_or_else(Errno::in_r0, |value| i64::from(value) as u64))
+    Ok(result.map_or_else(int, |value| u64::from(value as u32)))
 }
 
 impl Worker {

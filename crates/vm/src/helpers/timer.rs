@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard};
 use spec::asm::Helper;
 
 use super::map::map_at;
-use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
+use super::{HelperRow, KfuncRow, bad_argument, helper_row, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::limits;
@@ -156,26 +156,26 @@ fn cancel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 
 fn queue_init(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if args[2] as u32 != 0 {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
-    create("bpf_wq_init", worker, args[0], args[1])
+    Ok(u64::from(create("bpf_wq_init", worker, args[0], args[1])? as u32))
 }
 
 fn queue_set_callback(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if args[2] as u32 != 0 {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     let number = worker.load_u64("bpf_wq_set_callback_impl", 1, args[0])?;
-    Ok(changed(worker, number, |timer| timer.callback = args[1]))
+    Ok(u64::from(changed(worker, number, |timer| timer.callback = args[1]) as u32))
 }
 
 fn queue_start(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if args[1] as u32 != 0 {
-        return Ok(Errno::EINVAL.in_r0());
+        return Ok(int(Errno::EINVAL));
     }
     let number = worker.load_u64("bpf_wq_start", 1, args[0])?;
     let now = worker.now_ns();
-    Ok(arm(worker, number, now))
+    Ok(u64::from(arm(worker, number, now) as u32))
 }
 
 /// r0 of a call that changes a timer.
@@ -191,6 +191,17 @@ impl Worker {
         let ran = self.run_timers(now_ns)?;
         self.set_clock_ns(now_ns);
         Ok(ran)
+    }
+
+    /// Runs the timers that the worker's clock has passed.
+    #[inline]
+    pub(crate) fn run_due_timers(&mut self) -> Result<(), Box<Fault>> {
+        let now = self.now_ns();
+        if self.shared.services.timers.are_due(now) {
+            self.run_timers(now).map(drop)
+        } else {
+            Ok(())
+        }
     }
 
     /// Runs the timers due until `until`, at most [`limits::TIMERS`] of them.

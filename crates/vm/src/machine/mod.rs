@@ -118,6 +118,12 @@ impl Machine {
     }
 }
 
+impl Machine {
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+}
+
 impl Shared {
     pub fn maps(&self) -> RwLockReadGuard<'_, Vec<Arc<Map>>> {
         self.directory.maps()

@@ -36,7 +36,7 @@ impl Kind {
 
 /// One lent object.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lent {
+pub(crate) struct Lent {
     pub kind: Kind,
     pub len: usize,
     /// How often it must still be given back.
@@ -91,6 +91,14 @@ impl Objects {
             self.slots[region][slot] = None;
         }
         owned
+    }
+
+    /// Ends a loan that need not be given back.
+    pub fn hide(&mut self, address: u64) {
+        let shown = self.lent(address).is_some_and(|lent| lent.references == 0);
+        if let (true, Some((region, slot))) = (shown, place(address)) {
+            self.slots[region][slot] = None;
+        }
     }
 
     pub fn fill(&mut self, memory: &mut Memory, address: u64, bytes: &[u8]) {

@@ -52,6 +52,11 @@ impl Worker {
         self.objects.give_back(address)
     }
 
+    /// Ends what was only shown before the run does.
+    pub(crate) fn hide(&mut self, address: u64) {
+        self.objects.hide(address);
+    }
+
     /// Writes lent bytes in the kernel's place, read-only or not.
     ///
     /// # Panics

@@ -109,6 +109,7 @@ impl Worker {
     /// Runs a program, by its number, on the packet that is there, and leaves the packet as the
     /// program left it. What it returns is a verdict's number where the program keeps to them.
     pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
+        self.run_due_timers()?;
         self.redirect = Redirect::default();
         let program = Arc::clone(&self.programs[program]);
         let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0]);

@@ -1,0 +1,338 @@
+//! Red-black trees of allocated objects: roots in map values or objects, nodes in objects.
+//!
+//! ```text
+//! bpf_rb_root: 0 root, 8 leftmost     bpf_rb_node: 0 parent and colour, 8 right, 16 left, 24 owner
+//! ```
+//!
+//! Rule: the tree is balanced as the kernel's `lib/rbtree.c` does it, step for step, because
+//! programs can see its shape (`bpf_rbtree_root`, `_left`, `_right`). The low bit of a parent
+//! link is set in a black node.
+
+use super::{KfuncRow, int, kfunc_row};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::worker::Worker;
+
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_rbtree_add_impl", add),
+    kfunc_row("bpf_rbtree_remove", remove),
+    kfunc_row("bpf_rbtree_first", |worker, args| {
+        worker.load_u64("bpf_rbtree_first", 1, args[0] + LEFTMOST)
+    }),
+    kfunc_row("bpf_rbtree_root", |worker, args| worker.load_u64("bpf_rbtree_root", 1, args[0])),
+    kfunc_row("bpf_rbtree_left", |worker, args| child("bpf_rbtree_left", worker, args, LEFT)),
+    kfunc_row("bpf_rbtree_right", |worker, args| child("bpf_rbtree_right", worker, args, RIGHT)),
+];
+
+fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_rbtree_add_impl";
+    let [root, node, less, ..] = *args;
+    let object = worker.object_at(NAME, 2, node)?;
+    worker.disown(object)?;
+    if worker.load_u64(NAME, 2, node + OWNER)? != 0 {
+        worker.shared.services.heap.release(object);
+        return Ok(int(Errno::EINVAL));
+    }
+    let mut tree = Tree::new(NAME, worker, root);
+    let (mut parent, mut link, mut leftmost) = (0, root, true);
+    loop {
+        let next = tree.load(link)?;
+        if next == 0 {
+            break;
+        }
+        tree.step()?;
+        parent = next;
+        let before = tree.worker.call_back(less, [node, parent, 0, 0, 0])? & 0xff != 0;
+        leftmost &= before;
+        link = parent + if before { LEFT } else { RIGHT };
+    }
+    tree.link(node, parent, link)?;
+    if leftmost {
+        tree.store(root + LEFTMOST, node)?;
+    }
+    tree.balance_added(node)?;
+    Ok(0)
+}
+
+fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_rbtree_remove";
+    let [root, node, ..] = *args;
+    if worker.load_u64(NAME, 2, node + OWNER)? != root {
+        return Ok(0);
+    }
+    let object = worker.object_at(NAME, 2, node)?;
+    let mut tree = Tree::new(NAME, worker, root);
+    if tree.load(root + LEFTMOST)? == node {
+        let next = tree.next(node)?;
+        tree.store(root + LEFTMOST, next)?;
+    }
+    let (from, child_is_short) = tree.unlink(node)?;
+    if child_is_short {
+        tree.balance_removed(from)?;
+    }
+    for offset in [0, RIGHT, LEFT, OWNER] {
+        tree.store(node + offset, 0)?;
+    }
+    worker.own(object);
+    Ok(node)
+}
+
+fn child(name: &str, worker: &mut Worker, args: &[u64; 5], side: u64) -> Result<u64, Box<Fault>> {
+    let [root, node, ..] = *args;
+    if worker.load_u64(name, 2, node + OWNER)? != root {
+        return Ok(0);
+    }
+    worker.load_u64(name, 2, node + side)
+}
+
+/// A tree that is being changed.
+struct Tree<'a> {
+    name: &'static str,
+    worker: &'a mut Worker,
+    root: u64,
+    /// Links followed: a tree that a bad program bent into a circle must not hang its host.
+    steps: u32,
+}
+
+impl<'a> Tree<'a> {
+    fn new(name: &'static str, worker: &'a mut Worker, root: u64) -> Self {
+        Self { name, worker, root, steps: 0 }
+    }
+
+    fn load(&self, at: u64) -> Result<u64, Box<Fault>> {
+        self.worker.load_u64(self.name, 1, at)
+    }
+
+    fn store(&mut self, at: u64, value: u64) -> Result<(), Box<Fault>> {
+        self.worker.store_u64(self.name, 1, at, value)
+    }
+
+    fn step(&mut self) -> Result<(), Box<Fault>> {
+        self.steps += 1;
+        if self.steps < STEPS { Ok(()) } else { Err(Fault::refused("a tree without an end")) }
+    }
+
+    fn parent(&self, node: u64) -> Result<u64, Box<Fault>> {
+        Ok(self.load(node)? & !BLACK)
+    }
+
+    fn set_parent(&mut self, node: u64, parent: u64) -> Result<(), Box<Fault>> {
+        let colour = self.load(node)? & BLACK;
+        self.store(node, parent | colour)
+    }
+
+    fn colour(&self, node: u64) -> Result<u64, Box<Fault>> {
+        if node == 0 { Ok(BLACK) } else { Ok(self.load(node)? & BLACK) }
+    }
+
+    fn paint(&mut self, node: u64, colour: u64) -> Result<(), Box<Fault>> {
+        let parent = self.parent(node)?;
+        self.store(node, parent | colour)
+    }
+
+    fn side_of(&self, node: u64, parent: u64) -> Result<u64, Box<Fault>> {
+        Ok(if self.load(parent + LEFT)? == node { LEFT } else { RIGHT })
+    }
+
+    /// Puts `new` where `old` hangs under `parent`, or at the root.
+    fn replace(&mut self, old: u64, new: u64, parent: u64) -> Result<(), Box<Fault>> {
+        let place = match parent {
+            0 => self.root,
+            parent => parent + self.side_of(old, parent)?,
+        };
+        self.store(place, new)
+    }
+
+    /// Hangs a red node in at `link`.
+    fn link(&mut self, node: u64, parent: u64, link: u64) -> Result<(), Box<Fault>> {
+        let root = self.root;
+        for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (OWNER, root)] {
+            self.store(node + offset, value)?;
+        }
+        self.store(link, node)
+    }
+
+    /// Moves `node` down to its `side`; the child on the other side takes its place.
+    fn rotate(&mut self, node: u64, side: u64) -> Result<(), Box<Fault>> {
+        self.step()?;
+        let other = opposite(side);
+        let (pivot, parent) = (self.load(node + other)?, self.parent(node)?);
+        let inner = self.load(pivot + side)?;
+        self.store(node + other, inner)?;
+        if inner != 0 {
+            self.set_parent(inner, node)?;
+        }
+        self.replace(node, pivot, parent)?;
+        self.set_parent(pivot, parent)?;
+        self.store(pivot + side, node)?;
+        self.set_parent(node, pivot)
+    }
+
+    fn balance_added(&mut self, added: u64) -> Result<(), Box<Fault>> {
+        let mut node = added;
+        loop {
+            self.step()?;
+            let parent = self.parent(node)?;
+            if parent == 0 {
+                return self.paint(node, BLACK);
+            }
+            if self.colour(parent)? == BLACK {
+                return Ok(());
+            }
+            let grandparent = self.parent(parent)?;
+            let side = self.side_of(parent, grandparent)?;
+            let uncle = self.load(grandparent + opposite(side))?;
+            if self.colour(uncle)? == BLACK {
+                return self.turn_added(node, parent, grandparent, side);
+            }
+            self.paint(uncle, BLACK)?;
+            self.paint(parent, BLACK)?;
+            self.paint(grandparent, RED)?;
+            node = grandparent;
+        }
+    }
+
+    fn turn_added(
+        &mut self,
+        node: u64,
+        parent: u64,
+        grandparent: u64,
+        side: u64,
+    ) -> Result<(), Box<Fault>> {
+        let mut top = parent;
+        if self.load(parent + opposite(side))? == node {
+            self.rotate(parent, side)?;
+            top = node;
+        }
+        self.rotate(grandparent, opposite(side))?;
+        self.paint(top, BLACK)?;
+        self.paint(grandparent, RED)
+    }
+
+    /// The node that comes next in order.
+    fn next(&mut self, node: u64) -> Result<u64, Box<Fault>> {
+        let right = self.load(node + RIGHT)?;
+        if right != 0 {
+            return self.first_under(right);
+        }
+        let (mut node, mut parent) = (node, self.parent(node)?);
+        while parent != 0 && self.load(parent + RIGHT)? == node {
+            self.step()?;
+            (node, parent) = (parent, self.parent(parent)?);
+        }
+        Ok(parent)
+    }
+
+    fn first_under(&mut self, node: u64) -> Result<u64, Box<Fault>> {
+        let mut first = node;
+        loop {
+            self.step()?;
+            match self.load(first + LEFT)? {
+                0 => return Ok(first),
+                left => first = left,
+            }
+        }
+    }
+
+    /// Takes a node out. Under which node a branch may now lack a black node, and whether it does.
+    fn unlink(&mut self, node: u64) -> Result<(u64, bool), Box<Fault>> {
+        let (left, right) = (self.load(node + LEFT)?, self.load(node + RIGHT)?);
+        let (parent, was_black) = (self.parent(node)?, self.colour(node)? == BLACK);
+        if left == 0 || right == 0 {
+            let only = left | right;
+            self.replace(node, only, parent)?;
+            if only == 0 {
+                return Ok((parent, was_black && parent != 0));
+            }
+            let colour = self.colour(node)?;
+            self.store(only, parent | colour)?;
+            return Ok((parent, false));
+        }
+        self.unlink_inner(node, left, right)
+    }
+
+    /// Takes out a node with two children: the next one in order takes its place.
+    fn unlink_inner(
+        &mut self,
+        node: u64,
+        left: u64,
+        right: u64,
+    ) -> Result<(u64, bool), Box<Fault>> {
+        let heir = self.first_under(right)?;
+        let (orphan, heir_black) = (self.load(heir + RIGHT)?, self.colour(heir)? == BLACK);
+        let mut from = heir;
+        if heir != right {
+            from = self.parent(heir)?;
+            self.store(from + LEFT, orphan)?;
+            self.store(heir + RIGHT, right)?;
+            self.set_parent(right, heir)?;
+        }
+        self.store(heir + LEFT, left)?;
+        self.set_parent(left, heir)?;
+        let (place, parent) = (self.load(node)?, self.parent(node)?);
+        self.replace(node, heir, parent)?;
+        self.store(heir, place)?;
+        if orphan != 0 {
+            self.store(orphan, from | BLACK)?;
+            return Ok((from, false));
+        }
+        Ok((from, heir_black))
+    }
+
+    /// One branch under `from`, empty at first, lacks a black node.
+    fn balance_removed(&mut self, from: u64) -> Result<(), Box<Fault>> {
+        let (mut short, mut parent) = (0, from);
+        loop {
+            self.step()?;
+            let side = if self.load(parent + RIGHT)? == short { RIGHT } else { LEFT };
+            let other = opposite(side);
+            let mut sibling = self.load(parent + other)?;
+            if self.colour(sibling)? == RED {
+                self.rotate(parent, side)?;
+                self.paint(sibling, BLACK)?;
+                self.paint(parent, RED)?;
+                sibling = self.load(parent + other)?;
+            }
+            let (near, far) = (self.load(sibling + side)?, self.load(sibling + other)?);
+            if self.colour(far)? == RED || self.colour(near)? == RED {
+                return self.turn_removed(parent, sibling, side);
+            }
+            self.paint(sibling, RED)?;
+            if self.colour(parent)? == RED {
+                return self.paint(parent, BLACK);
+            }
+            (short, parent) = (parent, self.parent(parent)?);
+            if parent == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn turn_removed(&mut self, parent: u64, sibling: u64, side: u64) -> Result<(), Box<Fault>> {
+        let other = opposite(side);
+        let mut top = sibling;
+        if self.colour(self.load(sibling + other)?)? == BLACK {
+            top = self.load(sibling + side)?;
+            self.rotate(sibling, other)?;
+            self.paint(sibling, RED)?;
+        }
+        let (colour, far) = (self.colour(parent)?, self.load(top + other)?);
+        self.rotate(parent, side)?;
+        self.paint(top, colour)?;
+        self.paint(parent, BLACK)?;
+        self.paint(far, BLACK)
+    }
+}
+
+const fn opposite(side: u64) -> u64 {
+    RIGHT + LEFT - side
+}
+
+const RIGHT: u64 = 8;
+const LEFT: u64 = 16;
+const OWNER: u64 = 24;
+const LEFTMOST: u64 = 8;
+const BLACK: u64 = 1;
+const RED: u64 = 0;
+/// Far more links than a balanced tree of all the heap's objects is deep.
+const STEPS: u32 = 1 << 12;
