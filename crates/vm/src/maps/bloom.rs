@@ -6,6 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use super::jhash::jhash;
+use super::shape::LARGEST_VALUE;
 use super::{Entry, Facts, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
@@ -20,6 +21,9 @@ pub(crate) struct Bloom {
 
 impl Bloom {
     pub fn create(facts: &Facts) -> Result<Self, Errno> {
+        if facts.value_size > LARGEST_VALUE {
+            return Err(Errno::E2BIG);
+        }
         if facts.extra > u64::from(MOST_HASHES) {
             return Err(Errno::EINVAL);
         }

@@ -3,7 +3,7 @@
 //! Rule: every inner map is like the template that the outer one was made with. Programs get a
 //! map pointer; a worker that has not met the map yet does so then.
 
-use spec::{MapDef, MapKind};
+use spec::MapKind;
 
 use super::key_table::KeyTable;
 use super::slots::{Slots, index_of, next_index};
@@ -12,16 +12,22 @@ use crate::errno::Errno;
 use crate::memory::RegionId;
 
 #[derive(Debug)]
-pub(crate) struct ArrayOfMaps(Slots);
+pub(crate) struct ArrayOfMaps {
+    slots: Slots,
+    template: Facts,
+}
 
 #[derive(Debug)]
-pub(crate) struct HashOfMaps(KeyTable);
+pub(crate) struct HashOfMaps {
+    table: KeyTable,
+    template: Facts,
+}
 
 impl ArrayOfMaps {
     pub fn create(facts: &Facts) -> Result<Self, Errno> {
         facts.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
-        check_template(facts)?;
-        Slots::new(facts.max_entries).map(Self)
+        let template = template(facts)?;
+        Ok(Self { slots: Slots::new(facts.max_entries)?, template })
     }
 }
 
@@ -29,15 +35,15 @@ impl HashOfMaps {
     pub fn create(facts: &Facts) -> Result<Self, Errno> {
         let allowed = flag::NO_PREALLOC | flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS;
         facts.check_shape(facts.key_size.max(1), &[4], allowed)?;
-        check_template(facts)?;
-        KeyTable::new(facts.key_size, facts.max_entries).map(Self)
+        let template = template(facts)?;
+        Ok(Self { table: KeyTable::new(facts.key_size, facts.max_entries)?, template })
     }
 }
 
 impl Storage for ArrayOfMaps {
     #[inline]
     fn lookup(&self, _: &Facts, _cpu: u32, key: &[u8]) -> u64 {
-        pointer(self.0.load(index_of(key)))
+        pointer(self.slots.load(index_of(key)))
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
@@ -45,7 +51,7 @@ impl Storage for ArrayOfMaps {
     }
 
     fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
-        match self.0.swap(index_of(key), 0) {
+        match self.slots.swap(index_of(key), 0) {
             Some(0) => Err(Errno::ENOENT),
             Some(_) => Ok(()),
             None => Err(Errno::E2BIG),
@@ -53,7 +59,7 @@ impl Storage for ArrayOfMaps {
     }
 
     fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        match self.0.load(index_of(key)) {
+        match self.slots.load(index_of(key)) {
             0 => Err(Errno::ENOENT),
             id => Ok((id as u32).to_ne_bytes().to_vec()),
         }
@@ -67,7 +73,7 @@ impl Storage for ArrayOfMaps {
         if index >= facts.max_entries {
             return Err(Errno::E2BIG);
         }
-        self.0.swap(index, inner_id(facts, at.value)?);
+        self.slots.swap(index, inner_id(facts, &self.template, at.value)?);
         Ok(())
     }
 
@@ -79,7 +85,7 @@ impl Storage for ArrayOfMaps {
 impl Storage for HashOfMaps {
     #[inline]
     fn lookup(&self, _: &Facts, _cpu: u32, key: &[u8]) -> u64 {
-        self.0.find(key).map_or(0, |(_, id)| pointer(id))
+        self.table.find(key).map_or(0, |(_, id)| pointer(id))
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
@@ -87,24 +93,24 @@ impl Storage for HashOfMaps {
     }
 
     fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
-        self.0.remove(key)
+        self.table.remove(key)
     }
 
     fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        let (_, id) = self.0.find(key).ok_or(Errno::ENOENT)?;
+        let (_, id) = self.table.find(key).ok_or(Errno::ENOENT)?;
         Ok((id as u32).to_ne_bytes().to_vec())
     }
 
     fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
-        let id = inner_id(facts, at.value)?;
+        let id = inner_id(facts, &self.template, at.value)?;
         if at.flags > flag::EXIST {
             return Err(Errno::EINVAL);
         }
-        self.0.insert(at.key, id, at.flags)
+        self.table.insert(at.key, id, at.flags)
     }
 
     fn next_key(&self, _: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        self.0.next_key(key)
+        self.table.next_key(key)
     }
 }
 
@@ -115,27 +121,27 @@ fn pointer(id: u64) -> u64 {
 }
 
 /// The id in a value, of a map that is there and like the template.
-fn inner_id(facts: &Facts, value: &[u8]) -> Result<u64, Errno> {
+fn inner_id(facts: &Facts, template: &Facts, value: &[u8]) -> Result<u64, Errno> {
     let id = index_of(value);
     let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
     let map = home.map(id).ok_or(Errno::EBADF)?;
-    let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
     if is_like(template, map.facts()) { Ok(id.into()) } else { Err(Errno::EINVAL) }
 }
 
 /// Whether a map may stand where programs expect one like the template.
-fn is_like(template: &MapDef, map: &Facts) -> bool {
+fn is_like(template: &Facts, map: &Facts) -> bool {
     let counted =
         matches!(map.kind, MapKind::ARRAY | MapKind::XSKMAP) && map.flags & flag::INNER_MAP == 0;
     template.kind == map.kind
         && template.key_size == map.key_size
         && template.value_size == map.value_size
         && template.flags == map.flags
+        && template.fields == map.fields
         && (!counted || template.max_entries == map.max_entries)
 }
 
-/// The template must be a map that could be made, of a type whose likeness the kernel can tell.
-fn check_template(facts: &Facts) -> Result<(), Errno> {
+/// What the template is; it must be a map that could be made, of a type whose likeness the kernel can tell.
+fn template(facts: &Facts) -> Result<Facts, Errno> {
     let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
     if template.kind.is_map_of_maps() {
         return Err(Errno::EINVAL);
@@ -143,5 +149,6 @@ fn check_template(facts: &Facts) -> Result<(), Errno> {
     if template.kind == MapKind::PROG_ARRAY {
         return Err(Errno::ENOTSUPP);
     }
-    Map::create(template, facts.number, facts.cpus, &facts.home).map(drop)
+    let made = Map::create(template, facts.number, facts.cpus, &facts.home)?;
+    Ok(made.facts().clone())
 }

@@ -81,6 +81,11 @@ impl Storage for Queue {
         Err(Errno::EINVAL)
     }
 
+    fn take(&self, facts: &Facts, _key: &[u8], _flags: u64) -> Result<Vec<u8>, Errno> {
+        let mut value = vec![0; facts.value_size as usize];
+        self.copy(facts, &mut value, true).map(|()| value)
+    }
+
     /// `EXIST` makes room by dropping the oldest value, of a stack too.
     fn push(&self, facts: &Facts, value: &[u8], flags: u64) -> Result<(), Errno> {
         if flags != flag::ANY && flags != flag::EXIST {

@@ -15,7 +15,7 @@ impl Facts {
     /// As [`Facts::check_shape`] for types without keys whose values have any size.
     pub(super) fn check_keyless(&self, allowed: u32) -> Result<(), Errno> {
         self.check_shape(0, &[self.value_size.max(1)], allowed)?;
-        if self.value_size > LARGEST { Err(Errno::E2BIG) } else { Ok(()) }
+        if self.value_size > LARGEST_VALUE { Err(Errno::E2BIG) } else { Ok(()) }
     }
 
     /// Nobody can be kept from both reading and writing.
@@ -28,4 +28,4 @@ impl Facts {
 }
 
 /// The kernel's `KMALLOC_MAX_SIZE`: longer values cannot be copied in and out.
-const LARGEST: u32 = 4 << 20;
+pub(super) const LARGEST_VALUE: u32 = 4 << 20;
