@@ -10,6 +10,7 @@ mod counters;
 mod object;
 mod state;
 mod view;
+mod world;
 
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Drop(args) => cmd::drop::run(&args, context),
         Command::Forward(args) => cmd::forward::run(&args, context),
         Command::Check(args) => cmd::check::run(&args, context),
+        Command::Run(args) => cmd::run::run(&args, context),
         Command::Prog(action) => cmd::prog::run(&action, context),
         Command::Map(action) => cmd::map::run(&action, context),
         Command::Lab(args) => cmd::lab::run(&args.action, context),

@@ -122,10 +122,10 @@ pub struct ForwardArgs {
     pub placement: Placement,
 }
 
-fn assignment(text: &str) -> Result<(String, String), String> {
+pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as GLOBAL=VALUE".to_owned()),
+        _ => Err("write it as NAME=VALUE".to_owned()),
     }
 }
 

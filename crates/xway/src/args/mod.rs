@@ -4,6 +4,7 @@ mod attach;
 mod lab;
 mod measure;
 mod object;
+mod run;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placeme
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ProgAction, Ref, parse_bytes};
+pub use run::{RunArgs, RuntimeArg};
 
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
@@ -52,6 +54,8 @@ pub enum Command {
     Forward(ForwardArgs),
     /// Load an object's programs without attaching and explain what the verifier dislikes
     Check(CheckArgs),
+    /// Run a program over a capture, in user space or in the kernel
+    Run(Box<RunArgs>),
     /// List, show and dump programs in the kernel
     #[command(subcommand)]
     Prog(ProgAction),

@@ -16,6 +16,7 @@ pub mod map;
 mod pick;
 pub mod prog;
 mod rights;
+pub mod run;
 pub mod shell;
 pub mod status;
 

@@ -2,13 +2,15 @@
 
 mod facts;
 mod read;
-mod types;
+pub mod types;
 mod write;
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use kernel::{Map, list};
+
+pub use read::{content, order};
 
 use super::pick::{self, Candidate};
 use super::{Context, Exit, rights};

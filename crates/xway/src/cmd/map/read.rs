@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use kernel::{Map, PerCpu};
-use spec::Map as _;
+use spec::{Map as _, MapKind};
 
 use super::types::Types;
 use super::{bytes, facts};
@@ -19,7 +19,7 @@ pub fn dump(map: &Map, context: &Context) -> Result<Exit> {
     let raw = map.entries().with_context(|| format!("cannot read all of `{}`", map.name()))?;
     let mut entries: Vec<_> = raw
         .into_iter()
-        .map(|(key, value)| Entry { key: types.key(&key), content: content(map, &types, value) })
+        .map(|(key, value)| Entry { key: types.key(&key), content: of(map, &types, value) })
         .collect();
     // Hashes come in no order; the same contents shall read the same.
     entries.sort_by(|a, b| order(&a.key, &b.key));
@@ -36,23 +36,28 @@ pub fn lookup(map: &Map, key: &str, context: &Context) -> Result<Exit> {
         map: facts::reference(map.info()),
         found: found.is_some(),
         key: types.key(&key),
-        content: found.map(|value| content(map, &types, value)),
+        content: found.map(|value| of(map, &types, value)),
     })?;
     Ok(exit)
 }
 
-fn content(map: &Map, types: &Types, value: Vec<u8>) -> Content {
-    if !map.kind().is_per_cpu() {
+fn of(map: &Map, types: &Types, value: Vec<u8>) -> Content {
+    content(map.kind(), map.info().value_size, types, value)
+}
+
+/// A value as it is shown; `value_size` is one processor's.
+pub fn content(kind: MapKind, value_size: u32, types: &Types, value: Vec<u8>) -> Content {
+    if !kind.is_per_cpu() {
         return Content::One { value: types.value(&value) };
     }
-    let values = PerCpu::new(value, map.info().value_size as usize);
+    let values = PerCpu::new(value, value_size as usize);
     let cpus: Vec<_> = values.values().map(|value| types.value(value)).collect();
     let sum = Tree::sum(&cpus);
     Content::PerCpu { cpus, sum }
 }
 
 /// Numbers by size, all else by its text.
-fn order(a: &Tree, b: &Tree) -> std::cmp::Ordering {
+pub fn order(a: &Tree, b: &Tree) -> std::cmp::Ordering {
     match (a, b) {
         (Tree::Int(a), Tree::Int(b)) => a.cmp(b),
         _ => a.to_string().cmp(&b.to_string()),

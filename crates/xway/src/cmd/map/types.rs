@@ -4,8 +4,8 @@
 use std::os::fd::AsFd;
 
 use kernel::Map;
-use spec::MapKind;
 use spec::btf::Btf;
+use spec::{MapDef, MapKind};
 use sys::bpf::{self, Kind};
 
 use crate::view::bytes;
@@ -26,6 +26,12 @@ impl Types {
         let info = map.info();
         let btf = (info.btf_id != 0).then(|| load(info.btf_id)).flatten();
         Self { kind: map.kind(), btf, key: info.key_type, value: info.value_type }
+    }
+
+    /// Of an object's map, whoever runs it.
+    pub fn of_def(def: &MapDef, btf: Option<&Btf>) -> Self {
+        let (key, value) = (def.key_type, def.value_type);
+        Self { kind: def.kind, btf: btf.cloned(), key, value }
     }
 
     pub fn key(&self, raw: &[u8]) -> Tree {

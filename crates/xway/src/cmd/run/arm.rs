@@ -1,0 +1,224 @@
+//! The two runtimes under one roof: load, fill, run a packet, read the maps.
+//!
+//! Rule: both get the same object, the same map contents and the same packets; what they answer
+//! has one shape, so that whatever is printed, written or compared knows no runtime.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use kernel::{LoadOptions, Object, TestOutcome, TestRun};
+use spec::{Input, MapDef, Verdict};
+use vm::{Machine, Map, Options, Output, Port, Run, Worker};
+
+use super::Job;
+use super::configure::Configuration;
+use super::input::Played;
+
+pub enum Arm {
+    Vm(Box<Vm>),
+    Kernel(Box<Kernel>),
+}
+
+/// The engine: one machine, of which one processor runs everything.
+pub struct Vm {
+    machine: Machine,
+    maps: Vec<Arc<Map>>,
+    worker: Worker,
+    program: usize,
+    cpus: u32,
+    egress: Vec<u32>,
+    clock: Timeline,
+}
+
+/// The capture's times as times since boot: its first packet comes when the world starts.
+struct Timeline {
+    start_ns: u64,
+    first_ns: Option<u64>,
+}
+
+/// The object in the kernel, attached to nothing.
+pub struct Kernel {
+    object: Object,
+    program: String,
+    /// The one that runs it.
+    cpu: usize,
+    cpus: usize,
+    egress: Vec<u32>,
+}
+
+impl Arm {
+    pub fn vm(job: &Job<'_>) -> Result<Self> {
+        Self::vm_with(job, job.args.cpus, 0)
+    }
+
+    /// A machine of so many processors, of which the given one runs everything.
+    pub fn vm_with(job: &Job<'_>, cpus: u32, cpu: u32) -> Result<Self> {
+        let programs = vec![job.program.name.clone()];
+        let options = Options { cpus, world: job.world.clone(), programs, ..Options::default() };
+        let machine = Machine::load(&job.spec, &options)?;
+        let program = machine.program(&job.program.name)?;
+        let (maps, worker) = (machine.maps(), machine.worker(cpu));
+        let clock = Timeline { start_ns: job.world.clock.start_ns, first_ns: None };
+        let egress = job.egress();
+        Ok(Self::Vm(Box::new(Vm { machine, maps, worker, program, cpus, egress, clock })))
+    }
+
+    /// From here on this thread stays on one processor, so that per-CPU values add up on it.
+    pub fn kernel(job: &Job<'_>) -> Result<Self> {
+        let cpu = sys::cpu::affinity()?.first().copied().unwrap_or(0);
+        sys::cpu::set_affinity(&[cpu])?;
+        let program = job.program.name.clone();
+        let options =
+            LoadOptions { programs: Some(vec![program.clone()]), ..LoadOptions::default() };
+        let object = Object::load(&job.spec, &options)?;
+        let cpus = sys::cpu::possible()?;
+        let egress = job.egress();
+        Ok(Self::Kernel(Box::new(Kernel { object, program, cpu, cpus, egress })))
+    }
+
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Vm(_) => "vm",
+            Self::Kernel(_) => "kernel",
+        }
+    }
+
+    /// The processor that the kernel runs the program on; the engine's own have no such place.
+    pub fn cpu(&self) -> usize {
+        match self {
+            Self::Vm(_) => 0,
+            Self::Kernel(kernel) => kernel.cpu,
+        }
+    }
+
+    pub fn configure(&self, configuration: &Configuration) -> Result<()> {
+        match self {
+            Self::Vm(vm) => configuration.apply(vm.cpus as usize, &vm.egress, |name| vm.find(name)),
+            Self::Kernel(kernel) => configuration
+                .apply(kernel.cpus, &kernel.egress, |name| Ok(kernel.object.map(name)?)),
+        }
+    }
+
+    /// Runs one packet and says what became of it.
+    pub fn run(&mut self, packet: &Played) -> Result<Run> {
+        match self {
+            Self::Vm(vm) => vm.run(packet),
+            Self::Kernel(kernel) => kernel.run(&packet.input),
+        }
+        .with_context(|| format!("packet {}", packet.number))
+    }
+
+    /// Raw key and value of each entry of a map; `None` where it cannot be read by key.
+    pub fn entries(&self, def: &MapDef) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+        match self {
+            Self::Vm(vm) => read(vm.find(&def.name)?),
+            Self::Kernel(kernel) => read(kernel.object.map(&def.name)?),
+        }
+    }
+
+    /// What the program printed with `bpf_trace_printk`; the kernel keeps it to itself.
+    pub fn log(&self) -> Vec<String> {
+        match self {
+            Self::Vm(vm) => vm.machine.take_trace().0.into_iter().map(|line| line.text).collect(),
+            Self::Kernel(_) => Vec::new(),
+        }
+    }
+}
+
+impl Vm {
+    pub fn run(&mut self, packet: &Played) -> Result<Run> {
+        let now_ns = self.clock.at(packet.timestamp_ns);
+        self.worker.advance(now_ns).map_err(vm::Error::Fault)?;
+        Ok(self.worker.run(self.program, &packet.input)?)
+    }
+
+    /// Nothing but the program, for measuring.
+    pub fn execute(&mut self, packet: &Played) -> Result<()> {
+        self.worker.put(&packet.input)?;
+        // A fault was told in the counted pass.
+        let _code = self.worker.execute(self.program);
+        Ok(())
+    }
+
+    /// The packet in its buffer and no more.
+    pub fn put(&mut self, packet: &Played) -> Result<()> {
+        Ok(self.worker.put(&packet.input)?)
+    }
+
+    fn find(&self, name: &str) -> Result<&Map> {
+        let found = self.maps.iter().find(|map| map.facts().name == name);
+        Ok(found.with_context(|| format!("there is no map `{name}`"))?)
+    }
+}
+
+impl Timeline {
+    fn at(&mut self, timestamp_ns: u64) -> u64 {
+        let first_ns = *self.first_ns.get_or_insert(timestamp_ns);
+        self.start_ns.saturating_add(timestamp_ns.saturating_sub(first_ns))
+    }
+}
+
+impl Kernel {
+    fn run(&self, input: &Input) -> Result<Run> {
+        let outcome = self.test(input, 1)?;
+        let port = match outcome.verdict() {
+            Verdict::Pass => Some(Port::Stack { ifindex: input.ingress_ifindex }),
+            Verdict::Tx => Some(Port::Device { ifindex: input.ingress_ifindex }),
+            // A test run ends with the verdict; where a redirect leads stays in the kernel.
+            Verdict::Redirect | Verdict::Drop | Verdict::Aborted => None,
+        };
+        let output = port.map(|port| Output {
+            port,
+            packet: outcome.packet.clone(),
+            metadata: outcome.metadata.clone(),
+        });
+        Ok(Run {
+            verdict: outcome.verdict(),
+            code: outcome.code,
+            packet: outcome.packet,
+            metadata: outcome.metadata,
+            outputs: output.into_iter().collect(),
+            ..Run::default()
+        })
+    }
+
+    /// Mean nanoseconds of a run, as the kernel measures it.
+    pub fn time(&self, packet: &Played, repeat: u32) -> Result<u32> {
+        Ok(self.test(&packet.input, repeat)?.duration_ns)
+    }
+
+    /// A test run takes an interface whose driver is ready for XDP. The loopback interface is
+    /// none, and is what it takes when none is named.
+    fn test(&self, input: &Input, repeat: u32) -> Result<TestOutcome> {
+        let mut input = input.clone();
+        if input.ingress_ifindex == LOOPBACK {
+            input.ingress_ifindex = 0;
+        }
+        let ifindex = input.ingress_ifindex;
+        let run = TestRun { input, repeat, cpu: None };
+        let outcome = self.object.program(&self.program)?.run(&run);
+        outcome.with_context(|| match ifindex {
+            0 => "the kernel takes Ethernet frames of 14 bytes and more".to_owned(),
+            _ => format!("is interface {ifindex} here, up, and ready for XDP?"),
+        })
+    }
+}
+
+const LOOPBACK: u32 = 1;
+
+fn read<M>(map: &M) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>>
+where
+    M: spec::Map,
+{
+    if map.key_size() == 0 {
+        return Ok(None);
+    }
+    let mut entries = Vec::new();
+    for key in map.keys()? {
+        if let Some(value) = map.lookup(&key)? {
+            entries.push((key, value));
+        }
+    }
+    entries.sort();
+    Ok(Some(entries))
+}

@@ -1,0 +1,135 @@
+//! What fills the maps before the first packet: rules of the built-in functions, files of entries.
+//!
+//! Works on `spec::Map`, so that kernel and engine get the same. A file of entries has lines
+//! `KEY VALUE`, each written as `xway map update` takes them; `#` starts a comment.
+
+use std::error::Error;
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use functions::{drop, forward};
+use spec::{Expect, Map, MapDef, Spec};
+
+use crate::args::{RunArgs, parse_bytes};
+use crate::object::Opened;
+
+#[derive(Debug, Default)]
+pub struct Configuration {
+    function: Function,
+    entries: Vec<Entries>,
+}
+
+#[derive(Debug, Default)]
+enum Function {
+    #[default]
+    None,
+    Drop(drop::Config),
+    Forward(forward::Config),
+}
+
+/// What a file says of one map.
+#[derive(Debug)]
+struct Entries {
+    map: String,
+    /// Values are repeated for each processor.
+    per_cpu: bool,
+    lines: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Configuration {
+    /// Reads rules and files, and sets the globals that the rules stand for.
+    pub fn parse(args: &RunArgs, opened: &mut Opened) -> Result<Self> {
+        let function = function(args, opened)?;
+        let entries = args.maps.iter().map(|(name, file)| entries(&opened.spec, name, file));
+        Ok(Self { function, entries: entries.collect::<Result<_>>()? })
+    }
+
+    /// Writes everything through the maps that `find` opens. `egress` are the interfaces that
+    /// `forward` may send to.
+    pub fn apply<'a, M>(
+        &self,
+        cpus: usize,
+        egress: &[u32],
+        find: impl Fn(&str) -> Result<&'a M>,
+    ) -> Result<()>
+    where
+        M: Map + 'a,
+        M::Error: Error + Send + Sync + 'static,
+    {
+        match &self.function {
+            Function::None => {}
+            Function::Drop(config) => {
+                drop::update(config, &drop::Maps::find(&find)?)?;
+            }
+            Function::Forward(config) => {
+                forward::update(config, egress, &forward::Maps::find(&find)?)?;
+            }
+        }
+        for entries in &self.entries {
+            let map = find(&entries.map)?;
+            for (key, value) in &entries.lines {
+                let value = if entries.per_cpu { repeated(value, cpus) } else { value.clone() };
+                map.update(key, &value, Expect::Any)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn function(args: &RunArgs, opened: &mut Opened) -> Result<Function> {
+    let is = |name: &str| opened.builtin && opened.name == name;
+    if is("drop") {
+        let rules: Result<Vec<_>> = args.rule.iter().map(|text| Ok(text.parse()?)).collect();
+        let config = drop::Config { rules: rules?, ..drop::Config::default() };
+        config.apply(&mut opened.spec)?;
+        return Ok(Function::Drop(config));
+    }
+    if is("forward") {
+        let translations: Result<Vec<_>> = args.nat.iter().map(|text| Ok(text.parse()?)).collect();
+        let nat = if args.nat_only { forward::Nat::Required } else { forward::Nat::Optional };
+        let translations = translations?;
+        let config = forward::Config { nat, translations, ..forward::Config::default() };
+        config.apply(&mut opened.spec)?;
+        return Ok(Function::Forward(config));
+    }
+    match (args.rule.is_empty(), args.nat.is_empty()) {
+        (true, true) => Ok(Function::None),
+        (false, _) => bail!("--rule is for the built-in program `drop`; fill maps with --map"),
+        _ => bail!("--nat is for the built-in program `forward`; fill maps with --map"),
+    }
+}
+
+fn entries(spec: &Spec, name: &str, file: &str) -> Result<Entries> {
+    let def = spec.map(name).with_context(|| {
+        let known: Vec<_> = spec.maps.iter().map(|map| map.name.as_str()).collect();
+        format!("there is no map `{name}`; the object has {}", known.join(", "))
+    })?;
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            lines.push(entry(def, line).with_context(|| format!("{file}:{}", number + 1))?);
+        }
+    }
+    Ok(Entries { map: name.to_owned(), per_cpu: def.kind.is_per_cpu(), lines })
+}
+
+fn entry(def: &MapDef, line: &str) -> Result<(Vec<u8>, Vec<u8>)> {
+    let bytes = |text: &str, size: u32| {
+        parse_bytes(text, size as usize).map_err(|wrong| anyhow::anyhow!(wrong))
+    };
+    if def.key_size == 0 {
+        return Ok((Vec::new(), bytes(line, def.value_size)?));
+    }
+    let (key, value) = line
+        .split_once(char::is_whitespace)
+        .with_context(|| format!("`{line}`: write a key, a space and a value"))?;
+    Ok((bytes(key, def.key_size)?, bytes(value.trim(), def.value_size)?))
+}
+
+fn repeated(value: &[u8], cpus: usize) -> Vec<u8> {
+    let mut one = value.to_vec();
+    one.resize(value.len().next_multiple_of(8), 0);
+    one.repeat(cpus)
+}

@@ -1,0 +1,162 @@
+//! The capture that is played: packets in order, with a progress bar on big files.
+//!
+//! Rule: what a damaged capture holds before the damage is used, and the damage is told. A
+//! signal ends the capture early; what was gathered is still reported.
+
+use std::fs::File;
+use std::io::IsTerminal;
+
+use anyhow::{Context as _, Result, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use pcap::{LinkType, Packet, Reader};
+use spec::Input;
+use sys::signal::Stop;
+
+use crate::args::RunArgs;
+use crate::view::say;
+
+/// One packet of the capture, ready to be run.
+#[derive(Clone, Debug, Default)]
+pub struct Played {
+    /// From 1, as capture tools count.
+    pub number: u64,
+    pub timestamp_ns: u64,
+    pub input: Input,
+}
+
+pub struct Capture<'a> {
+    args: &'a RunArgs,
+    reader: Reader<File>,
+    packet: Packet,
+    /// The next one to be given.
+    ahead: Option<Played>,
+    played: u64,
+    /// The first packets, for rounds that measure.
+    kept: Vec<Played>,
+    kept_bytes: usize,
+    bar: ProgressBar,
+    stop: Stop,
+    interrupted: bool,
+}
+
+impl<'a> Capture<'a> {
+    pub fn open(args: &'a RunArgs) -> Result<Self> {
+        let name = args.input.display();
+        let file = File::open(&args.input).with_context(|| format!("cannot open {name}"))?;
+        let size = file.metadata().map_or(0, |facts| facts.len());
+        let reader = Reader::new(file).with_context(|| name.to_string())?;
+        let mut capture = Self {
+            args,
+            reader,
+            packet: Packet::default(),
+            ahead: None,
+            played: 0,
+            kept: Vec::new(),
+            kept_bytes: 0,
+            bar: bar(size),
+            stop: Stop::new()?,
+            interrupted: false,
+        };
+        capture.ahead = capture.fetch()?;
+        Ok(capture)
+    }
+
+    /// When the next packet was captured, in nanoseconds since 1970.
+    pub fn time_ns(&self) -> Option<u64> {
+        self.ahead.as_ref().map(|packet| packet.timestamp_ns)
+    }
+
+    /// The next packet; `None` at the end, at the limit, or after a signal.
+    pub fn next(&mut self) -> Result<Option<Played>> {
+        let Some(packet) = self.ahead.take() else { return Ok(None) };
+        self.ahead = self.fetch()?;
+        Ok(Some(packet))
+    }
+
+    fn fetch(&mut self) -> Result<Option<Played>> {
+        if self.args.limit.is_some_and(|limit| self.played >= limit) || self.was_stopped() {
+            return Ok(None);
+        }
+        if !self.read()? {
+            return Ok(None);
+        }
+        self.played += 1;
+        let played = self.played()?;
+        if self.kept_bytes + played.input.packet.len() <= KEPT_BYTES {
+            self.kept_bytes += played.input.packet.len() + size_of::<Played>();
+            self.kept.push(played.clone());
+        }
+        Ok(Some(played))
+    }
+
+    /// As much of the capture's beginning as is kept in memory.
+    pub fn kept(&self) -> &[Played] {
+        &self.kept
+    }
+
+    pub fn interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    fn read(&mut self) -> Result<bool> {
+        let name = self.args.input.display();
+        match self.reader.next_into(&mut self.packet) {
+            Ok(more) => Ok(more),
+            Err(error) if self.played > 0 => {
+                say(&format!("xway: {name}: after packet {}: {error}", self.played));
+                Ok(false)
+            }
+            Err(error) => Err(error).with_context(|| name.to_string()),
+        }
+    }
+
+    fn played(&self) -> Result<Played> {
+        let interface = &self.reader.interfaces()[self.packet.interface];
+        if interface.link_type != LinkType::ETHERNET {
+            bail!(
+                "{}: packet {} is {}: XDP programs see Ethernet frames only",
+                self.args.input.display(),
+                self.played,
+                interface.link_type
+            );
+        }
+        let input = Input {
+            packet: self.packet.data.clone(),
+            metadata: Vec::new(),
+            ingress_ifindex: self.args.ifindex,
+            rx_queue: self.packet.queue.unwrap_or(self.args.queue),
+        };
+        Ok(Played { number: self.played, timestamp_ns: self.packet.timestamp_ns, input })
+    }
+
+    fn was_stopped(&mut self) -> bool {
+        if self.played.is_multiple_of(LOOK) {
+            self.interrupted |= self.stop.pending().is_some();
+            self.bar.set_position(self.reader.bytes_read());
+        }
+        self.interrupted
+    }
+}
+
+impl Drop for Capture<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Only for captures that take a while, and for people.
+fn bar(size: u64) -> ProgressBar {
+    if size < BIG || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let template = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::new(size).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Captures of that many bytes get a progress bar.
+const BIG: u64 = 8 << 20;
+/// Packets between looks at signals.
+const LOOK: u64 = 256;
+/// What is kept of a capture to measure with.
+const KEPT_BYTES: usize = 64 << 20;

@@ -1,0 +1,42 @@
+//! The maps after the run, by their types.
+
+use anyhow::Result;
+use spec::MapDef;
+
+use super::Job;
+use super::arm::Arm;
+use crate::cmd::map::{content, order, types::Types};
+use crate::view::map::{Entries, Entry, MapRef};
+
+impl Arm {
+    /// What is in each map that holds anything; constants of the object are left out.
+    pub fn maps(&self, job: &Job<'_>) -> Result<Vec<Entries>> {
+        let mut shown = Vec::new();
+        for (def, id) in job.spec.maps.iter().zip(1..) {
+            let constant = def.frozen;
+            let Some(raw) = (!constant).then(|| self.entries(def)).transpose()?.flatten() else {
+                continue;
+            };
+            let types = Types::of_def(def, job.spec.btf.as_ref());
+            let mut entries: Vec<_> = raw
+                .into_iter()
+                .filter(|(_, value)| value.iter().any(|byte| *byte != 0))
+                .map(|(key, value)| Entry {
+                    key: types.key(&key),
+                    content: content(def.kind, def.value_size, &types, value),
+                })
+                .collect();
+            entries.sort_by(|a, b| order(&a.key, &b.key));
+            if !entries.is_empty() {
+                shown.push(Entries { map: reference(def, id), entries });
+            }
+        }
+        Ok(shown)
+    }
+}
+
+/// Ids are the places in the object, from 1: the kernel's own differ from run to run.
+fn reference(def: &MapDef, id: u32) -> MapRef {
+    let kind = def.kind.name().map_or_else(|| def.kind.0.to_string(), str::to_owned);
+    MapRef { id, kind, name: def.name.clone() }
+}

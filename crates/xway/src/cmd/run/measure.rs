@@ -1,0 +1,61 @@
+//! How fast the program runs: rounds over the first packets of the capture, program alone.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use report::Samples;
+
+use super::Job;
+use super::arm::{Arm, Kernel, Vm};
+use super::input::Played;
+use crate::view::run::Rates;
+
+/// Nanoseconds a packet, one sample a round; `None` without packets.
+pub fn rates(arm: &mut Arm, job: &Job<'_>, packets: &[Played]) -> Result<Option<Rates>> {
+    if packets.is_empty() {
+        return Ok(None);
+    }
+    let mut samples = Vec::new();
+    for _ in 0..job.args.repeat {
+        samples.push(match arm {
+            Arm::Vm(vm) => engine_round(vm, packets)?,
+            Arm::Kernel(kernel) => kernel_round(kernel, packets)?,
+        });
+    }
+    let ns_per_packet = Samples::new(samples)?.stats();
+    Ok(Some(Rates { packets: packets.len(), ns_per_packet }))
+}
+
+/// The clock is read once a round: a look costs as much as a small program. Putting the packet
+/// into its buffer is measured too, and taken off again.
+fn engine_round(vm: &mut Vm, packets: &[Played]) -> Result<f64> {
+    let start = Instant::now();
+    for packet in packets {
+        vm.execute(packet)?;
+    }
+    let both = start.elapsed();
+    let start = Instant::now();
+    for packet in packets {
+        vm.put(packet)?;
+    }
+    let net = both.saturating_sub(start.elapsed());
+    Ok(net.as_nanos() as f64 / packets.len() as f64)
+}
+
+/// The kernel measures by itself: a system call costs more than most programs. It takes the
+/// mean over so many runs of each of some packets.
+fn kernel_round(kernel: &Kernel, packets: &[Played]) -> Result<f64> {
+    let step = packets.len().div_ceil(SAMPLED);
+    let mut sum = 0.0;
+    let mut count = 0.0;
+    for packet in packets.iter().step_by(step) {
+        sum += f64::from(kernel.time(packet, RUNS)?);
+        count += 1.0;
+    }
+    Ok(sum / count)
+}
+
+/// Packets of the capture that the kernel measures in a round.
+const SAMPLED: usize = 256;
+/// Runs of each.
+const RUNS: u32 = 1000;

@@ -1,0 +1,123 @@
+//! Captures of what came out: one for each verdict, one for each place packets went to.
+//!
+//! Rule: a file has its final name only when it is whole; what an interrupted run leaves begins
+//! with a dot. A file is made when its first packet is there.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use pcap::{LinkType, Packet, Writer};
+use vm::{Port, Run, World};
+
+use super::input::Played;
+
+pub struct Outputs<'a> {
+    folder: Option<&'a Path>,
+    world: &'a World,
+    files: BTreeMap<String, Output>,
+}
+
+struct Output {
+    unfinished: PathBuf,
+    path: PathBuf,
+    writer: Writer<File>,
+}
+
+impl<'a> Outputs<'a> {
+    /// Writes nothing without a folder.
+    pub fn open(folder: Option<&'a Path>, world: &'a World) -> Result<Self> {
+        if let Some(folder) = folder {
+            let made = fs::create_dir_all(folder);
+            made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        Ok(Self { folder, world, files: BTreeMap::new() })
+    }
+
+    pub fn write(&mut self, played: &Played, run: &Run) -> Result<()> {
+        if self.folder.is_none() {
+            return Ok(());
+        }
+        let ingress = self.interface(played.input.ingress_ifindex);
+        self.add(run.verdict.name(), &ingress, played, (run.code, &run.packet))?;
+        for output in &run.outputs {
+            let (name, interface) = self.place(output.port);
+            self.add(&name, &interface, played, (run.code, &output.packet))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the files their names.
+    pub fn finish(mut self) -> Result<Vec<PathBuf>> {
+        let mut finished = Vec::new();
+        for output in std::mem::take(&mut self.files).into_values() {
+            let Output { unfinished, path, writer } = output;
+            writer.finish().with_context(|| path.display().to_string())?;
+            fs::rename(&unfinished, &path).with_context(|| path.display().to_string())?;
+            finished.push(path);
+        }
+        Ok(finished)
+    }
+
+    fn add(
+        &mut self,
+        name: &str,
+        interface: &str,
+        played: &Played,
+        (code, data): (u32, &[u8]),
+    ) -> Result<()> {
+        let Some(folder) = self.folder else { return Ok(()) };
+        if !self.files.contains_key(name) {
+            self.files.insert(name.to_owned(), Output::create(folder, name, interface)?);
+        }
+        let output = self.files.get_mut(name).context("the file was just made")?;
+        let packet = Packet {
+            timestamp_ns: played.timestamp_ns,
+            data: data.to_vec(),
+            verdict: Some(code.into()),
+            queue: Some(played.input.rx_queue),
+            id: Some(played.number),
+            ..Packet::default()
+        };
+        output.writer.write(&packet).with_context(|| output.path.display().to_string())
+    }
+
+    /// Name of the file and of the interface in it.
+    fn place(&self, port: Port) -> (String, String) {
+        match port {
+            Port::Stack { ifindex } => ("stack".to_owned(), self.interface(ifindex)),
+            Port::Device { ifindex } => (format!("dev-{ifindex}"), self.interface(ifindex)),
+            Port::Cpu { cpu } => (format!("cpu-{cpu}"), format!("cpu{cpu}")),
+            Port::Xsk { map: _, key } => (format!("xsk-{key}"), format!("xsk{key}")),
+        }
+    }
+
+    fn interface(&self, ifindex: u32) -> String {
+        let known = self.world.interface(ifindex);
+        known.map_or_else(|| format!("if{ifindex}"), |interface| interface.name.clone())
+    }
+}
+
+impl Output {
+    fn create(folder: &Path, name: &str, interface: &str) -> Result<Self> {
+        let path = folder.join(format!("{name}.pcapng"));
+        let unfinished = folder.join(format!(".{name}.pcapng.part"));
+        let file = File::create(&unfinished);
+        let file = file.with_context(|| format!("cannot write {}", unfinished.display()))?;
+        let options =
+            pcap::Options { application: Some("xway run".to_owned()), ..Default::default() };
+        let mut writer = Writer::pcapng(file, &options)?;
+        writer.interface(interface, LinkType::ETHERNET)?;
+        Ok(Self { unfinished, path, writer })
+    }
+}
+
+impl Drop for Outputs<'_> {
+    /// After an error: nothing half is left.
+    fn drop(&mut self) {
+        for output in self.files.values() {
+            let _gone = fs::remove_file(&output.unfinished);
+        }
+    }
+}
