@@ -5,6 +5,7 @@
 //! is [`netns`](crate::netns).
 
 mod address;
+mod conntrack;
 mod conversation;
 mod create;
 pub mod ethtool;
@@ -15,12 +16,15 @@ mod neighbour;
 mod netdev;
 mod packet;
 mod route;
+mod routing;
+mod sockets;
 mod xdp;
 
 use netlink_packet_core::{Emitable, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
 
 pub use address::{Address, NewAddress};
+pub use conntrack::{TrackedConnection, tracked_connections};
 pub use create::{NewVeth, VethEnd};
 pub use link::{Ifindex, Link, Statistics};
 pub use mac::Mac;
@@ -28,6 +32,8 @@ pub use neighbour::Neighbour;
 pub use netdev::{Napi, NetdevFamily, XdpFeatures};
 pub use packet::PacketSocket;
 pub use route::{NewRoute, Route};
+pub use routing::{Hop, TableRoute, TableRule};
+pub use sockets::{InetSocket, inet_sockets};
 pub use xdp::{XdpExpect, XdpMode, XdpState};
 
 use crate::error::Result;

@@ -20,6 +20,8 @@ pub struct Neighbour {
     /// `None` while it is being asked for, or after nobody answered.
     pub mac: Option<Mac>,
     pub permanent: bool,
+    /// `NUD_*`.
+    pub state: u16,
 }
 
 impl Netlink {
@@ -78,6 +80,7 @@ impl Neighbour {
             ip: ip?,
             mac,
             permanent: message.header.state == NeighbourState::Permanent,
+            state: message.header.state.into(),
         })
     }
 }

@@ -131,7 +131,7 @@ impl Route {
     }
 }
 
-fn unspecified(family: AddressFamily) -> Option<IpAddr> {
+pub(super) fn unspecified(family: AddressFamily) -> Option<IpAddr> {
     match family {
         AddressFamily::Inet => Some(Ipv4Addr::UNSPECIFIED.into()),
         AddressFamily::Inet6 => Some(Ipv6Addr::UNSPECIFIED.into()),
@@ -139,7 +139,7 @@ fn unspecified(family: AddressFamily) -> Option<IpAddr> {
     }
 }
 
-fn ip(address: &RouteAddress) -> Option<IpAddr> {
+pub(super) fn ip(address: &RouteAddress) -> Option<IpAddr> {
     match address {
         RouteAddress::Inet(v4) => Some((*v4).into()),
         RouteAddress::Inet6(v6) => Some((*v6).into()),

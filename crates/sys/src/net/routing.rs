@@ -1,0 +1,193 @@
+//! The routing tables and policy rules in full, as forwarding decisions see them.
+//!
+//! Not here: adding routes and the short list of unicast ones (`route`).
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_DUMP, Parseable};
+use netlink_packet_route::route::{RouteAttribute, RouteMessage, RouteMetric, RouteVia};
+use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::route::{ip, unspecified};
+use super::{Ifindex, Netlink};
+use crate::error::Result;
+
+/// A route of any kind, with all that decides whether and where it leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableRoute {
+    pub to: IpAddr,
+    pub prefix: u8,
+    /// `RTN_*`.
+    pub kind: u8,
+    pub table: u32,
+    pub tos: u8,
+    /// The lowest wins.
+    pub metric: u32,
+    /// Address that packets from here take.
+    pub source: Option<IpAddr>,
+    pub locked_mtu: Option<u32>,
+    /// None for routes that lead nowhere, several where flows are spread.
+    pub hops: Vec<Hop>,
+    /// What this structure has no field for: the route depends on it.
+    pub besides: Option<&'static str>,
+}
+
+/// One way of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    pub ifindex: Ifindex,
+    pub via: Option<IpAddr>,
+    /// Share of the flows, from 1.
+    pub weight: u32,
+}
+
+/// A policy rule that names a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableRule {
+    pub ipv6: bool,
+    pub priority: u32,
+    pub table: u32,
+    pub from: Option<(IpAddr, u8)>,
+    pub to: Option<(IpAddr, u8)>,
+    /// Names of interfaces.
+    pub iif: Option<String>,
+    pub oif: Option<String>,
+    pub mark: u32,
+    pub mask: u32,
+    /// What this structure has no field for: the rule depends on it.
+    pub besides: Option<&'static str>,
+}
+
+impl Netlink {
+    /// Routes of all tables and kinds, both families, in the kernel's order.
+    pub fn table_routes(&mut self) -> Result<Vec<TableRoute>> {
+        let message = RouteNetlinkMessage::GetRoute(RouteMessage::default());
+        let replies = self.ask("rtnetlink(RTM_GETROUTE)", "", &message, NLM_F_DUMP)?;
+        Ok(replies
+            .iter()
+            .filter(|reply| reply.kind == libc::RTM_NEWROUTE)
+            .filter_map(|reply| RouteMessage::parse(&reply.payload).ok())
+            .filter_map(|message| TableRoute::from_message(&message))
+            .collect())
+    }
+
+    /// Policy rules of both families, in the order that they are tried.
+    pub fn table_rules(&mut self) -> Result<Vec<TableRule>> {
+        let mut rules = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut message = RuleMessage::default();
+            message.header.family = family;
+            let message = RouteNetlinkMessage::GetRule(message);
+            let replies = self.ask("rtnetlink(RTM_GETRULE)", "", &message, NLM_F_DUMP)?;
+            let parsed = replies
+                .iter()
+                .filter(|reply| reply.kind == libc::RTM_NEWRULE)
+                .filter_map(|reply| RuleMessage::parse(&reply.payload).ok());
+            rules.extend(parsed.map(|message| TableRule::from_message(&message)));
+        }
+        Ok(rules)
+    }
+}
+
+impl TableRoute {
+    fn from_message(message: &RouteMessage) -> Option<Self> {
+        let header = &message.header;
+        let mut route = Self {
+            to: unspecified(header.address_family)?,
+            prefix: header.destination_prefix_length,
+            kind: header.kind.into(),
+            table: u32::from(header.table),
+            tos: header.tos,
+            metric: 0,
+            source: None,
+            locked_mtu: None,
+            hops: Vec::new(),
+            besides: (header.source_prefix_length > 0).then_some("a source network"),
+        };
+        let mut hop = Hop { ifindex: Ifindex(0), via: None, weight: 1 };
+        for attribute in &message.attributes {
+            match attribute {
+                RouteAttribute::Destination(to) => route.to = ip(to)?,
+                RouteAttribute::Oif(ifindex) => hop.ifindex = Ifindex(*ifindex),
+                RouteAttribute::Table(table) => route.table = *table,
+                RouteAttribute::Priority(metric) => route.metric = *metric,
+                RouteAttribute::PrefSource(source) => route.source = ip(source),
+                RouteAttribute::Metrics(metrics) => route.locked_mtu = locked_mtu(metrics),
+                RouteAttribute::Encap(_) => route.besides = Some("encapsulation"),
+                RouteAttribute::MultiPath(hops) => {
+                    route.hops = hops
+                        .iter()
+                        .map(|one| Hop {
+                            ifindex: Ifindex(one.interface_index),
+                            via: one.attributes.iter().find_map(gateway),
+                            weight: u32::from(one.hops) + 1,
+                        })
+                        .collect();
+                }
+                other => hop.via = gateway(other).or(hop.via),
+            }
+        }
+        if route.hops.is_empty() && (hop.via.is_some() || hop.ifindex.0 != 0) {
+            route.hops.push(hop);
+        }
+        Some(route)
+    }
+}
+
+fn gateway(attribute: &RouteAttribute) -> Option<IpAddr> {
+    match attribute {
+        RouteAttribute::Gateway(via) => ip(via),
+        RouteAttribute::Via(RouteVia::Inet(v4)) => Some((*v4).into()),
+        RouteAttribute::Via(RouteVia::Inet6(v6)) => Some((*v6).into()),
+        _ => None,
+    }
+}
+
+fn locked_mtu(metrics: &[RouteMetric]) -> Option<u32> {
+    let locked = metrics
+        .iter()
+        .any(|metric| matches!(metric, RouteMetric::Lock(bits) if bits & 1 << RTAX_MTU != 0));
+    let mtu = metrics.iter().find_map(|metric| match metric {
+        RouteMetric::Mtu(mtu) => Some(*mtu),
+        _ => None,
+    });
+    mtu.filter(|_| locked)
+}
+
+impl TableRule {
+    fn from_message(message: &RuleMessage) -> Self {
+        let header = &message.header;
+        let mut rule = Self {
+            ipv6: header.family == AddressFamily::Inet6,
+            table: header.table.into(),
+            besides: match (header.action, header.tos) {
+                (RuleAction::ToTable, 0) => None,
+                (RuleAction::ToTable, _) => Some("a type of service"),
+                _ => Some("an action other than a table"),
+            },
+            ..Self::default()
+        };
+        let mut mask = None;
+        for attribute in &message.attributes {
+            match attribute {
+                RuleAttribute::Source(from) => rule.from = Some((*from, header.src_len)),
+                RuleAttribute::Destination(to) => rule.to = Some((*to, header.dst_len)),
+                RuleAttribute::Iifname(name) => rule.iif = Some(name.clone()),
+                RuleAttribute::Oifname(name) => rule.oif = Some(name.clone()),
+                RuleAttribute::Priority(priority) => rule.priority = *priority,
+                RuleAttribute::Table(table) => rule.table = *table,
+                RuleAttribute::FwMark(mark) => rule.mark = *mark,
+                RuleAttribute::FwMask(bits) => mask = Some(*bits),
+                RuleAttribute::SuppressPrefixLen(u32::MAX) | RuleAttribute::Protocol(_) => {}
+                RuleAttribute::Other(_) => {}
+                _ => rule.besides = rule.besides.or(Some("ports, users, tunnels or the like")),
+            }
+        }
+        rule.mask = mask.unwrap_or(if rule.mark == 0 { 0 } else { u32::MAX });
+        rule
+    }
+}
+
+/// Number of the MTU among a route's metrics, and its bit in their lock.
+const RTAX_MTU: u32 = 2;

@@ -1,0 +1,250 @@
+//! A snapshot of a live namespace answers like the namespace: the proof of `--world host`.
+//!
+//! A router with every kind of route is set up, taken into a world, saved and read back; then the
+//! same programs ask the kernel inside the namespace and the engine inside the world.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod vm_net_support;
+/// The snapshot is the command's own code; a command has no library to take it from.
+#[path = "../../crates/xway/src/world/mod.rs"]
+mod world;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use spec::Spec;
+use spec::asm::{Helper, Reg::*};
+use vm_net_support::{Dice, Io, Pair, answer, asking, from, ip, put, router, snapshot};
+
+/// Where the fields of `struct bpf_fib_lookup` are in `io`; behind it the flags.
+const LENGTH: usize = 6;
+const IFINDEX: usize = 8;
+const TOS: usize = 12;
+const SOURCE: usize = 16;
+const DESTINATION: usize = 32;
+const TABLE: usize = 48;
+const MARK: usize = 52;
+const FLAGS: usize = 64;
+
+const OUTPUT: u32 = 1 << 1;
+const ALL_FLAGS: u32 = 0x3f;
+
+fn fib_lookup() -> Spec {
+    asking("fib", |a| {
+        a.mov(R1, R6).mov(R2, R7).mov(R3, 64).load32(R4, R7.at(FLAGS as i16));
+        a.call(Helper::FIB_LOOKUP);
+    })
+}
+
+const ROUTES: &str = "\
+link set lo up
+link set eth1 mtu 1400
+addr add 10.0.1.77/24 dev eth0
+addr add 10.9.0.1/16 dev eth0
+addr add 192.0.2.1/32 dev lo
+-6 addr add fd00:0:0:9::1/64 dev eth1 nodad
+-6 addr add 2001:db8::1/64 dev eth0 nodad
+route add 172.16.0.0/16 via 10.0.2.2 metric 50
+route add 172.16.0.0/16 via 10.0.1.2 metric 10
+route add 172.16.5.0/24 via 10.0.2.2 src 10.0.1.1
+route add 172.16.6.0/24 via 10.0.2.2 mtu lock 900
+route add 172.16.7.0/24 via 10.0.2.2 mtu 900
+route add 172.17.0.0/16 via 10.0.2.99
+route add blackhole 172.18.0.0/16
+route add unreachable 172.19.0.0/16
+route add prohibit 172.20.0.0/16
+route add throw 172.21.0.0/16
+route add 172.22.0.0/16 via inet6 fd00:0:0:2::2 dev eth1
+route add 172.23.0.0/16 via 10.0.2.2
+route add 172.23.0.0/16 tos 0x10 via 10.0.1.2
+route add 172.24.0.0/16 dev eth1
+route add default via 10.0.1.2
+route add table 100 default via 10.0.2.2
+route add table 100 blackhole 10.77.0.0/16
+route add table 100 throw 10.78.0.0/16
+neigh add 10.0.2.50 dev eth1 lladdr 02:00:00:00:00:50 nud stale
+neigh add 10.0.2.51 dev eth1 lladdr 02:00:00:00:00:51 nud failed
+neigh add 172.24.0.9 dev eth1 lladdr 02:00:00:00:00:09 nud permanent
+-6 route add fd00:0:0:16::/64 via fd00:0:0:2::2 metric 50
+-6 route add fd00:0:0:16::/64 via fd00:0:0:1::2 metric 10
+-6 route add fd00:0:0:15::/64 via fd00:0:0:2::2 src fd00:0:0:9::1
+-6 route add fd00:0:0:14::/64 via fd00:0:0:2::2 mtu lock 1300
+-6 route add fd00:0:0:17::/64 via fd00:0:0:2::99
+-6 route add blackhole fd00:0:0:18::/64
+-6 route add unreachable fd00:0:0:19::/64
+-6 route add prohibit fd00:0:0:20::/64
+-6 route add throw fd00:0:0:21::/64
+-6 route add fd00:0:0:22::/64 via fe80::22 dev eth1
+-6 route add fd00:0:0:23::/64 dev eth0
+-6 route append fd00:0:0:23::/64 dev eth1
+-6 route add 2000::/3 via fd00:0:0:1::2
+-6 route add table 100 default via fd00:0:0:2::2
+-6 route add table 100 blackhole fd00:0:0:77::/64
+-6 neigh add fe80::22 dev eth1 lladdr 02:00:00:00:00:22 nud permanent
+-6 neigh add fd00:0:0:23::9 dev eth0 lladdr 02:00:00:00:00:23 nud permanent
+";
+
+const RULES: &str = "\
+rule add fwmark 1 lookup 100 priority 100
+rule add fwmark 0x10/0xf0 lookup 100 priority 101
+rule add from 10.9.0.0/16 lookup 100 priority 110
+rule add to 10.78.0.0/16 lookup 100 priority 120
+rule add iif eth1 to 10.77.0.0/16 lookup 100 priority 130
+rule add oif eth1 lookup 100 priority 140
+-6 rule add fwmark 1 lookup 100 priority 100
+-6 rule add from fd00:0:0:9::/64 lookup 100 priority 110
+-6 rule add iif eth1 to fd00:0:0:77::/64 lookup 100 priority 130
+";
+
+/// Networks that are asked about, besides any address at all.
+const NETWORKS: &[&str] = &[
+    "10.0.1.0/24",
+    "10.0.1.1/32",
+    "10.0.1.2/32",
+    "10.0.1.77/32",
+    "10.0.1.255/32",
+    "10.0.2.0/24",
+    "10.0.2.2/32",
+    "10.0.2.50/31",
+    "10.9.0.0/16",
+    "10.77.0.0/16",
+    "10.78.0.0/16",
+    "127.0.0.0/8",
+    "172.16.0.0/12",
+    "172.16.4.0/22",
+    "172.17.0.0/16",
+    "172.18.0.0/16",
+    "172.19.0.0/16",
+    "172.20.0.0/16",
+    "172.21.0.0/16",
+    "172.22.0.0/16",
+    "172.23.0.0/16",
+    "172.24.0.8/31",
+    "192.0.2.0/24",
+    "224.0.0.0/4",
+    "255.255.255.255/32",
+    "0.0.0.0/32",
+];
+const NETWORKS_IPV6: &[&str] = &[
+    "fd00:0:0:1::/64",
+    "fd00:0:0:1::/126",
+    "fd00:0:0:2::/126",
+    "fd00:0:0:9::/126",
+    "fd00::/58",
+    "fd00:0:0:14::/64",
+    "fd00:0:0:15::/64",
+    "fd00:0:0:16::/64",
+    "fd00:0:0:17::/64",
+    "fd00:0:0:18::/64",
+    "fd00:0:0:19::/64",
+    "fd00:0:0:20::/64",
+    "fd00:0:0:21::/64",
+    "fd00:0:0:22::/64",
+    "fd00:0:0:23::8/125",
+    "fd00:0:0:77::/64",
+    "2001:db8::/64",
+    "2001::/16",
+    "fe80::/64",
+    "ff02::/16",
+    "::1/128",
+    "::/128",
+    "64:ff9b::/96",
+];
+
+/// An address of a network, with random bits behind its length.
+fn address(dice: &mut Dice, networks: &[&str]) -> IpAddr {
+    let (network, length) = dice.pick(networks).split_once('/').unwrap();
+    let length: u32 = length.parse().unwrap();
+    let noise = u128::from(dice.next()) << 64 | u128::from(dice.next());
+    match network.parse().unwrap() {
+        IpAddr::V4(v4) => {
+            let free = u32::MAX.checked_shr(length).unwrap_or(0);
+            Ipv4Addr::from_bits(v4.to_bits() | noise as u32 & free).into()
+        }
+        IpAddr::V6(v6) => {
+            let free = u128::MAX.checked_shr(length).unwrap_or(0);
+            Ipv6Addr::from_bits(v6.to_bits() | noise & free).into()
+        }
+    }
+}
+
+fn put_ip(io: &mut Io, at: usize, ip: IpAddr) {
+    match ip {
+        IpAddr::V4(v4) => put(io, at, &v4.octets()),
+        IpAddr::V6(v6) => put(io, at, &v6.octets()),
+    }
+}
+
+/// A question with all fields at random, most of them sensible.
+fn question(dice: &mut Dice, interfaces: &[u32]) -> Io {
+    let mut io = [0; vm_net_support::IO];
+    for byte in &mut io[..64] {
+        *byte = dice.next() as u8;
+    }
+    let networks = if dice.below(2) == 0 { NETWORKS } else { NETWORKS_IPV6 };
+    let destination = address(dice, networks);
+    let family = if destination.is_ipv4() { 2 } else { 10 };
+    io[0] = if dice.below(64) == 0 { dice.next() as u8 } else { family };
+    put_ip(&mut io, DESTINATION, destination);
+    put_ip(&mut io, SOURCE, address(dice, networks));
+    let lengths: [u16; 10] = [0, 60, 899, 900, 901, 1280, 1300, 1301, 1401, 1501];
+    put(&mut io, LENGTH, &dice.pick(&lengths).to_ne_bytes());
+    put(&mut io, IFINDEX, &dice.pick(interfaces).to_ne_bytes());
+    put(&mut io, TOS, &[dice.pick(&[0, 0x10, 0x08, 0xf3])]);
+    put(&mut io, TABLE, &dice.pick(&[0_u32, 100, 253, 254, 255, 7, u32::MAX]).to_ne_bytes());
+    put(&mut io, MARK, &dice.pick(&[0_u32, 1, 0x13, 0x20, u32::MAX]).to_ne_bytes());
+    let flags =
+        if dice.below(64) == 0 { dice.next() as u32 } else { dice.next() as u32 & ALL_FLAGS };
+    put(&mut io, FLAGS, &flags.to_ne_bytes());
+    io
+}
+
+/// Asks `count` questions; the answers, all 64 bytes included, must be the same. Counts them.
+fn compare(pair: &mut Pair, interfaces: &[u32], seed: u64, count: usize) -> BTreeMap<i64, usize> {
+    let mut dice = Dice(seed);
+    let mut answers = BTreeMap::new();
+    for number in 0..count {
+        let io = question(&mut dice, interfaces);
+        let [kernel, engine] = pair.both(&io, &from(interfaces[0]));
+        assert_eq!(
+            (answer(&kernel), &kernel[..64]),
+            (answer(&engine), &engine[..64]),
+            "question {number} of seed {seed}: {:x?} to {}",
+            &io[..68],
+            shown(&io),
+        );
+        *answers.entry(answer(&kernel)).or_default() += 1;
+    }
+    answers
+}
+
+/// Family, destination and flags of a question.
+fn shown(io: &Io) -> String {
+    let bytes: [u8; 16] = io[DESTINATION..DESTINATION + 16].try_into().unwrap();
+    let ip: IpAddr = match io[0] {
+        2 => <[u8; 4]>::try_from(&bytes[..4]).unwrap().into(),
+        _ => bytes.into(),
+    };
+    format!("{ip}, flags {:#x}", u32::from_ne_bytes(io[FLAGS..FLAGS + 4].try_into().unwrap()))
+}
+
+#[test]
+fn route_lookups_agree_in_every_byte() {
+    let net = router();
+    ip(&net.b, ROUTES);
+    for family in ["ipv4", "ipv6"] {
+        net.b.set_sysctl(&format!("{family}/conf/lo/forwarding"), "0").unwrap();
+    }
+    let number = |name| net.b.ifindex(name).unwrap().0;
+    let interfaces = [number("eth0"), number("eth1"), number("eth0"), number("eth1"), 1, 0, 999];
+    for (stage, commands) in [("no rules", ""), ("rules", RULES)] {
+        ip(&net.b, commands);
+        let mut pair = Pair::new(&fib_lookup(), snapshot(&net.b));
+        let answers = net.b.run(|| compare(&mut pair, &interfaces, 0x5eed, 10_000)).unwrap();
+        println!("{stage}: {answers:?}");
+        // Every answer that there is was given: success to no source, and the errors.
+        for expected in [0, 1, 2, 3, 4, 5, 7, 8, -19, -22, -97] {
+            assert!(answers.contains_key(&expected), "{stage}: nothing answered {expected}");
+        }
+    }
+}
