@@ -1,0 +1,155 @@
+//! A packet as layers of named fields, each with the bytes that it stands in.
+//!
+//! Rule: any bytes have a dissection: what is cut short ends the layers, what is not known is
+//! payload, and every byte of the packet belongs to exactly one field. Names are short and
+//! steady (`ipv4.ttl`): people search for them.
+//! Not here: what a change of a field means (`cmd::run`), building packets.
+
+mod arp;
+mod ethernet;
+mod icmp;
+mod ipv4;
+mod ipv6;
+mod reader;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod tunnel;
+mod udp;
+
+use std::fmt;
+use std::ops::Range;
+
+use reader::Reader;
+
+/// A packet taken apart. Layers are in order of bytes; a tunnel's inner ones follow its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dissection {
+    pub layers: Vec<Layer>,
+    /// One line, as packet sniffers print it.
+    pub summary: String,
+    /// A header goes on behind the last byte.
+    pub truncated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// `eth`, `vlan`, `ipv4`, …; a second one of a name is `ipv4#2`.
+    pub name: String,
+    pub range: Range<usize>,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub name: &'static str,
+    pub range: Range<usize>,
+    /// As people write it: addresses dotted, ports decimal.
+    pub value: String,
+}
+
+/// A field and the layer that it is in; displays as `ipv4.ttl`.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub layer: &'a Layer,
+    pub field: &'a Field,
+}
+
+/// Takes an Ethernet frame apart.
+pub fn dissect(packet: &[u8]) -> Dissection {
+    let mut reader = Reader::new(packet);
+    let mut next = Some(Next::Ethernet);
+    while let Some(header) = next {
+        next = header.read(&mut reader);
+    }
+    reader.finish()
+}
+
+impl Dissection {
+    /// The field that the byte at `offset` belongs to.
+    pub fn field_at(&self, offset: usize) -> Option<Place<'_>> {
+        let layer = self.layers.iter().find(|layer| layer.range.contains(&offset))?;
+        let field = layer.fields.iter().find(|field| field.range.contains(&offset))?;
+        Some(Place { layer, field })
+    }
+
+    /// All fields in the order of their bytes.
+    pub fn fields(&self) -> impl Iterator<Item = Place<'_>> {
+        let layers = self.layers.iter();
+        layers.flat_map(|layer| layer.fields.iter().map(move |field| Place { layer, field }))
+    }
+
+    /// Names of `len` bytes from `offset`: `ipv4.src`, `eth.src+2`, `eth.dst to eth.src`.
+    pub fn span(&self, offset: usize, len: usize) -> String {
+        let Some(first) = self.field_at(offset) else { return format!("byte {offset}") };
+        let last = self.field_at(offset + len.saturating_sub(1));
+        let inside = match offset - first.field.range.start {
+            0 => first.to_string(),
+            inner => format!("{first}+{inner}"),
+        };
+        match last {
+            Some(last) if last.field.range != first.field.range => format!("{inside} to {last}"),
+            _ => inside,
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.layer.name, self.field.name)
+    }
+}
+
+/// What the bytes behind a header are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Ethernet,
+    /// By the number in an Ethernet header, or in a tunnel's.
+    EtherType(u16),
+    /// By the number in an IP header; `v6` chooses between the two ICMPs.
+    Protocol {
+        number: u8,
+        v6: bool,
+    },
+    Vxlan,
+    Geneve,
+}
+
+impl Next {
+    /// Reads one header. `None`: the rest is payload, or there is no more.
+    fn read(self, reader: &mut Reader<'_>) -> Option<Self> {
+        match self {
+            Self::Ethernet => ethernet::frame(reader),
+            Self::EtherType(number) => match number {
+                ethernet::IPV4 => ipv4::header(reader),
+                ethernet::IPV6 => ipv6::header(reader),
+                ethernet::ARP => arp::packet(reader),
+                ethernet::VLAN | ethernet::SERVICE_VLAN | ethernet::OLD_VLAN => {
+                    ethernet::tag(reader)
+                }
+                ethernet::BRIDGED => ethernet::frame(reader),
+                _ => None,
+            },
+            Self::Protocol { number, v6 } => match number {
+                ICMP if !v6 => icmp::v4(reader),
+                ICMPV6 if v6 => icmp::v6(reader),
+                TCP => tcp::segment(reader),
+                UDP => udp::datagram(reader),
+                GRE => tunnel::gre(reader),
+                IN_IPV4 => ipv4::header(reader),
+                IN_IPV6 => ipv6::header(reader),
+                _ => reader.other_protocol(number),
+            },
+            Self::Vxlan => tunnel::vxlan(reader),
+            Self::Geneve => tunnel::geneve(reader),
+        }
+    }
+}
+
+const ICMP: u8 = 1;
+const IN_IPV4: u8 = 4;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const IN_IPV6: u8 = 41;
+const GRE: u8 = 47;
+const ICMPV6: u8 = 58;
