@@ -9,6 +9,7 @@ mod atomic;
 mod coverage;
 mod frames;
 mod hook;
+mod look;
 mod steps;
 mod tell;
 mod trace;
@@ -21,8 +22,9 @@ use crate::memory::POISON;
 use crate::worker::Worker;
 
 pub use coverage::{BranchCoverage, Coverage, FunctionCoverage, LineCoverage, ProgramCoverage};
-pub(crate) use frames::Frames;
+pub(crate) use frames::{Frames, install_stack};
 pub use hook::{Called, Hook, Step, Written};
+pub use look::Place;
 pub use trace::{Event, Trace};
 
 /// r0 to r10; sixteen, so that a masked number needs no check.
