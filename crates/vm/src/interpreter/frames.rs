@@ -1,10 +1,12 @@
 //! Functions that are active: who returns where, on which stack, and how much may still be done.
 
+use std::sync::Arc;
+
 use super::{Leave, Registers, locate};
 use crate::code::{self, Program};
 use crate::fault::{Cause, Fault};
 use crate::limits;
-use crate::memory::{POISON, RegionId, offset};
+use crate::memory::{Layout, Memory, POISON, RegionId, Slab, offset};
 use crate::worker::Worker;
 
 /// Functions that are active now, and the run's counters.
@@ -100,17 +102,27 @@ pub(super) fn enter(worker: &mut Worker) -> Result<u64, Box<Fault>> {
     Ok(clear(worker))
 }
 
+/// Gives a worker's memory the stacks of all frames.
+pub(crate) fn install_stack(memory: &mut Memory) {
+    let slab = Slab::new(LAYOUT.elements * LAYOUT.stride).expect("stacks are small");
+    memory.install(RegionId::STACK, Arc::new(slab), LAYOUT);
+}
+
 /// Zeroes the newest frame's stack.
 fn clear(worker: &mut Worker) -> u64 {
     let number = worker.frames.depth - 1;
     worker.frames.turns = limits::TURNS;
     let stack = worker.memory.private_mut(RegionId::STACK);
-    stack[number * limits::STACK_BYTES..][..limits::STACK_BYTES].fill(0);
-    RegionId::STACK.at(((number as u64) << STACK_SHIFT) + limits::STACK_BYTES as u64)
+    stack[number * LAYOUT.stride as usize..][..limits::STACK_BYTES].fill(0);
+    end_of(number)
 }
 
-/// Distance of frames in addresses: a power of two above the stack's size.
-const STACK_SHIFT: u32 = (limits::STACK_BYTES + 1).next_power_of_two().trailing_zeros();
+/// What r10 is in a frame.
+fn end_of(frame: usize) -> u64 {
+    RegionId::STACK.at(LAYOUT.offset_of(frame as u64) + limits::STACK_BYTES as u64)
+}
+
+const LAYOUT: Layout = Layout::straight(limits::FRAMES as u64, limits::STACK_BYTES as u64);
 
 /// Calls a function of the same program from the slot before `back`.
 pub(super) fn call(
@@ -145,7 +157,7 @@ pub(super) fn exit(worker: &mut Worker, r: &mut Registers, base: usize) -> Optio
     let saved = &frames.saved[caller];
     r[6..10].copy_from_slice(&saved.registers);
     r[1..6].fill(POISON);
-    r[10] = RegionId::STACK.at(((caller as u64) << STACK_SHIFT) + limits::STACK_BYTES as u64);
+    r[10] = end_of(caller);
     frames.turns = saved.turns;
     Some((saved.program, saved.slot))
 }

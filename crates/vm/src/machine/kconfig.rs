@@ -92,6 +92,10 @@ fn is_letter(var: &KconfigVar, btf: Option<&Btf>) -> bool {
 mod tests {
     use super::*;
 
+    fn var(offset: u32, size: u32) -> KconfigVar {
+        KconfigVar { name: "CONFIG_X".to_owned(), offset, size, type_id: 0, weak: false }
+    }
+
     #[test]
     fn values_are_put_in_their_places() {
         let table: [(u32, &str, Option<&[u8]>); 11] = [
@@ -108,12 +112,12 @@ mod tests {
             (9, "1", None),
         ];
         for (size, text, expected) in table {
-            let var = KconfigVar { size, ..KconfigVar::default() };
+            let var = var(0, size);
             let mut contents = [0x55; 16];
             let done = put(&mut contents, &var, text, None);
             assert_eq!(done.map(|()| &contents[..size as usize]), expected, "{text}");
         }
-        let outside = KconfigVar { size: 4, offset: 14, ..KconfigVar::default() };
+        let outside = var(14, 4);
         assert_eq!(put(&mut [0; 16], &outside, "1", None), None);
     }
 }

@@ -17,6 +17,7 @@ pub fn run_raw(insns: &[Insn], memory: &mut [u8]) -> Result<u64> {
     let program = Program {
         name: "raw".to_owned(),
         insns: insns.to_vec(),
+        autoload: true,
         functions: functions(insns),
         ..Program::default()
     };

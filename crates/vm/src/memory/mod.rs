@@ -1,6 +1,6 @@
 //! What one worker can address: a table of regions, and checked access through it.
 //!
-//! Rule: every access of a program or helper goes through [`Memory::place`], which yields a raw
+//! Rule: every access of a program or helper goes through [`Memory::short`] or [`Memory::translate`], which yield a raw
 //! place only after region, element, bounds and right to write are checked. A refused access is
 //! a [`Refused`], explained in words by [`Memory::explain`]: the fast path carries none.
 //! Regions that only this worker sees (stack, packet, input) can be borrowed as slices; shared
@@ -60,7 +60,7 @@ impl Memory {
         assert!(alone, "a private region's slab has one holder");
         self.grow(RegionId(id.0 + 1));
         let place = id.0 as usize;
-        self.regions[place] = Region::new(&slab, layout);
+        self.regions[place] = Region::new(id, &slab, layout);
         self.slabs[place] = Some(slab);
         self.layouts[place] = Some(layout);
     }
@@ -69,7 +69,7 @@ impl Memory {
     pub fn reshape(&mut self, id: RegionId, layout: Layout) {
         let place = id.0 as usize;
         let slab = self.slabs[place].as_ref().expect("a region is installed before it changes");
-        self.regions[place] = Region::new(slab, layout);
+        self.regions[place] = Region::new(id, slab, layout);
         self.layouts[place] = Some(layout);
     }
 
@@ -136,88 +136,81 @@ impl Memory {
 
     #[inline(always)]
     pub fn load8(&self, address: u64) -> Result<u64, Refused> {
-        let (place, _) = self.place::<1, false>(address)?;
-        // SAFETY: `place` lies inside a live slab.
-        Ok(unsafe { AtomicU8::from_ptr(place) }.load(Relaxed).into())
+        self.load::<1>(address).map(|bytes| u8::from_ne_bytes(bytes).into())
     }
 
     #[inline(always)]
     pub fn load16(&self, address: u64) -> Result<u64, Refused> {
-        let (place, shared) = self.place::<2, false>(address)?;
-        if place.addr().is_multiple_of(2) {
-            // SAFETY: `place` lies inside a live slab and is aligned.
-            return Ok(unsafe { AtomicU16::from_ptr(place.cast()) }.load(Relaxed).into());
-        }
-        Ok(u16::from_ne_bytes(load_unaligned(place, shared)).into())
+        self.load::<2>(address).map(|bytes| u16::from_ne_bytes(bytes).into())
     }
 
     #[inline(always)]
     pub fn load32(&self, address: u64) -> Result<u64, Refused> {
-        let (place, shared) = self.place::<4, false>(address)?;
-        if place.addr().is_multiple_of(4) {
-            // SAFETY: `place` lies inside a live slab and is aligned.
-            return Ok(unsafe { AtomicU32::from_ptr(place.cast()) }.load(Relaxed).into());
-        }
-        Ok(u32::from_ne_bytes(load_unaligned(place, shared)).into())
+        self.load::<4>(address).map(|bytes| u32::from_ne_bytes(bytes).into())
     }
 
     #[inline(always)]
     pub fn load64(&self, address: u64) -> Result<u64, Refused> {
-        let (place, shared) = self.place::<8, false>(address)?;
-        if place.addr().is_multiple_of(8) {
-            // SAFETY: `place` lies inside a live slab and is aligned.
-            return Ok(unsafe { AtomicU64::from_ptr(place.cast()) }.load(Relaxed));
-        }
-        Ok(u64::from_ne_bytes(load_unaligned(place, shared)))
+        self.load::<8>(address).map(u64::from_ne_bytes)
     }
 
     #[inline(always)]
     pub fn store8(&mut self, address: u64, value: u8) -> Result<(), Refused> {
-        let (place, _) = self.place::<1, true>(address)?;
-        // SAFETY: `place` lies inside a live slab.
-        unsafe { AtomicU8::from_ptr(place) }.store(value, Relaxed);
-        Ok(())
+        self.store(address, value.to_ne_bytes())
     }
 
     #[inline(always)]
     pub fn store16(&mut self, address: u64, value: u16) -> Result<(), Refused> {
-        let (place, shared) = self.place::<2, true>(address)?;
-        if place.addr().is_multiple_of(2) {
-            // SAFETY: `place` lies inside a live slab and is aligned.
-            unsafe { AtomicU16::from_ptr(place.cast()) }.store(value, Relaxed);
-        } else {
-            store_unaligned(place, value.to_ne_bytes(), shared);
-        }
-        Ok(())
+        self.store(address, value.to_ne_bytes())
     }
 
     #[inline(always)]
     pub fn store32(&mut self, address: u64, value: u32) -> Result<(), Refused> {
-        let (place, shared) = self.place::<4, true>(address)?;
-        if place.addr().is_multiple_of(4) {
-            // SAFETY: `place` lies inside a live slab and is aligned.
-            unsafe { AtomicU32::from_ptr(place.cast()) }.store(value, Relaxed);
-        } else {
-            store_unaligned(place, value.to_ne_bytes(), shared);
-        }
-        Ok(())
+        self.store(address, value.to_ne_bytes())
     }
 
     #[inline(always)]
     pub fn store64(&mut self, address: u64, value: u64) -> Result<(), Refused> {
-        let (place, shared) = self.place::<8, true>(address)?;
-        if place.addr().is_multiple_of(8) {
-            // SAFETY: `place` lies inside a live slab and is aligned.
-            unsafe { AtomicU64::from_ptr(place.cast()) }.store(value, Relaxed);
-        } else {
-            store_unaligned(place, value.to_ne_bytes(), shared);
+        self.store(address, value.to_ne_bytes())
+    }
+
+    #[inline(always)]
+    fn load<const N: usize>(&self, address: u64) -> Result<[u8; N], Refused> {
+        match self.short::<N, false>(address) {
+            // SAFETY: N bytes from `place` lie inside a live slab that only `self` reaches.
+            Some(place) => Ok(unsafe { place.cast::<[u8; N]>().read() }),
+            None => self.load_far(address),
         }
+    }
+
+    #[inline(always)]
+    fn store<const N: usize>(&mut self, address: u64, bytes: [u8; N]) -> Result<(), Refused> {
+        match self.short::<N, true>(address) {
+            // SAFETY: N bytes from `place` lie inside a live slab that only `self` reaches.
+            Some(place) => unsafe { place.cast::<[u8; N]>().write(bytes) },
+            None => return self.store_far(address, bytes),
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn load_far<const N: usize>(&self, address: u64) -> Result<[u8; N], Refused> {
+        let (place, _) = self.translate(address, N as u64, false)?;
+        let mut bytes = [0; N];
+        copy_out(place, &mut bytes);
+        Ok(bytes)
+    }
+
+    #[inline(never)]
+    fn store_far<const N: usize>(&mut self, address: u64, bytes: [u8; N]) -> Result<(), Refused> {
+        let (place, _) = self.translate(address, N as u64, true)?;
+        copy_in(place, &bytes);
         Ok(())
     }
 
     /// The word at a writable, aligned address, for atomic operations.
     pub fn atomic32(&self, address: u64) -> Result<&AtomicU32, Refused> {
-        let (place, _) = self.place::<4, true>(address)?;
+        let (place, _) = self.translate(address, 4, true)?;
         if !place.addr().is_multiple_of(4) {
             return Err(Refused);
         }
@@ -227,7 +220,7 @@ impl Memory {
 
     /// The double word at a writable, aligned address, for atomic operations.
     pub fn atomic64(&self, address: u64) -> Result<&AtomicU64, Refused> {
-        let (place, _) = self.place::<8, true>(address)?;
+        let (place, _) = self.translate(address, 8, true)?;
         if !place.addr().is_multiple_of(8) {
             return Err(Refused);
         }
@@ -312,32 +305,35 @@ impl Memory {
 
     // ---- translation ----------------------------------------------------------------------
 
-    /// Where `LEN` bytes at `address` are, and whether others may touch them too.
+    /// Where `N` bytes of private, straight memory are.
     #[inline(always)]
-    fn place<const LEN: u64, const WRITE: bool>(
-        &self,
-        address: u64,
-    ) -> Result<(*mut u8, bool), Refused> {
-        self.translate(address, LEN, WRITE)
+    fn short<const N: usize, const WRITE: bool>(&self, address: u64) -> Option<*mut u8> {
+        let region = self.regions.get((address >> OFFSET_BITS) as usize)?;
+        let inside = (address & region.mask).wrapping_sub(region.low);
+        let size = u64::from(if WRITE { region.short_write } else { region.short_read });
+        let fits = size >= N as u64 && inside <= size - N as u64;
+        fits.then(|| region.origin.wrapping_add(address as usize))
     }
 
     fn range(&self, address: u64, len: usize, write: bool) -> Result<(*mut u8, bool), Refused> {
         self.translate(address, len as u64, write)
     }
 
+    /// Where `len` bytes at `address` are, and whether others may touch them too.
     #[inline(always)]
     fn translate(&self, address: u64, len: u64, write: bool) -> Result<(*mut u8, bool), Refused> {
-        let region = self.regions.get(RegionId::of(address).0 as usize).ok_or(Refused)?;
+        let id = RegionId::of(address);
+        let region = self.regions.get(id.0 as usize).ok_or(Refused)?;
         let offset = offset(address);
         let element = offset >> region.shift;
         let inner = offset & ((1 << region.shift) - 1);
         let inside = inner.wrapping_sub(region.low);
-        let size = if write { region.writable } else { region.readable };
-        if element >= region.elements || inside >= size || len > size - inside {
+        let fits = element < region.elements && inside < region.size && len <= region.size - inside;
+        if !fits || write && !region.writable {
             return Err(Refused);
         }
-        let at = element * region.stride + inner;
-        Ok((region.base.wrapping_add(at as usize), region.shared))
+        let at = id.at(0) + element * region.stride + inner;
+        Ok((region.origin.wrapping_add(at as usize), region.shared))
     }
 
     fn grow(&mut self, end: RegionId) {
@@ -354,60 +350,81 @@ impl Default for Memory {
     }
 }
 
-#[inline(always)]
-fn load_unaligned<const N: usize>(place: *mut u8, shared: bool) -> [u8; N] {
-    let mut bytes = [0; N];
-    if shared {
-        copy_out(place, &mut bytes);
-    } else {
-        // SAFETY: callers checked that N bytes from `place` lie inside a live, private slab.
-        bytes = unsafe { place.cast::<[u8; N]>().read() };
-    }
-    bytes
-}
-
-#[inline(always)]
-fn store_unaligned<const N: usize>(place: *mut u8, bytes: [u8; N], shared: bool) {
-    if shared {
-        copy_in(place, &bytes);
-    } else {
-        // SAFETY: callers checked that N bytes from `place` lie inside a live, private slab.
-        unsafe { place.cast::<[u8; N]>().write(bytes) };
-    }
-}
-
 /// Callers checked that as many bytes from `place` lie inside a live slab.
+#[inline(always)]
 fn copy_out(place: *mut u8, into: &mut [u8]) {
-    if place.addr().is_multiple_of(8) && into.len().is_multiple_of(8) {
-        for (at, chunk) in into.chunks_exact_mut(8).enumerate() {
-            let word = place.wrapping_add(at * 8).cast();
+    match into.len() {
+        8 if place.addr().is_multiple_of(8) => {
             // SAFETY: inside the range that callers checked, and aligned.
-            let value = unsafe { AtomicU64::from_ptr(word) }.load(Relaxed);
-            chunk.copy_from_slice(&value.to_ne_bytes());
+            let word = unsafe { AtomicU64::from_ptr(place.cast()) };
+            into.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
         }
-        return;
+        4 if place.addr().is_multiple_of(4) => {
+            // SAFETY: inside the range that callers checked, and aligned.
+            let word = unsafe { AtomicU32::from_ptr(place.cast()) };
+            into.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+        }
+        2 if place.addr().is_multiple_of(2) => {
+            // SAFETY: inside the range that callers checked, and aligned.
+            let word = unsafe { AtomicU16::from_ptr(place.cast()) };
+            into.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+        }
+        _ => copy_out_long(place, into),
     }
-    for (at, byte) in into.iter_mut().enumerate() {
+}
+
+fn copy_out_long(place: *mut u8, into: &mut [u8]) {
+    let words = if place.addr().is_multiple_of(8) { into.len() / 8 * 8 } else { 0 };
+    let (whole, rest) = into.split_at_mut(words);
+    for (at, chunk) in whole.chunks_exact_mut(8).enumerate() {
+        let word = place.wrapping_add(at * 8).cast();
+        // SAFETY: inside the range that callers checked, and aligned.
+        let value = unsafe { AtomicU64::from_ptr(word) }.load(Relaxed);
+        chunk.copy_from_slice(&value.to_ne_bytes());
+    }
+    for (at, byte) in rest.iter_mut().enumerate() {
         // SAFETY: inside the range that callers checked.
-        *byte = unsafe { AtomicU8::from_ptr(place.wrapping_add(at)) }.load(Relaxed);
+        *byte = unsafe { AtomicU8::from_ptr(place.wrapping_add(words + at)) }.load(Relaxed);
     }
 }
 
 /// Callers checked that as many bytes from `place` lie inside a live slab.
+#[inline(always)]
 fn copy_in(place: *mut u8, from: &[u8]) {
-    if place.addr().is_multiple_of(8) && from.len().is_multiple_of(8) {
-        for (at, chunk) in from.chunks_exact(8).enumerate() {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(chunk);
-            let word = place.wrapping_add(at * 8).cast();
+    match *from {
+        [a, b, c, d, e, f, g, h] if place.addr().is_multiple_of(8) => {
             // SAFETY: inside the range that callers checked, and aligned.
-            let word = unsafe { AtomicU64::from_ptr(word) };
-            word.store(u64::from_ne_bytes(bytes), Relaxed);
+            let word = unsafe { AtomicU64::from_ptr(place.cast()) };
+            word.store(u64::from_ne_bytes([a, b, c, d, e, f, g, h]), Relaxed);
         }
-        return;
+        [a, b, c, d] if place.addr().is_multiple_of(4) => {
+            // SAFETY: inside the range that callers checked, and aligned.
+            let word = unsafe { AtomicU32::from_ptr(place.cast()) };
+            word.store(u32::from_ne_bytes([a, b, c, d]), Relaxed);
+        }
+        [a, b] if place.addr().is_multiple_of(2) => {
+            // SAFETY: inside the range that callers checked, and aligned.
+            let word = unsafe { AtomicU16::from_ptr(place.cast()) };
+            word.store(u16::from_ne_bytes([a, b]), Relaxed);
+        }
+        _ => copy_in_long(place, from),
     }
-    for (at, byte) in from.iter().enumerate() {
+}
+
+fn copy_in_long(place: *mut u8, from: &[u8]) {
+    let words = if place.addr().is_multiple_of(8) { from.len() / 8 * 8 } else { 0 };
+    let (whole, rest) = from.split_at(words);
+    for (at, chunk) in whole.chunks_exact(8).enumerate() {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(chunk);
+        let word = place.wrapping_add(at * 8).cast();
+        // SAFETY: inside the range that callers checked, and aligned.
+        let word = unsafe { AtomicU64::from_ptr(word) };
+        word.store(u64::from_ne_bytes(bytes), Relaxed);
+    }
+    for (at, byte) in rest.iter().enumerate() {
         // SAFETY: inside the range that callers checked.
-        unsafe { AtomicU8::from_ptr(place.wrapping_add(at)) }.store(*byte, Relaxed);
+        let cell = unsafe { AtomicU8::from_ptr(place.wrapping_add(words + at)) };
+        cell.store(*byte, Relaxed);
     }
 }

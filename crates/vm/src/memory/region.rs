@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::address::OFFSET_BITS;
+use super::address::{OFFSET_BITS, OFFSET_MASK, RegionId};
 use super::slab::Slab;
 
 /// How the elements of a region lie, both in addresses and in memory.
@@ -55,54 +55,89 @@ impl Layout {
         self.shift <= OFFSET_BITS && self.elements <= 1 << (OFFSET_BITS - self.shift)
     }
 
+    /// Like [`Layout::elements`], but private, and with the gaps in memory too: access to it is
+    /// the fastest where the elements are a power of two.
+    pub const fn straight(elements: u64, size: u64) -> Self {
+        let layout = Self::elements(elements, size, 0);
+        Self { stride: 1 << layout.shift, shared: false, ..layout }
+    }
+
+    /// Whether an address is the same distance from the first byte as its byte in memory, and
+    /// the number of the element is a field of bits of its own.
+    const fn is_straight(&self) -> bool {
+        let spaced = self.elements.is_power_of_two() && self.stride == 1 << self.shift;
+        !self.shared && (self.elements == 1 || spaced)
+    }
+
     /// Offset of an element's first byte in addresses.
     pub const fn offset_of(&self, element: u64) -> u64 {
         element << self.shift
     }
 }
 
-/// A region as the translation needs it: no more than one cache line.
+/// A region as the translation needs it: one cache line.
+///
+/// Most accesses go to private memory whose elements lie in memory as they do in addresses:
+/// there the bits above an element are masked off and one comparison decides. All else takes
+/// the general way, by element and stride.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub(super) struct Region {
-    pub base: *mut u8,
+    /// Where address 0 would be: an address is added as it is.
+    pub origin: *mut u8,
+    /// Bits of an address that count inside an element, for the short way.
+    pub mask: u64,
+    /// First byte of an element that may be touched.
+    pub low: u64,
+    /// Bytes from there that the short way may read and write; 0 where there is none.
+    pub short_read: u32,
+    pub short_write: u32,
+    pub size: u64,
     pub elements: u64,
     pub stride: u64,
-    pub low: u64,
-    pub readable: u64,
-    pub writable: u64,
     pub shift: u32,
+    pub writable: bool,
     pub shared: bool,
 }
 
 impl Region {
     /// Nothing can be read or written here.
     pub const NOTHING: Self = Self {
-        base: std::ptr::null_mut(),
+        origin: std::ptr::null_mut(),
+        mask: 0,
+        low: 0,
+        short_read: 0,
+        short_write: 0,
+        size: 0,
         elements: 0,
         stride: 0,
-        low: 0,
-        readable: 0,
-        writable: 0,
         shift: OFFSET_BITS,
+        writable: false,
         shared: false,
     };
 
     /// # Panics
     /// When the slab does not hold every element.
-    pub fn new(slab: &Arc<Slab>, layout: Layout) -> Self {
+    pub fn new(id: RegionId, slab: &Arc<Slab>, layout: Layout) -> Self {
         let last = layout.elements.saturating_sub(1);
         let end = (layout.start + last * layout.stride).checked_add(layout.low + layout.size);
         let held = end.is_some_and(|end| end <= slab.len() as u64);
         assert!(held, "a slab of {} bytes holds {layout:?}", slab.len());
         assert!(layout.shift <= OFFSET_BITS, "an element fits into a region's addresses");
+        let first = slab.base().as_ptr().wrapping_add(layout.start as usize);
+        let short = if layout.is_straight() { layout.size } else { 0 };
+        let short = u32::try_from(short).unwrap_or(0);
         Self {
-            base: slab.base().as_ptr().wrapping_add(layout.start as usize),
+            origin: first.wrapping_sub(id.at(0) as usize),
+            mask: OFFSET_MASK & !(last << layout.shift),
+            low: layout.low,
+            short_read: short,
+            short_write: if layout.writable { short } else { 0 },
+            size: layout.size,
             elements: layout.elements,
             stride: layout.stride,
-            low: layout.low,
-            readable: layout.size,
-            writable: if layout.writable { layout.size } else { 0 },
             shift: layout.shift,
+            writable: layout.writable,
             shared: layout.shared,
         }
     }

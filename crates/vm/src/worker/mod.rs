@@ -17,7 +17,6 @@ use crate::fault::Fault;
 use crate::frame::{Frame, Saved};
 use crate::helpers::{Local, Reservations};
 use crate::interpreter;
-use crate::limits;
 use crate::machine::Shared;
 use crate::maps::Map;
 use crate::memory::{Layout, Memory, RegionId, Slab};
@@ -55,10 +54,7 @@ pub struct Worker {
 impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, cpu: u32) -> Self {
         let mut memory = Memory::new();
-        let frames = limits::FRAMES as u64;
-        let bytes = limits::STACK_BYTES as u64;
-        let layout = Layout { shared: false, ..Layout::elements(frames, bytes, bytes) };
-        memory.install(RegionId::STACK, Arc::new(slab(frames * bytes)), layout);
+        interpreter::install_stack(&mut memory);
         let frame = Frame::install(&mut memory);
         let mut worker = Self {
             local: Local::new(&shared.world, cpu),
