@@ -43,6 +43,8 @@ pub struct World {
     pub cpus: u32,
     /// Key of SYN cookies that a listening socket hands out.
     pub syncookie_secret: u64,
+    /// `net.ipv4.tcp_syncookies`: 0 never, 1 when a queue overflows, 2 always.
+    pub tcp_syncookies: u8,
     /// Whether the addresses of interfaces make the routes that Linux makes of them: each is
     /// local, its network is reached through its interface.
     pub connected_routes: bool,
@@ -63,6 +65,7 @@ impl Default for World {
             seed: 0,
             cpus: 1,
             syncookie_secret: 0,
+            tcp_syncookies: 1,
             connected_routes: true,
             clock: Clock::default(),
             interfaces: Vec::new(),

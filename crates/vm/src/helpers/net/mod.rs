@@ -7,6 +7,8 @@
 mod fib;
 mod metadata;
 mod mtu;
+mod socket;
+mod syncookie;
 
 use spec::asm::Helper;
 

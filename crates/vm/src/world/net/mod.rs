@@ -5,19 +5,28 @@
 //! packet's addresses alone, so that runs repeat.
 
 pub(crate) mod bits;
+mod cookies;
 mod device;
 mod fib;
 mod neighbours;
 mod policy;
+mod siphash;
+mod socket_image;
+mod sockets;
 mod source;
 mod table;
 
 use super::{Error, World};
 
+pub(crate) use cookies::{Cookies, Syn};
 pub(crate) use device::is_link_local;
 pub(crate) use device::{Device, Devices};
 pub(crate) use fib::{Fib, Flow, Miss};
 pub(crate) use neighbours::Neighbours;
+pub(crate) use socket_image::{
+    Image as SocketImage, ORIGIN as SOCKET_ORIGIN, kernel as kernel_socket,
+};
+pub(crate) use sockets::{Ends, Entry as SocketEntry, Place, Sockets};
 pub(crate) use table::{Path, RouteEntry};
 
 /// What programs see of a world's network.
@@ -27,6 +36,8 @@ pub(crate) struct Net {
     pub ipv4: Fib,
     pub ipv6: Fib,
     pub neighbours: Neighbours,
+    pub sockets: Sockets,
+    pub cookies: Cookies,
 }
 
 impl Net {
@@ -40,6 +51,8 @@ impl Net {
         let ipv4 = Fib::new(world, &devices, true)?;
         let ipv6 = Fib::new(world, &devices, false)?;
         let neighbours = Neighbours::new(&world.neighbours, &devices);
-        Ok(Self { devices, ipv4, ipv6, neighbours })
+        let sockets = Sockets::new(&world.sockets, &devices);
+        let cookies = Cookies::new(world.syncookie_secret);
+        Ok(Self { devices, ipv4, ipv6, neighbours, sockets, cookies })
     }
 }
