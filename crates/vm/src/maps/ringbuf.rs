@@ -4,12 +4,15 @@
 //! | length and flags (4), page (4) | data, to a multiple of 8 |   at position modulo size
 //! ```
 //!
-//! Rule: positions only grow; a record is read in order and only when its busy bit is gone. A
-//! record that wraps runs on behind the ring's end, where the slab has room for one more ring:
-//! records are touched through their own places only.
+//! Rule: positions only grow; a record is read in order and only when its busy bit is gone. The
+//! kernel maps the ring twice in a row, so that a record that wraps is in one piece; here it runs
+//! on into a second half, which is copied from the ring's start and back, so that what a program
+//! did not write shows the same old bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+
+use spec::MapKind;
 
 use super::{Facts, flag};
 use crate::errno::Errno;
@@ -19,6 +22,8 @@ use crate::memory::Slab;
 pub(crate) struct Ring {
     slab: Arc<Slab>,
     size: u64,
+    /// Bytes that are never used: a program's producer leaves one, user space none.
+    spare: u64,
     producer: AtomicU64,
     consumer: AtomicU64,
     /// Records that found no room.
@@ -56,6 +61,7 @@ impl Ring {
         Ok(Self {
             slab: Arc::new(Slab::new(2 * size)?),
             size,
+            spare: u64::from(facts.kind == MapKind::RINGBUF),
             producer: AtomicU64::new(0),
             consumer: AtomicU64::new(0),
             refused: AtomicU64::new(0),
@@ -81,9 +87,10 @@ impl Ring {
         let _turn = lock(&self.writer);
         let position = self.producer.load(Ordering::Relaxed);
         let end = position + room(len);
-        if end - self.consumer.load(Ordering::Acquire) > self.size - 1 {
+        if end - self.consumer.load(Ordering::Acquire) > self.size - self.spare {
             return None;
         }
+        self.copy_wrapped(position, len, Towards::Record);
         let header = u64::from(len as u32 | BUSY) | self.page(position) << 32;
         self.header(position).store(header, Ordering::Relaxed);
         self.producer.store(end, Ordering::Release);
@@ -92,6 +99,7 @@ impl Ring {
 
     /// Hands a reserved record to the reader, or makes it one to skip.
     pub fn finish(&self, place: &Place, discard: bool) {
+        self.copy_wrapped(place.start - HEADER, place.len.into(), Towards::Ring);
         let header = self.slab.word((place.start - HEADER) as usize);
         let flags = if discard { DISCARD } else { 0 };
         let page = header.load(Ordering::Relaxed) & !u64::from(u32::MAX);
@@ -187,10 +195,31 @@ impl Ring {
         position & (self.size - 1)
     }
 
+    /// Copies the part of a record that is behind the ring's end from the ring's start, or there.
+    fn copy_wrapped(&self, position: u64, len: u64, towards: Towards) {
+        let end = self.offset(position) + room(len);
+        let mut chunk = [0; 64];
+        for at in (0..end.saturating_sub(self.size)).step_by(chunk.len()) {
+            let bytes = &mut chunk[..64.min((end - self.size - at) as usize)];
+            let (from, to) = match towards {
+                Towards::Record => (at, self.size + at),
+                Towards::Ring => (self.size + at, at),
+            };
+            self.slab.read(from as usize, bytes);
+            self.slab.write(to as usize, bytes);
+        }
+    }
+
     /// What the kernel keeps beside the length: pages from its own start to the header's.
     fn page(&self, position: u64) -> u64 {
         self.offset(position) / PAGE + PAGES_BEFORE
     }
+}
+
+#[derive(Clone, Copy)]
+enum Towards {
+    Record,
+    Ring,
 }
 
 /// Bytes that a record of `len` bytes takes.
@@ -216,7 +245,8 @@ mod tests {
     use super::*;
 
     fn ring(size: u32) -> Ring {
-        let facts = Facts { max_entries: size, ..super::super::fixture::facts() };
+        let kind = MapKind::RINGBUF;
+        let facts = Facts { kind, max_entries: size, ..super::super::fixture::facts() };
         Ring::create(&facts).unwrap()
     }
 
