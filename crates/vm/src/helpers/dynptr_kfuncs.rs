@@ -119,14 +119,16 @@ fn copy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let (into_offset, from_offset, len) = (into_offset as u32, from_offset as u32, len as u32);
     let into = worker.load_dynptr(NAME, 1, into)?;
     let from = worker.load_dynptr(NAME, 3, from)?;
-    if into.check(into_offset, len).is_err() || from.check(from_offset, len).is_err() {
+    let source = worker.dynptr_linear(&from, from_offset, len).filter(|_| !from.is_null());
+    let usable = !into.is_null() && !into.read_only;
+    let target = worker.dynptr_linear(&into, into_offset, len).filter(|_| usable);
+    let in_bounds = into.check(into_offset, len).is_ok() && from.check(from_offset, len).is_ok();
+    if source.is_none() && target.is_none() && !in_bounds {
         return Ok(int(Errno::E2BIG));
     }
-    if into.is_null() || from.is_null() || into.read_only {
-        return Ok(int(Errno::EINVAL));
+    if source.is_none() && from.is_null() || target.is_none() && !usable {
+        return Ok(if len == 0 && source == target { 0 } else { int(Errno::EINVAL) });
     }
-    let source = worker.dynptr_linear(&from, from_offset, len);
-    let target = worker.dynptr_linear(&into, into_offset, len);
     let result = match (source, target) {
         (Some(source), _) => worker.dynptr_write(&into, into_offset, source, len),
         (None, Some(target)) => worker.dynptr_read(&from, from_offset, target, len),
@@ -176,7 +178,7 @@ fn probe_kernel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>>
         return Ok(int(Errno::EINVAL));
     }
     if worker.memory.check(from, len as usize, false).is_err() {
-        return Ok(int(Errno::EFAULT));
+        return Ok(int(super::probe::unreadable(from)));
     }
     let result = worker.dynptr_write(&dynptr, offset, from, len);
     Ok(u64::from(worker.dynptr_answer(NAME, 1, result)? as u32))
@@ -196,7 +198,7 @@ fn probe_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<
         return Ok(int(Errno::EINVAL));
     };
     let copied = worker.copy_string(into, from, len as usize);
-    Ok(copied.map_or(int(Errno::EFAULT), |copied| copied as u64))
+    Ok(copied.map_or(int(super::probe::unreadable(from)), |copied| copied as u64))
 }
 
 /// There is no user memory.

@@ -116,6 +116,10 @@ fn parse(text: &[u8]) -> Result<(Conversion, usize), Errno> {
     }
     let (what, used) = what(&text[len..])?;
     conversion.what = what;
+    if text[len] == b'p' && what != What::Pointer {
+        // The kernel formats these beforehand, and then without regard to the width.
+        conversion.width = 0;
+    }
     Ok((conversion, len + used))
 }
 

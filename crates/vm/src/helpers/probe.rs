@@ -8,7 +8,7 @@ use spec::asm::Helper;
 use super::{CHUNK, HelperRow, helper_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::memory::Refused;
+use crate::memory::{Refused, RegionId};
 use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] = &[
@@ -27,7 +27,12 @@ fn read_kernel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
         return Ok(0);
     }
     worker.fill(NAME, 1, (into, len), 0)?;
-    Ok(Errno::EFAULT.in_r0())
+    Ok(unreadable(from).in_r0())
+}
+
+/// The kernel looks at the address first: what is none of its own is out of range.
+pub(super) fn unreadable(address: u64) -> Errno {
+    if RegionId::of(address) == RegionId::NULL { Errno::ERANGE } else { Errno::EFAULT }
 }
 
 fn read_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -38,7 +43,7 @@ fn read_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<F
     let answer = worker.copy_string(into, from, len);
     let Ok(copied) = answer else {
         worker.fill(NAME, 1, (into, len), 0)?;
-        return Ok(Errno::EFAULT.in_r0());
+        return Ok(unreadable(from).in_r0());
     };
     Ok(copied as u64)
 }

@@ -150,7 +150,10 @@ fn cancel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         return Ok(Errno::EDEADLK.in_r0());
     }
     let timers = &worker.shared.services.timers;
-    let was_armed = timers.change(number, |timer| timer.due.take().is_some());
+    let was_armed = timers.change(number, |timer| {
+        timer.callback = 0;
+        timer.due.take().is_some()
+    });
     Ok(was_armed.map_or(Errno::EINVAL.in_r0(), u64::from))
 }
 
