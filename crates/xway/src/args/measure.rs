@@ -5,11 +5,18 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::RuntimeArg;
+
 #[derive(Debug, Args)]
 pub struct DemoArgs {
-    /// Time of each of the four phases
-    #[arg(long, default_value = "6s", value_parser = super::attach::duration, value_name = "TIME")]
-    pub phase: Duration,
+    /// Who runs the program: the kernel in a lab (needs root), or the engine over a generated
+    /// capture; the kernel where that is allowed
+    #[arg(long, value_enum)]
+    pub runtime: Option<RuntimeArg>,
+
+    /// Time of each phase: 6s in the kernel, 100ms of the generated capture
+    #[arg(long, value_parser = super::attach::duration, value_name = "TIME")]
+    pub phase: Option<Duration>,
 
     /// Frames a second that the attacker sends
     #[arg(long, default_value_t = 1_000_000, value_name = "PPS",

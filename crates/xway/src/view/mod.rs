@@ -12,6 +12,7 @@ pub mod lab;
 pub mod live;
 pub mod map;
 pub mod prog;
+pub mod replay;
 pub mod run;
 pub mod status;
 pub mod tree;

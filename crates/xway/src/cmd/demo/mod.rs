@@ -7,29 +7,46 @@
 
 mod meter;
 mod phase;
+mod replay;
 mod report;
 mod stage;
+mod traffic;
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use sys::cap::Caps;
 use sys::signal::Stop;
 
 use self::meter::Meter;
 use self::phase::Phase;
 use self::stage::Stage;
-use super::{Context, Exit};
-use crate::args::DemoArgs;
+use super::{Context, Exit, rights};
+use crate::args::{DemoArgs, RuntimeArg};
 use crate::view::demo::Progress;
 use crate::view::live::Screen;
 use crate::view::{say, wrapped};
 
 pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
+    match args.runtime.unwrap_or_else(allowed) {
+        RuntimeArg::Kernel => in_the_kernel(args, context),
+        RuntimeArg::Vm => replay::run(args, context),
+    }
+}
+
+/// The kernel, where this process may make a lab in it.
+fn allowed() -> RuntimeArg {
+    let may = Caps::effective().is_ok_and(|caps| rights::LAB.iter().all(|cap| caps.allows(*cap)));
+    if may { RuntimeArg::Kernel } else { RuntimeArg::Vm }
+}
+
+fn in_the_kernel(args: &DemoArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let stage = Stage::build(args.rate).context("the demo's lab cannot be made")?;
     let method = stage.placement();
     say(&wrapped(&method, TEXT_WIDTH));
-    let mut story = Story { screen: Screen::new(Progress::HEIGHT), meter: Meter::new(), args };
+    let time = args.phase.unwrap_or(PHASE);
+    let mut story = Story { screen: Screen::new(Progress::HEIGHT), meter: Meter::new(), time };
     for phase in Phase::ALL {
         story.tell(phase, &stage, &stop).with_context(|| format!("phase `{}`", phase.name()))?;
     }
@@ -41,26 +58,27 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     Ok(if answer.kept() { Exit::Done } else { Exit::No })
 }
 
-struct Story<'a> {
+struct Story {
     screen: Screen,
     meter: Meter,
-    args: &'a DemoArgs,
+    /// Of each phase.
+    time: Duration,
 }
 
-impl Story<'_> {
+impl Story {
     /// Sets the phase up, lets it settle, then samples it.
     fn tell(&mut self, phase: Phase, stage: &Stage, stop: &Stop) -> Result<()> {
-        let scene = stage.play(phase, self.args.phase + SETTLE)?;
+        let scene = stage.play(phase, self.time + SETTLE)?;
         let settled = Instant::now() + SETTLE;
         while Instant::now() < settled {
             pause(stop, settled - Instant::now())?;
         }
         self.meter.begin(phase, &scene)?;
-        let end = Instant::now() + self.args.phase;
+        let end = Instant::now() + self.time;
         while Instant::now() < end {
             pause(stop, SAMPLE.min(end.saturating_duration_since(Instant::now())))?;
             self.meter.sample(&scene)?;
-            self.screen.show(&self.meter.progress(phase, self.args.phase));
+            self.screen.show(&self.meter.progress(phase, self.time));
         }
         self.meter.end(&scene)
     }
@@ -74,6 +92,8 @@ fn pause(stop: &Stop, time: Duration) -> Result<()> {
     }
 }
 
+/// Long enough for a figure.
+const PHASE: Duration = Duration::from_secs(6);
 /// Time for a connection to notice the flood, and for the program to be attached.
 const SETTLE: Duration = Duration::from_millis(700);
 const SAMPLE: Duration = Duration::from_millis(100);

@@ -104,13 +104,13 @@ fn page(answer: &Answer, timeline: &Timeline, raw: &Raw<'_>) -> Result<String> {
 }
 
 /// Where the files go. Made by root for somebody else, they belong to that somebody.
-struct Folder {
+pub struct Folder {
     path: PathBuf,
     owner: Option<(u32, u32)>,
 }
 
 impl Folder {
-    fn make(path: &Path) -> Result<Self> {
+    pub fn make(path: &Path) -> Result<Self> {
         fs::create_dir_all(path)
             .with_context(|| format!("cannot make the folder {}", path.display()))?;
         let number = |name| std::env::var(name).ok()?.parse().ok();
@@ -120,11 +120,16 @@ impl Folder {
         Ok(this)
     }
 
-    fn put(&self, name: &str, text: &str) -> Result<PathBuf> {
+    pub fn put(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.path.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         self.hand_over(&path);
         Ok(path)
+    }
+
+    /// Where a file that somebody else writes goes.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
     }
 
     fn hand_over(&self, path: &Path) {

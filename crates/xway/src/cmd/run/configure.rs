@@ -78,6 +78,12 @@ impl Configuration {
 
 fn function(args: &RunArgs, opened: &mut Opened) -> Result<Function> {
     let is = |name: &str| opened.builtin && opened.name == name;
+    if !args.rule.is_empty() && !is("drop") {
+        bail!("--rule is for the built-in program `drop`; fill maps with --map");
+    }
+    if !args.nat.is_empty() && !is("forward") {
+        bail!("--nat is for the built-in program `forward`; fill maps with --map");
+    }
     if is("drop") {
         let rules: Result<Vec<_>> = args.rule.iter().map(|text| Ok(text.parse()?)).collect();
         let config = drop::Config { rules: rules?, ..drop::Config::default() };
@@ -92,11 +98,7 @@ fn function(args: &RunArgs, opened: &mut Opened) -> Result<Function> {
         config.apply(&mut opened.spec)?;
         return Ok(Function::Forward(config));
     }
-    match (args.rule.is_empty(), args.nat.is_empty()) {
-        (true, true) => Ok(Function::None),
-        (false, _) => bail!("--rule is for the built-in program `drop`; fill maps with --map"),
-        _ => bail!("--nat is for the built-in program `forward`; fill maps with --map"),
-    }
+    Ok(Function::None)
 }
 
 fn entries(spec: &Spec, name: &str, file: &str) -> Result<Entries> {

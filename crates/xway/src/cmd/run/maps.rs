@@ -1,12 +1,14 @@
 //! The maps after the run, by their types.
 
 use anyhow::Result;
-use spec::MapDef;
+use functions::stats;
+use spec::{MapDef, Verdict};
 
 use super::Job;
 use super::arm::Arm;
 use crate::cmd::map::{content, order, types::Types};
 use crate::view::map::{Entries, Entry, MapRef};
+use crate::view::tree::Tree;
 
 impl Arm {
     /// What is in each map that holds anything; constants of the object are left out.
@@ -18,11 +20,14 @@ impl Arm {
                 continue;
             };
             let types = Types::of_def(def, job.spec.btf.as_ref());
+            let reasons = (def.name == stats::MAP)
+                .then(|| job.spec.btf.as_ref().and_then(stats::labels))
+                .flatten();
             let mut entries: Vec<_> = raw
                 .into_iter()
                 .filter(|(_, value)| value.iter().any(|byte| *byte != 0))
                 .map(|(key, value)| Entry {
-                    key: types.key(&key),
+                    key: reason(reasons.as_deref(), &key).unwrap_or_else(|| types.key(&key)),
                     content: content(def.kind, def.value_size, &types, value),
                 })
                 .collect();
@@ -33,6 +38,13 @@ impl Arm {
         }
         Ok(shown)
     }
+}
+
+/// The counter that an index of a counting program stands for.
+fn reason(labels: Option<&[String]>, key: &[u8]) -> Option<Tree> {
+    let index = u32::from_le_bytes(key.try_into().ok()?) as usize;
+    let label = labels?.get(index / Verdict::ALL.len())?;
+    Some(Tree::Text(format!("{} {label}", Verdict::ALL[index % Verdict::ALL.len()])))
 }
 
 /// Ids are the places in the object, from 1: the kernel's own differ from run to run.

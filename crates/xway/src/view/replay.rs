@@ -1,0 +1,139 @@
+//! The answer of the demo without root: what a program leaves for the network stack.
+
+use std::path::PathBuf;
+
+use report::number::human;
+use report::table::{Column, Table};
+use serde::Serialize;
+
+use super::{Paint, View, wrapped};
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    pub runtime: &'static str,
+    pub phases: Vec<Row>,
+    /// What the attacker sends.
+    pub rate_pps: u64,
+    /// Packets that the program ran on, and its mean time.
+    pub packets: u64,
+    pub ns_per_packet: f64,
+    pub capture: PathBuf,
+    pub figure: PathBuf,
+    pub report: PathBuf,
+}
+
+/// Means over one phase.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub name: &'static str,
+    #[serde(skip)]
+    pub title: &'static str,
+    /// Attack packets that came in.
+    pub offered_pps: f64,
+    pub dropped_pps: f64,
+    /// Attack packets that are left for the stack.
+    pub attack_pps: f64,
+    /// Packets of the service that reach the stack.
+    pub service_pps: f64,
+}
+
+/// Rates around one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Seconds from the start.
+    pub t: f64,
+    pub attack_pps: f64,
+    pub service_pps: f64,
+    pub dropped_pps: f64,
+    offered_pps: f64,
+}
+
+impl Sample {
+    pub fn at(t: f64) -> Self {
+        Self { t, ..Self::default() }
+    }
+
+    /// One packet within `seconds`.
+    pub fn count(&mut self, attack: bool, dropped: bool, seconds: f64) {
+        let rate = match (attack, dropped) {
+            (_, true) => &mut self.dropped_pps,
+            (true, false) => &mut self.attack_pps,
+            (false, false) => &mut self.service_pps,
+        };
+        *rate += 1.0 / seconds;
+        self.offered_pps += if attack { 1.0 / seconds } else { 0.0 };
+    }
+}
+
+impl Row {
+    pub fn mean(name: &'static str, title: &'static str, samples: &[Sample]) -> Self {
+        let mean = |value: fn(&Sample) -> f64| {
+            samples.iter().map(value).sum::<f64>() / samples.len().max(1) as f64
+        };
+        Self {
+            name,
+            title,
+            offered_pps: mean(|sample| sample.offered_pps),
+            dropped_pps: mean(|sample| sample.dropped_pps),
+            attack_pps: mean(|sample| sample.attack_pps),
+            service_pps: mean(|sample| sample.service_pps),
+        }
+    }
+}
+
+impl Answer {
+    /// The program took all of the attack and nothing of the service.
+    pub fn kept(&self) -> bool {
+        self.dropped_share() > 0.999 && self.service_share() > 0.99
+    }
+
+    /// Share of the attack that the program dropped.
+    pub fn dropped_share(&self) -> f64 {
+        let last = self.phases.last();
+        last.map_or(0.0, |row| row.dropped_pps / row.offered_pps.max(f64::MIN_POSITIVE))
+    }
+
+    /// The service's packets that come through, as a share of the quiet ones.
+    pub fn service_share(&self) -> f64 {
+        let (Some(quiet), Some(last)) = (self.phases.first(), self.phases.last()) else {
+            return 0.0;
+        };
+        last.service_pps / quiet.service_pps.max(f64::MIN_POSITIVE)
+    }
+
+    pub fn table(&self) -> Table {
+        let numbers = ["attack", "dropped", "attack to the stack", "service to the stack"];
+        let columns = numbers.map(Column::number);
+        let mut table = Table::new([Column::text("phase")].into_iter().chain(columns));
+        for row in &self.phases {
+            table.row([
+                row.title.to_owned(),
+                human(row.offered_pps, "pps"),
+                human(row.dropped_pps, "pps"),
+                human(row.attack_pps, "pps"),
+                human(row.service_pps, "pps"),
+            ]);
+        }
+        table
+    }
+}
+
+impl View for Answer {
+    fn text(&self, paint: Paint) -> String {
+        let told = format!(
+            "The program dropped {:.1} % of the attack and let {:.0} % of the service's packets \
+             through, {:.0} ns a packet in user space.",
+            100.0 * self.dropped_share(),
+            100.0 * self.service_share(),
+            self.ns_per_packet,
+        );
+        let told = if self.kept() { paint.good(&told) } else { paint.bad(&told) };
+        let again = format!(
+            "Play it yourself: `xway run drop --in {} --rule '10.0.0.1 udp 1234'`. In the kernel: \
+             `sudo xway demo`.",
+            self.capture.display()
+        );
+        let report = self.report.display();
+        format!("\n{}\n{told}\n{}\nreport: {report}\n", self.table(), wrapped(&again, 90))
+    }
+}
