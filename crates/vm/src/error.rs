@@ -7,7 +7,7 @@ use crate::fault::Fault;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("object `{object}`: {source}")]
-    Object { object: String, source: spec::Error },
+    Object { object: String, source: Box<spec::Error> },
     #[error("program `{program}` instruction {slot}: {why}")]
     Code { program: String, slot: usize, why: String },
     #[error("program `{program}` instruction {slot}: {function} is not there for XDP: {why}")]

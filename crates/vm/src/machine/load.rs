@@ -48,7 +48,8 @@ fn prepared(spec: &Spec, options: &Options) -> Result<Spec> {
         && let Some(target) = options.target.clone().or_else(|| spec.btf.clone())
     {
         let name = spec.name.clone();
-        spec.relocate(&target).map_err(|source| Error::Object { object: name, source })?;
+        spec.relocate(&target)
+            .map_err(|source| Error::Object { object: name, source: Box::new(source) })?;
     }
     Ok(spec)
 }
