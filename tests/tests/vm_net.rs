@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use spec::Spec;
-use spec::asm::{Helper, Reg::*};
+use spec::asm::{Cond, Helper, Reg::*};
 use vm_net_support::{Dice, Io, Pair, answer, asking, from, ip, put, router, snapshot};
 
 /// Where the fields of `struct bpf_fib_lookup` are in `io`; behind it the flags.
@@ -247,4 +247,104 @@ fn route_lookups_agree_in_every_byte() {
             assert!(answers.contains_key(&expected), "{stage}: nothing answered {expected}");
         }
     }
+}
+
+/// Where the socket program reads its tuple, and leaves what it read of the socket.
+const SOCK: usize = 48;
+/// Fields of `struct bpf_sock` that are compared: all but the queue, which packets decide.
+const WORDS: [i16; 18] = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 52, 56, 60, 64, 68, 72];
+
+/// Looks the tuple at `io` up, `len` bytes of it, and copies the socket's fields.
+fn socket_lookup(helper: Helper, len: i32) -> Spec {
+    asking("sock", |a| {
+        let none = a.label();
+        a.mov(R1, R6).mov(R2, R7).mov(R3, len).mov(R4, -1).mov(R5, 0).call(helper);
+        a.jump_if(R0, Cond::Eq, 0, none);
+        for word in WORDS {
+            a.load32(R1, R0.at(word)).store32(R7.at(SOCK as i16 + word), R1);
+        }
+        a.load16(R1, R0.at(48)).store16(R7.at(SOCK as i16 + 48), R1);
+        a.mov(R1, R0).call(Helper::SK_RELEASE).mov(R0, 1).bind(none);
+    })
+}
+
+/// The value of an IPv6 socket's `bindv6only` while `work` binds.
+fn ipv6_only<T: Send>(net: &lab::Router, work: impl FnOnce() -> T + Send) -> T {
+    net.b.set_sysctl("ipv6/bindv6only", "1").unwrap();
+    let made = net.b.run(work).unwrap();
+    net.b.set_sysctl("ipv6/bindv6only", "0").unwrap();
+    made
+}
+
+#[test]
+fn socket_lookups_agree_in_every_field() {
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    let net = router();
+    let open = || {
+        let listen = ["10.0.1.1:80", "10.0.2.1:80", "[::]:81", "[fd00:0:0:1::1]:84", "0.0.0.0:83"];
+        let udp = ["10.0.1.1:90", "0.0.0.0:91", "[::]:92", "[fd00:0:0:1::1]:93", "0.0.0.0:94"];
+        let connected = UdpSocket::bind("10.0.1.1:95").unwrap();
+        connected.connect("10.0.1.2:1000").unwrap();
+        let connected6 = UdpSocket::bind("[fd00:0:0:1::1]:95").unwrap();
+        connected6.connect("[fd00:0:0:1::2]:1000").unwrap();
+        let listen = listen.map(|at| TcpListener::bind(at).unwrap());
+        (listen, udp.map(|at| UdpSocket::bind(at).unwrap()), connected, connected6)
+    };
+    let (listening, _udp, _connected, _connected6) = net.b.run(open).unwrap();
+    let _only = ipv6_only(&net, || {
+        (TcpListener::bind("[::]:82").unwrap(), UdpSocket::bind("[::]:96").unwrap())
+    });
+    // Connections to the IPv4 and the dual socket, by both families.
+    let mut ends = Vec::new();
+    for (to, number) in [("10.0.1.1:80", 0), ("10.0.1.1:81", 2), ("[fd00:0:0:1::1]:81", 2)] {
+        let client = net.a.run(|| TcpStream::connect(to).unwrap()).unwrap();
+        let (server, peer) = listening[number].accept().unwrap();
+        ends.push((peer, server.local_addr().unwrap(), client, server));
+    }
+    let peers: Vec<u16> = ends.iter().map(|(peer, ..)| peer.port()).collect();
+    let ports: Vec<u16> = (80..97).collect();
+    let world = snapshot(&net.b);
+    let eth0 = net.b.ifindex("eth0").unwrap().0;
+    let mut found = BTreeMap::new();
+    for (helper, family) in [
+        (Helper::SK_LOOKUP_TCP, 4),
+        (Helper::SK_LOOKUP_TCP, 6),
+        (Helper::SK_LOOKUP_UDP, 4),
+        (Helper::SK_LOOKUP_UDP, 6),
+    ] {
+        let (hosts, len): (&[&str], _) = match family {
+            4 => (&["10.0.1.1", "10.0.1.2", "10.0.2.1", "127.0.0.1"], 12),
+            _ => (&["fd00:0:0:1::1", "fd00:0:0:1::2", "::ffff:10.0.1.1", "::1"], 36),
+        };
+        let mut pair = Pair::new(&socket_lookup(helper, len), world.clone());
+        let mut dice = Dice(0xace);
+        let hits = net.b.run(|| {
+            let mut hits = 0;
+            for number in 0..2000 {
+                let mut io = [0; vm_net_support::IO];
+                // Mostly from the peer to the host, as packets come.
+                let towards = dice.below(4) != 0;
+                let [source, sink] = if towards { [1, 0] } else { [dice.below(4), dice.below(4)] };
+                let ip = |at: usize| hosts[at].parse::<IpAddr>().unwrap();
+                let (address, port) = if family == 4 { (4, 8) } else { (16, 32) };
+                put_ip(&mut io, 0, ip(source));
+                put_ip(&mut io, address, ip(sink));
+                let from_port = if towards { dice.pick(&peers) } else { 1000 };
+                put(&mut io, port, &from_port.to_be_bytes());
+                put(&mut io, port + 2, &dice.pick(&ports).to_be_bytes());
+                let [kernel, engine] = pair.both(&io, &from(eth0));
+                assert_eq!(
+                    (answer(&kernel), &kernel[SOCK..SOCK + 76]),
+                    (answer(&engine), &engine[SOCK..SOCK + 76]),
+                    "{helper:?} {number}: {:x?}",
+                    &io[..36]
+                );
+                hits += answer(&kernel);
+            }
+            hits
+        });
+        found.insert((helper.0, family), hits.unwrap());
+    }
+    println!("found {found:?} of 2000 each");
+    assert!(found.values().all(|hits| (200..2000).contains(hits)), "{found:?}");
 }

@@ -18,8 +18,27 @@ use crate::fault::Fault;
 use crate::memory::RegionId;
 use crate::worker::Worker;
 
-pub(super) const HELPERS: &[HelperRow] =
-    &[helper_row(Helper::FIB_LOOKUP, fib::lookup), helper_row(Helper::CHECK_MTU, mtu::check)];
+pub(super) const HELPERS: &[HelperRow] = &[
+    helper_row(Helper::FIB_LOOKUP, fib::lookup),
+    helper_row(Helper::CHECK_MTU, mtu::check),
+    helper_row(Helper::SK_LOOKUP_TCP, socket::sk_lookup_tcp),
+    helper_row(Helper::SK_LOOKUP_UDP, socket::sk_lookup_udp),
+    helper_row(Helper::SKC_LOOKUP_TCP, socket::skc_lookup_tcp),
+    helper_row(Helper::SK_RELEASE, socket::release),
+    helper_row(Helper::SKC_TO_TCP6_SOCK, socket::to_tcp6),
+    helper_row(Helper::SKC_TO_TCP_SOCK, socket::to_tcp),
+    helper_row(Helper::SKC_TO_TCP_TIMEWAIT_SOCK, socket::to_timewait),
+    helper_row(Helper::SKC_TO_TCP_REQUEST_SOCK, socket::to_request),
+    helper_row(Helper::SKC_TO_UDP6_SOCK, socket::to_udp6),
+    helper_row(Helper::SKC_TO_UNIX_SOCK, socket::to_unix),
+    helper_row(Helper::SKC_TO_MPTCP_SOCK, socket::to_mptcp),
+    helper_row(Helper::TCP_CHECK_SYNCOOKIE, syncookie::check),
+    helper_row(Helper::TCP_GEN_SYNCOOKIE, syncookie::make),
+    helper_row(Helper::TCP_RAW_GEN_SYNCOOKIE_IPV4, syncookie::make_ipv4),
+    helper_row(Helper::TCP_RAW_GEN_SYNCOOKIE_IPV6, syncookie::make_ipv6),
+    helper_row(Helper::TCP_RAW_CHECK_SYNCOOKIE_IPV4, syncookie::check_ipv4),
+    helper_row(Helper::TCP_RAW_CHECK_SYNCOOKIE_IPV6, syncookie::check_ipv6),
+];
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
     kfunc_row("bpf_xdp_metadata_rx_hash", metadata::hash),

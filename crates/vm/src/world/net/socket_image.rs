@@ -32,12 +32,12 @@ pub(crate) fn of(socket: &Socket, device: u32) -> Image {
     put(16, &socket.mark.to_ne_bytes());
     put(20, &socket.priority.to_ne_bytes());
     put(24, &ipv4(socket.local.ip()).octets());
-    put(28, &ipv6(socket.local.ip()).octets());
+    put(28, &ipv6(socket, socket.local.ip()).octets());
     put(44, &u32::from(socket.local.port()).to_ne_bytes());
     put(48, &remote.port().to_be_bytes());
     if socket.remote.is_some() {
         put(52, &ipv4(remote.ip()).octets());
-        put(56, &ipv6(remote.ip()).octets());
+        put(56, &ipv6(socket, remote.ip()).octets());
     }
     put(72, &(socket.state() as u32).to_ne_bytes());
     put(76, &socket.rx_queue.map_or(-1, i32::from).to_ne_bytes());
@@ -76,8 +76,12 @@ fn ipv4(ip: IpAddr) -> Ipv4Addr {
     }
 }
 
-fn ipv6(ip: IpAddr) -> Ipv6Addr {
+/// What an IPv4 socket has in the place of its IPv6 address: a connection that was accepted has
+/// the mapped one, others none.
+fn ipv6(socket: &Socket, ip: IpAddr) -> Ipv6Addr {
+    let accepted = socket.protocol == Protocol::Tcp && socket.remote.is_some();
     match ip {
+        IpAddr::V4(v4) if accepted => v4.to_ipv6_mapped(),
         IpAddr::V4(_) => Ipv6Addr::UNSPECIFIED,
         IpAddr::V6(v6) => v6,
     }
