@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use spec::MapKind;
-
 use super::values::Values;
 use super::{Cursor, Entry, Facts, Storage, flag};
 use crate::errno::Errno;
@@ -27,9 +25,7 @@ impl Array {
 
     /// The element that an update changes.
     fn updated(facts: &Facts, at: &Entry<'_>) -> Result<u64, Errno> {
-        let plain = facts.kind == MapKind::ARRAY;
-        let known = if plain { at.flags & !flag::LOCK } else { at.flags };
-        if known > flag::EXIST {
+        if at.flags & !flag::LOCK > flag::EXIST {
             return Err(Errno::EINVAL);
         }
         let element = Self::element(facts, at.key).ok_or(Errno::E2BIG)?;

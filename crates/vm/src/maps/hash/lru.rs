@@ -64,7 +64,7 @@ impl Lru {
     fn put(&self, facts: &Facts, at: &Put<'_>) -> Result<(), Errno> {
         check_flags(facts, at.entry.flags)?;
         let chains = &self.elements.chains;
-        let share = &self.shares[at.cpu.unwrap_or(0) as usize % self.shares.len()];
+        let share = self.share(at);
         let chain = chains.lock(at.hash);
         let old = chains.find(at.hash, at.entry.key);
         at.allows(old)?;
@@ -109,12 +109,17 @@ impl Lru {
             self.mark(old).store(IN | USED, Relaxed);
             return self.elements.overwrite(facts, old, at);
         }
-        self.spares.swap(at.cpu.unwrap_or(0), |new| {
+        let exchange = |new| {
             self.elements.insert(facts, chain, new, at);
             self.mark(new).store(IN | USED, Relaxed);
             self.take_out(facts, chain, old);
             old
-        });
+        };
+        let chains = &self.elements.chains;
+        match self.share(at).free.pop(chains) {
+            Some(new) => self.home(old).push(chains, exchange(new)),
+            None => self.spares.swap(at.cpu.unwrap_or(0), exchange),
+        }
         Ok(())
     }
 
@@ -160,6 +165,11 @@ impl Lru {
             }
         }
         None
+    }
+
+    /// Where an update finds nodes; user space takes those of the first processor.
+    fn share(&self, at: &Put<'_>) -> &Share {
+        &self.shares[at.cpu.unwrap_or(0) as usize % self.shares.len()]
     }
 
     /// Where a node belongs while it is free.
