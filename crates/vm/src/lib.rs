@@ -30,7 +30,7 @@ pub use error::Error;
 pub use fault::{Cause, Fault, Site};
 pub use helpers::TraceLine;
 pub use interpreter::{
-    BranchCoverage, Called, Coverage, Event, FunctionCoverage, Hook, LineCoverage, Place,
+    BranchCoverage, Called, Coverage, Event, FunctionCoverage, Hook, LineCoverage, Pointee,
     ProgramCoverage, Step, Trace, Written,
 };
 pub use machine::{Machine, Options, run_raw};

@@ -4,16 +4,16 @@
 use std::sync::{Arc, Mutex};
 
 use spec::{Function, Input, Program, ProgramKind, Spec};
-use vm::{Hook, Machine, Options, Place, Step};
+use vm::{Hook, Machine, Options, Pointee, Step};
 
 /// What is there before a call: r1 to r3 as places, the packet, two bytes at r2.
 #[derive(Default)]
-struct Seen(Vec<([Place; 3], Vec<u8>, Option<Vec<u8>>)>);
+struct Seen(Vec<([Pointee; 3], Vec<u8>, Option<Vec<u8>>)>);
 
 impl Hook for Seen {
     fn step(&mut self, step: &Step<'_>) {
         if step.program.source().insns[step.slot].is_call() {
-            let places = [1, 2, 3].map(|register| step.place(step.registers[register]));
+            let places = [1, 2, 3].map(|register| step.pointee(step.registers[register]));
             let read = step.read(step.registers[2], 2);
             self.0.push((places, step.packet().to_vec(), read));
         }
@@ -62,12 +62,12 @@ fn addresses_are_places() {
     let Seen(calls) = watch(text, &packet);
     let table = [
         ([
-            Place::Context { offset: 0 },
-            Place::Packet { offset: 2 },
-            Place::Stack { frame: 0, offset: -8 },
+            Pointee::Context { offset: 0 },
+            Pointee::Packet { offset: 2 },
+            Pointee::Stack { frame: 0, offset: -8 },
         ]),
-        ([Place::Context { offset: 0 }, Place::Number(4), Place::Context { offset: 0 }]),
-        ([Place::Number(7), Place::Packet { offset: 0 }, Place::Packet { offset: 0 }]),
+        ([Pointee::Context { offset: 0 }, Pointee::Number(4), Pointee::Context { offset: 0 }]),
+        ([Pointee::Number(7), Pointee::Packet { offset: 0 }, Pointee::Packet { offset: 0 }]),
     ];
     assert_eq!(calls.iter().map(|call| call.0).collect::<Vec<_>>(), table);
     assert_eq!((&calls[0].1, calls[0].2.as_deref()), (&packet, Some(&packet[2..4])));

@@ -7,7 +7,7 @@ use crate::memory::{RegionId, offset};
 
 /// What a register's value means as an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Pointee {
     /// A plain number, or a small one near null.
     Number(u64),
     /// A byte of `struct xdp_md`.
@@ -32,33 +32,35 @@ pub enum Place {
 
 impl Step<'_> {
     /// What an address means.
-    pub fn place(&self, address: u64) -> Place {
+    pub fn pointee(&self, address: u64) -> Pointee {
         let id = RegionId::of(address);
         let offset = offset(address);
         match id {
-            RegionId::NULL => Place::Number(address),
-            RegionId::CONTEXT => Place::Context { offset },
-            RegionId::INPUT => Place::Input { offset },
+            RegionId::NULL => Pointee::Number(address),
+            RegionId::CONTEXT => Pointee::Context { offset },
+            RegionId::INPUT => Pointee::Input { offset },
             RegionId::STACK => {
                 let (frame, inner) = self.element(id, offset);
-                Place::Stack { frame, offset: inner as i64 - limits::STACK_BYTES as i64 }
+                Pointee::Stack { frame, offset: inner as i64 - limits::STACK_BYTES as i64 }
             }
-            RegionId::MAPS => Place::Map { map: offset as u32 },
+            RegionId::MAPS => Pointee::Map { map: offset as u32 },
             RegionId::FUNCTIONS => match function_at(address) {
-                Some((program, slot)) => Place::Function { program, slot },
-                None => Place::Other,
+                Some((program, slot)) => Pointee::Function { program, slot },
+                None => Pointee::Other,
             },
             id if id == self.memory.packet() => {
                 let low = self.memory.layout(id).map_or(0, |layout| layout.low);
-                Place::Packet { offset: offset as i64 - low as i64 }
+                Pointee::Packet { offset: offset as i64 - low as i64 }
             }
-            id if id.is_packet() => Place::StalePacket,
+            id if id.is_packet() => Pointee::StalePacket,
             id if id.0 >= RegionId::VALUES.0 && self.memory.has(id) => {
                 let (element, byte) = self.element(id, offset);
-                Place::Value { map: id.0 - RegionId::VALUES.0, element, byte }
+                Pointee::Value { map: id.0 - RegionId::VALUES.0, element, byte }
             }
-            id if id.0 >= RegionId::VALUES.0 && !Self::is_unset(address) => Place::Number(address),
-            _ => Place::Other,
+            id if id.0 >= RegionId::VALUES.0 && !Self::is_unset(address) => {
+                Pointee::Number(address)
+            }
+            _ => Pointee::Other,
         }
     }
 

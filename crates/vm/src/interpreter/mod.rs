@@ -24,7 +24,7 @@ use crate::worker::Worker;
 pub use coverage::{BranchCoverage, Coverage, FunctionCoverage, LineCoverage, ProgramCoverage};
 pub(crate) use frames::{Frames, install_stack};
 pub use hook::{Called, Hook, Step, Written};
-pub use look::Place;
+pub use look::Pointee;
 pub use trace::{Event, Trace};
 
 /// r0 to r10; sixteen, so that a masked number needs no check.
