@@ -1,7 +1,8 @@
-//! forward on the kernel: packet in, verdict, reason and packet out, on a router with real routes
-//! and neighbours.
+//! forward: packet in, verdict, reason and packet out, on the kernel's router with real routes and
+//! neighbours, and on the engine with the same in a world.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+#[macro_use]
 mod bpf_support;
 
 use std::io::{Read, Write};
@@ -9,10 +10,28 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use bpf_support::packet::*;
-use bpf_support::router::{A, B0, B1, C, Forward, Port, from_a, side, to_c};
+use bpf_support::router::{A, B0, B1, C, Change, Forward, Port, Routed, from_a, side, to_c};
 use functions::forward::{Config, Nat};
+use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use spec::Verdict;
+use vm::world::RouteKind;
+
+stories! {
+    routes_without_translation
+    translates_there_and_back
+    udp_checksums_of_zero
+    checksums_are_right_for_any_addresses_and_ports
+    what_the_stack_does_better_goes_there_unchanged
+    closed_routes_drop
+    larger_than_the_mtu
+    forwarding_turned_off
+    interfaces_that_are_not_listed_are_the_stacks
+    translation_required
+    translated_packets_reach_the_stack_translated
+    fragments_follow_a_translated_address
+    a_packet_cut_at_any_length_goes_to_the_stack
+}
 
 const SYN: TcpFlags = TcpFlags { syn: true, ack: false, fin: false, rst: false };
 
@@ -26,7 +45,7 @@ fn kinds(flow: &Flow) -> [(&'static str, Vec<u8>); 3] {
 }
 
 /// The packet leaves exactly as `sent`.
-fn leaves(forward: &mut Forward, port: Port, name: &str, packet: &[u8], sent: &[u8]) {
+fn leaves<R: Routed>(forward: &mut Forward<R>, port: Port, name: &str, packet: &[u8], sent: &[u8]) {
     let judgement = forward.judge(port, packet);
     assert_eq!((judgement.verdict, &*judgement.reason), (Verdict::Redirect, "forwarded"), "{name}");
     assert_eq!(check(&judgement.packet), Ok(()), "{name}");
@@ -34,16 +53,21 @@ fn leaves(forward: &mut Forward, port: Port, name: &str, packet: &[u8], sent: &[
 }
 
 /// The packet is not forwarded, and is as it was.
-fn stays(forward: &mut Forward, name: &str, packet: &[u8], verdict: Verdict, reason: &str) {
+fn stays<R: Routed>(
+    forward: &mut Forward<R>,
+    name: &str,
+    packet: &[u8],
+    verdict: Verdict,
+    reason: &str,
+) {
     let judgement = forward.judge(Port::Eth0, packet);
     assert_eq!((judgement.verdict, &*judgement.reason), (verdict, reason), "{name}");
     assert_eq!(judgement.packet, packet, "{name}: unchanged");
 }
 
-#[test]
-fn routes_without_translation() {
+fn routes_without_translation<R: Routed>() {
     for nat in [Nat::Off, Nat::Optional] {
-        let mut forward = Forward::with(&Config { nat, ..Config::default() });
+        let mut forward = Forward::<R>::with(&Config { nat, ..Config::default() });
         for to in ["10.0.2.2", "fd00:0:0:2::2"] {
             let sent = kinds(&to_c(to, 7));
             for ((name, packet), (_, sent)) in kinds(&from_a(to, 7)).into_iter().zip(sent) {
@@ -59,8 +83,7 @@ fn routes_without_translation() {
     }
 }
 
-#[test]
-fn translates_there_and_back() {
+fn translates_there_and_back<R: Routed>() {
     for (rule, vip, port, to, to_port) in [
         ("10.1.0.2 udp 1234 -> 10.0.2.2", "10.1.0.2", 1234, "10.0.2.2", 1234),
         ("10.1.0.2 udp 1234 -> 10.0.2.2:5678", "10.1.0.2", 1234, "10.0.2.2", 5678),
@@ -70,7 +93,7 @@ fn translates_there_and_back() {
         ("fd01::2 tcp 80 -> [fd00:0:0:2::2]:8080", "fd01::2", 80, "fd00:0:0:2::2", 8080),
         ("fd01::2 -> fd00:0:0:2::2", "fd01::2", 99, "fd00:0:0:2::2", 99),
     ] {
-        let mut forward = Forward::new(&[rule]);
+        let mut forward = Forward::<R>::new(&[rule]);
         let client = if to.contains(':') { "fd00:0:0:1::2" } else { "10.0.1.2" };
         let reply = Flow::new(side(C, to, to_port), side(B1, client, 4000));
         let replied = Flow::new(side(B0, vip, port), side(A, client, 4000)).ttl(63);
@@ -88,9 +111,8 @@ fn translates_there_and_back() {
     }
 }
 
-#[test]
-fn udp_checksums_of_zero() {
-    let mut forward = Forward::new(&["10.1.0.2 udp 1234 -> 10.0.2.2:5678"]);
+fn udp_checksums_of_zero<R: Routed>() {
+    let mut forward = Forward::<R>::new(&["10.1.0.2 udp 1234 -> 10.0.2.2:5678"]);
     let none = from_a("10.1.0.2", 1234).udp_of_length(60).unwrap();
     let sent = to_c("10.0.2.2", 5678).udp_of_length(60).unwrap();
     leaves(&mut forward, Port::Eth0, "none stays none", &none, &sent);
@@ -103,9 +125,9 @@ fn udp_checksums_of_zero() {
     leaves(&mut forward, Port::Eth0, "a computed zero is 0xffff", &packet, &sent);
 }
 
-#[test]
-fn checksums_are_right_for_any_addresses_and_ports() {
-    let mut forward = Forward::new(&["10.1.0.2 -> 10.0.2.2", "10.1.0.2 udp 65535 -> 10.0.2.2:1"]);
+fn checksums_are_right_for_any_addresses_and_ports<R: Routed>() {
+    let mut forward =
+        Forward::<R>::new(&["10.1.0.2 -> 10.0.2.2", "10.1.0.2 udp 65535 -> 10.0.2.2:1"]);
     let mut random = bpf_support::Random::new(0x5eed_0002);
     for round in 0..500 {
         let from = format!("10.{}.{}.{}", random.below(256), random.below(256), random.below(256));
@@ -121,9 +143,8 @@ fn checksums_are_right_for_any_addresses_and_ports() {
     }
 }
 
-#[test]
-fn what_the_stack_does_better_goes_there_unchanged() {
-    let mut forward = Forward::new(&["10.1.0.9 -> 10.0.2.2"]);
+fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
+    let mut forward = Forward::<R>::new(&["10.1.0.9 -> 10.0.2.2"]);
     let to_c = |ttl| from_a("10.0.2.2", 7).ttl(ttl).udp(b"x").unwrap();
     let to = |address: &str| from_a(address, 7).udp(b"x").unwrap();
     let from = |address: &str| {
@@ -186,26 +207,25 @@ fn what_the_stack_does_better_goes_there_unchanged() {
     }
 }
 
-#[test]
-fn closed_routes_drop() {
-    let mut forward = Forward::new(&[]);
-    for (kind, v4, v6) in [
-        ("blackhole", "198.51.100.1", "fd02::1"),
-        ("unreachable", "198.51.101.1", "fd03::1"),
-        ("prohibit", "198.51.102.1", "fd04::1"),
-    ] {
+fn closed_routes_drop<R: Routed>() {
+    const CLOSED: [(RouteKind, &str, &str); 3] = [
+        (RouteKind::Blackhole, "198.51.100.1", "fd02::1"),
+        (RouteKind::Unreachable, "198.51.101.1", "fd03::1"),
+        (RouteKind::Prohibit, "198.51.102.1", "fd04::1"),
+    ];
+    let routes = CLOSED.map(|(kind, v4, v6)| [Change::Closed(kind, v4), Change::Closed(kind, v6)]);
+    let mut forward = Forward::<R>::changed(&[], routes.as_flattened());
+    for (kind, v4, v6) in CLOSED {
+        let kind = format!("{kind:?}").to_lowercase();
         for address in [v4, v6] {
-            forward.ip(&format!("route add {kind} {address}"));
             let packet = from_a(address, 7).udp(b"x").unwrap();
-            stays(&mut forward, &format!("{kind} {address}"), &packet, Verdict::Drop, kind);
+            stays(&mut forward, &format!("{kind} {address}"), &packet, Verdict::Drop, &kind);
         }
     }
 }
 
-#[test]
-fn larger_than_the_mtu() {
-    let mut forward = Forward::new(&[]);
-    forward.ip("link set eth1 mtu 1300");
+fn larger_than_the_mtu<R: Routed>() {
+    let mut forward = Forward::<R>::changed(&[], &[Change::Mtu(1300)]);
     for (to, most) in [("10.0.2.2", 1314), ("fd00:0:0:2::2", 1314)] {
         let fits = from_a(to, 7).udp_of_length(most).unwrap();
         let judgement = forward.judge(Port::Eth0, &fits);
@@ -215,27 +235,23 @@ fn larger_than_the_mtu() {
     }
 }
 
-#[test]
-fn forwarding_turned_off() {
-    let mut forward = Forward::new(&[]);
-    forward.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "0").unwrap();
+fn forwarding_turned_off<R: Routed>() {
+    let mut forward = Forward::<R>::changed(&[], &[Change::NotForwarding]);
     let packet = from_a("10.0.2.2", 7).udp(b"x").unwrap();
     stays(&mut forward, "off at the ingress", &packet, Verdict::Pass, "forwarding-off");
 }
 
-#[test]
-fn interfaces_that_are_not_listed_are_the_stacks() {
-    let mut forward = Forward::new(&[]);
+fn interfaces_that_are_not_listed_are_the_stacks<R: Routed>() {
+    let mut forward = Forward::<R>::new(&[]);
     let packet = from_a("10.0.2.2", 7).udp(b"x").unwrap();
     forward.update(&Config::default(), &[]);
     stays(&mut forward, "no egress", &packet, Verdict::Pass, "no-egress");
 }
 
-#[test]
-fn translation_required() {
+fn translation_required<R: Routed>() {
     let translations = vec!["10.1.0.2 udp 1234 -> 10.0.2.2".parse().unwrap()];
     let config = Config { nat: Nat::Required, translations, ..Config::default() };
-    let mut forward = Forward::with(&config);
+    let mut forward = Forward::<R>::with(&config);
     let packet = from_a("10.1.0.2", 1234).udp(b"x").unwrap();
     let sent = to_c("10.0.2.2", 1234).udp(b"x").unwrap();
     leaves(&mut forward, Port::Eth0, "has one", &packet, &sent);
@@ -251,9 +267,8 @@ fn translation_required() {
     stays(&mut forward, "other protocol", &packet, Verdict::Pass, "no-translation");
 }
 
-#[test]
-fn translated_packets_reach_the_stack_translated() {
-    let mut forward = Forward::new(&[
+fn translated_packets_reach_the_stack_translated<R: Routed>() {
+    let mut forward = Forward::<R>::new(&[
         "10.1.0.2 udp 1234 -> 10.0.2.99",
         "10.1.0.3 -> 10.0.1.1",
         "fd01::2 -> fd00:0:0:2::99",
@@ -271,9 +286,8 @@ fn translated_packets_reach_the_stack_translated() {
     stays(&mut forward, "but not when expired", &expired, Verdict::Pass, "ttl-expired");
 }
 
-#[test]
-fn fragments_follow_a_translated_address() {
-    let mut forward = Forward::new(&["10.1.0.9 -> 10.0.2.2", "10.1.0.2 udp 1234 -> 10.0.2.2"]);
+fn fragments_follow_a_translated_address<R: Routed>() {
+    let mut forward = Forward::<R>::new(&["10.1.0.9 -> 10.0.2.2", "10.1.0.2 udp 1234 -> 10.0.2.2"]);
     for fragment in [0x2000, 0x2001, 0x0001] {
         let packet =
             |to| unpadded(&[], IPV4, &V4 { fragment, ..V4::new(to, UDP) }.wrap(&udp(1234)));
@@ -285,9 +299,8 @@ fn fragments_follow_a_translated_address() {
     }
 }
 
-#[test]
-fn a_packet_cut_at_any_length_goes_to_the_stack() {
-    let mut forward = Forward::new(&["10.1.0.2 -> 10.0.2.2", "fd01::2 -> fd00:0:0:2::2"]);
+fn a_packet_cut_at_any_length_goes_to_the_stack<R: Routed>() {
+    let mut forward = Forward::<R>::new(&["10.1.0.2 -> 10.0.2.2", "fd01::2 -> fd00:0:0:2::2"]);
     for vip in ["10.1.0.2", "fd01::2"] {
         for (name, whole) in kinds(&from_a(vip, 1234)) {
             for length in 14..whole.len() {
@@ -316,13 +329,13 @@ fn a_packet_cut_at_any_length_goes_to_the_stack() {
 /// The service's address is nowhere: only the program makes the talk possible.
 #[test]
 fn sockets_talk_through_a_translation() {
-    let forward = Forward::new(&[
+    let forward = Forward::<KernelRuntime>::new(&[
         "10.1.0.2 udp 1234 -> 10.0.2.2:5678",
         "10.1.0.2 tcp 80 -> 10.0.2.2:8080",
         "fd01::2 udp 1234 -> [fd00:0:0:2::2]:5678",
         "fd01::2 tcp 80 -> [fd00:0:0:2::2]:8080",
     ]);
-    let (client, server) = (&forward.net.a, &forward.net.c);
+    let (client, server) = (&forward.site.net.a, &forward.site.net.c);
     for words in ["route add 10.1.0.2 via 10.0.1.1", "route add fd01::2 via fd00:0:0:1::1"] {
         assert!(client.command("ip").unwrap().args(words.split(' ')).status().unwrap().success());
     }

@@ -34,7 +34,6 @@ impl Arm for VmRuntime {
 }
 
 /// Each story as a test on the kernel, and as one on the engine.
-#[allow(unused_macros, reason = "each test file uses some of it")]
 macro_rules! stories {
     ($($story:ident)*) => {
         mod kernel_arm {
@@ -70,16 +69,15 @@ impl Judge {
 
 impl<R: Arm> Judge<R> {
     pub fn load(spec: &Spec, program: &'static str) -> Self {
-        Self::with(spec, program, None)
+        Self::on(R::start(None), spec, program)
     }
 
     /// A program that is not loaded by itself.
     pub fn load_only(spec: &Spec, program: &'static str) -> Self {
-        Self::with(spec, program, Some(program))
+        Self::on(R::start(Some(program)), spec, program)
     }
 
-    fn with(spec: &Spec, program: &'static str, only: Option<&str>) -> Self {
-        let mut runtime = R::start(only);
+    pub fn on(mut runtime: R, spec: &Spec, program: &'static str) -> Self {
         runtime.load(spec).unwrap_or_else(|error| panic!("{error}"));
         let labels = stats::labels(spec.btf.as_ref().unwrap()).unwrap();
         Self { runtime, program, labels, seen: Stats::default() }

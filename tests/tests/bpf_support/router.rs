@@ -1,14 +1,18 @@
-//! The forward program on the middle host of the `router` topology, loaded twice: one is attached
-//! to both ports and meets what hosts send on their own; the other only judges what a test shows
-//! it, so that its counters are the test's.
+//! The forward program on the middle host of the `router` topology: on real links, or in a world
+//! that is given.
+//!
+//! In the kernel it is loaded twice: one is attached to both ports and meets what hosts send on
+//! their own; the other only judges what a test shows it, so that its counters are the test's.
 
 use functions::forward::{self, Config, Maps, NAT4, NAT6, OBJECT, PROGRAM, TX};
-use kernel::{Attach, Link, Mode, Replace};
+use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
 use spec::Spec;
+use vm::world::{Route, RouteKind, World};
+use vm::{Options, VmRuntime};
 
-use super::{Judge, Judgement};
+use super::{Arm, Judge, Judgement};
 
 /// Which port of the router a packet comes in at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,57 +23,199 @@ pub enum Port {
     Eth1,
 }
 
-pub struct Forward {
-    pub net: Router,
-    judge: Judge,
-    attached: Judge,
-    ports: [u32; 2],
-    _links: [Link; 2],
+/// How the router differs from the topology.
+#[derive(Clone, Copy, Debug)]
+pub enum Change {
+    /// A route to an address that goes nowhere, and how.
+    Closed(RouteKind, &'static str),
+    /// The MTU towards `c`.
+    Mtu(u32),
+    /// What comes from `a` is not forwarded.
+    NotForwarding,
 }
 
-impl Forward {
+/// A router that a program can be put on.
+pub trait Routed: Arm {
+    type Site;
+    fn build(spec: &Spec, changes: &[Change]) -> (Self::Site, Judge<Self>, [u32; 2]);
+    fn judge(site: &Self::Site, judge: &mut Judge<Self>, packet: &[u8], at: u32) -> Judgement;
+    fn update(site: &Self::Site, judge: &Judge<Self>, config: &Config, egress: &[u32]);
+}
+
+pub struct Forward<R: Routed = KernelRuntime> {
+    pub site: R::Site,
+    judge: Judge<R>,
+    ports: [u32; 2],
+}
+
+impl<R: Routed> Forward<R> {
     pub fn new(translations: &[&str]) -> Self {
+        Self::changed(translations, &[])
+    }
+
+    pub fn changed(translations: &[&str], changes: &[Change]) -> Self {
         let translations = translations.iter().map(|text| text.parse().unwrap()).collect();
-        Self::with(&Config { translations, ..Config::default() })
+        Self::build(&Config { translations, ..Config::default() }, changes)
     }
 
     pub fn with(config: &Config) -> Self {
-        let net = Router::build(&LinkOptions::default()).unwrap();
+        Self::build(config, &[])
+    }
+
+    fn build(config: &Config, changes: &[Change]) -> Self {
         let mut spec = Spec::parse("forward", OBJECT).unwrap();
         config.apply(&mut spec).unwrap();
-        let [judge, attached]: [Judge; 2] = [0; 2].map(|_| Judge::load(&spec, PROGRAM));
+        let (site, judge, ports) = R::build(&spec, changes);
+        let this = Self { site, judge, ports };
+        this.update(config, &this.ports);
+        this
+    }
+
+    pub fn update(&self, config: &Config, egress: &[u32]) {
+        R::update(&self.site, &self.judge, config, egress);
+    }
+
+    pub fn judge(&mut self, port: Port, packet: &[u8]) -> Judgement {
+        R::judge(&self.site, &mut self.judge, packet, self.ports[port as usize])
+    }
+}
+
+fn fill<R: Arm>(judge: &Judge<R>, config: &Config, egress: &[u32]) {
+    let maps = Maps { nat4: judge.map(NAT4), nat6: judge.map(NAT6), tx: judge.map(TX) };
+    forward::update(config, egress, &maps).unwrap();
+}
+
+// ---- the kernel -----------------------------------------------------------------------------
+
+pub struct Real {
+    pub net: Router,
+    attached: Judge,
+    _links: [Link; 2],
+}
+
+impl Routed for KernelRuntime {
+    type Site = Real;
+
+    fn build(spec: &Spec, changes: &[Change]) -> (Real, Judge, [u32; 2]) {
+        let net = Router::build(&LinkOptions::default()).unwrap();
+        let [judge, attached]: [Judge; 2] = [0; 2].map(|_| Judge::load(spec, PROGRAM));
         let ports = ["eth0", "eth1"].map(|name| net.b.ifindex(name).unwrap());
         let links = ports.map(|ifindex| {
             let (program, mode, replace) = (attached.program(), Mode::Native, Replace::No);
             let attach = Attach { ifindex, program, mode, replace };
             net.b.run(|| kernel::attach(&attach)).unwrap().unwrap()
         });
-        let ports = ports.map(|ifindex| ifindex.0);
-        let this = Self { net, judge, attached, ports, _links: links };
-        this.update(config, &this.ports);
-        this
+        let site = Real { net, attached, _links: links };
+        changes.iter().for_each(|change| site.change(*change));
+        (site, judge, ports.map(|ifindex| ifindex.0))
+    }
+
+    fn judge(site: &Real, judge: &mut Judge, packet: &[u8], at: u32) -> Judgement {
+        site.net.b.run(|| judge.judge(packet, at)).unwrap()
     }
 
     /// Devices are looked up in the namespace of whoever fills the map.
-    pub fn update(&self, config: &Config, egress: &[u32]) {
-        for judge in [&self.judge, &self.attached] {
-            let maps = Maps { nat4: judge.map(NAT4), nat6: judge.map(NAT6), tx: judge.map(TX) };
-            self.net.b.run(|| forward::update(config, egress, &maps)).unwrap().unwrap();
+    fn update(site: &Real, judge: &Judge, config: &Config, egress: &[u32]) {
+        for judge in [judge, &site.attached] {
+            site.net.b.run(|| fill(judge, config, egress)).unwrap();
+        }
+    }
+}
+
+impl Real {
+    fn change(&self, change: Change) {
+        match change {
+            Change::Closed(kind, to) => {
+                let kind = format!("{kind:?}").to_lowercase();
+                self.ip(&format!("route add {kind} {to}"));
+            }
+            Change::Mtu(mtu) => self.ip(&format!("link set eth1 mtu {mtu}")),
+            Change::NotForwarding => {
+                self.net.b.set_sysctl("ipv4/conf/eth0/forwarding", "0").unwrap();
+            }
         }
     }
 
-    pub fn judge(&mut self, port: Port, packet: &[u8]) -> Judgement {
-        let (judge, ifindex) = (&mut self.judge, self.ports[port as usize]);
-        self.net.b.run(|| judge.judge(packet, ifindex)).unwrap()
-    }
-
     /// `ip` with these words on the router.
-    pub fn ip(&self, words: &str) {
+    fn ip(&self, words: &str) {
         let mut command = self.net.b.command("ip").unwrap();
         let output = command.args(words.split(' ')).output().unwrap();
         assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
+
+// ---- the engine -----------------------------------------------------------------------------
+
+impl Routed for VmRuntime {
+    type Site = ();
+
+    fn build(spec: &Spec, changes: &[Change]) -> ((), Judge<Self>, [u32; 2]) {
+        let world = World::from_toml(WORLD).unwrap();
+        let world = changes.iter().fold(world, changed);
+        let runtime = Self::new(Options { world, ..Options::default() });
+        ((), Judge::on(runtime, spec, PROGRAM), [2, 3])
+    }
+
+    fn judge((): &(), judge: &mut Judge<Self>, packet: &[u8], at: u32) -> Judgement {
+        judge.judge(packet, at)
+    }
+
+    fn update((): &(), judge: &Judge<Self>, config: &Config, egress: &[u32]) {
+        fill(judge, config, egress);
+    }
+}
+
+fn changed(mut world: World, change: &Change) -> World {
+    match *change {
+        Change::Closed(kind, to) => {
+            let bits = if to.contains(':') { 128 } else { 32 };
+            let to = format!("{to}/{bits}").parse().unwrap();
+            return world.with_route(Route::new(to).kind(kind));
+        }
+        Change::Mtu(mtu) => world.interfaces[1].mtu = mtu,
+        Change::NotForwarding => world.interfaces[0].forward_ipv4 = false,
+    }
+    world
+}
+
+/// The middle host of the `router` topology.
+const WORLD: &str = r#"
+[[interfaces]]
+index = 2
+name = "eth0"
+mac = "02:78:77:00:01:01"
+addresses = ["10.0.1.1/24", "fd00:0:0:1::1/64"]
+forward_ipv4 = true
+forward_ipv6 = true
+
+[[interfaces]]
+index = 3
+name = "eth1"
+mac = "02:78:77:00:02:01"
+addresses = ["10.0.2.1/24", "fd00:0:0:2::1/64"]
+forward_ipv4 = true
+forward_ipv6 = true
+
+[[neighbours]]
+ip = "10.0.1.2"
+dev = "eth0"
+mac = "02:78:77:00:01:02"
+
+[[neighbours]]
+ip = "fd00:0:0:1::2"
+dev = "eth0"
+mac = "02:78:77:00:01:02"
+
+[[neighbours]]
+ip = "10.0.2.2"
+dev = "eth1"
+mac = "02:78:77:00:02:02"
+
+[[neighbours]]
+ip = "fd00:0:0:2::2"
+dev = "eth1"
+mac = "02:78:77:00:02:02"
+"#;
 
 /// From `a` to `to`, as it reaches the router.
 pub fn from_a(to: &str, port: u16) -> Flow {
