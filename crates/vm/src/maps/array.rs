@@ -102,6 +102,12 @@ impl Storage for Array {
         Some(self.values.address(facts, index.into(), cpu))
     }
 
+    fn key_at(&self, _: &Facts, address: u64, key: &mut [u8]) -> bool {
+        let Some(element) = self.values.element_at(address) else { return false };
+        key.copy_from_slice(&(element as u32).to_ne_bytes());
+        true
+    }
+
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
         Some(self.values.region())
     }

@@ -3,12 +3,13 @@
 //! Rule: maps know the directory weakly, so that it owns them and not the other way round. An
 //! id is a place in a list plus one: 0 is nothing.
 
-use std::sync::{Arc, OnceLock, RwLock, RwLockReadGuard};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, RwLock, RwLockReadGuard};
 
 use spec::btf::Btf;
 use spec::{MapDef, ProgramKind};
 
-use super::{Fields, Map};
+use super::{Fields, Map, Orphan};
 use crate::errno::Errno;
 use crate::limits;
 use crate::world::World;
@@ -22,6 +23,8 @@ pub(crate) struct Directory {
     interfaces: Vec<u32>,
     /// The object's types.
     types: Option<Btf>,
+    orphans: Mutex<Vec<Orphan>>,
+    has_orphans: AtomicBool,
 }
 
 impl Directory {
@@ -54,6 +57,23 @@ impl Directory {
     pub fn fields(&self, def: &MapDef) -> Fields {
         let types = self.types.as_ref().filter(|_| def.value_type != 0);
         types.map(|btf| Fields::of(btf, def.value_type, def.value_size)).unwrap_or_default()
+    }
+
+    /// Keeps what an element's special field held when the element ended, for whoever owns such
+    /// things: see [`Directory::take_orphans`].
+    pub fn leave(&self, orphan: Orphan) {
+        self.orphans.lock().expect("nobody panics while holding the orphans").push(orphan);
+        self.has_orphans.store(true, Relaxed);
+    }
+
+    /// What was left since the last call; costs one load where nothing was.
+    #[inline]
+    pub fn take_orphans(&self) -> Vec<Orphan> {
+        if !self.has_orphans.load(Relaxed) {
+            return Vec::new();
+        }
+        self.has_orphans.store(false, Relaxed);
+        std::mem::take(&mut *self.orphans.lock().expect("nobody panics while holding the orphans"))
     }
 
     /// Says once what the machine's programs are, by number.

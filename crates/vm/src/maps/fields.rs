@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use spec::btf::{Btf, Kind, Type};
 
@@ -118,12 +118,25 @@ impl Fields {
         }
     }
 
-    /// Zeroes those that own something: timers, pointers, lists, trees.
-    pub fn free(&self, slab: &Slab, place: usize) {
+    /// Zeroes those that own something (timers, pointers, lists, trees) and names what was there.
+    pub fn free(&self, slab: &Slab, place: usize, mut left: impl FnMut(Orphan)) {
         for field in self.all.iter().filter(|field| field.kind.owns()) {
-            slab.zero(place + field.offset as usize, field.size as usize);
+            let at = place + field.offset as usize;
+            let word = slab.word(at).swap(0, AcqRel);
+            slab.zero(at, field.size as usize);
+            if word != 0 {
+                left(Orphan { kind: field.kind, word });
+            }
         }
     }
+}
+
+/// What a special field held when its element ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    pub kind: FieldKind,
+    /// The field's first eight bytes.
+    pub word: u64,
 }
 
 /// A `bpf_spin_lock` in a value, held until this is dropped.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::fields::SpinLock;
 use super::{Facts, flag};
 use crate::errno::Errno;
-use crate::memory::{Layout, Slab};
+use crate::memory::{Layout, Slab, offset};
 
 #[derive(Debug)]
 pub(crate) struct Values {
@@ -97,10 +97,15 @@ impl Values {
         }
     }
 
-    /// What the special fields own is let go, in one processor's value or in all.
+    /// What the special fields own is left to the directory, in one processor's value or in all.
     pub fn free_fields(&self, facts: &Facts, element: u64, cpu: Option<u32>) {
         for cpu in self.processors(facts, cpu) {
-            facts.fields.free(&self.slab, self.place(self.own(element, cpu)));
+            let place = self.place(self.own(element, cpu));
+            facts.fields.free(&self.slab, place, |orphan| {
+                if let Some(home) = facts.home.upgrade() {
+                    home.leave(orphan);
+                }
+            });
         }
     }
 
@@ -119,6 +124,12 @@ impl Values {
         }
         drop(held);
         Ok(value)
+    }
+
+    /// The element that an address lies in.
+    pub fn element_at(&self, address: u64) -> Option<u64> {
+        let element = offset(address) >> self.layout.shift;
+        (element < self.layout.elements).then_some(element % self.each)
     }
 
     pub fn region(&self) -> (&Arc<Slab>, Layout) {

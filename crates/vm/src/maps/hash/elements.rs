@@ -96,6 +96,13 @@ impl Elements {
         Ok(key)
     }
 
+    /// Copies the key of the element that an address lies in.
+    pub fn key_at(&self, address: u64, key: &mut [u8]) -> bool {
+        let Some(element) = self.values.element_at(address) else { return false };
+        self.chains.key(element as Node + 1, key);
+        true
+    }
+
     /// The element at the cursor, which moves on to the one behind it.
     pub fn walk(&self, cursor: &mut Cursor, key: &mut [u8]) -> Option<Node> {
         let at = |(bucket, node): (u32, Node)| (u64::from(bucket), node);

@@ -128,6 +128,10 @@ impl Storage for Hash {
         Some(self.elements.address(facts, cpu, node))
     }
 
+    fn key_at(&self, _: &Facts, address: u64, key: &mut [u8]) -> bool {
+        self.elements.key_at(address, key)
+    }
+
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
         Some(self.elements.values.region())
     }

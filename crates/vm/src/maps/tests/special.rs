@@ -5,7 +5,7 @@ use std::sync::Arc;
 use spec::MapKind;
 use spec::btf::Builder;
 
-use super::super::{Directory, FieldKind, Fields, flag};
+use super::super::{Directory, FieldKind, Fields, Orphan, flag};
 use super::*;
 use crate::memory::{Memory, RegionId};
 use crate::world::World;
@@ -59,7 +59,7 @@ fn only_some_types_may_hold_them() {
 #[test]
 fn copies_go_round_special_fields() {
     for kind in [MapKind::HASH, MapKind::ARRAY] {
-        let (_home, map) = special(kind, 0);
+        let (home, map) = special(kind, 0);
         let map = map.unwrap();
         let mut memory = Memory::new();
         let (slab, layout) = map.values().unwrap();
@@ -82,6 +82,12 @@ fn copies_go_round_special_fields() {
         map.write(&key(1), &[2; 32], flag::ANY).unwrap();
         let place = map.lookup(0, &key(1));
         assert_eq!(memory.load64(place + 8).unwrap(), 0, "an update ends the timer");
+        assert_eq!(home.take_orphans(), [Orphan { kind: FieldKind::Timer, word: 77 }]);
+        assert_eq!(home.take_orphans(), []);
+
+        let mut found = [0; 4];
+        assert_eq!(map.key_at(place + 31, &mut found), Some(place));
+        assert_eq!(found, key(1));
     }
 }
 
