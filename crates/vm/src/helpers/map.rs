@@ -1,12 +1,13 @@
 //! Helpers on map elements: lookup, update, delete, and a walk over all.
 
+use spec::MapKind;
 use spec::asm::Helper;
 
-use super::{HelperRow, bad_argument, helper_row};
+use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::limits;
-use crate::maps::{Cursor, Entry, Map};
+use crate::maps::{Cursor, Entry, Map, UNSERVED};
 use crate::memory::{RegionId, offset};
 use crate::objects::Kind;
 use crate::worker::Worker;
@@ -18,6 +19,8 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::MAP_LOOKUP_PERCPU_ELEM, lookup_percpu),
     helper_row(Helper::FOR_EACH_MAP_ELEM, for_each),
 ];
+
+pub(super) const KFUNCS: &[KfuncRow] = &[kfunc_row("bpf_map_sum_elem_count", count)];
 
 fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let cpu = worker.cpu;
@@ -35,6 +38,26 @@ fn lookup_percpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>
         return Ok(0);
     }
     lookup_of(NAME, worker, args, cpu)
+}
+
+/// How many elements a hash has; the kernel counts those of no other type.
+fn count(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let Some(map) = map_at(&worker.maps, args[0]) else {
+        return Err(no_map("bpf_map_sum_elem_count"));
+    };
+    let facts = map.facts();
+    if !matches!(
+        facts.kind,
+        MapKind::HASH | MapKind::PERCPU_HASH | MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH
+    ) {
+        return Ok(0);
+    }
+    let (mut cursor, mut seen) = (Cursor::default(), 0);
+    let key = &mut worker.local.buffer[..facts.key_size as usize];
+    while map.walk(worker.cpu, &mut cursor, key).is_some() {
+        seen += 1;
+    }
+    Ok(seen)
 }
 
 /// Calls back with map, key, value and context for each element; how many were seen.
@@ -80,16 +103,40 @@ fn lookup_of(
             return Err(worker.bad_memory(name, 2, (args[1], len, false))(refused));
         }
     };
-    if RegionId::of(value) == RegionId::MAPS && offset(value) as usize >= maps.len() {
+    // Neither 0 nor the address of a value: one comparison.
+    if value.wrapping_sub(1) < RegionId::VALUES.at(0) - 1 {
+        special(worker, args[0], value)
+    } else {
+        Ok(value)
+    }
+}
+
+/// What a lookup means that yields no value: another map, or that there is nothing to look up.
+fn special(worker: &mut Worker, map: u64, value: u64) -> Result<u64, Box<Fault>> {
+    if value == UNSERVED {
+        return Err(unserved(worker, "bpf_map_lookup_elem", map));
+    }
+    if RegionId::of(value) == RegionId::MAPS && offset(value) as usize >= worker.maps.len() {
         worker.meet();
     }
     Ok(value)
+}
+
+/// The kernel's verifier lets no helper touch a map of a type that it does not serve.
+#[cold]
+fn unserved(worker: &Worker, function: &str, map: u64) -> Box<Fault> {
+    let Some(map) = map_at(&worker.maps, map) else { return no_map(function) };
+    let kind = map.facts().kind.name().unwrap_or("unknown");
+    bad_argument(function, 1, format!("`{}` is a map of type {kind}", map.facts().name))
 }
 
 fn update(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_update_elem";
     let Worker { maps, memory, scratch, cpu, .. } = &mut *worker;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
+    if !map.is_plain() {
+        return Err(unserved(worker, NAME, args[0]));
+    }
     let (key_len, value_len) = (map.facts().key_size as usize, map.facts().value_size as usize);
     let (for_key, for_value) = scratch.split_at_mut(key_len);
     let Ok(key) = memory.view(args[1], key_len, for_key) else {
@@ -107,6 +154,9 @@ fn delete(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_delete_elem";
     let Worker { maps, memory, scratch, .. } = &mut *worker;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
+    if !map.is_plain() {
+        return Err(unserved(worker, NAME, args[0]));
+    }
     let len = map.facts().key_size as usize;
     match memory.view(args[1], len, &mut scratch[..]) {
         Ok(key) => Ok(in_r0(map.delete(key))),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::jhash::jhash;
 use super::shape::LARGEST_VALUE;
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, Facts, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -50,7 +50,7 @@ impl Bloom {
 
 impl Storage for Bloom {
     fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        0
+        UNSERVED
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {

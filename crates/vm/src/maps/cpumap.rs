@@ -7,7 +7,7 @@ use spec::ProgramKind;
 use super::owner::Owner;
 use super::slots::{self, Slots, index_of, next_index};
 use super::target;
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, Facts, Storage, UNSERVED, flag};
 use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::limits::CPUS;
@@ -56,7 +56,7 @@ impl Cpumap {
 
 impl Storage for Cpumap {
     fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        0
+        UNSERVED
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {

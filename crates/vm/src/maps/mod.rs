@@ -72,7 +72,7 @@ use crate::limits;
 use crate::memory::{Layout, RegionId, Slab};
 
 pub(crate) use directory::Directory;
-pub use fields::{Field, FieldKind, Fields, Orphan, SpinLock};
+pub use fields::{Field, FieldKind, Fields, SpinLock};
 pub(crate) use perf_event::PerfEvents;
 pub use records::{Record, Records};
 pub(crate) use refused::refusal;
@@ -195,11 +195,6 @@ pub(crate) trait Storage {
         None
     }
 
-    /// Copies the key of the element that an address of a value lies in.
-    fn key_at(&self, _: &Facts, _address: u64, _key: &mut [u8]) -> bool {
-        false
-    }
-
     /// The values, where programs get addresses of them.
     fn values(&self) -> Option<(&Arc<Slab>, Layout)> {
         None
@@ -250,6 +245,9 @@ pub(crate) trait Storage {
         None
     }
 }
+
+/// What a lookup answers for types whose elements programs may not look up. It is no address.
+pub(crate) const UNSERVED: u64 = 1;
 
 /// Key, value and flags of an update.
 #[derive(Clone, Copy, Debug)]
@@ -399,12 +397,12 @@ impl Map {
         each!(&self.table, storage => storage.walk(&self.facts, cpu, (cursor, key)))
     }
 
-    /// Copies the key of the element whose value `address` lies in, and says where that value
-    /// starts. `None` for types whose values have no addresses.
-    pub(crate) fn key_at(&self, address: u64, key: &mut [u8]) -> Option<u64> {
-        let (_, layout) = each!(&self.table, storage => storage.values())?;
-        let known = each!(&self.table, storage => storage.key_at(&self.facts, address, key));
-        known.then(|| address & !((1 << layout.shift) - 1))
+    /// Whether programs may set and delete elements of a map of this type.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        // Hashes and arrays, each also per CPU; LRU hashes, also per CPU; prefix tries.
+        const PLAIN: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11;
+        PLAIN >> self.facts.kind.0 & 1 != 0
     }
 
     /// Whether programs may walk a map of this type.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
 use super::slots::{index_of, next_index};
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, Facts, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Buffer {
 
 impl Storage for PerfEvents {
     fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        0
+        UNSERVED
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {

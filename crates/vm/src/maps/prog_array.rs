@@ -4,7 +4,7 @@ use spec::ProgramKind;
 
 use super::owner::Owner;
 use super::slots::{Slots, index_of, next_index};
-use super::{Entry, Facts, Storage, flag, target};
+use super::{Entry, Facts, Storage, UNSERVED, flag, target};
 use crate::errno::Errno;
 
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl ProgArray {
 
 impl Storage for ProgArray {
     fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        0
+        UNSERVED
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use spec::MapKind;
 
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, Facts, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -57,7 +57,7 @@ impl Queue {
 
 impl Storage for Queue {
     fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        0
+        UNSERVED
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {

@@ -1,7 +1,9 @@
 //! What user space reads from maps that carry records: ring buffers and perf event arrays.
 
+use spec::MapKind;
+
 use super::perf_event::EVENT_BYTES;
-use super::{Map, Storage as _, Table};
+use super::{Map, Ring};
 use crate::errno::Errno;
 
 /// What a program sent to user space.
@@ -30,11 +32,11 @@ impl Map {
     /// `EOPNOTSUPP` for maps without records.
     pub fn records(&self) -> Result<Records, Errno> {
         let mut records = Vec::new();
-        if let Some(events) = each!(self.table(), storage => storage.perf_events()) {
+        if let Some(events) = self.perf_events() {
             let lost = events.drain(|cpu, bytes| records.push(Record { cpu: Some(cpu), bytes }));
             return Ok(Records { records, lost });
         }
-        let ring = each!(self.table(), storage => storage.ring()).ok_or(Errno::EOPNOTSUPP)?;
+        let ring = self.ring_of(MapKind::RINGBUF)?;
         ring.drain(|bytes| records.push(Record { cpu: None, bytes }));
         Ok(Records { records, lost: ring.take_refused() })
     }
@@ -45,7 +47,7 @@ impl Map {
     /// # Errors
     /// `EOPNOTSUPP` for other types of maps.
     pub fn open_events(&self, bytes: Option<usize>) -> Result<(), Errno> {
-        let events = each!(self.table(), storage => storage.perf_events());
+        let events = self.perf_events();
         let events = events.ok_or(Errno::EOPNOTSUPP)?;
         let cpus = self.facts().cpus.min(self.facts().max_entries);
         (0..cpus).try_for_each(|cpu| events.open(cpu, bytes.unwrap_or(EVENT_BYTES)))
@@ -56,11 +58,7 @@ impl Map {
     /// # Errors
     /// `ENOSPC` when there is no room, `EOPNOTSUPP` for other types of maps.
     pub fn send(&self, bytes: &[u8]) -> Result<(), Errno> {
-        if self.facts().kind != spec::MapKind::USER_RINGBUF {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        let ring = each!(self.table(), storage => storage.ring()).ok_or(Errno::EOPNOTSUPP)?;
-        ring.output(bytes).ok_or(Errno::ENOSPC)
+        self.ring_of(MapKind::USER_RINGBUF)?.output(bytes).ok_or(Errno::ENOSPC)
     }
 
     /// Whether a value may be in a bloom filter; `false` is sure.
@@ -68,12 +66,16 @@ impl Map {
     /// # Errors
     /// `EINVAL` for another length than the map's values have, `EOPNOTSUPP` for other types.
     pub fn holds(&self, value: &[u8]) -> Result<bool, Errno> {
-        if self.facts().kind != spec::MapKind::BLOOM_FILTER {
+        if self.facts().kind != MapKind::BLOOM_FILTER {
             return Err(Errno::EOPNOTSUPP);
         }
         if value.len() != self.facts().value_size as usize {
             return Err(Errno::EINVAL);
         }
         Ok(self.peek(&mut value.to_vec()).is_ok())
+    }
+
+    fn ring_of(&self, kind: MapKind) -> Result<&Ring, Errno> {
+        self.ring().filter(|_| self.facts().kind == kind).ok_or(Errno::EOPNOTSUPP)
     }
 }

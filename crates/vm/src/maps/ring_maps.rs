@@ -3,7 +3,7 @@
 //! They have no elements: whoever asks for one is told so.
 
 use super::ringbuf::Ring;
-use super::{Entry, Facts, Storage};
+use super::{Entry, Facts, Storage, UNSERVED};
 use crate::errno::Errno;
 
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl RingMap {
 
 impl Storage for RingMap {
     fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        0
+        UNSERVED
     }
 
     fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
