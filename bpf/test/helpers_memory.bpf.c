@@ -392,6 +392,68 @@ int memory_walk(struct xdp_md *ctx)
 	return XDP_PASS;
 }
 
+struct options {
+	__s32 error;
+	__s32 space;
+	__u32 mark;
+	__u32 to[4];
+	__u32 spi;
+	__u8 protocol;
+	__u16 family;
+};
+
+struct xfrm_state;
+KFUNC struct xfrm_state *bpf_xdp_get_xfrm_state(struct xdp_md *ctx, struct options *options,
+						__u32 len);
+KFUNC void bpf_xdp_xfrm_state_release(struct xfrm_state *state);
+
+SEC("xdp")
+int memory_transform(struct xdp_md *ctx)
+{
+	struct options options = { .space = -1, .spi = 7, .protocol = 50, .family = 2 };
+	struct xfrm_state *state = bpf_xdp_get_xfrm_state(ctx, &options, sizeof(options));
+
+	if (state)
+		bpf_xdp_xfrm_state_release(state);
+	put(0, !state);
+	put(1, options.error);
+	options.space = -2;
+	state = bpf_xdp_get_xfrm_state(ctx, &options, sizeof(options));
+	if (state)
+		bpf_xdp_xfrm_state_release(state);
+	put(2, options.error);
+	return XDP_PASS;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, 4);
+	__uint(value_size, 4);
+	__uint(max_entries, 2);
+} counters SEC(".maps");
+
+static __u64 (*const bpf_perf_event_read)(void *map, __u64 flags) =
+	(void *)BPF_FUNC_perf_event_read;
+static long (*const bpf_perf_event_read_value)(void *map, __u64 flags, void *into, __u32 len) =
+	(void *)BPF_FUNC_perf_event_read_value;
+
+SEC("xdp")
+int memory_counters(struct xdp_md *ctx)
+{
+	__u64 value[4] = { 1, 2, 3, 4 };
+
+	put(0, bpf_perf_event_read(&counters, 0));
+	put(1, bpf_perf_event_read(&counters, 2));
+	put(2, bpf_perf_event_read(&counters, 1ull << 32));
+	put(3, bpf_perf_event_read_value(&counters, 0, value, 24));
+	put(4, value[1]);
+	value[1] = 5;
+	put(5, bpf_perf_event_read_value(&counters, 0, value, 16));
+	put(6, value[1]);
+	put(7, value[3]);
+	return XDP_PASS;
+}
+
 static __noinline int thrower(int x)
 {
 	put(1, x);

@@ -89,6 +89,11 @@ fn memory_is_summed_probed_and_sliced_alike() {
 }
 
 #[test]
+fn what_is_not_there_is_missed_alike() {
+    agree(MEMORY, &["memory_transform", "memory_counters"], 60, &["answers"]);
+}
+
+#[test]
 fn packets_behind_dynptrs_are_alike() {
     agree(MEMORY, &["memory_packet"], 100, &["answers", "rooms"]);
     for len in [64, 1514, 5000] {

@@ -10,7 +10,11 @@ use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] = &[helper_row(Helper::LOOP, repeat)];
 
-pub(super) const KFUNCS: &[KfuncRow] = &[kfunc_row("bpf_throw", throw)];
+pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_throw", throw),
+    kfunc_row("__bpf_trap", trap),
+    kfunc_row("bpf_modify_return_test_tp", |_, args| Ok(args[0] & 0xffff_ffff)),
+];
 
 fn repeat(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [count, callback, context, flags, _] = *args;
@@ -34,4 +38,9 @@ fn repeat(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 fn throw(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     worker.local.thrown = Some(args[0]);
     Err(Fault::refused("bpf_throw"))
+}
+
+/// Compilers put it where no program should come to.
+fn trap(_: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Err(Fault::refused("__bpf_trap: an uninitialised variable or a missing return"))
 }

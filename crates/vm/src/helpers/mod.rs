@@ -5,9 +5,11 @@
 //! what the kernel's verifier would have refused (a bad pointer, a bad constant) is a `Fault`,
 //! what the kernel answers at run time is an `Errno` in r0.
 
+mod absent;
 mod argument;
 mod checksum;
 mod control;
+mod counter;
 mod dynptr;
 mod dynptr_kfuncs;
 mod format;
@@ -35,6 +37,7 @@ mod string;
 mod task;
 mod time;
 mod timer;
+mod transform;
 mod tree;
 mod user_ringbuf;
 
@@ -45,10 +48,12 @@ use crate::fault::Fault;
 use crate::worker::Worker;
 
 use argument::CHUNK;
+pub(crate) use absent::{why_no_helper, why_no_kfunc};
 pub(crate) use argument::bad_argument;
 pub(crate) use local::Local;
 pub use log::TraceLine;
 pub(crate) use reservations::Reservations;
+pub(crate) use net::ConnectionLayout;
 pub(crate) use services::Services;
 
 /// A call: r1 to r5 in, r0 out.
@@ -77,6 +82,7 @@ const fn kfunc_row(name: &'static str, call: Call) -> KfuncRow {
 const HELPERS: &[&[HelperRow]] = &[
     checksum::HELPERS,
     control::HELPERS,
+    counter::HELPERS,
     dynptr::HELPERS,
     lock::HELPERS,
     map::HELPERS,
@@ -103,12 +109,14 @@ const KFUNCS: &[&[KfuncRow]] = &[
     iterate::KFUNCS,
     list::KFUNCS,
     lock::KFUNCS,
+    map::KFUNCS,
     net::KFUNCS,
     object::KFUNCS,
     packet::KFUNCS,
     print::KFUNCS,
     string::KFUNCS,
     timer::KFUNCS,
+    transform::KFUNCS,
     tree::KFUNCS,
 ];
 

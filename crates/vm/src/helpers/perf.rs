@@ -1,6 +1,6 @@
 //! `bpf_perf_event_output`: a record for user space, with the start of the packet behind it.
 //!
-//! Counters (`bpf_perf_event_read`) are not there for XDP, in the kernel neither.
+//! Not here: counters (`counter`).
 
 use std::collections::VecDeque;
 
