@@ -34,3 +34,5 @@ pub const LAZY_BYTES: u64 = 1 << 32;
 pub const SPINS: u32 = 1 << 22;
 /// Special fields of one value.
 pub const FIELDS: u32 = 64;
+/// Tracked connections of one machine.
+pub const CONNECTIONS: usize = 1 << 16;

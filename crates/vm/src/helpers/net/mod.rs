@@ -4,6 +4,7 @@
 //! The checks, their order and the error numbers are those of Linux 6.18 (`net/core/filter.c`,
 //! `net/netfilter/nf_conntrack_bpf.c`).
 
+mod conntrack;
 mod fib;
 mod metadata;
 mod mtu;
@@ -41,6 +42,15 @@ pub(super) const HELPERS: &[HelperRow] = &[
 ];
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
+    kfunc_row("bpf_xdp_ct_lookup", conntrack::lookup),
+    kfunc_row("bpf_xdp_ct_alloc", conntrack::allocate),
+    kfunc_row("bpf_ct_insert_entry", conntrack::insert),
+    kfunc_row("bpf_ct_release", conntrack::release),
+    kfunc_row("bpf_ct_set_timeout", conntrack::set_timeout),
+    kfunc_row("bpf_ct_change_timeout", conntrack::change_timeout),
+    kfunc_row("bpf_ct_set_status", conntrack::set_status),
+    kfunc_row("bpf_ct_change_status", conntrack::change_status),
+    kfunc_row("bpf_ct_set_nat_info", conntrack::set_nat),
     kfunc_row("bpf_xdp_metadata_rx_hash", metadata::hash),
     kfunc_row("bpf_xdp_metadata_rx_timestamp", metadata::timestamp),
     kfunc_row("bpf_xdp_metadata_rx_vlan_tag", metadata::vlan_tag),

@@ -5,6 +5,8 @@
 //! packet's addresses alone, so that runs repeat.
 
 pub(crate) mod bits;
+mod connection_layout;
+mod connections;
 mod cookies;
 mod device;
 mod fib;
@@ -16,8 +18,12 @@ mod sockets;
 mod source;
 mod table;
 
+use std::sync::OnceLock;
+
 use super::{Error, World};
 
+pub(crate) use connection_layout::ConnectionLayout;
+pub(crate) use connections::{ConnectionId, Connections, Entry as ConnectionEntry, Zone};
 pub(crate) use cookies::{Cookies, Syn};
 pub(crate) use device::is_link_local;
 pub(crate) use device::{Device, Devices};
@@ -38,6 +44,9 @@ pub(crate) struct Net {
     pub neighbours: Neighbours,
     pub sockets: Sockets,
     pub cookies: Cookies,
+    pub connections: Connections,
+    /// The shape in which programs see connections, once one has asked for any.
+    pub connection_layout: OnceLock<ConnectionLayout>,
 }
 
 impl Net {
@@ -53,6 +62,16 @@ impl Net {
         let neighbours = Neighbours::new(&world.neighbours, &devices);
         let sockets = Sockets::new(&world.sockets, &devices);
         let cookies = Cookies::new(world.syncookie_secret);
-        Ok(Self { devices, ipv4, ipv6, neighbours, sockets, cookies })
+        let connections = Connections::new(&world.connections, world.clock.start_ns);
+        Ok(Self {
+            devices,
+            ipv4,
+            ipv6,
+            neighbours,
+            sockets,
+            cookies,
+            connections,
+            connection_layout: OnceLock::new(),
+        })
     }
 }

@@ -1,0 +1,327 @@
+//! Connection tracking: looking connections up, adding them, changing them, translating.
+//!
+//! A connection is lent as `struct nf_conn` with the layout that the object's own types give it:
+//! status, mark and timeout can be read, the mark be written; all else is zero.
+
+use std::net::{IpAddr, SocketAddr};
+
+use super::socket::{TUPLE_IPV4, TUPLE_IPV6, tuple_ipv4, tuple_ipv6};
+use super::{context, in_r0, read, write};
+use crate::errno::Errno;
+use crate::fault::Fault;
+use crate::helpers::bad_argument;
+use crate::objects::Kind;
+use crate::worker::Worker;
+use crate::world::net::{ConnectionEntry, ConnectionId, ConnectionLayout, Zone};
+use crate::world::{Direction, Protocol, Status};
+
+type Answer = Result<u64, Box<Fault>>;
+
+pub(super) fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    let Some((protocol, ends, mut options)) = asked(worker, "bpf_xdp_ct_lookup", args)? else {
+        return Ok(0);
+    };
+    let now_ns = worker.now_ns();
+    let found = worker.shared.net.connections.find((protocol, ends), options.zone(), now_ns);
+    let found = found.filter(|_| options.is_here());
+    let Some((id, entry, reply)) = found else {
+        let errno = if options.is_here() { Errno::ENOENT } else { Errno::ENONET };
+        return options.fail(worker, errno);
+    };
+    options.bytes[DIRECTION] = u8::from(reply);
+    options.store(worker)?;
+    Ok(lend(worker, Kind::Connection, id, &entry))
+}
+
+pub(super) fn allocate(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    let Some((protocol, ends, options)) = asked(worker, "bpf_xdp_ct_alloc", args)? else {
+        return Ok(0);
+    };
+    if !options.is_here() {
+        return options.fail(worker, Errno::ENONET);
+    }
+    let entry = ConnectionEntry::new(protocol, ends, options.zone());
+    match worker.shared.net.connections.allocate(entry, worker.now_ns()) {
+        Ok(id) => {
+            options.store(worker)?;
+            Ok(lend(worker, Kind::NewConnection, id, &entry))
+        }
+        Err(errno) => options.fail(worker, errno),
+    }
+}
+
+pub(super) fn insert(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    let id = owned(worker, "bpf_ct_insert_entry", args[0], Kind::NewConnection)?;
+    keep_mark(worker, args[0], id);
+    worker.give_back(args[0]);
+    let entry = worker.shared.net.connections.insert(id, worker.now_ns());
+    Ok(entry.map_or(0, |entry| lend(worker, Kind::Connection, id, &entry)))
+}
+
+pub(super) fn release(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    let id = owned(worker, "bpf_ct_release", args[0], Kind::Connection)?;
+    keep_mark(worker, args[0], id);
+    worker.give_back(args[0]);
+    Ok(0)
+}
+
+pub(super) fn set_timeout(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    let id = owned(worker, "bpf_ct_set_timeout", args[0], Kind::NewConnection)?;
+    let lives_ns = u64::from(args[1] as u32) * 1_000_000;
+    worker.shared.net.connections.change(id, |entry| entry.timeout_ns = lives_ns);
+    Ok(0)
+}
+
+pub(super) fn change_timeout(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    let id = owned(worker, "bpf_ct_change_timeout", args[0], Kind::Connection)?;
+    let ends_ns = worker.now_ns().saturating_add(u64::from(args[1] as u32) * 1_000_000);
+    Ok(worker.shared.net.connections.change(id, |entry| {
+        if entry.has(Status::FixedTimeout) {
+            return Errno::EPERM.in_r0();
+        }
+        entry.timeout_ns = ends_ns;
+        if entry.has(Status::Dying) { Errno::ETIME.in_r0() } else { 0 }
+    }))
+}
+
+pub(super) fn set_status(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    status(worker, "bpf_ct_set_status", args, Kind::NewConnection)
+}
+
+pub(super) fn change_status(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    status(worker, "bpf_ct_change_status", args, Kind::Connection)
+}
+
+fn status(worker: &mut Worker, name: &str, args: &[u64; 5], kind: Kind) -> Answer {
+    let id = owned(worker, name, args[0], kind)?;
+    keep_mark(worker, args[0], id);
+    let wanted = args[1] as u32;
+    let changed = worker.shared.net.connections.change(id, |entry| Some(turn(entry, wanted)));
+    if let (Some(Ok(())), Some(entry)) = (changed, worker.shared.net.connections.entry(id)) {
+        let image = image(worker, id, &entry);
+        worker.fill_lent(args[0], &image);
+    }
+    Ok(in_r0(changed.unwrap_or(Ok(())).map(|()| 0)))
+}
+
+/// Sets the bits that may be set by hand; others must be left as they are, and some can only
+/// be set.
+fn turn(entry: &mut ConnectionEntry, wanted: u32) -> Result<(), Errno> {
+    let changed = entry.status ^ wanted;
+    let gone = entry.status & !wanted;
+    if changed & bits(&[Status::Expected, Status::Confirmed, Status::Dying]) != 0
+        || gone & bits(&[Status::SeenReply, Status::Assured]) != 0
+    {
+        return Err(Errno::EBUSY);
+    }
+    entry.status |= wanted & bits(&SETTABLE);
+    Ok(())
+}
+
+fn bits(list: &[Status]) -> u32 {
+    list.iter().fold(0, |all, status| all | *status as u32)
+}
+
+pub(super) fn set_nat(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+    const NAME: &str = "bpf_ct_set_nat_info";
+    let id = owned(worker, NAME, args[0], Kind::NewConnection)?;
+    let address: [u8; 16] = read(worker, NAME, 2, args[1])?;
+    let port = u16::try_from(args[2] as i32).unwrap_or(args[2] as u16);
+    let port = if args[2] as i32 > 0 { Some(port) } else { None };
+    let source = match args[3] as u32 {
+        0 => true,
+        1 => false,
+        _ => return Err(bad_argument(NAME, 4, "neither source (0) nor destination (1)")),
+    };
+    let Some(entry) = worker.shared.net.connections.entry(id) else { return Ok(0) };
+    let done = if source { Status::SourceNatDone } else { Status::DestinationNatDone };
+    if entry.has(done) {
+        return Ok(Errno::ENOMEM.in_r0());
+    }
+    let translated = translate(worker, entry, (address, port), source);
+    worker.shared.net.connections.change(id, |entry| *entry = translated);
+    let image = image(worker, id, &translated);
+    worker.fill_lent(args[0], &image);
+    Ok(0)
+}
+
+/// The reply's ends change: packets the other way come to, or from, the new address. A port that
+/// nobody asked for stays, or is the next that is free.
+fn translate(
+    worker: &Worker,
+    mut entry: ConnectionEntry,
+    (address, port): ([u8; 16], Option<u16>),
+    source: bool,
+) -> ConnectionEntry {
+    let before = entry.directions[1];
+    let end = if source { before.to } else { before.from };
+    let [a, b, c, d, ..] = address;
+    let ip = if end.is_ipv4() { IpAddr::from([a, b, c, d]) } else { IpAddr::from(address) };
+    let at = |port: u16| {
+        let new = SocketAddr::new(ip, port);
+        if source { Direction { to: new, ..before } } else { Direction { from: new, ..before } }
+    };
+    let taken = |ends: Direction| {
+        let now_ns = worker.now_ns();
+        worker.shared.net.connections.is_taken((entry.protocol, ends), entry.zone, now_ns)
+    };
+    let free =
+        || (0..u16::MAX).map(|step| end.port().wrapping_add(step)).find(|port| !taken(at(*port)));
+    let after = at(port.or_else(free).unwrap_or(end.port()));
+    if after != before {
+        entry.directions[1] = after;
+        let kind = if source { Status::SourceNat } else { Status::DestinationNat };
+        entry.status |= kind as u32;
+    }
+    let done = if source { Status::SourceNatDone } else { Status::DestinationNatDone };
+    entry.status |= done as u32;
+    entry
+}
+
+/// `struct bpf_ct_opts` in the fourth argument.
+struct Options {
+    bytes: [u8; OPTIONS],
+    len: usize,
+    address: u64,
+    name: &'static str,
+}
+
+impl Options {
+    fn netns(&self) -> i32 {
+        let [a, b, c, d, ..] = self.bytes;
+        i32::from_ne_bytes([a, b, c, d])
+    }
+
+    /// Whether the connections of this namespace are asked for; a world has those of no other.
+    fn is_here(&self) -> bool {
+        self.netns() < 0
+    }
+
+    fn zone(&self) -> Zone {
+        if self.len < OPTIONS {
+            return Zone { id: 0, directions: BOTH };
+        }
+        let id = u16::from_ne_bytes([self.bytes[ZONE], self.bytes[ZONE + 1]]);
+        Zone { id, directions: self.bytes[ZONE_DIRECTION] }
+    }
+
+    fn check(&self) -> Result<Protocol, Errno> {
+        let reserved = if self.len == OPTIONS { &self.bytes[13..16] } else { &self.bytes[10..12] };
+        if reserved.iter().any(|byte| *byte != 0) || self.netns() < -1 {
+            return Err(Errno::EINVAL);
+        }
+        Protocol::from_number(self.bytes[8]).ok_or(Errno::EPROTO)
+    }
+
+    fn store(&self, worker: &mut Worker) -> Result<(), Box<Fault>> {
+        write(worker, self.name, 4, (self.address, &self.bytes[..self.len]))
+    }
+
+    /// Null, with the error in the options.
+    fn fail(&self, worker: &mut Worker, errno: Errno) -> Answer {
+        let error = (-errno.0).to_ne_bytes();
+        write(worker, self.name, 4, (self.address + ERROR, &error))?;
+        Ok(0)
+    }
+}
+
+/// What a lookup or allocation asks for; `None` when the options already say why not.
+fn asked(
+    worker: &mut Worker,
+    name: &'static str,
+    args: &[u64; 5],
+) -> Result<Option<(Protocol, Direction, Options)>, Box<Fault>> {
+    context(name, args[0])?;
+    let (tuple_len, len) = (args[2] as u32 as usize, args[4] as u32 as usize);
+    worker.check_argument(name, 2, (args[1], tuple_len, false))?;
+    worker.check_argument(name, 4, (args[3], len, true))?;
+    let mut options = Options { bytes: [0; OPTIONS], len, address: args[3], name };
+    if len != OPTIONS && len != SHORT_OPTIONS {
+        // The place of the error may be outside of what the program gave.
+        worker.check_argument(name, 4, (args[3], ERROR as usize + 4, true))?;
+        return options.fail(worker, Errno::EINVAL).map(|_| None);
+    }
+    for (at, byte) in options.bytes.iter_mut().enumerate().take(len) {
+        [*byte] = read(worker, name, 4, args[3] + at as u64)?;
+    }
+    let ends = match tuple_len {
+        TUPLE_IPV4 => Ok(tuple_ipv4(read(worker, name, 2, args[1])?)),
+        TUPLE_IPV6 => Ok(tuple_ipv6(read(worker, name, 2, args[1])?)),
+        _ => Err(Errno::EAFNOSUPPORT),
+    };
+    let checked = options.check().and_then(|protocol| Ok((protocol, ends?)));
+    match checked {
+        Ok((protocol, (from, to))) => {
+            if len == OPTIONS && options.bytes[ZONE_DIRECTION] == 0 {
+                options.bytes[ZONE_DIRECTION] = BOTH;
+            }
+            Ok(Some((protocol, Direction { from, to }, options)))
+        }
+        Err(errno) => options.fail(worker, errno).map(|_| None),
+    }
+}
+
+fn lend(worker: &mut Worker, kind: Kind, id: ConnectionId, entry: &ConnectionEntry) -> u64 {
+    let image = image(worker, id, entry);
+    worker.lend(kind, &image, true).unwrap_or(0)
+}
+
+/// The connection that a pointer owns.
+fn owned(
+    worker: &Worker,
+    name: &str,
+    address: u64,
+    kind: Kind,
+) -> Result<ConnectionId, Box<Fault>> {
+    let lent = worker.lent(address, kind).is_some();
+    let id = if lent { worker.memory.load64(address + ID).ok() } else { None };
+    id.map(ConnectionId).ok_or_else(|| {
+        bad_argument(name, 1, format!("not a {} that the program owns", kind.name()))
+    })
+}
+
+/// Takes over the mark that the program may have written.
+fn keep_mark(worker: &Worker, address: u64, id: ConnectionId) {
+    let Some(at) = layout(worker).mark else { return };
+    if let Ok(mark) = worker.memory.load32(address + u64::from(at)) {
+        worker.shared.net.connections.change(id, |entry| entry.mark = mark as u32);
+    }
+}
+
+fn image(worker: &Worker, id: ConnectionId, entry: &ConnectionEntry) -> [u8; IMAGE] {
+    let mut image = [0; IMAGE];
+    let layout = layout(worker);
+    let mut put = |at: Option<u32>, bytes: &[u8]| {
+        if let Some(at) = at {
+            image[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
+        }
+    };
+    put(layout.status, &u64::from(entry.status).to_ne_bytes());
+    put(layout.mark, &entry.mark.to_ne_bytes());
+    put(layout.timeout, &((entry.timeout_ns / TICK_NS) as u32).to_ne_bytes());
+    put(Some(ID as u32), &id.0.to_ne_bytes());
+    image
+}
+
+fn layout(worker: &Worker) -> ConnectionLayout {
+    let types = worker.shared.services.types.as_ref();
+    *worker.shared.net.connection_layout.get_or_init(|| ConnectionLayout::of(types, ID))
+}
+
+/// Status bits that a program may set.
+const SETTABLE: [Status; 4] =
+    [Status::SeenReply, Status::Assured, Status::FixedTimeout, Status::Helper];
+/// `struct bpf_ct_opts`, now and before zones.
+const OPTIONS: usize = 16;
+const SHORT_OPTIONS: usize = 12;
+const ERROR: u64 = 4;
+const DIRECTION: usize = 9;
+const ZONE: usize = 10;
+const ZONE_DIRECTION: usize = 12;
+/// `NF_CT_DEFAULT_ZONE_DIR`.
+const BOTH: u8 = 3;
+/// Bytes of a lent connection, far more than the structure has; its name is at the end.
+const IMAGE: usize = 512;
+const ID: u64 = IMAGE as u64 - 8;
+/// The timeout is told in ticks of 250 a second.
+const TICK_NS: u64 = 4_000_000;

@@ -1,0 +1,297 @@
+//! Tracked connections: those that the world starts with and those that programs add.
+//!
+//! The one part of a world that runs change, so it is behind a lock. A connection that nobody
+//! refreshed is gone when its time is over by the clock of whoever looks.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use crate::errno::Errno;
+use crate::limits;
+use crate::world::{Connection, Direction, Protocol, Status};
+
+/// All connections of a machine.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    /// What the world starts with.
+    first: Vec<Entry>,
+    /// Made, with all its room, when a program first asks: few do.
+    table: OnceLock<Mutex<Table>>,
+}
+
+/// A connection as it is now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub protocol: Protocol,
+    pub zone: Zone,
+    /// Packets of the original direction, and of the reply.
+    pub directions: [Direction; 2],
+    /// [`Status`] bits.
+    pub status: u32,
+    pub mark: u32,
+    /// Before it is inserted, how long it will live; then the end of its life. Nanoseconds.
+    pub timeout_ns: u64,
+}
+
+/// Which connections may be told apart though their ends are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Zone {
+    pub id: u16,
+    /// Bit 0: it holds for the original direction; bit 1: for the reply.
+    pub directions: u8,
+}
+
+/// Names a connection for as long as it exists, and nothing afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionId(pub u64);
+
+/// Ends of a packet, in a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    protocol: Protocol,
+    from: SocketAddr,
+    to: SocketAddr,
+    zone: u16,
+}
+
+#[derive(Debug)]
+struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Both directions of all that are inserted: slot, and whether it is the reply.
+    index: HashMap<Key, (u32, bool)>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    entry: Option<Entry>,
+}
+
+impl Connections {
+    /// `start_ns` is when the world's connections were last refreshed.
+    pub fn new(connections: &[Connection], start_ns: u64) -> Self {
+        let first = connections.iter().map(|connection| Entry::of(connection, start_ns));
+        Self { first: first.collect(), table: OnceLock::new() }
+    }
+
+    /// The connection that a packet belongs to, and whether the packet is of the reply.
+    pub fn find(
+        &self,
+        (protocol, ends): (Protocol, Direction),
+        zone: Zone,
+        now_ns: u64,
+    ) -> Option<(ConnectionId, Entry, bool)> {
+        let mut table = self.lock();
+        for reply in [false, true] {
+            let zone = zone.id_for(reply);
+            let key = Key { protocol, from: ends.from, to: ends.to, zone };
+            let Some((slot, is_reply)) = table.index.get(&key).copied() else { continue };
+            if is_reply != reply {
+                continue;
+            }
+            let id = table.id_of(slot);
+            let entry = table.entry(id)?;
+            if entry.timeout_ns > now_ns {
+                return Some((id, entry, reply));
+            }
+            table.remove(id);
+        }
+        None
+    }
+
+    /// Room for a connection that is not inserted yet; `ENOMEM` when there is none.
+    pub fn allocate(&self, entry: Entry, now_ns: u64) -> Result<ConnectionId, Errno> {
+        self.lock().take(entry, now_ns)
+    }
+
+    /// Makes a connection findable. It is dropped where another has one of its directions.
+    pub fn insert(&self, id: ConnectionId, now_ns: u64) -> Option<Entry> {
+        let mut table = self.lock();
+        let mut entry = table.entry(id)?;
+        let taken = entry.keys().iter().any(|key| table.lives(key, now_ns));
+        if taken {
+            table.remove(id);
+            return None;
+        }
+        entry.timeout_ns = now_ns.saturating_add(entry.timeout_ns);
+        entry.status |= Status::Confirmed as u32;
+        table.set(id, entry);
+        table.link(id);
+        Some(entry)
+    }
+
+    /// Drops a connection that was not inserted.
+    pub fn drop_new(&self, id: ConnectionId) {
+        self.lock().remove(id);
+    }
+
+    /// Changes a connection that exists; what `change` answers, or 0 for one that is gone.
+    pub fn change<T: Default>(&self, id: ConnectionId, change: impl FnOnce(&mut Entry) -> T) -> T {
+        let mut table = self.lock();
+        let Some(mut entry) = table.entry(id) else { return T::default() };
+        let answer = change(&mut entry);
+        table.set(id, entry);
+        answer
+    }
+
+    pub fn entry(&self, id: ConnectionId) -> Option<Entry> {
+        self.lock().entry(id)
+    }
+
+    /// Whether packets with these ends belong to a connection.
+    pub fn is_taken(
+        &self,
+        (protocol, ends): (Protocol, Direction),
+        zone: Zone,
+        now_ns: u64,
+    ) -> bool {
+        self.find((protocol, ends), zone, now_ns).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        let table = self.table.get_or_init(|| Mutex::new(Table::new(&self.first)));
+        table.lock().expect("nobody panics while holding the connections")
+    }
+}
+
+impl Table {
+    fn new(first: &[Entry]) -> Self {
+        let most = limits::CONNECTIONS;
+        let mut table = Self {
+            slots: Vec::with_capacity(most),
+            free: Vec::with_capacity(most),
+            index: HashMap::with_capacity(2 * most),
+        };
+        for entry in first.iter().take(most) {
+            if let Ok(id) = table.take(*entry, 0) {
+                table.link(id);
+            }
+        }
+        table
+    }
+
+    fn take(&mut self, entry: Entry, now_ns: u64) -> Result<ConnectionId, Errno> {
+        if self.free.is_empty() && self.slots.len() == limits::CONNECTIONS {
+            self.sweep(now_ns);
+        }
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < limits::CONNECTIONS => {
+                self.slots.push(Slot { generation: 1, entry: None });
+                self.slots.len() as u32 - 1
+            }
+            None => return Err(Errno::ENOMEM),
+        };
+        self.slots[slot as usize].entry = Some(entry);
+        Ok(self.id_of(slot))
+    }
+
+    fn link(&mut self, id: ConnectionId) {
+        let (slot, _) = id.parts();
+        let Some(entry) = self.entry(id) else { return };
+        let [original, reply] = entry.keys();
+        self.index.insert(original, (slot, false));
+        self.index.entry(reply).or_insert((slot, true));
+    }
+
+    fn remove(&mut self, id: ConnectionId) {
+        let (slot, _) = id.parts();
+        let Some(entry) = self.entry(id) else { return };
+        for key in entry.keys() {
+            if self.index.get(&key).is_some_and(|(owner, _)| *owner == slot) {
+                self.index.remove(&key);
+            }
+        }
+        let held = &mut self.slots[slot as usize];
+        held.entry = None;
+        held.generation = held.generation.wrapping_add(1);
+        self.free.push(slot);
+    }
+
+    /// Drops all whose time is over.
+    fn sweep(&mut self, now_ns: u64) {
+        for slot in 0..self.slots.len() as u32 {
+            let id = self.id_of(slot);
+            let over = |entry: Entry| {
+                entry.status & Status::Confirmed as u32 != 0 && entry.timeout_ns <= now_ns
+            };
+            if self.entry(id).is_some_and(over) {
+                self.remove(id);
+            }
+        }
+    }
+
+    fn lives(&self, key: &Key, now_ns: u64) -> bool {
+        let owner = self.index.get(key).map(|(slot, _)| self.id_of(*slot));
+        owner.and_then(|id| self.entry(id)).is_some_and(|entry| entry.timeout_ns > now_ns)
+    }
+
+    fn id_of(&self, slot: u32) -> ConnectionId {
+        ConnectionId(u64::from(self.slots[slot as usize].generation) << 32 | u64::from(slot))
+    }
+
+    fn entry(&self, id: ConnectionId) -> Option<Entry> {
+        let (slot, generation) = id.parts();
+        let slot = self.slots.get(slot as usize)?;
+        slot.entry.filter(|_| slot.generation == generation)
+    }
+
+    fn set(&mut self, id: ConnectionId, entry: Entry) {
+        let (slot, _) = id.parts();
+        self.slots[slot as usize].entry = Some(entry);
+    }
+}
+
+impl ConnectionId {
+    fn parts(self) -> (u32, u32) {
+        (self.0 as u32, (self.0 >> 32) as u32)
+    }
+}
+
+impl Entry {
+    /// One that a program starts: known by nobody yet.
+    pub fn new(protocol: Protocol, original: Direction, zone: Zone) -> Self {
+        Self {
+            protocol,
+            zone,
+            directions: [original, original.swapped()],
+            status: 0,
+            mark: 0,
+            timeout_ns: NEW_TIMEOUT_NS,
+        }
+    }
+
+    fn of(connection: &Connection, start_ns: u64) -> Self {
+        let lives_ns = u64::from(connection.timeout_s) * 1_000_000_000;
+        Self {
+            protocol: connection.protocol,
+            zone: Zone::default(),
+            directions: [connection.original, connection.reply()],
+            status: connection.status_bits(),
+            mark: connection.mark,
+            timeout_ns: start_ns.saturating_add(lives_ns),
+        }
+    }
+
+    pub fn has(&self, status: Status) -> bool {
+        self.status & status as u32 != 0
+    }
+
+    fn keys(&self) -> [Key; 2] {
+        [false, true].map(|reply| {
+            let Direction { from, to } = self.directions[usize::from(reply)];
+            Key { protocol: self.protocol, from, to, zone: self.zone.id_for(reply) }
+        })
+    }
+}
+
+impl Zone {
+    fn id_for(self, reply: bool) -> u16 {
+        if self.directions & 1 << u8::from(reply) != 0 { self.id } else { 0 }
+    }
+}
+
+/// What a connection lives when its maker says nothing.
+const NEW_TIMEOUT_NS: u64 = 10_000_000_000;
