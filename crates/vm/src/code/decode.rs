@@ -7,7 +7,7 @@
 use spec::Target;
 use spec::insn::{self, Insn};
 
-use super::op::{Kind, Op};
+use super::op::{Kind, Op, Reg};
 use super::{Callee, Link, forms};
 use crate::error::{Error, Result};
 use crate::helpers;
@@ -107,7 +107,7 @@ impl Decoder<'_> {
                 let register = if insn.imm != 0 { insn.imm } else { insn.dst.into() };
                 let dst = u8::try_from(register).ok().filter(|register| *register <= 10);
                 let dst = dst.ok_or("there are registers r0 to r10")?;
-                Ok(Op { dst, ..Op::new(Kind::CallRegister) })
+                Ok(Op { dst: Reg::of(dst), ..Op::new(Kind::CallRegister) })
             }
             insn::EXIT => Ok(Op::new(Kind::Exit)),
             MAY_GOTO if insn.dst == 0 && insn.src == 0 && insn.imm == 0 => {
@@ -189,7 +189,7 @@ impl Decoder<'_> {
             Target::KfuncAddress { name, weak, .. } => match helpers::kfunc(&name) {
                 Some(call) => Some(self.link.kernel_function(self.row(&name, call))),
                 None if weak => Some(0),
-                None => return Err(self.missing(&name, "no such kernel function")),
+                None => return Err(self.missing(&name, helpers::why_no_kfunc(&name))),
             },
             Target::Ksym { weak: true, .. } => Some(0),
             Target::Ksym { name, .. } => {
@@ -213,7 +213,7 @@ impl Decoder<'_> {
                 let imm = self.row(&name, call) as u64;
                 Ok(Op { imm, ..Op::new(Kind::Call) })
             }
-            None => Err(self.missing(&name, "unknown here")),
+            None => Err(self.missing(&name, helpers::why_no_helper(helper))),
         }
     }
 
@@ -224,7 +224,7 @@ impl Decoder<'_> {
                 Ok(Op { imm, ..Op::new(Kind::Call) })
             }
             None if weak => Ok(self.trap(&format!("calls {name}, which is not there"))),
-            None => Err(self.missing(name, "no such kernel function")),
+            None => Err(self.missing(name, helpers::why_no_kfunc(name))),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use spec::insn::{self, Insn};
 
-use super::op::{Kind, Kind::*, Op};
+use super::op::{Kind, Kind::*, Op, Reg};
 
 pub(super) fn reserved() -> String {
     "uses reserved fields".to_owned()
@@ -19,7 +19,13 @@ fn writes(register: u8) -> Result<(), String> {
 }
 
 fn op(kind: Kind, insn: Insn) -> Op {
-    Op { kind, dst: insn.dst, src: insn.src, off: insn.off.into(), imm: insn.imm as i64 as u64 }
+    Op {
+        kind,
+        dst: Reg::of(insn.dst),
+        src: Reg::of(insn.src),
+        off: insn.off.into(),
+        imm: insn.imm as i64 as u64,
+    }
 }
 
 pub(super) fn wide(insn: Insn, value: u64) -> Result<Op, String> {
@@ -27,7 +33,7 @@ pub(super) fn wide(insn: Insn, value: u64) -> Result<Op, String> {
     if !insn.is_wide() || insn.off != 0 {
         return Err(reserved());
     }
-    Ok(Op { dst: insn.dst, imm: value, ..Op::new(Wide) })
+    Ok(Op { dst: Reg::of(insn.dst), imm: value, ..Op::new(Wide) })
 }
 
 // ---- arithmetic ---------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 
 mod decode;
 mod forms;
+mod fuse;
 mod op;
 mod source;
 
@@ -20,7 +21,8 @@ use crate::helpers::Call;
 use crate::maps::Map;
 use crate::memory::{OFFSET_MASK, RegionId, offset};
 
-pub(crate) use op::{Kind, Op};
+use fuse::Array;
+pub(crate) use op::{Kind, Op, Reg};
 pub use source::SourceLine;
 
 /// What names in a program resolve to.
@@ -39,6 +41,9 @@ pub struct Program {
     source: spec::Program,
     number: usize,
     ops: Box<[Op]>,
+    /// The same, faster: see `fuse`.
+    fast: Box<[Op]>,
+    arrays: Box<[Array]>,
     calls: Box<[Callee]>,
     traps: Box<[String]>,
     lines: Box<[SourceLine]>,
@@ -59,10 +64,13 @@ impl Program {
         link: &Link<'_>,
     ) -> Result<Self> {
         let decoded = decode::decode(source, link)?;
+        let (fast, arrays) = fuse::fuse(&decoded.ops, &decoded.calls, link);
         Ok(Self {
             source: source.clone(),
             number: link.program,
             ops: decoded.ops.into(),
+            fast,
+            arrays,
             calls: decoded.calls.into(),
             traps: decoded.traps.into(),
             lines: source::lines(source, btf),
@@ -76,6 +84,8 @@ impl Program {
             source: source.clone(),
             number,
             ops: [Op::new(Kind::Trap)].into(),
+            fast: [Op::new(Kind::Trap)].into(),
+            arrays: Box::default(),
             calls: Box::default(),
             traps: [why].into(),
             lines: Box::default(),
@@ -96,7 +106,7 @@ impl Program {
         self.source.kind
     }
 
-    /// Place in the machine's list of programs.
+    /// Reg in the machine's list of programs.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -113,6 +123,16 @@ impl Program {
 
     pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
+    }
+
+    /// What runs when no hook is set.
+    pub(crate) fn fast_ops(&self) -> &[Op] {
+        &self.fast
+    }
+
+    #[inline(always)]
+    pub(crate) fn array(&self, row: u64) -> &Array {
+        &self.arrays[row as usize]
     }
 
     pub(crate) fn callee(&self, row: u64) -> &Callee {

@@ -8,8 +8,8 @@
 #[repr(C)]
 pub(crate) struct Op {
     pub kind: Kind,
-    pub dst: u8,
-    pub src: u8,
+    pub dst: Reg,
+    pub src: Reg,
     /// Distance from a register's address, or the slot that a jump or call goes to.
     pub off: i32,
     /// Second operand, all 64 bits of a wide load, or a row of the program's tables.
@@ -18,12 +18,37 @@ pub(crate) struct Op {
 
 impl Op {
     pub const fn new(kind: Kind) -> Self {
-        Self { kind, dst: 0, src: 0, off: 0, imm: 0 }
+        Self { kind, dst: Reg::R0, src: Reg::R0, off: 0, imm: 0 }
     }
 
     /// The slot that a jump or call goes to.
     pub const fn target(&self) -> usize {
         self.off as u32 as usize
+    }
+}
+
+/// A register's place. Sixteen of them, so that whoever indexes sixteen registers with one needs
+/// no check; a program has r0 to r10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+#[rustfmt::skip]
+pub(crate) enum Reg { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10, R11, R12, R13, R14, R15 }
+
+impl Reg {
+    #[rustfmt::skip]
+    const ALL: [Self; 16] = [
+        Self::R0, Self::R1, Self::R2, Self::R3, Self::R4, Self::R5, Self::R6, Self::R7,
+        Self::R8, Self::R9, Self::R10, Self::R11, Self::R12, Self::R13, Self::R14, Self::R15,
+    ];
+
+    /// The place of a register's number, of which the low four bits count.
+    pub const fn of(register: u8) -> Self {
+        Self::ALL[(register & 15) as usize]
+    }
+
+    #[inline(always)]
+    pub const fn index(self) -> usize {
+        self as usize
     }
 }
 
@@ -87,6 +112,11 @@ pub(crate) enum Kind {
     CallRegister,
     TailCall,
     Exit,
+    /// `r[dst] = r[src] + imm`: a move and an addition, which are two slots.
+    MoveAdd,
+    /// A call of the lookup helper that is expected to be for a certain array; `imm` is the
+    /// array's row in the program's arrays.
+    LookupArray,
     /// Must not be reached; `imm` is the reason's row in the program's traps.
     Trap,
 }

@@ -27,7 +27,7 @@ pub(super) fn add64(memory: &Memory, address: u64, value: u64) -> Result<(), Ref
 /// Any read-modify-write on 4 bytes; fetched values fill a register with zeroes above.
 pub(super) fn word32(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), Refused> {
     let word = memory.atomic32(super::address(r, op.dst, op))?;
-    let value = r[usize::from(op.src & 15)] as u32;
+    let value = r[op.src.index()] as u32;
     let old = match op.imm as i32 {
         insn::XCHG => word.swap(value, SeqCst),
         insn::CMPXCHG => {
@@ -44,7 +44,7 @@ pub(super) fn word32(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), 
         },
     };
     if op.imm as i32 & insn::FETCH != 0 {
-        r[usize::from(op.src & 15)] = u64::from(old);
+        r[op.src.index()] = u64::from(old);
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ pub(super) fn word32(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), 
 /// Any read-modify-write on 8 bytes.
 pub(super) fn word64(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), Refused> {
     let word = memory.atomic64(super::address(r, op.dst, op))?;
-    let value = r[usize::from(op.src & 15)];
+    let value = r[op.src.index()];
     let old = match op.imm as i32 {
         insn::XCHG => word.swap(value, SeqCst),
         insn::CMPXCHG => {
@@ -68,7 +68,7 @@ pub(super) fn word64(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), 
         },
     };
     if op.imm as i32 & insn::FETCH != 0 {
-        r[usize::from(op.src & 15)] = old;
+        r[op.src.index()] = old;
     }
     Ok(())
 }

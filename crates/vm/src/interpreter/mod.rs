@@ -16,7 +16,7 @@ mod trace;
 
 use std::sync::Arc;
 
-use crate::code::{self, Op, Program};
+use crate::code::{self, Op, Program, Reg};
 use crate::fault::Fault;
 use crate::memory::POISON;
 use crate::worker::Worker;
@@ -108,8 +108,8 @@ fn drive(
 }
 
 #[inline(always)]
-fn address(r: &Registers, register: u8, op: &Op) -> u64 {
-    r[usize::from(register & 15)].wrapping_add(op.off as i64 as u64)
+fn address(r: &Registers, base: Reg, op: &Op) -> u64 {
+    r[base.index()].wrapping_add(op.off as i64 as u64)
 }
 
 /// Says where a fault happened, unless something inside it knew better.
@@ -118,8 +118,8 @@ fn locate(
     mut fault: Box<Fault>,
     program: &Program,
     slot: usize,
-    register: Option<u8>,
+    register: Option<Reg>,
 ) -> Box<Fault> {
-    fault.site.get_or_insert_with(|| program.site(slot, register));
+    fault.site.get_or_insert_with(|| program.site(slot, register.map(|reg| reg as u8)));
     fault
 }

@@ -22,7 +22,7 @@ pub(super) fn steps<const TRACED: bool>(
     r: &mut Registers,
     base: usize,
 ) -> Result<Leave, Box<Fault>> {
-    let ops = program.ops();
+    let ops = if TRACED { program.ops() } else { program.fast_ops() };
     let mut pc = slot;
     let mut last = None;
     loop {
@@ -30,8 +30,7 @@ pub(super) fn steps<const TRACED: bool>(
             tell(worker, program, pc, r, &mut last);
         }
         let op = ops[pc];
-        let dst = usize::from(op.dst & 15);
-        let src = usize::from(op.src & 15);
+        let (dst, src) = (op.dst.index(), op.src.index());
         pc += 1;
         macro_rules! alu {
             (k64 $act:ident) => {
@@ -341,6 +340,15 @@ pub(super) fn steps<const TRACED: bool>(
                 Some((number, slot)) if number == program.number() => pc = slot,
                 Some((program, slot)) => return Ok(Leave::Go { program, slot }),
             },
+            Kind::MoveAdd => {
+                r[dst] = r[src].wrapping_add(op.imm);
+                pc += 1;
+            }
+            Kind::LookupArray => {
+                if let Err(fault) = lookup_array(worker, program, &op, r) {
+                    return Err(locate(fault, program, pc - 1, None));
+                }
+            }
             Kind::Trap => {
                 let fault = Fault::refused(program.trap(op.imm));
                 return Err(locate(fault, program, pc - 1, None));
@@ -358,6 +366,27 @@ fn helper(worker: &mut Worker, call: helpers::Call, r: &mut Registers) -> Result
     Ok(())
 }
 
+/// Looks an element up in the array that decoding expected here; in any other case this is a
+/// call like all others.
+#[inline(always)]
+fn lookup_array(
+    worker: &mut Worker,
+    program: &Program,
+    op: &Op,
+    r: &mut Registers,
+) -> Result<(), Box<Fault>> {
+    let array = program.array(op.imm);
+    let key = worker.memory.load32(r[2]);
+    match key {
+        Ok(key) if r[1] == array.pointer => {
+            r[0] = array.value(worker.cpu, key);
+            r[1..6].fill(POISON);
+            Ok(())
+        }
+        _ => helper(worker, program.callee(array.callee).call, r),
+    }
+}
+
 /// Calls what a register names: a function of this program by its address, or a helper by its
 /// number. The slot where execution goes on.
 #[cold]
@@ -368,7 +397,7 @@ fn call_register(
     op: &Op,
     r: &mut Registers,
 ) -> Result<usize, Box<Fault>> {
-    let what = r[usize::from(op.dst & 15)];
+    let what = r[op.dst.index()];
     if let Some(slot) = frames::callee_at(program, what) {
         frames::call(worker, program, back, r)?;
         return Ok(slot);
