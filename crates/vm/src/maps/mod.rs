@@ -72,7 +72,7 @@ use crate::limits;
 use crate::memory::{Layout, RegionId, Slab};
 
 pub(crate) use directory::Directory;
-pub use fields::{Field, FieldKind, Fields, SpinLock};
+pub use fields::{Field, FieldKind, Fields, Orphan, SpinLock};
 pub(crate) use perf_event::PerfEvents;
 pub use records::{Record, Records};
 pub(crate) use refused::refusal;
@@ -193,6 +193,11 @@ pub(crate) trait Storage {
     /// Program side: the element at the cursor, which moves on. See [`Map::walk`].
     fn walk(&self, _: &Facts, _cpu: u32, _: (&mut Cursor, &mut [u8])) -> Option<u64> {
         None
+    }
+
+    /// Copies the key of the element that an address of a value lies in.
+    fn key_at(&self, _: &Facts, _address: u64, _key: &mut [u8]) -> bool {
+        false
     }
 
     /// The values, where programs get addresses of them.
@@ -403,6 +408,14 @@ impl Map {
         // Hashes and arrays, each also per CPU; LRU hashes, also per CPU; prefix tries.
         const PLAIN: u64 = 1 << 1 | 1 << 2 | 1 << 5 | 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11;
         PLAIN >> self.facts.kind.0 & 1 != 0
+    }
+
+    /// Copies the key of the element whose value `address` lies in, and says where that value
+    /// starts. `None` for types whose values have no addresses.
+    pub(crate) fn key_at(&self, address: u64, key: &mut [u8]) -> Option<u64> {
+        let (_, layout) = each!(&self.table, storage => storage.values())?;
+        let known = each!(&self.table, storage => storage.key_at(&self.facts, address, key));
+        known.then(|| address & !((1 << layout.shift) - 1))
     }
 
     /// Whether programs may walk a map of this type.
