@@ -1,0 +1,45 @@
+"""An XDP program under pytest, without root: `pip install . && pytest examples/python`."""
+
+import pathlib
+import struct
+
+import pytest
+import xway
+
+OBJECTS = pathlib.Path(__file__).parents[2] / "bpf" / "prebuilt"
+
+
+def udp(port):
+    """An Ethernet frame with IPv4 and UDP to 10.1.0.2."""
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28, 1, 0, 64, 17, 0, b"\n\0\0\1", b"\n\1\0\2")
+    return bytes(12) + b"\x08\x00" + ip + struct.pack("!HHHH", 4000, port, 8, 0)
+
+
+@pytest.mark.parametrize("port, verdict", [(1234, "drop"), (80, "pass")])
+def test_one_port_is_dropped(port, verdict):
+    machine = xway.Machine(OBJECTS / "test" / "talk_drop.o")
+    assert machine.run(udp(port)).verdict == verdict
+
+
+def test_packets_are_counted_and_sent_back():
+    machine = xway.Machine(OBJECTS / "test" / "paper_count.o", cpus=2)
+    outcome = machine.run(udp(53), ifindex=7)
+    assert outcome.verdict == "tx"
+    assert [output.port for output in outcome.outputs] == ["interface 7"]
+    counts = machine.maps["rxcnt"]
+    assert counts[17] == [struct.pack("=q", 1), bytes(8)]
+    counts[17] = [5, 6]
+    machine.run(udp(53))
+    assert counts[17][0] == struct.pack("=q", 6)
+
+
+def test_errors_say_what_is_wrong():
+    with pytest.raises(xway.Error, match="not an ELF|ELF"):
+        xway.Machine(__file__)
+    machine = xway.Machine(OBJECTS / "test" / "paper_count.o")
+    with pytest.raises(xway.Error, match="4 bytes"):
+        machine.maps["rxcnt"][b"x"]
+    with pytest.raises(KeyError):
+        machine.maps["rxcnt"][100_000]
+    with pytest.raises(KeyError):
+        machine.maps["absent"]
