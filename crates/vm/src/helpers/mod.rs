@@ -53,7 +53,6 @@ pub(crate) use argument::bad_argument;
 pub(crate) use local::Local;
 pub use log::TraceLine;
 pub(crate) use reservations::Reservations;
-pub(crate) use net::ConnectionLayout;
 pub(crate) use services::Services;
 
 /// A call: r1 to r5 in, r0 out.
