@@ -14,7 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use spec::Spec;
 use spec::asm::{Cond, Helper, Reg::*};
-use vm_net_support::{Dice, Io, Pair, answer, asking, from, ip, put, router, snapshot};
+use vm_net_support::{Dice, Io, Pair, answer, asking, from, ip, object, put, router, snapshot};
 
 /// Where the fields of `struct bpf_fib_lookup` are in `io`; behind it the flags.
 const LENGTH: usize = 6;
@@ -30,10 +30,10 @@ const OUTPUT: u32 = 1 << 1;
 const ALL_FLAGS: u32 = 0x3f;
 
 fn fib_lookup() -> Spec {
-    asking("fib", |a| {
+    object(vec![asking("fib", |a| {
         a.mov(R1, R6).mov(R2, R7).mov(R3, 64).load32(R4, R7.at(FLAGS as i16));
         a.call(Helper::FIB_LOOKUP);
-    })
+    })])
 }
 
 const ROUTES: &str = "\
@@ -205,7 +205,7 @@ fn compare(pair: &mut Pair, interfaces: &[u32], seed: u64, count: usize) -> BTre
     let mut answers = BTreeMap::new();
     for number in 0..count {
         let io = question(&mut dice, interfaces);
-        let [kernel, engine] = pair.both(&io, &from(interfaces[0]));
+        let [kernel, engine] = pair.both("fib", &io, &from(interfaces[0]));
         assert_eq!(
             (answer(&kernel), &kernel[..64]),
             (answer(&engine), &engine[..64]),
@@ -256,7 +256,7 @@ const WORDS: [i16; 18] = [0, 4, 8, 12, 16, 20, 24, 28, 32, 36, 40, 44, 52, 56, 6
 
 /// Looks the tuple at `io` up, `len` bytes of it, and copies the socket's fields.
 fn socket_lookup(helper: Helper, len: i32) -> Spec {
-    asking("sock", |a| {
+    object(vec![asking("sock", |a| {
         let none = a.label();
         a.mov(R1, R6).mov(R2, R7).mov(R3, len).mov(R4, -1).mov(R5, 0).call(helper);
         a.jump_if(R0, Cond::Eq, 0, none);
@@ -265,7 +265,7 @@ fn socket_lookup(helper: Helper, len: i32) -> Spec {
         }
         a.load16(R1, R0.at(48)).store16(R7.at(SOCK as i16 + 48), R1);
         a.mov(R1, R0).call(Helper::SK_RELEASE).mov(R0, 1).bind(none);
-    })
+    })])
 }
 
 /// The value of an IPv6 socket's `bindv6only` while `work` binds.
@@ -332,7 +332,7 @@ fn socket_lookups_agree_in_every_field() {
                 let from_port = if towards { dice.pick(&peers) } else { 1000 };
                 put(&mut io, port, &from_port.to_be_bytes());
                 put(&mut io, port + 2, &dice.pick(&ports).to_be_bytes());
-                let [kernel, engine] = pair.both(&io, &from(eth0));
+                let [kernel, engine] = pair.both("sock", &io, &from(eth0));
                 assert_eq!(
                     (answer(&kernel), &kernel[SOCK..SOCK + 76]),
                     (answer(&engine), &engine[SOCK..SOCK + 76]),
@@ -347,4 +347,88 @@ fn socket_lookups_agree_in_every_field() {
     }
     println!("found {found:?} of 2000 each");
     assert!(found.values().all(|hits| (200..2000).contains(hits)), "{found:?}");
+}
+
+#[test]
+fn mtu_checks_agree() {
+    let net = router();
+    ip(&net.b, "link set lo up\nlink set eth1 mtu 1400");
+    let spec = object(vec![asking("mtu", |a| {
+        a.mov(R1, R6).load32(R2, R7.at(0)).mov(R3, R7).add(R3, 4);
+        a.load32(R4, R7.at(8)).load64(R5, R7.at(16)).call(Helper::CHECK_MTU);
+    })]);
+    let mut pair = Pair::new(&spec, snapshot(&net.b));
+    let number = |name| net.b.ifindex(name).unwrap().0;
+    let (eth0, eth1) = (number("eth0"), number("eth1"));
+    let mut answers = BTreeMap::new();
+    let compare = || {
+        let mut dice = Dice(3);
+        for _ in 0..2000 {
+            let mut io = [0; vm_net_support::IO];
+            put(&mut io, 0, &dice.pick(&[0, 1, eth0, eth1, 999]).to_ne_bytes());
+            let lengths = [0_u32, 60, 1399, 1400, 1401, 1500, 1501, 65536, u32::MAX];
+            put(&mut io, 4, &dice.pick(&lengths).to_ne_bytes());
+            let differences = [0, 1, -1, 1340, 1440, 5000, -5000, i32::MAX, i32::MIN];
+            put(&mut io, 8, &dice.pick(&differences).to_ne_bytes());
+            put(&mut io, 16, &dice.pick(&[0_u64, 0, 0, 1, 2, 1 << 40]).to_ne_bytes());
+            let input = from(dice.pick(&[eth0, eth1]));
+            let [kernel, engine] = pair.both("mtu", &io, &input);
+            assert_eq!(
+                (answer(&kernel), &kernel[..24]),
+                (answer(&engine), &engine[..24]),
+                "{:x?} on {}",
+                &io[..24],
+                input.ingress_ifindex
+            );
+            *answers.entry(answer(&kernel)).or_insert(0) += 1;
+        }
+    };
+    net.b.run(compare).unwrap();
+    println!("{answers:?}");
+    assert_eq!(answers.keys().copied().collect::<Vec<_>>(), [-22, -19, 0, 1]);
+}
+
+#[test]
+fn several_next_hops_are_shared_by_weight() {
+    let net = router();
+    ip(
+        &net.b,
+        "route add 172.30.0.0/16 nexthop via 10.0.1.2 weight 3 nexthop via 10.0.2.2 weight 1\n\
+         -6 route add fd00:0:0:30::/64 nexthop via fd00:0:0:1::2 nexthop via fd00:0:0:2::2",
+    );
+    let number = |name| net.b.ifindex(name).unwrap().0;
+    let (eth0, eth1) = (number("eth0"), number("eth1"));
+    let mut pair = Pair::new(&fib_lookup(), snapshot(&net.b));
+    for (network, share) in [("172.30.0.0/16", 0.75), ("fd00:0:0:30::/64", 0.5)] {
+        let mut dice = Dice(9);
+        let mut first = [0_u32; 2];
+        let mut ask = || {
+            for _ in 0..1000 {
+                let mut io = question(&mut dice, &[eth0]);
+                let to = address(&mut dice, &[network]);
+                io[0] = if to.is_ipv4() { 2 } else { 10 };
+                put_ip(&mut io, DESTINATION, to);
+                put_ip(&mut io, SOURCE, address(&mut dice, &[network]));
+                put(&mut io, LENGTH, &[60, 0]);
+                put(&mut io, FLAGS, &[0; 4]);
+                let both = pair.both("fib", &io, &from(eth0));
+                for (count, io) in first.iter_mut().zip(&both) {
+                    assert_eq!(answer(io), 0, "{}", shown(io));
+                    let out = u32::from_ne_bytes(io[IFINDEX..IFINDEX + 4].try_into().unwrap());
+                    assert!(out == eth0 || out == eth1);
+                    *count += u32::from(out == eth0);
+                }
+                // Asked for an interface, both take that one.
+                put(&mut io, FLAGS, &OUTPUT.to_ne_bytes());
+                put(&mut io, IFINDEX, &eth1.to_ne_bytes());
+                let [kernel, engine] = pair.both("fib", &io, &from(eth0));
+                assert_eq!(kernel[..64], engine[..64], "{}", shown(&io));
+            }
+        };
+        net.b.run(&mut ask).unwrap();
+        println!("{network}: {first:?} of 1000 took the first way");
+        for count in first {
+            assert!((f64::from(count) / 1000.0 - share).abs() < 0.08, "{network}: {first:?}");
+        }
+    }
 }

@@ -47,7 +47,7 @@ pub fn router() -> Router {
 }
 
 /// A program around one call: R6 is the context, R7 the value of `io`; `call` leaves R0.
-pub fn asking(name: &str, call: impl FnOnce(&mut Assembler)) -> Spec {
+pub fn asking(name: &str, call: impl FnOnce(&mut Assembler)) -> Assembler {
     let mut a = Assembler::new(name, ProgramKind::XDP);
     let absent = a.label();
     a.mov(R6, R1).store32(R10.at(-4), 0).lookup("io", R10.at(-4));
@@ -55,19 +55,25 @@ pub fn asking(name: &str, call: impl FnOnce(&mut Assembler)) -> Spec {
     call(&mut a);
     a.store64(R7.at(ANSWER as i16), R0).verdict(Verdict::Pass);
     a.bind(absent).verdict(Verdict::Aborted);
+    a
+}
+
+/// An object of such programs.
+pub fn object(programs: Vec<Assembler>) -> Spec {
     let mut object = Object::new("net.o", "Dual MIT/GPL");
     let (kind, value_size) = (MapKind::ARRAY, IO as u32);
     let map = MapDef { name: "io".to_owned(), kind, value_size, ..MapDef::default() };
     object.map(MapDef { key_size: 4, max_entries: 1, ..map });
-    object.program(a);
+    for program in programs {
+        object.program(program);
+    }
     object.finish().unwrap()
 }
 
-/// One program in the kernel, inside a host, and in a world.
+/// An object in the kernel, inside a host, and in a world.
 pub struct Pair {
     kernel: KernelRuntime,
     vm: VmRuntime,
-    name: String,
 }
 
 /// What a run left in `io`.
@@ -79,12 +85,12 @@ impl Pair {
         kernel.load(spec).unwrap_or_else(|error| panic!("{error}"));
         let mut vm = VmRuntime::new(Options { world, ..Options::default() });
         vm.load(spec).unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, vm, name: spec.programs[0].name.clone() }
+        Self { kernel, vm }
     }
 
     /// Kernel's and engine's answer. For a thread inside the host.
-    pub fn both(&mut self, io: &Io, input: &Input) -> [Io; 2] {
-        [ask(&mut self.kernel, &self.name, io, input), ask(&mut self.vm, &self.name, io, input)]
+    pub fn both(&mut self, program: &str, io: &Io, input: &Input) -> [Io; 2] {
+        [ask(&mut self.kernel, program, io, input), ask(&mut self.vm, program, io, input)]
     }
 }
 

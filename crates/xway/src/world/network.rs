@@ -34,7 +34,9 @@ pub(super) fn network() -> Result<Snapshot> {
         let mac = found.mac.map_or(Mac::default(), |mac| Mac(mac.0));
         Some(Neighbour { ip: found.ip, dev, mac, state: state(found.state)? })
     });
+    let syncookies = NetNs::current()?.sysctl("ipv4/tcp_syncookies");
     let world = World {
+        tcp_syncookies: syncookies.ok().and_then(|mode| mode.parse().ok()).unwrap_or(0),
         connected_routes: false,
         interfaces,
         routes,

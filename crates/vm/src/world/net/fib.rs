@@ -117,7 +117,7 @@ impl Fib {
         }
         let live = || route.paths.iter().filter(|path| devices.is_up(path.device));
         let total: u64 = live().map(|path| u64::from(path.weight)).sum();
-        let mut share = total * hash(flow) >> 32;
+        let mut share = (total * hash(flow)) >> 32;
         for path in live() {
             match share.checked_sub(path.weight.into()) {
                 Some(rest) => share = rest,
