@@ -7,7 +7,7 @@
 use kernel::{KernelRuntime, LoadOptions};
 use spec::asm::{Assembler, Cond, Helper, Object, Reg::*};
 use spec::{Expect, Input, Map, MapDef, MapKind, ProgramKind, Runtime, Spec, Verdict};
-use vm::VmRuntime;
+use vm::{Options, VmRuntime};
 
 /// Offsets in the one value of the map `io`.
 const ARGUMENTS: [i16; 3] = [0, 4, 8];
@@ -33,6 +33,8 @@ enum Step {
     Pull,
     Load,
     Store,
+    /// Through the map of that name: key, and the halves of the flags.
+    Redirect(&'static str),
 }
 
 fn program(name: &str, kind: ProgramKind, steps: &[Step]) -> Assembler {
@@ -62,6 +64,11 @@ fn say(a: &mut Assembler, step: Step, place: usize) {
         }
         Step::Load => copy(a, Helper::XDP_LOAD_BYTES),
         Step::Store => copy(a, Helper::XDP_STORE_BYTES),
+        Step::Redirect(map) => {
+            a.load32(R2, R7.at(ARGUMENTS[0])).load32(R3, R7.at(ARGUMENTS[1]));
+            a.load32(R4, R7.at(ARGUMENTS[2])).lsh(R4, 32).or(R3, R4);
+            a.load_map(R1, map).call(Helper::REDIRECT_MAP);
+        }
     }
     a.store64(R7.at(RESULTS[place]), R0);
 }
@@ -75,6 +82,13 @@ fn copy(a: &mut Assembler, helper: Helper) {
     a.bind(skip);
 }
 
+const REDIRECT_MAPS: [(&str, MapKind); 4] = [
+    ("ports", MapKind::DEVMAP),
+    ("hash", MapKind::DEVMAP_HASH),
+    ("cpus", MapKind::CPUMAP),
+    ("sockets", MapKind::XSKMAP),
+];
+
 const HEAD: Step = Step::Helper(Helper::XDP_ADJUST_HEAD);
 const META: Step = Step::Helper(Helper::XDP_ADJUST_META);
 const TAIL: Step = Step::Helper(Helper::XDP_ADJUST_TAIL);
@@ -85,6 +99,11 @@ fn spec() -> Spec {
         let (kind, value_size) = (MapKind::ARRAY, size as u32);
         let map = MapDef { name: name.to_owned(), kind, value_size, ..MapDef::default() };
         object.map(MapDef { key_size: 4, max_entries: 1, ..map });
+    }
+    for (name, kind) in REDIRECT_MAPS {
+        let name = name.to_owned();
+        let map = MapDef { name, kind, value_size: 4, max_entries: 4, ..MapDef::default() };
+        object.map(MapDef { key_size: 4, ..map });
     }
     let programs: &[(&str, &[Step])] = &[
         ("head", &[HEAD]),
@@ -102,6 +121,10 @@ fn spec() -> Spec {
     for (name, steps) in programs {
         object.program(program(name, ProgramKind::XDP, steps));
         object.program(program(&format!("{name}_frags"), ProgramKind::XDP_FRAGS, steps));
+    }
+    // A redirect map takes programs of one of the two kinds only.
+    for (name, _) in REDIRECT_MAPS {
+        object.program(program(name, ProgramKind::XDP, &[Step::Redirect(name)]));
     }
     object.finish().unwrap()
 }
@@ -147,33 +170,34 @@ fn run<R: Runtime>(
 struct Pair {
     kernel: KernelRuntime,
     vm: VmRuntime,
-    cases: usize,
 }
 
 impl Pair {
     fn new() -> Self {
         let mut kernel = KernelRuntime::new(LoadOptions::default());
         kernel.load(&spec()).unwrap_or_else(|error| panic!("{error}"));
-        let mut vm = VmRuntime::default();
+        let mut vm = VmRuntime::new(Options { cpus: 2, ..Options::default() });
         vm.load(&spec()).unwrap_or_else(|error| panic!("{error}"));
-        Self { kernel, vm, cases: 0 }
+        Self { kernel, vm }
     }
 
     /// Runs the case on both, in both kinds of program.
     fn agree(&mut self, program: &str, arguments: [i32; 3], packet: usize, metadata: usize) {
-        for name in [program.to_owned(), format!("{program}_frags")] {
-            let input = Input {
-                packet: (0..packet).map(|at| (at ^ at >> 8) as u8).collect(),
-                metadata: (0..metadata).map(|at| 0x80 | at as u8).collect(),
-                ..Input::default()
-            };
-            let kernel = run(&mut self.kernel, &name, arguments, &input);
-            let vm = run(&mut self.vm, &name, arguments, &input);
-            self.cases += 1;
-            if kernel != vm {
-                let case = format!("{name}{arguments:?} on {packet}+{metadata} bytes");
-                panic!("{case}: {}", difference(kernel.as_ref(), vm.as_ref()));
-            }
+        self.agree_in(program, arguments, packet, metadata);
+        self.agree_in(&format!("{program}_frags"), arguments, packet, metadata);
+    }
+
+    fn agree_in(&mut self, program: &str, arguments: [i32; 3], packet: usize, metadata: usize) {
+        let input = Input {
+            packet: (0..packet).map(|at| (at ^ at >> 8) as u8).collect(),
+            metadata: (0..metadata).map(|at| 0x80 | at as u8).collect(),
+            ..Input::default()
+        };
+        let kernel = run(&mut self.kernel, program, arguments, &input);
+        let vm = run(&mut self.vm, program, arguments, &input);
+        if kernel != vm {
+            let case = format!("{program}{arguments:?} on {packet}+{metadata} bytes");
+            panic!("{case}: {}", difference(kernel.as_ref(), vm.as_ref()));
         }
     }
 }
@@ -242,7 +266,6 @@ fn head() {
             }
         }
     }
-    println!("{} cases", pair.cases);
 }
 
 #[test]
@@ -342,5 +365,63 @@ fn one_after_the_other() {
                 pair.agree(program, *arguments, packet, 16);
             }
         }
+    }
+}
+
+/// What `bpf_redirect_map` answers, for every flag and for keys that are there and that are not.
+/// The maps are filled inside a namespace of their own: its loopback interface is number 1.
+#[test]
+fn redirects() {
+    let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
+    let mut pair = Pair::new();
+    let entries = [("ports", 1, 1), ("ports", 3, 1), ("hash", 70_000, 1), ("cpus", 1, 64)];
+    let fill = |maps: &dyn Fn(&str, &[u8], &[u8])| {
+        for (map, key, value) in entries {
+            maps(map, &u32::to_ne_bytes(key), &i32::to_ne_bytes(value));
+        }
+    };
+    let kernel = &pair.kernel;
+    let set = |map: &str, key: &[u8], value: &[u8]| {
+        kernel.map(map).unwrap().update(key, value, Expect::Any).unwrap();
+    };
+    net.a.run(|| fill(&set)).unwrap();
+    fill(&|map, key, value| pair.vm.map(map).unwrap().update(key, value, Expect::Any).unwrap());
+    for (map, _) in REDIRECT_MAPS {
+        for key in [0, 1, 2, 3, 4, 70_000, -1] {
+            for flags in (0..=40).chain([64, 0x100, 0x7fff_ffff, -1]) {
+                pair.agree_in(map, [key, flags, 0], 60, 0);
+            }
+            pair.agree_in(map, [key, 0, 1], 60, 0);
+        }
+    }
+}
+
+/// Steps in a row with arguments drawn near what matters.
+#[test]
+fn random_steps() {
+    const SEED: u64 = 0x5eed_0004;
+    let mut pair = Pair::new();
+    let mut state = SEED;
+    let mut below = move |bound: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % bound as u64) as usize
+    };
+    let programs =
+        ["meta_head_tail", "tail_head_meta", "pull_tail_pull", "tail_tail_head", "head_pull_tail"];
+    for _ in 0..1500 {
+        let packet = [14 + below(100), 3400 + below(300), 14 + below(12000)];
+        let packet = packet[below(3)];
+        let most = [1, 9, 55][below(3)];
+        let metadata = 4 * below(most);
+        let arguments = [(); 3].map(|()| {
+            let near = [0, 216, 3520, 3736, 4096, packet, packet.abs_diff(3520)];
+            let near = near[below(7)] as i32;
+            let number = near + below(9) as i32 - 4;
+            if below(2) == 0 { number } else { -number }
+        });
+        let program = programs[below(programs.len())];
+        pair.agree(program, arguments, packet, metadata);
     }
 }

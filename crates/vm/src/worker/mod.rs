@@ -38,8 +38,9 @@ pub struct Worker {
     pub(crate) saved: Saved,
     /// The machine's maps by number, as far as this worker has met them.
     pub(crate) maps: Vec<Arc<Map>>,
-    /// The machine's programs by number.
-    pub(crate) programs: Vec<Arc<Program>>,
+    /// The machine's programs by number. The list is this worker's own, so that holding on to it
+    /// for a run touches no count that others touch.
+    pub(crate) programs: Arc<Vec<Arc<Program>>>,
     /// Room for a key and a value of any map.
     pub(crate) scratch: Vec<u8>,
     pub(crate) frames: interpreter::Frames,
@@ -67,7 +68,7 @@ impl Worker {
             redirect: Redirect::default(),
             saved: Saved::default(),
             maps: Vec::new(),
-            programs: Vec::new(),
+            programs: Arc::default(),
             scratch: Vec::new(),
             frames: interpreter::Frames::default(),
             reservations: Reservations::default(),
@@ -89,7 +90,7 @@ impl Worker {
             self.scratch.resize(room, 0);
             self.maps.push(Arc::clone(map));
         }
-        self.programs.extend_from_slice(&shared.programs()[self.programs.len()..]);
+        self.programs = Arc::new(shared.programs().clone());
     }
 
     /// Makes `input` the packet that the next [`Worker::execute`] works on. Interface 0 stands
@@ -107,8 +108,8 @@ impl Worker {
     pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
         self.run_due_timers()?;
         self.redirect = Redirect::default();
-        let program = Arc::clone(&self.programs[program]);
-        let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0]);
+        let programs = Arc::clone(&self.programs);
+        let r0 = interpreter::run(self, &programs[program], [RegionId::CONTEXT.at(0), 0]);
         let r0 = self.end_run(r0)?;
         Ok(r0 as u32)
     }
