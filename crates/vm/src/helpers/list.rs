@@ -10,6 +10,7 @@
 use super::{KfuncRow, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
+use crate::maps::FieldKind;
 use crate::worker::Worker;
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
@@ -47,11 +48,12 @@ impl End {
 
 fn push(name: &str, worker: &mut Worker, args: &[u64; 5], end: End) -> Result<u64, Box<Fault>> {
     let [head, node, ..] = *args;
+    worker.check_field(name, 2, node, |kind| kind == FieldKind::ListNode)?;
     let object = worker.object_at(name, 2, node)?;
     worker.disown(object)?;
     first_use(name, worker, head)?;
     if worker.load_u64(name, 2, node + OWNER)? != 0 {
-        worker.shared.services.heap.release(object);
+        worker.drop_object(object);
         return Ok(int(Errno::EINVAL));
     }
     let (to_end, from_end) = (end as u64, end.opposite() as u64);
@@ -89,6 +91,7 @@ fn peek(name: &str, worker: &mut Worker, head: u64, end: End) -> Result<u64, Box
 
 /// A head that was never used points to itself from now on.
 fn first_use(name: &str, worker: &mut Worker, head: u64) -> Result<(), Box<Fault>> {
+    worker.check_field(name, 1, head, |kind| kind == FieldKind::ListHead)?;
     if worker.load_u64(name, 1, head)? == 0 {
         worker.store_u64(name, 1, head, head)?;
         worker.store_u64(name, 1, head + 8, head)?;
@@ -96,4 +99,4 @@ fn first_use(name: &str, worker: &mut Worker, head: u64) -> Result<(), Box<Fault
     Ok(())
 }
 
-const OWNER: u64 = 16;
+pub(super) const OWNER: u64 = 16;

@@ -57,6 +57,7 @@ impl Worker {
         let thrown = self.local.thrown.take();
         let result = result.or_else(|fault| thrown.ok_or(fault));
         let mut left = self.reclaim();
+        self.end_orphans();
         if self.discard_records() {
             left = Some("a record is reserved and neither submitted nor discarded".to_owned());
         }

@@ -11,6 +11,7 @@ use spec::asm::Helper;
 use super::{HelperRow, KfuncRow, helper_row, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
+use crate::maps::FieldKind;
 use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] =
@@ -31,6 +32,7 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
 
 fn lock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_spin_lock";
+    worker.check_field(NAME, 1, args[0], |kind| kind == FieldKind::SpinLock)?;
     if !worker.local.locks.is_empty() {
         return Err(Fault::refused("bpf_spin_lock: a lock is held already"));
     }
@@ -46,10 +48,12 @@ fn unlock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 }
 
 fn resilient_lock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    const NAME: &str = "bpf_res_spin_lock";
+    worker.check_field(NAME, 1, args[0], |kind| kind == FieldKind::ResSpinLock)?;
     if worker.local.locks.contains(&args[0]) {
         return Ok(int(Errno::EDEADLK));
     }
-    if worker.local.locks.len() == LOCKS || !worker.take("bpf_res_spin_lock", args[0])? {
+    if worker.local.locks.len() == LOCKS || !worker.take(NAME, args[0])? {
         return Ok(int(Errno::ETIMEDOUT));
     }
     worker.local.locks.push(args[0]);

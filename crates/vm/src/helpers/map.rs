@@ -187,15 +187,10 @@ impl Worker {
     /// Key (shown read-only) and start of the value that the byte at `address` belongs to.
     pub(super) fn element_at(&mut self, map: u64, address: u64) -> Option<(u64, u64)> {
         let map = map_at(&self.maps, map)?;
-        let (_, layout) = map.values()?;
-        let element = offset(address) >> layout.shift;
-        let value = map.facts().address(&layout, element);
-        if !map.is_walkable() {
-            return None;
-        }
-        let (mut cursor, mut key) = (Cursor::default(), vec![0; map.facts().key_size as usize]);
-        while map.walk(self.cpu, &mut cursor, &mut key)? != value {}
-        Some((self.show(Kind::Key, &key, false)?, value))
+        let key = &mut self.local.buffer[..map.facts().key_size as usize];
+        let value = map.key_at(address, key)?;
+        let shown = self.objects.lend(&mut self.memory, (Kind::Key, 0), key, false)?;
+        Some((shown, value))
     }
 
     /// One step of a walk: the value's address; the key is at `key` then.

@@ -12,6 +12,7 @@ mod control;
 mod counter;
 mod dynptr;
 mod dynptr_kfuncs;
+mod field;
 mod format;
 mod iterate;
 mod list;

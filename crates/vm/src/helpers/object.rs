@@ -6,6 +6,7 @@ use spec::asm::Helper;
 
 use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
 use crate::fault::Fault;
+use crate::maps::FieldKind;
 use crate::memory::RegionId;
 use crate::objects::Size;
 use crate::worker::Worker;
@@ -39,7 +40,7 @@ fn allocate_per_cpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fau
 
 fn release(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     worker.disown(args[0])?;
-    worker.shared.services.heap.release(args[0]);
+    worker.drop_object(args[0]);
     Ok(0)
 }
 
@@ -53,6 +54,8 @@ fn retain(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 fn exchange(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_kptr_xchg";
     let [place, new, ..] = *args;
+    let fits = |kind| matches!(kind, FieldKind::Kptr { referenced: true } | FieldKind::PercpuKptr);
+    worker.check_field(NAME, 1, place, fits)?;
     if new != 0 {
         let heap = &worker.shared.services.heap;
         let whole = heap.object(new).is_some_and(|(start, _)| start == new);

@@ -57,14 +57,12 @@ fn address(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
 
 /// The task's fields as far as they are zero: the first bytes of it.
 fn pointer(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let shown = worker.show(Kind::Task, &[0; SHOWN], false);
-    shown.ok_or_else(|| Fault::refused("bpf_get_current_task_btf: too many objects are lent"))
+    worker.idle_task()
 }
 
 fn registers(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     worker.task("bpf_task_pt_regs", args[0])?;
-    let shown = worker.show(Kind::Task, &[0; SHOWN], false);
-    shown.ok_or_else(|| Fault::refused("bpf_task_pt_regs: too many objects are lent"))
+    worker.idle_task()
 }
 
 fn stack(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -101,6 +99,13 @@ fn branches(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 }
 
 impl Worker {
+    /// The task (and its registers) as far as they are zero, the same each time.
+    fn idle_task(&mut self) -> Result<u64, Box<Fault>> {
+        let shown = self.shown(Kind::Task);
+        let shown = shown.or_else(|| self.show(Kind::Task, &[0; SHOWN], false));
+        shown.ok_or_else(|| Fault::refused("too many objects are lent"))
+    }
+
     fn task(&self, function: &str, address: u64) -> Result<(), Box<Fault>> {
         let known = self.lent(address, Kind::Task).is_some();
         if known { Ok(()) } else { Err(super::bad_argument(function, 1, "not a task")) }

@@ -15,6 +15,7 @@ use super::{HelperRow, KfuncRow, bad_argument, helper_row, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::limits;
+use crate::maps::FieldKind;
 use crate::memory::{RegionId, offset};
 use crate::worker::Worker;
 
@@ -90,6 +91,14 @@ impl Timers {
         Some((number, timer))
     }
 
+    /// Ends the timer of a deleted element. Its number is not used again.
+    pub fn remove(&self, number: u64) {
+        self.change(number, |timer| {
+            timer.callback = 0;
+            timer.due = None;
+        });
+    }
+
     fn lock(&self) -> MutexGuard<'_, Vec<Timer>> {
         self.all.lock().expect("nobody panics while holding the timers")
     }
@@ -110,6 +119,8 @@ fn create(name: &str, worker: &mut Worker, at: u64, map: u64) -> Result<u64, Box
     if RegionId::of(at) != RegionId::values_of(offset(map) as u32) {
         return Err(bad_argument(name, 1, "not in a value of that map"));
     }
+    let wanted = if name == "bpf_wq_init" { FieldKind::Workqueue } else { FieldKind::Timer };
+    worker.check_field(name, 1, at, |kind| kind == wanted)?;
     if worker.load_u64(name, 1, at)? != 0 {
         return Ok(Errno::EBUSY.in_r0());
     }

@@ -11,6 +11,7 @@
 use super::{KfuncRow, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
+use crate::maps::FieldKind;
 use crate::worker::Worker;
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
@@ -27,10 +28,12 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
 fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_rbtree_add_impl";
     let [root, node, less, ..] = *args;
+    worker.check_field(NAME, 1, root, |kind| kind == FieldKind::RbRoot)?;
+    worker.check_field(NAME, 2, node, |kind| kind == FieldKind::RbNode)?;
     let object = worker.object_at(NAME, 2, node)?;
     worker.disown(object)?;
     if worker.load_u64(NAME, 2, node + OWNER)? != 0 {
-        worker.shared.services.heap.release(object);
+        worker.drop_object(object);
         return Ok(int(Errno::EINVAL));
     }
     let mut tree = Tree::new(NAME, worker, root);
@@ -328,6 +331,8 @@ const fn opposite(side: u64) -> u64 {
     RIGHT + LEFT - side
 }
 
+/// Where a node's children are.
+pub(super) const SIDES: [u64; 2] = [LEFT, RIGHT];
 const RIGHT: u64 = 8;
 const LEFT: u64 = 16;
 const OWNER: u64 = 24;

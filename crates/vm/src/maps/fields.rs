@@ -60,7 +60,8 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Those of a type; none where it is no struct or its size is not that of the values.
+    /// Those of a type; none where it is no struct or data section, or its size is not that of
+    /// the values.
     pub fn of(btf: &Btf, type_id: u32, value_size: u32) -> Self {
         let mut all = Vec::new();
         let fits = btf.size_of(type_id) == Some(value_size.into());
@@ -175,6 +176,12 @@ pub(crate) fn relax(round: u32) {
 const NESTING: u32 = 4;
 
 fn collect(btf: &Btf, ty: Type<'_>, base: u32, depth: u32, into: &mut Vec<Field>) {
+    if ty.kind() == Kind::Datasec {
+        for var in ty.vars() {
+            let target = btf.ty(var.type_id).map_or(0, Type::target);
+            visit(btf, target, var.offset, depth, into);
+        }
+    }
     if ty.kind() != Kind::Struct {
         return;
     }

@@ -84,6 +84,15 @@ impl Heap {
         })
     }
 
+    /// How many references a live object has; 0 for none.
+    pub fn references(&self, address: u64) -> u32 {
+        if RegionId::of(address) == PER_CPU {
+            return u32::from(self.is_per_cpu(address));
+        }
+        let Some((class, slot)) = self.place(address) else { return 0 };
+        class.lock().held.get(slot as usize).map_or(0, |slot| slot.references)
+    }
+
     /// One reference less; `true` when that was the last and the object is gone.
     pub fn release(&self, address: u64) -> bool {
         if RegionId::of(address) == PER_CPU {

@@ -93,6 +93,14 @@ impl Objects {
         owned
     }
 
+    /// The first read-only object of that kind that need not be given back.
+    pub fn shown(&self, kind: Kind) -> Option<u64> {
+        let is_shown = |lent: &Lent| lent.kind == kind && lent.references == 0;
+        let slots = &self.slots[0];
+        let slot = slots.iter().position(|slot| slot.as_ref().is_some_and(is_shown))?;
+        Some(address_of(0, slot, slots[slot].as_ref()?.len))
+    }
+
     /// Ends a loan that need not be given back.
     pub fn hide(&mut self, address: u64) {
         let shown = self.lent(address).is_some_and(|lent| lent.references == 0);

@@ -52,6 +52,11 @@ impl Worker {
         self.objects.give_back(address)
     }
 
+    /// What of that kind is shown already.
+    pub(crate) fn shown(&self, kind: Kind) -> Option<u64> {
+        self.objects.shown(kind)
+    }
+
     /// Ends what was only shown before the run does.
     pub(crate) fn hide(&mut self, address: u64) {
         self.objects.hide(address);
@@ -85,12 +90,11 @@ impl Worker {
             return None;
         }
         let leaked = self.objects.clear();
-        let heap = &self.shared.services.heap;
         let mut words =
             leaked.map(|kind| format!("a reference to a {} is not released", kind.name()));
         while let Some(address) = self.objects.pop_owned() {
             words.get_or_insert_with(|| "an allocated object is not dropped".to_owned());
-            heap.release(address);
+            self.drop_object(address);
         }
         words
     }
