@@ -48,8 +48,8 @@ use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::worker::Worker;
 
-use argument::CHUNK;
 pub(crate) use absent::{why_no_helper, why_no_kfunc};
+use argument::CHUNK;
 pub(crate) use argument::bad_argument;
 pub(crate) use local::Local;
 pub use log::TraceLine;

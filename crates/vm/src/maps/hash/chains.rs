@@ -44,14 +44,15 @@ impl Chains {
         KEY as u64 + u64::from(key_size).next_multiple_of(8)
     }
 
-    /// Empty chains, about as many as `max_entries`, of nodes that are `stride` bytes apart.
+    /// Empty chains for `max_entries` nodes that are `stride` bytes apart.
     pub fn new(
         max_entries: u32,
         key_size: u32,
         nodes: Arc<Slab>,
         stride: u64,
     ) -> Result<Self, Errno> {
-        let count = max_entries.next_power_of_two();
+        // Twice as many as the kernel has: most chains have one node at most.
+        let count = max_entries.next_power_of_two() * 2;
         let buckets = Slab::new(u64::from(count) * 8)?;
         let (stride, key_size) = (stride as usize, key_size as usize);
         Ok(Self { buckets, mask: count - 1, nodes, stride, key_size })
@@ -146,7 +147,17 @@ impl Chains {
                 let key = u64::from_ne_bytes([a, b, c, d, e, f, g, h]);
                 self.nodes.word(place).load(Relaxed) == key
             }
-            _ => self.nodes.equals(place, key),
+            _ => {
+                let (words, rest) = key.as_chunks::<8>();
+                let mut at = place;
+                for word in words {
+                    if self.nodes.word(at).load(Relaxed) != u64::from_ne_bytes(*word) {
+                        return false;
+                    }
+                    at += 8;
+                }
+                rest.is_empty() || self.nodes.equals(at, rest)
+            }
         }
     }
 

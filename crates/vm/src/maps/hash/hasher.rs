@@ -25,6 +25,9 @@ fn absorb(key: &[u8]) -> u64 {
     for word in words {
         state = fold(state ^ u64::from_ne_bytes(*word), LAST);
     }
+    if rest.is_empty() {
+        return state;
+    }
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
     state ^ u64::from_ne_bytes(last)
