@@ -5,147 +5,13 @@
 //! say, byte for byte.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use std::collections::BTreeMap;
-use std::os::fd::{AsFd, AsRawFd};
-use std::time::Duration;
+mod delivery_support;
 
-use kernel::{Attach, LoadOptions, Mode, Replace};
-use lab::frame::{Flow, Side};
-use lab::{Capture, Host, LinkOptions, ThreeHosts};
-use spec::asm::{Assembler, Cond, Helper, Object, Reg::*};
-use spec::{Expect, Input, Map, MapDef, MapKind, ProgramKind, Spec, Verdict};
-use vm::world::{Interface, World};
-use vm::{Machine, Options, Port, Reason, Run};
-
-const PORT: u16 = 4242;
-const SENTINEL: u16 = 4243;
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// `BPF_F_BROADCAST` and `BPF_F_EXCLUDE_INGRESS`.
-const BROADCAST: i32 = 8;
-const EXCLUDE: i32 = 16;
-
-/// Where frames are looked for.
-const PLACES: [&str; 4] = ["port-a", "port-b", "port-c", "stack"];
-
-// ---- programs -------------------------------------------------------------------------------
-
-/// Acts on test frames and passes all others; R6 is the context.
-fn guarded(name: &str, kind: ProgramKind, act: impl FnOnce(&mut Assembler)) -> Assembler {
-    let mut a = Assembler::new(name, kind);
-    let pass = a.label();
-    a.mov(R6, R1).packet(R2, R3, R1).need(R2, R3, 42, R4, pass);
-    a.load16(R4, R2.at(36)).be16(R4).jump_if(R4, Cond::Ne, i32::from(PORT), pass);
-    act(&mut a);
-    a.bind(pass).verdict(Verdict::Pass);
-    a
-}
-
-fn through(map: &'static str, key: i32, flags: i32) -> impl Fn(&mut Assembler) {
-    move |a| {
-        a.load_map(R1, map).mov(R2, key).mov(R3, flags).call(Helper::REDIRECT_MAP).exit();
-    }
-}
-
-/// Puts four bytes of metadata in front, the first of them 0x5a.
-fn label(a: &mut Assembler) {
-    let short = a.label();
-    a.mov(R1, R6).mov(R2, -4).call(Helper::XDP_ADJUST_META);
-    a.load32(R2, R6.at(8)).load32(R3, R6.at(0)).mov(R4, R2).add(R4, 4);
-    a.jump_if(R4, Cond::Gt, R3, short).store32(R2.at(0), 0x5a).bind(short);
-}
-
-/// Writes into the addresses where the frame came in and where it leaves.
-fn stamp(name: &str, kind: ProgramKind) -> Assembler {
-    let mut a = Assembler::new(name, kind);
-    let pass = a.label();
-    a.mov(R6, R1).packet(R2, R3, R1).need(R2, R3, 14, R4, pass);
-    a.load32(R5, R6.at(12)).store8(R2.at(11), R5).load32(R5, R6.at(16)).store8(R2.at(10), R5);
-    if kind == ProgramKind::XDP_DEVMAP {
-        a.load32(R5, R6.at(20)).store8(R2.at(5), R5);
-    } else {
-        a.call(Helper::GET_SMP_PROCESSOR_ID).packet(R2, R3, R6).need(R2, R3, 14, R4, pass);
-        a.store8(R2.at(5), R0);
-    }
-    a.bind(pass).verdict(Verdict::Pass);
-    a
-}
-
-/// Writes the first byte of metadata into the source address, or drops.
-fn read_label(name: &str, kind: ProgramKind) -> Assembler {
-    let mut a = Assembler::new(name, kind);
-    let drop = a.label();
-    a.mov(R6, R1).load32(R2, R6.at(8)).load32(R3, R6.at(0)).mov(R4, R2).add(R4, 4);
-    a.jump_if(R4, Cond::Gt, R3, drop).load8(R5, R2.at(0));
-    a.packet(R2, R3, R6).need(R2, R3, 14, R4, drop).store8(R2.at(11), R5).verdict(Verdict::Pass);
-    a.bind(drop).verdict(Verdict::Drop);
-    a
-}
-
-/// Takes four bytes off the frame's tail and adds eight zero bytes in front.
-fn reshape(name: &str, kind: ProgramKind) -> Assembler {
-    let mut a = Assembler::new(name, kind);
-    let drop = a.label();
-    a.mov(R6, R1).mov(R2, -4).call(Helper::XDP_ADJUST_TAIL);
-    a.mov(R1, R6).mov(R2, -8).call(Helper::XDP_ADJUST_HEAD);
-    a.packet(R2, R3, R6).need(R2, R3, 14, R4, drop).store32(R2.at(0), 0).store32(R2.at(4), 0);
-    a.verdict(Verdict::Pass).bind(drop).verdict(Verdict::Drop);
-    a
-}
-
-fn says(name: &str, kind: ProgramKind, verdict: u32) -> Assembler {
-    let mut a = Assembler::new(name, kind);
-    a.mov32(R0, verdict as i32).exit();
-    a
-}
-
-fn onward(name: &str, kind: ProgramKind, key: i32, flags: i32) -> Assembler {
-    let mut a = Assembler::new(name, kind);
-    a.load_map(R1, "ports").mov(R2, key).mov(R3, flags).call(Helper::REDIRECT_MAP).exit();
-    a
-}
-
-fn spec(act: &dyn Fn(&mut Assembler)) -> Spec {
-    const EGRESS: ProgramKind = ProgramKind::XDP_DEVMAP;
-    const CPU: ProgramKind = ProgramKind::XDP_CPUMAP;
-    let mut object = Object::new("delivery.o", "Dual MIT/GPL");
-    for (name, kind, max_entries) in [
-        ("ports", MapKind::DEVMAP, 8),
-        ("hash", MapKind::DEVMAP_HASH, 8),
-        ("cpus", MapKind::CPUMAP, 2),
-    ] {
-        let map = MapDef { name: name.to_owned(), kind, max_entries, ..MapDef::default() };
-        object.map(MapDef { key_size: 4, value_size: 8, ..map });
-    }
-    object.program(guarded("entry", ProgramKind::XDP, act));
-    object.program(stamp("stamp", EGRESS)).program(read_label("labelled", EGRESS));
-    object.program(reshape("reshape", EGRESS));
-    for (name, verdict) in [("aborts", 0), ("denies", 1), ("sends_back", 3), ("nonsense", 77)] {
-        object.program(says(name, EGRESS, verdict));
-        object.program(says(&format!("cpu_{name}"), CPU, verdict));
-    }
-    object.program(stamp("cpu_stamp", CPU)).program(read_label("cpu_labelled", CPU));
-    object.program(onward("cpu_onward", CPU, 2, 0)).program(onward("cpu_lost", CPU, 5, 0));
-    object.program(onward("cpu_all", CPU, 0, BROADCAST | EXCLUDE));
-    object.finish().unwrap()
-}
-
-// ---- cases ----------------------------------------------------------------------------------
-
-struct Case {
-    name: &'static str,
-    act: Box<dyn Fn(&mut Assembler)>,
-    /// Map, key, interface or processor (`1`), the entry's program.
-    entries: &'static [(&'static str, u32, &'static str, Option<&'static str>)],
-    /// `ip` words for the switch before, and after.
-    changes: Option<[&'static str; 2]>,
-    /// What the engine says of the frame that is not put out.
-    loss: Option<Reason>,
-}
-
-fn case(name: &'static str, act: impl Fn(&mut Assembler) + 'static) -> Case {
-    Case { name, act: Box::new(act), entries: &[], changes: None, loss: None }
-}
+use delivery_support::programs::{BROADCAST, EXCLUDE, cut, label, overwrite, through};
+use delivery_support::{Case, agree, agree_for_jumbo, case};
+use spec::Verdict;
+use spec::asm::{Assembler, Helper, Reg::*};
+use vm::Reason;
 
 const ALL: &[(&str, u32, &str, Option<&str>)] =
     &[("ports", 1, "port-a", None), ("ports", 2, "port-b", None), ("ports", 4, "port-c", None)];
@@ -258,6 +124,16 @@ fn devmap_cases() -> Vec<Case> {
             loss: Some(Reason::TooLong),
             ..on("longer than the MTU", 4, 0, ALL)
         },
+        // 300 bytes are 282 behind the header, if that has a VLAN tag.
+        Case {
+            changes: Some(["link set port-c mtu 282", "link set port-c mtu 1500"]),
+            ..on("just as long", 4, 0, ALL)
+        },
+        Case {
+            changes: Some(["link set port-c mtu 281", "link set port-c mtu 1500"]),
+            loss: Some(Reason::TooLong),
+            ..on("a byte longer", 4, 0, ALL)
+        },
         Case {
             changes: Some(["link set port-c mtu 200", "link set port-c mtu 1500"]),
             ..on("broadcast, longer than one MTU", 0, BROADCAST, ALL)
@@ -303,196 +179,42 @@ fn cpumap_cases() -> Vec<Case> {
     ]
 }
 
-// ---- both sides -----------------------------------------------------------------------------
-
-/// Frames by place, in order of their bytes.
-type Seen = BTreeMap<&'static str, Vec<Vec<u8>>>;
-
-struct Switch {
-    net: ThreeHosts,
-    captures: Vec<(&'static str, Capture)>,
-    /// To send sentinels: out of a port towards the host that listens.
-    ports: Vec<Capture>,
-    frames: Vec<Vec<u8>>,
-    /// Passes all at host `a`: a veth wakes its peer after XDP_TX only if that has a program.
-    _awake: kernel::Link,
+/// Frames of several buffers: how a driver cuts them is its own affair, the bytes are not.
+fn jumbo_cases() -> Vec<Case> {
+    let to_c = through("ports", 4, 0);
+    let on = |name, entries| Case { entries, ..case(name, through("ports", 4, 0)) };
+    vec![
+        case("tx", |a| {
+            a.verdict(Verdict::Tx);
+        }),
+        on("devmap", ALL),
+        on("egress program", PROGRAMS),
+        on("egress program that reshapes", &[("ports", 4, "port-b", Some("reshape"))]),
+        Case {
+            entries: &[("cpus", 1, "1", Some("cpu_stamp"))],
+            ..case("cpu", through("cpus", 1, 0))
+        },
+        Case {
+            entries: PROGRAMS,
+            ..case("written far behind, cut in the middle", move |a| {
+                overwrite(a, 50);
+                overwrite(a, 4090);
+                overwrite(a, 8000);
+                cut(a, 700);
+                to_c(a);
+            })
+        },
+        Case {
+            changes: Some(["link set port-c mtu 5000", "link set port-c mtu 9000"]),
+            loss: Some(Reason::TooLong),
+            ..on("longer than the MTU", ALL)
+        },
+    ]
 }
 
-impl Switch {
-    fn new() -> Self {
-        let net = ThreeHosts::build(&LinkOptions::default()).unwrap();
-        let hosts = [("port-a", &net.a), ("port-b", &net.b), ("port-c", &net.c)];
-        let mut captures: Vec<_> = hosts
-            .iter()
-            .map(|(port, host)| (*port, Capture::open(host, "eth0").unwrap()))
-            .collect();
-        captures.push(("stack", Capture::open(&net.switch, "br0").unwrap()));
-        let ports =
-            hosts.iter().map(|(port, _)| Capture::open(&net.switch, port).unwrap()).collect();
-        // Addressed to the bridge itself, so that what is passed stays on the switch.
-        let flow = |port| {
-            let from = Side::new("02:78:77:00:00:01", "10.0.0.1", 1).unwrap();
-            Flow::new(from, Side::new("02:78:77:00:01:ff", "10.0.0.9", port).unwrap())
-        };
-        let frames = [60, 300].map(|length| flow(PORT).udp_of_length(length).unwrap()).to_vec();
-        let awake = kernel::Object::load(&spec(&|_| ()), &LoadOptions::default()).unwrap();
-        let awake = attach(&net.a, "eth0", &awake);
-        Self { net, captures, ports, frames, _awake: awake }
-    }
-
-    fn ifindex(&self, port: &str) -> u32 {
-        self.net.switch.ifindex(port).unwrap().0
-    }
-
-    fn ip(&self, words: &str) {
-        let mut ip = self.net.switch.command("ip").unwrap();
-        assert!(ip.args(words.split(' ')).status().unwrap().success(), "ip {words}");
-    }
-
-    fn world(&self) -> World {
-        let of = |port: &&str| {
-            let index = self.ifindex(port);
-            let link = self.net.switch.netlink().unwrap().link(port).unwrap();
-            Interface { mtu: link.mtu, up: link.up, ..Interface::new(index, *port) }
-        };
-        PLACES[..3].iter().map(of).fold(World::default(), World::with_interface)
-    }
-
-    /// An entry's value; `program` gives what stands for a program.
-    fn value(&self, to: &str, program: u32) -> Vec<u8> {
-        let first = match to.parse::<u32>() {
-            Ok(_) => 2048,
-            Err(_) => self.ifindex(to),
-        };
-        [first, program].iter().flat_map(|word| word.to_ne_bytes()).collect()
-    }
-
-    /// What the engine puts out for every frame.
-    fn engine(&self, case: &Case) -> (Seen, Vec<Run>) {
-        let options = Options { cpus: 2, world: self.world(), ..Options::default() };
-        let machine = Machine::load(&spec(&*case.act), &options).unwrap();
-        for (map, key, to, program) in case.entries {
-            let id = program.map_or(0, |name| machine.program(name).unwrap() as u32 + 1);
-            let map = machine.map(map).unwrap();
-            map.update(&key.to_ne_bytes(), &self.value(to, id), Expect::Any).unwrap();
-        }
-        let mut worker = machine.worker(0);
-        let entry = machine.program("entry").unwrap();
-        let ingress_ifindex = self.ifindex("port-a");
-        let run = |packet: &Vec<u8>| {
-            let packet = packet.clone();
-            worker.run(entry, &Input { packet, ingress_ifindex, ..Input::default() }).unwrap()
-        };
-        let runs: Vec<Run> = self.frames.iter().map(run).collect();
-        let mut seen = Seen::new();
-        for output in runs.iter().flat_map(|run| &run.outputs) {
-            seen.entry(self.place(output.port)).or_default().push(output.packet.clone());
-        }
-        seen.values_mut().for_each(|frames| frames.sort());
-        (seen, runs)
-    }
-
-    fn place(&self, port: Port) -> &'static str {
-        match port {
-            Port::Stack { .. } | Port::Cpu { .. } => "stack",
-            Port::Device { ifindex } => {
-                PLACES[..3].iter().find(|port| self.ifindex(port) == ifindex).unwrap()
-            }
-            Port::Xsk { .. } => panic!("no case has sockets"),
-        }
-    }
-
-    /// What really arrives. `expected` says how many frames to wait for before what a sentinel
-    /// ends is taken for all.
-    fn kernel(&self, case: &Case, expected: &Seen) -> Seen {
-        let object = kernel::Object::load(&spec(&*case.act), &LoadOptions::default())
-            .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-        let entries = case.entries;
-        let fill = || {
-            for (map, key, to, program) in entries {
-                let fd =
-                    program.map_or(-1, |name| object.program(name).unwrap().as_fd().as_raw_fd());
-                let value = self.value(to, fd.cast_unsigned());
-                object.map(map).unwrap().update(&key.to_ne_bytes(), &value, Expect::Any).unwrap();
-            }
-        };
-        self.net.switch.run(fill).unwrap();
-        let _link = attach(&self.net.switch, "port-a", &object);
-        for frame in &self.frames {
-            self.captures[0].1.send(frame).unwrap();
-        }
-        let places = self.captures.iter().map(|(place, capture)| {
-            let count = expected.get(place).map_or(0, Vec::len);
-            (*place, self.arrivals(place, capture, count))
-        });
-        places.filter(|(_, frames)| !frames.is_empty()).collect()
-    }
-
-    fn arrivals(&self, place: &str, capture: &Capture, expected: usize) -> Vec<Vec<u8>> {
-        let ours = |frame: &[u8]| port_of(frame, PORT);
-        let mut frames: Vec<Vec<u8>> =
-            (0..expected).map_while(|_| capture.next(PATIENCE, ours).ok()).collect();
-        self.send_sentinel(place);
-        let either = |frame: &[u8]| ours(frame) || port_of(frame, SENTINEL);
-        loop {
-            let frame = capture.next(PATIENCE, either).expect("the sentinel arrives");
-            if port_of(&frame, SENTINEL) {
-                break;
-            }
-            frames.push(frame);
-        }
-        frames.sort();
-        frames
-    }
-
-    fn send_sentinel(&self, place: &str) {
-        let mut frame = self.frames[0].clone();
-        frame[36..38].copy_from_slice(&SENTINEL.to_be_bytes());
-        match PLACES.iter().position(|known| *known == place).unwrap() {
-            // Host a's frames reach the switch's stack.
-            3 => self.captures[0].1.send(&frame).unwrap(),
-            port => self.ports[port].send(&frame).unwrap(),
-        }
-    }
-}
-
-fn attach(host: &Host, interface: &str, object: &kernel::Object) -> kernel::Link {
-    let (ifindex, program) = (host.ifindex(interface).unwrap(), object.program("entry").unwrap());
-    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-    host.run(|| kernel::attach(&attach)).unwrap().unwrap()
-}
-
-/// Whether that UDP port is where it is in a frame, or in one that eight bytes were put before.
-fn port_of(frame: &[u8], port: u16) -> bool {
-    let at = |place: usize| frame.get(place..place + 2) == Some(&port.to_be_bytes()[..]);
-    at(36) || at(44)
-}
-
-fn agree(cases: Vec<Case>) {
-    let switch = Switch::new();
-    for case in cases {
-        if let Some([before, _]) = case.changes {
-            switch.ip(before);
-        }
-        let (engine, runs) = switch.engine(&case);
-        if let Some([before, after]) = case.changes
-            && before.ends_with("down")
-        {
-            // A port that is down takes no sentinel either: the frames are all that can be seen.
-            let losses: Vec<_> = runs.iter().flat_map(|run| &run.losses).collect();
-            assert!(losses.iter().all(|loss| Some(loss.reason) == case.loss), "{}", case.name);
-            switch.ip(after);
-            continue;
-        }
-        let kernel = switch.kernel(&case, &engine);
-        assert_eq!(engine, kernel, "{}: the engine, then the kernel", case.name);
-        let losses: Vec<Reason> =
-            runs.iter().flat_map(|run| &run.losses).map(|loss| loss.reason).collect();
-        assert_eq!(losses.last().copied(), case.loss, "{}: {losses:?}", case.name);
-        if let Some([_, after]) = case.changes {
-            switch.ip(after);
-        }
-    }
+#[test]
+fn jumbo_frames() {
+    agree_for_jumbo(jumbo_cases());
 }
 
 #[test]

@@ -368,24 +368,25 @@ fn one_after_the_other() {
     }
 }
 
+fn fill(set: impl Fn(&str, &[u8], &[u8])) {
+    let entries = [("ports", 1, 1), ("ports", 3, 1), ("hash", 70_000, 1), ("cpus", 1, 64)];
+    for (map, key, value) in entries {
+        set(map, &u32::to_ne_bytes(key), &i32::to_ne_bytes(value));
+    }
+}
+
 /// What `bpf_redirect_map` answers, for every flag and for keys that are there and that are not.
 /// The maps are filled inside a namespace of their own: its loopback interface is number 1.
 #[test]
 fn redirects() {
     let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
     let mut pair = Pair::new();
-    let entries = [("ports", 1, 1), ("ports", 3, 1), ("hash", 70_000, 1), ("cpus", 1, 64)];
-    let fill = |maps: &dyn Fn(&str, &[u8], &[u8])| {
-        for (map, key, value) in entries {
-            maps(map, &u32::to_ne_bytes(key), &i32::to_ne_bytes(value));
-        }
-    };
     let kernel = &pair.kernel;
     let set = |map: &str, key: &[u8], value: &[u8]| {
         kernel.map(map).unwrap().update(key, value, Expect::Any).unwrap();
     };
-    net.a.run(|| fill(&set)).unwrap();
-    fill(&|map, key, value| pair.vm.map(map).unwrap().update(key, value, Expect::Any).unwrap());
+    net.a.run(|| fill(set)).unwrap();
+    fill(|map, key, value| pair.vm.map(map).unwrap().update(key, value, Expect::Any).unwrap());
     for (map, _) in REDIRECT_MAPS {
         for key in [0, 1, 2, 3, 4, 70_000, -1] {
             for flags in (0..=40).chain([64, 0x100, 0x7fff_ffff, -1]) {
