@@ -8,11 +8,12 @@ CARGO ?= cargo
 XWAY  := target/release/xway
 
 # What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
-PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config iproute2 procps
+PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config iproute2 procps \
+	python3-venv
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
-.PHONY: build demo test setup lint unit root-tests bench bpf fuzz clean
+.PHONY: build demo test setup lint unit root-tests python-tests bench bpf fuzz clean
 
 build:
 	$(CARGO) build --release
@@ -23,7 +24,7 @@ demo:
 	$(CARGO) build --release --package xway
 	$(shell test -n "$(SUDO)" && sudo -n true 2>/dev/null && echo sudo) $(XWAY) demo
 
-test: setup lint unit root-tests
+test: setup lint unit root-tests python-tests
 	@echo "make test: all passed"
 
 setup:
@@ -48,6 +49,12 @@ unit:
 root-tests:
 	$(CARGO) build --package xway
 	$(AS_ROOT) $(CARGO) test --package xway-tests -- --test-threads=1
+
+# Into a virtual environment below target/; pip fetches maturin and pytest.
+python-tests:
+	python3 -m venv target/venv
+	target/venv/bin/pip install --quiet --disable-pip-version-check pytest .
+	target/venv/bin/pytest --quiet -p no:cacheprovider examples/python
 
 bench:
 	$(CARGO) build --release --package xway-bench
