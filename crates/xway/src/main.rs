@@ -7,6 +7,7 @@
 mod args;
 mod cmd;
 mod counters;
+mod dissect;
 mod object;
 mod state;
 mod view;

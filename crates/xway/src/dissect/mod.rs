@@ -73,12 +73,6 @@ impl Dissection {
         Some(Place { layer, field })
     }
 
-    /// All fields in the order of their bytes.
-    pub fn fields(&self) -> impl Iterator<Item = Place<'_>> {
-        let layers = self.layers.iter();
-        layers.flat_map(|layer| layer.fields.iter().map(move |field| Place { layer, field }))
-    }
-
     /// Names of `len` bytes from `offset`: `ipv4.src`, `eth.src+2`, `eth.dst to eth.src`.
     pub fn span(&self, offset: usize, len: usize) -> String {
         let Some(first) = self.field_at(offset) else { return format!("byte {offset}") };

@@ -114,10 +114,10 @@ fn table() -> Vec<(String, &'static str)> {
 /// Every byte belongs to one field, in order.
 fn check_tiles(packet: &[u8], dissection: &Dissection) {
     let mut at = 0;
-    for place in dissection.fields() {
-        assert_eq!(place.field.range.start, at, "{place} of {packet:02x?}");
-        assert!(place.field.range.end > at, "{place} is empty");
-        at = place.field.range.end;
+    for field in dissection.layers.iter().flat_map(|layer| &layer.fields) {
+        assert_eq!(field.range.start, at, "{} of {packet:02x?}", field.name);
+        assert!(field.range.end > at, "{} is empty", field.name);
+        at = field.range.end;
     }
     assert_eq!(at, packet.len(), "{packet:02x?}");
     for offset in 0..packet.len() {

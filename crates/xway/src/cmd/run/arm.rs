@@ -126,6 +126,19 @@ impl Arm {
 }
 
 impl Vm {
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    pub fn maps(&self) -> &[Arc<Map>] {
+        &self.maps
+    }
+
+    /// The processor that runs everything, to watch it.
+    pub fn worker(&mut self) -> &mut Worker {
+        &mut self.worker
+    }
+
     pub fn run(&mut self, packet: &Played) -> Result<Run> {
         let now_ns = self.clock.at(packet.timestamp_ns);
         self.worker.advance(now_ns).map_err(vm::Error::Fault)?;

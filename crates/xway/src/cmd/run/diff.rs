@@ -43,6 +43,7 @@ pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result
         maps: Vec::new(),
         log: Vec::new(),
         files: Vec::new(),
+        coverage: None,
         first_difference: found,
     };
     context.show(&report)?;

@@ -5,12 +5,15 @@
 
 mod arm;
 mod configure;
+mod cover;
 mod diff;
+mod explain;
 mod input;
 mod maps;
 mod measure;
 mod outputs;
 mod tally;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -20,6 +23,7 @@ use vm::World;
 
 use self::arm::Arm;
 use self::configure::Configuration;
+use self::cover::Cover;
 use self::input::Capture;
 use self::outputs::Outputs;
 use self::tally::Tally;
@@ -35,7 +39,14 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     if args.diff {
         return diff::run(&job, capture, context);
     }
+    if let Some(number) = args.explain {
+        return explain::run(&job, capture, number, context);
+    }
+    if args.trace {
+        return trace::run(&job, capture, context);
+    }
     let mut arm = job.arm(args.runtime)?;
+    let cover = Cover::start(&mut arm, args.cover.as_ref())?;
     let mut outputs = Outputs::open(args.out.as_deref(), &job.world)?;
     let mut tally = Tally::default();
     while let Some(packet) = capture.next()? {
@@ -43,9 +54,10 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
         outputs.write(&packet, &run)?;
         tally.count(&packet, &run);
     }
+    let mut files = outputs.finish()?;
+    let coverage = cover.map(|cover| cover.finish(&mut arm, &mut files)).transpose()?;
     let maps = arm.maps(&job)?;
     let rates = measure::rates(&mut arm, &job, capture.kept())?;
-    let files = outputs.finish()?;
     let report = Report {
         object: job.name.clone(),
         program: job.program.name.clone(),
@@ -56,6 +68,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
         maps,
         log: arm.log(),
         files,
+        coverage,
         first_difference: None,
     };
     context.show(&report)?;

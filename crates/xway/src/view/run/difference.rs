@@ -4,6 +4,7 @@ use serde::Serialize;
 use spec::MapDef;
 
 use crate::cmd::map::types::Types;
+use crate::dissect::dissect;
 use crate::view::Paint;
 use crate::view::bytes::tagged;
 
@@ -18,11 +19,31 @@ pub struct Difference {
 #[derive(Debug, Serialize)]
 #[serde(tag = "what", rename_all = "lowercase")]
 pub enum What {
-    Verdict { kernel: String, vm: String },
-    Bytes { offset: usize, kernel: String, vm: String },
-    Metadata { offset: usize, kernel: String, vm: String },
-    Map { map: String, key: String, kernel: Option<String>, vm: Option<String> },
-    Fault { message: String },
+    Verdict {
+        kernel: String,
+        vm: String,
+    },
+    /// With the field that the kernel's packet has at the first byte that differs.
+    Bytes {
+        offset: usize,
+        field: Option<String>,
+        kernel: String,
+        vm: String,
+    },
+    Metadata {
+        offset: usize,
+        kernel: String,
+        vm: String,
+    },
+    Map {
+        map: String,
+        key: String,
+        kernel: Option<String>,
+        vm: Option<String>,
+    },
+    Fault {
+        message: String,
+    },
 }
 
 /// Key and value of each entry, sorted.
@@ -30,8 +51,10 @@ type Raw = [(Vec<u8>, Vec<u8>)];
 
 impl What {
     pub fn bytes(kernel: &[u8], vm: &[u8]) -> Self {
+        let dissection = dissect(kernel);
         let (offset, kernel, vm) = around(kernel, vm);
-        Self::Bytes { offset, kernel, vm }
+        let field = dissection.field_at(offset).map(|place| place.to_string());
+        Self::Bytes { offset, field, kernel, vm }
     }
 
     pub fn metadata(kernel: &[u8], vm: &[u8]) -> Self {
@@ -65,7 +88,10 @@ impl Difference {
         };
         let what = match &self.what {
             What::Verdict { .. } => "verdicts".to_owned(),
-            What::Bytes { offset, .. } => format!("bytes from offset {offset}"),
+            What::Bytes { offset, field, .. } => {
+                let field = field.as_ref().map(|field| format!(" ({field})"));
+                format!("bytes from offset {offset}{}", field.unwrap_or_default())
+            }
             What::Metadata { offset, .. } => format!("metadata from offset {offset}"),
             What::Map { map, key, .. } => format!("map `{map}`, key {key}"),
             What::Fault { message } => return format!("{}: {message}\n", paint.bad(&place)),
@@ -121,10 +147,10 @@ mod tests {
 
     #[test]
     fn bytes_are_shown_from_the_first_that_differs() {
-        let What::Bytes { offset, kernel, vm } = What::bytes(&[1, 2, 3], &[1, 9]) else {
+        let What::Bytes { offset, field, kernel, vm } = What::bytes(&[1, 2, 3], &[1, 9]) else {
             panic!("bytes");
         };
-        assert_eq!(offset, 1);
+        assert_eq!((offset, field.as_deref()), (1, Some("eth.dst")));
         assert_eq!(kernel, "hex:0203 (3 bytes in all)");
         assert_eq!(vm, "hex:09 (2 bytes in all)");
     }

@@ -2,7 +2,11 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
+mod cover;
 mod difference;
+mod explain;
+mod lcov;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +19,11 @@ use serde::Serialize;
 use super::map::Entries;
 use super::{Paint, View};
 
+pub use cover::{Covered, CoveredFunction, CoveredInsn, CoveredLine, Ways};
 pub use difference::{Difference, What};
+pub use explain::{Deed, Explanation, FieldChange, Item, MapChange};
+pub use lcov::lcov;
+pub use trace::{Source, Traced};
 
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -32,6 +40,8 @@ pub struct Report {
     /// What the program printed.
     pub log: Vec<String>,
     pub files: Vec<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Covered>,
     pub first_difference: Option<Difference>,
 }
 
@@ -99,6 +109,9 @@ impl View for Report {
             text.push_str(&shortened(&map.text(paint)));
         }
         text.push_str(&self.log_text(paint));
+        if let Some(coverage) = &self.coverage {
+            text.push_str(&coverage.text(paint));
+        }
         for file in &self.files {
             text.push_str(&format!("wrote {}\n", file.display()));
         }

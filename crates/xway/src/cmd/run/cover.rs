@@ -1,0 +1,113 @@
+//! `run --cover`: counts which source lines ran, over the whole capture.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, bail};
+use vm::{Coverage, ProgramCoverage};
+
+use super::arm::{Arm, Vm};
+use super::explain::file_name;
+use crate::view::run::{Covered, CoveredFunction, CoveredInsn, CoveredLine, Ways, lcov};
+
+/// Counts while a capture is played.
+pub struct Cover {
+    counts: Arc<Mutex<Coverage>>,
+    file: Option<PathBuf>,
+}
+
+impl Cover {
+    /// Starts to watch; `None` when nobody asked for it.
+    pub fn start(arm: &mut Arm, wanted: Option<&Option<PathBuf>>) -> Result<Option<Self>> {
+        let Some(file) = wanted else { return Ok(None) };
+        let Arm::Vm(vm) = arm else {
+            bail!("the kernel does not show its path: --cover needs --runtime vm");
+        };
+        let counts = Arc::new(Mutex::new(Coverage::new(vm.machine())));
+        vm.worker().set_hook(Some(Box::new(Arc::clone(&counts))));
+        Ok(Some(Self { counts, file: file.clone() }))
+    }
+
+    /// Ends watching, and writes the file that was asked for.
+    pub fn finish(self, arm: &mut Arm, files: &mut Vec<PathBuf>) -> Result<Covered> {
+        if let Arm::Vm(vm) = arm {
+            let vm: &mut Vm = vm;
+            vm.worker().set_hook(None);
+        }
+        let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let covered = covered(&counts);
+        if let Some(file) = self.file {
+            let written = fs::write(&file, lcov(&covered));
+            written.with_context(|| format!("cannot write {}", file.display()))?;
+            files.push(file);
+        }
+        Ok(covered)
+    }
+}
+
+fn covered(counts: &Coverage) -> Covered {
+    let lines = counts.lines().into_iter().map(|line| CoveredLine {
+        file: file_name(&line.file).to_owned(),
+        line: line.line,
+        text: line.text,
+        hits: line.hits,
+        branches: line
+            .branches
+            .iter()
+            .map(|branch| Ways { taken: branch.taken, not_taken: branch.passed })
+            .collect(),
+    });
+    let bare = counts.programs().filter(|counts| counts.program.lines().is_empty());
+    Covered {
+        runs: counts.runs(),
+        functions: counts.programs().flat_map(functions).collect(),
+        lines: lines.collect(),
+        instructions: bare.flat_map(instructions).collect(),
+    }
+}
+
+fn functions(counts: &ProgramCoverage) -> Vec<CoveredFunction> {
+    let source = counts.program.source();
+    let starts = source.functions.iter().map(|function| function.slot);
+    let ends = starts.clone().skip(1).chain([source.insns.len()]);
+    starts.zip(ends).map(|(start, end)| function(counts, start, end)).collect()
+}
+
+fn function(counts: &ProgramCoverage, start: usize, end: usize) -> CoveredFunction {
+    let program = &counts.program;
+    let mut lines: BTreeMap<(&str, u32), bool> = BTreeMap::new();
+    let (mut branches, mut branches_hit) = (0, 0);
+    for slot in counts.slots().filter(|slot| (start..end).contains(slot)) {
+        if let Some(line) = program.line_at(slot).filter(|line| line.line != 0) {
+            *lines.entry((&line.file, line.line)).or_default() |= counts.hits[slot] > 0;
+        }
+        if program.is_branch(slot) {
+            branches += 2;
+            let (taken, not_taken) = (counts.taken[slot], counts.passed[slot]);
+            branches_hit += Ways { taken, not_taken }.hit();
+        }
+    }
+    let at = program.line_at(start);
+    CoveredFunction {
+        program: program.name().to_owned(),
+        name: program.function_name(start).to_owned(),
+        file: at.map_or_else(String::new, |at| file_name(&at.file).to_owned()),
+        line: at.map_or(0, |at| at.line),
+        hits: counts.hits.get(start).copied().unwrap_or_default(),
+        lines: lines.len(),
+        lines_hit: lines.values().filter(|hit| **hit).count(),
+        branches,
+        branches_hit,
+    }
+}
+
+fn instructions(counts: &ProgramCoverage) -> impl Iterator<Item = CoveredInsn> {
+    counts.slots().map(|slot| CoveredInsn {
+        program: counts.program.name().to_owned(),
+        slot,
+        text: counts.program.disassemble(slot),
+        hits: counts.hits[slot],
+    })
+}

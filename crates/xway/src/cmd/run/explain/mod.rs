@@ -1,0 +1,90 @@
+//! `run --explain N`: one packet's way through the program, in words.
+//!
+//! Rule: the packets before it run unwatched, so that it meets the maps as it would. Only the
+//! engine can be watched; the kernel keeps its path to itself.
+
+mod branch;
+mod calls;
+mod changes;
+mod member;
+mod path;
+mod recorder;
+mod words;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result, bail};
+use vm::Run;
+
+use self::recorder::Recorder;
+pub use self::words::Words;
+use super::arm::{Arm, Vm};
+use super::input::{Capture, Played};
+use super::{Context, Exit, Job};
+use crate::dissect::dissect;
+use crate::view::run::Explanation;
+
+pub fn run(
+    job: &Job<'_>,
+    mut capture: Capture<'_>,
+    number: u64,
+    context: &Context,
+) -> Result<Exit> {
+    let Arm::Vm(mut vm) = job.arm(job.args.runtime)? else {
+        bail!("the kernel does not show its path: --explain needs --runtime vm");
+    };
+    let mut played = 0;
+    while let Some(packet) = capture.next()? {
+        played = packet.number;
+        if packet.number < number {
+            vm.run(&packet)?;
+            continue;
+        }
+        let explanation = explain(job, &mut vm, &packet)?;
+        context.show(&explanation)?;
+        return Ok(if explanation.fault.is_none() { Exit::Done } else { Exit::No });
+    }
+    bail!("the capture has {played} packets, not {number}");
+}
+
+fn explain(job: &Job<'_>, vm: &mut Vm, packet: &Played) -> Result<Explanation> {
+    let recorder = Recorder::new(Words::new(&job.spec, vm.maps().to_vec()));
+    let recorder = Arc::new(Mutex::new(recorder));
+    vm.worker().set_hook(Some(Box::new(Arc::clone(&recorder))));
+    let run = vm.run(packet)?;
+    vm.worker().set_hook(None);
+    let recorder = Arc::into_inner(recorder).context("the engine kept the hook")?;
+    let recorded = recorder.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    let maps = recorded.values.finish(&recorded.words);
+    Ok(Explanation {
+        object: job.name.clone(),
+        program: job.program.name.clone(),
+        packet: packet.number,
+        summary: dissect(&packet.input.packet).summary,
+        before_bytes: packet.input.packet.len(),
+        after_bytes: run.packet.len(),
+        path: recorded.path,
+        left_out: recorded.left_out,
+        verdict: run.verdict.name(),
+        code: run.code,
+        went: went(&run),
+        fields: changes::fields(&packet.input.packet, &run.packet),
+        fault: run.fault.map(|fault| fault.to_string()),
+        maps,
+    })
+}
+
+/// Where copies went, and why others did not.
+fn went(run: &Run) -> Vec<String> {
+    let outputs = run.outputs.iter().map(|output| format!("to {}", output.port));
+    let losses = run.losses.iter().map(|loss| {
+        let port = loss.port.map(|port| format!(" on the way to {port}"));
+        format!("lost: {}{}", loss.reason, port.unwrap_or_default())
+    });
+    outputs.chain(losses).collect()
+}
+
+/// A source file as compilers call it, without the `./` in front.
+pub fn file_name(file: &str) -> &str {
+    file.strip_prefix("./").unwrap_or(file)
+}
