@@ -18,16 +18,12 @@ use crate::world::{Direction, Protocol, Status};
 type Answer = Result<u64, Box<Fault>>;
 
 pub(super) fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Answer {
-    let Some((protocol, ends, mut options)) = asked(worker, "bpf_xdp_ct_lookup", args)? else {
+    let Some((protocol, ends, mut options)) = asked(worker, LOOKUP, args)? else {
         return Ok(0);
     };
     let now_ns = worker.now_ns();
     let found = worker.shared.net.connections.find((protocol, ends), options.zone(), now_ns);
-    let found = found.filter(|_| options.is_here());
-    let Some((id, entry, reply)) = found else {
-        let errno = if options.is_here() { Errno::ENOENT } else { Errno::ENONET };
-        return options.fail(worker, errno);
-    };
+    let Some((id, entry, reply)) = found else { return options.fail(worker, Errno::ENOENT) };
     options.bytes[DIRECTION] = u8::from(reply);
     options.store(worker)?;
     Ok(lend(worker, Kind::Connection, id, &entry))
@@ -37,15 +33,9 @@ pub(super) fn allocate(worker: &mut Worker, args: &[u64; 5]) -> Answer {
     let Some((protocol, ends, options)) = asked(worker, "bpf_xdp_ct_alloc", args)? else {
         return Ok(0);
     };
-    if !options.is_here() {
-        return options.fail(worker, Errno::ENONET);
-    }
     let entry = ConnectionEntry::new(protocol, ends, options.zone());
     match worker.shared.net.connections.allocate(entry, worker.now_ns()) {
-        Ok(id) => {
-            options.store(worker)?;
-            Ok(lend(worker, Kind::NewConnection, id, &entry))
-        }
+        Ok(id) => Ok(lend(worker, Kind::NewConnection, id, &entry)),
         Err(errno) => options.fail(worker, errno),
     }
 }
@@ -192,11 +182,6 @@ impl Options {
         i32::from_ne_bytes([a, b, c, d])
     }
 
-    /// Whether the connections of this namespace are asked for; a world has those of no other.
-    fn is_here(&self) -> bool {
-        self.netns() < 0
-    }
-
     fn zone(&self) -> Zone {
         if self.len < OPTIONS {
             return Zone { id: 0, directions: BOTH };
@@ -205,12 +190,19 @@ impl Options {
         Zone { id, directions: self.bytes[ZONE_DIRECTION] }
     }
 
+    /// Of two mistakes a lookup tells the protocol first, an allocation the namespace.
     fn check(&self) -> Result<Protocol, Errno> {
         let reserved = if self.len == OPTIONS { &self.bytes[13..16] } else { &self.bytes[10..12] };
-        if reserved.iter().any(|byte| *byte != 0) || self.netns() < -1 {
+        if reserved.iter().any(|byte| *byte != 0) {
             return Err(Errno::EINVAL);
         }
-        Protocol::from_number(self.bytes[8]).ok_or(Errno::EPROTO)
+        let protocol = Protocol::from_number(self.bytes[8]).ok_or(Errno::EPROTO);
+        let netns = if self.netns() < -1 { Err(Errno::EINVAL) } else { Ok(()) };
+        if self.name == LOOKUP {
+            protocol.and_then(|known| netns.map(|()| known))
+        } else {
+            netns.and(protocol)
+        }
     }
 
     fn store(&self, worker: &mut Worker) -> Result<(), Box<Fault>> {
@@ -251,9 +243,12 @@ fn asked(
     };
     let checked = options.check().and_then(|protocol| Ok((protocol, ends?)));
     match checked {
+        // A world has the connections of no other namespace.
+        Ok(_) if options.netns() >= 0 => options.fail(worker, Errno::ENONET).map(|_| None),
         Ok((protocol, (from, to))) => {
             if len == OPTIONS && options.bytes[ZONE_DIRECTION] == 0 {
                 options.bytes[ZONE_DIRECTION] = BOTH;
+                options.store(worker)?;
             }
             Ok(Some((protocol, Direction { from, to }, options)))
         }
@@ -308,6 +303,7 @@ fn layout(worker: &Worker) -> ConnectionLayout {
     *worker.shared.net.connection_layout.get_or_init(|| ConnectionLayout::of(types, ID))
 }
 
+const LOOKUP: &str = "bpf_xdp_ct_lookup";
 /// Status bits that a program may set.
 const SETTABLE: [Status; 4] =
     [Status::SeenReply, Status::Assured, Status::FixedTimeout, Status::Helper];

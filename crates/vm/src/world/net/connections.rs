@@ -59,14 +59,24 @@ struct Key {
 struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Both directions of all that are inserted: slot, and whether it is the reply.
-    index: HashMap<Key, (u32, bool)>,
+    /// Both directions of all that are inserted: the newest of those with these ends.
+    index: HashMap<Key, Link>,
+}
+
+/// One direction of a connection: its slot, and whether it is the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Link {
+    slot: u32,
+    reply: bool,
 }
 
 #[derive(Debug)]
 struct Slot {
     generation: u32,
     entry: Option<Entry>,
+    /// For each direction, another connection with the same ends, in a zone that differs the
+    /// other way.
+    next: [Option<Link>; 2],
 }
 
 impl Connections {
@@ -85,18 +95,12 @@ impl Connections {
     ) -> Option<(ConnectionId, Entry, bool)> {
         let mut table = self.lock();
         for reply in [false, true] {
-            let zone = zone.id_for(reply);
-            let key = Key { protocol, from: ends.from, to: ends.to, zone };
-            let Some((slot, is_reply)) = table.index.get(&key).copied() else { continue };
-            if is_reply != reply {
-                continue;
+            let Direction { from, to } = ends;
+            let key = Key { protocol, from, to, zone: zone.id_for(reply) };
+            if let Some(link) = table.living(&key, zone, now_ns) {
+                let id = table.id_of(link.slot);
+                return table.entry(id).map(|entry| (id, entry, link.reply));
             }
-            let id = table.id_of(slot);
-            let entry = table.entry(id)?;
-            if entry.timeout_ns > now_ns {
-                return Some((id, entry, reply));
-            }
-            table.remove(id);
         }
         None
     }
@@ -110,7 +114,7 @@ impl Connections {
     pub fn insert(&self, id: ConnectionId, now_ns: u64) -> Option<Entry> {
         let mut table = self.lock();
         let mut entry = table.entry(id)?;
-        let taken = entry.keys().iter().any(|key| table.lives(key, now_ns));
+        let taken = entry.keys().iter().any(|key| table.living(key, entry.zone, now_ns).is_some());
         if taken {
             table.remove(id);
             return None;
@@ -120,11 +124,6 @@ impl Connections {
         table.set(id, entry);
         table.link(id);
         Some(entry)
-    }
-
-    /// Drops a connection that was not inserted.
-    pub fn drop_new(&self, id: ConnectionId) {
-        self.lock().remove(id);
     }
 
     /// Changes a connection that exists; what `change` answers, or 0 for one that is gone.
@@ -179,7 +178,7 @@ impl Table {
         let slot = match self.free.pop() {
             Some(slot) => slot,
             None if self.slots.len() < limits::CONNECTIONS => {
-                self.slots.push(Slot { generation: 1, entry: None });
+                self.slots.push(Slot { generation: 1, entry: None, next: [None; 2] });
                 self.slots.len() as u32 - 1
             }
             None => return Err(Errno::ENOMEM),
@@ -191,17 +190,19 @@ impl Table {
     fn link(&mut self, id: ConnectionId) {
         let (slot, _) = id.parts();
         let Some(entry) = self.entry(id) else { return };
-        let [original, reply] = entry.keys();
-        self.index.insert(original, (slot, false));
-        self.index.entry(reply).or_insert((slot, true));
+        // Of a connection to itself the reply, which comes second, is found first.
+        for (key, reply) in entry.keys().into_iter().zip([false, true]) {
+            let before = self.index.insert(key, Link { slot, reply });
+            self.slots[slot as usize].next[usize::from(reply)] = before;
+        }
     }
 
     fn remove(&mut self, id: ConnectionId) {
         let (slot, _) = id.parts();
         let Some(entry) = self.entry(id) else { return };
-        for key in entry.keys() {
-            if self.index.get(&key).is_some_and(|(owner, _)| *owner == slot) {
-                self.index.remove(&key);
+        if entry.has(Status::Confirmed) {
+            for (key, reply) in entry.keys().into_iter().zip([false, true]) {
+                self.unlink(&key, Link { slot, reply });
             }
         }
         let held = &mut self.slots[slot as usize];
@@ -223,9 +224,47 @@ impl Table {
         }
     }
 
-    fn lives(&self, key: &Key, now_ns: u64) -> bool {
-        let owner = self.index.get(key).map(|(slot, _)| self.id_of(*slot));
-        owner.and_then(|id| self.entry(id)).is_some_and(|entry| entry.timeout_ns > now_ns)
+    /// Takes one direction out of the chain of those with these ends.
+    fn unlink(&mut self, key: &Key, link: Link) {
+        let after = self.next_of(link);
+        let Some(first) = self.index.get(key).copied() else { return };
+        if first == link {
+            match after {
+                Some(after) => _ = self.index.insert(*key, after),
+                None => _ = self.index.remove(key),
+            }
+            return;
+        }
+        let mut at = Some(first);
+        while let Some(here) = at {
+            at = self.next_of(here);
+            if at == Some(link) {
+                self.slots[here.slot as usize].next[usize::from(here.reply)] = after;
+            }
+        }
+    }
+
+    fn next_of(&self, link: Link) -> Option<Link> {
+        self.slots[link.slot as usize].next[usize::from(link.reply)]
+    }
+
+    /// The first with these ends whose zone is the same in its own direction and that has time
+    /// left. Those without are dropped.
+    fn living(&mut self, key: &Key, zone: Zone, now_ns: u64) -> Option<Link> {
+        let mut at = self.index.get(key).copied();
+        while let Some(link) = at {
+            at = self.next_of(link);
+            let id = self.id_of(link.slot);
+            let Some(entry) = self.entry(id) else { continue };
+            if entry.timeout_ns <= now_ns {
+                self.remove(id);
+                return self.living(key, zone, now_ns);
+            }
+            if entry.zone.id_for(link.reply) == zone.id_for(link.reply) {
+                return Some(link);
+            }
+        }
+        None
     }
 
     fn id_of(&self, slot: u32) -> ConnectionId {
@@ -269,7 +308,8 @@ impl Entry {
             protocol: connection.protocol,
             zone: Zone::default(),
             directions: [connection.original, connection.reply()],
-            status: connection.status_bits(),
+            // Whatever is in the table is.
+            status: connection.status_bits() | Status::Confirmed as u32,
             mark: connection.mark,
             timeout_ns: start_ns.saturating_add(lives_ns),
         }
