@@ -10,6 +10,7 @@ mod vm_maps_support;
 use std::collections::BTreeSet;
 
 use spec::{MapDef, MapKind};
+use vm_maps_support::special::{self, Special};
 use vm_maps_support::{Call, Pair, Ran, Random, User, create, def};
 
 /// Kinds with shape, flags, how many different keys are used.
@@ -224,6 +225,45 @@ fn frozen_and_one_way_maps_refuse_alike() {
             ] {
                 let (kernel, engine) = pair.user(&operation);
                 assert_eq!(engine, kernel, "{:?} {flags} {frozen} {operation:?}", kind.name());
+            }
+        }
+    }
+}
+
+// ---- special fields -------------------------------------------------------------------------
+
+const SPECIALS: &[Special] = &[
+    Special { name: "bpf_spin_lock", size: 4 },
+    Special { name: "bpf_timer", size: 16 },
+    Special { name: "bpf_wq", size: 16 },
+    Special { name: "plain", size: 16 },
+];
+
+#[test]
+fn special_fields_are_taken_or_refused_alike() {
+    for kind in KINDS.iter().filter(|kind| **kind != MapKind::LPM_TRIE) {
+        for special in SPECIALS {
+            for flags in [0, 1 << 7, 1 << 8] {
+                let def = MapDef { flags, ..def(*kind, [4, 32, 4]) };
+                let (kernel, engine) = special::create(&def, *special);
+                assert_eq!(engine, kernel, "{:?} {flags} {special:?}", kind.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn values_with_special_fields_are_read_and_written_alike() {
+    for kind in [MapKind::HASH, MapKind::ARRAY] {
+        for (number, special) in (1..).zip(SPECIALS) {
+            let def = def(kind, [4, 32, 4]);
+            let pair = special::pair(&def, *special);
+            let mut random = Random(number);
+            for step in 0..600 {
+                let operation = operation(&def, &pair, 6, &mut random);
+                let (kernel, engine) = pair.user(&operation);
+                let what = format!("{:?} {special:?} step {step}: {operation:?}", kind.name());
+                assert_eq!(engine, kernel, "{what}");
             }
         }
     }

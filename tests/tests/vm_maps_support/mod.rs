@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod program;
+pub mod special;
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,13 +31,16 @@ pub struct Pair {
     kernel: bpf::Map,
     engine: Arc<vm::Map>,
     runtimes: Option<(KernelRuntime, VmRuntime)>,
+    /// What knows the types of the engine's map.
+    #[expect(dead_code, reason = "held, not read")]
+    machine: Option<Machine>,
 }
 
 impl Pair {
     pub fn new(def: &MapDef) -> Self {
         let kernel = in_kernel(def).unwrap();
         let engine = in_engine(def).unwrap();
-        Self { kernel, engine, runtimes: None }
+        Self { kernel, engine, runtimes: None, machine: None }
     }
 
     /// The map `m` of programs that work on it, see [`Call`].
@@ -46,7 +50,7 @@ impl Pair {
         let fd = std::os::fd::AsFd::as_fd(kernel.map("m").unwrap()).try_clone_to_owned().unwrap();
         let map = engine.machine().unwrap().map("m").unwrap();
         let raw = bpf::Map::from_fd(fd).unwrap();
-        Self { kernel: raw, engine: map, runtimes: Some((kernel, engine)) }
+        Self { kernel: raw, engine: map, runtimes: Some((kernel, engine)), machine: None }
     }
 
     /// Bytes of a value as user space sees it.
