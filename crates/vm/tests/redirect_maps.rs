@@ -65,78 +65,79 @@ const ANY: u64 = 0;
 const NOEXIST: u64 = 1;
 const EXIST: u64 = 2;
 
+const TABLE: [(&str, &[Write]); 6] = [
+    (
+        "programs",
+        &[
+            (0, &[1], ANY, Ok(())),
+            (1, &[2], ANY, Err(Errno::EINVAL)),
+            (1, &[5], ANY, Err(Errno::EBADF)),
+            (1, &[0], ANY, Err(Errno::EBADF)),
+            (2, &[1], ANY, Err(Errno::E2BIG)),
+            (1, &[1], EXIST, Err(Errno::EINVAL)),
+        ],
+    ),
+    (
+        "devices",
+        &[
+            (0, &[3, NONE], ANY, Ok(())),
+            (1, &[4, 2], EXIST, Ok(())),
+            (0, &[5, NONE], ANY, Err(Errno::EINVAL)),
+            (0, &[3, 1], ANY, Err(Errno::EINVAL)),
+            (0, &[3, 4], ANY, Err(Errno::EINVAL)),
+            (0, &[0, 2], ANY, Err(Errno::EINVAL)),
+            (0, &[3, NONE], NOEXIST, Err(Errno::EEXIST)),
+            (0, &[3, NONE], 3, Err(Errno::EINVAL)),
+            (2, &[3, NONE], ANY, Err(Errno::E2BIG)),
+        ],
+    ),
+    (
+        "hash",
+        &[
+            (77, &[3, 2], NOEXIST, Ok(())),
+            (77, &[3, 2], NOEXIST, Err(Errno::EEXIST)),
+            (78, &[4, NONE], EXIST, Ok(())),
+            (79, &[4, NONE], ANY, Err(Errno::E2BIG)),
+            (77, &[0, NONE], ANY, Err(Errno::EINVAL)),
+            (77, &[5, NONE], ANY, Err(Errno::EINVAL)),
+        ],
+    ),
+    (
+        "processors",
+        &[
+            (0, &[16384, 3], ANY, Ok(())),
+            (1, &[1, NONE], ANY, Ok(())),
+            (1, &[16385, NONE], ANY, Err(Errno::EOVERFLOW)),
+            (1, &[1, 2], ANY, Err(Errno::ENOMEM)),
+            (1, &[1, NONE], NOEXIST, Err(Errno::EEXIST)),
+            (2, &[1, NONE], ANY, Err(Errno::E2BIG)),
+        ],
+    ),
+    (
+        "sockets",
+        &[
+            (0, &[9], EXIST, Err(Errno::ENOENT)),
+            (0, &[9], NOEXIST, Ok(())),
+            (0, &[8], NOEXIST, Err(Errno::EEXIST)),
+            (2, &[9], ANY, Err(Errno::E2BIG)),
+        ],
+    ),
+    (
+        "maps",
+        &[
+            (5, &[7], NOEXIST, Ok(())),
+            (5, &[7], NOEXIST, Err(Errno::EEXIST)),
+            (6, &[7], EXIST, Err(Errno::ENOENT)),
+            (6, &[2], ANY, Err(Errno::EINVAL)),
+            (6, &[8], ANY, Err(Errno::EBADF)),
+            (6, &[7], ANY, Ok(())),
+            (7, &[7], ANY, Err(Errno::E2BIG)),
+        ],
+    ),
+];
+
 #[test]
 fn what_may_be_written_is_written() {
-    const TABLE: [(&str, &[Write]); 6] = [
-        (
-            "programs",
-            &[
-                (0, &[1], ANY, Ok(())),
-                (1, &[2], ANY, Err(Errno::EINVAL)),
-                (1, &[5], ANY, Err(Errno::EBADF)),
-                (1, &[0], ANY, Err(Errno::EBADF)),
-                (2, &[1], ANY, Err(Errno::E2BIG)),
-                (1, &[1], EXIST, Err(Errno::EINVAL)),
-            ],
-        ),
-        (
-            "devices",
-            &[
-                (0, &[3, NONE], ANY, Ok(())),
-                (1, &[4, 2], EXIST, Ok(())),
-                (0, &[5, NONE], ANY, Err(Errno::EINVAL)),
-                (0, &[3, 1], ANY, Err(Errno::EINVAL)),
-                (0, &[3, 4], ANY, Err(Errno::EINVAL)),
-                (0, &[0, 2], ANY, Err(Errno::EINVAL)),
-                (0, &[3, NONE], NOEXIST, Err(Errno::EEXIST)),
-                (0, &[3, NONE], 3, Err(Errno::EINVAL)),
-                (2, &[3, NONE], ANY, Err(Errno::E2BIG)),
-            ],
-        ),
-        (
-            "hash",
-            &[
-                (77, &[3, 2], NOEXIST, Ok(())),
-                (77, &[3, 2], NOEXIST, Err(Errno::EEXIST)),
-                (78, &[4, NONE], EXIST, Ok(())),
-                (79, &[4, NONE], ANY, Err(Errno::E2BIG)),
-                (77, &[0, NONE], ANY, Err(Errno::EINVAL)),
-                (77, &[5, NONE], ANY, Err(Errno::EINVAL)),
-            ],
-        ),
-        (
-            "processors",
-            &[
-                (0, &[16384, 3], ANY, Ok(())),
-                (1, &[1, NONE], ANY, Ok(())),
-                (1, &[16385, NONE], ANY, Err(Errno::EOVERFLOW)),
-                (1, &[1, 2], ANY, Err(Errno::ENOMEM)),
-                (1, &[1, NONE], NOEXIST, Err(Errno::EEXIST)),
-                (2, &[1, NONE], ANY, Err(Errno::E2BIG)),
-            ],
-        ),
-        (
-            "sockets",
-            &[
-                (0, &[9], EXIST, Err(Errno::ENOENT)),
-                (0, &[9], NOEXIST, Ok(())),
-                (0, &[8], NOEXIST, Err(Errno::EEXIST)),
-                (2, &[9], ANY, Err(Errno::E2BIG)),
-            ],
-        ),
-        (
-            "maps",
-            &[
-                (5, &[7], NOEXIST, Ok(())),
-                (5, &[7], NOEXIST, Err(Errno::EEXIST)),
-                (6, &[7], EXIST, Err(Errno::ENOENT)),
-                (6, &[2], ANY, Err(Errno::EINVAL)),
-                (6, &[8], ANY, Err(Errno::EBADF)),
-                (6, &[7], ANY, Ok(())),
-                (7, &[7], ANY, Err(Errno::E2BIG)),
-            ],
-        ),
-    ];
     for (name, writes) in TABLE {
         let machine = machine();
         let map = machine.map(name).unwrap();

@@ -140,7 +140,8 @@ fn is_like(template: &Facts, map: &Facts) -> bool {
         && (!counted || template.max_entries == map.max_entries)
 }
 
-/// What the template is; it must be a map that could be made, of a type whose likeness the kernel can tell.
+/// What the template is; it must be a map that could be made, of a type whose likeness the
+/// kernel can tell.
 fn template(facts: &Facts) -> Result<Facts, Errno> {
     let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
     if template.kind.is_map_of_maps() {

@@ -211,7 +211,7 @@ pub(crate) trait Storage {
     }
 
     /// For broadcasts: the first entry at place `from` or behind it, and its place. Places are
-    /// in the order in which the kernel walks the map.
+    /// in order of the keys; those of a devmap hash in another that is the same in every run.
     fn target_from(&self, _: &Facts, _from: u32) -> Option<(u32, Target)> {
         None
     }
