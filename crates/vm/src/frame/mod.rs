@@ -14,6 +14,8 @@ mod adjust;
 mod bytes;
 mod fragments;
 mod saved;
+#[cfg(test)]
+mod tests;
 
 use spec::Input;
 
