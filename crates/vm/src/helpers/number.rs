@@ -156,9 +156,12 @@ const DIGITS: usize = 63;
 mod tests {
     use super::*;
 
+    /// Value, sign and bytes consumed.
+    type Expected = Result<(u64, bool, usize), Errno>;
+
     #[test]
     fn numbers_are_read_as_the_kernel_reads_them() {
-        let table: &[(&[u8], u64, Result<(u64, bool, usize), Errno>)] = &[
+        let table: &[(&[u8], u64, Expected)] = &[
             (b"42", 10, Ok((42, false, 2))),
             (b" \t-7x", 0, Ok((7, true, 4))),
             (b"0x1fg", 0, Ok((0x1f, false, 4))),

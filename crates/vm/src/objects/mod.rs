@@ -42,11 +42,6 @@ impl Worker {
         self.objects.lent(address).filter(|lent| lent.kind == kind).map(|lent| lent.len)
     }
 
-    /// The kind of what is lent at exactly that address.
-    pub(crate) fn lent_kind(&self, address: u64) -> Option<Kind> {
-        self.objects.lent(address).map(|lent| lent.kind)
-    }
-
     /// Takes a lent object back; `false` when the program does not own it.
     pub(crate) fn give_back(&mut self, address: u64) -> bool {
         self.objects.give_back(address)
