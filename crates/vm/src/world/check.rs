@@ -104,7 +104,7 @@ fn check_route(names: &Names<'_>, route: &Route, key: &str) -> Check {
     names.has_if_any(route.dev.as_ref(), key, "dev")?;
     let own = route.via.is_some() || route.dev.is_some();
     require(
-        own != !route.next_hops.is_empty() || !route.kind.has_device(),
+        own == route.next_hops.is_empty() || !route.kind.has_device(),
         || key.to_owned(),
         || "a route needs `dev` or `via`, or else `next_hops`".into(),
     )?;

@@ -102,10 +102,6 @@ impl Device {
             addresses,
         }
     }
-
-    pub fn has_address(&self, ip: IpAddr) -> bool {
-        self.addresses.iter().any(|own| own.ip == ip)
-    }
 }
 
 impl Address {
