@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod clang;
+pub mod differential;
 pub mod stage;
 pub mod xway;

@@ -1,0 +1,43 @@
+//! One case: an object and the packets that it gets, all from one seed.
+
+use spec::asm::Object;
+use spec::{Input, Spec};
+
+use super::maps::Maps;
+use super::packets;
+use super::rng::Rng;
+use super::writer::Writer;
+
+/// What both arms run: packets one after the other through the first program.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub seed: u64,
+    pub spec: Spec,
+    pub packets: Vec<Input>,
+}
+
+impl Case {
+    /// The case of a seed.
+    pub fn random(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let programs = 1 + rng.below(6).saturating_sub(3);
+        let maps = Maps::random(&mut rng, programs);
+        let mut object = Object::new(format!("case{seed}"), "GPL");
+        for number in 0..programs {
+            object.program(Writer::program(&mut rng, &maps, &format!("p{number}")));
+        }
+        maps.defs.into_iter().for_each(|map| {
+            object.map(map);
+        });
+        let spec = object.finish().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let packets = (0..PACKETS).map(|_| packets::random(&mut rng)).collect();
+        Self { seed, spec, packets }
+    }
+
+    /// The program that the packets go through.
+    pub fn entry(&self) -> &str {
+        &self.spec.programs[0].name
+    }
+}
+
+const PACKETS: usize = 6;

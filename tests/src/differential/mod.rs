@@ -1,0 +1,26 @@
+//! Random valid programs on random packets, kernel against engine.
+//!
+//! A seed gives a [`Case`]: an object with one to three programs and several maps, and packets.
+//! Both arms run it, and verdicts, bytes, metadata and the maps' contents must agree; the first
+//! difference is made small and listed. Rule: nothing in a case depends on addresses, clocks,
+//! orders that are not promised or memory that nobody wrote, so every difference is a mistake.
+//! Not here: programs written by hand, or by others (`tests/vm_objects.rs`).
+
+mod arms;
+mod campaign;
+mod case;
+mod compare;
+mod maps;
+mod packets;
+mod rng;
+mod shrink;
+mod state;
+mod tally;
+mod writer;
+
+pub use arms::{Arms, Contents, Failure, Ran, Seen};
+pub use campaign::{Finding, Report, text};
+pub use case::Case;
+pub use compare::{Judgement, difference, hex};
+pub use rng::Rng;
+pub use tally::Tally;
