@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use spec::{MapDef, MapKind};
 use vm_maps_support::special::{self, Special};
-use vm_maps_support::{Call, Pair, Ran, Random, User, create, def};
+use vm_maps_support::{Call, Pair, Ran, Random, User, create, def, refused};
 
 /// Kinds with shape, flags, how many different keys are used.
 const TABLES: &[(MapKind, [u32; 3], u32, usize)] = &[
@@ -226,6 +226,21 @@ fn frozen_and_one_way_maps_refuse_alike() {
                 let (kernel, engine) = pair.user(&operation);
                 assert_eq!(engine, kernel, "{:?} {flags} {frozen} {operation:?}", kind.name());
             }
+        }
+    }
+}
+
+#[test]
+fn programs_may_not_write_what_they_may_only_read() {
+    const RDONLY_PROG: u32 = 1 << 7;
+    for kind in [MapKind::HASH, MapKind::ARRAY, MapKind::LRU_HASH] {
+        let def = MapDef { flags: RDONLY_PROG, ..def(kind, [4, 8, 4]) };
+        for act in [1, 2] {
+            let (key, other, value) = (vec![0; 4], vec![0; 4], vec![0; 8]);
+            let call = Call { kind: act, flags: 0, key, other, value };
+            let (kernel, engine) = refused(&def, &call);
+            assert!(kernel.contains("write into map"), "{kernel}");
+            assert!(engine.contains("programs may not write into `m`"), "{engine}");
         }
     }
 }

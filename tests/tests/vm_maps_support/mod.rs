@@ -88,6 +88,16 @@ impl Pair {
     }
 }
 
+/// For programs that the kernel does not load: its words, and the engine's when it comes to that.
+pub fn refused(def: &MapDef, call: &Call) -> (String, String) {
+    let spec = program::spec(def);
+    let mut kernel = KernelRuntime::default();
+    let mut engine = program::engine(&spec, options());
+    let loaded = kernel.load(&spec).map_err(|error| error.to_string());
+    let ran = call.try_run(&mut engine).map_err(|error| error.to_string());
+    (loaded.unwrap_err(), ran.unwrap_err())
+}
+
 /// The error numbers of creation, 0 for none: kernel, engine.
 pub fn create(def: &MapDef) -> (i32, i32) {
     let number = |answer: Result<(), i32>| answer.err().unwrap_or(0);

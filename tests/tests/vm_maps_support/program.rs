@@ -46,6 +46,10 @@ impl Call {
     }
 
     pub fn run<R: Runtime>(&self, runtime: &mut R) -> Ran {
+        self.try_run(runtime).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub fn try_run<R: Runtime>(&self, runtime: &mut R) -> Result<Ran, R::Error> {
         let mut io = vec![0; IO as usize];
         let mut put =
             |at: i16, bytes: &[u8]| io[at as usize..][..bytes.len()].copy_from_slice(bytes);
@@ -56,11 +60,11 @@ impl Call {
         put(VALUE, &self.value);
         runtime.map("io").unwrap().update(&[0; 4], &io, Expect::Any).unwrap();
         let input = Input { packet: vec![0; 60], ..Input::default() };
-        let outcome = runtime.run("act", &input).unwrap_or_else(|error| panic!("{error}"));
+        let outcome = runtime.run("act", &input)?;
         assert_eq!(outcome.verdict, Verdict::Pass);
         let io = runtime.map("io").unwrap().lookup(&[0; 4]).unwrap().unwrap();
         let result = i64::from_ne_bytes(io[RESULT as usize..][..8].try_into().unwrap());
-        (result, io[OUT as usize..][..self.value.len()].to_vec())
+        Ok((result, io[OUT as usize..][..self.value.len()].to_vec()))
     }
 }
 

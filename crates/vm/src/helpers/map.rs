@@ -126,6 +126,10 @@ fn special(worker: &mut Worker, map: u64, value: u64) -> Result<u64, Box<Fault>>
 #[cold]
 fn unserved(worker: &Worker, function: &str, map: u64) -> Box<Fault> {
     let Some(map) = map_at(&worker.maps, map) else { return no_map(function) };
+    if map.is_plain() && !map.facts().program_writes() {
+        let why = format!("programs may not write into `{}`", map.facts().name);
+        return bad_argument(function, 1, why);
+    }
     let kind = map.facts().kind.name().unwrap_or("unknown");
     bad_argument(function, 1, format!("`{}` is a map of type {kind}", map.facts().name))
 }
@@ -134,7 +138,7 @@ fn update(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_update_elem";
     let Worker { maps, memory, scratch, cpu, .. } = &mut *worker;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
-    if !map.is_plain() {
+    if !map.is_plain() || !map.facts().program_writes() {
         return Err(unserved(worker, NAME, args[0]));
     }
     let (key_len, value_len) = (map.facts().key_size as usize, map.facts().value_size as usize);
@@ -154,7 +158,7 @@ fn delete(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_delete_elem";
     let Worker { maps, memory, scratch, .. } = &mut *worker;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
-    if !map.is_plain() {
+    if !map.is_plain() || !map.facts().program_writes() {
         return Err(unserved(worker, NAME, args[0]));
     }
     let len = map.facts().key_size as usize;

@@ -72,7 +72,8 @@ use crate::limits;
 use crate::memory::{Layout, RegionId, Slab};
 
 pub(crate) use directory::Directory;
-pub use fields::{Field, FieldKind, Fields, Orphan, SpinLock};
+pub(crate) use fields::Orphan;
+pub use fields::{FieldKind, Fields};
 pub(crate) use perf_event::PerfEvents;
 pub use records::{Record, Records};
 pub(crate) use refused::refusal;
@@ -384,12 +385,6 @@ impl Map {
     #[inline]
     pub(crate) fn lookup(&self, cpu: u32, key: &[u8]) -> u64 {
         each!(&self.table, storage => storage.lookup(&self.facts, cpu, key))
-    }
-
-    /// Program side: the address of any processor's value, 0 when absent or there is no such
-    /// processor.
-    pub(crate) fn lookup_on(&self, cpu: u32, key: &[u8]) -> u64 {
-        if cpu < self.facts.cpus { self.lookup(cpu, key) } else { 0 }
     }
 
     /// Program side: a step of a walk over all elements. Copies the key into `key`, as long as

@@ -80,17 +80,15 @@ impl Lru {
         let new = self.evict(facts, share).ok_or(Errno::ENOMEM)?;
         let chain = chains.lock(at.hash);
         let old = chains.find(at.hash, at.entry.key);
-        match (at.allows(old), old) {
-            (Ok(()), None) => {
-                self.insert(facts, &chain, new, at);
-                return Ok(());
-            }
-            (allowed, old) => {
-                self.home(new).push(chains, new);
-                allowed?;
-                old.map_or(Ok(()), |old| self.replace(facts, &chain, old, at))
-            }
+        let allowed = at.allows(old);
+        if allowed.is_ok() && old.is_none() {
+            self.insert(facts, &chain, new, at);
+            return Ok(());
         }
+        // Somebody else was faster.
+        self.home(new).push(chains, new);
+        allowed?;
+        old.map_or(Ok(()), |old| self.replace(facts, &chain, old, at))
     }
 
     fn insert(&self, facts: &Facts, chain: &Locked<'_>, node: Node, at: &Put<'_>) {

@@ -75,8 +75,6 @@ fn processors_have_values_of_their_own() {
     map.write(&key(1), &all, flag::ANY).unwrap();
     assert_eq!(map.read(&key(1)).unwrap(), all);
     assert_eq!(at(&map, map.lookup(2, &key(1))), 12);
-    assert_eq!(map.lookup_on(2, &key(1)), map.lookup(2, &key(1)));
-    assert_eq!(map.lookup_on(CPUS, &key(1)), 0);
 
     let place = map.lookup(2, &key(1));
     update(&map, 2, &key(1), &value(99)).unwrap();
