@@ -215,7 +215,7 @@ fn difference(kernel: Option<&Seen>, vm: Option<&Seen>) -> String {
     };
     let first = |a: &[u8], b: &[u8]| a.iter().zip(b).position(|(a, b)| a != b);
     format!(
-        "\n  kernel {}\n  vm     {}\n  first different byte: packet {:?}, metadata {:?}, bytes {:?}",
+        "\n  kernel {}\n  vm     {}\n  first different: packet {:?}, metadata {:?}, bytes {:?}",
         facts(kernel),
         facts(vm),
         first(&kernel.packet, &vm.packet),

@@ -110,9 +110,9 @@ impl Worker {
         let port = Port::Device { ifindex };
         let Some(program) = program else { return self.arrive(run, port) };
         match self.behind(run, port, program, Context { egress_ifindex: ifindex, ..self.moved() }) {
-            Some(Verdict::Pass) => self.arrive(run, port),
-            Some(Verdict::Drop) => run.lose(Reason::EgressDropped, Some(port)),
-            Some(Verdict::Aborted) => run.lose(Reason::EgressAborted, Some(port)),
+            Some(PASS) => self.arrive(run, port),
+            Some(DROP) => run.lose(Reason::EgressDropped, Some(port)),
+            Some(ABORTED) => run.lose(Reason::EgressAborted, Some(port)),
             Some(_) => run.lose(Reason::EgressBadVerdict, Some(port)),
             None => {}
         }
@@ -127,31 +127,25 @@ impl Worker {
         }
         let here = std::mem::replace(&mut self.cpu, cpu);
         match self.behind(run, port, program, self.moved()) {
-            Some(Verdict::Pass) => self.arrive(run, port),
-            Some(Verdict::Redirect) => self.follow(run, hops + 1),
-            Some(Verdict::Drop) => run.lose(Reason::CpuDropped, Some(port)),
-            Some(Verdict::Aborted) => run.lose(Reason::CpuAborted, Some(port)),
-            Some(Verdict::Tx) => run.lose(Reason::CpuBadVerdict, Some(port)),
+            Some(PASS) => self.arrive(run, port),
+            Some(REDIRECT) => self.follow(run, hops + 1),
+            Some(DROP) => run.lose(Reason::CpuDropped, Some(port)),
+            Some(ABORTED) => run.lose(Reason::CpuAborted, Some(port)),
+            Some(_) => run.lose(Reason::CpuBadVerdict, Some(port)),
             None => {}
         }
         self.cpu = here;
     }
 
-    /// Runs a map entry's program on the frame; `None` when that lost it.
-    fn behind(
-        &mut self,
-        run: &mut Run,
-        port: Port,
-        program: u32,
-        context: Context,
-    ) -> Option<Verdict> {
+    /// Runs a map entry's program on the frame: what it returned, `None` when that lost the frame.
+    fn behind(&mut self, run: &mut Run, port: Port, program: u32, context: Context) -> Option<u32> {
         let before = std::mem::replace(&mut self.context, context);
         let grows = std::mem::replace(&mut self.frame.grows, false);
         let result = self.execute(program as usize);
         self.context = before;
         self.frame.grows = grows;
         match result {
-            Ok(code) => Some(Verdict::from_code(code)),
+            Ok(code) => Some(code),
             Err(fault) => {
                 let (reason, port) = (Reason::Fault, Some(port));
                 run.losses.push(Loss { reason, port, fault: Some(fault) });
@@ -193,3 +187,8 @@ fn longest(interface: &Interface) -> u64 {
     const VLAN_TAG: u64 = 4;
     u64::from(interface.mtu) + u64::from(interface.header_len) + VLAN_TAG
 }
+
+const ABORTED: u32 = Verdict::Aborted as u32;
+const DROP: u32 = Verdict::Drop as u32;
+const PASS: u32 = Verdict::Pass as u32;
+const REDIRECT: u32 = Verdict::Redirect as u32;

@@ -91,10 +91,12 @@ proptest! {
         let metadata = vec![0x5a; words * 4];
         let mut memory = Memory::new();
         let mut frame = Frame::install(&mut memory);
-        let input = Input { packet: packet.clone(), metadata: metadata.clone(), ..Input::default() };
+        let expected = Bytes { packet, metadata };
+        let Bytes { packet, metadata } = expected.clone();
+        let input = Input { packet, metadata, ..Input::default() };
         frame.put(&mut memory, &input).expect("the sizes are allowed");
         frame.grows = true;
-        let mut expected = Bytes { packet, metadata };
+        let mut expected = expected;
         for step in steps {
             if act(&mut frame, &mut memory, step).is_ok() {
                 expected.take(step, &read(&frame, &memory));
