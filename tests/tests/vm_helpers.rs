@@ -12,6 +12,7 @@ use vm::VmRuntime;
 const TEXT: &[u8] = include_bytes!("../../bpf/prebuilt/test/helpers_text.o");
 const MEMORY: &[u8] = include_bytes!("../../bpf/prebuilt/test/helpers_memory.o");
 const OBJECTS: &[u8] = include_bytes!("../../bpf/prebuilt/test/helpers_objects.o");
+const LASTING: &[u8] = include_bytes!("../../bpf/prebuilt/test/helpers_lasting.o");
 
 /// What a run shows: outcome and contents of each map that both arms keep alike.
 type Seen = (Outcome, Vec<(&'static str, Vec<Vec<u8>>)>);
@@ -121,5 +122,6 @@ fn objects_are_listed_sorted_counted_and_kept_alike() {
 
 #[test]
 fn timers_answer_alike() {
-    agree(OBJECTS, &["objects_timer"], 60, &["answers", "clocks"]);
+    agree(LASTING, &["lasting_timer"], 60, &["answers", "clocks"]);
+    agree(LASTING, &["lasting_guarded"], 60, &["guarded"]);
 }

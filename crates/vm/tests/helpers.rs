@@ -32,9 +32,9 @@ fn fired(machine: &Machine) -> Vec<u32> {
 
 #[test]
 fn timers_run_in_the_order_of_their_times_and_never_by_themselves() {
-    let machine = load("helpers_objects.o", &Options::default());
+    let machine = load("helpers_lasting.o", &Options::default());
     let mut worker = machine.worker(0);
-    run(&machine, &mut worker, "objects_clocks").unwrap();
+    run(&machine, &mut worker, "lasting_clocks").unwrap();
     for place in 0..5 {
         assert_eq!(answer(&machine, place), 0, "{place}");
     }
@@ -46,7 +46,7 @@ fn timers_run_in_the_order_of_their_times_and_never_by_themselves() {
     assert_eq!(fired(&machine), [3, 2, 2, 1, 2]);
     worker.set_clock_ns(start + 4_500_000);
     assert_eq!(fired(&machine).len(), 5, "a clock that is set runs nothing");
-    run(&machine, &mut worker, "objects_guarded").unwrap();
+    run(&machine, &mut worker, "lasting_guarded").unwrap();
     assert_eq!(fired(&machine).len(), 6, "the next packet lets it run first");
     machine.map("clocks").unwrap().delete(&2_u32.to_ne_bytes()).unwrap();
     assert_eq!(worker.advance(start + 1_000_000_000).unwrap(), 0, "its element is gone");
@@ -67,14 +67,14 @@ fn what_programs_print_is_kept_for_the_caller() {
 #[test]
 fn a_lock_makes_counts_exact_whatever_runs_at_once() {
     const RUNS: u64 = 2000;
-    let machine = load("helpers_objects.o", &Options { cpus: 4, ..Options::default() });
+    let machine = load("helpers_lasting.o", &Options { cpus: 4, ..Options::default() });
     std::thread::scope(|scope| {
         for cpu in 0..4 {
             let machine = &machine;
             scope.spawn(move || {
                 let mut worker = machine.worker(cpu);
                 (0..RUNS).for_each(|_| {
-                    run(machine, &mut worker, "objects_guarded").unwrap();
+                    run(machine, &mut worker, "lasting_guarded").unwrap();
                 });
             });
         }
@@ -86,11 +86,11 @@ fn a_lock_makes_counts_exact_whatever_runs_at_once() {
 
 #[test]
 fn an_element_takes_along_what_it_kept() {
-    let machine = load("helpers_objects.o", &Options::default());
+    let machine = load("helpers_lasting.o", &Options::default());
     let mut worker = machine.worker(0);
-    run(&machine, &mut worker, "objects_taken_along").unwrap();
+    run(&machine, &mut worker, "lasting_taken_along").unwrap();
     let first = answer(&machine, 0);
-    run(&machine, &mut worker, "objects_taken_along").unwrap();
+    run(&machine, &mut worker, "lasting_taken_along").unwrap();
     assert_eq!(answer(&machine, 0), first, "the place was free again");
 }
 
@@ -109,20 +109,20 @@ fn lists_and_trees_outlive_runs_and_workers() {
 #[test]
 fn what_no_verifier_lets_pass_is_a_fault_in_words_and_leaves_nothing_behind() {
     let table = [
-        ("objects_leaked", "an allocated object is not dropped"),
-        ("objects_dropped_twice", "is not owned by the program"),
-        ("objects_still_locked", "is still locked"),
-        ("objects_unlocked", "that lock is not held"),
-        ("objects_no_lock", "no such field of a value or an object"),
-        ("objects_preempted", "a section with preemption, interrupts or RCU held is not left"),
-        ("objects_beyond", "kernel object"),
+        ("lasting_leaked", "an allocated object is not dropped"),
+        ("lasting_dropped_twice", "is not owned by the program"),
+        ("lasting_still_locked", "is still locked"),
+        ("lasting_unlocked", "that lock is not held"),
+        ("lasting_no_lock", "no such field of a value or an object"),
+        ("lasting_preempted", "a section with preemption, interrupts or RCU held is not left"),
+        ("lasting_beyond", "kernel object"),
     ];
     let programs = table.iter().map(|(program, _)| (*program).to_owned()).collect();
-    let machine = load("helpers_objects.o", &Options { programs, ..Options::default() });
+    let machine = load("helpers_lasting.o", &Options { programs, ..Options::default() });
     let mut worker = machine.worker(0);
     for (program, words) in table {
         let error = run(&machine, &mut worker, program).unwrap_err().to_string();
         assert!(error.contains(words), "{program}: {error}");
-        assert_eq!(run(&machine, &mut worker, "objects_guarded").unwrap(), 2, "after {program}");
+        assert_eq!(run(&machine, &mut worker, "lasting_guarded").unwrap(), 2, "after {program}");
     }
 }
