@@ -33,13 +33,11 @@ fn lookup_percpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>
     if !map.facts().kind.is_per_cpu() {
         return Err(bad_argument(NAME, 1, "the map has no values for each processor"));
     }
-    let len = map.facts().key_size as usize;
-    let Worker { maps, memory, scratch, .. } = &mut *worker;
-    let map = map_at(maps, args[0]).ok_or_else(|| no_map(NAME))?;
-    match memory.view(args[1], len, &mut scratch[..]) {
-        Ok(key) => Ok(map.lookup_on(args[2] as u32, key)),
-        Err(refused) => Err(worker.bad_memory(NAME, 2, (args[1], len, false))(refused)),
+    let cpu = args[2] as u32;
+    if cpu >= worker.shared.cpus {
+        return Ok(0);
     }
+    lookup_of(NAME, worker, args, cpu)
 }
 
 /// How many elements a hash has; the kernel counts those of no other type.
