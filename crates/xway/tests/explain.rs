@@ -50,11 +50,11 @@ fn a_packet_is_explained_with_the_maps_that_it_meets() {
         "bpf_map_lookup_elem(drop_shapes, 0) = drop_shapes[0]",
         "drop_shapes[0] == 0: not taken",
         "packet+14 > packet+60: not taken",
-        "xway_stats[21].packets: 1 → 2",
-        "xway_stats[21].bytes: 60 → 120",
+        "xway_stats[drop rule].packets: 1 → 2",
+        "xway_stats[drop rule].bytes: 60 → 120",
         "verdict drop",
         "lost: dropped",
-        "map xway_stats[21]: .packets 1 → 2, .bytes 60 → 120",
+        "map xway_stats[drop rule]: .packets 1 → 2, .bytes 60 → 120",
     ];
     let mut rest = lines.iter();
     for line in story {
@@ -140,6 +140,51 @@ fn functions_and_callbacks_are_entered_and_left() {
     let bpf_loop = calls.iter().find(|call| call["name"] == "bpf_loop").unwrap();
     assert_eq!(bpf_loop["arguments"][1], "each");
     assert_eq!(bpf_loop["result"], "4");
+}
+
+/// The object with its first instruction, `r6 = r1`, made `r6 = 0`: the context is lost.
+fn broken(folder: &Folder) -> String {
+    let mut bytes = fs::read(object("drop")).unwrap();
+    let first = [0xbf, 0x16, 0, 0, 0, 0, 0, 0];
+    let at = bytes.windows(8).position(|window| window == first).unwrap();
+    bytes[at..at + 8].copy_from_slice(&[0xb7, 6, 0, 0, 0, 0, 0, 0]);
+    let path = folder.file("broken.o");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn a_fault_is_told_where_it_happens() {
+    let folder = Folder::new("explain-fault");
+    let capture = folder.capture("in.pcapng", &frames());
+    let broken = broken(&folder);
+    let told = xway(&["run", &broken, "--in", &capture, "--explain", "2"]);
+    assert_eq!(told.code, 1, "{}", told.stderr);
+    let lines: Vec<_> = told.stdout.lines().map(str::trim).collect();
+    let fault = lines.iter().position(|line| line.starts_with("fault:")).unwrap();
+    assert!(
+        lines[fault].contains("reads 4 bytes at 0x0: that is a null pointer"),
+        "{}",
+        told.stdout
+    );
+    assert!(lines[fault - 1].ends_with("return (void *)(unsigned long)ctx->data;"), "{lines:?}");
+    assert!(lines[fault..].contains(&"verdict aborted"), "{}", told.stdout);
+    assert!(lines.contains(&"lost: fault"), "{}", told.stdout);
+    let trace = xway(&["run", &broken, "--in", &capture, "--limit", "1", "--trace", "--json"]);
+    assert_eq!(trace.code, 1);
+    assert!(trace.stdout.contains(r#""returned":null,"fault":"`xway_drop`"#), "{}", trace.stdout);
+}
+
+#[test]
+fn only_the_engine_can_be_watched() {
+    let folder = Folder::new("explain-kernel");
+    let capture = folder.capture("in.pcapng", &frames());
+    for option in [&["--explain", "1"][..], &["--trace"], &["--cover"]] {
+        let words = ["run", "drop", "--in", &capture, "--runtime", "kernel"];
+        let answer = xway(&[&words[..], option].concat());
+        assert_eq!(answer.code, 2);
+        assert!(answer.stderr.contains("--runtime vm"), "{}", answer.stderr);
+    }
 }
 
 #[test]

@@ -100,11 +100,12 @@ pub struct RunArgs {
     pub ignore_map: Vec<String>,
 
     /// Explain one packet, counted from 1: lines taken, calls, bytes changed
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with_all = ["out", "trace", "cover"])]
     pub explain: Option<u64>,
 
     /// Print every instruction of every packet
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["out", "cover"])]
     pub trace: bool,
 
     /// Show which source lines ran and how often; with a file, write it as lcov

@@ -23,7 +23,7 @@ impl Cover {
     pub fn start(arm: &mut Arm, wanted: Option<&Option<PathBuf>>) -> Result<Option<Self>> {
         let Some(file) = wanted else { return Ok(None) };
         let Arm::Vm(vm) = arm else {
-            bail!("the kernel does not show its path: --cover needs --runtime vm");
+            bail!("only the engine can be watched");
         };
         let counts = Arc::new(Mutex::new(Coverage::new(vm.machine())));
         vm.worker().set_hook(Some(Box::new(Arc::clone(&counts))));

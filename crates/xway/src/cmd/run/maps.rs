@@ -41,7 +41,7 @@ impl Arm {
 }
 
 /// The counter that an index of a counting program stands for.
-fn reason(labels: Option<&[String]>, key: &[u8]) -> Option<Tree> {
+pub fn reason(labels: Option<&[String]>, key: &[u8]) -> Option<Tree> {
     let index = u32::from_le_bytes(key.try_into().ok()?) as usize;
     let label = labels?.get(index / Verdict::ALL.len())?;
     Some(Tree::Text(format!("{} {label}", Verdict::ALL[index % Verdict::ALL.len()])))

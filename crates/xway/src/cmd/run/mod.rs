@@ -36,6 +36,10 @@ use crate::view::{say, wrapped};
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let mut capture = Capture::open(args)?;
     let job = Job::prepare(args, capture.time_ns())?;
+    let watched = args.explain.is_some() || args.trace || args.cover.is_some();
+    if watched && args.runtime == RuntimeArg::Kernel {
+        bail!("the kernel keeps a program's path to itself: watch it with --runtime vm");
+    }
     if args.diff {
         return diff::run(&job, capture, context);
     }

@@ -19,7 +19,7 @@ use crate::view::run::{Source, Traced};
 
 pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result<Exit> {
     let Arm::Vm(mut vm) = job.arm(job.args.runtime)? else {
-        bail!("the kernel does not show its path: --trace needs --runtime vm");
+        bail!("only the engine can be watched");
     };
     let tracer = Arc::new(Mutex::new(Tracer::new(
         context.clone(),

@@ -31,7 +31,7 @@ pub fn run(
     context: &Context,
 ) -> Result<Exit> {
     let Arm::Vm(mut vm) = job.arm(job.args.runtime)? else {
-        bail!("the kernel does not show its path: --explain needs --runtime vm");
+        bail!("only the engine can be watched");
     };
     let mut played = 0;
     while let Some(packet) = capture.next()? {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use functions::stats;
 use spec::btf::Btf;
 use spec::{MapDef, MapKind, Spec};
 use vm::{Errno, Map, Pointee, Step};
 
+use super::super::maps::reason;
 use super::member;
 use crate::cmd::map::types::Types;
 use crate::dissect::{Dissection, dissect};
@@ -18,6 +20,8 @@ pub struct Words {
     types: Vec<Types>,
     /// BTF types of the values.
     values: Vec<u32>,
+    /// What the built-in programs count, by reason.
+    reasons: Option<Vec<String>>,
     pub btf: Option<Btf>,
     /// Keys of values that lookups have led to, by map and element.
     keys: BTreeMap<(u32, u64), Vec<u8>>,
@@ -32,8 +36,9 @@ impl Words {
         let btf = spec.btf.as_ref();
         let types = spec.maps.iter().map(|def| Types::of_def(def, btf)).collect();
         let values = spec.maps.iter().map(|def| def.value_type).collect();
+        let reasons = btf.and_then(stats::labels);
         let btf = spec.btf.clone();
-        Self { maps, types, values, btf, keys: BTreeMap::new(), metadata: 0, packet: None }
+        Self { maps, types, values, reasons, btf, keys: BTreeMap::new(), metadata: 0, packet: None }
     }
 
     pub fn map(&self, number: u32) -> Option<&Arc<Map>> {
@@ -45,7 +50,9 @@ impl Words {
     }
 
     pub fn key(&self, map: u32, raw: &[u8]) -> Tree {
-        self.typed(map, |types| types.key(raw))
+        let counters = self.map_name(map) == stats::MAP;
+        let labels = self.reasons.as_deref().filter(|_| counters);
+        reason(labels, raw).unwrap_or_else(|| self.typed(map, |types| types.key(raw)))
     }
 
     pub fn value(&self, map: u32, raw: &[u8]) -> Tree {
