@@ -3,6 +3,7 @@
 //! Rule: bytes in and bytes out; a number where bytes are wanted takes the whole width in the
 //! machine's order. What a program does wrong is `xway.Fault`, what the caller does wrong
 //! `xway.Error`. Not here: anything that the crate `vm` does not do.
+#![forbid(unsafe_code)]
 
 mod capture;
 mod machine;

@@ -11,7 +11,7 @@ use spec::{Input, Map, Runtime, Spec, Verdict};
 use vm::VmRuntime;
 
 /// An object that swaps the addresses of UDP packets, sends them back and counts by protocol.
-const OBJECT: &[u8] = include_bytes!("../bpf/prebuilt/test/paper_count.o");
+const OBJECT: &[u8] = include_bytes!("../../bpf/prebuilt/test/paper_count.o");
 
 #[test]
 fn udp_is_sent_back_and_counted() {
