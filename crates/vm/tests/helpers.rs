@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use spec::{Input, Map as _, Spec};
+use spec::asm::{Assembler, Helper, Object};
+use spec::{Input, Map as _, ProgramKind, Spec, Verdict};
 use vm::{Error, Machine, Options, Worker};
 
 fn load(object: &str, options: &Options) -> Machine {
@@ -124,5 +125,36 @@ fn what_no_verifier_lets_pass_is_a_fault_in_words_and_leaves_nothing_behind() {
         let error = run(&machine, &mut worker, program).unwrap_err().to_string();
         assert!(error.contains(words), "{program}: {error}");
         assert_eq!(run(&machine, &mut worker, "lasting_guarded").unwrap(), 2, "after {program}");
+    }
+}
+
+#[test]
+fn a_function_that_is_not_there_fails_at_load_with_its_name_and_why() {
+    let refusal = |call: &dyn Fn(&mut Assembler)| {
+        let mut a = Assembler::new("asks", ProgramKind::XDP);
+        call(&mut a);
+        a.verdict(Verdict::Pass);
+        let mut object = Object::new("asks.o", "GPL");
+        object.program(a);
+        let spec = object.finish().unwrap();
+        Machine::load(&spec, &Options::default()).unwrap_err().to_string()
+    };
+    let helpers = [
+        (Helper::COPY_FROM_USER, "bpf_copy_from_user", "it may sleep"),
+        (Helper::SNPRINTF_BTF, "bpf_snprintf_btf", "there is no kernel here"),
+        (Helper::SKB_LOAD_BYTES, "bpf_skb_load_bytes", "programs of this type cannot use it"),
+        (Helper(999), "helper 999", "programs of this type cannot use it"),
+    ];
+    for (helper, name, why) in helpers {
+        let error = refusal(&|a| _ = a.call(helper));
+        assert!(error.contains(name) && error.contains(why), "{error}");
+    }
+    let kfuncs = [
+        ("bpf_task_from_pid", "there are no processes"),
+        ("bpf_no_such_thing", "no such kernel function for XDP"),
+    ];
+    for (name, why) in kfuncs {
+        let error = refusal(&|a| _ = a.call_kfunc(name));
+        assert!(error.contains(name) && error.contains(why), "{error}");
     }
 }
