@@ -268,85 +268,87 @@ fn socket_lookup(helper: Helper, len: i32) -> Spec {
     })])
 }
 
-/// The value of an IPv6 socket's `bindv6only` while `work` binds.
-fn ipv6_only<T: Send>(net: &lab::Router, work: impl FnOnce() -> T + Send) -> T {
+/// Opens sockets of all kinds in `b` and connects to some from `a`; they live as long as this.
+fn open_sockets(net: &lab::Router) -> (Vec<u16>, impl Sized) {
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    let open = || {
+        let listen = ["10.0.1.1:80", "10.0.2.1:80", "[::]:81", "[fd00:0:0:1::1]:84", "0.0.0.0:83"];
+        let udp = ["10.0.1.1:90", "0.0.0.0:91", "[::]:92", "[fd00:0:0:1::1]:93", "0.0.0.0:94"];
+        let connected =
+            [("10.0.1.1:95", "10.0.1.2:1000"), ("[fd00:0:0:1::1]:95", "[fd00:0:0:1::2]:1000")];
+        let connected = connected.map(|(at, to)| {
+            let socket = UdpSocket::bind(at).unwrap();
+            socket.connect(to).unwrap();
+            socket
+        });
+        let listen = listen.map(|at| TcpListener::bind(at).unwrap());
+        (listen, udp.map(|at| UdpSocket::bind(at).unwrap()), connected)
+    };
+    let (listening, udp, connected) = net.b.run(open).unwrap();
     net.b.set_sysctl("ipv6/bindv6only", "1").unwrap();
-    let made = net.b.run(work).unwrap();
+    let only = || (TcpListener::bind("[::]:82").unwrap(), UdpSocket::bind("[::]:96").unwrap());
+    let only = net.b.run(only).unwrap();
     net.b.set_sysctl("ipv6/bindv6only", "0").unwrap();
-    made
+    // Connections to the IPv4 and the dual socket, by both families.
+    let reached = [("10.0.1.1:80", 0), ("10.0.1.1:81", 2), ("[fd00:0:0:1::1]:81", 2)];
+    let reached = reached.map(|(to, number): (&str, usize)| {
+        let client = net.a.run(|| TcpStream::connect(to).unwrap()).unwrap();
+        (listening[number].accept().unwrap(), client)
+    });
+    let peers = reached.iter().map(|((_, peer), _)| peer.port()).collect();
+    (peers, (listening, udp, connected, only, reached))
+}
+
+/// Hosts that packets may come from and go to, and the tuple's length.
+const ENDS: [(&[&str], i32); 2] = [
+    (&["10.0.1.1", "10.0.1.2", "10.0.2.1", "127.0.0.1"], 12),
+    (&["fd00:0:0:1::1", "fd00:0:0:1::2", "::ffff:10.0.1.1", "::1"], 36),
+];
+
+/// A tuple; mostly from the peer to the host, as packets come.
+fn tuple(dice: &mut Dice, hosts: &[&str], peers: &[u16]) -> Io {
+    let mut io = [0; vm_net_support::IO];
+    let towards = dice.below(4) != 0;
+    let [source, sink] = if towards { [1, 0] } else { [dice.below(4), dice.below(4)] };
+    let ip = |at: usize| hosts[at].parse::<IpAddr>().unwrap();
+    let width = if ip(0).is_ipv4() { 4 } else { 16 };
+    put_ip(&mut io, 0, ip(source));
+    put_ip(&mut io, width, ip(sink));
+    let from_port = if towards { dice.pick(peers) } else { 1000 };
+    put(&mut io, 2 * width, &from_port.to_be_bytes());
+    put(&mut io, 2 * width + 2, &(80 + dice.below(17) as u16).to_be_bytes());
+    io
 }
 
 #[test]
 fn socket_lookups_agree_in_every_field() {
-    use std::net::{TcpListener, TcpStream, UdpSocket};
     let net = router();
-    let open = || {
-        let listen = ["10.0.1.1:80", "10.0.2.1:80", "[::]:81", "[fd00:0:0:1::1]:84", "0.0.0.0:83"];
-        let udp = ["10.0.1.1:90", "0.0.0.0:91", "[::]:92", "[fd00:0:0:1::1]:93", "0.0.0.0:94"];
-        let connected = UdpSocket::bind("10.0.1.1:95").unwrap();
-        connected.connect("10.0.1.2:1000").unwrap();
-        let connected6 = UdpSocket::bind("[fd00:0:0:1::1]:95").unwrap();
-        connected6.connect("[fd00:0:0:1::2]:1000").unwrap();
-        let listen = listen.map(|at| TcpListener::bind(at).unwrap());
-        (listen, udp.map(|at| UdpSocket::bind(at).unwrap()), connected, connected6)
-    };
-    let (listening, _udp, _connected, _connected6) = net.b.run(open).unwrap();
-    let _only = ipv6_only(&net, || {
-        (TcpListener::bind("[::]:82").unwrap(), UdpSocket::bind("[::]:96").unwrap())
-    });
-    // Connections to the IPv4 and the dual socket, by both families.
-    let mut ends = Vec::new();
-    for (to, number) in [("10.0.1.1:80", 0), ("10.0.1.1:81", 2), ("[fd00:0:0:1::1]:81", 2)] {
-        let client = net.a.run(|| TcpStream::connect(to).unwrap()).unwrap();
-        let (server, peer) = listening[number].accept().unwrap();
-        ends.push((peer, server.local_addr().unwrap(), client, server));
-    }
-    let peers: Vec<u16> = ends.iter().map(|(peer, ..)| peer.port()).collect();
-    let ports: Vec<u16> = (80..97).collect();
+    let (peers, _open) = open_sockets(&net);
     let world = snapshot(&net.b);
     let eth0 = net.b.ifindex("eth0").unwrap().0;
-    let mut found = BTreeMap::new();
-    for (helper, family) in [
-        (Helper::SK_LOOKUP_TCP, 4),
-        (Helper::SK_LOOKUP_TCP, 6),
-        (Helper::SK_LOOKUP_UDP, 4),
-        (Helper::SK_LOOKUP_UDP, 6),
-    ] {
-        let (hosts, len): (&[&str], _) = match family {
-            4 => (&["10.0.1.1", "10.0.1.2", "10.0.2.1", "127.0.0.1"], 12),
-            _ => (&["fd00:0:0:1::1", "fd00:0:0:1::2", "::ffff:10.0.1.1", "::1"], 36),
-        };
-        let mut pair = Pair::new(&socket_lookup(helper, len), world.clone());
-        let mut dice = Dice(0xace);
-        let hits = net.b.run(|| {
+    for helper in [Helper::SK_LOOKUP_TCP, Helper::SK_LOOKUP_UDP] {
+        for (hosts, len) in ENDS {
+            let mut pair = Pair::new(&socket_lookup(helper, len), world.clone());
+            let mut dice = Dice(0xace);
             let mut hits = 0;
-            for number in 0..2000 {
-                let mut io = [0; vm_net_support::IO];
-                // Mostly from the peer to the host, as packets come.
-                let towards = dice.below(4) != 0;
-                let [source, sink] = if towards { [1, 0] } else { [dice.below(4), dice.below(4)] };
-                let ip = |at: usize| hosts[at].parse::<IpAddr>().unwrap();
-                let (address, port) = if family == 4 { (4, 8) } else { (16, 32) };
-                put_ip(&mut io, 0, ip(source));
-                put_ip(&mut io, address, ip(sink));
-                let from_port = if towards { dice.pick(&peers) } else { 1000 };
-                put(&mut io, port, &from_port.to_be_bytes());
-                put(&mut io, port + 2, &dice.pick(&ports).to_be_bytes());
-                let [kernel, engine] = pair.both("sock", &io, &from(eth0));
-                assert_eq!(
-                    (answer(&kernel), &kernel[SOCK..SOCK + 76]),
-                    (answer(&engine), &engine[SOCK..SOCK + 76]),
-                    "{helper:?} {number}: {:x?}",
-                    &io[..36]
-                );
-                hits += answer(&kernel);
-            }
-            hits
-        });
-        found.insert((helper.0, family), hits.unwrap());
+            let compare = || {
+                for number in 0..2000 {
+                    let io = tuple(&mut dice, hosts, &peers);
+                    let [kernel, engine] = pair.both("sock", &io, &from(eth0));
+                    assert_eq!(
+                        (answer(&kernel), &kernel[SOCK..SOCK + 76]),
+                        (answer(&engine), &engine[SOCK..SOCK + 76]),
+                        "{helper:?} {number}: {:x?}",
+                        &io[..36]
+                    );
+                    hits += answer(&kernel);
+                }
+            };
+            net.b.run(compare).unwrap();
+            println!("{helper:?} {len}: {hits} of 2000 found");
+            assert!((200..2000).contains(&hits), "{helper:?} {len}: {hits}");
+        }
     }
-    println!("found {found:?} of 2000 each");
-    assert!(found.values().all(|hits| (200..2000).contains(hits)), "{found:?}");
 }
 
 #[test]

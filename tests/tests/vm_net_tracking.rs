@@ -140,6 +140,51 @@ fn connections_are_tracked_alike() {
     }
 }
 
+#[test]
+fn a_snapshot_has_the_connections() {
+    let net = router();
+    let mut live = Pair::new(&tracking(), snapshot(&net.b));
+    let eth0 = net.b.ifindex("eth0").unwrap().0;
+    let grid = |dice: &mut Dice, tuple: i32| {
+        let mut io = [0; IO];
+        ends(dice, &mut io, tuple);
+        put(&mut io, OPTIONS as usize, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, dice.pick(&[6, 17])]);
+        io
+    };
+    let fill = || {
+        let mut dice = Dice(1);
+        for _ in 0..30 {
+            let (tuple, len) = dice.pick(&[(12, 12), (36, 12)]);
+            let mut io = grid(&mut dice, tuple);
+            put(&mut io, TIMEOUT as usize, &600_000_u32.to_ne_bytes());
+            put(&mut io, CHANGED as usize, &8_u32.to_ne_bytes());
+            put(&mut io, NAT as usize, &dice.pick(&[0_u32, 1, 2, 2]).to_ne_bytes());
+            put(&mut io, PORT as usize, &[7]);
+            put(&mut io, ADDRESS as usize, &[0xfd; 16]);
+            live.both(&format!("make_{tuple}_{len}"), &io, &from(eth0));
+        }
+    };
+    net.b.run(fill).unwrap();
+    let world = snapshot(&net.b);
+    println!("{} connections", world.connections.len());
+    assert!(world.connections.len() > 10);
+    let mut pair = Pair::new(&tracking(), world);
+    let mut found = 0;
+    let compare = || {
+        let mut dice = Dice(2);
+        for _ in 0..1000 {
+            let (tuple, len) = dice.pick(&[(12, 12), (36, 16)]);
+            let io = grid(&mut dice, tuple);
+            let [kernel, engine] = pair.both(&format!("look_{tuple}_{len}"), &io, &from(eth0));
+            assert_eq!(kernel, engine, "{:x?}", &io[..56]);
+            found += answer(&kernel);
+        }
+    };
+    net.b.run(compare).unwrap();
+    println!("{found} of 1000 lookups found one");
+    assert!((100..900).contains(&found), "{found}");
+}
+
 /// Where programs find headers, and the tuple of the socket.
 const IP: i32 = 0;
 const TCP: i32 = 40;

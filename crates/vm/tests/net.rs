@@ -145,7 +145,10 @@ fn hardware_tells_what_the_scenario_gives() {
         [[interfaces]]
         index = 5
         name = \"nic\"
-        received = {{ hash = {{ value = 7, type = 9 }}, timestamp_ns = 5, vlan = {{ protocol = 0x8100, tci = 3 }} }}"
+        [interfaces.received]
+        hash = {{ value = 7, type = 9 }}
+        timestamp_ns = 5
+        vlan = {{ protocol = 0x8100, tci = 3 }}"
     );
     let hash = |a: &mut Assembler| {
         a.mov(R1, R6).mov(R2, R7).mov(R3, R7).add(R3, 4).call_kfunc("bpf_xdp_metadata_rx_hash");

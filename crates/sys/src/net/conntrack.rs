@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::error::{Error, Result};
 
-/// A tracked connection of a protocol with ports.
+/// A tracked connection of a protocol with ports, outside of all zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackedConnection {
     /// `IPPROTO_*`.
@@ -21,7 +21,7 @@ pub struct TrackedConnection {
     pub mark: u32,
 }
 
-/// Connections with ports of the calling thread's namespace. Needs root; `ENOENT` where the
+/// Connections with ports and without zone of the calling thread's namespace. Needs root; `ENOENT` where the
 /// kernel does not track or does not list.
 pub fn tracked_connections() -> Result<Vec<TrackedConnection>> {
     let text = fs::read_to_string(FILE).map_err(|error| Error::from_io("read", FILE, &error))?;
@@ -37,6 +37,10 @@ impl TrackedConnection {
         let timeout_s = words.next()?.parse().ok()?;
         let rest: Vec<&str> = words.collect();
         let all = |key: &'static str| rest.iter().filter_map(move |word| word.strip_prefix(key));
+        // Those of a zone are apart from all others, and nothing here says how.
+        if rest.iter().any(|word| word.starts_with("zone") && !word.ends_with("=0")) {
+            return None;
+        }
         let tuple = |number: usize| {
             let ip = |key| all(key).nth(number)?.parse::<IpAddr>().ok();
             let port = |key| all(key).nth(number)?.parse::<u16>().ok();
@@ -64,7 +68,7 @@ mod tests {
     #[test]
     fn lines_of_the_list() {
         let line = "ipv4     2 tcp      6 431999 ESTABLISHED src=10.0.0.1 dst=10.0.0.2 sport=1 \
-                    dport=2 src=10.0.0.9 dst=10.0.0.1 sport=80 dport=1 [ASSURED] mark=7 zone=0 use=2";
+                    dport=2 src=10.0.0.9 dst=10.0.0.1 sport=80 dport=1 [ASSURED] mark=7 use=2";
         let connection = TrackedConnection::from_line(line).unwrap();
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let expected = TrackedConnection {
