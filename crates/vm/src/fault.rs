@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::limits::{CALLBACKS, FRAMES};
+
 /// Why a run ended without a verdict. Boxed where it is returned: the good path stays thin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
@@ -22,7 +24,7 @@ pub enum Cause {
     Argument { function: String, argument: u8, why: String },
     #[error("{0}")]
     Refused(String),
-    #[error("the call depth of {} functions is used up", crate::limits::FRAMES)]
+    #[error("the call depth of {FRAMES} functions or {CALLBACKS} callbacks is used up")]
     Depth,
     #[error("still running after {budget} jumps back and calls")]
     Endless { budget: u64 },

@@ -2,9 +2,13 @@
 
 /// Bytes of stack that one BPF function owns; the kernel's `MAX_BPF_STACK`.
 pub const STACK_BYTES: usize = 512;
-/// Functions that may be active at once, callbacks included; the kernel allows 8 frames a chain
-/// and a callback starts a chain of its own.
-pub const FRAMES: usize = 16;
+/// Functions that may be active at once. The kernel allows 8 a chain, and a function that makes a
+/// tail call leaves its callers waiting: 8 for each of [`TAIL_CALLS`] and the first, besides the
+/// callbacks.
+pub const FRAMES: usize = 8 * (TAIL_CALLS as usize + 1) + CALLBACKS as usize;
+/// Callbacks that may be active at once: they take the host's stack. The kernel allows 8 frames,
+/// whoever called them.
+pub const CALLBACKS: u32 = 16;
 /// Tail calls in one run; the kernel's `MAX_TAIL_CALL_CNT`.
 pub const TAIL_CALLS: u32 = 33;
 /// Iterations of one `bpf_loop`; the kernel's `BPF_MAX_LOOPS`.

@@ -17,7 +17,8 @@ mod trace;
 use std::sync::Arc;
 
 use crate::code::{self, Op, Program, Reg};
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
+use crate::limits;
 use crate::memory::POISON;
 use crate::worker::Worker;
 
@@ -66,6 +67,9 @@ impl Worker {
         let outermost = self.frames.is_idle();
         if outermost {
             self.frames.reset();
+        }
+        if self.frames.callbacks == limits::CALLBACKS {
+            return Err(Fault::new(Cause::Depth));
         }
         let mut r = [POISON; 16];
         r[1..6].copy_from_slice(&args);
