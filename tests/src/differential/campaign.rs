@@ -6,7 +6,7 @@ use spec::{Input, Spec};
 use super::arms::Arms;
 use super::case::Case;
 use super::compare::{Judgement, hex};
-use super::shrink::{NOTHING, shrink};
+use super::shrink::shrink;
 use super::tally::Tally;
 
 /// What a campaign has seen so far.
@@ -69,7 +69,7 @@ impl Finding {
     }
 }
 
-/// Listings without what was erased, maps and packets.
+/// Maps, listings and packets.
 pub fn text(case: &Case) -> String {
     let mut lines = Vec::new();
     for map in &case.spec.maps {
@@ -88,18 +88,7 @@ pub fn text(case: &Case) -> String {
 fn listing(spec: &Spec, number: usize) -> String {
     let program = &spec.programs[number];
     let names = SpecNames { spec, program };
-    let text = Listing::new(program, &names).labels(true).to_string();
-    let erased = |line: &str| {
-        let slot = line.split(':').next().and_then(|slot| slot.trim().parse::<usize>().ok());
-        slot.is_some_and(|slot| program.insns.get(slot) == Some(&NOTHING))
-    };
-    let lines: Vec<&str> = text.lines().filter(|line| !erased(line)).collect();
-    let wanted = |line: &&&str| match line.strip_suffix(':').filter(|label| label.starts_with('L'))
-    {
-        Some(label) => lines.iter().any(|line| line.ends_with(&format!("goto {label}"))),
-        None => true,
-    };
-    lines.iter().filter(wanted).copied().collect::<Vec<_>>().join("\n")
+    Listing::new(program, &names).labels(true).to_string()
 }
 
 fn packet(input: &Input) -> String {

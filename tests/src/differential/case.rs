@@ -1,5 +1,7 @@
 //! One case: an object and the packets that it gets, all from one seed.
 
+use std::collections::BTreeSet;
+
 use spec::asm::Object;
 use spec::{Input, Spec};
 
@@ -14,24 +16,35 @@ pub struct Case {
     pub seed: u64,
     pub spec: Spec,
     pub packets: Vec<Input>,
+    /// Seeds of the actions that the programs consist of.
+    pub actions: Vec<u64>,
 }
 
 impl Case {
     /// The case of a seed.
     pub fn random(seed: u64) -> Self {
+        Self::without(seed, &BTreeSet::new())
+    }
+
+    /// The same without some of its actions.
+    pub fn without(seed: u64, skipped: &BTreeSet<u64>) -> Self {
         let mut rng = Rng::new(seed);
         let programs = 1 + rng.below(6).saturating_sub(3);
         let maps = Maps::random(&mut rng, programs);
+        let packets = (0..PACKETS).map(|_| packets::random(&mut rng)).collect();
         let mut object = Object::new(format!("case{seed}"), "GPL");
+        let mut actions = Vec::new();
         for number in 0..programs {
-            object.program(Writer::program(&mut rng, &maps, &format!("p{number}")));
+            let name = format!("p{number}");
+            let (program, written) = Writer::program(rng.word(), &maps, skipped, &name);
+            object.program(program);
+            actions.extend(written);
         }
         maps.defs.into_iter().for_each(|map| {
             object.map(map);
         });
         let spec = object.finish().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        let packets = (0..PACKETS).map(|_| packets::random(&mut rng)).collect();
-        Self { seed, spec, packets }
+        Self { seed, spec, packets, actions }
     }
 
     /// The program that the packets go through.

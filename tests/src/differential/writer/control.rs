@@ -150,7 +150,7 @@ impl Writer<'_> {
             return known;
         }
         self.functions += 1;
-        let function = Function { label: self.a.label(), role };
+        let function = Function { label: self.a.label(), role, seed: self.rng.word() };
         self.waiting.push(function);
         Some(function)
     }

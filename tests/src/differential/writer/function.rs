@@ -4,6 +4,7 @@ use spec::asm::{Atomic, Cond, Label, Reg, Reg::*, Width};
 
 use super::{BUFFER, DATA, DATA_LEN, KEY, Kind, Writer, frame};
 use crate::differential::maps::{OUT, OUT_WORDS};
+use crate::differential::rng::Rng;
 use crate::differential::state::State;
 
 /// What calls a function, and with what.
@@ -26,6 +27,7 @@ pub enum Role {
 pub struct Function {
     pub label: Label,
     pub role: Role,
+    pub seed: u64,
 }
 
 impl Writer<'_> {
@@ -34,9 +36,7 @@ impl Writer<'_> {
         self.keep_context();
         self.start_frame();
         self.first_bytes();
-        while self.budget > 0 {
-            self.block(6);
-        }
+        self.block(22);
         self.write_out();
         self.result();
         self.a.bind(self.bail).verdict(spec::Verdict::Pass);
@@ -44,6 +44,7 @@ impl Writer<'_> {
 
     pub(super) fn function(&mut self, function: Function) {
         self.role = function.role;
+        self.rng = Rng::new(function.seed);
         self.state = State::new();
         self.context = None;
         self.a.function(function.label, format!("f{}", self.a.slot()));
@@ -62,10 +63,7 @@ impl Writer<'_> {
             }
         }
         self.start_frame();
-        self.budget = 2 + self.rng.below(8);
-        while self.budget > 0 {
-            self.block(4);
-        }
+        self.block(7);
         self.returned();
     }
 

@@ -183,7 +183,9 @@ impl Writer<'_> {
 
     /// Bytes that a helper may read: in the frame, a value, or the packet.
     pub(super) fn bytes_argument(&mut self, to: Reg, len: u16) {
-        let fits = self.state.all(|kind| kind.len() >= len);
+        // A place on the stack that only the run decides is refused.
+        let decided = |kind: Kind| !matches!(kind, Kind::Memory { len: ..=8 });
+        let fits = self.state.all(|kind| kind.len() >= len && decided(kind));
         let from = if fits.is_empty() || self.rng.one_in(2) { None } else { Some(fits[0]) };
         match from {
             Some(from) => {

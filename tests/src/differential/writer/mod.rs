@@ -20,6 +20,8 @@ mod memory;
 mod packet;
 mod text;
 
+use std::collections::BTreeSet;
+
 use spec::ProgramKind;
 use spec::asm::{Assembler, At, Label, Reg, Size};
 
@@ -31,7 +33,11 @@ use function::{Function, Role};
 
 /// One program under construction.
 pub struct Writer<'a> {
-    rng: &'a mut Rng,
+    rng: Rng,
+    /// Actions to leave out, by the seeds that they would have had.
+    skipped: &'a BTreeSet<u64>,
+    /// Seeds of the actions that were written.
+    actions: Vec<u64>,
     maps: &'a Maps,
     a: Assembler,
     state: State,
@@ -48,8 +54,6 @@ pub struct Writer<'a> {
     functions: usize,
     /// Blocks around the one that is being written.
     depth: usize,
-    /// Actions that may still be written.
-    budget: usize,
 }
 
 /// Where the parts of a frame begin.
@@ -57,6 +61,8 @@ const DATA: i16 = -64;
 const KEY: i16 = -80;
 const BUFFER: i16 = -112;
 const SPILL: i16 = -136;
+/// Actions of one program.
+const ACTIONS: usize = 80;
 /// Bytes of numbers in a frame.
 const DATA_LEN: u16 = 64;
 const BUFFER_LEN: u16 = 32;
@@ -98,13 +104,19 @@ impl<'a> Writer<'a> {
         (2, Self::tail_call),
     ];
 
-    /// A whole XDP program.
-    pub fn program(rng: &'a mut Rng, maps: &'a Maps, name: &str) -> Assembler {
+    /// A whole XDP program, and the seeds of its actions.
+    pub fn program(
+        seed: u64,
+        maps: &'a Maps,
+        skipped: &'a BTreeSet<u64>,
+        name: &str,
+    ) -> (Assembler, Vec<u64>) {
         let mut a = Assembler::new(name, ProgramKind::XDP);
         let bail = a.label();
-        let budget = 6 + rng.below(30);
         let mut writer = Self {
-            rng,
+            rng: Rng::new(seed),
+            skipped,
+            actions: Vec::new(),
             maps,
             a,
             state: State::new(),
@@ -115,24 +127,28 @@ impl<'a> Writer<'a> {
             waiting: Vec::new(),
             functions: 0,
             depth: 0,
-            budget,
         };
         writer.main();
         while let Some(function) = writer.waiting.pop() {
             writer.function(function);
         }
-        writer.a
+        (writer.a, writer.actions)
     }
 
     /// Up to `most` actions.
+    ///
+    /// Each has a generator of its own, so that the others stay what they are without it.
     fn block(&mut self, most: usize) {
         self.depth += 1;
         for _ in 0..1 + self.rng.below(most) {
-            if self.budget == 0 {
-                break;
+            let seed = self.rng.word();
+            if self.skipped.contains(&seed) || self.actions.len() > ACTIONS {
+                continue;
             }
-            self.budget -= 1;
+            self.actions.push(seed);
+            let outer = std::mem::replace(&mut self.rng, Rng::new(seed));
             self.act();
+            self.rng = outer;
         }
         self.depth -= 1;
     }
