@@ -10,9 +10,11 @@
 #include "helpers.h"
 
 XWAY_HELPER long (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)BPF_FUNC_spin_lock;
-XWAY_HELPER long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) = (void *)BPF_FUNC_spin_unlock;
+XWAY_HELPER long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) =
+	(void *)BPF_FUNC_spin_unlock;
 XWAY_HELPER void *(*const bpf_kptr_xchg)(void *place, void *ptr) = (void *)BPF_FUNC_kptr_xchg;
-XWAY_HELPER void *(*const bpf_per_cpu_ptr)(const void *ptr, __u32 cpu) = (void *)BPF_FUNC_per_cpu_ptr;
+XWAY_HELPER void *(*const bpf_per_cpu_ptr)(const void *ptr, __u32 cpu) =
+	(void *)BPF_FUNC_per_cpu_ptr;
 XWAY_HELPER void *(*const bpf_this_cpu_ptr)(const void *ptr) = (void *)BPF_FUNC_this_cpu_ptr;
 XWAY_HELPER long (*const bpf_timer_init)(struct bpf_timer *timer, void *map, __u64 flags) =
 	(void *)BPF_FUNC_timer_init;
