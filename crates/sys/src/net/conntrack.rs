@@ -21,8 +21,8 @@ pub struct TrackedConnection {
     pub mark: u32,
 }
 
-/// Connections with ports and without zone of the calling thread's namespace. Needs root; `ENOENT` where the
-/// kernel does not track or does not list.
+/// Connections with ports and without zone of the calling thread's namespace. Needs root;
+/// `ENOENT` where the kernel does not track or does not list.
 pub fn tracked_connections() -> Result<Vec<TrackedConnection>> {
     let text = fs::read_to_string(FILE).map_err(|error| Error::from_io("read", FILE, &error))?;
     Ok(text.lines().filter_map(TrackedConnection::from_line).collect())
