@@ -93,7 +93,8 @@ pub trait Map {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
     pub packet: Vec<u8>,
-    /// Metadata in front of the packet (`data_meta`), a multiple of four bytes, at most 32.
+    /// Metadata in front of the packet (`data_meta`), a multiple of four bytes. Linux 6.18
+    /// takes up to 216, older kernels 32.
     pub metadata: Vec<u8>,
     pub ingress_ifindex: u32,
     pub rx_queue: u32,

@@ -175,6 +175,36 @@ fn a_fault_is_told_where_it_happens() {
     assert!(trace.stdout.contains(r#""returned":null,"fault":"`xway_drop`"#), "{}", trace.stdout);
 }
 
+/// The object without line information: its section has another name.
+fn bare(folder: &Folder) -> String {
+    let mut bytes = fs::read(object("test/paper_count")).unwrap();
+    let name = b".BTF.ext\0";
+    let at = bytes.windows(name.len()).position(|window| window == name).unwrap();
+    bytes[at + 1] = b'X';
+    let path = folder.file("bare.o");
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn without_lines_instructions_are_told() {
+    let folder = Folder::new("explain-bare");
+    let capture = folder.capture("in.pcapng", &frames());
+    let bare = bare(&folder);
+    let json = xway(&["run", &bare, "--in", &capture, "--explain", "1", "--json"]).json();
+    let path = json["path"].as_array().unwrap();
+    assert!(path.iter().skip(1).all(|item| item["kind"] == "insn"), "{json}");
+    assert_eq!(path.last().unwrap()["text"], "(95) exit");
+    let told = xway(&["run", &bare, "--in", &capture, "--explain", "1"]).stdout;
+    assert!(told.lines().any(|line| line.ends_with(": (95) exit")), "{told}");
+    let cover = xway(&["run", &bare, "--in", &capture, "--cover", "--json"]).json();
+    let coverage = &cover["coverage"];
+    assert_eq!(coverage["lines"], serde_json::json!([]));
+    let insns = coverage["instructions"].as_array().unwrap();
+    let exit = insns.iter().find(|insn| insn["text"] == "(95) exit").unwrap();
+    assert_eq!(exit["hits"], 3);
+}
+
 #[test]
 fn only_the_engine_can_be_watched() {
     let folder = Folder::new("explain-kernel");

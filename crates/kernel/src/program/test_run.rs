@@ -43,8 +43,8 @@ const CTX_LEN: usize = 24;
 const GROWTH: usize = 8192;
 
 impl Program {
-    /// Runs on a copy of the packet. Packets are 14 bytes to about 64 KiB (without `xdp.frags`,
-    /// a page less head and tail room).
+    /// Runs on a copy of the packet. Packets are 14 bytes to about 64 KiB (in one
+    /// buffer up to a page less head and tail room, in fragments beyond).
     pub fn run(&self, run: &TestRun) -> Result<TestOutcome> {
         let metadata = &run.input.metadata;
         let data = [metadata.as_slice(), &run.input.packet].concat();

@@ -12,6 +12,7 @@ use vm::{Machine, Map, Options, Output, Port, Run, Worker};
 
 use super::Job;
 use super::configure::Configuration;
+use super::events::Events;
 use super::input::Played;
 
 pub enum Arm {
@@ -116,10 +117,18 @@ impl Arm {
         }
     }
 
+    /// The buffers that the program sends to user space through.
+    pub fn events(&self) -> Result<Events> {
+        match self {
+            Self::Vm(vm) => Events::open(&vm.machine),
+            Self::Kernel(_) => Ok(Events::default()),
+        }
+    }
+
     /// What the program printed with `bpf_trace_printk`; the kernel keeps it to itself.
     pub fn log(&self) -> Vec<String> {
         match self {
-            Self::Vm(vm) => vm.machine.take_trace().0.into_iter().map(|line| line.text).collect(),
+            Self::Vm(vm) => vm.log(),
             Self::Kernel(_) => Vec::new(),
         }
     }
@@ -132,6 +141,11 @@ impl Vm {
 
     pub fn maps(&self) -> &[Arc<Map>] {
         &self.maps
+    }
+
+    /// What programs printed since this was asked last.
+    pub fn log(&self) -> Vec<String> {
+        self.machine.take_trace().0.into_iter().map(|line| line.text).collect()
     }
 
     /// The processor that runs everything, to watch it.

@@ -41,6 +41,7 @@ pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result
         tally: tally.finish(&job.world),
         rates: None,
         maps: Vec::new(),
+        events: Vec::new(),
         log: Vec::new(),
         files: Vec::new(),
         coverage: None,

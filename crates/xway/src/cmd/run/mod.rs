@@ -7,6 +7,7 @@ mod arm;
 mod configure;
 mod cover;
 mod diff;
+mod events;
 mod explain;
 mod input;
 mod maps;
@@ -53,8 +54,10 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let cover = Cover::start(&mut arm, args.cover.as_ref())?;
     let mut outputs = Outputs::open(args.out.as_deref(), &job.world)?;
     let mut tally = Tally::default();
+    let mut events = arm.events()?;
     while let Some(packet) = capture.next()? {
         let run = arm.run(&packet)?;
+        events.take(packet.number);
         outputs.write(&packet, &run)?;
         tally.count(&packet, &run);
     }
@@ -70,6 +73,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
         tally: tally.finish(&job.world),
         rates,
         maps,
+        events: events.finish(),
         log: arm.log(),
         files,
         coverage,

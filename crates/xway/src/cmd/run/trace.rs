@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
-use vm::{Fault, Hook, Step};
+use vm::{Called, Fault, Hook, Step};
 
 use super::arm::Arm;
 use super::explain::{Words, file_name};
@@ -148,6 +148,10 @@ impl Hook for Tracer {
             source: self.source(step),
         };
         self.current = Some((line, *step.registers, step.depth));
+    }
+
+    fn call(&mut self, _: &Step<'_>, call: &Called<'_>) {
+        self.words.called(call.name, &call.args, call.result);
     }
 
     fn end(&mut self, result: std::result::Result<u64, &Fault>) {

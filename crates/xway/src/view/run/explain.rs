@@ -26,6 +26,8 @@ pub struct Explanation {
     pub fault: Option<String>,
     /// Where copies went and why others were lost.
     pub went: Vec<String>,
+    /// What the program printed.
+    pub log: Vec<String>,
     /// Fields of the packet that are not as they were.
     pub fields: Vec<FieldChange>,
     /// Values of maps that are not as they were.
@@ -138,6 +140,9 @@ impl Explanation {
         let mut text = format!("verdict {}{returned}\n", paint.bold(self.verdict));
         for words in &self.went {
             text.push_str(&format!("  {words}\n"));
+        }
+        for line in &self.log {
+            text.push_str(&format!("  printed: {}\n", line.trim_end()));
         }
         if self.before_bytes != self.after_bytes {
             let (before, after) = (self.before_bytes, self.after_bytes);

@@ -37,6 +37,7 @@ pub struct Report {
     #[serde(flatten)]
     pub rates: Option<Rates>,
     pub maps: Vec<Entries>,
+    pub events: Vec<Events>,
     /// What the program printed.
     pub log: Vec<String>,
     pub files: Vec<PathBuf>,
@@ -56,6 +57,24 @@ pub struct Tallied {
     pub drops: BTreeMap<&'static str, u64>,
     pub faults: u64,
     pub first_fault: Option<FirstFault>,
+}
+
+/// What the program sent to user space through one map.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Events {
+    pub map: String,
+    pub records: u64,
+    /// Did not fit.
+    pub lost: u64,
+    pub first: Vec<Event>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// The packet during which it came.
+    pub packet: u64,
+    pub cpu: Option<u32>,
+    pub bytes: String,
 }
 
 /// Serialises as the number of packets alone.
@@ -108,6 +127,9 @@ impl View for Report {
             text.push('\n');
             text.push_str(&shortened(&map.text(paint)));
         }
+        for events in &self.events {
+            text.push_str(&events.text(paint));
+        }
         text.push_str(&self.log_text(paint));
         if let Some(coverage) = &self.coverage {
             text.push_str(&coverage.text(paint));
@@ -143,6 +165,21 @@ impl Report {
             }
             None => String::new(),
         }
+    }
+}
+
+impl Events {
+    fn text(&self, paint: Paint) -> String {
+        let Self { map, records, lost, first } = self;
+        let mut text =
+            format!("\n{} {records} records sent, {lost} lost\n", paint.bold(&format!("{map}:")));
+        for Event { packet, bytes, .. } in first.iter().take(EVENTS_SHOWN) {
+            text.push_str(&format!("  packet {packet}: {bytes}\n"));
+        }
+        if *records > EVENTS_SHOWN as u64 {
+            text.push_str(&format!("  and {} more\n", records - EVENTS_SHOWN as u64));
+        }
+        text
     }
 }
 
@@ -216,5 +253,6 @@ fn shortened(text: &str) -> String {
 
 /// Reasons that the verdict says already.
 const BY_VERDICT: &[&str] = &["dropped", "aborted"];
+const EVENTS_SHOWN: usize = 5;
 const LOG_LINES: usize = 20;
 const MAP_LINES: usize = 24;

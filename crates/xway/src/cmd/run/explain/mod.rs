@@ -50,6 +50,7 @@ pub fn run(
 fn explain(job: &Job<'_>, vm: &mut Vm, packet: &Played) -> Result<Explanation> {
     let recorder = Recorder::new(Words::new(&job.spec, vm.maps().to_vec()));
     let recorder = Arc::new(Mutex::new(recorder));
+    let _of_packets_before = vm.log();
     vm.worker().set_hook(Some(Box::new(Arc::clone(&recorder))));
     let run = vm.run(packet)?;
     vm.worker().set_hook(None);
@@ -68,6 +69,7 @@ fn explain(job: &Job<'_>, vm: &mut Vm, packet: &Played) -> Result<Explanation> {
         verdict: run.verdict.name(),
         code: run.code,
         went: went(&run),
+        log: vm.log(),
         fields: changes::fields(&packet.input.packet, &run.packet),
         fault: run.fault.map(|fault| fault.to_string()),
         maps,

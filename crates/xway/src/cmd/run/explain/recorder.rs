@@ -158,10 +158,12 @@ impl Recorder {
         }
     }
 
-    /// What a map has under a key now, where one processor's value is all of it.
+    /// What a map has under a key now; of a per-CPU map on the first processor, which runs it.
     fn content(&self, asked: &Asked) -> Option<Vec<u8>> {
         let map = self.words.map(asked.map?)?;
-        map.read(asked.key.as_ref()?).ok()
+        let mut value = map.read(asked.key.as_ref()?).ok()?;
+        value.truncate(map.facts().value_size as usize);
+        Some(value)
     }
 
     fn whole(&self, step: &Step<'_>, map: u32, start: u64) -> Option<Vec<u8>> {
@@ -180,17 +182,9 @@ impl Recorder {
         match waiting.name.as_str() {
             "bpf_map_update_elem" | "bpf_map_delete_elem" => {
                 let (Some(map), Some(key)) = (asked.map, asked.key.clone()) else { return };
-                if self.words.map(map).is_some_and(|map| !map.facts().kind.is_per_cpu()) {
-                    let now = self.content(asked);
-                    self.values.note(map, Entry::Key(key), waiting.old.clone(), now);
-                }
+                let now = self.content(asked);
+                self.values.note(map, Entry::Key(key), waiting.old.clone(), now);
             }
-            "bpf_xdp_adjust_meta" if result == 0 => {
-                let delta = asked.arguments.get(1).and_then(|delta| delta.parse::<i64>().ok());
-                self.words.metadata -= delta.unwrap_or_default();
-                self.words.forget_packet();
-            }
-            name if MOVES.contains(&name) => self.words.forget_packet(),
             _ => {
                 let (Some(from), Some(key)) = (asked.map, asked.key.clone()) else { return };
                 if let Pointee::Value { map, element, .. } = step.pointee(result)
@@ -221,6 +215,7 @@ impl Hook for Recorder {
     fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
         let known = self.waiting.iter().rposition(|waiting| waiting.depth <= step.depth);
         let Some(waiting) = known.map(|at| self.waiting.swap_remove(at)) else { return };
+        self.words.called(call.name, &call.args, call.result);
         self.effects(step, &waiting, call.result);
         let result = if Step::is_unset(call.result) {
             "nothing: the program goes on".to_owned()
@@ -296,6 +291,3 @@ fn decimal(bytes: &[u8]) -> String {
     word[..bytes.len()].copy_from_slice(bytes);
     super::words::number(u64::from_le_bytes(word))
 }
-
-/// Calls behind which the packet may have other layers.
-const MOVES: &[&str] = &["bpf_xdp_adjust_head", "bpf_xdp_adjust_tail", "bpf_xdp_store_bytes"];

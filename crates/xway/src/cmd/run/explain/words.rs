@@ -26,7 +26,7 @@ pub struct Words {
     /// Keys of values that lookups have led to, by map and element.
     keys: BTreeMap<(u32, u64), Vec<u8>>,
     /// Bytes of metadata in front of the packet now.
-    pub metadata: i64,
+    metadata: i64,
     /// Of the packet as it is now, made when it is asked for.
     packet: Option<Dissection>,
 }
@@ -176,7 +176,17 @@ impl Words {
         Some(dissection.span(inside, len))
     }
 
-    /// The packet's layers may be others now.
+    /// A call may have moved the packet's ends or written to it: its layers may be others now.
+    pub fn called(&mut self, name: &str, arguments: &[u64; 5], result: u64) {
+        if name == "bpf_xdp_adjust_meta" && result == 0 {
+            self.metadata -= i64::from(arguments[1] as i32);
+        }
+        if name.starts_with("bpf_xdp_") || name.starts_with("bpf_dynptr_") {
+            self.forget_packet();
+        }
+    }
+
+    /// Another packet, or the same with other layers.
     pub fn forget_packet(&mut self) {
         self.packet = None;
     }
