@@ -55,7 +55,7 @@ fn bits_new(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [iterator, from, words, ..] = *args;
     let words = u64::from(words as u32);
     worker.store_u64(NAME, 1, iterator, 0)?;
-    worker.store_u64(NAME, 1, iterator + 8, range(0, -1))?;
+    worker.store_u64(NAME, 1, iterator.wrapping_add(8), range(0, -1))?;
     if from == 0 || words == 0 {
         return Ok(int(Errno::EINVAL));
     }
@@ -79,15 +79,16 @@ fn bits_new(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         copy
     };
     worker.store_u64(NAME, 1, iterator, first)?;
-    worker.store_u64(NAME, 1, iterator + 8, range(words as i32 * 64, -1))?;
+    worker.store_u64(NAME, 1, iterator.wrapping_add(8), range(words as i32 * 64, -1))?;
     Ok(0)
 }
 
 fn bits_next(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_iter_bits_next";
-    let state = worker.load_u64(NAME, 1, args[0] + 8)?;
+    let state = worker.load_u64(NAME, 1, args[0].wrapping_add(8))?;
     let (count, bit) = (state as i32, (state >> 32) as i32);
-    if bit >= count {
+    // No `new` leaves anything else; a program that no verifier saw may have.
+    if bit >= count || bit < -1 || count > WORDS as i32 * 64 {
         return Ok(0);
     }
     let mut next = bit + 1;
@@ -95,7 +96,7 @@ fn bits_next(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         let place = if count == 64 {
             args[0]
         } else {
-            worker.load_u64(NAME, 1, args[0])? + next as u64 / 64 * 8
+            worker.load_u64(NAME, 1, args[0])?.wrapping_add(next as u64 / 64 * 8)
         };
         let rest = worker.load_u64(NAME, 1, place)? >> (next % 64);
         if rest != 0 {
@@ -104,18 +105,18 @@ fn bits_next(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         }
         next = (next / 64 + 1) * 64;
     }
-    worker.store_u64(NAME, 1, args[0] + 8, range(count, next))?;
-    Ok(if next < count { args[0] + 12 } else { 0 })
+    worker.store_u64(NAME, 1, args[0].wrapping_add(8), range(count, next))?;
+    Ok(if next < count { args[0].wrapping_add(12) } else { 0 })
 }
 
 fn bits_destroy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_iter_bits_destroy";
-    let count = worker.load_u64(NAME, 1, args[0] + 8)? as i32;
+    let count = worker.load_u64(NAME, 1, args[0].wrapping_add(8))? as i32;
     if count > 64 {
         let copy = worker.load_u64(NAME, 1, args[0])?;
         worker.disown(copy)?;
         worker.shared.services.heap.release(copy);
-        worker.store_u64(NAME, 1, args[0] + 8, 0)?;
+        worker.store_u64(NAME, 1, args[0].wrapping_add(8), 0)?;
     }
     Ok(0)
 }

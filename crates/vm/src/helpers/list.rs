@@ -52,17 +52,17 @@ fn push(name: &str, worker: &mut Worker, args: &[u64; 5], end: End) -> Result<u6
     let object = worker.object_at(name, 2, node)?;
     worker.disown(object)?;
     first_use(name, worker, head)?;
-    if worker.load_u64(name, 2, node + OWNER)? != 0 {
+    if worker.load_u64(name, 2, node.wrapping_add(OWNER))? != 0 {
         worker.drop_object(object);
         return Ok(int(Errno::EINVAL));
     }
     let (to_end, from_end) = (end as u64, end.opposite() as u64);
-    let neighbour = worker.load_u64(name, 1, head + to_end)?;
-    worker.store_u64(name, 2, node + to_end, neighbour)?;
-    worker.store_u64(name, 2, node + from_end, head)?;
-    worker.store_u64(name, 2, node + OWNER, head)?;
-    worker.store_u64(name, 1, neighbour + from_end, node)?;
-    worker.store_u64(name, 1, head + to_end, node)?;
+    let neighbour = worker.load_u64(name, 1, head.wrapping_add(to_end))?;
+    worker.store_u64(name, 2, node.wrapping_add(to_end), neighbour)?;
+    worker.store_u64(name, 2, node.wrapping_add(from_end), head)?;
+    worker.store_u64(name, 2, node.wrapping_add(OWNER), head)?;
+    worker.store_u64(name, 1, neighbour.wrapping_add(from_end), node)?;
+    worker.store_u64(name, 1, head.wrapping_add(to_end), node)?;
     Ok(0)
 }
 
@@ -72,11 +72,11 @@ fn pop(name: &str, worker: &mut Worker, head: u64, end: End) -> Result<u64, Box<
         return Ok(0);
     }
     let (to_end, from_end) = (end as u64, end.opposite() as u64);
-    let next = worker.load_u64(name, 1, node + to_end)?;
-    worker.store_u64(name, 1, head + to_end, next)?;
-    worker.store_u64(name, 1, next + from_end, head)?;
+    let next = worker.load_u64(name, 1, node.wrapping_add(to_end))?;
+    worker.store_u64(name, 1, head.wrapping_add(to_end), next)?;
+    worker.store_u64(name, 1, next.wrapping_add(from_end), head)?;
     for offset in [0, 8, OWNER] {
-        worker.store_u64(name, 1, node + offset, 0)?;
+        worker.store_u64(name, 1, node.wrapping_add(offset), 0)?;
     }
     let object = worker.object_at(name, 1, node)?;
     worker.own(object);
@@ -85,7 +85,7 @@ fn pop(name: &str, worker: &mut Worker, head: u64, end: End) -> Result<u64, Box<
 
 fn peek(name: &str, worker: &mut Worker, head: u64, end: End) -> Result<u64, Box<Fault>> {
     first_use(name, worker, head)?;
-    let node = worker.load_u64(name, 1, head + end as u64)?;
+    let node = worker.load_u64(name, 1, head.wrapping_add(end as u64))?;
     Ok(if node == head { 0 } else { node })
 }
 
@@ -94,7 +94,7 @@ fn first_use(name: &str, worker: &mut Worker, head: u64) -> Result<(), Box<Fault
     worker.check_field(name, 1, head, |kind| kind == FieldKind::ListHead)?;
     if worker.load_u64(name, 1, head)? == 0 {
         worker.store_u64(name, 1, head, head)?;
-        worker.store_u64(name, 1, head + 8, head)?;
+        worker.store_u64(name, 1, head.wrapping_add(8), head)?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
     kfunc_row("bpf_rbtree_add_impl", add),
     kfunc_row("bpf_rbtree_remove", remove),
     kfunc_row("bpf_rbtree_first", |worker, args| {
-        worker.load_u64("bpf_rbtree_first", 1, args[0] + LEFTMOST)
+        worker.load_u64("bpf_rbtree_first", 1, args[0].wrapping_add(LEFTMOST))
     }),
     kfunc_row("bpf_rbtree_root", |worker, args| worker.load_u64("bpf_rbtree_root", 1, args[0])),
     kfunc_row("bpf_rbtree_left", |worker, args| child("bpf_rbtree_left", worker, args, LEFT)),
@@ -32,7 +32,7 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     worker.check_field(NAME, 2, node, |kind| kind == FieldKind::RbNode)?;
     let object = worker.object_at(NAME, 2, node)?;
     worker.disown(object)?;
-    if worker.load_u64(NAME, 2, node + OWNER)? != 0 {
+    if worker.load_u64(NAME, 2, node.wrapping_add(OWNER))? != 0 {
         worker.drop_object(object);
         return Ok(int(Errno::EINVAL));
     }
@@ -47,11 +47,11 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         parent = next;
         let before = tree.worker.call_back(less, [node, parent, 0, 0, 0])? & 0xff != 0;
         leftmost &= before;
-        link = parent + if before { LEFT } else { RIGHT };
+        link = parent.wrapping_add(if before { LEFT } else { RIGHT });
     }
     tree.link(node, parent, link)?;
     if leftmost {
-        tree.store(root + LEFTMOST, node)?;
+        tree.store(root.wrapping_add(LEFTMOST), node)?;
     }
     tree.balance_added(node)?;
     Ok(0)
@@ -60,21 +60,21 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_rbtree_remove";
     let [root, node, ..] = *args;
-    if worker.load_u64(NAME, 2, node + OWNER)? != root {
+    if worker.load_u64(NAME, 2, node.wrapping_add(OWNER))? != root {
         return Ok(0);
     }
     let object = worker.object_at(NAME, 2, node)?;
     let mut tree = Tree::new(NAME, worker, root);
-    if tree.load(root + LEFTMOST)? == node {
+    if tree.load(root.wrapping_add(LEFTMOST))? == node {
         let next = tree.next(node)?;
-        tree.store(root + LEFTMOST, next)?;
+        tree.store(root.wrapping_add(LEFTMOST), next)?;
     }
     let (from, child_is_short) = tree.unlink(node)?;
     if child_is_short {
         tree.balance_removed(from)?;
     }
     for offset in [0, RIGHT, LEFT, OWNER] {
-        tree.store(node + offset, 0)?;
+        tree.store(node.wrapping_add(offset), 0)?;
     }
     worker.own(object);
     Ok(node)
@@ -82,10 +82,10 @@ fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 
 fn child(name: &str, worker: &mut Worker, args: &[u64; 5], side: u64) -> Result<u64, Box<Fault>> {
     let [root, node, ..] = *args;
-    if worker.load_u64(name, 2, node + OWNER)? != root {
+    if worker.load_u64(name, 2, node.wrapping_add(OWNER))? != root {
         return Ok(0);
     }
-    worker.load_u64(name, 2, node + side)
+    worker.load_u64(name, 2, node.wrapping_add(side))
 }
 
 /// A tree that is being changed.
@@ -134,14 +134,14 @@ impl<'a> Tree<'a> {
     }
 
     fn side_of(&self, node: u64, parent: u64) -> Result<u64, Box<Fault>> {
-        Ok(if self.load(parent + LEFT)? == node { LEFT } else { RIGHT })
+        Ok(if self.load(parent.wrapping_add(LEFT))? == node { LEFT } else { RIGHT })
     }
 
     /// Puts `new` where `old` hangs under `parent`, or at the root.
     fn replace(&mut self, old: u64, new: u64, parent: u64) -> Result<(), Box<Fault>> {
         let place = match parent {
             0 => self.root,
-            parent => parent + self.side_of(old, parent)?,
+            parent => parent.wrapping_add(self.side_of(old, parent)?),
         };
         self.store(place, new)
     }
@@ -150,7 +150,7 @@ impl<'a> Tree<'a> {
     fn link(&mut self, node: u64, parent: u64, link: u64) -> Result<(), Box<Fault>> {
         let root = self.root;
         for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (OWNER, root)] {
-            self.store(node + offset, value)?;
+            self.store(node.wrapping_add(offset), value)?;
         }
         self.store(link, node)
     }
@@ -159,15 +159,15 @@ impl<'a> Tree<'a> {
     fn rotate(&mut self, node: u64, side: u64) -> Result<(), Box<Fault>> {
         self.step()?;
         let other = opposite(side);
-        let (pivot, parent) = (self.load(node + other)?, self.parent(node)?);
-        let inner = self.load(pivot + side)?;
-        self.store(node + other, inner)?;
+        let (pivot, parent) = (self.load(node.wrapping_add(other))?, self.parent(node)?);
+        let inner = self.load(pivot.wrapping_add(side))?;
+        self.store(node.wrapping_add(other), inner)?;
         if inner != 0 {
             self.set_parent(inner, node)?;
         }
         self.replace(node, pivot, parent)?;
         self.set_parent(pivot, parent)?;
-        self.store(pivot + side, node)?;
+        self.store(pivot.wrapping_add(side), node)?;
         self.set_parent(node, pivot)
     }
 
@@ -184,7 +184,7 @@ impl<'a> Tree<'a> {
             }
             let grandparent = self.parent(parent)?;
             let side = self.side_of(parent, grandparent)?;
-            let uncle = self.load(grandparent + opposite(side))?;
+            let uncle = self.load(grandparent.wrapping_add(opposite(side)))?;
             if self.colour(uncle)? == BLACK {
                 return self.turn_added(node, parent, grandparent, side);
             }
@@ -203,7 +203,7 @@ impl<'a> Tree<'a> {
         side: u64,
     ) -> Result<(), Box<Fault>> {
         let mut top = parent;
-        if self.load(parent + opposite(side))? == node {
+        if self.load(parent.wrapping_add(opposite(side)))? == node {
             self.rotate(parent, side)?;
             top = node;
         }
@@ -214,12 +214,12 @@ impl<'a> Tree<'a> {
 
     /// The node that comes next in order.
     fn next(&mut self, node: u64) -> Result<u64, Box<Fault>> {
-        let right = self.load(node + RIGHT)?;
+        let right = self.load(node.wrapping_add(RIGHT))?;
         if right != 0 {
             return self.first_under(right);
         }
         let (mut node, mut parent) = (node, self.parent(node)?);
-        while parent != 0 && self.load(parent + RIGHT)? == node {
+        while parent != 0 && self.load(parent.wrapping_add(RIGHT))? == node {
             self.step()?;
             (node, parent) = (parent, self.parent(parent)?);
         }
@@ -230,7 +230,7 @@ impl<'a> Tree<'a> {
         let mut first = node;
         loop {
             self.step()?;
-            match self.load(first + LEFT)? {
+            match self.load(first.wrapping_add(LEFT))? {
                 0 => return Ok(first),
                 left => first = left,
             }
@@ -239,7 +239,8 @@ impl<'a> Tree<'a> {
 
     /// Takes a node out. Under which node a branch may now lack a black node, and whether it does.
     fn unlink(&mut self, node: u64) -> Result<(u64, bool), Box<Fault>> {
-        let (left, right) = (self.load(node + LEFT)?, self.load(node + RIGHT)?);
+        let (left, right) =
+            (self.load(node.wrapping_add(LEFT))?, self.load(node.wrapping_add(RIGHT))?);
         let (parent, was_black) = (self.parent(node)?, self.colour(node)? == BLACK);
         if left == 0 || right == 0 {
             let only = left | right;
@@ -262,15 +263,16 @@ impl<'a> Tree<'a> {
         right: u64,
     ) -> Result<(u64, bool), Box<Fault>> {
         let heir = self.first_under(right)?;
-        let (orphan, heir_black) = (self.load(heir + RIGHT)?, self.colour(heir)? == BLACK);
+        let (orphan, heir_black) =
+            (self.load(heir.wrapping_add(RIGHT))?, self.colour(heir)? == BLACK);
         let mut from = heir;
         if heir != right {
             from = self.parent(heir)?;
-            self.store(from + LEFT, orphan)?;
-            self.store(heir + RIGHT, right)?;
+            self.store(from.wrapping_add(LEFT), orphan)?;
+            self.store(heir.wrapping_add(RIGHT), right)?;
             self.set_parent(right, heir)?;
         }
-        self.store(heir + LEFT, left)?;
+        self.store(heir.wrapping_add(LEFT), left)?;
         self.set_parent(left, heir)?;
         let (place, parent) = (self.load(node)?, self.parent(node)?);
         self.replace(node, heir, parent)?;
@@ -287,16 +289,17 @@ impl<'a> Tree<'a> {
         let (mut short, mut parent) = (0, from);
         loop {
             self.step()?;
-            let side = if self.load(parent + RIGHT)? == short { RIGHT } else { LEFT };
+            let side = if self.load(parent.wrapping_add(RIGHT))? == short { RIGHT } else { LEFT };
             let other = opposite(side);
-            let mut sibling = self.load(parent + other)?;
+            let mut sibling = self.load(parent.wrapping_add(other))?;
             if self.colour(sibling)? == RED {
                 self.rotate(parent, side)?;
                 self.paint(sibling, BLACK)?;
                 self.paint(parent, RED)?;
-                sibling = self.load(parent + other)?;
+                sibling = self.load(parent.wrapping_add(other))?;
             }
-            let (near, far) = (self.load(sibling + side)?, self.load(sibling + other)?);
+            let (near, far) =
+                (self.load(sibling.wrapping_add(side))?, self.load(sibling.wrapping_add(other))?);
             if self.colour(far)? == RED || self.colour(near)? == RED {
                 return self.turn_removed(parent, sibling, side);
             }
@@ -314,12 +317,12 @@ impl<'a> Tree<'a> {
     fn turn_removed(&mut self, parent: u64, sibling: u64, side: u64) -> Result<(), Box<Fault>> {
         let other = opposite(side);
         let mut top = sibling;
-        if self.colour(self.load(sibling + other)?)? == BLACK {
-            top = self.load(sibling + side)?;
+        if self.colour(self.load(sibling.wrapping_add(other))?)? == BLACK {
+            top = self.load(sibling.wrapping_add(side))?;
             self.rotate(sibling, other)?;
             self.paint(sibling, RED)?;
         }
-        let (colour, far) = (self.colour(parent)?, self.load(top + other)?);
+        let (colour, far) = (self.colour(parent)?, self.load(top.wrapping_add(other))?);
         self.rotate(parent, side)?;
         self.paint(top, colour)?;
         self.paint(parent, BLACK)?;

@@ -77,7 +77,7 @@ impl Memory {
         if element >= layout.elements {
             return format!("{place}: it ends with element {}", layout.elements);
         }
-        if inner < layout.low || inner + len as u64 > end {
+        if inner < layout.low || inner.saturating_add(len as u64) > end {
             return format!("{place}: {len} bytes there are not inside its {} bytes", layout.size);
         }
         if write && !layout.writable {
