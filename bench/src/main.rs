@@ -18,12 +18,13 @@ mod drop_cost;
 mod harness;
 mod noise;
 mod outcome;
+mod vm_interp;
 
 use harness::Harness;
 use outcome::Outcome;
 
 /// What can be measured, in the order of `--list`.
-const ENTRIES: &[Entry] = &[drop::ENTRY, drop_cost::ENTRY, noise::ENTRY];
+const ENTRIES: &[Entry] = &[drop::ENTRY, drop_cost::ENTRY, noise::ENTRY, vm_interp::ENTRY];
 
 /// One benchmark.
 struct Entry {
