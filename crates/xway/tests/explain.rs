@@ -175,6 +175,21 @@ fn a_fault_is_told_where_it_happens() {
     assert!(trace.stdout.contains(r#""returned":null,"fault":"`xway_drop`"#), "{}", trace.stdout);
 }
 
+#[test]
+fn what_is_wrong_at_the_end_is_told_there() {
+    let folder = Folder::new("explain-end");
+    let capture = folder.capture("in.pcapng", &frames());
+    let (lasting, program) = (object("test/helpers_lasting"), "lasting_leaked");
+    let words = ["run", &lasting, "--program", program, "--in", &capture];
+    let told = xway(&[&words[..], &["--explain", "1"]].concat()).stdout;
+    let lines: Vec<_> = told.lines().map(str::trim).collect();
+    let fault = "fault: at the end of the program an allocated object is not dropped";
+    assert_eq!(lines.iter().filter(|line| **line == fault).count(), 1, "{told}");
+    let trace = xway(&[&words[..], &["--trace", "--limit", "1"]].concat()).stdout;
+    assert_eq!(trace.lines().filter(|line| line.trim() == fault).count(), 1, "{trace}");
+    assert!(trace.contains("call bpf_obj_new_impl"), "kernel functions have names: {trace}");
+}
+
 /// The object without line information: its section has another name.
 fn bare(folder: &Folder) -> String {
     let mut bytes = fs::read(object("test/paper_count")).unwrap();

@@ -15,6 +15,9 @@ use super::configure::Configuration;
 use super::events::Events;
 use super::input::Played;
 
+/// Raw key and value of each entry of a map, sorted.
+pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 pub enum Arm {
     Vm(Box<Vm>),
     Kernel(Box<Kernel>),
@@ -109,12 +112,25 @@ impl Arm {
         .with_context(|| format!("packet {}", packet.number))
     }
 
-    /// Raw key and value of each entry of a map; `None` where it cannot be read by key.
-    pub fn entries(&self, def: &MapDef) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>> {
+    /// All entries of a map; `None` where it cannot be read by key.
+    pub fn entries(&self, def: &MapDef) -> Result<Option<Entries>> {
+        // Some types, and values that hold objects of the runtime, are not for user space.
         match self {
-            Self::Vm(vm) => read(vm.find(&def.name)?),
-            Self::Kernel(kernel) => read(kernel.object.map(&def.name)?),
+            Self::Vm(vm) => Ok(read(vm.find(&def.name)?).unwrap_or(None)),
+            Self::Kernel(kernel) => Ok(read(kernel.object.map(&def.name)?).unwrap_or(None)),
         }
+    }
+
+    /// Clears the fields of values that hold what only their runtime understands: addresses of
+    /// its objects, locks, timers. Both runtimes' values have them in the same places.
+    pub fn blank(&self, def: &MapDef, entries: &mut Entries) -> Result<()> {
+        let Self::Vm(vm) = self else { return Ok(()) };
+        let fields = &vm.find(&def.name)?.facts().fields;
+        let step = (def.value_size as usize).next_multiple_of(8).max(8);
+        for (_, value) in entries.iter_mut().filter(|_| !fields.is_empty()) {
+            value.chunks_mut(step).for_each(|one| fields.blank(one));
+        }
+        Ok(())
     }
 
     /// The buffers that the program sends to user space through.
@@ -233,7 +249,7 @@ impl Kernel {
 
 const LOOPBACK: u32 = 1;
 
-fn read<M>(map: &M) -> Result<Option<Vec<(Vec<u8>, Vec<u8>)>>>
+fn read<M>(map: &M) -> Result<Option<Entries>>
 where
     M: spec::Map,
 {

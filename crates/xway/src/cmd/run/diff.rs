@@ -99,7 +99,9 @@ impl<'a> Pair<'a> {
     fn maps(&self, number: u64) -> Result<Option<Difference>> {
         for def in &self.maps {
             let (theirs, ours) = (self.kernel.entries(def)?, self.vm.entries(def)?);
-            let (Some(theirs), Some(ours)) = (theirs, ours) else { continue };
+            let (Some(mut theirs), Some(mut ours)) = (theirs, ours) else { continue };
+            self.vm.blank(def, &mut theirs)?;
+            self.vm.blank(def, &mut ours)?;
             if theirs != ours && !holds_ids(def) {
                 let types = Types::of_def(def, self.job.spec.btf.as_ref());
                 let what = What::map(def, &types, &theirs, &ours);

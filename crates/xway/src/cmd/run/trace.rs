@@ -34,8 +34,11 @@ pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result
         let run = vm.run(&packet)?;
         faults |= run.fault.is_some();
         let (verdict, bytes) = (run.verdict.name(), run.packet.len());
-        let line = Traced::Verdict { packet: packet.number, verdict, bytes };
-        with(&tracer, |tracer| tracer.print(&line));
+        let fault = run.fault.as_ref().map(ToString::to_string);
+        with(&tracer, |tracer| {
+            let fault = fault.filter(|_| !tracer.faulted);
+            tracer.print(&Traced::Verdict { packet: packet.number, verdict, bytes, fault });
+        });
         if with(&tracer, |tracer| tracer.failed.is_some()) {
             break;
         }
@@ -60,17 +63,29 @@ struct Tracer {
     current: Option<(Traced, [u64; 11], usize)>,
     /// File and line shown last.
     line: Option<(String, u32)>,
+    /// The packet's program was stopped, and that was told.
+    faulted: bool,
 }
 
 impl Tracer {
     fn new(context: Context, words: Words) -> Self {
         let out = BufWriter::new(io::stdout());
-        Self { context, words, out, failed: None, packet: 0, current: None, line: None }
+        Self {
+            context,
+            words,
+            out,
+            failed: None,
+            packet: 0,
+            current: None,
+            line: None,
+            faulted: false,
+        }
     }
 
     fn begin(&mut self, packet: u64, summary: String, bytes: usize) {
         self.packet = packet;
         self.line = None;
+        self.faulted = false;
         self.print(&Traced::Packet { packet, summary, bytes });
     }
 
@@ -143,7 +158,7 @@ impl Hook for Tracer {
             function: step.program.function_name(step.slot).to_owned(),
             depth: step.depth,
             slot: step.slot,
-            text: step.program.disassemble(step.slot),
+            text: self.words.insn(step),
             set: BTreeMap::new(),
             source: self.source(step),
         };
@@ -156,6 +171,7 @@ impl Hook for Tracer {
 
     fn end(&mut self, result: std::result::Result<u64, &Fault>) {
         self.settle(None);
+        self.faulted |= result.is_err();
         let (returned, fault) = match result {
             Ok(returned) => (Some(returned), None),
             Err(fault) => (None, Some(fault.to_string())),

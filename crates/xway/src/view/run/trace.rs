@@ -29,8 +29,8 @@ pub enum Traced {
     },
     /// A program ended.
     End { packet: u64, returned: Option<u64>, fault: Option<String> },
-    /// What became of the packet.
-    Verdict { packet: u64, verdict: &'static str, bytes: usize },
+    /// What became of the packet, and what was wrong when its program had ended.
+    Verdict { packet: u64, verdict: &'static str, bytes: usize, fault: Option<String> },
 }
 
 #[derive(Debug, Serialize)]
@@ -61,8 +61,10 @@ impl View for Traced {
             Self::End { returned, .. } => {
                 format!("  returned {:#x}", returned.unwrap_or_default())
             }
-            Self::Verdict { verdict, bytes, .. } => {
-                format!("{} ({bytes} bytes)\n", paint.bold(&format!("verdict {verdict}")))
+            Self::Verdict { verdict, bytes, fault, .. } => {
+                let fault = fault.as_ref().map(|fault| paint.bad(&format!("  fault: {fault}\n")));
+                let verdict = paint.bold(&format!("verdict {verdict}"));
+                format!("{}{verdict} ({bytes} bytes)\n", fault.unwrap_or_default())
             }
         }
     }

@@ -78,7 +78,7 @@ fn kinds(words: &Words, step: &Step<'_>, name: &str) -> Vec<Argument> {
     }
     let known = match step.program.source().fixup_at(step.slot) {
         Some(Target::Kfunc { type_id, .. }) => {
-            words.btf.as_ref().and_then(|btf| parameters(btf, *type_id))
+            words.btf().and_then(|btf| parameters(btf, *type_id))
         }
         _ => None,
     };

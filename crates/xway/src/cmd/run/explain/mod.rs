@@ -55,7 +55,8 @@ fn explain(job: &Job<'_>, vm: &mut Vm, packet: &Played) -> Result<Explanation> {
     let run = vm.run(packet)?;
     vm.worker().set_hook(None);
     let recorder = Arc::into_inner(recorder).context("the engine kept the hook")?;
-    let recorded = recorder.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+    let recorder = recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let recorded = recorder.finish(run.fault.as_deref());
     let maps = recorded.values.finish(&recorded.words);
     Ok(Explanation {
         object: job.name.clone(),

@@ -26,6 +26,7 @@ pub struct Recorder {
     before: Option<Vec<u8>>,
     /// The last instruction's depth, function and result, to tell returns.
     last: Option<(usize, String)>,
+    faulted: bool,
 }
 
 /// A place of the path: an instruction there belongs to the same stretch.
@@ -66,12 +67,22 @@ impl Recorder {
             waiting: Vec::new(),
             before: None,
             last: None,
+            faulted: false,
         }
     }
 
-    pub fn finish(self) -> Recorded {
+    /// With what went wrong behind the last instruction, such as a lock that is still held.
+    pub fn finish(mut self, fault: Option<&Fault>) -> Recorded {
+        if let Some(fault) = fault.filter(|_| !self.faulted) {
+            self.fault(fault);
+        }
         let (path, left_out) = self.path.finish();
         Recorded { path, left_out, values: self.values, words: self.words }
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        self.path.add(Deed::Fault { message: fault.to_string() });
+        self.faulted = true;
     }
 
     /// Goes on to a place; a new stretch unless it is in the same line.
@@ -98,7 +109,7 @@ impl Recorder {
                 depth,
                 function,
                 slot: step.slot,
-                text: step.program.disassemble(step.slot),
+                text: self.words.insn(step),
                 did: Vec::new(),
             },
         });
@@ -132,8 +143,8 @@ impl Recorder {
 
     fn entered(&mut self, step: &Step<'_>) -> (String, Vec<String>) {
         let source = step.program.source().function_at(step.slot);
-        let known = source
-            .and_then(|function| calls::parameters(self.words.btf.as_ref()?, function.type_id));
+        let known =
+            source.and_then(|function| calls::parameters(self.words.btf()?, function.type_id));
         let set = step.registers[1..6].iter().take_while(|value| !Step::is_unset(**value)).count();
         let count = known.unwrap_or(set).min(5);
         let arguments = (1..=count).map(|register| self.words.any(step, step.registers[register]));
@@ -256,7 +267,7 @@ impl Hook for Recorder {
                 let arguments = asked.arguments;
                 self.path.add(Deed::Call { name, arguments, result: None });
             }
-            self.path.add(Deed::Fault { message: fault.to_string() });
+            self.fault(fault);
         }
         self.waiting.clear();
         self.last = None;

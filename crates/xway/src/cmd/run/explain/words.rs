@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use functions::stats;
 use spec::btf::Btf;
+use spec::disasm::{self, SpecNames};
 use spec::{MapDef, MapKind, Spec};
 use vm::{Errno, Map, Pointee, Step};
 
@@ -22,7 +23,7 @@ pub struct Words {
     values: Vec<u32>,
     /// What the built-in programs count, by reason.
     reasons: Option<Vec<String>>,
-    pub btf: Option<Btf>,
+    spec: Spec,
     /// Keys of values that lookups have led to, by map and element.
     keys: BTreeMap<(u32, u64), Vec<u8>>,
     /// Bytes of metadata in front of the packet now.
@@ -37,8 +38,27 @@ impl Words {
         let types = spec.maps.iter().map(|def| Types::of_def(def, btf)).collect();
         let values = spec.maps.iter().map(|def| def.value_type).collect();
         let reasons = btf.and_then(stats::labels);
-        let btf = spec.btf.clone();
-        Self { maps, types, values, reasons, btf, keys: BTreeMap::new(), metadata: 0, packet: None }
+        let spec = spec.clone();
+        Self {
+            maps,
+            types,
+            values,
+            reasons,
+            spec,
+            keys: BTreeMap::new(),
+            metadata: 0,
+            packet: None,
+        }
+    }
+
+    pub fn btf(&self) -> Option<&Btf> {
+        self.spec.btf.as_ref()
+    }
+
+    /// An instruction, with the object's names in it.
+    pub fn insn(&self, step: &Step<'_>) -> String {
+        let program = step.program.source();
+        disasm::insn(&program.insns, step.slot, &SpecNames { spec: &self.spec, program })
     }
 
     pub fn map(&self, number: u32) -> Option<&Arc<Map>> {
@@ -115,7 +135,7 @@ impl Words {
     }
 
     fn variable(&self, section: &str, byte: u64) -> Option<String> {
-        let vars = self.btf.as_ref()?.datasec(section)?;
+        let vars = self.btf()?.datasec(section)?;
         let (var, place) = vars.iter().rev().find(|(_, place)| u64::from(place.offset) <= byte)?;
         let inside = self.inside(var.target(), byte - u64::from(place.offset));
         Some(format!("{}{inside}", var.name()))
@@ -123,7 +143,7 @@ impl Words {
 
     /// A byte inside a value of a type.
     fn inside(&self, type_id: u32, byte: u64) -> String {
-        match &self.btf {
+        match self.btf() {
             Some(btf) if type_id != 0 => member::path(btf, type_id, byte),
             _ => plus(String::new(), byte),
         }
