@@ -26,7 +26,8 @@ fn main() -> ExitCode {
         }
     }
     if show {
-        println!("{}", text(&Case::random(seed)));
+        let case = Case::random(seed);
+        println!("{}\n{:?}", text(&case), Arms::here().judge(&case));
         return ExitCode::SUCCESS;
     }
     sys::thread::in_private_network(|| run(programs, seed, findings as usize)).unwrap()

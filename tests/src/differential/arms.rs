@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use kernel::{LoadOptions, Object, TestRun};
+use kernel::{LoadOptions, Object, RingBuffer, TestRun};
 use spec::{MapDef, MapKind, Spec};
 use vm::{Machine, Options};
 
@@ -84,9 +84,15 @@ impl Arms {
         for def in compared(&case.spec) {
             // A map that no program uses is not made.
             let Ok(map) = object.map(&def.name) else { continue };
-            let elements = match queued(def) {
-                true => drained(|| map.take(&[]).map_err(other))?,
-                false => elements(map)?,
+            let elements = match def.kind {
+                MapKind::QUEUE | MapKind::STACK => drained(|| map.take(&[]).map_err(other))?,
+                MapKind::RINGBUF => {
+                    let mut records = Vec::new();
+                    let mut ring = RingBuffer::new(map).map_err(other)?;
+                    ring.drain(|record| records.push((Vec::new(), record.to_vec())));
+                    records
+                }
+                _ => elements(map)?,
             };
             maps.push(contents(def, elements));
         }
@@ -112,9 +118,13 @@ impl Arms {
                 continue;
             }
             let map = machine.map(&def.name).map_err(other)?;
-            let elements = match queued(def) {
-                true => drained(|| Ok(map.take(&[], 0).ok()))?,
-                false => elements(&*map)?,
+            let elements = match def.kind {
+                MapKind::QUEUE | MapKind::STACK => drained(|| Ok(map.take(&[], 0).ok()))?,
+                MapKind::RINGBUF => {
+                    let records = map.records().map_err(other)?.records;
+                    records.into_iter().map(|record| (Vec::new(), record.bytes)).collect()
+                }
+                _ => elements(&*map)?,
             };
             maps.push(contents(def, elements));
         }
@@ -124,7 +134,7 @@ impl Arms {
 
 fn refusal(error: kernel::Error) -> Failure {
     match error {
-        kernel::Error::Verifier { log, .. } => Failure::Refused(log.decisive.clone()),
+        kernel::Error::Verifier { log, .. } => Failure::Refused(log.to_string()),
         error => Failure::Other(format!("load: {error}")),
     }
 }
@@ -143,13 +153,11 @@ fn compared(spec: &Spec) -> impl Iterator<Item = &MapDef> {
             MapKind::DEVMAP_HASH,
             MapKind::CPUMAP,
             MapKind::XSKMAP,
+            MapKind::ARRAY_OF_MAPS,
+            MapKind::HASH_OF_MAPS,
         ];
         !opaque.contains(&def.kind) && !def.frozen
     })
-}
-
-fn queued(def: &MapDef) -> bool {
-    matches!(def.kind, MapKind::QUEUE | MapKind::STACK)
 }
 
 type Elements = Vec<(Vec<u8>, Vec<u8>)>;

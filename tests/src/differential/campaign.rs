@@ -38,7 +38,7 @@ impl Report {
         match arms.judge(&case) {
             Judgement::Refused(why) => {
                 self.refused += 1;
-                self.tally.refused(&why);
+                self.tally.refused(&why, seed);
                 return;
             }
             Judgement::Differs(_) => self.findings.push(Finding::new(arms, case.clone())),

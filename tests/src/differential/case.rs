@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use spec::asm::Object;
-use spec::{Input, Spec};
+use spec::{Input, ProgramKind, Spec};
 
 use super::maps::Maps;
 use super::packets;
@@ -31,12 +31,14 @@ impl Case {
         let mut rng = Rng::new(seed);
         let programs = 1 + rng.below(6).saturating_sub(3);
         let maps = Maps::random(&mut rng, programs);
-        let packets = (0..PACKETS).map(|_| packets::random(&mut rng)).collect();
+        let kind = rng.pick(&[ProgramKind::XDP, ProgramKind::XDP, ProgramKind::XDP_FRAGS]);
+        let frags = kind == ProgramKind::XDP_FRAGS;
+        let packets = (0..PACKETS).map(|_| packets::random(&mut rng, frags)).collect();
         let mut object = Object::new(format!("case{seed}"), "GPL");
         let mut actions = Vec::new();
         for number in 0..programs {
             let name = format!("p{number}");
-            let (program, written) = Writer::program(rng.word(), &maps, skipped, &name);
+            let (program, written) = Writer::program(rng.word(), &maps, skipped, (&name, kind));
             object.program(program);
             actions.extend(written);
         }

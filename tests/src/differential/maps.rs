@@ -29,6 +29,9 @@ impl Maps {
             let kind = rng.pick(&KINDS);
             defs.push(random(rng, kind, format!("m{number}")));
         }
+        if rng.one_in(3) {
+            nested(rng, &mut defs);
+        }
         Self { defs }
     }
 
@@ -64,7 +67,8 @@ pub const PUSHED: [MapKind; 3] = [MapKind::QUEUE, MapKind::STACK, MapKind::BLOOM
 pub const REDIRECTS: [MapKind; 4] =
     [MapKind::DEVMAP, MapKind::DEVMAP_HASH, MapKind::XSKMAP, MapKind::CPUMAP];
 
-const KINDS: [MapKind; 17] = [
+const KINDS: [MapKind; 18] = [
+    MapKind::RINGBUF,
     MapKind::ARRAY,
     MapKind::ARRAY,
     MapKind::PERCPU_ARRAY,
@@ -109,8 +113,26 @@ fn random(rng: &mut Rng, kind: MapKind, name: String) -> MapDef {
             MapDef { value_size: rng.pick(&[4, 8]), ..def }
         }
         MapKind::XSKMAP => MapDef { value_size: 4, ..def },
+        MapKind::RINGBUF => MapDef { key_size: 0, value_size: 0, max_entries: 4096, ..def },
         _ => def,
     }
+}
+
+/// Two arrays alike, and a map that holds them.
+fn nested(rng: &mut Rng, defs: &mut Vec<MapDef>) {
+    let inner = |name: &str| MapDef { max_entries: 2, ..array(name, 16) };
+    let initial = (0..2).map(|index| Initial::Map { index, map: defs.len() + index as usize });
+    let outer = MapDef {
+        name: "outer".to_owned(),
+        kind: rng.pick(&[MapKind::ARRAY_OF_MAPS, MapKind::HASH_OF_MAPS]),
+        key_size: 4,
+        value_size: 4,
+        max_entries: 3,
+        initial: initial.collect(),
+        inner: Some(Box::new(inner("inner"))),
+        ..MapDef::default()
+    };
+    defs.extend([inner("inner0"), inner("inner1"), outer]);
 }
 
 fn out() -> MapDef {

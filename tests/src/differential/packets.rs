@@ -4,11 +4,13 @@ use spec::Input;
 
 use super::rng::Rng;
 
-/// 14 to 1500 bytes; now and then with metadata in front.
-pub fn random(rng: &mut Rng) -> Input {
+/// 14 to 1500 bytes, or 9000 where frames may have fragments; now and then with metadata in
+/// front.
+pub fn random(rng: &mut Rng, frags: bool) -> Input {
     let len = match rng.below(4) {
         0 => 14 + rng.below(8),
         1 => 60,
+        2 if frags => 3000 + rng.below(6000),
         2 => 14 + rng.below(200),
         _ => 14 + rng.below(1487),
     };

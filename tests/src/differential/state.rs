@@ -36,6 +36,12 @@ impl Kind {
         }
     }
 
+    /// Whether it may point to a place on the stack that only the run decides: helpers and atomic
+    /// steps do not take that.
+    pub fn is_undecided(self) -> bool {
+        matches!(self, Self::Memory { len: ..=8 })
+    }
+
     /// What is left of it `by` bytes further.
     pub fn behind(self, by: u16) -> Self {
         match self {

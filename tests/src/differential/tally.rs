@@ -13,7 +13,8 @@ pub struct Tally {
     pub operations: BTreeMap<String, u64>,
     pub helpers: BTreeMap<&'static str, u64>,
     pub maps: BTreeMap<&'static str, u64>,
-    pub refusals: BTreeMap<String, u64>,
+    /// What the verifier said, how often, and the first seed of which it did.
+    pub refusals: BTreeMap<String, (u64, u64)>,
 }
 
 impl Tally {
@@ -36,10 +37,17 @@ impl Tally {
         }
     }
 
-    pub fn refused(&mut self, why: &str) {
+    pub fn refused(&mut self, why: &str, seed: u64) {
         // Numbers make each refusal its own.
-        let text: String = why.chars().filter(|c| !c.is_ascii_digit()).take(60).collect();
-        *self.refusals.entry(text).or_default() += 1;
+        let text: String = why
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .take(120)
+            .collect();
+        self.refusals.entry(text).or_insert((0, seed)).0 += 1;
     }
 
     fn instruction(&mut self, insn: &Insn) {
@@ -80,6 +88,9 @@ impl fmt::Display for Tally {
         row(f, "operations", self.operations.iter().map(|(n, c)| (&**n, *c)).collect())?;
         row(f, "helpers", self.helpers.iter().map(|(n, c)| (*n, *c)).collect())?;
         row(f, "maps", self.maps.iter().map(|(n, c)| (*n, *c)).collect())?;
-        row(f, "refusals", self.refusals.iter().map(|(n, c)| (&**n, *c)).collect())
+        for (why, (count, seed)) in &self.refusals {
+            writeln!(f, "refused {count} times, first of seed {seed}: {why}")?;
+        }
+        Ok(())
     }
 }

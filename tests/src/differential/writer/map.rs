@@ -98,6 +98,26 @@ impl Writer<'_> {
         self.state.meet(&some);
     }
 
+    /// A lookup in a map that a map of maps holds.
+    pub(super) fn nested_lookup(&mut self) -> bool {
+        let kinds = [MapKind::ARRAY_OF_MAPS, MapKind::HASH_OF_MAPS];
+        let Some(outer) = self.map_of(&kinds).filter(|_| self.can_call()) else { return false };
+        let none = self.a.label();
+        self.key_number(KEY, Size::Word);
+        self.frame_argument(R2, KEY);
+        self.a.load_map(R1, outer).call(Helper::MAP_LOOKUP_ELEM);
+        self.state.called();
+        let before = self.state.clone();
+        self.a.jump_if(R0, Cond::Eq, 0, none);
+        self.a.store32(frame(KEY), self.rng.between(0, 2));
+        self.a.mov(R1, R0).mov(R2, R10).add(R2, KEY).call(Helper::MAP_LOOKUP_ELEM);
+        // Inner maps are arrays alike, in front of the map that holds them.
+        self.found(outer - 1);
+        self.a.bind(none);
+        self.state.meet(&before);
+        true
+    }
+
     /// Points into an array's first value, or the map of results.
     pub(super) fn direct_value(&mut self) -> bool {
         let Some([to]) = self.targets() else { return false };
@@ -114,13 +134,21 @@ impl Writer<'_> {
     pub(super) fn update(&mut self) -> bool {
         let Some(map) = self.map_of(&KEYED).filter(|_| self.can_call()) else { return false };
         self.key(map);
-        self.argument(R4, (0, 2));
-        self.frame_argument(R3, DATA);
+        self.argument(R4, (0, 5));
+        self.value_argument(map);
         self.frame_argument(R2, KEY);
         self.a.load_map(R1, map).call(Helper::MAP_UPDATE_ELEM);
         self.answered();
         self.elements_moved(Some(map));
         true
+    }
+
+    /// A new value: from the frame or from wherever there are enough bytes.
+    fn value_argument(&mut self, map: usize) {
+        if self.rng.one_in(2) {
+            return self.frame_argument(R3, DATA);
+        }
+        self.bytes_argument(R3, self.maps.defs[map].value_size as u16);
     }
 
     pub(super) fn delete(&mut self) -> bool {
@@ -183,9 +211,7 @@ impl Writer<'_> {
 
     /// Bytes that a helper may read: in the frame, a value, or the packet.
     pub(super) fn bytes_argument(&mut self, to: Reg, len: u16) {
-        // A place on the stack that only the run decides is refused.
-        let decided = |kind: Kind| !matches!(kind, Kind::Memory { len: ..=8 });
-        let fits = self.state.all(|kind| kind.len() >= len && decided(kind));
+        let fits = self.state.all(|kind| kind.len() >= len && !kind.is_undecided());
         let from = if fits.is_empty() || self.rng.one_in(2) { None } else { Some(fits[0]) };
         match from {
             Some(from) => {

@@ -56,7 +56,8 @@ impl Writer<'_> {
             (true, Some(room)) => first + self.rng.below(usize::from(room / len) + 1) as u16 * len,
             (true, None) => return,
         };
-        let shared = skew.is_some_and(|skew| (u16::from(skew) + off).is_multiple_of(len));
+        let even = skew.is_some_and(|skew| (u16::from(skew) + off).is_multiple_of(len));
+        let shared = even && !kind.is_undecided();
         self.touch(Place { at: base.at(off as i16), shared }, size, len);
     }
 

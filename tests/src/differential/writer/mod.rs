@@ -6,9 +6,10 @@
 //! ```text
 //! fp-64  numbers that actions work on      fp-112  a buffer that helpers fill
 //! fp-80  a map's key                       fp-136  three spilled pointers
+//!                                          fp-152  a dynptr
 //! ```
 //!
-//! Rule: all of a frame but the spills is written before anything reads it, and what a program
+//! Rule: all of a frame but the spills and the dynptr is written before anything reads it, and what a program
 //! computes is added to the map `out`, so that a difference in any register shows.
 
 mod arithmetic;
@@ -18,6 +19,7 @@ mod helper;
 mod map;
 mod memory;
 mod packet;
+mod record;
 mod text;
 
 use std::collections::BTreeSet;
@@ -61,6 +63,7 @@ const DATA: i16 = -64;
 const KEY: i16 = -80;
 const BUFFER: i16 = -112;
 const SPILL: i16 = -136;
+const DYNPTR: i16 = -152;
 /// Actions of one program.
 const ACTIONS: usize = 80;
 /// Bytes of numbers in a frame.
@@ -69,7 +72,7 @@ const BUFFER_LEN: u16 = 32;
 
 impl<'a> Writer<'a> {
     /// Actions with their weights; each says whether it found what it needs.
-    const ACTIONS: [(usize, fn(&mut Self) -> bool); 32] = [
+    const ACTIONS: [(usize, fn(&mut Self) -> bool); 36] = [
         (14, Self::arithmetic),
         (4, Self::constant),
         (5, Self::unary),
@@ -96,6 +99,10 @@ impl<'a> Writer<'a> {
         (2, Self::number),
         (2, Self::print),
         (1, Self::small_facts),
+        (4, Self::ring),
+        (3, Self::dynptr),
+        (2, Self::probe_read),
+        (3, Self::nested_lookup),
         (7, Self::branch),
         (3, Self::turn),
         (2, Self::call),
@@ -109,9 +116,9 @@ impl<'a> Writer<'a> {
         seed: u64,
         maps: &'a Maps,
         skipped: &'a BTreeSet<u64>,
-        name: &str,
+        (name, kind): (&str, ProgramKind),
     ) -> (Assembler, Vec<u64>) {
-        let mut a = Assembler::new(name, ProgramKind::XDP);
+        let mut a = Assembler::new(name, kind);
         let bail = a.label();
         let mut writer = Self {
             rng: Rng::new(seed),
