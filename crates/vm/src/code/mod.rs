@@ -13,7 +13,6 @@ mod source;
 
 use std::sync::Arc;
 
-use spec::MapDef;
 use spec::btf::Btf;
 
 use crate::error::Result;
@@ -29,8 +28,6 @@ pub use source::SourceLine;
 pub(crate) struct Link<'a> {
     /// By the number of the object's map.
     pub maps: &'a [Arc<Map>],
-    /// What the object says of them.
-    pub defs: &'a [MapDef],
     /// The number that the program will have.
     pub program: usize,
 }

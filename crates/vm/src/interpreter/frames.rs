@@ -23,7 +23,7 @@ pub(crate) struct Frames {
     budget_full: u64,
     /// Turns that the current function's `may_goto` loops have left.
     pub turns: u32,
-    pub hook: super::hook::Slot,
+    pub(super) hook: super::hook::Slot,
 }
 
 /// A caller, while the function that it called runs.

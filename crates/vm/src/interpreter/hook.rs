@@ -53,6 +53,12 @@ pub struct Step<'a> {
     pub(super) memory: &'a Memory,
 }
 
+impl std::fmt::Debug for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` instruction {}, depth {}", self.program.name(), self.slot, self.depth)
+    }
+}
+
 /// A call that has returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Called<'a> {

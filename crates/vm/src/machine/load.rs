@@ -61,7 +61,7 @@ fn programs(spec: &Spec, options: &Options, maps: &[Arc<Map>]) -> Result<Vec<Arc
         let program = match why_not(source, options) {
             Some(why) => Program::skipped(source, number, why),
             None => {
-                let link = Link { maps, defs: &spec.maps, program: number };
+                let link = Link { maps, program: number };
                 Program::decode(source, spec.btf.as_ref(), &link)?
             }
         };

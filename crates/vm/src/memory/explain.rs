@@ -70,7 +70,7 @@ impl Memory {
 
     fn explain_bounds(&self, address: u64, len: usize, write: bool, place: &str) -> String {
         let Some(layout) = self.layout(RegionId::of(address)) else {
-            return format!("{place}");
+            return place.to_owned();
         };
         let (element, inner) = self.position(address);
         let end = layout.low + layout.size;
