@@ -12,7 +12,9 @@ pub fn bytes(value: &Bound<'_, PyAny>, size: usize, what: &str) -> PyResult<Vec<
         let kept = size.min(raw.len());
         let lost = raw[kept..].iter().any(|byte| *byte != fill);
         if lost || size == 0 {
-            return Err(Error::new_err(format!("{number} does not fit into a {what} of {size} bytes")));
+            return Err(Error::new_err(format!(
+                "{number} does not fit into a {what} of {size} bytes"
+            )));
         }
         let mut raw = raw[..kept].to_vec();
         raw.resize(size, fill);
