@@ -96,6 +96,8 @@ fn rewritten_fields_and_redirects_are_told() {
     let redirect = calls.iter().find(|call| call["name"] == "bpf_redirect_map").unwrap();
     assert_eq!(redirect["arguments"], serde_json::json!(["xway_tx", "2", "0"]));
     assert_eq!(redirect["result"], "redirect");
+    let route = calls.iter().find(|call| call["name"] == "bpf_fib_lookup").unwrap();
+    assert_eq!(route["result"], "success");
     let lookup = calls.iter().find(|call| call["arguments"][0] == "forward_nat4").unwrap();
     assert!(lookup["arguments"][1].as_str().unwrap().contains("FORWARD_DESTINATION"), "{lookup}");
 }

@@ -35,6 +35,8 @@ enum Answer {
     /// A number, or an error.
     Status,
     Verdict,
+    /// What a lookup in the routing table came to, or an error.
+    Route,
     /// A number of all 64 bits.
     Plain,
 }
@@ -153,9 +155,27 @@ pub fn answer(words: &mut Words, step: &Step<'_>, name: &str, result: u64) -> St
         Some(Answer::Address) => words.pointer(step, result),
         Some(Answer::Verdict) => Verdict::from_code(result as u32).name().to_owned(),
         Some(Answer::Plain) => number(result),
+        Some(Answer::Route) => match ROUTES.get(result as usize) {
+            Some(words) => (*words).to_owned(),
+            None => errno(result).unwrap_or_else(|| number(result)),
+        },
         Some(Answer::Status) | None => errno(result).unwrap_or_else(|| words.pointer(step, result)),
     }
 }
+
+/// `BPF_FIB_LKUP_RET_*` by their numbers.
+const ROUTES: &[&str] = &[
+    "success",
+    "blackhole",
+    "unreachable",
+    "prohibit",
+    "not forwarded",
+    "forwarding disabled",
+    "unsupported tunnel",
+    "no neighbour",
+    "fragmentation needed",
+    "no source address",
+];
 
 type Row = (&'static str, &'static [Argument], Answer);
 
@@ -177,7 +197,7 @@ const CALLS: &[Row] = &[
     ("bpf_xdp_get_buff_len", &[Context], Answer::Plain),
     ("bpf_xdp_load_bytes", &[Context, Number, Pointer, Number], Answer::Status),
     ("bpf_xdp_store_bytes", &[Context, Number, Pointer, Number], Answer::Status),
-    ("bpf_fib_lookup", &[Context, Pointer, Number, Flags], Answer::Status),
+    ("bpf_fib_lookup", &[Context, Pointer, Number, Flags], Answer::Route),
     ("bpf_check_mtu", &[Context, Number, Pointer, Delta, Flags], Answer::Status),
     ("bpf_csum_diff", &[Pointer, Number, Pointer, Number, Number], Answer::Status),
     ("bpf_ktime_get_ns", &[], Answer::Plain),

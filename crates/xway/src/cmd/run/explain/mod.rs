@@ -9,6 +9,8 @@ mod changes;
 mod member;
 mod path;
 mod recorder;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -43,6 +45,9 @@ pub fn run(
         let explanation = explain(job, &mut vm, &packet)?;
         context.show(&explanation)?;
         return Ok(if explanation.fault.is_none() { Exit::Done } else { Exit::No });
+    }
+    if capture.interrupted() {
+        bail!("stopped after packet {played}, before {number}");
     }
     bail!("the capture has {played} packets, not {number}");
 }
