@@ -15,7 +15,8 @@ fn programs_return_r0() {
         ("r0 = 8\nr1 = 0\nr0 /= r1\nexit", 0),
         ("r0 = 8\nr1 = 0\nr0 %= r1\nexit", 8),
         (
-            "*(u64 *)(r10 -8) = 5\nr1 = 3\nlock *(u64 *)(r10 -8) += r1\nr0 = *(u64 *)(r10 -8)\nexit",
+            "*(u64 *)(r10 -8) = 5\nr1 = 3\nlock *(u64 *)(r10 -8) += r1\nr0 = *(u64 *)(r10 -8)\n\
+             exit",
             8,
         ),
     ];

@@ -1,8 +1,8 @@
 //! What one worker can address: a table of regions, and checked access through it.
 //!
-//! Rule: every access of a program or helper goes through [`Memory::short`] or [`Memory::translate`], which yield a raw
-//! place only after region, element, bounds and right to write are checked. A refused access is
-//! a [`Refused`], explained in words by [`Memory::explain`]: the fast path carries none.
+//! Rule: every access of a program or helper goes through [`Memory::short`] or
+//! [`Memory::translate`], which yield a raw place only after region, element, bounds and right
+//! to write are checked. A refused access is a [`Refused`], explained in words by [`Memory::explain`]: the fast path carries none.
 //! Regions that only this worker sees (stack, packet, input) can be borrowed as slices; shared
 //! ones (map values) are copied in and out.
 #![allow(unsafe_code, reason = "the memory room: raw places behind checked offsets")]
