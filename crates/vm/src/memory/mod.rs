@@ -2,7 +2,8 @@
 //!
 //! Rule: every access of a program or helper goes through [`Memory::short`] or
 //! [`Memory::translate`], which yield a raw place only after region, element, bounds and right
-//! to write are checked. A refused access is a [`Refused`], explained in words by [`Memory::explain`]: the fast path carries none.
+//! to write are checked. A refused access is a [`Refused`], explained in words by
+//! [`Memory::explain`]: the fast path carries none.
 //! Regions that only this worker sees (stack, packet, input) can be borrowed as slices; shared
 //! ones (map values) are copied in and out.
 #![allow(unsafe_code, reason = "the memory room: raw places behind checked offsets")]
