@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use spec::{Function, Input, Program, ProgramKind, Spec};
+use proptest::prelude::*;
+use spec::{Function, Input, Insn, Program, ProgramKind, Spec};
 use vm::{Machine, Options, Run};
 
 use super::recorder::Recorder;
@@ -12,24 +13,28 @@ use crate::view::run::{Deed, Item};
 
 /// Runs a program on an IPv4 packet: what it did in order, and the run.
 fn watch(text: &str) -> (Vec<String>, Run) {
+    watch_insns(spec::asm::text::parse(text).unwrap()).unwrap()
+}
+
+fn watch_insns(insns: Vec<Insn>) -> Result<(Vec<String>, Run), vm::Error> {
     let program = Program {
         name: "moves".to_owned(),
         kind: ProgramKind::XDP,
         autoload: true,
         functions: vec![Function::default()],
-        insns: spec::asm::text::parse(text).unwrap(),
+        insns,
         ..Program::default()
     };
     let spec = Spec { name: "moves".to_owned(), programs: vec![program], ..Spec::default() };
-    let machine = Machine::load(&spec, &Options::default()).unwrap();
+    let machine = Machine::load(&spec, &Options { budget: 500, ..Options::default() })?;
     let mut worker = machine.worker(0);
     let recorder = Arc::new(Mutex::new(Recorder::new(Words::new(&spec, machine.maps()))));
     worker.set_hook(Some(Box::new(Arc::clone(&recorder))));
-    let run = worker.run(0, &Input { packet: packet(), ..Input::default() }).unwrap();
+    let run = worker.run(0, &Input { packet: packet(), ..Input::default() })?;
     drop(worker);
     let recorder = Arc::into_inner(recorder).unwrap().into_inner().unwrap();
     let recorded = recorder.finish(run.fault.as_deref());
-    (recorded.path.iter().flat_map(deeds).collect(), run)
+    Ok((recorded.path.iter().flat_map(deeds).collect(), run))
 }
 
 fn deeds(item: &Item) -> Vec<String> {
@@ -52,31 +57,32 @@ fn packet() -> Vec<u8> {
     packet
 }
 
+const PUSH_TAG: &str = "
+    r6 = r1
+    r2 = -4
+    call 44
+    if r0 != 0 goto out
+    r2 = *(u32 *)(r6 +0)
+    r3 = *(u32 *)(r6 +4)
+    r1 = r2
+    r1 += 18
+    if r1 > r3 goto out
+    r4 = *(u32 *)(r2 +4)
+    *(u32 *)(r2 +0) = r4
+    r4 = *(u32 *)(r2 +8)
+    *(u32 *)(r2 +4) = r4
+    r4 = *(u32 *)(r2 +12)
+    *(u32 *)(r2 +8) = r4
+    *(u32 *)(r2 +12) = 0x0a000081
+    r0 = 2
+    exit
+    out:
+    r0 = 1
+    exit";
+
 #[test]
 fn a_tag_that_is_pushed_has_its_names() {
-    let (told, run) = watch(
-        "r6 = r1
-        r2 = -4
-        call 44
-        if r0 != 0 goto out
-        r2 = *(u32 *)(r6 +0)
-        r3 = *(u32 *)(r6 +4)
-        r1 = r2
-        r1 += 18
-        if r1 > r3 goto out
-        r4 = *(u32 *)(r2 +4)
-        *(u32 *)(r2 +0) = r4
-        r4 = *(u32 *)(r2 +8)
-        *(u32 *)(r2 +4) = r4
-        r4 = *(u32 *)(r2 +12)
-        *(u32 *)(r2 +8) = r4
-        *(u32 *)(r2 +12) = 0x0a000081
-        r0 = 2
-        exit
-        out:
-        r0 = 1
-        exit",
-    );
+    let (told, run) = watch(PUSH_TAG);
     assert_eq!(
         told[..3],
         ["bpf_xdp_adjust_head(ctx, -4) = 0", "0 != 0: false", "packet+18 > packet+46: false",]
@@ -135,4 +141,24 @@ fn a_call_that_stops_the_program_is_told_without_result() {
     assert!(told[1].contains("not a map pointer"), "{told:?}");
     assert_eq!(told.len(), 2);
     assert_eq!(went(&run), ["lost: fault"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn damaged_programs_are_told_like_others(
+        slot in 0usize..20,
+        code in any::<u8>(),
+        registers in 0u8..11,
+        off in -12i16..12,
+        imm in -20i32..100,
+    ) {
+        let mut insns = spec::asm::text::parse(PUSH_TAG).unwrap();
+        insns[slot] = Insn::new(code, registers, 10 - registers, off, imm);
+        if let Ok((told, run)) = watch_insns(insns) {
+            let stopped = told.iter().any(|deed| deed.starts_with("Fault"));
+            prop_assert_eq!(stopped, run.fault.is_some(), "{:?}", told);
+        }
+    }
 }
