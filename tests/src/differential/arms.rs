@@ -5,10 +5,10 @@
 use std::fmt;
 
 use kernel::{LoadOptions, Object, RingBuffer, TestRun};
-use spec::{MapDef, MapKind, Spec};
+use spec::btf::Btf;
+use spec::{Initial, Input, MapDef, MapKind, Spec};
+use vm::world::{Interface, World};
 use vm::{Machine, Options};
-
-use super::case::Case;
 
 /// All that a run of a case shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,10 +50,36 @@ impl fmt::Display for Failure {
 }
 
 /// The two sides, on one processor.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Arms {
     cpu: u32,
     cpus: u32,
+    /// What field accesses are made for; without, the kernel's own types.
+    target: Option<Btf>,
+}
+
+/// What both arms do.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    pub spec: &'a Spec,
+    /// Packets go through this program, one after the other; it alone is loaded, with those that
+    /// its maps hold.
+    pub program: &'a str,
+    pub packets: &'a [Input],
+    pub fill: Fill,
+    /// Maps whose contents hang on addresses or clocks.
+    pub ignored: &'a [&'a str],
+}
+
+/// How maps are filled before the first packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Fill {
+    pub kernel: fn(&Object),
+    pub engine: fn(&Machine),
+}
+
+impl Fill {
+    pub const NOTHING: Self = Self { kernel: |_| (), engine: |_| () };
 }
 
 impl Arms {
@@ -67,21 +93,31 @@ impl Arms {
     pub fn on(cpu: usize) -> Self {
         sys::cpu::set_affinity(&[cpu]).unwrap();
         let cpus = u32::try_from(sys::cpu::possible().unwrap()).unwrap();
-        Self { cpu: cpu as u32, cpus }
+        Self { cpu: cpu as u32, cpus, target: None }
     }
 
-    pub fn kernel(&self, case: &Case) -> Result<Seen, Failure> {
-        let object = Object::load(&case.spec, &LoadOptions::default()).map_err(refusal)?;
-        let program = object.program(case.entry()).map_err(other)?;
+    /// The same for objects whose field accesses are to be made for these types.
+    #[must_use]
+    pub fn with_types(self, target: Btf) -> Self {
+        Self { target: Some(target), ..self }
+    }
+
+    pub fn kernel(&self, job: &Job<'_>) -> Result<Seen, Failure> {
+        let programs = Some(vec![job.program.to_owned()]);
+        let options =
+            LoadOptions { programs, target: self.target.clone(), ..LoadOptions::default() };
+        let object = Object::load(job.spec, &options).map_err(refusal)?;
+        (job.fill.kernel)(&object);
+        let program = object.program(job.program).map_err(other)?;
         let mut runs = Vec::new();
-        for input in &case.packets {
+        for input in job.packets {
             let run = TestRun { input: input.clone(), repeat: 1, cpu: None };
             let outcome = program.run(&run).map_err(other)?;
             let (code, packet, metadata) = (outcome.code, outcome.packet, outcome.metadata);
             runs.push(Ran { code, packet, metadata });
         }
         let mut maps = Vec::new();
-        for def in compared(&case.spec) {
+        for def in compared(job) {
             // A map that no program uses is not made.
             let Ok(map) = object.map(&def.name) else { continue };
             let elements = match def.kind {
@@ -100,20 +136,24 @@ impl Arms {
     }
 
     /// `like`: what the kernel's arm showed, whose maps are looked at.
-    pub fn engine(&self, case: &Case, like: &Seen) -> Result<Seen, Failure> {
-        let options = Options { cpus: self.cpus, ..Options::default() };
-        let machine = Machine::load(&case.spec, &options).map_err(other)?;
-        let number = machine.program(case.entry()).map_err(other)?;
+    pub fn engine(&self, job: &Job<'_>, like: &Seen) -> Result<Seen, Failure> {
+        let programs = vec![job.program.to_owned()];
+        let target = self.target.clone();
+        let world = World::default().with_interface(loopback());
+        let options = Options { cpus: self.cpus, programs, target, world, ..Options::default() };
+        let machine = Machine::load(&narrowed(job), &options).map_err(other)?;
+        (job.fill.engine)(&machine);
+        let number = machine.program(job.program).map_err(other)?;
         let mut worker = machine.worker(self.cpu);
         let mut runs = Vec::new();
-        for input in &case.packets {
+        for input in job.packets {
             worker.put(input).map_err(other)?;
             let code = worker.execute(number).map_err(other)?;
             let (packet, metadata) = (worker.packet().into_owned(), worker.metadata().to_vec());
             runs.push(Ran { code, packet, metadata });
         }
         let mut maps = Vec::new();
-        for def in compared(&case.spec) {
+        for def in compared(job) {
             if !like.maps.iter().any(|contents| contents.map == def.name) {
                 continue;
             }
@@ -132,6 +172,11 @@ impl Arms {
     }
 }
 
+/// The only interface of a network namespace as it is made.
+fn loopback() -> Interface {
+    Interface { mtu: 65536, up: false, ..Interface::new(1, "lo") }
+}
+
 fn refusal(error: kernel::Error) -> Failure {
     match error {
         kernel::Error::Verifier { log, .. } => Failure::Refused(log.to_string()),
@@ -144,20 +189,37 @@ fn other(error: impl fmt::Display) -> Failure {
 }
 
 /// Maps whose contents user space reads alike on both sides.
-fn compared(spec: &Spec) -> impl Iterator<Item = &MapDef> {
-    spec.maps.iter().filter(|def| {
-        let opaque = [
-            MapKind::PROG_ARRAY,
-            MapKind::BLOOM_FILTER,
-            MapKind::DEVMAP,
-            MapKind::DEVMAP_HASH,
-            MapKind::CPUMAP,
-            MapKind::XSKMAP,
-            MapKind::ARRAY_OF_MAPS,
-            MapKind::HASH_OF_MAPS,
-        ];
-        !opaque.contains(&def.kind) && !def.frozen
+fn compared<'a>(job: &Job<'a>) -> impl Iterator<Item = &'a MapDef> {
+    let ignored = job.ignored;
+    job.spec.maps.iter().filter(move |def| {
+        READABLE.contains(&def.kind) && !def.frozen && !ignored.contains(&&*def.name)
     })
+}
+
+const READABLE: [MapKind; 10] = [
+    MapKind::ARRAY,
+    MapKind::PERCPU_ARRAY,
+    MapKind::HASH,
+    MapKind::PERCPU_HASH,
+    MapKind::LRU_HASH,
+    MapKind::LRU_PERCPU_HASH,
+    MapKind::LPM_TRIE,
+    MapKind::QUEUE,
+    MapKind::STACK,
+    MapKind::RINGBUF,
+];
+
+/// The object with only the programs that a job needs.
+fn narrowed(job: &Job<'_>) -> Spec {
+    let mut spec = job.spec.clone();
+    let held = |number: usize| {
+        let mut slots = job.spec.maps.iter().flat_map(|map| &map.initial);
+        slots.any(|slot| matches!(slot, Initial::Program { program, .. } if *program == number))
+    };
+    for (number, program) in spec.programs.iter_mut().enumerate() {
+        program.autoload = program.name == job.program || held(number);
+    }
+    spec
 }
 
 type Elements = Vec<(Vec<u8>, Vec<u8>)>;

@@ -1,6 +1,6 @@
 //! Both arms on one case, and the first thing that differs, in words.
 
-use super::arms::{Arms, Failure, Ran, Seen};
+use super::arms::{Arms, Failure, Fill, Job, Ran, Seen};
 use super::case::Case;
 
 /// What comparing a case came to.
@@ -14,12 +14,17 @@ pub enum Judgement {
 
 impl Arms {
     pub fn judge(&self, case: &Case) -> Judgement {
-        let kernel = match self.kernel(case) {
+        let (spec, packets, program) = (&case.spec, &case.packets[..], case.entry());
+        self.judge_job(&Job { spec, program, packets, fill: Fill::NOTHING, ignored: &[] })
+    }
+
+    pub fn judge_job(&self, job: &Job<'_>) -> Judgement {
+        let kernel = match self.kernel(job) {
             Ok(seen) => seen,
             Err(Failure::Refused(why)) => return Judgement::Refused(why),
             Err(Failure::Other(why)) => return Judgement::Differs(format!("kernel: {why}")),
         };
-        match self.engine(case, &kernel) {
+        match self.engine(job, &kernel) {
             Ok(engine) => difference(&kernel, &engine).map_or(Judgement::Same, Judgement::Differs),
             Err(failure) => Judgement::Differs(format!("engine: {failure}")),
         }

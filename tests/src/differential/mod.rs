@@ -18,7 +18,7 @@ mod state;
 mod tally;
 mod writer;
 
-pub use arms::{Arms, Contents, Failure, Ran, Seen};
+pub use arms::{Arms, Contents, Failure, Fill, Job, Ran, Seen};
 pub use campaign::{Finding, Report, text};
 pub use case::Case;
 pub use compare::{Judgement, difference, hex};
