@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::limits::{CALLBACKS, FRAMES};
+use crate::limits::CHAIN;
 
 /// Why a run ended without a verdict. Boxed where it is returned: the good path stays thin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Cause {
     Argument { function: String, argument: u8, why: String },
     #[error("{0}")]
     Refused(String),
-    #[error("the call depth of {FRAMES} functions or {CALLBACKS} callbacks is used up")]
+    #[error("the call depth of {CHAIN} functions is used up")]
     Depth,
     #[error("still running after {budget} jumps back and calls")]
     Endless { budget: u64 },

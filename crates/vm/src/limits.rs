@@ -2,10 +2,13 @@
 
 /// Bytes of stack that one BPF function owns; the kernel's `MAX_BPF_STACK`.
 pub const STACK_BYTES: usize = 512;
+/// Functions of one program that may be active at once, callbacks included; the kernel's
+/// `MAX_CALL_FRAMES`.
+pub const CHAIN: usize = 8;
 /// Functions that may be active at once. The kernel allows 8 a chain, and a function that makes a
 /// tail call leaves its callers waiting: 8 for each of [`TAIL_CALLS`] and the first, besides the
 /// callbacks.
-pub const FRAMES: usize = 8 * (TAIL_CALLS as usize + 1) + CALLBACKS as usize;
+pub const FRAMES: usize = CHAIN * (TAIL_CALLS as usize + 1) + CALLBACKS as usize;
 /// Callbacks that may be active at once: they take the host's stack. The kernel allows 8 frames,
 /// whoever called them.
 pub const CALLBACKS: u32 = 16;

@@ -14,6 +14,8 @@ use crate::worker::Worker;
 pub(crate) struct Frames {
     /// Frames in use, those of outer runs included.
     pub depth: usize,
+    /// Where the frames of the program that runs now begin: a tail call begins new ones.
+    chain: usize,
     saved: Box<[Saved; limits::FRAMES]>,
     pub callbacks: u32,
     tail_calls: u32,
@@ -33,12 +35,14 @@ struct Saved {
     slot: usize,
     registers: [u64; 4],
     turns: u32,
+    chain: usize,
 }
 
 impl Default for Frames {
     fn default() -> Self {
         Self {
             depth: 0,
+            chain: 0,
             saved: Box::new([Saved::default(); limits::FRAMES]),
             callbacks: 0,
             tail_calls: 0,
@@ -54,6 +58,7 @@ impl Frames {
     /// Before a run that nothing surrounds.
     pub fn reset(&mut self) {
         self.depth = 0;
+        self.chain = 0;
         self.callbacks = 0;
         self.tail_calls = 0;
         self.budget = self.budget_full;
@@ -95,7 +100,7 @@ impl Spent {
 /// Takes a frame with a zeroed stack; its end is the new r10.
 pub(super) fn enter(worker: &mut Worker) -> Result<u64, Box<Fault>> {
     let frames = &mut worker.frames;
-    if frames.depth == limits::FRAMES {
+    if frames.depth - frames.chain == limits::CHAIN || frames.depth == limits::FRAMES {
         return Err(Fault::new(Cause::Depth));
     }
     frames.depth += 1;
@@ -122,7 +127,9 @@ fn end_of(frame: usize) -> u64 {
     RegionId::STACK.at(LAYOUT.offset_of(frame as u64) + limits::STACK_BYTES as u64)
 }
 
-const LAYOUT: Layout = Layout::straight(limits::FRAMES as u64, limits::STACK_BYTES as u64);
+/// As many stacks as a power of two, so that access to them is fast.
+const LAYOUT: Layout =
+    Layout::straight(limits::FRAMES.next_power_of_two() as u64, limits::STACK_BYTES as u64);
 
 /// Calls a function of the same program from the slot before `back`.
 pub(super) fn call(
@@ -139,6 +146,7 @@ pub(super) fn call(
         slot: back,
         registers: [r[6], r[7], r[8], r[9]],
         turns: frames.turns,
+        chain: frames.chain,
     };
     r[10] = enter(worker)?;
     r[6..10].fill(POISON);
@@ -159,6 +167,7 @@ pub(super) fn exit(worker: &mut Worker, r: &mut Registers, base: usize) -> Optio
     r[1..6].fill(POISON);
     r[10] = end_of(caller);
     frames.turns = saved.turns;
+    frames.chain = saved.chain;
     Some((saved.program, saved.slot))
 }
 
@@ -196,6 +205,7 @@ pub(super) fn tail_call(
         worker.meet();
     }
     worker.frames.tail_calls += 1;
+    worker.frames.chain = worker.frames.depth - 1;
     r[6..10].fill(POISON);
     r[1] = context;
     r[10] = clear(worker);
