@@ -41,6 +41,7 @@ lint:
 	$(CARGO) xtask tidy
 	$(CARGO) xtask bpf --check
 	$(CARGO) xtask abi --check
+	$(CARGO) xtask conformance-tables --check
 
 unit:
 	$(CARGO) test
@@ -49,6 +50,7 @@ unit:
 root-tests:
 	$(CARGO) build --package xway
 	$(AS_ROOT) $(CARGO) test --package xway-tests -- --test-threads=1
+	$(AS_ROOT) $(CARGO) xtask conformance tests/conformance/everywhere --engine kernel
 
 # Into a virtual environment below target/; pip fetches maturin and pytest.
 python-tests:
@@ -65,7 +67,8 @@ bpf:
 	$(CARGO) xtask abi
 
 fuzz:
-	cd fuzz && $(CARGO) +nightly fuzz run spec_parse -- -max_total_time=60
+	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
+	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
 
 clean:
 	$(CARGO) clean

@@ -187,7 +187,7 @@ pub(super) fn classify(line: &str) -> Line<'_> {
         };
     }
     let noise = line.trim().is_empty() || NOISE.iter().any(|start| line.starts_with(start));
-    if noise || is_state(line) { Line::Noise } else { Line::Message(line.trim()) }
+    if noise || is_frame(line) || is_state(line) { Line::Noise } else { Line::Message(line.trim()) }
 }
 
 /// Without the opcode in front and the state behind.
@@ -199,6 +199,13 @@ fn instruction(rest: &str) -> &str {
 fn numbered(line: &str) -> Option<(usize, &str)> {
     let (number, rest) = line.split_once(": ")?;
     Some((number.parse().ok()?, rest))
+}
+
+/// `frame1: R0=…`: the state of one of several active functions. `frame pointer is read only` is
+/// a reason.
+fn is_frame(line: &str) -> bool {
+    let rest = line.trim_start().strip_prefix("frame");
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// ` R0=1 R1=ctx()` or `R0_w=…`: how a state begins on a line of its own.
@@ -255,8 +262,6 @@ const NOISE: &[&str] = &[
     "callee:",
     "returning from callee",
     "to caller at ",
-    "frame",
-    " frame",
     "propagating ",
     "cur state:",
     "old state:",
@@ -337,6 +342,15 @@ mod tests {
             assert_eq!(found, *source, "{decisive}");
             assert_eq!(is_whole(text), !text.is_empty(), "{decisive}");
         }
+    }
+
+    #[test]
+    fn frames_of_a_state_are_no_reason_but_the_frame_pointer_is() {
+        let log = VerifierLog::parse(
+            "frame1: R1=ctx() R10=fp0\n0: (bf) r10 = r1\nframe pointer is read only\n",
+        );
+        assert_eq!(log.decisive, "frame pointer is read only");
+        assert!(log.more.is_empty(), "{:?}", log.more);
     }
 
     #[test]

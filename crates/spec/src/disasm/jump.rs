@@ -11,6 +11,8 @@ const GOTO: u8 = CLASS_JMP | JA;
 const GOTOL: u8 = CLASS_JMP32 | JA;
 /// An indirect jump, Linux 6.19.
 const GOTOX: u8 = CLASS_JMP | JA | FROM_REG;
+/// A call of the function whose address is in a register.
+const CALLX: u8 = CALL | FROM_REG;
 const MAY_GOTO: u8 = CLASS_JMP | JCOND;
 
 pub fn text(site: &Site<'_>) -> Option<String> {
@@ -21,6 +23,7 @@ pub fn text(site: &Site<'_>) -> Option<String> {
         EXIT => Some("exit".to_owned()),
         GOTO => Some(format!("goto {}", target(site, near))),
         GOTOL => Some(format!("gotol {}", target(site, insn.imm.into()))),
+        CALLX => Some(format!("callx r{}", insn.dst)),
         GOTOX => Some(format!("gotox r{}", insn.dst)),
         MAY_GOTO if insn.src == 0 => Some(format!("may_goto {}", target(site, near))),
         _ => condition(site),
