@@ -121,7 +121,7 @@ const TABLE: &[(&str, Write)] = &[
     ("BUG_st_02", |a, _| a.raw(Insn::new(0x02, 0, 0, 0, 0))),
     ("BUG_stx_c3", |a, _| a.raw(Insn::new(0xc3, 0, 0, 0, 0x77))),
     ("BUG_stx_cb", |a, _| a.raw(Insn::new(0xcb, 0, 0, 0, 0))),
-    ("callx r2", |a, _| a.raw(Insn::new(0x8d, 2, 0, 0, 0))),
+    ("(8d) callx r2", |a, _| a.raw(Insn::new(0x8d, 2, 0, 0, 0))),
     ("BUG_jmp_f5", |a, _| a.raw(Insn::new(0xf5, 0, 0, 0, 0))),
     ("BUG_jmp32_86", |a, _| a.raw(Insn::new(0x86, 0, 0, 0, 0))),
 ];
