@@ -1,4 +1,4 @@
-//! Random maps for a program, and what the generator must know of each.
+//! Random surroundings of a program: its maps, and what the generator must know of each.
 
 use spec::{Initial, MapDef, MapKind};
 
@@ -8,6 +8,8 @@ use super::rng::Rng;
 #[derive(Clone, Debug, Default)]
 pub struct Maps {
     pub defs: Vec<MapDef>,
+    /// Whether the programs call kernel functions.
+    pub kfuncs: bool,
 }
 
 /// Where programs leave what they have computed: one value.
@@ -32,7 +34,7 @@ impl Maps {
         if rng.one_in(3) {
             nested(rng, &mut defs);
         }
-        Self { defs }
+        Self { defs, kfuncs: rng.one_in(16) }
     }
 
     pub fn kind(&self, map: usize) -> MapKind {

@@ -29,7 +29,7 @@ impl Writer<'_> {
         let Some(left) = self.scalar().filter(|_| self.depth < 4) else { return false };
         let other = self.a.label();
         let cond = self.rng.pick(&CONDITIONS);
-        if self.rng.one_in(24) {
+        if !self.bound && self.rng.one_in(24) {
             let edge = self.rng.immediate();
             self.give_up(left, Cond::Eq, edge);
         }
@@ -158,7 +158,7 @@ impl Writer<'_> {
     /// Goes over to another program, or on when there is none.
     pub(super) fn tail_call(&mut self) -> bool {
         let Some(context) = self.context.filter(|_| self.can_call()) else { return false };
-        if !matches!(self.role, Role::Main | Role::Function) {
+        if self.bound || !matches!(self.role, Role::Main | Role::Function) {
             return false;
         }
         let most = PROGRAM_SLOTS as i32;

@@ -50,6 +50,7 @@ impl Writer<'_> {
         self.a.function(function.label, format!("f{}", self.a.slot()));
         self.bail = self.a.label();
         self.gives_up = false;
+        self.bound = false;
         match function.role {
             Role::Each { map } => return self.each(map),
             Role::Function => {

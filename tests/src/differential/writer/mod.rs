@@ -7,15 +7,17 @@
 //! fp-64  numbers that actions work on      fp-112  a buffer that helpers fill
 //! fp-80  a map's key                       fp-136  three spilled pointers
 //!                                          fp-152  a dynptr
+//!                                          fp-160  an iterator
 //! ```
 //!
-//! Rule: all of a frame but the spills and the dynptr is written before anything reads it, and what a program
+//! Rule: all of a frame but its last three parts is written before anything reads it, and what a program
 //! computes is added to the map `out`, so that a difference in any register shows.
 
 mod arithmetic;
 mod control;
 mod function;
 mod helper;
+mod kfunc;
 mod map;
 mod memory;
 mod packet;
@@ -50,6 +52,10 @@ pub struct Writer<'a> {
     bail: Label,
     /// Whether it does so anywhere.
     gives_up: bool,
+    /// Whether something must be released before the function may end.
+    bound: bool,
+    /// Whether kernel functions are called.
+    kfuncs: bool,
     /// Functions that are called and not yet written.
     waiting: Vec<Function>,
     /// All functions so far.
@@ -64,6 +70,7 @@ const KEY: i16 = -80;
 const BUFFER: i16 = -112;
 const SPILL: i16 = -136;
 const DYNPTR: i16 = -152;
+const ITERATOR: i16 = -160;
 /// Actions of one program.
 const ACTIONS: usize = 80;
 /// Bytes of numbers in a frame.
@@ -72,7 +79,7 @@ const BUFFER_LEN: u16 = 32;
 
 impl<'a> Writer<'a> {
     /// Actions with their weights; each says whether it found what it needs.
-    const ACTIONS: [(usize, fn(&mut Self) -> bool); 36] = [
+    const ACTIONS: [(usize, fn(&mut Self) -> bool); 37] = [
         (14, Self::arithmetic),
         (4, Self::constant),
         (5, Self::unary),
@@ -103,6 +110,7 @@ impl<'a> Writer<'a> {
         (3, Self::dynptr),
         (2, Self::probe_read),
         (3, Self::nested_lookup),
+        (12, Self::kfunc),
         (7, Self::branch),
         (3, Self::turn),
         (2, Self::call),
@@ -131,6 +139,8 @@ impl<'a> Writer<'a> {
             context: None,
             bail,
             gives_up: false,
+            bound: false,
+            kfuncs: maps.kfuncs,
             waiting: Vec::new(),
             functions: 0,
             depth: 0,
