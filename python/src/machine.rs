@@ -43,7 +43,7 @@ impl Machine {
         let options = Options {
             cpus,
             world: world.map(read_world).transpose()?.unwrap_or_default(),
-            programs: program.map(str::to_owned).into_iter().collect(),
+            programs: program.map(|program| vec![program.to_owned()]),
             ..Options::default()
         };
         let machine = vm::Machine::load(&spec, &options).map_err(raised)?;

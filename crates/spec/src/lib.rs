@@ -18,6 +18,7 @@ pub mod insn;
 mod kind;
 mod limits;
 mod model;
+mod plan;
 mod seam;
 
 pub use error::{Error, Place};
@@ -27,4 +28,5 @@ pub use model::{
     Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec,
     Target, Unresolved,
 };
+pub use plan::{Plan, UnknownProgram};
 pub use seam::{Expect, Input, Map, Outcome, Runtime, Verdict};

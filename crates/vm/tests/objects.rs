@@ -48,7 +48,7 @@ fn programs_are_skipped_with_a_reason() {
     assert!(machine.skipped()[0].1.contains("asked for by name"), "{:?}", machine.skipped());
     let error = machine.program("calls_late").unwrap_err();
     assert!(matches!(error, Error::Skipped { .. }), "{error}");
-    let wanted = Options { programs: vec!["calls_late".to_owned()], ..Options::default() };
+    let wanted = Options { programs: Some(vec!["calls_late".to_owned()]), ..Options::default() };
     load("test/calls.o", &wanted).unwrap().program("calls_late").unwrap();
 }
 

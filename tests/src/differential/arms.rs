@@ -6,15 +6,19 @@ use std::fmt;
 
 use kernel::{LoadOptions, Object, RingBuffer, TestRun};
 use spec::btf::Btf;
-use spec::{Initial, Input, MapDef, MapKind, Spec};
+use spec::{Input, MapDef, MapKind, Spec};
 use vm::world::{Interface, World};
 use vm::{Machine, Options};
+
+use super::touch::{Answer, Touch};
 
 /// All that a run of a case shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub runs: Vec<Ran>,
     pub maps: Vec<Contents>,
+    /// Names of all maps that the program needs.
+    pub made: Vec<String>,
 }
 
 /// What became of one packet.
@@ -23,6 +27,8 @@ pub struct Ran {
     pub code: u32,
     pub packet: Vec<u8>,
     pub metadata: Vec<u8>,
+    /// What user space was answered then.
+    pub answers: Vec<Answer>,
 }
 
 /// What is in a map; sorted where the order says nothing.
@@ -66,6 +72,8 @@ pub struct Job<'a> {
     /// its maps hold.
     pub program: &'a str,
     pub packets: &'a [Input],
+    /// What user space does after each packet.
+    pub touches: &'a [Touch],
     pub fill: Fill,
     /// Maps whose contents hang on addresses or clocks.
     pub ignored: &'a [&'a str],
@@ -114,7 +122,13 @@ impl Arms {
             let run = TestRun { input: input.clone(), repeat: 1, cpu: None };
             let outcome = program.run(&run).map_err(other)?;
             let (code, packet, metadata) = (outcome.code, outcome.packet, outcome.metadata);
-            runs.push(Ran { code, packet, metadata });
+            // Where no program uses a map, it is not made.
+            let touch = |touch: &Touch| {
+                let map = object.map(&job.spec.maps[touch.map].name).ok()?;
+                Some(touch.act(job.spec, map))
+            };
+            let answers = job.touches.iter().filter_map(touch).collect();
+            runs.push(Ran { code, packet, metadata, answers });
         }
         let mut maps = Vec::new();
         for def in compared(job) {
@@ -132,16 +146,17 @@ impl Arms {
             };
             maps.push(contents(def, elements));
         }
-        Ok(Seen { runs, maps })
+        let made = object.maps().iter().map(|map| map.name().to_owned()).collect();
+        Ok(Seen { runs, maps, made })
     }
 
     /// `like`: what the kernel's arm showed, whose maps are looked at.
     pub fn engine(&self, job: &Job<'_>, like: &Seen) -> Result<Seen, Failure> {
-        let programs = vec![job.program.to_owned()];
+        let programs = Some(vec![job.program.to_owned()]);
         let target = self.target.clone();
         let world = World::default().with_interface(loopback());
         let options = Options { cpus: self.cpus, programs, target, world, ..Options::default() };
-        let machine = Machine::load(&narrowed(job), &options).map_err(other)?;
+        let machine = Machine::load(job.spec, &options).map_err(other)?;
         (job.fill.engine)(&machine);
         let number = machine.program(job.program).map_err(other)?;
         let mut worker = machine.worker(self.cpu);
@@ -150,11 +165,17 @@ impl Arms {
             worker.put(input).map_err(other)?;
             let code = worker.execute(number).map_err(other)?;
             let (packet, metadata) = (worker.packet().into_owned(), worker.metadata().to_vec());
-            runs.push(Ran { code, packet, metadata });
+            let touch = |touch: &Touch| {
+                let map = machine.map(&job.spec.maps[touch.map].name).ok()?;
+                let made = like.made.contains(&map.facts().name);
+                made.then(|| touch.act(job.spec, &*map))
+            };
+            let answers = job.touches.iter().filter_map(touch).collect();
+            runs.push(Ran { code, packet, metadata, answers });
         }
         let mut maps = Vec::new();
         for def in compared(job) {
-            if !like.maps.iter().any(|contents| contents.map == def.name) {
+            if !like.made.contains(&def.name) {
                 continue;
             }
             let map = machine.map(&def.name).map_err(other)?;
@@ -168,7 +189,7 @@ impl Arms {
             };
             maps.push(contents(def, elements));
         }
-        Ok(Seen { runs, maps })
+        Ok(Seen { runs, maps, made: like.made.clone() })
     }
 }
 
@@ -209,19 +230,6 @@ const READABLE: [MapKind; 10] = [
     MapKind::RINGBUF,
 ];
 
-/// The object with only the programs that a job needs.
-fn narrowed(job: &Job<'_>) -> Spec {
-    let mut spec = job.spec.clone();
-    let held = |number: usize| {
-        let mut slots = job.spec.maps.iter().flat_map(|map| &map.initial);
-        slots.any(|slot| matches!(slot, Initial::Program { program, .. } if *program == number))
-    };
-    for (number, program) in spec.programs.iter_mut().enumerate() {
-        program.autoload = program.name == job.program || held(number);
-    }
-    spec
-}
-
 type Elements = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn elements<M: spec::Map>(map: &M) -> Result<Elements, Failure> {
@@ -245,13 +253,16 @@ fn drained(
     Ok(elements)
 }
 
+fn contents(def: &MapDef, elements: Elements) -> Contents {
+    let cleared = |(key, value)| (key, padding_cleared(def, value));
+    Contents { map: def.name.clone(), elements: elements.into_iter().map(cleared).collect() }
+}
+
 /// What fills up a processor's value to eight bytes is nobody's.
-fn contents(def: &MapDef, mut elements: Elements) -> Contents {
+pub fn padding_cleared(def: &MapDef, mut value: Vec<u8>) -> Vec<u8> {
     if def.kind.is_per_cpu() {
         let (size, stride) = (def.value_size as usize, def.value_size.next_multiple_of(8) as usize);
-        for value in elements.iter_mut().flat_map(|(_, value)| value.chunks_mut(stride)) {
-            value[size..].fill(0);
-        }
+        value.chunks_mut(stride).for_each(|value| value[size..].fill(0));
     }
-    Contents { map: def.name.clone(), elements }
+    value
 }

@@ -28,7 +28,7 @@ impl Arm for KernelRuntime {
 
 impl Arm for VmRuntime {
     fn start(only: Option<&str>) -> Self {
-        let programs = only.map(str::to_owned).into_iter().collect();
+        let programs = only.map(|program| vec![program.to_owned()]);
         Self::new(Options { programs, ..Options::default() })
     }
 }

@@ -2,11 +2,10 @@
 
 use std::os::fd::AsFd;
 
-use spec::{Expect, Initial, Map as _, MapDef, MapKind, Spec};
+use spec::{Expect, Initial, Map as _, MapDef, MapKind, Plan, Spec};
 use sys::bpf::MapCreate;
 use sys::bpf::uapi::map_flag;
 
-use super::plan::Plan;
 use super::{LoadOptions, LoadedBtf, map_device};
 use crate::error::{E2BIG, EINVAL, ENOENT, ENOTSUPP, Error, Result};
 use crate::map::Map;

@@ -10,7 +10,6 @@ mod fixup;
 mod info;
 mod maps;
 mod module;
-mod plan;
 pub(crate) mod program;
 mod slots;
 mod symbols;
@@ -19,7 +18,7 @@ mod target;
 use std::path::PathBuf;
 
 use spec::btf::Btf;
-use spec::{ProgramKind, Spec};
+use spec::{Plan, ProgramKind, Spec, UnknownProgram};
 use sys::net::Ifindex;
 
 use crate::error::{Error, Result};
@@ -27,7 +26,6 @@ use crate::map::Map;
 use crate::program::Program;
 
 use btf::LoadedBtf;
-use plan::Plan;
 pub(crate) use symbols::Host;
 
 /// How an object is loaded. The default loads all programs that load by themselves, shares
@@ -84,7 +82,10 @@ impl Object {
         let relocated = target::relocated(spec, options, host)?;
         let mut spec = relocated.unwrap_or_else(|| spec.clone());
         config::fill(&mut spec, host)?;
-        let plan = Plan::new(&spec, options)?;
+        let plan = Plan::new(&spec, options.programs.as_deref()).map_err(|unknown| {
+            let UnknownProgram { name, known } = unknown;
+            Error::UnknownProgram { object: spec.name.clone(), name, known }
+        })?;
         let btf = btf::load(&spec, options, &mut warnings);
         let made = maps::make(&spec, options, &plan, btf.as_ref(), &mut warnings)?;
         let loader = program::Loader { spec: &spec, options, btf: btf.as_ref(), maps: &made };

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, RwLock};
 
-use spec::{Initial, MapDef, Spec, Target};
+use spec::{Initial, MapDef, Plan, Spec, Target};
 
 use super::{Options, Shared, kconfig};
 use crate::code::{Link, Program};
@@ -56,9 +56,15 @@ fn prepared(spec: &Spec, options: &Options) -> Result<Spec> {
 
 /// All programs, those that are not loaded as stand-ins: numbers stay the object's.
 fn programs(spec: &Spec, options: &Options, maps: &[Arc<Map>]) -> Result<Vec<Arc<Program>>> {
+    let plan = Plan::new(spec, options.programs.as_deref()).map_err(|unknown| Error::Unknown {
+        object: spec.name.clone(),
+        what: "program",
+        name: unknown.name,
+        known: unknown.known,
+    })?;
     let numbered = spec.programs.iter().enumerate();
     let programs = numbered.map(|(number, source)| {
-        let program = match why_not(source, options) {
+        let program = match why_not(source, plan.needs_program(number)) {
             Some(why) => Program::skipped(source, number, why),
             None => {
                 let link = Link { maps, program: number };
@@ -71,16 +77,17 @@ fn programs(spec: &Spec, options: &Options, maps: &[Arc<Map>]) -> Result<Vec<Arc
 }
 
 /// Why a program is not loaded: only packet programs run here, and bare ones of no kind.
-fn why_not(program: &spec::Program, options: &Options) -> Option<String> {
+fn why_not(program: &spec::Program, is_planned: bool) -> Option<String> {
     let kind = program.kind;
     if !kind.is_xdp() && !kind.is_unknown() {
         let name = kind.name().unwrap_or("unknown");
         return Some(format!("programs of type {name} do not run here, only xdp"));
     }
-    if !program.autoload && !options.programs.contains(&program.name) {
-        return Some("it is loaded only when asked for by name".to_owned());
+    match (is_planned, program.autoload) {
+        (true, _) => None,
+        (false, true) => Some("others were asked for by name".to_owned()),
+        (false, false) => Some("it is loaded only when asked for by name".to_owned()),
     }
-    None
 }
 
 /// Makes a map and enters it into the directory.

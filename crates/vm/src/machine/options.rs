@@ -19,8 +19,9 @@ pub struct Options {
     /// Types of the kernel that field relocations are resolved against; the object's own
     /// without.
     pub target: Option<Btf>,
-    /// Programs to load although their section begins with `?`.
-    pub programs: Vec<String>,
+    /// Names of programs to load, with those that maps of theirs hold; `None` for all but those
+    /// of `SEC("?…")`.
+    pub programs: Option<Vec<String>>,
     /// Jumps back and calls that a run may make before it counts as endless.
     pub budget: u64,
 }
@@ -32,7 +33,7 @@ impl Default for Options {
             world: World::default(),
             kconfig: BTreeMap::new(),
             target: None,
-            programs: Vec::new(),
+            programs: None,
             budget: limits::STEPS,
         }
     }

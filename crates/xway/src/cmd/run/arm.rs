@@ -57,7 +57,7 @@ impl Arm {
 
     /// A machine of so many processors, of which the given one runs everything.
     pub fn vm_with(job: &Job<'_>, cpus: u32, cpu: u32) -> Result<Self> {
-        let programs = vec![job.program.name.clone()];
+        let programs = Some(vec![job.program.name.clone()]);
         let options = Options { cpus, world: job.world.clone(), programs, ..Options::default() };
         let machine = Machine::load(&job.spec, &options)?;
         let program = machine.program(&job.program.name)?;

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use spec::{Initial, Spec, Target};
+use crate::model::{Initial, Spec, Target};
 
-use super::LoadOptions;
-use crate::error::{Error, Result};
-
-/// Numbers into [`Spec::programs`] and [`Spec::maps`].
-#[derive(Debug, Default)]
-pub(super) struct Plan {
+/// Numbers into [`Spec::programs`] and [`Spec::maps`]: the programs that are wanted, those that
+/// maps of theirs hold, and all maps of both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
     programs: BTreeSet<usize>,
     maps: BTreeSet<usize>,
 }
 
 impl Plan {
-    pub fn new(spec: &Spec, options: &LoadOptions) -> Result<Self> {
+    /// For the named programs; without names for all that load by themselves.
+    ///
+    /// # Errors
+    /// The name that no program has.
+    pub fn new(spec: &Spec, names: Option<&[String]>) -> Result<Self, UnknownProgram> {
         let mut plan = Self::default();
-        let chosen = match &options.programs {
-            Some(names) => names.iter().map(|name| numbered(spec, name)).collect::<Result<_>>()?,
+        let chosen = match names {
+            Some(names) => {
+                names.iter().map(|name| numbered(spec, name)).collect::<Result<_, _>>()?
+            }
             None => (0..spec.programs.len()).filter(|n| spec.programs[*n].autoload).collect(),
         };
         let chosen: Vec<usize> = chosen;
@@ -28,6 +32,10 @@ impl Plan {
 
     pub fn programs(&self) -> impl Iterator<Item = usize> {
         self.programs.iter().copied()
+    }
+
+    pub fn needs_program(&self, number: usize) -> bool {
+        self.programs.contains(&number)
     }
 
     /// Whether one of the programs uses the map.
@@ -60,9 +68,17 @@ impl Plan {
     }
 }
 
-fn numbered(spec: &Spec, name: &str) -> Result<usize> {
+/// No program of the object has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no program `{name}`; the object has {}", .known.join(", "))]
+pub struct UnknownProgram {
+    pub name: String,
+    pub known: Vec<String>,
+}
+
+fn numbered(spec: &Spec, name: &str) -> Result<usize, UnknownProgram> {
     spec.programs.iter().position(|program| program.name == name).ok_or_else(|| {
         let known = spec.programs.iter().map(|program| program.name.clone()).collect();
-        Error::UnknownProgram { object: spec.name.clone(), name: name.to_owned(), known }
+        UnknownProgram { name: name.to_owned(), known }
     })
 }
