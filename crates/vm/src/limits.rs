@@ -18,6 +18,8 @@ pub const TAIL_CALLS: u32 = 33;
 pub const LOOPS: u64 = 8 << 20;
 /// Backward jumps and calls of one run before it counts as endless.
 pub const STEPS: u64 = 1 << 30;
+/// Bytes that a helper copies, or elements that it passes over, for one step of a budget.
+pub const WORK_A_STEP: u64 = 32;
 /// Turns of one function's `may_goto` loops; the kernel's `BPF_MAX_LOOPS`.
 pub const TURNS: u32 = 8 << 20;
 /// Bytes of values that one map may hold: what the address layout leaves for an offset.
@@ -28,10 +30,10 @@ pub const MAPS: usize = 1 << 20;
 pub const CPUS: usize = 256;
 /// Lines that the trace log keeps.
 pub const TRACE_LINES: usize = 1 << 14;
+/// Timers that a machine knows at once.
+pub const TIMERS_KEPT: usize = 1 << 20;
 /// Timers that run in one go before packets get their turn again.
 pub const TIMERS: usize = 1 << 16;
-/// Longest key; the kernel's `MAX_BPF_STACK`.
-pub const KEY_BYTES: u32 = 512;
 /// Processors that one packet may visit through cpumaps.
 pub const HOPS: u32 = 16;
 /// Bytes that a map may come to use whose elements find memory as they come (no preallocation);

@@ -96,6 +96,7 @@ impl Worker {
         byte: u8,
     ) -> Result<(), Box<Fault>> {
         self.check_argument(function, argument, (address, len, true))?;
+        self.charge(len as u64)?;
         let bytes = [byte; CHUNK];
         let mut done = 0;
         while done < len {

@@ -119,6 +119,7 @@ fn read(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [into, len, from, offset, flags] = *args;
     let (len, offset) = (len as u32, offset as u32);
     worker.check_argument(NAME, 1, (into, len as usize, true))?;
+    worker.charge(len.into())?;
     let from = worker.load_dynptr(NAME, 3, from)?;
     if from.is_null() || flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
@@ -132,6 +133,7 @@ fn write(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let [into, offset, from, len, flags] = *args;
     let (len, offset) = (len as u32, offset as u32);
     worker.check_argument(NAME, 3, (from, len as usize, false))?;
+    worker.charge(len.into())?;
     let into = worker.load_dynptr(NAME, 1, into)?;
     if into.is_null() || into.read_only {
         return Ok(Errno::EINVAL.in_r0());

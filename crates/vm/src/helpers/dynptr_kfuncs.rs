@@ -119,6 +119,7 @@ fn copy(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let (into_offset, from_offset, len) = (into_offset as u32, from_offset as u32, len as u32);
     let into = worker.load_dynptr(NAME, 1, into)?;
     let from = worker.load_dynptr(NAME, 3, from)?;
+    worker.charge(len.into())?;
     let source = worker.dynptr_linear(&from, from_offset, len).filter(|_| !from.is_null());
     let usable = !into.is_null() && !into.read_only;
     let target = worker.dynptr_linear(&into, into_offset, len).filter(|_| usable);
@@ -171,6 +172,7 @@ fn probe_kernel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>>
     const NAME: &str = "bpf_probe_read_kernel_dynptr";
     let (offset, len, from) = (args[1] as u32, args[2] as u32, args[3]);
     let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    worker.charge(len.min(dynptr.size).into())?;
     if let Err(errno) = dynptr.check(offset, len) {
         return Ok(int(errno));
     }
@@ -188,6 +190,7 @@ fn probe_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<
     const NAME: &str = "bpf_probe_read_kernel_str_dynptr";
     let (offset, len, from) = (args[1] as u32, args[2] as u32, args[3]);
     let dynptr = worker.load_dynptr(NAME, 1, args[0])?;
+    worker.charge(len.min(dynptr.size).into())?;
     if let Err(errno) = dynptr.check(offset, len) {
         return Ok(int(errno));
     }

@@ -24,6 +24,8 @@ pub(crate) struct Local {
     pub thrown: Option<u64>,
     /// The number of the timer whose callback runs now, 0 for none.
     pub timer: u64,
+    /// Bytes that a function on strings has looked at.
+    pub looked: u64,
     /// Room for an argument's bytes that cannot be borrowed.
     pub buffer: Box<[u8; super::CHUNK]>,
 }
@@ -45,6 +47,7 @@ impl Local {
             sections: Sections::default(),
             thrown: None,
             timer: 0,
+            looked: 0,
             buffer: Box::new([0; super::CHUNK]),
         }
     }

@@ -54,6 +54,7 @@ fn resilient_lock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault
         return Ok(int(Errno::EDEADLK));
     }
     if worker.local.locks.len() == LOCKS || !worker.take(NAME, args[0])? {
+        worker.charge(ATTEMPTS << 3)?;
         return Ok(int(Errno::ETIMEDOUT));
     }
     worker.local.locks.push(args[0]);
@@ -117,9 +118,9 @@ fn leave(depth: &mut u32, name: &str) -> Result<u64, Box<Fault>> {
 
 impl Worker {
     /// Takes the lock at `address`; `false` when it is not released for a very long time.
-    fn take(&self, name: &str, address: u64) -> Result<bool, Box<Fault>> {
-        let word = self.memory.atomic32(address);
-        let word = word.map_err(self.bad_memory(name, 1, (address, 4, true)))?;
+    fn take(&mut self, name: &str, address: u64) -> Result<bool, Box<Fault>> {
+        self.check_argument(name, 1, (address, 4, true))?;
+        let Ok(word) = self.memory.atomic32(address) else { return Err(misplaced(name)) };
         for attempt in 0..ATTEMPTS {
             if word.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
                 return Ok(true);
@@ -139,11 +140,14 @@ impl Worker {
             return Err(super::bad_argument(name, 1, "that lock is not held"));
         };
         self.local.locks.remove(held);
-        let word = self.memory.atomic32(address);
-        let word = word.map_err(self.bad_memory(name, 1, (address, 4, true)))?;
+        let Ok(word) = self.memory.atomic32(address) else { return Err(misplaced(name)) };
         word.store(0, Release);
         Ok(0)
     }
+}
+
+fn misplaced(name: &str) -> Box<Fault> {
+    super::bad_argument(name, 1, "not an aligned lock")
 }
 
 /// Locks that a worker may hold at once; the kernel's resilient locks know as many.

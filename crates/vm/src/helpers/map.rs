@@ -6,7 +6,6 @@ use spec::asm::Helper;
 use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::limits;
 use crate::maps::{Cursor, Entry, Map, UNSERVED};
 use crate::memory::{RegionId, offset};
 use crate::objects::Kind;
@@ -42,10 +41,12 @@ fn lookup_percpu(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>
 
 /// How many elements a hash has; the kernel counts those of no other type.
 fn count(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let Some(map) = map_at(&worker.maps, args[0]) else {
+    let Worker { maps, scratch, frames, cpu, .. } = &mut *worker;
+    let Some(map) = map_at(maps, args[0]) else {
         return Err(no_map("bpf_map_sum_elem_count"));
     };
     let facts = map.facts();
+    frames.charge(facts.max_entries.into())?;
     if !matches!(
         facts.kind,
         MapKind::HASH | MapKind::PERCPU_HASH | MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH
@@ -53,8 +54,8 @@ fn count(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         return Ok(0);
     }
     let (mut cursor, mut seen) = (Cursor::default(), 0);
-    let key = &mut worker.local.buffer[..facts.key_size as usize];
-    while map.walk(worker.cpu, &mut cursor, key).is_some() {
+    let key = &mut scratch[..facts.key_size as usize];
+    while map.walk(*cpu, &mut cursor, key).is_some() {
         seen += 1;
     }
     Ok(seen)
@@ -71,10 +72,11 @@ fn for_each(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if flags != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let blank = [0; limits::KEY_BYTES as usize];
-    let key_len = found.facts().key_size as usize;
-    let Some(key) = worker.show(Kind::Key, &blank[..key_len], false) else {
-        return Err(Fault::refused("too many walks inside walks"));
+    let (key_len, entries) = (found.facts().key_size as usize, found.facts().max_entries);
+    worker.charge(entries.into())?;
+    let Worker { objects, memory, scratch, .. } = &mut *worker;
+    let Some(key) = objects.lend(memory, (Kind::Key, 0), &scratch[..key_len], false) else {
+        return Err(Fault::refused("too many walks inside walks, or too long a key"));
     };
     let (mut cursor, mut seen) = (Cursor::default(), 0);
     while let Some(value) = worker.walk(map, &mut cursor, key, key_len) {
@@ -136,12 +138,13 @@ fn unserved(worker: &Worker, function: &str, map: u64) -> Box<Fault> {
 
 fn update(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_map_update_elem";
-    let Worker { maps, memory, scratch, cpu, .. } = &mut *worker;
+    let Worker { maps, memory, scratch, cpu, frames, .. } = &mut *worker;
     let Some(map) = map_at(maps, args[0]) else { return Err(no_map(NAME)) };
     if !map.is_plain() || !map.facts().program_writes() {
         return Err(unserved(worker, NAME, args[0]));
     }
     let (key_len, value_len) = (map.facts().key_size as usize, map.facts().value_size as usize);
+    frames.charge(value_len as u64)?;
     let (for_key, for_value) = scratch.split_at_mut(key_len);
     let Ok(key) = memory.view(args[1], key_len, for_key) else {
         return Err(worker.bad_memory(NAME, 2, (args[1], key_len, false))(crate::memory::Refused));
@@ -191,7 +194,7 @@ impl Worker {
     /// Key (shown read-only) and start of the value that the byte at `address` belongs to.
     pub(super) fn element_at(&mut self, map: u64, address: u64) -> Option<(u64, u64)> {
         let map = map_at(&self.maps, map)?;
-        let key = &mut self.local.buffer[..map.facts().key_size as usize];
+        let key = &mut self.scratch[..map.facts().key_size as usize];
         let value = map.key_at(address, key)?;
         let shown = self.objects.lend(&mut self.memory, (Kind::Key, 0), key, false)?;
         Some((shown, value))
@@ -200,7 +203,7 @@ impl Worker {
     /// One step of a walk: the value's address; the key is at `key` then.
     fn walk(&mut self, map: u64, cursor: &mut Cursor, key: u64, len: usize) -> Option<u64> {
         let map = map_at(&self.maps, map)?;
-        let bytes = &mut self.local.buffer[..len];
+        let bytes = &mut self.scratch[..len];
         let value = map.walk(self.cpu, cursor, bytes)?;
         self.objects.fill(&mut self.memory, key, bytes);
         Some(value)

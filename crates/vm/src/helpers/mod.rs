@@ -139,46 +139,4 @@ pub(crate) fn kfunc(name: &str) -> Option<Call> {
 }
 
 #[cfg(test)]
-mod tests {
-    use spec::Input;
-    use spec::asm::{Assembler, Object};
-    use spec::{MapDef, MapKind, ProgramKind, Verdict};
-
-    use super::*;
-    use crate::machine::{Machine, Options};
-    use crate::memory::RegionId;
-
-    fn machine() -> Machine {
-        let mut object = Object::new("any.o", "GPL");
-        let map = MapDef { kind: MapKind::HASH, key_size: 4, value_size: 8, ..MapDef::default() };
-        object.map(MapDef { name: "map".to_owned(), max_entries: 4, ..map });
-        let mut a = Assembler::new("pass", ProgramKind::XDP);
-        a.verdict(Verdict::Pass);
-        object.program(a);
-        Machine::load(&object.finish().unwrap(), &Options::default()).unwrap()
-    }
-
-    #[test]
-    fn no_arguments_make_a_function_panic() {
-        let machine = machine();
-        let mut worker = machine.worker(0);
-        let stack = RegionId::STACK.at(64);
-        let (map, context) = (RegionId::MAPS.at(0), RegionId::CONTEXT.at(0));
-        let function = RegionId::FUNCTIONS.at(0);
-        let values = [0, 1, 8, 24, 1 << 31, u64::MAX, u64::MAX - 11, stack, map, context, function];
-        let helpers = HELPERS.iter().flat_map(|topic| topic.iter()).map(|row| row.call);
-        let kfuncs = KFUNCS.iter().flat_map(|topic| topic.iter()).map(|row| row.call);
-        let mut state = 7_u64;
-        for call in helpers.chain(kfuncs) {
-            worker.put(&Input { packet: vec![1; 60], ..Input::default() }).unwrap();
-            for _ in 0..4000 {
-                let args = [(); 5].map(|()| {
-                    state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                    values[(state >> 33) as usize % values.len()]
-                });
-                let result = call(&mut worker, &args);
-                _ = worker.end_run(result);
-            }
-        }
-    }
-}
+mod tests;

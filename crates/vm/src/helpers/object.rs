@@ -64,8 +64,11 @@ fn exchange(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         }
         worker.disown(new)?;
     }
-    let word = worker.memory.atomic64(place);
-    let old = word.map_err(worker.bad_memory(NAME, 1, (place, 8, true)))?.swap(new, AcqRel);
+    worker.check_argument(NAME, 1, (place, 8, true))?;
+    let Ok(word) = worker.memory.atomic64(place) else {
+        return Err(bad_argument(NAME, 1, "not an aligned pointer"));
+    };
+    let old = word.swap(new, AcqRel);
     Ok(worker.owned((old != 0).then_some(old)))
 }
 

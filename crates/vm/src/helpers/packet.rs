@@ -63,7 +63,8 @@ fn load_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_xdp_load_bytes";
     context(NAME, args[0])?;
     let (offset, to, len) = (args[1] as u32, args[2], size(NAME, args[3])?);
-    worker.memory.check(to, len, true).map_err(worker.bad_memory(NAME, 3, (to, len, true)))?;
+    worker.check_argument(NAME, 3, (to, len, true))?;
+    worker.charge(len as u64)?;
     if let Err(errno) = range(&worker.frame, offset, len) {
         return Ok(errno.in_r0());
     }
@@ -73,8 +74,7 @@ fn load_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         let chunk = &mut chunk[..CHUNK.min(len - at)];
         worker.frame.copy_out(&worker.memory, offset, chunk).expect(IN_PACKET);
         let to = to + at as u64;
-        let written = worker.memory.write(to, chunk);
-        written.map_err(worker.bad_memory(NAME, 3, (to, chunk.len(), true)))?;
+        worker.memory.write(to, chunk).expect(CHECKED);
         offset += chunk.len() as u64;
     }
     Ok(0)
@@ -84,11 +84,8 @@ fn store_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     const NAME: &str = "bpf_xdp_store_bytes";
     context(NAME, args[0])?;
     let (offset, from, len) = (args[1] as u32, args[2], size(NAME, args[3])?);
-    worker.memory.check(from, len, false).map_err(worker.bad_memory(
-        NAME,
-        3,
-        (from, len, false),
-    ))?;
+    worker.check_argument(NAME, 3, (from, len, false))?;
+    worker.charge(len as u64)?;
     if let Err(errno) = range(&worker.frame, offset, len) {
         return Ok(errno.in_r0());
     }
@@ -97,14 +94,14 @@ fn store_bytes(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
         let mut chunk = [0; CHUNK];
         let chunk = &mut chunk[..CHUNK.min(len - at)];
         let from = from + at as u64;
-        let read = worker.memory.read(from, chunk);
-        read.map_err(worker.bad_memory(NAME, 3, (from, chunk.len(), false)))?;
+        worker.memory.read(from, chunk).expect(CHECKED);
         worker.frame.copy_in(&mut worker.memory, offset, chunk).expect(IN_PACKET);
         offset += chunk.len() as u64;
     }
     Ok(0)
 }
 
+const CHECKED: &str = "the argument was checked as a whole";
 const IN_PACKET: &str = "the range was checked to be in the packet";
 
 /// Bytes that go through the helper's own stack at once.

@@ -57,7 +57,7 @@ fn into_buffer(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     shown.push(0);
     let shown = &shown[..shown.len().min(len)];
     let written = worker.memory.write(into, shown);
-    written.map_err(worker.bad_memory(NAME, 1, (into, len, true)))?;
+    written.map_err(|refused| worker.bad_memory(NAME, 1, (into, len, true))(refused))?;
     Ok(text.len() as u64 + 1)
 }
 

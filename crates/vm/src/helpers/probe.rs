@@ -23,6 +23,7 @@ fn read_kernel(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> 
     let [into, len, from, ..] = *args;
     let len = len as u32 as usize;
     worker.check_argument(NAME, 1, (into, len, true))?;
+    worker.charge(len as u64)?;
     if worker.copy(into, from, len).is_ok() {
         return Ok(0);
     }
@@ -41,6 +42,7 @@ fn read_kernel_string(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<F
     let len = len as u32 as usize;
     worker.check_argument(NAME, 1, (into, len, true))?;
     let answer = worker.copy_string(into, from, len);
+    worker.charge(answer.unwrap_or(len) as u64)?;
     let Ok(copied) = answer else {
         worker.fill(NAME, 1, (into, len), 0)?;
         return Ok(unreadable(from).in_r0());

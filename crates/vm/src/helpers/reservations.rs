@@ -103,5 +103,6 @@ fn open_window(memory: &mut Memory, window: u32, ring: &Ring, place: &Place) -> 
 }
 
 fn close_window(memory: &mut Memory, window: u32) {
-    memory.reshape(RegionId::record(window), Layout { elements: 0, ..Layout::flat(0) });
+    memory
+        .reshape(RegionId::record(window), Layout { elements: 0, shared: true, ..Layout::flat(0) });
 }

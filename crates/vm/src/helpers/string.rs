@@ -7,34 +7,55 @@ use crate::memory::RegionId;
 use crate::worker::Worker;
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
-    kfunc_row("bpf_strcmp", |worker, args| answer(worker.compare(args, |byte| byte))),
-    kfunc_row("bpf_strcasecmp", |worker, args| {
-        answer(worker.compare(args, |byte| byte.to_ascii_lowercase()))
+    kfunc_row("bpf_strcmp", |worker, args| {
+        answer(worker, |worker| worker.compare(args, |byte| byte))
     }),
-    kfunc_row("bpf_strnchr", |worker, args| answer(worker.find(args[0], args[1], args[2]))),
-    kfunc_row("bpf_strchr", |worker, args| answer(worker.find(args[0], LONGEST, args[1]))),
-    kfunc_row("bpf_strchrnul", |worker, args| answer(worker.find_or_end(args))),
-    kfunc_row("bpf_strrchr", |worker, args| answer(worker.find_last(args))),
-    kfunc_row("bpf_strnlen", |worker, args| answer(worker.length(args[0], args[1]))),
-    kfunc_row("bpf_strlen", |worker, args| answer(worker.length(args[0], LONGEST))),
-    kfunc_row("bpf_strspn", |worker, args| answer(worker.span(args, true))),
-    kfunc_row("bpf_strcspn", |worker, args| answer(worker.span(args, false))),
-    kfunc_row("bpf_strnstr", |worker, args| answer(worker.search(args[0], args[1], args[2]))),
-    kfunc_row("bpf_strstr", |worker, args| answer(worker.search(args[0], args[1], LONGEST))),
+    kfunc_row("bpf_strcasecmp", |worker, args| {
+        answer(worker, |worker| worker.compare(args, |byte| byte.to_ascii_lowercase()))
+    }),
+    kfunc_row("bpf_strnchr", |worker, args| {
+        answer(worker, |worker| worker.find(args[0], args[1], args[2]))
+    }),
+    kfunc_row("bpf_strchr", |worker, args| {
+        answer(worker, |worker| worker.find(args[0], LONGEST, args[1]))
+    }),
+    kfunc_row("bpf_strchrnul", |worker, args| answer(worker, |worker| worker.find_or_end(args))),
+    kfunc_row("bpf_strrchr", |worker, args| answer(worker, |worker| worker.find_last(args))),
+    kfunc_row("bpf_strnlen", |worker, args| {
+        answer(worker, |worker| worker.length(args[0], args[1]))
+    }),
+    kfunc_row("bpf_strlen", |worker, args| {
+        answer(worker, |worker| worker.length(args[0], LONGEST))
+    }),
+    kfunc_row("bpf_strspn", |worker, args| answer(worker, |worker| worker.span(args, true))),
+    kfunc_row("bpf_strcspn", |worker, args| answer(worker, |worker| worker.span(args, false))),
+    kfunc_row("bpf_strnstr", |worker, args| {
+        answer(worker, |worker| worker.search(args[0], args[1], args[2]))
+    }),
+    kfunc_row("bpf_strstr", |worker, args| {
+        answer(worker, |worker| worker.search(args[0], args[1], LONGEST))
+    }),
 ];
 
-/// The functions return an `int`.
-fn answer(result: Result<i32, Errno>) -> Result<u64, Box<Fault>> {
+/// The functions return an `int`; each byte that they look at counts.
+fn answer(
+    worker: &mut Worker,
+    look: impl FnOnce(&mut Worker) -> Result<i32, Errno>,
+) -> Result<u64, Box<Fault>> {
+    let result = look(worker);
+    let looked = std::mem::take(&mut worker.local.looked);
+    worker.charge(looked)?;
     Ok(result.map_or_else(int, |value| u64::from(value as u32)))
 }
 
 impl Worker {
-    fn byte(&self, address: u64, at: u64) -> Result<u8, Errno> {
+    fn byte(&mut self, address: u64, at: u64) -> Result<u8, Errno> {
+        self.local.looked += 1;
         let byte = self.memory.load8(address.wrapping_add(at));
         byte.map(|byte| byte as u8).map_err(|_| Errno::EFAULT)
     }
 
-    fn compare(&self, args: &[u64; 5], folded: fn(u8) -> u8) -> Result<i32, Errno> {
+    fn compare(&mut self, args: &[u64; 5], folded: fn(u8) -> u8) -> Result<i32, Errno> {
         check(args[0])?;
         check(args[1])?;
         for at in 0..LONGEST {
@@ -49,7 +70,7 @@ impl Worker {
         Err(Errno::E2BIG)
     }
 
-    fn find(&self, text: u64, count: u64, wanted: u64) -> Result<i32, Errno> {
+    fn find(&mut self, text: u64, count: u64, wanted: u64) -> Result<i32, Errno> {
         check(text)?;
         for at in 0..count.min(LONGEST) {
             match self.byte(text, at)? {
@@ -61,7 +82,7 @@ impl Worker {
         Err(if count >= LONGEST { Errno::E2BIG } else { Errno::ENOENT })
     }
 
-    fn find_or_end(&self, args: &[u64; 5]) -> Result<i32, Errno> {
+    fn find_or_end(&mut self, args: &[u64; 5]) -> Result<i32, Errno> {
         check(args[0])?;
         for at in 0..LONGEST {
             let byte = self.byte(args[0], at)?;
@@ -72,7 +93,7 @@ impl Worker {
         Err(Errno::E2BIG)
     }
 
-    fn find_last(&self, args: &[u64; 5]) -> Result<i32, Errno> {
+    fn find_last(&mut self, args: &[u64; 5]) -> Result<i32, Errno> {
         check(args[0])?;
         let mut last = Err(Errno::ENOENT);
         for at in 0..LONGEST {
@@ -87,7 +108,7 @@ impl Worker {
         Err(Errno::E2BIG)
     }
 
-    fn length(&self, text: u64, count: u64) -> Result<i32, Errno> {
+    fn length(&mut self, text: u64, count: u64) -> Result<i32, Errno> {
         check(text)?;
         for at in 0..count.min(LONGEST) {
             if self.byte(text, at)? == 0 {
@@ -98,7 +119,7 @@ impl Worker {
     }
 
     /// How many bytes in front are all in the set (or all not).
-    fn span(&self, args: &[u64; 5], inside: bool) -> Result<i32, Errno> {
+    fn span(&mut self, args: &[u64; 5], inside: bool) -> Result<i32, Errno> {
         check(args[0])?;
         check(args[1])?;
         for at in 0..LONGEST {
@@ -110,7 +131,7 @@ impl Worker {
         Err(Errno::E2BIG)
     }
 
-    fn is_one_of(&self, byte: u8, set: u64) -> Result<bool, Errno> {
+    fn is_one_of(&mut self, byte: u8, set: u64) -> Result<bool, Errno> {
         for at in 0..LONGEST {
             match self.byte(set, at)? {
                 member if member == byte => return Ok(true),
@@ -122,7 +143,7 @@ impl Worker {
     }
 
     /// Where `part` starts within the first `len` bytes of `text`.
-    fn search(&self, text: u64, part: u64, len: u64) -> Result<i32, Errno> {
+    fn search(&mut self, text: u64, part: u64, len: u64) -> Result<i32, Errno> {
         check(text)?;
         check(part)?;
         for start in 0..LONGEST {
@@ -137,7 +158,7 @@ impl Worker {
 
     /// Whether `part` is at `start`; `None` when the text ended before that could be.
     fn starts_with(
-        &self,
+        &mut self,
         (text, start): (u64, u64),
         part: u64,
         len: u64,

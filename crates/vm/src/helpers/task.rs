@@ -42,7 +42,7 @@ fn name(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     let text = format!("swapper/{}", worker.cpu);
     let shown = &text.as_bytes()[..text.len().min(len.saturating_sub(1))];
     let written = worker.memory.write(into, shown);
-    written.map_err(worker.bad_memory(NAME, 1, (into, len, true)))?;
+    written.map_err(|refused| worker.bad_memory(NAME, 1, (into, len, true))(refused))?;
     Ok(0)
 }
 

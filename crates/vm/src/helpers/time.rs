@@ -1,7 +1,7 @@
 //! Helpers that tell the time: the worker's clock, which the world starts and steps.
 //!
 //! All of the kernel's clocks count from boot here, but for international atomic time, which
-//! counts from 1970 and is given an offset.
+//! counts from 1970: the world says when that boot was.
 
 use spec::asm::Helper;
 
@@ -46,7 +46,8 @@ fn coarse(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
 }
 
 fn atomic(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(worker.look_at_clock().saturating_add(TAI_AT_BOOT_NS))
+    let offset = worker.shared.world.clock.wall_offset_ns.saturating_add(TAI_AHEAD_NS);
+    Ok(worker.look_at_clock().saturating_add(offset))
 }
 
 fn jiffies(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -57,5 +58,5 @@ fn jiffies(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
 const TICK_NS: u64 = 4_000_000;
 /// The kernel lets the low 32 bits wrap five minutes after boot.
 const JIFFIES_AT_BOOT: u64 = (1 << 32) - 300 * 1_000_000_000 / TICK_NS;
-/// Start of 2024 in international atomic time.
-const TAI_AT_BOOT_NS: u64 = 1_704_067_237 * 1_000_000_000;
+/// How far international atomic time is ahead of the wall clock, since 2017.
+const TAI_AHEAD_NS: u64 = 37 * 1_000_000_000;

@@ -5,6 +5,7 @@
 //! the order of their times, so that every run repeats.
 //! A value holds the number of its timer, from 1; 0 is one that was never initialised.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
@@ -35,13 +36,24 @@ pub(super) const KFUNCS: &[KfuncRow] = &[
 /// The timers of a machine.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    all: Mutex<Vec<Timer>>,
+    table: Mutex<Table>,
     /// The earliest time of any, so that packets need not take the lock.
     earliest: AtomicU64,
 }
 
+#[derive(Debug, Default)]
+struct Table {
+    slots: Vec<Timer>,
+    /// Slots whose timer has ended.
+    free: Vec<u32>,
+    /// The timers that are armed: when each is due, and its number.
+    armed: BTreeSet<(u64, u64)>,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Timer {
+    /// How many timers its slot had before; the high half of its number.
+    generation: u32,
     /// Where it is in a map's value.
     address: u64,
     /// Pointer of that map.
@@ -52,7 +64,7 @@ struct Timer {
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { all: Mutex::default(), earliest: AtomicU64::new(u64::MAX) }
+        Self { table: Mutex::default(), earliest: AtomicU64::new(u64::MAX) }
     }
 }
 
@@ -63,45 +75,78 @@ impl Timers {
         self.earliest.load(Relaxed) <= now_ns
     }
 
-    /// A new timer's number, from 1.
-    fn add(&self, address: u64, map: u64) -> u64 {
-        let mut all = self.lock();
-        all.push(Timer { address, map, callback: 0, due: None });
-        all.len() as u64
+    /// A new timer's number, from 1; `None` when there are too many.
+    fn add(&self, address: u64, map: u64) -> Option<u64> {
+        let Table { slots, free, .. } = &mut *self.lock();
+        let new = Timer { generation: 0, address, map, callback: 0, due: None };
+        if let Some(slot) = free.pop() {
+            let timer = &mut slots[slot as usize];
+            *timer = Timer { generation: timer.generation, ..new };
+            return Some(number_of(slot as usize, timer));
+        }
+        (slots.len() < limits::TIMERS_KEPT).then(|| {
+            slots.push(new);
+            number_of(slots.len() - 1, &new)
+        })
     }
 
     /// Changes a timer; `None` when there is none of that number.
     fn change<T>(&self, number: u64, act: impl FnOnce(&mut Timer) -> T) -> Option<T> {
-        let mut all = self.lock();
-        let timer = all.get_mut(usize::try_from(number).ok()?.checked_sub(1)?)?;
-        let result = act(timer);
-        let earliest = all.iter().filter_map(|timer| timer.due).min();
-        self.earliest.store(earliest.unwrap_or(u64::MAX), Relaxed);
-        Some(result)
+        let mut table = self.lock();
+        let result = table.change(number, act);
+        self.earliest.store(table.earliest(), Relaxed);
+        result
     }
 
     /// The first timer that is due, disarmed: its number and what it was.
     fn take_due(&self, now_ns: u64) -> Option<(u64, Timer)> {
-        let all = self.lock();
-        let due = all.iter().zip(1..).filter_map(|(timer, number)| Some((timer.due?, number)));
-        let (_, number) = due.filter(|(due, _)| *due <= now_ns).min()?;
-        let timer = all[number as usize - 1];
-        drop(all);
-        self.change(number, |timer| timer.due = None);
-        Some((number, timer))
+        let mut table = self.lock();
+        let (_, number) = table.armed.first().copied().filter(|(due, _)| *due <= now_ns)?;
+        let timer = table.change(number, |timer| Timer { due: timer.due.take(), ..*timer });
+        self.earliest.store(table.earliest(), Relaxed);
+        Some((number, timer?))
     }
 
     /// Ends the timer of a deleted element. Its number is not used again.
     pub fn remove(&self, number: u64) {
-        self.change(number, |timer| {
+        let ended = self.change(number, |timer| {
             timer.callback = 0;
             timer.due = None;
+            timer.generation = timer.generation.wrapping_add(1);
         });
+        if ended.is_some() {
+            self.lock().free.push(slot_of(number).unwrap_or(0) as u32);
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Timer>> {
-        self.all.lock().expect("nobody panics while holding the timers")
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().expect("nobody panics while holding the timers")
     }
+}
+
+impl Table {
+    fn change<T>(&mut self, number: u64, act: impl FnOnce(&mut Timer) -> T) -> Option<T> {
+        let slot = slot_of(number)?;
+        let timer = self.slots.get_mut(slot).filter(|timer| number_of(slot, timer) == number)?;
+        let before = timer.due;
+        let result = act(timer);
+        let after = timer.due;
+        before.map(|due| self.armed.remove(&(due, number)));
+        after.map(|due| self.armed.insert((due, number)));
+        Some(result)
+    }
+
+    fn earliest(&self) -> u64 {
+        self.armed.first().map_or(u64::MAX, |(due, _)| *due)
+    }
+}
+
+fn number_of(slot: usize, timer: &Timer) -> u64 {
+    u64::from(timer.generation) << 32 | (slot as u64 + 1)
+}
+
+fn slot_of(number: u64) -> Option<usize> {
+    (number as u32 as usize).checked_sub(1)
 }
 
 fn init(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
@@ -124,7 +169,9 @@ fn create(name: &str, worker: &mut Worker, at: u64, map: u64) -> Result<u64, Box
     if worker.load_u64(name, 1, at)? != 0 {
         return Ok(Errno::EBUSY.in_r0());
     }
-    let number = worker.shared.services.timers.add(at, map);
+    let Some(number) = worker.shared.services.timers.add(at, map) else {
+        return Ok(Errno::ENOMEM.in_r0());
+    };
     worker.store_u64(name, 1, at, number)?;
     Ok(0)
 }

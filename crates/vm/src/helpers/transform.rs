@@ -27,7 +27,7 @@ fn find(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         }
     }
     let written = worker.memory.store32(options, (-errno.0).cast_unsigned());
-    written.map_err(worker.bad_memory(NAME, 2, (options, len, true)))?;
+    written.map_err(|refused| worker.bad_memory(NAME, 2, (options, len, true))(refused))?;
     Ok(0)
 }
 

@@ -13,19 +13,19 @@ use crate::code::Op;
 use crate::memory::{Memory, Refused};
 
 #[inline(always)]
-pub(super) fn add32(memory: &Memory, address: u64, value: u64) -> Result<(), Refused> {
+pub(super) fn add32(memory: &mut Memory, address: u64, value: u64) -> Result<(), Refused> {
     memory.atomic32(address)?.fetch_add(value as u32, Relaxed);
     Ok(())
 }
 
 #[inline(always)]
-pub(super) fn add64(memory: &Memory, address: u64, value: u64) -> Result<(), Refused> {
+pub(super) fn add64(memory: &mut Memory, address: u64, value: u64) -> Result<(), Refused> {
     memory.atomic64(address)?.fetch_add(value, Relaxed);
     Ok(())
 }
 
 /// Any read-modify-write on 4 bytes; fetched values fill a register with zeroes above.
-pub(super) fn word32(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+pub(super) fn word32(memory: &mut Memory, op: &Op, r: &mut Registers) -> Result<(), Refused> {
     let word = memory.atomic32(super::address(r, op.dst, op))?;
     let value = r[op.src.index()] as u32;
     let old = match op.imm as i32 {
@@ -50,7 +50,7 @@ pub(super) fn word32(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), 
 }
 
 /// Any read-modify-write on 8 bytes.
-pub(super) fn word64(memory: &Memory, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+pub(super) fn word64(memory: &mut Memory, op: &Op, r: &mut Registers) -> Result<(), Refused> {
     let word = memory.atomic64(super::address(r, op.dst, op))?;
     let value = r[op.src.index()];
     let old = match op.imm as i32 {

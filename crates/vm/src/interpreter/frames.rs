@@ -19,7 +19,7 @@ pub(crate) struct Frames {
     saved: Box<[Saved; limits::FRAMES]>,
     pub callbacks: u32,
     tail_calls: u32,
-    /// Jumps back and calls that are left.
+    /// Jumps back, calls and work of helpers that are left.
     budget: u64,
     /// What each run starts with.
     budget_full: u64,
@@ -79,11 +79,26 @@ impl Frames {
         self.depth = base;
     }
 
+    /// Counts the work of a helper: see [`Worker::charge`].
+    #[inline]
+    pub fn charge(&mut self, work: u64) -> Result<(), Box<Fault>> {
+        let left = self.budget.checked_sub(work / limits::WORK_A_STEP);
+        self.budget = left.unwrap_or(0);
+        left.map(drop).ok_or_else(|| Spent(self.budget_full).fault())
+    }
+
     /// Counts a jump back or a call.
     #[inline(always)]
     pub(super) fn spend(&mut self) -> Result<(), Spent> {
         self.budget = self.budget.checked_sub(1).ok_or(Spent(self.budget_full))?;
         Ok(())
+    }
+}
+
+impl Worker {
+    /// Counts the work of a helper that is no small piece: bytes, elements, buckets.
+    pub(crate) fn charge(&mut self, work: u64) -> Result<(), Box<Fault>> {
+        self.frames.charge(work)
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Rule: a program's registers are this call's own, so a callback cannot disturb whoever called
 //! it; what must outlast a call (depth, budget, tail calls) is in the worker's [`Frames`].
-//! Budget is counted where a program can turn in circles: jumps back, calls, tail calls.
+//! Budget is counted where a program can turn in circles: jumps back, calls, tail calls and
+//! callbacks; and where a helper has much to do for one call.
 
 mod alu;
 mod atomic;
@@ -60,6 +61,7 @@ impl Worker {
     pub(crate) fn call_back(&mut self, function: u64, args: [u64; 5]) -> Result<u64, Box<Fault>> {
         let place = code::function_at(function);
         let place = place.and_then(|(number, slot)| Some((self.programs.get(number)?, slot)));
+        let place = place.filter(|(program, slot)| *slot < program.ops().len());
         let Some((program, slot)) = place else {
             return Err(Fault::refused(format!("calls back {function:#x}, which is no function")));
         };
@@ -71,6 +73,7 @@ impl Worker {
         if self.frames.callbacks == limits::CALLBACKS {
             return Err(Fault::new(Cause::Depth));
         }
+        self.frames.spend().map_err(frames::Spent::fault)?;
         let mut r = [POISON; 16];
         r[1..6].copy_from_slice(&args);
         self.frames.callbacks += 1;

@@ -133,6 +133,11 @@ impl Facts {
     pub fn program_writes(&self) -> bool {
         self.flags & flag::RDONLY_PROG == 0
     }
+
+    /// Whether programs may read values (`BPF_F_WRONLY_PROG` is not set).
+    pub fn program_reads(&self) -> bool {
+        self.flags & flag::WRONLY_PROG == 0
+    }
 }
 
 /// Flags of map creation and of updates, as in `include/uapi/linux/bpf.h`.
@@ -453,10 +458,9 @@ impl Map {
     /// The region that a worker installs for this map's values.
     pub(crate) fn values(&self) -> Option<(Arc<Slab>, Layout)> {
         let (slab, layout) = each!(&self.table, storage => storage.values())?;
-        Some((
-            Arc::clone(slab),
-            Layout { writable: layout.writable && self.facts.program_writes(), ..layout },
-        ))
+        let (readable, writable) = (self.facts.program_reads(), self.facts.program_writes());
+        let writable = layout.writable && writable;
+        Some((Arc::clone(slab), Layout { readable, writable, ..layout }))
     }
 
     /// Whether a program of that kind may use this map; one that holds programs binds itself to

@@ -83,6 +83,9 @@ impl Memory {
         if write && !layout.writable {
             return format!("{place}: read-only");
         }
+        if !write && !layout.readable {
+            return format!("{place}: programs may only write there");
+        }
         format!("{place}: not aligned to {len} bytes")
     }
 }

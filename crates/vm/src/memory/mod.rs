@@ -67,9 +67,14 @@ impl Memory {
     }
 
     /// Makes a region, or part of one, vanish or change; its slab stays.
+    ///
+    /// # Panics
+    /// When the slab does not hold the layout, or a shared region would become private.
     pub fn reshape(&mut self, id: RegionId, layout: Layout) {
         let place = id.0 as usize;
         let slab = self.slabs[place].as_ref().expect("a region is installed before it changes");
+        let was_shared = self.layouts[place].is_some_and(|before| before.shared);
+        assert!(layout.shared || !was_shared, "a shared region stays shared");
         self.regions[place] = Region::new(id, slab, layout);
         self.layouts[place] = Some(layout);
     }
@@ -210,7 +215,8 @@ impl Memory {
     }
 
     /// The word at a writable, aligned address, for atomic operations.
-    pub fn atomic32(&self, address: u64) -> Result<&AtomicU32, Refused> {
+    /// Borrowed mutably, for private memory may be lent as a slice at the same time.
+    pub fn atomic32(&mut self, address: u64) -> Result<&AtomicU32, Refused> {
         let (place, _) = self.translate(address, 4, true)?;
         if !place.addr().is_multiple_of(4) {
             return Err(Refused);
@@ -220,7 +226,8 @@ impl Memory {
     }
 
     /// The double word at a writable, aligned address, for atomic operations.
-    pub fn atomic64(&self, address: u64) -> Result<&AtomicU64, Refused> {
+    /// Borrowed mutably, as [`Memory::atomic32`] is.
+    pub fn atomic64(&mut self, address: u64) -> Result<&AtomicU64, Refused> {
         let (place, _) = self.translate(address, 8, true)?;
         if !place.addr().is_multiple_of(8) {
             return Err(Refused);
@@ -330,7 +337,8 @@ impl Memory {
         let inner = offset & ((1 << region.shift) - 1);
         let inside = inner.wrapping_sub(region.low);
         let fits = element < region.elements && inside < region.size && len <= region.size - inside;
-        if !fits || write && !region.writable {
+        let allowed = if write { region.writable } else { region.readable };
+        if !fits || !allowed {
             return Err(Refused);
         }
         let at = id.at(0) + element * region.stride + inner;

@@ -22,6 +22,7 @@ pub struct Layout {
     pub size: u64,
     /// Where in the slab the first element starts.
     pub start: u64,
+    pub readable: bool,
     pub writable: bool,
     /// Whether other workers, or user space, may touch it at the same time.
     pub shared: bool,
@@ -38,6 +39,7 @@ impl Layout {
             low: 0,
             size,
             start: 0,
+            readable: true,
             writable: true,
             shared: false,
         }
@@ -47,7 +49,8 @@ impl Layout {
     /// least one byte behind it.
     pub const fn elements(elements: u64, size: u64, stride: u64) -> Self {
         let shift = (size + 1).next_power_of_two().trailing_zeros();
-        Self { shift, elements, stride, low: 0, size, start: 0, writable: true, shared: true }
+        let flat = Self::flat(size);
+        Self { shift, elements, stride, shared: true, ..flat }
     }
 
     /// Whether every element has addresses of its own.
@@ -96,6 +99,7 @@ pub(super) struct Region {
     pub elements: u64,
     pub stride: u64,
     pub shift: u32,
+    pub readable: bool,
     pub writable: bool,
     pub shared: bool,
 }
@@ -112,6 +116,7 @@ impl Region {
         elements: 0,
         stride: 0,
         shift: OFFSET_BITS,
+        readable: false,
         writable: false,
         shared: false,
     };
@@ -120,7 +125,9 @@ impl Region {
     /// When the slab does not hold every element.
     pub fn new(id: RegionId, slab: &Arc<Slab>, layout: Layout) -> Self {
         let last = layout.elements.saturating_sub(1);
-        let end = (layout.start + last * layout.stride).checked_add(layout.low + layout.size);
+        let end = last.checked_mul(layout.stride).and_then(|before| {
+            before.checked_add(layout.start)?.checked_add(layout.low)?.checked_add(layout.size)
+        });
         let held = end.is_some_and(|end| end <= slab.len() as u64);
         assert!(held, "a slab of {} bytes holds {layout:?}", slab.len());
         assert!(layout.shift <= OFFSET_BITS, "an element fits into a region's addresses");
@@ -131,12 +138,13 @@ impl Region {
             origin: first.wrapping_sub(id.at(0) as usize),
             mask: OFFSET_MASK & !(last << layout.shift),
             low: layout.low,
-            short_read: short,
+            short_read: if layout.readable { short } else { 0 },
             short_write: if layout.writable { short } else { 0 },
             size: layout.size,
             elements: layout.elements,
             stride: layout.stride,
             shift: layout.shift,
+            readable: layout.readable,
             writable: layout.writable,
             shared: layout.shared,
         }

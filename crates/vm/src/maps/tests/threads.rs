@@ -25,7 +25,7 @@ fn counters_in_place_are_exact() {
         let count = |cpu: u32| {
             let map = Arc::clone(&map);
             move || {
-                let memory = memory(&map);
+                let mut memory = memory(&map);
                 for round in 0..ROUNDS {
                     let number = key(round % 16);
                     let first = Entry { key: &number, value: &value(0), flags: flag::NOEXIST };
