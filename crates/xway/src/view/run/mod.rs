@@ -241,14 +241,20 @@ impl Rates {
     }
 }
 
-/// Big maps are shown by their beginning; `--json` has all of it.
+/// Big maps and values are shown by their beginning; `--json` has all of it.
 fn shortened(text: &str) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    if lines.len() <= MAP_LINES {
-        return text.to_owned();
+    let mut short = String::new();
+    for line in text.lines().take(MAP_LINES) {
+        match line.char_indices().nth(MAP_COLUMNS) {
+            Some((end, _)) => short.push_str(&format!("{}… (see --json)\n", &line[..end])),
+            None => short.push_str(&format!("{line}\n")),
+        }
     }
-    let head = lines[..MAP_LINES].join("\n");
-    format!("{head}\n  ... and {} lines more (see --json)\n", lines.len() - MAP_LINES)
+    let more = text.lines().count().saturating_sub(MAP_LINES);
+    if more > 0 {
+        short.push_str(&format!("  … and {more} lines more (see --json)\n"));
+    }
+    short
 }
 
 /// Reasons that the verdict says already.
@@ -256,3 +262,19 @@ const BY_VERDICT: &[&str] = &["dropped", "aborted"];
 const EVENTS_SHOWN: usize = 5;
 const LOG_LINES: usize = 20;
 const MAP_LINES: usize = 24;
+const MAP_COLUMNS: usize = 160;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn big_maps_are_shown_by_their_beginning() {
+        assert_eq!(shortened("a\nb\n"), "a\nb\n");
+        let wide = "é".repeat(MAP_COLUMNS + 1);
+        let want = format!("{}… (see --json)\n", "é".repeat(MAP_COLUMNS));
+        assert_eq!(shortened(&wide), want);
+        let long = "x\n".repeat(MAP_LINES + 3);
+        assert!(shortened(&long).ends_with("x\n  … and 3 lines more (see --json)\n"));
+    }
+}
