@@ -132,6 +132,23 @@ fn a_cut_capture_is_used_as_far_as_it_goes() {
 }
 
 #[test]
+fn packets_that_no_driver_would_hand_over_are_left_out() {
+    let folder = Folder::new("run-unfit");
+    let mut long = udp(VICTIM, 80);
+    long.resize(4000, 0);
+    let frames = [udp(VICTIM, 80), vec![0; 13], long];
+    let capture = folder.capture("in.pcapng", &frames);
+    let counts = |program: &[&str]| {
+        let answer = xway(&[&["run", "drop", "--in", &capture, "--json"], program].concat());
+        assert_eq!(answer.code, 0, "{}", answer.stderr);
+        let json = answer.json();
+        [&json["packets"], &json["unfit"]["packets"], &json["unfit"]["first"]].map(|n| n.as_u64())
+    };
+    assert_eq!(counts(&[]), [Some(1), Some(2), Some(2)]);
+    assert_eq!(counts(&["--program", "xway_drop_frags"]), [Some(2), Some(1), Some(2)]);
+}
+
+#[test]
 fn bad_input_is_an_error_that_names_it() {
     let folder = Folder::new("run-bad");
     let capture = folder.capture("in.pcapng", &frames());

@@ -38,6 +38,7 @@ pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result
         program: job.program.name.clone(),
         runtime: "kernel and vm",
         interrupted: capture.interrupted(),
+        unfit: capture.unfit(),
         tally: tally.finish(&job.world),
         rates: None,
         maps: Vec::new(),

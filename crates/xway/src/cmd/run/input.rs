@@ -5,14 +5,16 @@
 
 use std::fs::File;
 use std::io::IsTerminal;
+use std::ops::RangeInclusive;
 
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use pcap::{LinkType, Packet, Reader};
-use spec::Input;
+use spec::{Input, Program, ProgramKind};
 use sys::signal::Stop;
 
 use crate::args::RunArgs;
+use crate::view::run::Unfit;
 use crate::view::say;
 
 /// One packet of the capture, ready to be run.
@@ -34,6 +36,9 @@ pub struct Capture<'a> {
     /// The first packets, for rounds that measure.
     kept: Vec<Played>,
     kept_bytes: usize,
+    /// Of packets that are given.
+    lengths: RangeInclusive<usize>,
+    unfit: Unfit,
     bar: ProgressBar,
     stop: Stop,
     interrupted: bool,
@@ -53,6 +58,8 @@ impl<'a> Capture<'a> {
             played: 0,
             kept: Vec::new(),
             kept_bytes: 0,
+            lengths: ETHERNET_HEADER..=usize::MAX,
+            unfit: Unfit::default(),
             bar: bar(size),
             stop: Stop::new()?,
             interrupted: false,
@@ -68,9 +75,37 @@ impl<'a> Capture<'a> {
 
     /// The next packet; `None` at the end, at the limit, or after a signal.
     pub fn next(&mut self) -> Result<Option<Played>> {
-        let Some(packet) = self.ahead.take() else { return Ok(None) };
-        self.ahead = self.fetch()?;
-        Ok(Some(packet))
+        while let Some(packet) = self.ahead.take() {
+            self.ahead = self.fetch()?;
+            if self.lengths.contains(&packet.input.packet.len()) {
+                self.keep(&packet);
+                return Ok(Some(packet));
+            }
+            self.unfit.packets += 1;
+            self.unfit.first.get_or_insert(packet.number);
+        }
+        Ok(None)
+    }
+
+    /// Gives only packets that a driver would give this program: whole Ethernet headers, and in
+    /// one buffer unless it takes several.
+    pub fn for_program(&mut self, program: &Program) {
+        let takes_fragments = program.kind.flags & ProgramKind::XDP_FRAGS.flags != 0;
+        let longest = if takes_fragments { usize::MAX } else { ONE_BUFFER };
+        self.lengths = ETHERNET_HEADER..=longest;
+    }
+
+    /// Packets left out because no driver would give them to the program.
+    pub fn unfit(&self) -> Unfit {
+        self.unfit
+    }
+
+    fn keep(&mut self, packet: &Played) {
+        let bytes = packet.input.packet.len() + size_of::<Played>();
+        if self.kept_bytes + bytes <= KEPT_BYTES {
+            self.kept_bytes += bytes;
+            self.kept.push(packet.clone());
+        }
     }
 
     fn fetch(&mut self) -> Result<Option<Played>> {
@@ -81,12 +116,7 @@ impl<'a> Capture<'a> {
             return Ok(None);
         }
         self.played += 1;
-        let played = self.played()?;
-        if self.kept_bytes + played.input.packet.len() <= KEPT_BYTES {
-            self.kept_bytes += played.input.packet.len() + size_of::<Played>();
-            self.kept.push(played.clone());
-        }
-        Ok(Some(played))
+        self.played().map(Some)
     }
 
     /// As much of the capture's beginning as is kept in memory.
@@ -154,6 +184,9 @@ fn bar(size: u64) -> ProgressBar {
     ProgressBar::new(size).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
+const ETHERNET_HEADER: usize = 14;
+/// A page less what drivers keep in front (256) and behind (320).
+const ONE_BUFFER: usize = 4096 - 256 - 320;
 /// Captures of that many bytes get a progress bar.
 const BIG: u64 = 8 << 20;
 /// Packets between looks at signals.

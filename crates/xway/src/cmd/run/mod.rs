@@ -37,6 +37,7 @@ use crate::view::{say, wrapped};
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let mut capture = Capture::open(args)?;
     let job = Job::prepare(args, capture.time_ns())?;
+    capture.for_program(&job.program);
     let watched = args.explain.is_some() || args.trace || args.cover.is_some();
     if watched && args.runtime == RuntimeArg::Kernel {
         bail!("the kernel keeps a program's path to itself: watch it with --runtime vm");
@@ -70,6 +71,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
         program: job.program.name.clone(),
         runtime: arm.name(),
         interrupted: capture.interrupted(),
+        unfit: capture.unfit(),
         tally: tally.finish(&job.world),
         rates,
         maps,

@@ -32,6 +32,7 @@ pub struct Report {
     pub runtime: &'static str,
     /// A signal ended it before the capture did.
     pub interrupted: bool,
+    pub unfit: Unfit,
     #[serde(flatten)]
     pub tally: Tallied,
     #[serde(flatten)]
@@ -57,6 +58,13 @@ pub struct Tallied {
     pub drops: BTreeMap<&'static str, u64>,
     pub faults: u64,
     pub first_fault: Option<FirstFault>,
+}
+
+/// Packets of the capture that no driver would give to the program.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Unfit {
+    pub packets: u64,
+    pub first: Option<u64>,
 }
 
 /// What the program sent to user space through one map.
@@ -120,6 +128,12 @@ impl View for Report {
         let early = if self.interrupted { " (stopped early)" } else { "" };
         let mut text = format!("{}: {} packets{early}\n\n", paint.bold(&title), self.tally.packets);
         text.push_str(&self.tally.text(paint));
+        if let Unfit { packets, first: Some(first) } = self.unfit {
+            text.push_str(&format!(
+                "{packets} packets were not run, first packet {first}: shorter than an Ethernet \
+                 header, or longer than one buffer and the program is not `xdp.frags`\n"
+            ));
+        }
         if let Some(rates) = &self.rates {
             text.push_str(&rates.text());
         }
