@@ -168,7 +168,14 @@ fn judge(arms: &Arms, spec: &Spec, program: &str, kind: ProgramKind) -> Judgemen
     if kind.flags & ProgramKind::XDP_FRAGS.flags != 0 {
         packets.extend(jumbo());
     }
-    arms.judge_job(&Job { spec, program, packets: &packets, fill: Fill::NOTHING, ignored: IGNORED })
+    arms.judge_job(&Job {
+        spec,
+        program,
+        packets: &packets,
+        touches: &[],
+        fill: Fill::NOTHING,
+        ignored: IGNORED,
+    })
 }
 
 // ---- configured -----------------------------------------------------------------------------
@@ -200,7 +207,7 @@ fn drop_with_rules() {
     };
     for program in [drop::PROGRAM, drop::PROGRAM_FRAGS] {
         let packets = packets();
-        let job = Job { spec: &spec, program, packets: &packets, fill, ignored: &[] };
+        let job = Job { spec: &spec, program, packets: &packets, touches: &[], fill, ignored: &[] };
         assert_eq!(privately(|| arms("").judge_job(&job)), Judgement::Same, "{program}");
     }
 }
@@ -212,6 +219,6 @@ fn forward_without_routes() {
     forward::Config::default().apply(&mut spec).unwrap();
     let packets = packets();
     let (program, fill) = (forward::PROGRAM, Fill::NOTHING);
-    let job = Job { spec: &spec, program, packets: &packets, fill, ignored: &[] };
+    let job = Job { spec: &spec, program, packets: &packets, touches: &[], fill, ignored: &[] };
     assert_eq!(privately(|| arms("").judge_job(&job)), Judgement::Same);
 }

@@ -27,7 +27,12 @@ fn main() -> ExitCode {
     }
     if show {
         let case = Case::random(seed);
-        println!("{}\n{:?}", text(&case), Arms::here().judge(&case));
+        let arms = Arms::here();
+        println!("{}\n{:?}", text(&case), arms.judge(&case));
+        match arms.translated(&case.spec, case.entry()) {
+            Ok(listing) => println!("as the kernel runs it:\n{listing}"),
+            Err(failure) => println!("{failure}"),
+        }
         return ExitCode::SUCCESS;
     }
     sys::thread::in_private_network(|| run(programs, seed, findings as usize)).unwrap()

@@ -6,7 +6,8 @@ use std::fmt;
 
 use kernel::{LoadOptions, Object, RingBuffer, TestRun};
 use spec::btf::Btf;
-use spec::{Input, MapDef, MapKind, Spec};
+use spec::disasm::{Listing, Plain};
+use spec::{Input, MapDef, MapKind, Program, Spec};
 use vm::world::{Interface, World};
 use vm::{Machine, Options};
 
@@ -148,6 +149,14 @@ impl Arms {
         }
         let made = object.maps().iter().map(|map| map.name().to_owned()).collect();
         Ok(Seen { runs, maps, made })
+    }
+
+    /// What the kernel's verifier made of a program, listed.
+    pub fn translated(&self, spec: &Spec, program: &str) -> Result<String, Failure> {
+        let object = Object::load(spec, &LoadOptions::default()).map_err(refusal)?;
+        let dump = object.program(program).and_then(|program| program.dump()).map_err(other)?;
+        let program = Program { insns: dump.translated, ..Program::default() };
+        Ok(Listing::new(&program, &Plain).labels(true).to_string())
     }
 
     /// `like`: what the kernel's arm showed, whose maps are looked at.

@@ -82,6 +82,7 @@ pub fn text(case: &Case) -> String {
         lines.push(listing(&case.spec, number));
     }
     lines.extend(case.packets.iter().map(packet));
+    lines.extend(case.touches.iter().map(|touch| format!("after each packet {touch:?}")));
     lines.join("\n")
 }
 

@@ -8,6 +8,7 @@ use spec::{Input, ProgramKind, Spec};
 use super::maps::Maps;
 use super::packets;
 use super::rng::Rng;
+use super::touch::Touch;
 use super::writer::Writer;
 
 /// What both arms run: packets one after the other through the first program.
@@ -16,6 +17,8 @@ pub struct Case {
     pub seed: u64,
     pub spec: Spec,
     pub packets: Vec<Input>,
+    /// What user space does after each packet.
+    pub touches: Vec<Touch>,
     /// Seeds of the actions that the programs consist of.
     pub actions: Vec<u64>,
 }
@@ -28,12 +31,17 @@ impl Case {
 
     /// The same without some of its actions.
     pub fn without(seed: u64, skipped: &BTreeSet<u64>) -> Self {
+        let cpus = sys::cpu::possible().unwrap();
         let mut rng = Rng::new(seed);
         let programs = 1 + rng.below(6).saturating_sub(3);
         let maps = Maps::random(&mut rng, programs);
         let kind = rng.pick(&[ProgramKind::XDP, ProgramKind::XDP, ProgramKind::XDP_FRAGS]);
         let frags = kind == ProgramKind::XDP_FRAGS;
         let packets = (0..PACKETS).map(|_| packets::random(&mut rng, frags)).collect();
+        let touches = {
+            let all = 0..rng.below(5);
+            all.filter_map(|_| Touch::random(&mut rng, &maps.defs, cpus)).collect()
+        };
         let mut object = Object::new(format!("case{seed}"), "GPL");
         let mut actions = Vec::new();
         for number in 0..programs {
@@ -46,7 +54,7 @@ impl Case {
             object.map(map);
         });
         let spec = object.finish().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-        Self { seed, spec, packets, actions }
+        Self { seed, spec, packets, touches, actions }
     }
 
     /// The program that the packets go through.

@@ -15,7 +15,8 @@ pub enum Judgement {
 impl Arms {
     pub fn judge(&self, case: &Case) -> Judgement {
         let (spec, packets, program) = (&case.spec, &case.packets[..], case.entry());
-        self.judge_job(&Job { spec, program, packets, fill: Fill::NOTHING, ignored: &[] })
+        let (touches, fill) = (&case.touches[..], Fill::NOTHING);
+        self.judge_job(&Job { spec, program, packets, touches, fill, ignored: &[] })
     }
 
     pub fn judge_job(&self, job: &Job<'_>) -> Judgement {
@@ -36,6 +37,10 @@ pub fn difference(kernel: &Seen, engine: &Seen) -> Option<String> {
     for (number, (a, b)) in kernel.runs.iter().zip(&engine.runs).enumerate() {
         if let Some(what) = packet_difference(a, b) {
             return Some(format!("packet {number}: {what}"));
+        }
+        if a.answers != b.answers {
+            let (a, b) = (&a.answers, &b.answers);
+            return Some(format!("after packet {number}: kernel answers {a:?}, engine {b:?}"));
         }
     }
     for (a, b) in kernel.maps.iter().zip(&engine.maps) {

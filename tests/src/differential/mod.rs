@@ -16,6 +16,7 @@ mod rng;
 mod shrink;
 mod state;
 mod tally;
+mod touch;
 mod writer;
 
 pub use arms::{Arms, Contents, Failure, Fill, Job, Ran, Seen};
@@ -24,3 +25,4 @@ pub use case::Case;
 pub use compare::{Judgement, difference, hex};
 pub use rng::Rng;
 pub use tally::Tally;
+pub use touch::{Act, Answer, Touch};

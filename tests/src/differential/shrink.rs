@@ -12,6 +12,7 @@ use super::case::Case;
 pub fn shrink(case: Case, holds: impl Fn(&Case) -> bool) -> Case {
     let mut small = Small { case, skipped: BTreeSet::new() };
     small.drop_packets(&holds);
+    small.drop_touches(&holds);
     loop {
         let before = small.case.actions.len();
         small.drop_actions(&holds);
@@ -39,6 +40,14 @@ impl Small {
         }
     }
 
+    fn drop_touches(&mut self, holds: &impl Fn(&Case) -> bool) {
+        for number in (0..self.case.touches.len()).rev() {
+            let mut smaller = self.case.clone();
+            smaller.touches.remove(number);
+            self.attempt(smaller, holds);
+        }
+    }
+
     fn cut_packets(&mut self, holds: &impl Fn(&Case) -> bool) {
         for number in 0..self.case.packets.len() {
             for len in [200, 60, 14] {
@@ -61,8 +70,9 @@ impl Small {
                 let end = (start + stretch).min(self.case.actions.len());
                 let mut skipped = self.skipped.clone();
                 skipped.extend(&self.case.actions[start..end]);
-                let packets = self.case.packets.clone();
-                let smaller = Case { packets, ..Case::without(self.case.seed, &skipped) };
+                let (packets, touches) = (self.case.packets.clone(), self.case.touches.clone());
+                let other = Case::without(self.case.seed, &skipped);
+                let smaller = Case { packets, touches, ..other };
                 if smaller.actions.len() < self.case.actions.len() && holds(&smaller) {
                     self.case = smaller;
                     self.skipped = skipped;

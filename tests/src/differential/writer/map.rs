@@ -211,7 +211,17 @@ impl Writer<'_> {
 
     /// Bytes that a helper may read: in the frame, a value, or the packet.
     pub(super) fn bytes_argument(&mut self, to: Reg, len: u16) {
-        let fits = self.state.all(|kind| kind.len() >= len && !kind.is_undecided());
+        self.bytes_of(to, len, |_| true);
+    }
+
+    /// The same for helpers that do not read packets.
+    pub(super) fn kept_bytes_argument(&mut self, to: Reg, len: u16) {
+        self.bytes_of(to, len, |kind| !matches!(kind, Kind::Packet { .. }));
+    }
+
+    fn bytes_of(&mut self, to: Reg, len: u16, wanted: impl Fn(Kind) -> bool) {
+        let fits = |kind: Kind| kind.len() >= len && !kind.is_undecided() && wanted(kind);
+        let fits = self.state.all(fits);
         let from = if fits.is_empty() || self.rng.one_in(2) { None } else { Some(fits[0]) };
         match from {
             Some(from) => {

@@ -17,7 +17,7 @@ impl Writer<'_> {
             0 => self.reserved(ring),
             1 => {
                 let len = 1 + self.rng.below(64) as u16;
-                self.bytes_argument(R2, len);
+                self.kept_bytes_argument(R2, len);
                 self.a.load_map(R1, ring).mov(R3, len).mov(R4, self.rng.pick(&[0, 1, 2, 4]));
                 self.a.call(Helper::RINGBUF_OUTPUT);
                 self.answered();
