@@ -11,6 +11,7 @@ use spec::asm::Helper;
 use super::{HelperRow, KfuncRow, helper_row, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
+use crate::limits;
 use crate::maps::FieldKind;
 use crate::worker::Worker;
 
@@ -54,7 +55,7 @@ fn resilient_lock(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault
         return Ok(int(Errno::EDEADLK));
     }
     if worker.local.locks.len() == LOCKS || !worker.take(NAME, args[0])? {
-        worker.charge(ATTEMPTS << 3)?;
+        worker.charge(u64::from(limits::SPINS) << 6)?;
         return Ok(int(Errno::ETIMEDOUT));
     }
     worker.local.locks.push(args[0]);
@@ -121,11 +122,11 @@ impl Worker {
     fn take(&mut self, name: &str, address: u64) -> Result<bool, Box<Fault>> {
         self.check_argument(name, 1, (address, 4, true))?;
         let Ok(word) = self.memory.atomic32(address) else { return Err(misplaced(name)) };
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..limits::SPINS {
             if word.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
                 return Ok(true);
             }
-            if attempt % SPINS == SPINS - 1 {
+            if attempt % LOOKS == LOOKS - 1 {
                 std::thread::yield_now();
             } else {
                 std::hint::spin_loop();
@@ -155,6 +156,4 @@ pub(super) const LOCKS: usize = 31;
 /// What saved interrupt flags look like: interrupts were on.
 const FLAGS: u64 = 0x200;
 /// Looks at a lock before another thread gets the processor.
-const SPINS: u64 = 64;
-/// Looks at a lock before it counts as lost.
-const ATTEMPTS: u64 = 1 << 26;
+const LOOKS: u32 = 64;

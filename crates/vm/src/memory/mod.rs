@@ -217,6 +217,7 @@ impl Memory {
     /// The word at a writable, aligned address, for atomic operations.
     /// Borrowed mutably, for private memory may be lent as a slice at the same time.
     pub fn atomic32(&mut self, address: u64) -> Result<&AtomicU32, Refused> {
+        self.translate(address, 4, false)?;
         let (place, _) = self.translate(address, 4, true)?;
         if !place.addr().is_multiple_of(4) {
             return Err(Refused);
@@ -228,6 +229,7 @@ impl Memory {
     /// The double word at a writable, aligned address, for atomic operations.
     /// Borrowed mutably, as [`Memory::atomic32`] is.
     pub fn atomic64(&mut self, address: u64) -> Result<&AtomicU64, Refused> {
+        self.translate(address, 8, false)?;
         let (place, _) = self.translate(address, 8, true)?;
         if !place.addr().is_multiple_of(8) {
             return Err(Refused);
