@@ -8,7 +8,9 @@ use vm::{Hook, Machine, Options, Pointee, Step};
 
 /// What is there before a call: r1 to r3 as places, the packet, two bytes at r2.
 #[derive(Default)]
-struct Seen(Vec<([Pointee; 3], Vec<u8>, Option<Vec<u8>>)>);
+struct Seen(Vec<Before>);
+
+type Before = ([Pointee; 3], Vec<u8>, Option<Vec<u8>>);
 
 impl Hook for Seen {
     fn step(&mut self, step: &Step<'_>) {

@@ -12,7 +12,7 @@ use super::{HelperRow, KfuncRow, helper_row, int, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::limits;
-use crate::maps::FieldKind;
+use crate::maps::{FieldKind, relax};
 use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] =
@@ -126,11 +126,7 @@ impl Worker {
             if word.compare_exchange_weak(0, 1, Acquire, Relaxed).is_ok() {
                 return Ok(true);
             }
-            if attempt % LOOKS == LOOKS - 1 {
-                std::thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
+            relax(attempt);
         }
         Ok(false)
     }
@@ -155,5 +151,3 @@ fn misplaced(name: &str) -> Box<Fault> {
 pub(super) const LOCKS: usize = 31;
 /// What saved interrupt flags look like: interrupts were on.
 const FLAGS: u64 = 0x200;
-/// Looks at a lock before another thread gets the processor.
-const LOOKS: u32 = 64;

@@ -163,14 +163,19 @@ impl Drop for SpinLock<'_> {
     }
 }
 
-/// Waits a little: on few processors the holder may need this one.
+/// Waits a little: on few processors the holder may need this one. Who has waited long asks for
+/// less: on a busy system it may take long until the processor is given back.
 pub(crate) fn relax(round: u32) {
-    if round % 64 == 63 {
+    let every = if round < PATIENT { 64 } else { 4096 };
+    if round % every == every - 1 {
         std::thread::yield_now();
     } else {
         std::hint::spin_loop();
     }
 }
+
+/// Rounds of waiting in which a holder should have come to an end.
+const PATIENT: u32 = 1 << 12;
 
 /// Structs inside structs that are looked into, as deep as the kernel does.
 const NESTING: u32 = 4;

@@ -72,8 +72,8 @@ use crate::limits;
 use crate::memory::{Layout, RegionId, Slab};
 
 pub(crate) use directory::Directory;
-pub(crate) use fields::Orphan;
 pub use fields::{FieldKind, Fields};
+pub(crate) use fields::{Orphan, relax};
 pub(crate) use perf_event::PerfEvents;
 pub use records::{Record, Records};
 pub(crate) use refused::refusal;

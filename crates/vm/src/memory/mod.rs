@@ -12,6 +12,8 @@ mod address;
 mod explain;
 mod region;
 mod slab;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
