@@ -70,11 +70,15 @@ impl Writer<'_> {
     }
 
     /// A pointer to a place in the frame that only the run decides.
+    ///
+    /// The number is added to the pointer, not the pointer to the number: after that the verifier
+    /// of Linux 6.18 takes a callee's frame for the outermost one's and removes code that runs.
     pub(super) fn stack_anywhere(&mut self) -> bool {
         let Some(index) = self.scalar() else { return false };
-        let Some([pointer]) = self.targets() else { return false };
-        let off = DATA;
-        self.a.mov(pointer, index).and(pointer, 0x38).add(pointer, R10).add(pointer, off);
+        let Some([scratch, pointer]) = self.targets() else { return false };
+        self.a.mov(scratch, index).and(scratch, 0x38);
+        self.a.mov(pointer, R10).add(pointer, scratch).add(pointer, DATA);
+        self.state.set(scratch, Kind::Scalar);
         self.state.set(pointer, Kind::Memory { len: 8 });
         self.access_through(pointer);
         true
