@@ -56,7 +56,22 @@ impl Local {
 impl Worker {
     /// Undoes what the run that just ended left behind. What it threw is its result; what it
     /// left behind after all is a fault.
+    #[inline]
     pub(crate) fn end_run(&mut self, result: Result<u64, Box<Fault>>) -> Result<u64, Box<Fault>> {
+        if self.left_nothing() { result } else { self.clean_up(result) }
+    }
+
+    fn left_nothing(&self) -> bool {
+        let Local { locks, sections, thrown, .. } = &self.local;
+        thrown.is_none()
+            && locks.is_empty()
+            && *sections == Sections::default()
+            && !self.objects.is_used()
+            && self.reservations.is_empty()
+            && !self.shared.directory.has_orphans()
+    }
+
+    fn clean_up(&mut self, result: Result<u64, Box<Fault>>) -> Result<u64, Box<Fault>> {
         let thrown = self.local.thrown.take();
         let result = result.or_else(|fault| thrown.ok_or(fault));
         let mut left = self.reclaim();

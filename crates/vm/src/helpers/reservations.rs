@@ -27,6 +27,11 @@ struct Open {
 }
 
 impl Reservations {
+    /// Whether no record is being written.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// A window that is free, if one is.
     fn free(&mut self) -> Option<u32> {
         let windows = RegionId::RECORDS_AT_ONCE;
@@ -65,7 +70,7 @@ impl Worker {
 
     /// Discards what the finished run has not handed on; whether there was any.
     pub(crate) fn discard_records(&mut self) -> bool {
-        if self.reservations.count == 0 {
+        if self.reservations.is_empty() {
             return false;
         }
         for window in 0..RegionId::RECORDS_AT_ONCE {

@@ -84,6 +84,7 @@ impl Worker {
 }
 
 /// Runs one function, and whatever it calls, to its end.
+#[inline]
 fn start(
     worker: &mut Worker,
     program: &Program,

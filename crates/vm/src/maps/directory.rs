@@ -66,12 +66,14 @@ impl Directory {
         self.has_orphans.store(true, Relaxed);
     }
 
-    /// What was left since the last call; costs one load where nothing was.
+    /// Whether anything was left since the last [`Directory::take_orphans`].
     #[inline]
+    pub fn has_orphans(&self) -> bool {
+        self.has_orphans.load(Relaxed)
+    }
+
+    /// What was left since the last call.
     pub fn take_orphans(&self) -> Vec<Orphan> {
-        if !self.has_orphans.load(Relaxed) {
-            return Vec::new();
-        }
         self.has_orphans.store(false, Relaxed);
         std::mem::take(&mut *self.orphans.lock().expect("nobody panics while holding the orphans"))
     }

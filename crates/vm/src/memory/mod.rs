@@ -322,9 +322,8 @@ impl Memory {
     fn short<const N: usize, const WRITE: bool>(&self, address: u64) -> Option<*mut u8> {
         let region = self.regions.get((address >> OFFSET_BITS) as usize)?;
         let inside = (address & region.mask).wrapping_sub(region.low);
-        let size = u64::from(if WRITE { region.short_write } else { region.short_read });
-        let fits = size >= N as u64 && inside <= size - N as u64;
-        fits.then(|| region.origin.wrapping_add(address as usize))
+        let places = region.short[usize::from(WRITE)][N.trailing_zeros() as usize];
+        (inside < u64::from(places)).then(|| region.origin.wrapping_add(address as usize))
     }
 
     fn range(&self, address: u64, len: usize, write: bool) -> Result<(*mut u8, bool), Refused> {

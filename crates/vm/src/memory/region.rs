@@ -78,13 +78,13 @@ impl Layout {
     }
 }
 
-/// A region as the translation needs it: one cache line.
+/// A region as the translation needs it; one cache line has all of the short way.
 ///
 /// Most accesses go to private memory whose elements lie in memory as they do in addresses:
 /// there the bits above an element are masked off and one comparison decides. All else takes
 /// the general way, by element and stride.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(super) struct Region {
     /// Where address 0 would be: an address is added as it is.
     pub origin: *mut u8,
@@ -92,9 +92,8 @@ pub(super) struct Region {
     pub mask: u64,
     /// First byte of an element that may be touched.
     pub low: u64,
-    /// Bytes from there that the short way may read and write; 0 where there is none.
-    pub short_read: u32,
-    pub short_write: u32,
+    /// Places from there where the short way may read, and write, 1, 2, 4 or 8 bytes.
+    pub short: [[u32; 4]; 2],
     pub size: u64,
     pub elements: u64,
     pub stride: u64,
@@ -110,8 +109,7 @@ impl Region {
         origin: std::ptr::null_mut(),
         mask: 0,
         low: 0,
-        short_read: 0,
-        short_write: 0,
+        short: [[0; 4]; 2],
         size: 0,
         elements: 0,
         stride: 0,
@@ -134,12 +132,12 @@ impl Region {
         let first = slab.base().as_ptr().wrapping_add(layout.start as usize);
         let short = if layout.is_straight() { layout.size } else { 0 };
         let short = u32::try_from(short).unwrap_or(0);
+        let places = [1, 2, 4, 8].map(|len| short.saturating_sub(len - 1));
         Self {
             origin: first.wrapping_sub(id.at(0) as usize),
             mask: OFFSET_MASK & !(last << layout.shift),
             low: layout.low,
-            short_read: if layout.readable { short } else { 0 },
-            short_write: if layout.writable { short } else { 0 },
+            short: [layout.readable, layout.writable].map(|may| if may { places } else { [0; 4] }),
             size: layout.size,
             elements: layout.elements,
             stride: layout.stride,

@@ -38,9 +38,10 @@ pub struct Worker {
     pub(crate) saved: Saved,
     /// The machine's maps by number, as far as this worker has met them.
     pub(crate) maps: Vec<Arc<Map>>,
-    /// The machine's programs by number. The list is this worker's own, so that holding on to it
-    /// for a run touches no count that others touch.
-    pub(crate) programs: Arc<Vec<Arc<Program>>>,
+    /// The machine's programs by number.
+    pub(crate) programs: Vec<Arc<Program>>,
+    /// The program that ran last: to run it again touches no count that other workers touch.
+    ran: Option<Arc<Program>>,
     /// Room for a key and a value of any map.
     pub(crate) scratch: Vec<u8>,
     pub(crate) frames: interpreter::Frames,
@@ -68,7 +69,8 @@ impl Worker {
             redirect: Redirect::default(),
             saved: Saved::default(),
             maps: Vec::new(),
-            programs: Arc::default(),
+            programs: Vec::new(),
+            ran: None,
             scratch: Vec::new(),
             frames: interpreter::Frames::default(),
             reservations: Reservations::default(),
@@ -90,7 +92,7 @@ impl Worker {
             self.scratch.resize(room, 0);
             self.maps.push(Arc::clone(map));
         }
-        self.programs = Arc::new(shared.programs().clone());
+        self.programs.clone_from(&shared.programs());
     }
 
     /// Makes `input` the packet that the next [`Worker::execute`] works on. Interface 0 stands
@@ -108,10 +110,17 @@ impl Worker {
     pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
         self.run_due_timers()?;
         self.redirect = Redirect::default();
-        let programs = Arc::clone(&self.programs);
-        let r0 = interpreter::run(self, &programs[program], [RegionId::CONTEXT.at(0), 0]);
+        let program = self.take_program(program);
+        let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0]);
+        self.ran = Some(program);
         let r0 = self.end_run(r0)?;
         Ok(r0 as u32)
+    }
+
+    fn take_program(&mut self, number: usize) -> Arc<Program> {
+        let program = &self.programs[number];
+        let again = self.ran.take().filter(|ran| Arc::ptr_eq(ran, program));
+        again.unwrap_or_else(|| Arc::clone(program))
     }
 
     /// The packet as it is now; borrowed where it is in one buffer.
