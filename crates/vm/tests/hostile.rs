@@ -187,3 +187,33 @@ fn programs_without_an_end_are_refused() {
         assert!(ended.is_err(), "{insns:?}");
     }
 }
+
+/// Maps of any type, size and flag are made or refused, and cost no memory before their use.
+#[test]
+fn maps_of_any_shape_are_made_or_refused() {
+    let key_sizes = [0, 1, 4, 5, 8, 260, 513, 1 << 22, u32::MAX];
+    let value_sizes = [0, 1, 4, 8, 12, 1 << 15, 1 << 22, i32::MAX as u32, u32::MAX];
+    let entries = [0, 1, 3, 4096, 1 << 20, 1 << 27, 1 << 31, u32::MAX];
+    let flags = [0, 1, 2, 4, 3 << 3, 1 << 6, 1 << 7, 3 << 7, 1 << 10, 1 << 12, u32::MAX];
+    let mut made = 0;
+    for (number, kind) in (0..35).chain([u32::MAX]).map(MapKind).enumerate() {
+        for (round, key_size) in key_sizes.into_iter().enumerate() {
+            for (turn, value_size) in value_sizes.into_iter().enumerate() {
+                for max_entries in entries {
+                    let flags = flags[(number + round + turn) % flags.len()];
+                    let extra = if turn == 3 { u64::MAX } else { 0 };
+                    let def = MapDef {
+                        flags,
+                        extra,
+                        ..map("any", kind, [key_size, value_size, max_entries])
+                    };
+                    let spec = Spec { maps: vec![def], ..Spec::default() };
+                    let cpus = if round % 2 == 0 { 1 } else { 256 };
+                    let options = Options { cpus, ..Options::default() };
+                    made += u32::from(Machine::load(&spec, &options).is_ok());
+                }
+            }
+        }
+    }
+    assert!(made > 50, "{made} maps");
+}

@@ -26,6 +26,24 @@ fn the_manual_names_every_key() {
     }
 }
 
+/// A scenario with one byte changed is read or refused, and what is read makes a machine or not.
+#[test]
+fn damaged_scenarios_are_read_or_refused() {
+    let example = MANUAL.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut read = 0;
+    for at in (0..example.len()).step_by(3) {
+        for byte in [[b'0', b'-'], [b'9', b'/'], [b'"', b':']][at % 9 / 3] {
+            let mut bytes = example.as_bytes().to_vec();
+            bytes[at] = byte;
+            let Ok(text) = String::from_utf8(bytes) else { continue };
+            let Ok(world) = World::from_toml(&text) else { continue };
+            let options = vm::Options { world, ..vm::Options::default() };
+            read += u32::from(vm::Machine::load(&spec::Spec::default(), &options).is_ok());
+        }
+    }
+    assert!(read > 50, "{read} scenarios");
+}
+
 fn collect(value: &toml::Value, keys: &mut Vec<String>) {
     match value {
         toml::Value::Table(table) => {

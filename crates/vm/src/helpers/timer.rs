@@ -295,3 +295,27 @@ const CLOCK_MONOTONIC: u64 = 1;
 const CLOCK_BOOTTIME: u64 = 7;
 const START_ABSOLUTE: u64 = 1;
 const START_ON_THIS_CPU: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ended_timer_gives_its_place_back_but_not_its_number() {
+        let timers = Timers::default();
+        let first = timers.add(8, 0).unwrap();
+        assert_eq!(first, 1);
+        timers.change(first, |timer| timer.due = Some(5));
+        timers.remove(first);
+        assert!(!timers.are_due(5));
+        let second = timers.add(16, 0).unwrap();
+        assert!(second != first && timers.lock().slots.len() == 1);
+        assert_eq!(timers.change(first, |_| ()), None, "the old number means nothing");
+        timers.remove(first);
+        timers.change(second, |timer| timer.due = Some(7));
+        let third = timers.add(24, 0).unwrap();
+        timers.change(third, |timer| timer.due = Some(6));
+        let due = [(); 3].map(|()| timers.take_due(7).map(|(number, _)| number));
+        assert_eq!(due, [Some(third), Some(second), None]);
+    }
+}

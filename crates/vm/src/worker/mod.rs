@@ -88,8 +88,10 @@ impl Worker {
                 self.memory.install(RegionId::values_of(map.facts().number), slab, layout);
             }
             let room = map.facts().key_size as usize + map.facts().value_size as usize;
-            let room = room.max(self.scratch.len());
-            self.scratch.resize(room, 0);
+            if room > self.scratch.len() {
+                // Pages of it are touched when they are used: values may be very long.
+                self.scratch = vec![0; room];
+            }
             self.maps.push(Arc::clone(map));
         }
         self.programs.clone_from(&shared.programs());
