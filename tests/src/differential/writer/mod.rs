@@ -10,8 +10,8 @@
 //!                                          fp-160  an iterator
 //! ```
 //!
-//! Rule: all of a frame but its last three parts is written before anything reads it, and what a program
-//! computes is added to the map `out`, so that a difference in any register shows.
+//! Rule: all of a frame but its last three parts is written before anything reads it, and what a
+//! program computes is added to the map `out`, so that a difference in any register shows.
 
 mod arithmetic;
 mod control;
@@ -77,9 +77,12 @@ const ACTIONS: usize = 80;
 const DATA_LEN: u16 = 64;
 const BUFFER_LEN: u16 = 32;
 
+/// How likely an action is, and how to take it.
+type Weighted<W> = (usize, fn(&mut W) -> bool);
+
 impl<'a> Writer<'a> {
     /// Actions with their weights; each says whether it found what it needs.
-    const ACTIONS: [(usize, fn(&mut Self) -> bool); 37] = [
+    const ACTIONS: [Weighted<Self>; 37] = [
         (14, Self::arithmetic),
         (4, Self::constant),
         (5, Self::unary),
