@@ -44,11 +44,11 @@ enum Leave {
 pub(crate) fn run(
     worker: &mut Worker,
     program: &Program,
-    args: [u64; 2],
+    (r1, r2): (u64, u64),
 ) -> Result<u64, Box<Fault>> {
     worker.frames.reset();
     let mut r = [POISON; 16];
-    r[1..3].copy_from_slice(&args);
+    (r[1], r[2]) = (r1, r2);
     let result = start(worker, program, 0, r);
     if let Some(hook) = &mut worker.frames.hook.0 {
         hook.end(result.as_ref().map(|r0| *r0).map_err(|fault| &**fault));

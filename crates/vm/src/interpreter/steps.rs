@@ -366,8 +366,9 @@ pub(super) fn steps<const TRACED: bool>(
 /// Calls a helper with r1 to r5, which are used up then.
 #[inline(always)]
 fn helper(worker: &mut Worker, call: helpers::Call, r: &mut Registers) -> Result<(), Box<Fault>> {
-    let args = [r[1], r[2], r[3], r[4], r[5]];
-    r[0] = call(worker, &args)?;
+    // Lent, not copied: a copy of several at once would wait for what was just set one by one.
+    let args = r[1..].first_chunk().expect("there are sixteen registers");
+    r[0] = call(worker, args)?;
     r[1..6].fill(POISON);
     Ok(())
 }

@@ -309,6 +309,7 @@ impl Memory {
         unsafe { std::slice::from_raw_parts_mut(slab.base().as_ptr(), slab.len()) }
     }
 
+    #[inline]
     fn private_slab(&self, id: RegionId) -> &Slab {
         let layout = self.layouts[id.0 as usize].expect("a region is installed before its use");
         assert!(!layout.shared, "a shared region is copied, never borrowed");

@@ -113,7 +113,7 @@ impl Worker {
         self.run_due_timers()?;
         self.redirect = Redirect::default();
         let program = self.take_program(program);
-        let r0 = interpreter::run(self, &program, [RegionId::CONTEXT.at(0), 0]);
+        let r0 = interpreter::run(self, &program, (RegionId::CONTEXT.at(0), 0));
         self.ran = Some(program);
         let r0 = self.end_run(r0)?;
         Ok(r0 as u32)
@@ -168,7 +168,7 @@ impl Worker {
         self.memory.install(RegionId::INPUT, Arc::new(slab(len)), Layout::flat(len));
         self.memory.private_mut(RegionId::INPUT).copy_from_slice(input);
         let start = if input.is_empty() { 0 } else { RegionId::INPUT.at(0) };
-        let r0 = interpreter::run(self, &program, [start, len]);
+        let r0 = interpreter::run(self, &program, (start, len));
         let r0 = self.end_run(r0).map_err(Error::Fault)?;
         input.copy_from_slice(self.memory.private(RegionId::INPUT));
         Ok(r0)
