@@ -298,22 +298,10 @@ pub(super) fn steps<const TRACED: bool>(
                 r[dst] = op.imm;
                 pc += 1;
             }
-            Kind::AtomicAdd32 => {
-                let done = atomic::add32(&mut worker.memory, address(r, op.dst, &op), r[src]);
-                checked!(done, op.dst, 4, true)
-            }
-            Kind::AtomicAdd64 => {
-                let done = atomic::add64(&mut worker.memory, address(r, op.dst, &op), r[src]);
-                checked!(done, op.dst, 8, true)
-            }
-            Kind::Atomic32 => {
-                let done = atomic::word32(&mut worker.memory, &op, r);
-                checked!(done, op.dst, 4, true)
-            }
-            Kind::Atomic64 => {
-                let done = atomic::word64(&mut worker.memory, &op, r);
-                checked!(done, op.dst, 8, true)
-            }
+            Kind::AtomicAdd32 => checked!(atomic::add32(worker, &op, r), op.dst, 4, true),
+            Kind::AtomicAdd64 => checked!(atomic::add64(worker, &op, r), op.dst, 8, true),
+            Kind::Atomic32 => checked!(atomic::word32(worker, &op, r), op.dst, 4, true),
+            Kind::Atomic64 => checked!(atomic::word64(worker, &op, r), op.dst, 8, true),
             Kind::LoadAcquire8 => acquire!(1),
             Kind::LoadAcquire16 => acquire!(2),
             Kind::LoadAcquire32 => acquire!(4),
