@@ -15,6 +15,9 @@ use kernel::{LoadOptions, Object, Program};
 use libbpf_support::{assert_same_code, names, open, spec_of};
 use spec::{MapDef, ProgramKind, Spec};
 
+/// Objects that call kernel functions: libbpf 1.7 refuses them (`EINVAL`) before it loads any
+/// program, some of which are not for the verifier anyhow. Their maps are compared.
+const UNLINKED: &str = "test/helpers_";
 /// Why libbpf refuses them: map definitions from before 1.0, static maps.
 const REFUSED: [&str; 3] = ["test/beyond.o", "test/old_maps.o", "test/paper_count.o"];
 /// Reads fields of a context that no packet has: compared program by program.
@@ -53,7 +56,7 @@ fn maps_are_defined_alike() {
 #[test]
 fn programs_are_loaded_alike() {
     let types = kernel_types();
-    for name in taken() {
+    for name in taken().filter(|name| !name.starts_with(UNLINKED)) {
         let mut spec = spec_of(&name);
         let theirs = open(&name, None).unwrap();
         assert_eq!(programs_of(&spec), theirs.programs(), "{name}");
