@@ -112,6 +112,9 @@ fn the_old_listings_work_as_they_are() {
 
     let attach = ["attach", "eth0", &object("test/paper_count.o"), "--replace"];
     stage.run(&attach).ended(0);
+    // A veth that sends back by XDP_TX wakes its peer only where that has a program too.
+    let peer = stage.xway.command_in(&stage.net.a, &["attach", "eth0", "drop"]).output().unwrap();
+    assert!(peer.status.success(), "{peer:?}");
     let reflected = lab::Capture::open(&stage.net.a, "eth0").unwrap();
     let frame = stage.flow(9).udp(b"there and back").unwrap();
     stage.send(&frame, 2);
