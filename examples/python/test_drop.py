@@ -33,6 +33,14 @@ def test_packets_are_counted_and_sent_back():
     assert counts[17][0] == struct.pack("=q", 6)
 
 
+def test_records_are_taken():
+    machine = xway.Machine(OBJECTS / "test" / "maps.o", program="use_all")
+    machine.run(udp(53))
+    assert machine.records("events") == [struct.pack("=I", 2)]
+    with pytest.raises(xway.Error, match="EOPNOTSUPP"):
+        machine.records("flows")
+
+
 def test_errors_say_what_is_wrong():
     with pytest.raises(xway.Error, match="not an ELF|ELF"):
         xway.Machine(__file__)

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use spec::{Input, Spec};
+use pyo3::types::PyBytes;
+use spec::{Input, MapKind, Spec};
 use vm::{Options, Worker, World};
 
 use crate::map::Map;
@@ -51,6 +52,11 @@ impl Machine {
             Some(program) => Some(machine.program(program).map_err(raised)?),
             None => only(&spec, &machine),
         };
+        for map in machine.maps() {
+            if map.facts().kind == MapKind::PERF_EVENT_ARRAY {
+                map.open_events(None).map_err(told)?;
+            }
+        }
         let worker = machine.worker(0);
         Ok(Self { machine, worker, program })
     }
@@ -89,6 +95,13 @@ impl Machine {
     /// Takes what programs printed with `bpf_trace_printk`, oldest first.
     fn take_log(&self) -> Vec<String> {
         self.machine.take_trace().0.into_iter().map(|line| line.text).collect()
+    }
+
+    /// Takes what programs sent through a ring buffer or perf event array, in order.
+    fn records<'py>(&self, py: Python<'py>, map: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let map = self.machine.map(map).map_err(raised)?;
+        let records = map.records().map_err(told)?.records;
+        Ok(records.iter().map(|record| PyBytes::new(py, &record.bytes)).collect())
     }
 
     /// Lets time pass until so many nanoseconds since boot, and runs the timers that are due.
