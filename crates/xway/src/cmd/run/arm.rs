@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use kernel::{LoadOptions, Object, TestOutcome, TestRun};
+use spec::btf::Btf;
 use spec::{Input, MapDef, Verdict};
 use vm::{Machine, Map, Options, Output, Port, Run, Worker};
 
@@ -52,13 +53,23 @@ pub struct Kernel {
 
 impl Arm {
     pub fn vm(job: &Job<'_>) -> Result<Self> {
-        Self::vm_with(job, job.args.cpus, 0)
+        Self::vm_with(job, job.args.cpus, 0, None)
+    }
+
+    /// The engine as this machine's kernel would run it on that processor: with as many of them,
+    /// and with its types where the object asks for fields of theirs.
+    pub fn vm_like_kernel(job: &Job<'_>, cpu: usize) -> Result<Self> {
+        let types = job.spec.needs_target().then(sys::proc::kernel_btf).transpose()?;
+        let types = types.map(|raw| Btf::parse(&raw)).transpose()?;
+        let cpus = u32::try_from(sys::cpu::possible()?)?;
+        Self::vm_with(job, cpus, u32::try_from(cpu)?, types)
     }
 
     /// A machine of so many processors, of which the given one runs everything.
-    pub fn vm_with(job: &Job<'_>, cpus: u32, cpu: u32) -> Result<Self> {
+    fn vm_with(job: &Job<'_>, cpus: u32, cpu: u32, target: Option<Btf>) -> Result<Self> {
         let programs = Some(vec![job.program.name.clone()]);
-        let options = Options { cpus, world: job.world.clone(), programs, ..Options::default() };
+        let world = job.world.clone();
+        let options = Options { cpus, world, programs, target, ..Options::default() };
         let machine = Machine::load(&job.spec, &options)?;
         let program = machine.program(&job.program.name)?;
         let (maps, worker) = (machine.maps(), machine.worker(cpu));

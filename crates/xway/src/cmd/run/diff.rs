@@ -65,7 +65,7 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     fn load(job: &'a Job<'a>) -> Result<Self> {
         let kernel = Arm::kernel(job)?;
-        let vm = Arm::vm_with(job, u32::try_from(sys::cpu::possible()?)?, kernel.cpu() as u32)?;
+        let vm = Arm::vm_like_kernel(job, kernel.cpu())?;
         kernel.configure(&job.configuration)?;
         vm.configure(&job.configuration)?;
         let ignored = |map: &&MapDef| !job.args.ignore_map.contains(&map.name) && !map.frozen;
