@@ -8,6 +8,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use functions::{drop, forward};
+use kernel::PerCpu;
 use spec::{Expect, Map, MapDef, Spec};
 
 use crate::args::{RunArgs, parse_bytes};
@@ -68,7 +69,10 @@ impl Configuration {
         for entries in &self.entries {
             let map = find(&entries.map)?;
             for (key, value) in &entries.lines {
-                let value = if entries.per_cpu { repeated(value, cpus) } else { value.clone() };
+                let value = match entries.per_cpu {
+                    true => PerCpu::repeat(value, cpus).into_bytes(),
+                    false => value.clone(),
+                };
                 map.update(key, &value, Expect::Any)?;
             }
         }
@@ -128,10 +132,4 @@ fn entry(def: &MapDef, line: &str) -> Result<(Vec<u8>, Vec<u8>)> {
         .split_once(char::is_whitespace)
         .with_context(|| format!("`{line}`: write a key, a space and a value"))?;
     Ok((bytes(key, def.key_size)?, bytes(value.trim(), def.value_size)?))
-}
-
-fn repeated(value: &[u8], cpus: usize) -> Vec<u8> {
-    let mut one = value.to_vec();
-    one.resize(value.len().next_multiple_of(8), 0);
-    one.repeat(cpus)
 }

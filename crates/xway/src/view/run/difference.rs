@@ -1,5 +1,6 @@
 //! Where two runtimes part: the first packet or map that is not the same.
 
+use kernel::PerCpu;
 use serde::Serialize;
 use spec::MapDef;
 
@@ -130,12 +131,8 @@ fn one_or_each(def: &MapDef, types: &Types, value: &[u8]) -> String {
     if !def.kind.is_per_cpu() {
         return types.value(value).to_string();
     }
-    let step = (def.value_size as usize).next_multiple_of(8).max(8);
-    let each = value.chunks(step).map(|one| {
-        let one = &one[..one.len().min(def.value_size as usize)];
-        types.value(one).to_string()
-    });
-    each.collect::<Vec<_>>().join(", ")
+    let values = PerCpu::new(value.to_vec(), def.value_size as usize);
+    values.values().map(|one| types.value(one).to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Bytes shown from the first that differs.
