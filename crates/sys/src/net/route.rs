@@ -97,14 +97,22 @@ impl Netlink {
 
     /// Unicast routes of all tables, both families.
     pub fn routes(&mut self) -> Result<Vec<Route>> {
+        Ok(self
+            .route_messages()?
+            .iter()
+            .filter(|message| message.header.kind == RouteType::Unicast)
+            .filter_map(Route::from_message)
+            .collect())
+    }
+
+    /// What the kernel answers when it is asked for all routes.
+    pub(super) fn route_messages(&mut self) -> Result<Vec<RouteMessage>> {
         let message = RouteNetlinkMessage::GetRoute(RouteMessage::default());
         let replies = self.ask("rtnetlink(RTM_GETROUTE)", "", &message, NLM_F_DUMP)?;
         Ok(replies
             .iter()
             .filter(|reply| reply.kind == libc::RTM_NEWROUTE)
             .filter_map(|reply| RouteMessage::parse(&reply.payload).ok())
-            .filter(|message| message.header.kind == RouteType::Unicast)
-            .filter_map(|message| Route::from_message(&message))
             .collect())
     }
 }

@@ -62,14 +62,7 @@ pub struct TableRule {
 impl Netlink {
     /// Routes of all tables and kinds, both families, in the kernel's order.
     pub fn table_routes(&mut self) -> Result<Vec<TableRoute>> {
-        let message = RouteNetlinkMessage::GetRoute(RouteMessage::default());
-        let replies = self.ask("rtnetlink(RTM_GETROUTE)", "", &message, NLM_F_DUMP)?;
-        Ok(replies
-            .iter()
-            .filter(|reply| reply.kind == libc::RTM_NEWROUTE)
-            .filter_map(|reply| RouteMessage::parse(&reply.payload).ok())
-            .filter_map(|message| TableRoute::from_message(&message))
-            .collect())
+        Ok(self.route_messages()?.iter().filter_map(TableRoute::from_message).collect())
     }
 
     /// Policy rules of both families, in the order that they are tried.
