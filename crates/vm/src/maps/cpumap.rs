@@ -5,7 +5,7 @@
 use spec::ProgramKind;
 
 use super::owner::Owner;
-use super::slots::{self, Slots, index_of, next_index};
+use super::slots::{self, Slots, index_of, index_to_write, next_index};
 use super::target;
 use super::{Entry, Facts, Storage, UNSERVED, flag};
 use crate::delivery::Target;
@@ -68,23 +68,11 @@ impl Storage for Cpumap {
     }
 
     fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        match self.slots.load(index_of(key)) {
-            0 => Err(Errno::ENOENT),
-            word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
-        }
+        self.slots.read(facts, key)
     }
 
     fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
-        let cpu = index_of(at.key);
-        if at.flags > flag::EXIST {
-            return Err(Errno::EINVAL);
-        }
-        if cpu >= facts.max_entries {
-            return Err(Errno::E2BIG);
-        }
-        if at.flags == flag::NOEXIST {
-            return Err(Errno::EEXIST);
-        }
+        let cpu = index_to_write(facts, &at)?;
         self.slots.swap(cpu, self.checked(facts, cpu, at.value)?);
         Ok(())
     }

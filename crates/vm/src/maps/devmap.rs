@@ -8,7 +8,7 @@ use std::sync::Arc;
 use spec::ProgramKind;
 
 use super::owner::Owner;
-use super::slots::{self, Slots, WORD, index_of, next_index};
+use super::slots::{self, Slots, WORD, index_of, index_to_write, next_index};
 use super::target;
 use super::{Entry, Facts, Storage, flag};
 use crate::delivery::Target;
@@ -50,23 +50,11 @@ impl Storage for Devmap {
     }
 
     fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
-        match self.slots.load(index_of(key)) {
-            0 => Err(Errno::ENOENT),
-            word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
-        }
+        self.slots.read(facts, key)
     }
 
     fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
-        let index = index_of(at.key);
-        if at.flags > flag::EXIST {
-            return Err(Errno::EINVAL);
-        }
-        if index >= facts.max_entries {
-            return Err(Errno::E2BIG);
-        }
-        if at.flags == flag::NOEXIST {
-            return Err(Errno::EEXIST);
-        }
+        let index = index_to_write(facts, &at)?;
         let asked = Asked::read(at.value);
         let word = match asked.ifindex {
             0 if asked.program.is_some() => return Err(Errno::EINVAL),

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::Facts;
+use super::{Entry, Facts, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -32,6 +32,14 @@ impl Slots {
         self.at(index).map(|place| place.swap(word, Ordering::AcqRel))
     }
 
+    /// The value of a key that holds a word in its first bytes, as user space reads it.
+    pub fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+        match self.load(index_of(key)) {
+            0 => Err(Errno::ENOENT),
+            word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
+        }
+    }
+
     pub fn count(&self) -> u32 {
         self.count
     }
@@ -51,6 +59,17 @@ impl Slots {
 #[inline]
 pub(super) fn index_of(key: &[u8]) -> u32 {
     key.try_into().map_or(u32::MAX, u32::from_ne_bytes)
+}
+
+/// The index that an update of an array of targets is for: all are always there.
+pub(super) fn index_to_write(facts: &Facts, at: &Entry<'_>) -> Result<u32, Errno> {
+    let index = index_of(at.key);
+    match at.flags {
+        flags if flags > flag::EXIST => Err(Errno::EINVAL),
+        _ if index >= facts.max_entries => Err(Errno::E2BIG),
+        flag::NOEXIST => Err(Errno::EEXIST),
+        _ => Ok(index),
+    }
 }
 
 /// The index behind `key`, as the kernel's arrays count: an absent or unknown one starts anew.
