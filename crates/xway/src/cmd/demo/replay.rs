@@ -11,8 +11,8 @@ use functions::drop::{self, Config, Maps};
 use pcap::{LinkType, Packet, Writer};
 use report::plot::{Chart, Panel, Phase as Band, Tone};
 use report::{Host, Page, Svg};
-use spec::{Input, Runtime as _, Spec, Verdict};
-use vm::{Options, VmRuntime};
+use spec::{Input, Spec, Verdict};
+use vm::{Machine, Options, Worker};
 
 use super::report::Folder;
 use super::traffic::{Arrival, Traffic, rule};
@@ -94,10 +94,11 @@ impl Replay {
         self.samples.extend((0..BINS).map(blank));
         for arrival in Traffic::new(start, self.phase, act.flooded.then_some(rate_pps))? {
             self.record(&arrival)?;
-            let dropped = act.shielded && self.shield.drops(&arrival)?;
-            let since = arrival.at_ns - start.as_nanos() as u64;
+            let Arrival { at_ns, attack, .. } = arrival;
+            let dropped = act.shielded && self.shield.drops(arrival)?;
+            let since = at_ns - start.as_nanos() as u64;
             let place = (since / bin.as_nanos() as u64).min(u64::from(BINS) - 1) as usize;
-            self.samples[first + place].count(arrival.attack, dropped, bin.as_secs_f64());
+            self.samples[first + place].count(attack, dropped, bin.as_secs_f64());
         }
         self.rows.push(Row::mean(act.name, act.title, &self.samples[first..]));
         Ok(())
@@ -115,7 +116,8 @@ impl Replay {
 
 /// The built-in drop program in the engine, with the demo's rule.
 struct Shield {
-    runtime: VmRuntime,
+    worker: Worker,
+    program: usize,
     packets: u64,
     time: Duration,
 }
@@ -125,22 +127,24 @@ impl Shield {
         let config = Config { rules: vec![rule().parse()?], ..Config::default() };
         let mut spec = Spec::parse("drop", drop::OBJECT)?;
         config.apply(&mut spec)?;
-        let mut runtime = VmRuntime::new(Options::default());
-        runtime.load(&spec)?;
-        drop::update(
-            &config,
-            &Maps::find(|name| runtime.map(name).with_context(|| format!("no map {name}")))?,
-        )?;
-        Ok(Self { runtime, packets: 0, time: Duration::ZERO })
+        let machine = Machine::load(&spec, &Options::default())?;
+        let maps = machine.maps();
+        let find = |name: &str| {
+            let found = maps.iter().find(|map| map.facts().name == name);
+            found.map(|map| &**map).with_context(|| format!("no map {name}"))
+        };
+        drop::update(&config, &Maps::find(find)?)?;
+        let program = machine.program(drop::PROGRAM)?;
+        Ok(Self { worker: machine.worker(0), program, packets: 0, time: Duration::ZERO })
     }
 
-    fn drops(&mut self, arrival: &Arrival) -> Result<bool> {
-        let input = Input { packet: arrival.frame.clone(), ..Input::default() };
+    fn drops(&mut self, arrival: Arrival) -> Result<bool> {
+        self.worker.put(&Input { packet: arrival.frame, ..Input::default() })?;
         let start = Instant::now();
-        let outcome = self.runtime.run(drop::PROGRAM, &input)?;
+        let code = self.worker.execute(self.program)?;
         self.time += start.elapsed();
         self.packets += 1;
-        Ok(outcome.verdict == Verdict::Drop)
+        Ok(Verdict::from_code(code) == Verdict::Drop)
     }
 
     fn ns_per_packet(&self) -> f64 {
