@@ -1,4 +1,5 @@
-//! `cargo xtask abi`: `crates/functions/src/X/abi.rs` from the types of `bpf/prebuilt/X.o`.
+//! `cargo xtask abi`: `X/abi.rs` in `crates/functions/src` and `crates/traffic/src` from the types
+//! of `bpf/prebuilt/X.o`.
 //!
 //! Rule: what a program and its Rust half share is declared once, in `bpf/X/x.abi.h`. From there
 //! come all structs and enums whose names begin with `x_`, and `enum xway_reason` as `Reason`.
@@ -46,15 +47,17 @@ struct Layout {
     text: String,
 }
 
-/// One for each folder of `crates/functions/src`: a function is a folder.
+/// One for each folder of the crates that have a program with a header of its own for both sides.
 fn layouts() -> Result<Vec<Layout>> {
     let root = root::path();
-    let functions = root.join("crates/functions/src");
     let mut layouts = Vec::new();
-    for entry in fs::read_dir(&functions).context("crates/functions/src")? {
-        let folder = entry?.path();
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if folder.is_dir() {
+    for home in HOMES.map(|home| root.join(home)) {
+        for entry in fs::read_dir(&home).with_context(|| relative(&home))? {
+            let folder = entry?.path();
+            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !root.join(format!("bpf/{name}/{name}.abi.h")).exists() {
+                continue;
+            }
             let object = root.join("bpf/prebuilt").join(format!("{name}.o"));
             let text = generate(&name, &object).with_context(|| relative(&object))?;
             layouts.push(Layout { path: folder.join("abi.rs"), text: format(&text)? });
@@ -104,6 +107,9 @@ fn relative(path: &Path) -> String {
 }
 
 const REASON: &str = "xway_reason";
+
+/// Where Rust halves live, each a folder named like its program.
+const HOMES: [&str; 2] = ["crates/functions/src", "crates/traffic/src"];
 
 #[cfg(test)]
 mod tests {

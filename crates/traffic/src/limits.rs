@@ -1,0 +1,26 @@
+//! Bounds of this crate, by name.
+
+/// Bytes of an Ethernet header: the shortest frame that is sent.
+pub const FRAME_MIN: usize = 14;
+
+/// Bytes of a live frame: what fits a page of 4096 beside the kernel's head- and tailroom.
+pub const FRAME_MAX: usize = 3_500;
+
+/// Bytes of Ethernet that a frame occupies on the wire beside its own: preamble, start, checksum
+/// and gap. Rates in bits count the frame's own bytes alone.
+pub const WIRE_EXTRA: usize = 24;
+
+/// Streams in one run.
+pub const STREAMS: usize = 64;
+
+/// Threads that send in one run.
+pub const THREADS: usize = 64;
+
+/// Frames that one live run takes at once, at most: the kernel's limit.
+pub const BATCH: u32 = 256;
+
+/// A run lasts a day at most.
+pub const DURATION: std::time::Duration = std::time::Duration::from_secs(24 * 60 * 60);
+
+/// Packets a second.
+pub const RATE: std::ops::RangeInclusive<u64> = 1..=200_000_000;

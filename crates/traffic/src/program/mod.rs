@@ -1,0 +1,3 @@
+//! The programs that are run on live frames: made from templates, by `spec::asm`.
+
+pub mod abi;

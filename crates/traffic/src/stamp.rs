@@ -1,0 +1,175 @@
+//! `Stamp`: the last 16 bytes of a frame that is to be judged.
+//!
+//! ```text
+//!  0        2        4        8        12      13      14      16
+//!  ├─ magic ┼ stream ┼ number ┼ time ──┼ source┼ kind ─┼ check ┤   all big-endian
+//! ```
+//! It stands at the end of the frame, so that it survives address translation, and headers that a
+//! device puts on or takes off. `check` makes the ones' complement sum of the stamp zero (0xffff):
+//! a checksum that covers the stamp does not depend on what is in it, wherever it stands.
+//! The same layout in C: `bpf/include/xway/stamp.h`.
+
+/// What one frame says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// [`Template::id`](crate::Template::id).
+    pub stream: u16,
+    /// The thread that sent it; each counts its frames of each stream from zero.
+    pub source: u8,
+    /// Low 32 bits of the frame's number.
+    pub number: u32,
+    /// Low 32 bits of the sender's monotonic clock, ns: times to 2.1 s can be told.
+    pub time_ns: u32,
+    pub kind: Kind,
+}
+
+/// What a stamped frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of those that are counted.
+    Data(Expect),
+    /// Sent back by a sink that reflects; otherwise as it was.
+    Reflected(Expect),
+    /// After the last: the number is how many there were, low 32 bits. Not counted, sent more
+    /// than once, since it may be lost too.
+    End,
+}
+
+/// What a device under test should do with the frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expect {
+    /// It arrives.
+    #[default]
+    Pass,
+    /// It does not.
+    Drop,
+}
+
+impl Stamp {
+    pub const LEN: usize = 16;
+    pub const MAGIC: u16 = 0x5857;
+
+    pub const STREAM: usize = 2;
+    pub const NUMBER: usize = 4;
+    pub const TIME: usize = 8;
+    pub const SOURCE: usize = 12;
+    pub const KIND: usize = 13;
+    pub const CHECK: usize = 14;
+
+    /// As it stands in a frame.
+    pub fn bytes(&self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..Self::STREAM].copy_from_slice(&Self::MAGIC.to_be_bytes());
+        bytes[Self::STREAM..Self::NUMBER].copy_from_slice(&self.stream.to_be_bytes());
+        bytes[Self::NUMBER..Self::TIME].copy_from_slice(&self.number.to_be_bytes());
+        bytes[Self::TIME..Self::SOURCE].copy_from_slice(&self.time_ns.to_be_bytes());
+        bytes[Self::SOURCE] = self.source;
+        bytes[Self::KIND] = self.kind.code();
+        let check = !sum(&bytes);
+        bytes[Self::CHECK..].copy_from_slice(&check.to_be_bytes());
+        bytes
+    }
+
+    /// The stamp at the end of a frame; nothing when there is none.
+    pub fn read(frame: &[u8]) -> Option<Result<Self, Damaged>> {
+        let bytes: &[u8; Self::LEN] = frame.last_chunk()?;
+        let half = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let word = |at: usize| u32::from(half(at)) << 16 | u32::from(half(at + 2));
+        if half(0) != Self::MAGIC {
+            return None;
+        }
+        let kind = Kind::from_code(bytes[Self::KIND]).filter(|_| sum(bytes) == 0xffff);
+        Some(kind.ok_or(Damaged).map(|kind| Self {
+            stream: half(Self::STREAM),
+            source: bytes[Self::SOURCE],
+            number: word(Self::NUMBER),
+            time_ns: word(Self::TIME),
+            kind,
+        }))
+    }
+}
+
+/// A stamp whose check does not agree with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+impl Kind {
+    pub const DATA: u8 = 0;
+    pub const REFLECTED: u8 = 1;
+    pub const END: u8 = 2;
+    /// Added to data of which nothing should arrive.
+    pub const EXPECT_DROP: u8 = 0x80;
+
+    pub fn code(self) -> u8 {
+        let of = |expect| if expect == Expect::Drop { Self::EXPECT_DROP } else { 0 };
+        match self {
+            Self::Data(expect) => Self::DATA | of(expect),
+            Self::Reflected(expect) => Self::REFLECTED | of(expect),
+            Self::End => Self::END,
+        }
+    }
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        let expect = if code & Self::EXPECT_DROP == 0 { Expect::Pass } else { Expect::Drop };
+        match code & !Self::EXPECT_DROP {
+            Self::DATA => Some(Self::Data(expect)),
+            Self::REFLECTED => Some(Self::Reflected(expect)),
+            Self::END if expect == Expect::Pass => Some(Self::End),
+            _ => None,
+        }
+    }
+}
+
+/// The folded ones' complement sum of 16-bit words.
+fn sum(bytes: &[u8; Stamp::LEN]) -> u16 {
+    let words = bytes.as_chunks::<2>().0.iter().map(|word| u32::from(u16::from_be_bytes(*word)));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAMP: Stamp = Stamp {
+        stream: 7,
+        source: 3,
+        number: 0xfffe_0001,
+        time_ns: 123_456_789,
+        kind: Kind::Data(Expect::Drop),
+    };
+
+    #[test]
+    fn what_is_written_is_read() {
+        for kind in [Kind::Data(Expect::Pass), Kind::Reflected(Expect::Drop), Kind::End] {
+            let stamp = Stamp { kind, ..STAMP };
+            let frame = [&[9; 31][..], &stamp.bytes()].concat();
+            assert_eq!(Stamp::read(&frame), Some(Ok(stamp)));
+        }
+    }
+
+    #[test]
+    fn the_sum_of_a_stamp_is_always_zero() {
+        for number in [0, 1, 0xffff, 0x1_0000, u32::MAX] {
+            assert_eq!(sum(&Stamp { number, ..STAMP }.bytes()), 0xffff, "{number}");
+        }
+    }
+
+    #[test]
+    fn any_bit_that_is_turned_shows() {
+        let good = STAMP.bytes();
+        for bit in 16..Stamp::LEN * 8 {
+            let mut bytes = good;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Stamp::read(&bytes), Some(Err(Damaged)), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn frames_without_a_stamp_have_none() {
+        assert_eq!(Stamp::read(&[]), None);
+        assert_eq!(Stamp::read(&[0x58; 15]), None);
+        assert_eq!(Stamp::read(&[0; 60]), None);
+    }
+}

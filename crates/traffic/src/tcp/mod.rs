@@ -1,0 +1,1 @@
+//! Real TCP connections, sent by XDP.
