@@ -34,7 +34,9 @@ mod runtime;
 mod verifier;
 
 pub use error::{Error, ModeName, ProgramRef, Result};
-pub use link::{Attach, Detached, Link, Replace, TcxSide, attach, attach_tcx, detach_all};
+pub use link::{
+    Attach, Detached, Link, Replace, TcxSide, attach, attach_raw_tracepoint, attach_tcx, detach_all,
+};
 pub use load::{Binding, LoadOptions, Object};
 pub use map::{Element, Map, PerCpu};
 pub use program::{

@@ -3,13 +3,15 @@
 //! An attachment is a [`Link`]: by `bpf_link` where the kernel has one for the mode, else by
 //! netlink. Rule: dropping a [`Link`] leaves the interface as it was found, unless it was pinned
 //! or kept by an explicit word; a change that fails leaves the old program running.
-//! All functions act in the calling thread's network namespace.
+//! All functions act in the calling thread's network namespace, but for tracepoints, which are the
+//! whole machine's.
 
 mod clear;
 mod guard;
 mod netlink;
 mod occupied;
 mod tcx;
+mod tracepoint;
 mod xdp;
 
 use sys::net::{Ifindex, XdpMode};
@@ -19,6 +21,7 @@ use crate::program::Program;
 pub use clear::{Detached, detach_all};
 pub use guard::Link;
 pub use tcx::{TcxSide, attach_tcx};
+pub use tracepoint::attach_raw_tracepoint;
 pub use xdp::attach;
 
 /// What to attach where.

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use spec::{Expect, MapKind};
 use sys::bpf::uapi::update_flag;
 use sys::bpf::{self, MapCreate, MapInfo};
+use sys::mmap::{self, Mapping};
 
 use crate::error::{Error, Result, named};
 use crate::memlock;
@@ -82,6 +83,14 @@ impl Map {
     /// From now on only programs can write, for ever.
     pub fn freeze(&self) -> Result<()> {
         self.raw.freeze().map_err(named(&self.name))
+    }
+
+    /// The values of an array as memory that programs see change: made with `BPF_F_MMAPABLE`, each
+    /// value takes a multiple of eight bytes. Frozen maps can only be read. Linux 5.5.
+    pub fn mapping(&self, writable: bool) -> Result<Mapping> {
+        let value = self.raw.value_size().next_multiple_of(8);
+        let len = (value * self.max_entries() as usize).next_multiple_of(mmap::page_size());
+        Mapping::new(self.as_fd(), 0, len, writable).map_err(named(&self.name))
     }
 
     /// Reads and removes in one step: queues and stacks, and hashes since Linux 5.14.

@@ -112,6 +112,8 @@ record!(LinkCreateAttr {
 
 record!(LinkUpdateAttr { link_fd: u32, new_prog_fd: u32, flags: u32, old_prog_fd: u32 });
 
+record!(RawTracepointAttr { name: u64, prog_fd: u32, pad: u32, cookie: u64 });
+
 // Commands that take one descriptor or number, or a few.
 record!(WordsAttr { first: u32, second: u32, third: u32, pad: u32 });
 
@@ -208,6 +210,7 @@ commands! {
     ProgById = 13 "PROG_GET_FD_BY_ID",
     MapById = 14 "MAP_GET_FD_BY_ID",
     InfoByFd = 15 "OBJ_GET_INFO_BY_FD",
+    RawTracepoint = 17 "RAW_TRACEPOINT_OPEN",
     BtfLoad = 18 "BTF_LOAD",
     BtfById = 19 "BTF_GET_FD_BY_ID",
     MapTake = 21 "MAP_LOOKUP_AND_DELETE_ELEM",

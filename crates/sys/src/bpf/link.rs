@@ -3,7 +3,9 @@
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use crate::bpf::attr::{Command, LinkCreateAttr, LinkUpdateAttr, WordsAttr, call, call_fd};
+use crate::bpf::attr::{
+    self, Command, LinkCreateAttr, LinkUpdateAttr, RawTracepointAttr, WordsAttr, call, call_fd,
+};
 use crate::bpf::map::raw;
 use crate::bpf::uapi::LINK_REPLACE;
 use crate::{Error, Result};
@@ -30,6 +32,21 @@ pub fn link_create(create: &LinkCreate<'_>) -> Result<OwnedFd> {
     // SAFETY: this attribute holds no pointers, and the descriptor answered is new.
     unsafe { call_fd(Command::LinkCreate, &mut attr) }
         .map_err(|error| Error { object: format!("interface {}", create.ifindex), ..error })
+}
+
+/// Runs a program at each pass of a kernel tracepoint, such as `xdp_devmap_xmit`, on all processors
+/// and in all namespaces, until the descriptor is closed. `ENOENT` when there is no such
+/// tracepoint. Linux 4.17, `CAP_PERFMON`.
+pub fn raw_tracepoint_open(program: BorrowedFd<'_>, name: &str) -> Result<OwnedFd> {
+    let text = attr::c_string("bpf(RAW_TRACEPOINT_OPEN)", name)?;
+    let mut attr = RawTracepointAttr {
+        name: text.as_ptr() as u64,
+        prog_fd: raw(Some(program)),
+        ..Default::default()
+    };
+    // SAFETY: the name is closed by a zero and outlives the call; the descriptor answered is new.
+    unsafe { call_fd(Command::RawTracepoint, &mut attr) }
+        .map_err(|error| Error { object: format!("tracepoint {name}"), ..error })
 }
 
 /// Swaps the program atomically. With `old`, only if that is the one attached now (`EPERM`

@@ -26,7 +26,7 @@ pub use info::{
     LinkInfo, LinkTarget, MapInfo, ProgInfo, ProgListing, link_info, map_info, prog_info,
     prog_listing,
 };
-pub use link::{LinkCreate, link_create, link_detach, link_update};
+pub use link::{LinkCreate, link_create, link_detach, link_update, raw_tracepoint_open};
 pub use map::{Map, MapCreate};
 pub use pin::{obj_kind, open_pin, pin, unpin};
 pub use prog::{ProgLoad, bind_map, enable_stats, prog_load};
