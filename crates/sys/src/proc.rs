@@ -48,6 +48,23 @@ pub fn run_ns(pid: u32) -> Result<u64> {
     first.ok_or_else(|| Error::new("read", path, libc::EPROTO))
 }
 
+/// A variable of the environment that a process was started with; nothing where it has none, or
+/// may not be looked at.
+pub fn variable(pid: u32, name: &str) -> Option<String> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let mut entries = bytes.split(|byte| *byte == 0);
+    let value =
+        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+/// The process that started `pid`; nothing for the first one, or where that cannot be told.
+pub fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())?;
+    (parent > 0).then_some(parent)
+}
+
 /// A process that holds a descriptor of a BPF object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
@@ -128,6 +145,19 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(identity(text), *expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_child_knows_its_parent_and_keeps_its_variables() {
+        let mut command = std::process::Command::new("sleep");
+        let mut child = command.arg("60").env("XWAY_TEST", "a=b").spawn().unwrap();
+        let pid = child.id();
+        assert_eq!(parent(pid), Some(std::process::id()));
+        assert_eq!(variable(pid, "XWAY_TEST").as_deref(), Some("a=b"));
+        assert_eq!(variable(pid, "XWAY_TES"), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((parent(1), variable(u32::MAX, "PATH")), (None, None));
     }
 
     #[test]

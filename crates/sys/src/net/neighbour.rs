@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, Parseable};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::neighbour::{
-    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+    NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::RouteType;
 
@@ -27,22 +27,23 @@ pub struct Neighbour {
 impl Netlink {
     /// Adds or replaces a permanent entry, which is never asked for nor expires.
     pub fn add_neighbour(&mut self, ifindex: Ifindex, ip: IpAddr, mac: Mac) -> Result<()> {
-        let mut message = NeighbourMessage::default();
-        message.header.family = family(ip);
-        message.header.ifindex = ifindex.0;
+        let mut message = entry(ifindex, ip);
         message.header.state = NeighbourState::Permanent;
-        message.header.kind = RouteType::Unicast;
-        let destination = match ip {
-            IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
-            IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
-        };
-        message.attributes = vec![
-            NeighbourAttribute::Destination(destination),
-            NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()),
-        ];
+        message.attributes.push(NeighbourAttribute::LinkLayerAddress(mac.0.to_vec()));
         let object = format!("{ip} at {mac} on {}", self.name_of(ifindex));
         let message = RouteNetlinkMessage::NewNeighbour(message);
         self.ask("rtnetlink(RTM_NEWNEIGH)", &object, &message, NLM_F_CREATE | NLM_F_REPLACE)?;
+        Ok(())
+    }
+
+    /// Lets the kernel ask who has `ip` on that interface, as a packet to it would; the answer
+    /// shows among [`Netlink::neighbours`] later. Does nothing where it is known.
+    pub fn ask_neighbour(&mut self, ifindex: Ifindex, ip: IpAddr) -> Result<()> {
+        let mut message = entry(ifindex, ip);
+        message.header.flags = NeighbourFlags::Use;
+        let object = format!("{ip} on {}", self.name_of(ifindex));
+        let message = RouteNetlinkMessage::NewNeighbour(message);
+        self.ask("rtnetlink(RTM_NEWNEIGH, use)", &object, &message, NLM_F_CREATE)?;
         Ok(())
     }
 
@@ -59,7 +60,25 @@ impl Netlink {
     }
 }
 
+fn entry(ifindex: Ifindex, ip: IpAddr) -> NeighbourMessage {
+    let mut message = NeighbourMessage::default();
+    message.header.family = family(ip);
+    message.header.ifindex = ifindex.0;
+    message.header.kind = RouteType::Unicast;
+    let destination = match ip {
+        IpAddr::V4(ip) => NeighbourAddress::Inet(ip),
+        IpAddr::V6(ip) => NeighbourAddress::Inet6(ip),
+    };
+    message.attributes = vec![NeighbourAttribute::Destination(destination)];
+    message
+}
+
 impl Neighbour {
+    /// Nobody answered (`NUD_FAILED`).
+    pub fn has_failed(&self) -> bool {
+        self.state & libc::NUD_FAILED != 0
+    }
+
     fn from_message(message: &NeighbourMessage) -> Option<Self> {
         let mut ip = None;
         let mut mac = None;
