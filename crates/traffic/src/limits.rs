@@ -24,3 +24,12 @@ pub const DURATION: std::time::Duration = std::time::Duration::from_secs(24 * 60
 
 /// Packets a second.
 pub const RATE: std::ops::RangeInclusive<u64> = 1..=200_000_000;
+
+/// Sizes of one stream.
+pub const SIZES: usize = FRAME_MAX;
+
+/// Numbers of a draw whose frequencies follow Zipf's law.
+pub const ZIPF: u64 = 1 << 20;
+
+/// Values of a field that are listed one by one.
+pub const LIST: usize = 1 << 16;

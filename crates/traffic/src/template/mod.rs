@@ -2,12 +2,17 @@
 //!
 //! The border between descriptions (`stream`: protocols, names, text) and programs (`program`:
 //! offsets, sums, instructions). Everything here is checked by [`Template::check`]; what passes can
-//! be compiled. Offsets count from the first byte of the frame, bits from the most significant one
-//! of a byte, as on the wire.
+//! be compiled, and [`Template::render`] says which bytes must come of it. Offsets count from the
+//! first byte of the frame, bits from the most significant one of a byte, as on the wire.
 
-use crate::error::{Error, Result};
-use crate::limits::{FRAME_MAX, FRAME_MIN};
-use crate::stamp::{Expect, Stamp};
+mod check;
+mod render;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use render::fold;
+
+use crate::stamp::Expect;
 
 /// One stream's frames.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,7 +22,8 @@ pub struct Template {
     pub id: u16,
     /// Frames of this stream among those of a run's other streams: 3 and 1 means three to one.
     pub weight: u32,
-    /// The longest frame. Bits that vary, lengths of variants, checksums and stamp are zero.
+    /// The longest frame. Bits of `fields`, `checksums` and `words` are zero; of shorter frames
+    /// these are the first bytes. Where a shorter frame's stamp goes there may be payload.
     pub bytes: Vec<u8>,
     /// Bytes in front of the payload: those that a receiver may change and that are then written
     /// again each time.
@@ -25,7 +31,8 @@ pub struct Template {
     /// Where the numbers that fields are made from come from.
     pub draws: Vec<Draw>,
     pub fields: Vec<Field>,
-    /// In the order in which they must be computed: inner ones before those that cover them.
+    /// Those that differ from frame to frame, in the order in which they must be computed: inner
+    /// ones before those that cover them.
     pub checksums: Vec<Checksum>,
     /// Offsets of the 16-bit words that differ from size to size: lengths, mostly.
     pub words: Vec<usize>,
@@ -78,7 +85,12 @@ pub enum Values {
     List(Vec<u64>),
 }
 
-/// An Internet checksum: 16 bits, even offset from `Checksum::from`.
+/// An Internet checksum: 16 bits, even offset from `Checksum::from`. Its value is the complement
+/// of the folded sum of
+/// - [`Size::sums`];
+/// - each field in `from..to`, whole or not at all, and those in `also`: the 16-bit words that it
+///   is part of, its neighbours as zero. Words begin at `from`, and at even distances before it;
+/// - each checksum earlier in the list that lies in `from..to`, as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksum {
     pub at: usize,
@@ -90,8 +102,6 @@ pub struct Checksum {
     pub also: Vec<usize>,
     /// Zero means "none" in UDP, so a computed zero is sent as all ones.
     pub never_zero: bool,
-    /// Sent wrong, on purpose: every bit of the right one turned.
-    pub broken: bool,
 }
 
 /// What frames of one size have.
@@ -102,57 +112,7 @@ pub struct Size {
     pub words: Vec<u16>,
     /// For each checksum, the folded sum (host order) of all that it covers in a frame of this
     /// size, lengths and pseudo header included, with varying fields, checksums and stamp as
-    /// zero: what the program adds to. (A stamp adds nothing: its sum is zero.)
+    /// zero: what the program adds to. (A stamp adds nothing: its sum is zero.) One more than that
+    /// for a checksum that is to be wrong: turned bits could mean the same, or "none".
     pub sums: Vec<u16>,
-}
-
-impl Template {
-    /// Whether all indices, offsets and sizes fit each other.
-    pub fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(format!("stream \"{}\": {why}", self.name)));
-        let len = self.bytes.len();
-        if !(FRAME_MIN..=FRAME_MAX).contains(&len) {
-            return fail(format!("a frame has {FRAME_MIN} to {FRAME_MAX} bytes, not {len}"));
-        }
-        if self.headers > len || self.weight == 0 || self.sizes.is_empty() {
-            return fail("headers, weight or sizes are out of range".into());
-        }
-        let shortest = self.sizes.iter().map(|size| size.len).min().unwrap_or(len);
-        let wrong_size = |size: &Size| {
-            !(FRAME_MIN..=len).contains(&size.len)
-                || size.words.len() != self.words.len()
-                || size.sums.len() != self.checksums.len()
-        };
-        if self.sizes.iter().any(wrong_size) {
-            return fail("a size does not fit the frame".into());
-        }
-        let room = shortest - if self.stamp.is_some() { Stamp::LEN.min(shortest) } else { 0 };
-        let wrong_field = |field: &Field| {
-            !(1..=64).contains(&field.bits)
-                || field.bit_at + field.bits as usize > room * 8
-                || field.draw >= self.draws.len()
-                || matches!((&field.values, self.draws.get(field.draw)),
-                    (Values::List(list), Some(draw)) if list.len() as u64 != draw.last + 1)
-        };
-        if let Some(field) = self.fields.iter().find(|field| wrong_field(field)) {
-            return fail(format!("field \"{}\" lies outside of the shortest frame", field.name));
-        }
-        let wrong_sum = |sum: &Checksum| {
-            sum.from > sum.at
-                || !(sum.at - sum.from).is_multiple_of(2)
-                || sum.at + 2 > sum.to.unwrap_or(room)
-                || sum.to.is_some_and(|to| to > room)
-                || sum.also.iter().any(|field| *field >= self.fields.len())
-        };
-        if self.checksums.iter().any(wrong_sum) || self.words.iter().any(|at| at + 2 > room) {
-            return fail("a checksum or length lies outside of the shortest frame".into());
-        }
-        match self.size_draw.map(|draw| self.draws.get(draw)) {
-            Some(None) => fail("no draw picks the size".into()),
-            Some(Some(draw)) if draw.last + 1 != self.sizes.len() as u64 => {
-                fail("the sizes are not as many as their draw has numbers".into())
-            }
-            _ => Ok(()),
-        }
-    }
 }
