@@ -16,7 +16,7 @@ pub mod generator;
 pub mod histogram;
 pub mod limits;
 pub mod ndr;
-mod program;
+pub mod program;
 pub mod rate;
 pub mod replay;
 pub mod sink;

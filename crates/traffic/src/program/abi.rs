@@ -19,7 +19,9 @@ pub mod control {
     pub const LIMIT: usize = 8;
     /// 0 holds: frames are given back unsent.
     pub const GO: usize = 16;
-    /// 1 sends, instead of data, stamps that tell how many there were; these are not counted.
+    /// 1 sends, instead of data, stamps that tell how many there were: whatever the limit, without
+    /// pacing, stream after stream as they are mixed. These are not counted. (Programs without
+    /// stamps do not look at it.)
     pub const END: usize = 24;
     pub const LEN: usize = 32;
 }
@@ -30,13 +32,14 @@ pub mod state {
     pub const SENT: usize = 0;
     /// Their bytes.
     pub const BYTES: usize = 8;
-    /// Runs in this call; the generator sets it to zero before each call, so that the program
-    /// knows where a batch begins.
+    /// Place of the next run in its batch, from 0; kept by paced programs. The generator sets it
+    /// to zero before each call.
     pub const RUNS: usize = 16;
-    /// When the first frame left, and the last: the monotonic clock, ns. 0: none yet.
+    /// When the first frame left, and the last: the monotonic clock, ns. 0: none yet. An unpaced
+    /// program knows the last one's time when it gives frames back behind it (limit, hold).
     pub const FIRST: usize = 24;
     pub const LAST: usize = 32;
-    /// When the next group is due, in units of 2^-20 ns since `FIRST`.
+    /// When the next group is due: the monotonic clock, ns.
     pub const NEXT: usize = 40;
     /// Groups that were so late that the schedule was moved.
     pub const SLIPPED: usize = 48;
