@@ -10,6 +10,7 @@
 #define XWAY_STAMP_MAGIC 0x5857
 
 #define XWAY_STAMP_DATA 0
+/* Added to data, or an end, that is sent back. */
 #define XWAY_STAMP_REFLECTED 1
 #define XWAY_STAMP_END 2
 #define XWAY_STAMP_EXPECT_DROP 0x80

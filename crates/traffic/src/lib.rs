@@ -28,5 +28,5 @@ pub mod template;
 pub use error::{Error, Result};
 pub use histogram::Histogram;
 pub use rate::{Profile, Rate};
-pub use stamp::{Expect, Stamp};
+pub use stamp::{Expect, Kind, Stamp};
 pub use template::Template;

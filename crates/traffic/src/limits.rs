@@ -16,6 +16,9 @@ pub const STREAMS: usize = 64;
 /// Threads that send in one run.
 pub const THREADS: usize = 64;
 
+/// Pairs of stream and thread that a sink can tell apart.
+pub const SOURCES: u32 = 4096;
+
 /// Frames that one live run takes at once, at most: the kernel's limit.
 pub const BATCH: u32 = 256;
 

@@ -33,6 +33,8 @@ pub enum Kind {
     /// After the last: the number is how many there were, low 32 bits. Not counted, sent more
     /// than once, since it may be lost too.
     End,
+    /// The same, sent back.
+    ReflectedEnd,
 }
 
 /// What a device under test should do with the frame.
@@ -95,8 +97,10 @@ pub struct Damaged;
 
 impl Kind {
     pub const DATA: u8 = 0;
+    /// Added to either when it is sent back.
     pub const REFLECTED: u8 = 1;
     pub const END: u8 = 2;
+    const END_REFLECTED: u8 = Self::END | Self::REFLECTED;
     /// Added to data of which nothing should arrive.
     pub const EXPECT_DROP: u8 = 0x80;
 
@@ -106,15 +110,17 @@ impl Kind {
             Self::Data(expect) => Self::DATA | of(expect),
             Self::Reflected(expect) => Self::REFLECTED | of(expect),
             Self::End => Self::END,
+            Self::ReflectedEnd => Self::END | Self::REFLECTED,
         }
     }
 
     pub fn from_code(code: u8) -> Option<Self> {
         let expect = if code & Self::EXPECT_DROP == 0 { Expect::Pass } else { Expect::Drop };
-        match code & !Self::EXPECT_DROP {
-            Self::DATA => Some(Self::Data(expect)),
-            Self::REFLECTED => Some(Self::Reflected(expect)),
-            Self::END if expect == Expect::Pass => Some(Self::End),
+        match (code & !Self::EXPECT_DROP, expect) {
+            (Self::DATA, expect) => Some(Self::Data(expect)),
+            (Self::REFLECTED, expect) => Some(Self::Reflected(expect)),
+            (Self::END, Expect::Pass) => Some(Self::End),
+            (Self::END_REFLECTED, Expect::Pass) => Some(Self::ReflectedEnd),
             _ => None,
         }
     }
@@ -142,7 +148,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for kind in [Kind::Data(Expect::Pass), Kind::Reflected(Expect::Drop), Kind::End] {
+        let data = [Kind::Data(Expect::Pass), Kind::Reflected(Expect::Drop)];
+        for kind in [data, [Kind::End, Kind::ReflectedEnd]].concat() {
             let stamp = Stamp { kind, ..STAMP };
             let frame = [&[9; 31][..], &stamp.bytes()].concat();
             assert_eq!(Stamp::read(&frame), Some(Ok(stamp)));

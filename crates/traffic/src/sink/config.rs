@@ -1,0 +1,95 @@
+//! What a sink listens to, and what becomes of the frames that it counted.
+
+use kernel::Mode;
+
+use crate::error::{Error, Result};
+use crate::limits::{SOURCES, STREAMS};
+
+/// One sink. [`SinkConfig::new`] gives the rest of the fields a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkConfig {
+    /// In the calling thread's namespace.
+    pub interface: String,
+    pub via: Via,
+    pub fate: Fate,
+    /// Whether the checksums of each frame are computed again; see [`StreamReport::corrupted`].
+    ///
+    /// [`StreamReport::corrupted`]: super::StreamReport::corrupted
+    pub verify: bool,
+    pub clocks: Clocks,
+    /// Room for so many streams, 1 to [`STREAMS`]; each takes 27 KiB on every processor.
+    pub streams: u32,
+    /// Room for so many pairs of a stream and a thread that sends it, a power of two up to
+    /// [`SOURCES`]; each takes 64 KiB.
+    pub sources: u32,
+}
+
+/// Where frames are taken from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Via {
+    /// An XDP program on the interface, in the driver where that can, else in the stack.
+    #[default]
+    Xdp,
+    /// An XDP program in this mode and no other.
+    XdpIn(Mode),
+    /// A socket that sees what the interface receives, read by a thread. For interfaces that
+    /// already have an XDP program, and to check this sink's own; about a tenth as fast. The
+    /// stack gets every frame too.
+    Stack,
+}
+
+/// What becomes of a stamped frame, once it is counted. Others always go on to the stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// It ends here.
+    #[default]
+    Drop,
+    /// It goes on to the stack.
+    Pass,
+    /// It goes back to where it came from, source and destination swapped, and marked: a sink
+    /// over there tells the time both ways. Frames that are marked already, and corrupted ones,
+    /// end here.
+    Reflect,
+}
+
+/// Whether stamps were written by the clock that they are compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clocks {
+    /// Sender and sink run on one kernel.
+    #[default]
+    Shared,
+    /// They do not: latency is told of reflected frames alone, jitter of all.
+    Apart,
+}
+
+impl SinkConfig {
+    pub fn new(interface: impl Into<String>) -> Self {
+        Self {
+            interface: interface.into(),
+            via: Via::default(),
+            fate: Fate::default(),
+            verify: true,
+            clocks: Clocks::default(),
+            streams: STREAMS as u32,
+            sources: 256,
+        }
+    }
+
+    pub fn check(&self) -> Result<()> {
+        if !(1..=STREAMS as u32).contains(&self.streams) {
+            let given = self.streams;
+            return Err(Error::Config(format!(
+                "a sink has room for 1 to {STREAMS} streams, not {given}"
+            )));
+        }
+        if !self.sources.is_power_of_two() || self.sources > SOURCES {
+            let given = self.sources;
+            let why = format!("a sink's sources are a power of two up to {SOURCES}, not {given}");
+            return Err(Error::Config(why));
+        }
+        if self.via == Via::XdpIn(Mode::Offload) {
+            return Err(Error::Config("a sink does not run on a card: choose another mode".into()));
+        }
+        Ok(())
+    }
+}
