@@ -8,6 +8,7 @@ mod args;
 mod cmd;
 mod counters;
 mod dissect;
+mod metrics;
 mod object;
 mod state;
 mod view;
