@@ -5,6 +5,7 @@ mod lab;
 mod measure;
 mod object;
 mod run;
+mod sink;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ProgAction, Ref, parse_bytes};
 pub use run::{RunArgs, RuntimeArg};
+pub use sink::{SinkArgs, Telling, ViaArg};
 
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
@@ -56,6 +58,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Run a program over a capture, in user space or in the kernel
     Run(Box<RunArgs>),
+    /// Count what a generator sent, stream by stream, packet by packet
+    Sink(SinkArgs),
     /// List, show and dump programs in the kernel
     #[command(subcommand)]
     Prog(ProgAction),

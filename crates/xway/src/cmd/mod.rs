@@ -18,7 +18,9 @@ pub mod prog;
 mod rights;
 pub mod run;
 pub mod shell;
+pub mod sink;
 pub mod status;
+mod watch;
 
 use std::path::PathBuf;
 

@@ -66,6 +66,7 @@ mod tests {
         let stream = StreamReport {
             id: 7,
             expect: Expect::Drop,
+            sources: 1,
             received: 10,
             bytes: 640,
             sent: Some(12),

@@ -14,6 +14,7 @@ pub mod map;
 pub mod prog;
 pub mod replay;
 pub mod run;
+pub mod sink;
 pub mod status;
 pub mod tree;
 

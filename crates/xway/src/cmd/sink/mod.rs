@@ -1,0 +1,57 @@
+//! `sink`: counts what arrives on an interface until told to end, and judges it.
+
+mod arrivals;
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use sys::signal::Stop;
+use traffic::limits;
+use traffic::sink::{Clocks, Fate, Sink, SinkConfig, Via};
+
+use self::arrivals::Arrivals;
+use super::{Context, Exit};
+use crate::args::{SinkArgs, ViaArg};
+use crate::cmd::attach;
+use crate::view::sink::Received;
+
+pub use arrivals::settle;
+
+pub fn run(args: &SinkArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let sink = Sink::start(&config(args))?;
+    let mut arrivals = Arrivals::new(args.telling, context)?;
+    let end = Instant::now() + args.time.unwrap_or(limits::DURATION).min(limits::DURATION);
+    while Instant::now() < end {
+        let left = end.saturating_duration_since(Instant::now());
+        if stop.wait(left.min(LOOK_EVERY))?.is_some() || !arrivals.look(&sink)? {
+            break;
+        }
+        if args.until_end && sink.all_ended()? {
+            settle(&sink)?;
+            break;
+        }
+    }
+    drop(arrivals);
+    let received = Received::new(&sink.stop()?, &[]);
+    context.show_next(&received)?;
+    Ok(if args.judge && !received.judgement.good { Exit::No } else { Exit::Done })
+}
+
+fn config(args: &SinkArgs) -> SinkConfig {
+    let via = match (args.via, args.mode) {
+        (ViaArg::Stack, _) => Via::Stack,
+        (ViaArg::Xdp, None) => Via::Xdp,
+        (ViaArg::Xdp, Some(mode)) => Via::XdpIn(attach::mode(mode)),
+    };
+    let fate = match (args.reflect, args.pass) {
+        (true, _) => Fate::Reflect,
+        (false, true) => Fate::Pass,
+        (false, false) => Fate::Drop,
+    };
+    let clocks = if args.other_clock { Clocks::Apart } else { Clocks::Shared };
+    SinkConfig { via, fate, verify: !args.no_verify, clocks, ..SinkConfig::new(&args.iface) }
+}
+
+/// How soon the end is seen.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
