@@ -36,3 +36,9 @@ pub const ZIPF: u64 = 1 << 20;
 
 /// Values of a field that are listed one by one.
 pub const LIST: usize = 1 << 16;
+
+/// Memory of a recording: its frames, and [`RECORDING_FRAME`] more for each.
+pub const RECORDING: usize = 256 << 20;
+
+/// What the table of a recording has of each frame.
+pub const RECORDING_FRAME: usize = 32;

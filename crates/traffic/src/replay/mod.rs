@@ -1,24 +1,18 @@
-//! Captures as something to send: `Recording`.
+//! Captures as something to send: [`Recording`].
+//!
+//! A capture becomes Ethernet frames ([`Options::framing`] where it has none), each edited as
+//! [`Edits`] say, each with the time at which it is due. What cannot be sent is left out and
+//! counted in [`Notes`]. Not here: reading files (`pcap`), sending (`program::replay`).
 
-use std::time::Duration;
+mod edit;
+mod framing;
+mod layers;
+mod notes;
+mod options;
+mod read;
+mod recording;
 
-/// Frames with the times at which they are due.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recording {
-    /// All frames, one behind the other.
-    pub bytes: Vec<u8>,
-    pub frames: Vec<Frame>,
-    /// How often all of it is sent; 0 for as long as the run lasts.
-    pub rounds: u32,
-    /// From the first frame of one round to the first of the next.
-    pub length: Duration,
-}
-
-/// A frame of a recording.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Frame {
-    pub at: usize,
-    pub len: usize,
-    /// Since the first.
-    pub due: Duration,
-}
+pub use edit::{AddressMap, Edits, MacMap, PortMap, Side, Vlan};
+pub use notes::{Notes, Reason};
+pub use options::{Cut, Framing, Options, Timing};
+pub use recording::{Frame, Recording};
