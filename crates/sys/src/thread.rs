@@ -34,6 +34,13 @@ impl Interruptible {
         }
         Ok(())
     }
+
+    /// Nanoseconds that the thread has spent on a processor; nothing when it has ended.
+    pub fn cpu_ns(self) -> Option<u64> {
+        // `MAKE_THREAD_CPUCLOCK(tid, CPUCLOCK_SCHED)` of include/linux/posix-timers.h.
+        const THREAD_SCHED: libc::clockid_t = 4 | 2;
+        read_clock((!self.thread) << 3 | THREAD_SCHED)
+    }
 }
 
 extern "C" fn ignore(_: libc::c_int) {}
@@ -90,11 +97,17 @@ pub fn cpu_ns() -> u64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// These clocks exist on every Linux, so the call cannot fail.
 fn clock(which: libc::clockid_t) -> u64 {
+    read_clock(which).unwrap_or(0)
+}
+
+fn read_clock(which: libc::clockid_t) -> Option<u64> {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is exclusive. These clocks exist on every Linux, so the call cannot fail.
-    unsafe { libc::clock_gettime(which, &raw mut now) };
-    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
+    // SAFETY: `now` is exclusive.
+    let answer = unsafe { libc::clock_gettime(which, &raw mut now) };
+    let ns = now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned();
+    (answer == 0).then_some(ns)
 }
 
 #[cfg(test)]
@@ -122,11 +135,13 @@ mod tests {
             unsafe { libc::poll(std::ptr::null_mut(), 0, 60_000) }
         });
         let target = started.recv().unwrap();
+        assert!(target.cpu_ns().is_some_and(|ns| ns > 0));
         while !sleeper.is_finished() {
             // ESRCH once it has ended.
             let _ = target.interrupt();
             std::thread::park_timeout(Duration::from_millis(1));
         }
         assert_eq!(sleeper.join().unwrap(), -1, "poll was cut short");
+        assert_eq!(target.cpu_ns(), None, "it has ended");
     }
 }

@@ -72,6 +72,15 @@ impl Program {
         })
     }
 
+    /// Runs a program of type `raw_tracepoint` in the calling thread, with these arguments, and
+    /// answers what it returned. Linux 5.10.
+    pub fn call(&self, arguments: &[u64]) -> Result<u32> {
+        let ctx: Vec<u8> = arguments.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut call = bpf::TestRun { ctx: &ctx, ..Default::default() };
+        let result = bpf::test_run(self.as_fd(), &mut call).map_err(named(&self.name))?;
+        Ok(result.retval)
+    }
+
     /// Empty for other types than XDP.
     pub(super) fn context(&self, input: &Input, data_len: usize) -> Vec<u8> {
         if self.kind != prog_type::XDP {

@@ -46,6 +46,8 @@ pub struct Link {
     pub master: Option<Ifindex>,
     /// A veth's other end, numbered in *its* namespace.
     pub peer: Option<Ifindex>,
+    /// The peer is in another namespace than the interface.
+    pub peer_elsewhere: bool,
     pub statistics: Statistics,
     pub xdp: XdpState,
 }
@@ -195,6 +197,7 @@ impl Link {
             LinkAttribute::NumTxQueues(queues) => self.tx_queues = queues,
             LinkAttribute::Controller(master) => self.master = Some(Ifindex(master)),
             LinkAttribute::Link(peer) if peer != 0 => self.peer = Some(Ifindex(peer)),
+            LinkAttribute::LinkNetNsId(_) => self.peer_elsewhere = true,
             LinkAttribute::Stats64(stats) => self.statistics = Statistics::from(stats),
             LinkAttribute::Xdp(attributes) => self.xdp = XdpState::from_attributes(&attributes),
             LinkAttribute::LinkInfo(infos) => {

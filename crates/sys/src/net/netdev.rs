@@ -69,6 +69,11 @@ impl NetdevFamily {
 }
 
 impl XdpFeatures {
+    /// Whether the driver transmits XDP frames that others redirect to it.
+    pub fn transmits(&self) -> bool {
+        self.bits & 1 << NDO_XMIT != 0
+    }
+
     /// Names of the set bits, as the kernel's netdev specification spells them.
     pub fn names(&self) -> Vec<&'static str> {
         let set = |(bit, _): &(usize, &&str)| self.bits & 1 << bit != 0;
@@ -79,6 +84,8 @@ impl XdpFeatures {
 /// `enum netdev_xdp_act`, by bit.
 const NAMES: [&str; 7] =
     ["basic", "redirect", "ndo-xmit", "xsk-zerocopy", "hw-offload", "rx-sg", "ndo-xmit-sg"];
+
+const NDO_XMIT: usize = 2;
 
 // include/uapi/linux/netdev.h at v6.18.
 const NETDEV_CMD_DEV_GET: u8 = 1;
