@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * transmit: counts what drivers did with the frames of a generator's threads, by errno.
+ *
+ * A program on live frames knows what it gave to an interface, not what became of it: the frames
+ * are handed to the driver in bulk when it has ended. The kernel tells the outcome of each bulk at
+ * the tracepoint xdp_devmap_xmit, and that of a frame that it refuses itself at xdp_redirect_err.
+ *
+ * Frames are the generator's when they are sent by one of its threads and come from the interface
+ * that its live runs seem to receive from. Either alone is not enough: the threads' processors do
+ * other interfaces' work in between, and others send from that interface, too.
+ */
+#include "transmit.abi.h"
+
+#include <xway/bpf.h>
+
+/* Only the fields that are read; the loader finds where the running kernel has them. */
+struct ns_common {
+	unsigned int inum;
+} __attribute__((preserve_access_index));
+
+struct net {
+	struct ns_common ns;
+} __attribute__((preserve_access_index));
+
+typedef struct {
+	struct net *net;
+} __attribute__((preserve_access_index)) possible_net_t;
+
+struct net_device {
+	int ifindex;
+	possible_net_t nd_net;
+} __attribute__((preserve_access_index));
+
+/* TP_PROTO in include/trace/events/xdp.h, one register each. */
+struct xmit_args {
+	__u64 from;
+	__u64 to;
+	__u64 sent;
+	__u64 drops;
+	__u64 error;
+};
+
+struct refused_args {
+	__u64 from;
+	__u64 program;
+	__u64 target;
+	__u64 error;
+};
+
+struct enroll_args {
+	__u64 place;
+};
+
+XWAY_HELPER __u64 (*const bpf_get_current_pid_tgid)(void) =
+	(void *)BPF_FUNC_get_current_pid_tgid;
+XWAY_HELPER long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void *from) =
+	(void *)BPF_FUNC_probe_read_kernel;
+
+const volatile struct transmit_source transmit_source;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TRANSMIT_THREADS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct transmit_thread);
+} transmit_threads SEC(".maps");
+
+#define transmit_read(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
+
+/* Whether a device is the source. */
+xway_inline int transmit_is_source(const struct net_device *device)
+{
+	struct net *net = NULL;
+	__u32 netns = 0;
+	int ifindex = 0;
+
+	transmit_read(ifindex, device->ifindex);
+	if ((__u32)ifindex != transmit_source.ifindex)
+		return 0;
+	transmit_read(net, device->nd_net.net);
+	transmit_read(netns, net->ns.inum);
+	return netns == transmit_source.netns;
+}
+
+/* The running thread, when it is the generator's and the frames are, too. */
+xway_inline struct transmit_thread *transmit_find(__u64 device)
+{
+	__u32 id = (__u32)bpf_get_current_pid_tgid();
+
+	for (__u32 place = 0; place < TRANSMIT_THREADS; place++) {
+		struct transmit_thread *thread = bpf_map_lookup_elem(&transmit_threads, &place);
+
+		if (!thread || !thread->id)
+			return NULL;
+		if (thread->id != id)
+			continue;
+		if (thread->device == device)
+			return thread;
+		/* Devices stay where they are, so the next time one comparison does. */
+		if (!transmit_is_source((const struct net_device *)device))
+			return NULL;
+		thread->device = device;
+		return thread;
+	}
+	return NULL;
+}
+
+xway_inline void transmit_lose(struct transmit_thread *thread, __u32 frames, __u64 error)
+{
+	__u64 errno = -(int)error;
+
+	for (int i = 0; i < TRANSMIT_REASONS; i++) {
+		struct transmit_loss *loss = &thread->losses[i];
+		int is_last = i == TRANSMIT_REASONS - 1;
+
+		if (loss->frames && loss->error != errno && !is_last)
+			continue;
+		loss->error = errno;
+		loss->frames += frames;
+		return;
+	}
+}
+
+/*
+ * Run by each thread for itself before it sends, since only the kernel knows what it calls a
+ * thread in a process namespace. Answers whether there is such a place.
+ */
+SEC("raw_tp")
+int transmit_enroll(struct enroll_args *args)
+{
+	__u32 place = args->place;
+	struct transmit_thread *thread = bpf_map_lookup_elem(&transmit_threads, &place);
+
+	if (!thread)
+		return 0;
+	thread->id = (__u32)bpf_get_current_pid_tgid();
+	return 1;
+}
+
+SEC("raw_tp/xdp_devmap_xmit")
+int transmit_xmit(struct xmit_args *args)
+{
+	struct transmit_thread *thread = transmit_find(args->from);
+
+	if (!thread)
+		return 0;
+	thread->sent += (__u32)args->sent;
+	if ((__u32)args->drops)
+		transmit_lose(thread, args->drops, args->error);
+	return 0;
+}
+
+SEC("raw_tp/xdp_redirect_err")
+int transmit_refused(struct refused_args *args)
+{
+	struct transmit_thread *thread = transmit_find(args->from);
+
+	if (thread)
+		transmit_lose(thread, 1, args->error);
+	return 0;
+}
+
+char xway_license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,60 @@
+//! Why frames were not taken, in plain words, and what to change.
+
+/// What a frame's errno means on `interface`, and what to do; 0: there was no room.
+pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
+    let veth = driver == VETH;
+    match errno {
+        0 if veth => {
+            "its peer takes no more at once: the frames come faster than it works, or are \
+                      longer than its MTU; send slower, in smaller batches, or give it a \
+                      processor of its own"
+                .to_owned()
+        }
+        0 => format!("its queue is full: send slower, or give it more (`ethtool -G {interface}`)"),
+        ENXIO if veth => "its peer does not listen: it is down, or has neither XDP nor GRO; \
+                          `ethtool -K PEER gro on` there"
+            .to_owned(),
+        ENXIO => format!(
+            "its driver has no queue for XDP on this processor: attach an XDP program to \
+             {interface}, or give it more queues (`ethtool -L {interface}`)"
+        ),
+        ENETDOWN => format!("it is down: `ip link set {interface} up`"),
+        EMSGSIZE => {
+            format!("frames are longer than its MTU: `ip link set {interface} mtu N`, or shorter")
+        }
+        EOPNOTSUPP => "its driver cannot transmit XDP frames".to_owned(),
+        ENODEV | EINVAL => format!("{interface} is gone"),
+        _ => "the driver did not take them".to_owned(),
+    }
+}
+
+/// The driver of virtual Ethernet pairs, as ethtool calls it.
+pub(crate) const VETH: &str = "veth";
+
+const ENXIO: i32 = 6;
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+const EMSGSIZE: i32 = 90;
+const EOPNOTSUPP: i32 = 95;
+const ENETDOWN: i32 = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_names_what_to_change() {
+        for (errno, driver, words) in [
+            (0, VETH, "slower"),
+            (0, "ice", "ethtool -G eth1"),
+            (ENXIO, VETH, "ethtool -K PEER gro on"),
+            (ENXIO, "ixgbe", "ethtool -L eth1"),
+            (ENETDOWN, VETH, "ip link set eth1 up"),
+            (EMSGSIZE, "ice", "mtu"),
+            (EOPNOTSUPP, "e1000", "cannot transmit"),
+        ] {
+            let text = advice(errno, "eth1", driver);
+            assert!(text.contains(words), "{errno} {driver}: {text}");
+        }
+    }
+}
