@@ -24,6 +24,7 @@ mod stamp;
 pub mod stream;
 pub mod tcp;
 pub mod template;
+mod transmit;
 
 pub use error::{Error, Result};
 pub use histogram::Histogram;

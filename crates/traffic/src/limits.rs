@@ -42,3 +42,22 @@ pub const RECORDING: usize = 256 << 20;
 
 /// What the table of a recording has of each frame.
 pub const RECORDING_FRAME: usize = 32;
+
+/// Between two steps of a ramp.
+pub const STEP_EVERY: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// Between two looks at whether all is sent.
+pub const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// Between two signals to a thread that is to end its live run.
+pub const INTERRUPT_EVERY: std::time::Duration = std::time::Duration::from_micros(200);
+
+/// Until the first frame leaves, beyond the duration of a run in which none does.
+pub const FIRST_FRAME: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// Stamps of the end, of each stream, and the time between two of them.
+pub const END_FRAMES: usize = 10;
+pub const END_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// Nice value of a thread that was given a processor: whoever else is there must not set its pace.
+pub const NICE: i32 = -20;

@@ -16,14 +16,18 @@ pub struct Config {
     pub profile: Profile,
     /// One thread for each; they send different frames. Empty: one thread, anywhere.
     pub cpus: Vec<usize>,
-    /// Ends after so many frames of all threads together.
+    /// Ends after so many frames of all threads together. Without a duration, it is an error not
+    /// to have one.
     pub count: Option<u64>,
-    /// Ends after this time.
+    /// Ends so long after the first frame.
     pub duration: Option<Duration>,
     /// Frames that leave together, 1 to 256; chosen by the rate when `None`.
     pub batch: Option<u32>,
     pub rewrite: Rewrite,
     pub seed: u64,
+    /// Begins held: nothing is sent until [`go`](super::Generator::go). The duration counts from
+    /// the first frame on.
+    pub held: bool,
 }
 
 /// What is sent.
@@ -35,7 +39,7 @@ pub enum Load {
 }
 
 /// What becomes of each frame.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Leaves through the interface.
     Transmit,
@@ -71,6 +75,7 @@ impl Config {
             batch: None,
             rewrite: Rewrite::Auto,
             seed: 1,
+            held: false,
         }
     }
 }

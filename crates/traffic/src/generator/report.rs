@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use spec::Verdict;
+
 use crate::histogram::Histogram;
 
 /// A running generator's counters at one moment.
@@ -20,6 +22,11 @@ pub struct Snapshot {
     pub threads: Vec<ThreadReport>,
     /// Why frames were not sent, once each, with what to do about it.
     pub faults: Vec<Fault>,
+    /// What the program said of the frames, where they met one; its errors are with `Aborted`.
+    pub verdicts: Vec<(Verdict, u64)>,
+    /// Why it is not known what the interface took, where it is not: `sent` is then what was given
+    /// to it.
+    pub blind: Option<String>,
 }
 
 /// One thread's part.
@@ -38,7 +45,7 @@ pub struct ThreadReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub frames: u64,
-    /// `ENXIO`, and so on.
+    /// `ENXIO`, and so on; 0: its queue was full.
     pub errno: i32,
     /// What to change.
     pub advice: String,
@@ -48,7 +55,7 @@ pub struct Fault {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     pub totals: Snapshot,
-    /// From the first frame to the last.
+    /// From the first frame to the last; at a rate, to when the next one would have left.
     pub seconds: f64,
     /// `sent` over `seconds`.
     pub pps: f64,

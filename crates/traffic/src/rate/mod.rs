@@ -1,6 +1,14 @@
 //! How fast: `Rate`, and `Profile`, how it changes over time.
+//!
+//! Rule: a rate is of all threads together. As text: `parse`; as numbers for a program: `pace`.
+
+mod pace;
+mod parse;
 
 use std::time::Duration;
+
+pub(crate) use pace::{Pace, Pacer};
+pub use parse::duration;
 
 /// A rate of all threads together.
 #[derive(Clone, Copy, Debug, PartialEq)]

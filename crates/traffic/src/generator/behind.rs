@@ -1,0 +1,136 @@
+//! `Behind`: the caller's program, which every frame meets when the generator's is through.
+//!
+//! It is composed with the generator's into one; where that cannot be, the generator's ends with
+//! a tail call of it. Either way its verdicts are counted.
+
+use std::sync::OnceLock;
+
+use kernel::{LoadOptions, Map, Object};
+use spec::asm::{self, Assembler, Helper, Reg};
+use spec::compose::{self, ENTRIES, Link, VERDICTS_MAP, VerdictSet};
+use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
+
+use crate::error::{Error, Result};
+use crate::program::abi;
+
+/// A program out of an object.
+#[derive(Debug)]
+pub(super) struct Behind {
+    spec: Spec,
+    program: String,
+    /// It is called where it cannot be composed: loaded once, for all threads.
+    called: OnceLock<Object>,
+}
+
+impl Behind {
+    /// The program called `name`, or the only one that is for XDP.
+    pub fn read(object: &[u8], name: Option<&str>) -> Result<Self> {
+        let spec = Spec::parse("program", object)?;
+        let names = spec.programs.iter().filter(|program| program.kind.is_xdp());
+        let names: Vec<&str> = names.map(|program| program.name.as_str()).collect();
+        let program = match (name, names.as_slice()) {
+            (Some(name), names) if names.contains(&name) => name.to_owned(),
+            (None, [only]) => (*only).to_owned(),
+            _ => {
+                let why = format!("name one of the object's XDP programs: {}", names.join(", "));
+                return Err(Error::Config(why));
+            }
+        };
+        Ok(Self { spec, program, called: OnceLock::new() })
+    }
+
+    /// The generator's program with this one behind it.
+    pub fn load(&self, front: &Spec, reuse: Vec<(String, Map)>) -> Result<Object> {
+        let programs = Some(vec![abi::PROGRAM.to_owned()]);
+        let options = LoadOptions { programs, reuse, ..LoadOptions::default() };
+        if self.called.get().is_none()
+            && let Ok(whole) = self.compose(front)
+        {
+            match Object::load(&whole, &options) {
+                // Too much for one program; what else is wrong shows when it is loaded alone.
+                Err(kernel::Error::Verifier { .. }) => {}
+                other => return Ok(other?),
+            }
+        }
+        self.call(front, &options)
+    }
+
+    /// Those that the caller's program has, of `shared` ones when it was composed.
+    pub fn maps<'a>(&'a self, shared: &'a [Map]) -> &'a [Map] {
+        self.called.get().map_or(shared, Object::maps)
+    }
+
+    fn compose(&self, front: &Spec) -> Result<Spec, compose::Error> {
+        let go_on = VerdictSet::default();
+        let first = Link { spec: front, program: abi::PROGRAM, go_on };
+        compose::chain(&[first, Link { spec: &self.spec, program: &self.program, go_on }])
+    }
+
+    fn call(&self, front: &Spec, options: &LoadOptions) -> Result<Object> {
+        let kind = self.kind();
+        let mut front = front.clone();
+        front.programs.iter_mut().for_each(|program| program.kind = kind);
+        let stub = stub(kind)?;
+        let go_on = VerdictSet::default();
+        let first = Link { spec: &front, program: abi::PROGRAM, go_on };
+        let whole = compose::chain(&[first, Link { spec: &stub, program: STUB, go_on }])
+            .map_err(|error| Error::Config(format!("calling the program: {error}")))?;
+        let object = Object::load(&whole, options)?;
+        let called = self.called()?;
+        object.map(NEXT)?.put_program(0, called.program(&self.program)?)?;
+        Ok(object)
+    }
+
+    fn called(&self) -> Result<&Object> {
+        if self.called.get().is_none() {
+            let counted = compose::counted(&self.spec, &self.program);
+            let spec = counted.as_ref().unwrap_or(&self.spec);
+            let programs = Some(vec![self.program.clone()]);
+            let object = Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() })?;
+            let _first = self.called.set(object);
+        }
+        Ok(self.called.get().expect("it was set above"))
+    }
+
+    fn kind(&self) -> ProgramKind {
+        self.spec.program(&self.program).map_or(ProgramKind::XDP, |program| program.kind)
+    }
+}
+
+/// What a program said of the frames that it met, from the maps around it.
+pub(super) fn verdicts(maps: &[Map]) -> Result<Vec<(Verdict, u64)>> {
+    let Some(map) = maps.iter().find(|map| map.name() == VERDICTS_MAP) else {
+        return Ok(Vec::new());
+    };
+    // The last program's entries: in front of it are the generator's, when they are one.
+    let first = map.max_entries() - ENTRIES;
+    let mut verdicts: Vec<(Verdict, u64)> = Verdict::ALL.map(|verdict| (verdict, 0)).to_vec();
+    for entry in 0..ENTRIES {
+        let sums = map.lookup_per_cpu(&(first + entry).to_ne_bytes())?.map(|value| value.sums());
+        let packets = sums.and_then(|sums| sums.first().copied()).unwrap_or(0);
+        let verdict = Verdict::from_code(entry);
+        verdicts[verdict as usize].1 += packets;
+    }
+    Ok(verdicts)
+}
+
+/// Ends with the program in the one place of [`NEXT`].
+fn stub(kind: ProgramKind) -> Result<Spec> {
+    let mut object = asm::Object::new(STUB, "Dual MIT/GPL");
+    object.map(MapDef {
+        name: NEXT.into(),
+        kind: MapKind::PROG_ARRAY,
+        key_size: 4,
+        value_size: 4,
+        max_entries: 1,
+        ..MapDef::default()
+    });
+    let mut a = Assembler::new(STUB, kind);
+    a.note("on to the caller's program").load_map(Reg::R2, NEXT).mov(Reg::R3, 0);
+    a.call(Helper::TAIL_CALL).verdict(Verdict::Aborted);
+    object.program(a);
+    Ok(object.finish()?)
+}
+
+const STUB: &str = "gen_call";
+const NEXT: &str = "gen_next";

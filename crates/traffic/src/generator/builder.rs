@@ -1,0 +1,142 @@
+//! `Builder`: makes and loads the programs of a run's threads, and makes them again when they have
+//! to change while maps and counters stay.
+
+use std::sync::OnceLock;
+
+use kernel::{Burst, LiveRun, LoadOptions, Map, Object, Program};
+use spec::{Expect, Input, Map as _};
+
+use super::behind::Behind;
+use super::config::{Action, Load};
+use super::plan::Plan;
+use crate::error::{Error, Result};
+use crate::program::{self, Clock, Job, Made, abi};
+use crate::rate::Pace;
+
+/// Makes programs for one plan.
+#[derive(Debug)]
+pub(super) struct Builder {
+    /// The program that frames meet.
+    behind: Option<Behind>,
+    /// Its maps, and what counts its verdicts: shared by all threads.
+    shared: OnceLock<Vec<Map>>,
+}
+
+/// A program that is ready to run, and all of its maps.
+#[derive(Debug)]
+pub(super) struct Built {
+    pub engine: Engine,
+    pub maps: Vec<Map>,
+}
+
+/// A loaded program and what its live runs are given.
+#[derive(Debug)]
+pub(super) struct Engine {
+    program: Program,
+    live: LiveRun,
+    pub paced: bool,
+    /// The frames carry stamps, so that their end can be told.
+    pub stamped: bool,
+}
+
+impl Builder {
+    pub fn new(plan: &Plan) -> Result<Self> {
+        let behind = match &plan.config.action {
+            Action::Program { object, name } => Some(Behind::read(object, name.as_deref())?),
+            Action::Transmit | Action::Inject => None,
+        };
+        Ok(Self { behind, shared: OnceLock::new() })
+    }
+
+    /// The program of one thread, that goes on with `own`, the maps of its last one.
+    pub fn build(&self, plan: &Plan, place: usize, pace: &Pace, own: Vec<Map>) -> Result<Built> {
+        let made = compile(plan, place, pace)?;
+        let object = self.load(&made, &own)?;
+        for (name, values) in &made.tables {
+            if !own.iter().any(|map| map.name() == name) {
+                fill(object.map(name)?, values)?;
+            }
+        }
+        let stamped = match &plan.config.load {
+            Load::Streams(templates) => templates.iter().any(|template| template.stamp.is_some()),
+            Load::Recording(_) => false,
+        };
+        let ingress_ifindex = match plan.config.action {
+            Action::Transmit => 0,
+            Action::Inject | Action::Program { .. } => plan.interface.ifindex.0,
+        };
+        let input = Input { packet: made.frame, ingress_ifindex, ..Input::default() };
+        let live = LiveRun { input, batch: pace.group, ..LiveRun::default() };
+        let program = object.program(abi::PROGRAM)?.duplicate()?;
+        let (mine, others): (Vec<Map>, Vec<Map>) =
+            object.into_parts().1.into_iter().partition(|map| made.spec.map(map.name()).is_some());
+        let _first = self.shared.set(others);
+        let engine = Engine { program, live, paced: pace.gaps.is_some(), stamped };
+        Ok(Built { engine, maps: mine })
+    }
+
+    /// Maps of the program that frames meet.
+    pub fn shared(&self) -> &[Map] {
+        match &self.behind {
+            Some(behind) => behind.maps(self.shared.get().map_or(&[], Vec::as_slice)),
+            None => &[],
+        }
+    }
+
+    fn load(&self, made: &Made, own: &[Map]) -> Result<Object> {
+        let known = self.shared.get().into_iter().flatten();
+        let reuse = own.iter().chain(known);
+        let reuse = reuse.map(|map| Ok((map.name().to_owned(), map.duplicate()?)));
+        let reuse = reuse.collect::<Result<_>>()?;
+        match &self.behind {
+            Some(behind) => behind.load(&made.spec, reuse),
+            None => {
+                let options = LoadOptions { reuse, ..LoadOptions::default() };
+                Ok(Object::load(&made.spec, &options)?)
+            }
+        }
+    }
+}
+
+impl Built {
+    pub fn map(&self, name: &str) -> Result<&Map> {
+        let found = self.maps.iter().find(|map| map.name() == name);
+        found.ok_or_else(|| Error::Config(format!("the generator's program has no map {name}")))
+    }
+}
+
+impl Engine {
+    /// At most so many runs of the program; a signal cuts it.
+    pub fn run(&mut self, runs: u64) -> Result<Burst> {
+        self.live.count = u32::try_from(runs).unwrap_or(LONGEST).min(LONGEST);
+        Ok(self.program.live(&self.live)?)
+    }
+}
+
+fn compile(plan: &Plan, place: usize, pace: &Pace) -> Result<Made> {
+    let templates = match &plan.config.load {
+        Load::Streams(templates) => templates,
+        Load::Recording(_) => return Err(Error::Config("recordings cannot be sent yet".into())),
+    };
+    program::compile(&Job {
+        templates,
+        exit: plan.exit(),
+        thread: place as u32,
+        threads: plan.cpus.len() as u32,
+        seed: plan.config.seed,
+        group: pace.group,
+        pace: pace.gaps,
+        rewrite: plan.rewrite,
+        clock: Clock::default(),
+    })
+}
+
+fn fill(map: &Map, values: &[Vec<u8>]) -> Result<()> {
+    for (index, value) in values.iter().enumerate() {
+        map.update(&(index as u32).to_ne_bytes(), value, Expect::Any)?;
+    }
+    Ok(())
+}
+
+/// Runs of one call: far below what overflows the kernel's counter.
+const LONGEST: u32 = 1 << 30;

@@ -1,0 +1,160 @@
+//! `Plan`: a configuration that can be carried out.
+
+use kernel::Ifindex;
+
+use super::config::{Action, Config, Load, Rewrite};
+use super::interface::Interface;
+use crate::error::{Error, Result};
+use crate::limits::{DURATION, STREAMS, THREADS};
+use crate::program::Exit;
+use crate::rate::{Pacer, Profile};
+use crate::template::{Draw, Order, Template};
+
+/// All that was asked for, checked once.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub config: Config,
+    pub interface: Interface,
+    /// Headers are written into each frame.
+    pub rewrite: bool,
+    /// One for each thread.
+    pub cpus: Vec<Option<usize>>,
+    mean_len: f64,
+}
+
+impl Plan {
+    /// In the calling thread's namespace.
+    pub fn new(config: Config) -> Result<Self> {
+        check_bounds(&config)?;
+        let cpus = cpus(&config)?;
+        let (longest, mean_len) = lengths(&config.load)?;
+        let interface = Interface::find(&config.interface)?;
+        if config.action == Action::Transmit {
+            interface.check_transmit(longest)?;
+        }
+        let rewrite = match config.rewrite {
+            Rewrite::Always => true,
+            Rewrite::Never => false,
+            // The stack, and whoever it hands frames to, works on the same memory as well.
+            Rewrite::Auto => config.action != Action::Transmit || interface.is_veth(),
+        };
+        let plan = Self { config, interface, rewrite, cpus, mean_len };
+        plan.pacer(&plan.config.profile)?;
+        Ok(plan)
+    }
+
+    /// How to keep a profile with these threads and frames.
+    pub fn pacer(&self, profile: &Profile) -> Result<Pacer> {
+        Pacer::new(profile, self.cpus.len(), self.mean_len, self.config.batch)
+    }
+
+    /// What the program of each thread does with a frame.
+    pub fn exit(&self) -> Exit {
+        match self.config.action {
+            Action::Transmit => Exit::Redirect(self.interface.ifindex),
+            Action::Inject | Action::Program { .. } => Exit::Pass,
+        }
+    }
+
+    /// The interface that frames seem to be received by.
+    pub fn source(&self) -> Ifindex {
+        match self.config.action {
+            Action::Transmit => LOOPBACK,
+            Action::Inject | Action::Program { .. } => self.interface.ifindex,
+        }
+    }
+
+    /// Frames of a thread: a fair share of the count, one more for the first ones where it does
+    /// not divide.
+    pub fn limit(&self, place: usize) -> u64 {
+        let Some(count) = self.config.count else { return u64::MAX };
+        let (threads, place) = (self.cpus.len() as u64, place as u64);
+        count / threads + u64::from(place < count % threads)
+    }
+}
+
+fn check_bounds(config: &Config) -> Result<()> {
+    let fail = |why: &str| Err(Error::Config(why.to_owned()));
+    match (config.count, config.duration) {
+        (None, None) => fail("a run needs an end: a count or a duration"),
+        (Some(0), _) => fail("a count of 0 sends nothing"),
+        (_, Some(duration)) if duration.is_zero() => fail("a duration of 0 sends nothing"),
+        (_, Some(duration)) if duration > DURATION => fail("a run lasts a day at most"),
+        _ => Ok(()),
+    }
+}
+
+fn cpus(config: &Config) -> Result<Vec<Option<usize>>> {
+    if config.cpus.is_empty() {
+        return Ok(vec![None]);
+    }
+    if config.cpus.len() > THREADS {
+        let why = format!("{} threads: there can be {THREADS}", config.cpus.len());
+        return Err(Error::Config(why));
+    }
+    let allowed = sys::cpu::affinity()?;
+    match config.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        None => Ok(config.cpus.iter().copied().map(Some).collect()),
+        Some(cpu) => {
+            let why = format!("this process may not run on processor {cpu}, only on {allowed:?}");
+            Err(Error::Config(why))
+        }
+    }
+}
+
+/// Of the longest frame, and of all in the mean; checks the load on the way.
+fn lengths(load: &Load) -> Result<(usize, f64)> {
+    match load {
+        Load::Streams(templates) => {
+            check_streams(templates)?;
+            let longest = templates.iter().map(|template| template.bytes.len()).max();
+            Ok((longest.unwrap_or(0), mean_len(templates)))
+        }
+        Load::Recording(recording) => {
+            let lens = recording.frames.iter().map(|frame| frame.len);
+            let longest = lens.clone().max();
+            let longest =
+                longest.ok_or_else(|| Error::Config("the recording has no frames".into()))?;
+            Ok((longest, lens.sum::<usize>() as f64 / recording.frames.len() as f64))
+        }
+    }
+}
+
+fn check_streams(templates: &[Template]) -> Result<()> {
+    if !(1..=STREAMS).contains(&templates.len()) {
+        let why = format!("a run has 1 to {STREAMS} streams, not {}", templates.len());
+        return Err(Error::Config(why));
+    }
+    templates.iter().try_for_each(Template::check)?;
+    for (index, template) in templates.iter().enumerate() {
+        let same = templates[..index].iter().find(|other| other.id == template.id);
+        if let Some(other) = same.filter(|_| template.stamp.is_some()) {
+            let names = format!("streams \"{}\" and \"{}\"", other.name, template.name);
+            return Err(Error::Config(format!("{names} have the same number: {}", template.id)));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a frame in the mean, over all streams.
+fn mean_len(templates: &[Template]) -> f64 {
+    let weight: f64 = templates.iter().map(|template| f64::from(template.weight)).sum();
+    let bytes = templates.iter().map(|template| f64::from(template.weight) * stream_mean(template));
+    bytes.sum::<f64>() / weight
+}
+
+fn stream_mean(template: &Template) -> f64 {
+    let lens = template.sizes.iter().map(|size| size.len as f64);
+    match template.size_draw.and_then(|draw| template.draws.get(draw)) {
+        None => template.sizes.first().map_or(0.0, |size| size.len as f64),
+        Some(Draw { order: Order::Zipf { exponent }, .. }) => {
+            let shares = (1..=template.sizes.len()).map(|rank| (rank as f64).powf(-exponent));
+            let sum: f64 = shares.clone().sum();
+            lens.zip(shares).map(|(len, share)| len * share).sum::<f64>() / sum
+        }
+        Some(_) => lens.sum::<f64>() / template.sizes.len() as f64,
+    }
+}
+
+/// Live runs that name no interface seem to come from the namespace's loopback.
+const LOOPBACK: Ifindex = Ifindex(1);

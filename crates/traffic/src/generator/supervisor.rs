@@ -1,0 +1,200 @@
+//! `Supervisor`: the thread that ends a run, and changes its pace.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::pacing::Accuracy;
+use super::report::Report;
+use super::run::Run;
+use super::worker::Worker;
+use crate::error::Result;
+use crate::histogram::Histogram;
+use crate::limits::{FIRST_FRAME, INTERRUPT_EVERY, LOOK_EVERY, STEP_EVERY};
+use crate::rate::{Pace, Pacer, Profile};
+
+/// What the generator's owner asks for.
+pub(super) enum Command {
+    Profile(Profile, Sender<Result<()>>),
+    Stop,
+}
+
+pub(super) struct Supervisor {
+    run: Arc<Run>,
+    workers: Vec<Worker>,
+    started: Instant,
+}
+
+/// The pace now, and how it goes on.
+struct Course {
+    pacer: Pacer,
+    /// The ramp's: the first frame's time, or when the profile was set.
+    since: Option<Instant>,
+    pace: Pace,
+    accuracy: Accuracy,
+}
+
+impl Supervisor {
+    pub fn new(run: Arc<Run>, workers: Vec<Worker>) -> Self {
+        Self { run, workers, started: Instant::now() }
+    }
+
+    /// Until it is over, whatever brings it.
+    pub fn supervise(mut self, commands: &Receiver<Command>) -> Result<Report> {
+        let mut course = Course::new(&self.run, self.run.plan.config.profile.clone())?;
+        let mut stopped = false;
+        while !self.is_over() {
+            self.follow(&mut course)?;
+            match commands.recv_timeout(self.look(&course)) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Command::Profile(profile, answer)) => {
+                    // Whoever asked may have gone.
+                    let _ = answer.send(self.change(&mut course, profile));
+                }
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    stopped = !self.is_over();
+                    break;
+                }
+            }
+        }
+        self.end()?;
+        self.report(course, stopped)
+    }
+
+    /// Whether all is sent, the time is up, or a thread has ended early.
+    fn is_over(&self) -> bool {
+        let sent = || self.run.lanes.iter().all(|lane| lane.left() == 0);
+        self.left().is_zero() || self.workers.iter().any(Worker::is_finished) || sent()
+    }
+
+    /// Of the time.
+    fn left(&self) -> Duration {
+        let Some(duration) = self.run.plan.config.duration else { return Duration::MAX };
+        match self.run.first() {
+            Some(first) => {
+                let now = sys::thread::monotonic_ns();
+                duration.saturating_sub(Duration::from_nanos(now.saturating_sub(first)))
+            }
+            None if self.run.lanes.iter().any(|lane| lane.is_held()) => Duration::MAX,
+            // Nothing leaves at all: it must end all the same.
+            None => (duration + FIRST_FRAME).saturating_sub(self.started.elapsed()),
+        }
+    }
+
+    /// How long nothing needs to be done.
+    fn look(&self, course: &Course) -> Duration {
+        let counts = self.run.plan.config.count.is_some() && course.pace.gaps.is_some();
+        let begins = course.since.is_none();
+        let most = match course.is_ramp() {
+            true => STEP_EVERY,
+            false if counts || begins => LOOK_EVERY * 2,
+            false => LOOK_EVERY * 20,
+        };
+        self.left().min(most)
+    }
+
+    /// The next step of a ramp.
+    fn follow(&self, course: &mut Course) -> Result<()> {
+        if course.since.is_none() {
+            course.since = self.run.first().map(|_| Instant::now());
+        }
+        if course.is_ramp() {
+            let pace = course.pacer.at(course.elapsed());
+            self.set(course, pace)?;
+            if !course.is_ramp() {
+                let last = course.pacer.at(Duration::MAX);
+                self.set(course, last)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&self, course: &mut Course, profile: Profile) -> Result<()> {
+        let pacer = self.run.plan.pacer(&profile)?;
+        let pace = pacer.at(Duration::ZERO);
+        let even = pacer.is_even();
+        if course.accuracy.differs(&pace) || even != course.pacer.is_even() {
+            course.accuracy.turn(&self.late(), pace, even);
+        }
+        self.set(course, pace)?;
+        course.pacer = pacer;
+        course.since = Some(Instant::now());
+        Ok(())
+    }
+
+    fn set(&self, course: &mut Course, pace: Pace) -> Result<()> {
+        if course.accuracy.differs(&pace) {
+            course.accuracy.turn(&self.late(), pace, course.pacer.is_even());
+        }
+        let other = (pace.group, pace.gaps) != (course.pace.group, course.pace.gaps);
+        if other {
+            self.run.rebuild(&pace)?;
+        }
+        self.run.lanes.iter().for_each(|lane| lane.set_pace(&pace));
+        if other {
+            self.hand_over();
+        }
+        course.pace = pace;
+        Ok(())
+    }
+
+    /// Waits until all threads run their new programs.
+    fn hand_over(&self) {
+        let waits = |worker: &&Worker| {
+            worker.lane().is_waiting() && worker.lane().left() > 0 && !worker.is_finished()
+        };
+        while self.workers.iter().any(|worker| waits(&worker)) {
+            self.workers.iter().filter(waits).for_each(Worker::interrupt);
+            thread::sleep(INTERRUPT_EVERY);
+        }
+    }
+
+    /// Nothing is sent behind this but stamps of the end.
+    fn end(&mut self) -> Result<()> {
+        self.run.lanes.iter().for_each(|lane| lane.set_go(false));
+        self.run.lanes.iter().for_each(super::lane::Lane::end);
+        thread::sleep(INTERRUPT_EVERY);
+        let mut outcome = Ok(());
+        for worker in &mut self.workers {
+            outcome = outcome.and(worker.end());
+        }
+        self.run.check_outcome();
+        outcome
+    }
+
+    fn report(&self, course: Course, stopped: bool) -> Result<Report> {
+        let totals = self.run.snapshot()?;
+        let rest = if course.pace.gaps.is_some() { course.pace.interval_ns() / 1e9 } else { 0.0 };
+        let seconds = totals.elapsed.as_secs_f64() + rest / self.run.lanes.len() as f64;
+        let seconds = if totals.sent + totals.not_sent > 0 { seconds } else { 0.0 };
+        let pps = if seconds > 0.0 { totals.sent as f64 / seconds } else { 0.0 };
+        let slipped = self.run.lanes.iter().map(|lane| lane.slipped()).sum();
+        let pacing = course.accuracy.finish(&self.late(), slipped);
+        Ok(Report { totals, seconds, pps, pacing, stopped })
+    }
+
+    /// Of all threads.
+    fn late(&self) -> Histogram {
+        let mut sum = Histogram::default();
+        self.run.lanes.iter().for_each(|lane| sum.add(&lane.late()));
+        sum
+    }
+}
+
+impl Course {
+    fn new(run: &Run, profile: Profile) -> Result<Self> {
+        let pacer = run.plan.pacer(&profile)?;
+        let pace = pacer.at(Duration::ZERO);
+        let accuracy = Accuracy::new(pace, pacer.is_even());
+        Ok(Self { pacer, since: None, pace, accuracy })
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    fn is_ramp(&self) -> bool {
+        self.since.is_some() && self.pacer.is_ramp(self.elapsed())
+    }
+}

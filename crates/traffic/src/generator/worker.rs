@@ -1,0 +1,181 @@
+//! `Worker`: the thread that makes live runs.
+//!
+//! One run lasts as long as nothing changes: each sets up a page pool and waits for the kernel's
+//! grace period, some ten milliseconds in which nothing is sent.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use sys::priority::Priority;
+use sys::thread::Interruptible;
+
+use super::builder::Engine;
+use super::config::{Action, Load};
+use super::lane::Lane;
+use super::run::Run;
+use crate::error::{Error, Result};
+use crate::limits::{END_EVERY, END_FRAMES, INTERRUPT_EVERY, NICE};
+
+/// A thread that sends until its lane says that it is over.
+#[derive(Debug)]
+pub(super) struct Worker {
+    run: Arc<Run>,
+    place: usize,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Worker {
+    /// The thread for one lane; those of the lanes in front of it must have been started.
+    pub fn start(run: &Arc<Run>, place: usize) -> Result<Self> {
+        let (ready, answer) = mpsc::channel();
+        let shared = Arc::clone(run);
+        let body = move || {
+            let prepared = prepare(&shared, place);
+            let good = prepared.is_ok();
+            // `start` waits for it; if it is gone there is nothing to send for.
+            if ready.send(prepared).is_err() || !good {
+                return Ok(());
+            }
+            let outcome = send(&shared, place);
+            shared.lanes[place].note_cpu_time();
+            outcome
+        };
+        let thread = thread::Builder::new()
+            .name(format!("generator-{place}"))
+            .spawn(body)
+            .map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
+        let worker = Self { run: Arc::clone(run), place, thread: Some(thread) };
+        let lost = || Error::Config("the sending thread ended before it began".into());
+        answer.recv().map_err(|_| lost())??;
+        Ok(worker)
+    }
+
+    pub fn lane(&self) -> &Lane {
+        &self.run.lanes[self.place]
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Cuts the live run that is under way, if one is.
+    pub fn interrupt(&self) {
+        if let Some(thread) = self.lane().thread.get() {
+            // Refused only when it has ended.
+            let _ = thread.interrupt();
+        }
+    }
+
+    /// Tells the thread to end, and waits until it has.
+    pub fn end(&mut self) -> Result<()> {
+        self.lane().end();
+        // A signal just before a call begins is lost, so it is sent until there is none.
+        while !self.is_finished() {
+            if !self.lane().at_rest.load(Ordering::Acquire) {
+                self.interrupt();
+            }
+            thread::sleep(INTERRUPT_EVERY);
+        }
+        match self.thread.take() {
+            Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // A destructor cannot report what went wrong.
+        let _ = self.end();
+    }
+}
+
+fn prepare(run: &Run, place: usize) -> Result<()> {
+    let lane = &run.lanes[place];
+    if let Some(cpu) = lane.cpu {
+        sys::cpu::set_affinity(&[cpu])?;
+        // Refused without CAP_SYS_NICE: then it sends as well, only less steadily.
+        let _unsteady = Priority::Nice(NICE).give(0);
+    }
+    if let Some(transmit) = &run.transmit {
+        transmit.enroll(place)?;
+    }
+    let _first = lane.thread.set(Interruptible::current()?);
+    Ok(())
+}
+
+/// Sends what the lane's limit allows, then tells the end of it.
+fn send(run: &Run, place: usize) -> Result<()> {
+    let lane = &run.lanes[place];
+    let mut engine = lane.take().expect("a lane begins with a program");
+    let outcome = send_data(run, lane, &mut engine);
+    let told = run.transmit.as_ref().map(|transmit| transmit.outcome(place));
+    let _first = lane.outcome.set(told.unwrap_or_default());
+    lane.at_rest.store(true, Ordering::Release);
+    outcome?;
+    if engine.stamped && lane.sent() > 0 {
+        tell_end(run, lane, &mut engine)?;
+    }
+    Ok(())
+}
+
+fn send_data(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
+    while !lane.is_over() && lane.left() > 0 {
+        if let Some(next) = lane.take() {
+            *engine = next;
+        }
+        lane.begin();
+        // Where each run sends a frame the call ends with the last, and the one behind it tells
+        // the time.
+        let exact = !engine.paced && !lane.is_held();
+        let runs = if exact { lane.left().saturating_add(1) } else { u64::MAX };
+        engine.run(runs).map_err(|error| explain(error, run))?;
+    }
+    Ok(())
+}
+
+/// Stamps of the end, a few times, as they may be lost, too. Each run sends one of them.
+fn tell_end(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
+    let streams = match &run.plan.config.load {
+        Load::Streams(templates) => templates.len(),
+        Load::Recording(_) => 0,
+    };
+    lane.begin_end();
+    for _ in 0..END_FRAMES {
+        for _ in 0..streams {
+            lane.begin();
+            engine.run(1)?;
+        }
+        thread::sleep(END_EVERY);
+    }
+    Ok(())
+}
+
+/// What the kernel's bare errno means for a live run.
+fn explain(error: Error, run: &Run) -> Error {
+    let refused = matches!(&error, Error::Kernel(error) if error.errno() == Some(EINVAL));
+    if !refused {
+        return error;
+    }
+    let name = &run.plan.interface.name;
+    let why = match run.plan.config.action {
+        Action::Transmit => {
+            "the kernel refuses live frames (Linux 5.18 has them), or these are too long for a page"
+                .to_owned()
+        }
+        Action::Inject | Action::Program { .. } => format!(
+            "the kernel takes no frames as if {name} had received them: it has no receive queue \
+             for XDP; with a veth, `ethtool -K {name} gro on`"
+        ),
+    };
+    Error::Interface { interface: name.clone(), why }
+}
+
+const EINVAL: i32 = 22;
+
+/// Between two signals to a thread that is to end: long enough for a program that is told to hold
+/// to note when its last frame left.
+const _: () = assert!(INTERRUPT_EVERY.as_nanos() >= Duration::from_micros(50).as_nanos());

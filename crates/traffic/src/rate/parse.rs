@@ -1,0 +1,241 @@
+//! Rates and profiles as text: `1mpps`, `2.5gbps`, `max`, `10kpps..1mpps over 10s`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::{Profile, Rate, Spacing};
+
+/// What a text lacks to be a rate, a profile or a spacing; Display says what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("\"{text}\": {why}")]
+pub struct Error {
+    text: String,
+    why: &'static str,
+}
+
+impl FromStr for Rate {
+    type Err = Error;
+
+    /// A decimal number and `pps`, `kpps`, `mpps`, `gpps`, or `bps` and so on; or `max`. Letters
+    /// may be capitals.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let fail = |why| Error { text: text.to_owned(), why };
+        let lower = text.trim().to_ascii_lowercase();
+        if lower == "max" {
+            return Ok(Self::Max);
+        }
+        let (rest, packets) = match (lower.strip_suffix("pps"), lower.strip_suffix("bps")) {
+            (Some(rest), _) => (rest, true),
+            (_, Some(rest)) => (rest, false),
+            _ => return Err(fail(RATE)),
+        };
+        let (digits, power) = split_prefix(rest);
+        let value = decimal(digits, power).ok_or_else(|| fail(RATE))?;
+        if value <= 0.0 {
+            return Err(fail("nothing would ever be sent; say at least 1pps"));
+        }
+        Ok(if packets { Self::PacketsPerSecond(value) } else { Self::BitsPerSecond(value) })
+    }
+}
+
+impl fmt::Display for Rate {
+    /// So that it is read back as it was.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (value, unit) = match self {
+            Self::PacketsPerSecond(value) => (*value, "pps"),
+            Self::BitsPerSecond(value) => (*value, "bps"),
+            Self::Max => return f.pad("max"),
+        };
+        let (scaled, prefix) = shortest(value);
+        f.pad(&format!("{scaled}{prefix}{unit}"))
+    }
+}
+
+impl FromStr for Profile {
+    type Err = Error;
+
+    /// `RATE` or `FROM..TO over TIME`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let fail = |why| Error { text: text.to_owned(), why };
+        let Some((from, rest)) = text.split_once("..") else {
+            return Ok(Self::from(text.parse::<Rate>()?));
+        };
+        let (to, time) = rest.split_once("over").ok_or_else(|| fail(RAMP))?;
+        let (rate, to): (Rate, Rate) = (from.parse()?, to.parse()?);
+        if [rate, to].contains(&Rate::Max) {
+            return Err(fail("a ramp goes from one number to another; \"max\" is none"));
+        }
+        let time = duration(time.trim())?;
+        if time.is_zero() {
+            return Err(fail("a ramp takes some time, such as 10s"));
+        }
+        Ok(Self { ramp: Some((to, time)), ..Self::from(rate) })
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ramp {
+            Some((to, time)) => write!(f, "{}..{to} over {}s", self.rate, time.as_secs_f64()),
+            None => self.rate.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Spacing {
+    type Err = Error;
+
+    /// `constant`, `poisson` or `bursts:N`.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let fail = || Error { text: text.to_owned(), why: SPACING };
+        match text {
+            "constant" => return Ok(Self::Constant),
+            "poisson" => return Ok(Self::Poisson),
+            _ => {}
+        }
+        let frames = text.strip_prefix("bursts:").and_then(|frames| frames.parse().ok());
+        frames.filter(|frames| *frames > 0).map(Self::Bursts).ok_or_else(fail)
+    }
+}
+
+impl fmt::Display for Spacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant => f.pad("constant"),
+            Self::Poisson => f.pad("poisson"),
+            Self::Bursts(frames) => write!(f, "bursts:{frames}"),
+        }
+    }
+}
+
+/// A decimal number and `us`, `ms`, `s`, `m` or `h`; seconds without one.
+///
+/// # Errors
+/// For anything else, and for what no [`Duration`] holds.
+pub fn duration(text: &str) -> Result<Duration, Error> {
+    let fail = || Error { text: text.to_owned(), why: DURATION };
+    let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let scale = match &text[number.len()..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(fail()),
+    };
+    let value = decimal(number, 0).ok_or_else(fail)?;
+    Duration::try_from_secs_f64(value * scale).map_err(|_| fail())
+}
+
+/// Digits, and the power of ten that the letter behind them stands for.
+fn split_prefix(text: &str) -> (&str, u32) {
+    let powers = [('k', 3), ('m', 6), ('g', 9)];
+    powers
+        .into_iter()
+        .find_map(|(letter, power)| Some((text.strip_suffix(letter)?, power)))
+        .unwrap_or((text, 0))
+}
+
+/// Digits with at most one point, times a power of ten, rounded once.
+fn decimal(digits: &str, power: u32) -> Option<f64> {
+    let plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let value: f64 = format!("{digits}e{power}").parse().ok()?;
+    (plain && value.is_finite()).then_some(value)
+}
+
+/// The largest unit that needs no more digits.
+fn shortest(value: f64) -> (f64, &'static str) {
+    let units = [("g", 1e9), ("m", 1e6), ("k", 1e3)];
+    let fits = |scale: f64| value >= scale && decimal_places(value / scale) <= 3;
+    units
+        .into_iter()
+        .find(|(_, scale)| fits(*scale) && value / scale * scale == value)
+        .map_or((value, ""), |(prefix, scale)| (value / scale, prefix))
+}
+
+fn decimal_places(value: f64) -> usize {
+    value.to_string().split_once('.').map_or(0, |(_, places)| places.len())
+}
+
+const RATE: &str = "a rate is a number and a unit, such as 500kpps, 1.5mpps or 2gbps, or \"max\"";
+const RAMP: &str = "a ramp is written FROM..TO over TIME, such as 10kpps..1mpps over 10s";
+const SPACING: &str = "frames are spaced \"constant\", \"poisson\" or \"bursts:N\"";
+const DURATION: &str = "a time is a number and us, ms, s, m or h, such as 500ms";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_exactly() {
+        use Rate::{BitsPerSecond as Bps, Max, PacketsPerSecond as Pps};
+        for (text, rate) in [
+            ("1mpps", Pps(1e6)),
+            ("500kpps", Pps(5e5)),
+            ("100pps", Pps(100.0)),
+            ("0.3Mpps", Pps(300_000.0)),
+            ("1.000001mpps", Pps(1_000_001.0)),
+            ("2gbps", Bps(2e9)),
+            ("14.88MPPS", Pps(14_880_000.0)),
+            (" 64kbps ", Bps(64_000.0)),
+            ("max", Max),
+            ("MAX", Max),
+        ] {
+            assert_eq!(text.parse::<Rate>().as_ref(), Ok(&rate), "{text}");
+            assert_eq!(rate.to_string().parse::<Rate>(), Ok(rate), "{rate}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rate_says_what_would_be() {
+        for text in ["", "1", "mpps", "1 mpps", "-1pps", "1e6pps", "1xpps", "1.2.3pps", "infpps"] {
+            let error = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(error.contains("500kpps"), "{text}: {error}");
+        }
+        assert!("0pps".parse::<Rate>().unwrap_err().to_string().contains("at least 1pps"));
+        assert!("0kbps".parse::<Rate>().is_err());
+    }
+
+    #[test]
+    fn texts_of_rates_are_short() {
+        for (value, text) in
+            [(1e6, "1mpps"), (1500.0, "1.5kpps"), (999.0, "999pps"), (1_000_001.0, "1000.001kpps")]
+        {
+            assert_eq!(Rate::PacketsPerSecond(value).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn profiles_are_rates_or_ramps() {
+        let ramp: Profile = "10kpps..1mpps over 1.5s".parse().unwrap();
+        assert_eq!(ramp.rate, Rate::PacketsPerSecond(1e4));
+        let end = (Rate::PacketsPerSecond(1e6), Duration::from_millis(1500));
+        assert_eq!(ramp.ramp, Some(end));
+        assert_eq!(ramp.to_string().parse::<Profile>(), Ok(ramp));
+        assert_eq!("max".parse::<Profile>(), Ok(Profile::from(Rate::Max)));
+        for text in ["1pps..2pps", "1pps..max over 1s", "1pps..2pps over 0s", "1pps.. over 2s"] {
+            assert!(text.parse::<Profile>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn spacings_have_names() {
+        for spacing in [Spacing::Constant, Spacing::Poisson, Spacing::Bursts(64)] {
+            assert_eq!(spacing.to_string().parse(), Ok(spacing));
+        }
+        for text in ["", "bursts", "bursts:0", "bursts:x"] {
+            assert!(text.parse::<Spacing>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        for (text, ms) in [("500ms", 500), ("10s", 10_000), ("2", 2_000), ("1.5m", 90_000)] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "s", "1d", "-1s", "1e9s", "99999999999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+}

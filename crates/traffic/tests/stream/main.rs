@@ -1,4 +1,0 @@
-//! Descriptions of streams, from text to bytes.
-
-mod judge;
-mod protocols;
