@@ -2,8 +2,6 @@
 /* Helpers and kfuncs on memory: checksums, dynptrs, probing reads, iterators, walks, loops. */
 #include "helpers.h"
 
-static __s64 (*const bpf_csum_diff)(const void *from, __u32 from_size, const void *to,
-				    __u32 to_size, __u32 seed) = (void *)BPF_FUNC_csum_diff;
 static long (*const bpf_probe_read_kernel)(void *into, __u32 len, const void *from) =
 	(void *)BPF_FUNC_probe_read_kernel;
 static long (*const bpf_probe_read_kernel_str)(void *into, __u32 len, const void *from) =

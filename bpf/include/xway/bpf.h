@@ -39,6 +39,7 @@
 #define xway_htons(x) ((__be16)(__builtin_constant_p(x) ? XWAY_SWAB16(x) : __builtin_bswap16(x)))
 #define xway_ntohs(x) ((__u16)xway_htons(x))
 #define xway_htonl(x) ((__be32)(__builtin_constant_p(x) ? XWAY_SWAB32(x) : __builtin_bswap32(x)))
+#define xway_ntohl(x) ((__u32)xway_htonl(x))
 #define XWAY_SWAB16(x) ((__u16)(((x) & 0xff) << 8 | ((x) >> 8 & 0xff)))
 #define XWAY_SWAB32(x)                                                                             \
 	((__u32)(((x) & 0xff) << 24 | ((x) & 0xff00) << 8 | ((x) >> 8 & 0xff00) |                  \
@@ -48,6 +49,10 @@
 
 XWAY_HELPER void *(*const bpf_map_lookup_elem)(const void *map, const void *key) =
 	(void *)BPF_FUNC_map_lookup_elem;
+XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+/* At most 512 bytes before Linux 6.13. */
+XWAY_HELPER __s64 (*const bpf_csum_diff)(const void *from, __u32 from_size, const void *to,
+					 __u32 to_size, __wsum seed) = (void *)BPF_FUNC_csum_diff;
 XWAY_HELPER long (*const bpf_tail_call)(void *ctx, const void *map, __u32 index) =
 	(void *)BPF_FUNC_tail_call;
 XWAY_HELPER long (*const bpf_redirect)(__u32 ifindex, __u64 flags) = (void *)BPF_FUNC_redirect;
@@ -63,5 +68,11 @@ XWAY_HELPER long (*const bpf_loop)(__u32 count, void *callback, void *ctx, __u64
 /* Linux 5.18. */
 XWAY_HELPER __u64 (*const bpf_xdp_get_buff_len)(struct xdp_md *ctx) =
 	(void *)BPF_FUNC_xdp_get_buff_len;
+/* Linux 5.18. */
+XWAY_HELPER long (*const bpf_xdp_load_bytes)(struct xdp_md *ctx, __u32 at, void *to, __u32 size) =
+	(void *)BPF_FUNC_xdp_load_bytes;
+/* Linux 5.18. */
+XWAY_HELPER long (*const bpf_xdp_store_bytes)(struct xdp_md *ctx, __u32 at, const void *from,
+					      __u32 size) = (void *)BPF_FUNC_xdp_store_bytes;
 
 #endif

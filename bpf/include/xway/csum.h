@@ -61,4 +61,13 @@ xway_inline __sum16 xway_csum_apply_udp(__sum16 check, __u32 sum)
 	return changed ? changed : 0xffff;
 }
 
+/* A sum of many words, of any width, as 16 bits. */
+xway_inline __u16 xway_csum_fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
 #endif

@@ -13,6 +13,10 @@
 #define XWAY_HISTOGRAM_SUB_BITS 6
 #define XWAY_HISTOGRAM_BUCKETS ((32 - XWAY_HISTOGRAM_SUB_BITS + 1) << XWAY_HISTOGRAM_SUB_BITS)
 
+struct xway_histogram {
+	__u64 counts[XWAY_HISTOGRAM_BUCKETS];
+};
+
 /* The position of the highest bit that is set, of a value that is not zero. */
 xway_inline __u32 xway_highest_bit(__u32 value)
 {
@@ -45,6 +49,15 @@ xway_inline __u32 xway_histogram_bucket(__u32 value)
 		return value;
 	octave = xway_highest_bit(value) - XWAY_HISTOGRAM_SUB_BITS;
 	return (octave << XWAY_HISTOGRAM_SUB_BITS) + (value >> octave);
+}
+
+xway_inline void xway_histogram_record(struct xway_histogram *histogram, __u32 value)
+{
+	__u32 bucket = xway_histogram_bucket(value);
+
+	/* Always so; said for the verifier. */
+	if (bucket < XWAY_HISTOGRAM_BUCKETS)
+		histogram->counts[bucket]++;
 }
 
 #endif

@@ -6,6 +6,7 @@
 #define XWAY_STAMP_H
 
 #include <xway/bpf.h>
+#include <xway/csum.h>
 
 #define XWAY_STAMP_MAGIC 0x5857
 
@@ -24,7 +25,20 @@ struct xway_stamp {
 	__u8 kind;
 	/* Makes the ones' complement sum of the whole zero. */
 	__be16 check;
-};
+} __attribute__((aligned(4)));
 _Static_assert(sizeof(struct xway_stamp) == 16, "a stamp is 16 bytes at the end of a frame");
+
+/* Whether it says of itself what was written, and it is of a kind that there is. */
+xway_inline int xway_stamp_is_whole(const struct xway_stamp *stamp)
+{
+	const __u32 *words = (const __u32 *)stamp;
+	__u64 sum = (__u64)words[0] + words[1] + words[2] + words[3];
+	__u32 kind = stamp->kind & ~XWAY_STAMP_REFLECTED;
+
+	if (xway_csum_fold(sum) != 0xffff)
+		return 0;
+	return kind == XWAY_STAMP_DATA || kind == XWAY_STAMP_EXPECT_DROP ||
+	       kind == XWAY_STAMP_END;
+}
 
 #endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * sink: counts what arrives, by the stamp at the end of each frame.
+ *
+ * Path of a frame: read the stamp, find its source, verify the checksums, mark its number, count,
+ * take the time; then it ends here, goes on, or goes back. Frames without a stamp go on. The two
+ * entries are told apart in xway/frame.h.
+ */
+#include "sink.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/parse.h>
+#include <xway/stamp.h>
+#include <xway/stats.h>
+
+#include "reflect.h"
+#include "source.h"
+#include "verify.h"
+
+/* Verdict for frames that were counted: XDP_DROP, XDP_PASS, or XDP_TX to send them back. */
+const volatile __u32 sink_fate = XDP_DROP;
+/* Compute checksums again. */
+const volatile __u32 sink_verify = 1;
+
+/* Where in a frame of one buffer its stamp stands; NULL when it is too short, or too long. */
+xway_inline struct xway_stamp *sink_stamp_at(struct xdp_md *ctx, __u64 bytes)
+{
+	__u64 at = bytes - sizeof(struct xway_stamp);
+	struct xway_stamp *stamp;
+
+	xway_opaque(at);
+	if (at > 0x7fff)
+		return NULL;
+	stamp = xway_data(ctx) + at;
+	return (void *)(stamp + 1) > xway_data_end(ctx) ? NULL : stamp;
+}
+
+/* A copy of the frame's stamp; 0 when there is none. */
+xway_inline int sink_read_stamp(struct xdp_md *ctx, int frags, __u64 bytes, struct xway_stamp *to)
+{
+	__u32 at = bytes - sizeof(*to);
+
+	if (frags) {
+		if (bytes < sizeof(*to) || bpf_xdp_load_bytes(ctx, at, to, sizeof(*to)))
+			return 0;
+	} else {
+		struct xway_stamp *stamp = sink_stamp_at(ctx, bytes);
+
+		if (!stamp)
+			return 0;
+		*to = *stamp;
+	}
+	return to->magic == xway_htons(XWAY_STAMP_MAGIC);
+}
+
+xway_inline void sink_write_stamp(struct xdp_md *ctx, int frags, __u64 bytes,
+				  const struct xway_stamp *from)
+{
+	struct xway_stamp *stamp;
+
+	if (frags) {
+		bpf_xdp_store_bytes(ctx, bytes - sizeof(*from), from, sizeof(*from));
+		return;
+	}
+	stamp = sink_stamp_at(ctx, bytes);
+	if (stamp)
+		*stamp = *from;
+}
+
+/* Counts a frame with a stamp. */
+xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 bytes,
+					const struct xway_stamp *stamp)
+{
+	struct sink_source *source;
+	__u64 now = 0;
+	__u32 place;
+
+	if (!xway_stamp_is_whole(stamp)) {
+		if (!sink_find(sink_key(stamp), &place))
+			return XWAY_DAMAGED;
+		return sink_corrupted(place);
+	}
+	source = sink_source(stamp, &place);
+	if (!source)
+		return XWAY_BEYOND;
+	if (stamp->kind & XWAY_STAMP_END) {
+		__u64 count = sink_number(SINK_READ(source->next), xway_ntohl(stamp->number));
+
+		source->end = count + 1;
+		return XWAY_END;
+	}
+	now = bpf_ktime_get_ns();
+	if (sink_verify && sink_frame_is_wrong(ctx, frags))
+		return sink_corrupted(place);
+	return sink_receive(source, place, stamp, bytes, now);
+}
+
+/* Sends the frame back, unless it comes back already or is not what was sent. */
+xway_inline __u32 sink_verdict(struct xdp_md *ctx, int frags, __u64 bytes,
+			       struct xway_stamp *stamp, enum xway_reason reason)
+{
+	if (sink_fate != XDP_TX)
+		return sink_fate;
+	if (reason >= XWAY_CORRUPTED || stamp->kind & XWAY_STAMP_REFLECTED)
+		return XDP_DROP;
+	sink_turn(ctx, frags);
+	sink_mark_reflected(stamp);
+	sink_write_stamp(ctx, frags, bytes, stamp);
+	return XDP_TX;
+}
+
+xway_inline int sink_packet(struct xdp_md *ctx, int frags)
+{
+	__u64 bytes = xway_frame_bytes(ctx, frags);
+	enum xway_reason reason = XWAY_FOREIGN;
+	__u32 verdict = XDP_PASS;
+	struct xway_stamp stamp;
+
+	if (sink_read_stamp(ctx, frags, bytes, &stamp)) {
+		reason = sink_judge(ctx, frags, bytes, &stamp);
+		verdict = sink_verdict(ctx, frags, bytes, &stamp, reason);
+	}
+	return xway_done(ctx, frags, verdict, reason);
+}
+
+SEC("xdp")
+int xway_sink(struct xdp_md *ctx)
+{
+	return sink_packet(ctx, 0);
+}
+
+SEC("?xdp.frags")
+int xway_sink_frags(struct xdp_md *ctx)
+{
+	return sink_packet(ctx, 1);
+}
+
+char xway_license[] SEC("license") = "Dual MIT/GPL";
