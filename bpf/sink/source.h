@@ -222,7 +222,8 @@ xway_inline void sink_time(struct sink_count *count, const struct sink_source *s
 	if (sink_shared_clock || stamp->kind & XWAY_STAMP_REFLECTED)
 		xway_histogram_record(&times->latency, transit < 0 ? 0 : transit);
 	if (count->timed)
-		xway_histogram_record(&times->jitter, difference < 0 ? -difference : difference);
+		xway_histogram_record(&times->jitter,
+				      difference < 0 ? -(__u32)difference : difference);
 	count->transit = transit;
 	count->timed = 1;
 }

@@ -41,7 +41,31 @@ impl PacketSocket {
 
     /// The next frame, or `None` after `timeout`.
     pub fn receive(&self, timeout: Duration) -> Result<Option<Vec<u8>>> {
-        if readable(self.socket.as_fd(), timeout)? { self.read() } else { Ok(None) }
+        let mut frame = Vec::new();
+        Ok(self.receive_into(&mut frame, timeout)?.then_some(frame))
+    }
+
+    /// The next frame in place of what was in `frame`; `false` when none came within `timeout`.
+    /// With the same `frame` again and again nothing is allocated.
+    pub fn receive_into(&self, frame: &mut Vec<u8>, timeout: Duration) -> Result<bool> {
+        if self.read(frame)? {
+            return Ok(true);
+        }
+        Ok(!timeout.is_zero() && readable(self.socket.as_fd(), timeout)? && self.read(frame)?)
+    }
+
+    /// Frames that found no room since this was last asked.
+    pub fn missed(&self) -> Result<u64> {
+        let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = mem::size_of_val(&counts) as libc::socklen_t;
+        let (fd, at) = (self.socket.as_raw_fd(), (&raw mut counts).cast());
+        let (level, option) = (libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        // SAFETY: `counts` is exclusive and `length` its size.
+        let status = unsafe { libc::getsockopt(fd, level, option, at, &raw mut length) };
+        if status < 0 {
+            return Err(Error::last("getsockopt(PACKET_STATISTICS)", self.object()));
+        }
+        Ok(counts.tp_drops.into())
     }
 
     /// Hands one whole frame to the driver.
@@ -74,10 +98,11 @@ impl PacketSocket {
         if status < 0 { Err(Error::last(call, self.object())) } else { Ok(()) }
     }
 
-    fn read(&self) -> Result<Option<Vec<u8>>> {
-        let mut frame = vec![0u8; LARGEST];
+    fn read(&self, frame: &mut Vec<u8>) -> Result<bool> {
+        frame.clear();
+        frame.reserve(LARGEST);
         let mut control = [0u64; 8];
-        let mut part = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
+        let mut part = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: LARGEST };
         // SAFETY: all-zero is a valid `msghdr`.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_iov = &raw mut part;
@@ -89,13 +114,14 @@ impl PacketSocket {
             unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut message, libc::MSG_DONTWAIT) };
         let Ok(length) = usize::try_from(length) else {
             let error = Error::last("recvmsg(AF_PACKET)", self.object());
-            return if error.is(libc::EAGAIN) { Ok(None) } else { Err(error) };
+            return if error.is(libc::EAGAIN) { Ok(false) } else { Err(error) };
         };
-        frame.truncate(length);
+        // SAFETY: the kernel wrote `length` bytes, which fit the part that it was given.
+        unsafe { frame.set_len(length) };
         if let Some(tag) = vlan_tag(&message) {
             frame.splice(12.min(length)..12.min(length), tag);
         }
-        Ok(Some(frame))
+        Ok(true)
     }
 
     fn object(&self) -> String {

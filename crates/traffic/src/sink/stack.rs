@@ -1,0 +1,164 @@
+//! A sink that reads a socket: what the interface hands to the stack, in a thread of its own.
+//!
+//! Frames that the socket has no room for are gone, and counted as missed. The stack may have
+//! joined TCP segments (GRO): such a frame has the last one's stamp alone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sys::net::{Netlink, PacketSocket};
+use sys::thread::monotonic_ns;
+
+use super::abi::Reason;
+use super::config::{Fate, SinkConfig};
+use super::reflect::reflect;
+use super::report::SinkReport;
+use super::tracker::Tracker;
+use crate::error::{Error, Result};
+use crate::stamp::{Kind, Stamp};
+
+/// Dropping it ends the thread.
+#[derive(Debug)]
+pub(super) struct Listener {
+    books: Arc<Mutex<Books>>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+#[derive(Debug)]
+struct Books {
+    tracker: Tracker,
+    /// Frames that the socket had no room for.
+    missed: u64,
+}
+
+impl Listener {
+    /// Sees every frame that arrives from now on.
+    pub fn start(config: &SinkConfig) -> Result<Self> {
+        config.check()?;
+        let ifindex = Netlink::open()?.link(&config.interface)?.ifindex;
+        let socket = PacketSocket::open(ifindex)?;
+        let books = Arc::new(Mutex::new(Books { tracker: Tracker::new(config), missed: 0 }));
+        let over = Arc::new(AtomicBool::new(false));
+        let reader = Reader {
+            socket,
+            books: Arc::clone(&books),
+            over: Arc::clone(&over),
+            reflects: config.fate == Fate::Reflect,
+        };
+        let thread = thread::Builder::new()
+            .name("sink".to_owned())
+            .spawn(move || reader.run())
+            .map_err(|error| sys::Error::from_io("clone", "the sink's thread", &error))?;
+        Ok(Self { books, over, thread: Some(thread) })
+    }
+
+    pub fn report(&self) -> Result<SinkReport> {
+        self.check()?;
+        Ok(lock(&self.books).report())
+    }
+
+    pub fn all_ended(&self) -> Result<bool> {
+        self.check()?;
+        Ok(lock(&self.books).tracker.all_ended())
+    }
+
+    /// Reads first what waits.
+    pub fn stop(mut self) -> Result<SinkReport> {
+        self.end()?;
+        Ok(lock(&self.books).report())
+    }
+
+    /// # Errors
+    /// The thread has ended although nobody told it to.
+    fn check(&self) -> Result<()> {
+        if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            let why = "the thread that reads the socket has ended; stop the sink to see why";
+            return Err(Error::Config(why.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.over.store(true, Ordering::Release);
+        let thread = self.thread.take().map(JoinHandle::join).transpose();
+        thread.unwrap_or_else(|panic| std::panic::resume_unwind(panic)).unwrap_or(Ok(()))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            // A destructor cannot report.
+            let _ = self.end();
+        }
+    }
+}
+
+impl Books {
+    fn report(&self) -> SinkReport {
+        SinkReport { missed: self.missed, ..self.tracker.report() }
+    }
+}
+
+/// The thread's part.
+struct Reader {
+    socket: PacketSocket,
+    books: Arc<Mutex<Books>>,
+    over: Arc<AtomicBool>,
+    reflects: bool,
+}
+
+impl Reader {
+    fn run(self) -> Result<()> {
+        let mut frame = Vec::new();
+        while !self.over.load(Ordering::Acquire) {
+            if self.socket.receive_into(&mut frame, LOOK_EVERY)? {
+                self.judge(&mut frame)?;
+            }
+            self.count_missed()?;
+        }
+        let end = Instant::now() + DRAIN;
+        while Instant::now() < end && self.socket.receive_into(&mut frame, Duration::ZERO)? {
+            self.judge(&mut frame)?;
+        }
+        self.count_missed()
+    }
+
+    fn judge(&self, frame: &mut [u8]) -> Result<()> {
+        let reason = lock(&self.books).tracker.judge(frame, monotonic_ns(), 0);
+        let is_whole =
+            matches!(reason, Reason::Received | Reason::Duplicated | Reason::Late | Reason::End);
+        if self.reflects && is_whole && !is_reflected(frame) {
+            reflect(frame);
+            self.socket.send(frame)?;
+        }
+        Ok(())
+    }
+
+    fn count_missed(&self) -> Result<()> {
+        let missed = self.socket.missed()?;
+        if missed > 0 {
+            lock(&self.books).missed += missed;
+        }
+        Ok(())
+    }
+}
+
+/// One that comes back is not sent again.
+fn is_reflected(frame: &[u8]) -> bool {
+    let stamp = Stamp::read(frame).and_then(std::result::Result::ok);
+    stamp.is_some_and(|stamp| stamp.kind.code() & Kind::REFLECTED != 0)
+}
+
+/// Whoever held it and panicked left whole books.
+fn lock(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
+    books.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long the thread may take to see that it is over.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How long it reads what waits, at most.
+const DRAIN: Duration = Duration::from_secs(2);
