@@ -58,7 +58,7 @@ impl Lane {
             over: AtomicBool::new(false),
             spent: AtomicU64::new(0),
         };
-        lane.control.store_u64(control::LIMIT, limit);
+        lane.set_limit(limit);
         lane.set_go(go);
         lane.give(built)?;
         Ok(lane)
@@ -99,6 +99,11 @@ impl Lane {
 
     pub fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    /// Frames after which the program holds, of all that the thread ever sent.
+    pub fn set_limit(&self, frames: u64) {
+        self.control.store_u64(control::LIMIT, frames);
     }
 
     pub fn set_go(&self, go: bool) {

@@ -91,7 +91,21 @@ impl Generator {
 
     /// Sends, after [`hold`](Self::hold) or a start with [`Config::held`].
     pub fn go(&self) {
-        self.run.lanes.iter().for_each(|lane| lane.set_go(true));
+        for lane in &self.run.lanes {
+            lane.set_limit(lane.limit);
+            lane.set_go(true);
+        }
+    }
+
+    /// Sends so many more frames, shared by the threads, then nothing until told again; the run
+    /// does not end with them. A count of the run still ends it.
+    pub fn go_for(&self, frames: u64) {
+        let (threads, given) = (self.run.lanes.len() as u64, self.run.lanes.iter().enumerate());
+        for (place, lane) in given {
+            let share = frames / threads + u64::from((place as u64) < frames % threads);
+            lane.set_limit(lane.sent().saturating_add(share).min(lane.limit));
+            lane.set_go(true);
+        }
     }
 
     /// A map of the program that frames meet ([`Action::Program`]), to be filled while held.
