@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::search::Options;
 use super::size::FrameSize;
+use crate::error::{Error, Result};
 use crate::generator;
+use crate::limits::{DURATION, STREAMS};
 use crate::template::Template;
 
 /// One measurement. [`Config::new`] gives the rest of the fields a value.
@@ -38,7 +40,7 @@ pub struct Load {
 }
 
 /// How the longest burst without loss is searched for.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bursts {
     /// Frames of the longest burst that is tried. RFC 2544 wants two seconds of them.
     pub longest: u64,
@@ -60,5 +62,33 @@ impl Config {
             latency: Duration::from_secs(1),
             drain: Duration::from_secs(2),
         }
+    }
+}
+
+impl Config {
+    pub(super) fn check(&self) -> Result<()> {
+        let fail = |why: String| Err(Error::Config(why));
+        let streams = || self.loads.iter().flat_map(|load| &load.streams);
+        if self.loads.is_empty() || self.loads.iter().any(|load| load.streams.is_empty()) {
+            return fail("there is nothing to measure with: give a size, and a stream".into());
+        }
+        if streams().count() > STREAMS {
+            let count = streams().count();
+            return fail(format!("all sizes have {count} streams, a sink counts {STREAMS}"));
+        }
+        if let Some(bare) = streams().find(|stream| stream.stamp.is_none()) {
+            return fail(format!("stream \"{}\" has no stamp: nobody could count it", bare.name));
+        }
+        if !self.shares.iter().all(|share| (0.01..=1.0).contains(share)) {
+            return fail("latency is measured at a hundredth of the rate or more, up to it".into());
+        }
+        let times = [self.trial, self.latency, self.drain];
+        if times.iter().any(|time| time.is_zero() || *time > DURATION) {
+            return fail("a trial lasts more than nothing, and no more than a day".into());
+        }
+        if self.bursts.is_some_and(|bursts| bursts.longest == 0) {
+            return fail("a burst has one frame or more".into());
+        }
+        Ok(())
     }
 }

@@ -11,8 +11,10 @@ pub struct NdrReport {
     pub loss: f64,
     /// How close the rates are to the limit, as a share of them.
     pub resolution: f64,
-    /// In the order of the loads.
+    /// In the order of the loads; those that were finished.
     pub rows: Vec<Row>,
+    /// Whether it was ended before the last of them.
+    pub stopped: bool,
 }
 
 /// One load.
@@ -45,8 +47,6 @@ pub struct Row {
 pub struct Burst {
     /// Nothing when even the shortest one lost frames.
     pub frames: Option<u64>,
-    /// How fast it left.
-    pub pps: f64,
     /// `Device`: longer ones lost frames. `Ceiling`: the longest one that was asked for did not.
     pub binding: Binding,
 }
@@ -79,8 +79,11 @@ pub struct Trial {
     pub purpose: Purpose,
     /// Nothing in a burst, which leaves as fast as it can.
     pub asked_pps: Option<f64>,
+    /// What was asked for, in a burst.
+    pub asked_frames: Option<u64>,
     /// What was sent, over the time in which it was.
     pub offered_pps: f64,
+    /// In which frames were sent; of a burst to the millisecond in which that was seen.
     pub seconds: f64,
     pub sent: u64,
     /// Frames that the interface did not take: the generator's loss, not the device's.
@@ -92,7 +95,7 @@ pub struct Trial {
 }
 
 /// What is told while it runs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
     /// A load begins: its index and how many there are.
     Load {
@@ -100,6 +103,8 @@ pub enum Progress<'a> {
         index: usize,
         of: usize,
     },
+    /// Several times a second, while a trial is under way.
+    Wait(Purpose),
     Trial(&'a Trial),
     Row(&'a Row),
 }

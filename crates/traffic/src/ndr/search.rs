@@ -20,8 +20,9 @@ pub struct Options {
     /// The highest one, and the first.
     pub ceiling: f64,
     /// The search ends when the lowest level that failed is above the highest that passed by no
-    /// more than this share of it.
+    /// more than this share of it, or by no more than this step.
     pub resolution: f64,
+    pub step: f64,
     /// How often a level that failed is tried again before it counts.
     pub retries: u32,
     /// How often the level that was found must pass again.
@@ -38,6 +39,7 @@ impl Default for Options {
             floor: 1_000.0,
             ceiling: *crate::limits::RATE.end() as f64,
             resolution: 0.01,
+            step: 1.0,
             retries: 1,
             confirmations: 1,
             trials: 60,
@@ -230,7 +232,7 @@ impl Search {
     }
 
     fn is_near(&self, low: f64, high: f64) -> bool {
-        high - low <= self.options.resolution * high
+        high - low <= (self.options.resolution * high).max(self.options.step)
     }
 
     /// The middle, unless the device showed where its limit may be.
@@ -260,8 +262,8 @@ impl Options {
         if !(self.floor > 0.0 && self.floor <= self.ceiling && self.ceiling.is_finite()) {
             return fail("the lowest level is above zero, and not above the highest");
         }
-        if !(1e-6..0.5).contains(&self.resolution) {
-            return fail("the resolution is between a millionth and a half");
+        if !(1e-6..0.5).contains(&self.resolution) || !(self.step >= 0.0) {
+            return fail("the resolution is between a millionth and a half, the step not negative");
         }
         if self.trials == 0 {
             return fail("a search needs trials");

@@ -85,6 +85,22 @@ fn a_device_that_takes_nothing_has_no_rate() {
 }
 
 #[test]
+fn whole_numbers_are_found_exactly() {
+    for most in [1, 2, 3, 10, 511, 512, 513, 99_999] {
+        let options = Options { floor: 1.0, ceiling: 1e5, resolution: 1e-5, ..options() };
+        let mut search = Search::new(options).unwrap();
+        while let Some(level) = search.next() {
+            let frames = level.round();
+            let loss = (1.0 - f64::from(most) / frames).max(0.0);
+            search.tell(Seen { level: frames, loss });
+        }
+        let outcome = search.outcome();
+        assert_eq!(level(&outcome), f64::from(most), "{outcome:?}");
+        assert_eq!(outcome.above.unwrap().level, f64::from(most + 1));
+    }
+}
+
+#[test]
 fn accepted_loss_passes() {
     let lossy = |level: f64| if level > 5e5 { 0.01 } else { 1e-5 };
     let strict = search(options(), 1e9, lossy);
@@ -159,6 +175,7 @@ fn options_that_make_no_sense_are_refused() {
         Options { ceiling: f64::INFINITY, ..options() },
         Options { resolution: 0.0, ..options() },
         Options { resolution: 0.5, ..options() },
+        Options { step: -1.0, ..options() },
         Options { trials: 0, ..options() },
     ] {
         assert!(Search::new(wrong.clone()).is_err(), "{wrong:?}");
