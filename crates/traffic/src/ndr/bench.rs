@@ -21,7 +21,7 @@ pub(super) type Tell<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
 
 /// Why a measurement does not go on.
 pub(super) enum Halt {
-    Failed(Error),
+    Failed(Box<Error>),
     /// The caller wanted so.
     Stopped,
 }
@@ -197,7 +197,7 @@ fn wait(
 
 impl<E: Into<Error>> From<E> for Halt {
     fn from(error: E) -> Self {
-        Self::Failed(error.into())
+        Self::Failed(Box::new(error.into()))
     }
 }
 

@@ -38,7 +38,7 @@ pub fn measure(
         };
         match row() {
             Ok(row) => report.rows.push(row),
-            Err(Halt::Failed(error)) => return Err(error),
+            Err(Halt::Failed(error)) => return Err(*error),
             Err(Halt::Stopped) => {
                 report.stopped = true;
                 break;

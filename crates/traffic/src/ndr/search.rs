@@ -175,7 +175,9 @@ impl Search {
     fn take(&mut self, aim: f64, seen: Seen) {
         let confirms = self.passed.last().is_some_and(|best| best.level == aim);
         if seen.loss > self.options.loss {
-            self.fail(Seen { level: seen.level.min(aim), ..seen });
+            // What once passed must go, even when a little more was offered this time.
+            let level = if confirms { seen.level.min(aim) } else { seen.level };
+            self.fail(Seen { level, ..seen });
             return;
         }
         if confirms {
