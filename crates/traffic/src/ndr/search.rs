@@ -264,7 +264,7 @@ impl Options {
         if !(self.floor > 0.0 && self.floor <= self.ceiling && self.ceiling.is_finite()) {
             return fail("the lowest level is above zero, and not above the highest");
         }
-        if !(1e-6..0.5).contains(&self.resolution) || !(self.step >= 0.0) {
+        if !(1e-6..0.5).contains(&self.resolution) || !(0.0..f64::MAX).contains(&self.step) {
             return fail("the resolution is between a millionth and a half, the step not negative");
         }
         if self.trials == 0 {
