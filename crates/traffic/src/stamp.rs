@@ -9,6 +9,8 @@
 //! a checksum that covers the stamp does not depend on what is in it, wherever it stands.
 //! The same layout in C: `bpf/include/xway/stamp.h`.
 
+use serde::{Deserialize, Serialize};
+
 /// What one frame says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
@@ -38,7 +40,8 @@ pub enum Kind {
 }
 
 /// What a device under test should do with the frame.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Expect {
     /// It arrives.
     #[default]

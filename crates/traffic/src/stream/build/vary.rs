@@ -1,0 +1,163 @@
+//! Values that vary: draws, and fields made from them.
+
+use super::{Builder, Slot};
+use crate::limits::{LIST, ZIPF};
+use crate::stream::range::Numbers;
+use crate::stream::value::{Order, Vary};
+use crate::template::{self, Draw, Field, Values};
+
+/// The draw that the fields of a flow share.
+#[derive(Default)]
+pub(super) struct FlowDraw {
+    draw: Option<usize>,
+    /// After how many flows all fields are what they were.
+    pub period: u128,
+}
+
+impl Builder<'_> {
+    pub(super) fn vary(&mut self, slot: Slot, vary: &Vary) -> Result<(), String> {
+        let numbers = Numbers::new(&vary.pool, vary.step, slot.kind, slot.bits)?;
+        let order = match vary.order {
+            Order::Flow => return self.of_flow(slot, &numbers),
+            Order::Sequence => template::Order::Sequence,
+            Order::Random => template::Order::Random,
+            Order::Zipf(exponent) => template::Order::Zipf { exponent },
+        };
+        let draw = draw(numbers.last(), order)?;
+        self.draws.push(draw);
+        self.place_numbers(slot, &numbers, self.draws.len() - 1)
+    }
+
+    /// The number of the flow picks; when there are more flows than values, these come again.
+    fn of_flow(&mut self, slot: Slot, numbers: &Numbers) -> Result<(), String> {
+        let (draw, count) = self.flow_draw()?;
+        let values = numbers.last().saturating_add(1);
+        self.flows.period = lcm(self.flows.period.max(1), values.min(count)).min(count);
+        match numbers {
+            Numbers::Range { first, step, .. } if values >= count => {
+                let numbers = Numbers::Range { first: *first, step: *step, last: count - 1 };
+                self.place_numbers(slot, &numbers, draw)
+            }
+            // A field of just the bits that vary wraps by itself.
+            Numbers::Range { first, step: 1, .. }
+                if values.is_power_of_two() && first % values == 0 && values > 1 =>
+            {
+                let bits = values.trailing_zeros();
+                self.write(slot.bit, slot.bits, *first);
+                let bit = slot.bit + (slot.bits - bits) as usize;
+                self.field(Slot { bit, bits, ..slot }, draw, 0, 1);
+                Ok(())
+            }
+            _ if count <= LIST as u128 => {
+                let all = (0..count).map(|flow| numbers.value(flow % values)).collect();
+                self.place_numbers(slot, &Numbers::List(all), draw)
+            }
+            _ => Err(format!(
+                "{values} values for {count} flows: give it a prefix, at least {count} values, or \
+                 have at most {LIST} flows"
+            )),
+        }
+    }
+
+    /// The flows' draw, and how many flows there are.
+    fn flow_draw(&mut self) -> Result<(usize, u128), String> {
+        let Some(flows) = &self.stream.flows else {
+            return Err("varies by flow, but the stream has no `flows`".into());
+        };
+        let index = match self.flows.draw {
+            Some(index) => index,
+            None => {
+                let last = flows.count.checked_sub(1).ok_or("`flows` has a count of 0")?;
+                self.draws.push(draw(last.into(), flows.order()?)?);
+                self.draws.len() - 1
+            }
+        };
+        self.flows.draw = Some(index);
+        Ok((index, flows.count.into()))
+    }
+
+    fn place_numbers(&mut self, slot: Slot, numbers: &Numbers, draw: usize) -> Result<(), String> {
+        match numbers {
+            Numbers::Range { first, last: 0, .. } => {
+                self.write(slot.bit, slot.bits, *first);
+                Ok(())
+            }
+            Numbers::Range { first, step, last } => {
+                let end = first + u128::from(*step) * last;
+                if first >> 64 != end >> 64 {
+                    return Err("varies in more than its last 64 bits; a list may do that".into());
+                }
+                let low = self.low_half(slot, *first);
+                self.field(low, draw, *first as u64, *step);
+                Ok(())
+            }
+            Numbers::List(list) => {
+                let low = slot.bits.min(64);
+                let of_low = list.iter().map(|value| *value as u64).collect();
+                let high = slot.bits - low;
+                if high > 0 {
+                    let of_high = list.iter().map(|value| (value >> 64) as u64).collect();
+                    self.list(Slot { bits: high, ..slot }, draw, of_high);
+                }
+                let bit = slot.bit + high as usize;
+                self.list(Slot { bit, bits: low, ..slot }, draw, of_low);
+                Ok(())
+            }
+        }
+    }
+
+    /// The last 64 bits; those before them are written.
+    fn low_half(&mut self, slot: Slot, first: u128) -> Slot {
+        let Some(high) = slot.bits.checked_sub(64).filter(|high| *high > 0) else {
+            return slot;
+        };
+        self.write(slot.bit, high, first >> 64);
+        Slot { bit: slot.bit + high as usize, bits: 64, ..slot }
+    }
+
+    /// A constant list is constant bits.
+    fn list(&mut self, slot: Slot, draw: usize, list: Vec<u64>) {
+        match list[..] {
+            [first, ref rest @ ..] if rest.iter().all(|value| *value == first) => {
+                self.write(slot.bit, slot.bits, first.into());
+            }
+            _ => self.push(slot, draw, Values::List(list)),
+        }
+    }
+
+    fn field(&mut self, slot: Slot, draw: usize, first: u64, step: u64) {
+        self.push(slot, draw, Values::Range { first, step });
+    }
+
+    fn push(&mut self, slot: Slot, draw: usize, values: Values) {
+        let bit_at = self.start * 8 + slot.bit;
+        self.fields.push(Field { name: slot.name.into(), bit_at, bits: slot.bits, draw, values });
+    }
+}
+
+fn draw(last: u128, order: template::Order) -> Result<Draw, String> {
+    let count = last.saturating_add(1);
+    match order {
+        template::Order::Zipf { .. } if count > ZIPF.into() => {
+            Err(format!("{count} values, but Zipf's law is for at most {ZIPF}"))
+        }
+        template::Order::Zipf { exponent } if !exponent.is_finite() || exponent < 0.0 => {
+            Err(format!("the exponent {exponent} of Zipf's law is not 0 or above"))
+        }
+        _ if last > u64::MAX.into() => {
+            Err("varies in more than 64 bits; a longer prefix has less".into())
+        }
+        _ if last > u32::MAX.into() && !count.is_power_of_two() => {
+            Err(format!("{count} values: more than 2^32 have to be a power of two"))
+        }
+        order => Ok(Draw { last: last as u64, order }),
+    }
+}
+
+fn lcm(a: u128, b: u128) -> u128 {
+    let (mut x, mut y) = (a, b);
+    while y != 0 {
+        (x, y) = (y, x % y);
+    }
+    (a / x).saturating_mul(b)
+}

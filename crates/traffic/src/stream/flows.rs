@@ -1,0 +1,51 @@
+//! `Flows`: fields of a stream that vary together.
+
+use serde::{Deserialize, Serialize};
+
+use super::value::Order;
+use crate::template;
+
+/// So many flows; fields that say `{ flow = … }` belong to the frame's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flows {
+    pub count: u64,
+    #[serde(default)]
+    order: Name,
+    /// For `order = "zipf"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exponent: Option<f64>,
+}
+
+/// Which flow comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Name {
+    #[default]
+    Sequence,
+    Random,
+    Zipf,
+}
+
+impl Flows {
+    /// An order of `Order::Flow` is taken for a sequence.
+    pub fn new(count: u64, order: Order) -> Self {
+        let (order, exponent) = match order {
+            Order::Sequence | Order::Flow => (Name::Sequence, None),
+            Order::Random => (Name::Random, None),
+            Order::Zipf(exponent) => (Name::Zipf, Some(exponent)),
+        };
+        Self { count, order, exponent }
+    }
+
+    pub(super) fn order(&self) -> Result<template::Order, String> {
+        match (self.order, self.exponent) {
+            (Name::Sequence, None) => Ok(template::Order::Sequence),
+            (Name::Random, None) => Ok(template::Order::Random),
+            (Name::Zipf, exponent) => {
+                Ok(template::Order::Zipf { exponent: exponent.unwrap_or(1.0) })
+            }
+            (_, Some(_)) => Err("only `order = \"zipf\"` has an exponent".into()),
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! ARP for IPv4 over Ethernet (RFC 826).
+
+use serde::{Deserialize, Serialize};
+
+use super::ethernet::Ethernet;
+use crate::stream::build::{Builder, Names, Slot};
+use crate::stream::error::Error;
+use crate::stream::number::Kind;
+use crate::stream::value::Value;
+
+/// A request, or what `op` says. Whatever is behind it is Ethernet's padding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Arp {
+    /// `request`, `reply` or a number.
+    pub op: Option<Value>,
+    /// The frame's source address, varying with it.
+    pub sender_mac: Option<Value>,
+    pub sender_ip: Option<Value>,
+    /// 0.
+    pub target_mac: Option<Value>,
+    pub target_ip: Option<Value>,
+}
+
+impl Arp {
+    pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
+        b.append(&[0, 1, 8, 0, 6, 4]);
+        b.grow(22);
+        let op = Slot::new("op", 48, 16, Kind::Names(&[("request", 1), ("reply", 2)]));
+        b.set(op, &self.op, 1)?;
+        let sender = Slot::mac("sender_mac", 8);
+        match self.sender_mac {
+            None => b.copy(sender, Ethernet::SOURCE * 8),
+            ref mac => b.set(sender, mac, 0)?,
+        }
+        b.require(Slot::v4("sender_ip", 14), &self.sender_ip)?;
+        b.set(Slot::mac("target_mac", 18), &self.target_mac, 0)?;
+        b.require(Slot::v4("target_ip", 24), &self.target_ip)?;
+        b.pad();
+        b.unnamed(Names::Nothing);
+        Ok(())
+    }
+}

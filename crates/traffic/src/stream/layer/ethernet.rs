@@ -1,0 +1,53 @@
+//! Ethernet and its VLAN tags.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stream::build::{Builder, Names, Slot};
+use crate::stream::error::Error;
+use crate::stream::value::Value;
+
+/// The Ethernet header: first in a frame, or inside VXLAN and GRE.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ethernet {
+    pub src: Option<Value>,
+    pub dst: Option<Value>,
+    /// By what follows.
+    pub ethertype: Option<Value>,
+}
+
+/// One tag. Of several, all but the innermost are a provider's (0x88a8).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Vlan {
+    pub id: Option<Value>,
+    /// Priority, 0 to 7; 0.
+    pub pcp: Option<Value>,
+    /// May be dropped first; 0.
+    pub dei: Option<Value>,
+    /// By what follows.
+    pub ethertype: Option<Value>,
+}
+
+impl Ethernet {
+    pub(super) const LEN: usize = 14;
+    /// Where the source address is.
+    pub(super) const SOURCE: usize = 6;
+
+    pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
+        b.grow(Self::LEN);
+        b.require(Slot::mac("dst", 0), &self.dst)?;
+        b.require(Slot::mac("src", Self::SOURCE), &self.src)?;
+        b.named(Names::Ethertype, Slot::number("ethertype", 96, 16), &self.ethertype)
+    }
+}
+
+impl Vlan {
+    pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
+        b.grow(4);
+        b.set(Slot::number("pcp", 0, 3), &self.pcp, 0)?;
+        b.set(Slot::number("dei", 3, 1), &self.dei, 0)?;
+        b.require(Slot::number("id", 4, 12), &self.id)?;
+        b.named(Names::Ethertype, Slot::number("ethertype", 16, 16), &self.ethertype)
+    }
+}

@@ -1,0 +1,209 @@
+//! `Layer`: one protocol of a stream's frames, with the fields that its author may set.
+//!
+//! Each layer is a file: its fields as they are written, the table of their places, and how they
+//! become bytes. What is left out is derived, or has the value that its documentation says.
+
+mod arp;
+mod ethernet;
+mod extension;
+mod gre;
+mod icmp;
+mod ipv4;
+mod ipv6;
+mod payload;
+mod raw;
+mod tcp;
+mod udp;
+mod vxlan;
+
+use serde::{Deserialize, Serialize};
+
+pub use arp::Arp;
+pub use ethernet::{Ethernet, Vlan};
+pub use extension::{Fragment, Options, Routing};
+pub use gre::Gre;
+pub use icmp::{Icmp, Solicitation};
+pub use ipv4::Ipv4;
+pub use ipv6::Ipv6;
+pub use payload::Payload;
+pub use raw::{Raw, RawField, RawKind};
+pub use tcp::{Tcp, TcpOption};
+pub use udp::Udp;
+pub use vxlan::Vxlan;
+
+use super::build::{Builder, Follows, Names};
+use super::error::Error;
+
+/// One layer; in a file `{ udp = { dst = 53 } }`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layer {
+    Ethernet(Ethernet),
+    Vlan(Vlan),
+    Arp(Arp),
+    Ipv4(Ipv4),
+    Ipv6(Ipv6),
+    HopByHop(Options),
+    DestinationOptions(Options),
+    Routing(Routing),
+    Fragment(Fragment),
+    Icmp(Icmp),
+    Icmpv6(Icmp),
+    NeighbourSolicitation(Solicitation),
+    Udp(Udp),
+    Tcp(Tcp),
+    Vxlan(Vxlan),
+    Gre(Gre),
+    Raw(Raw),
+    Payload(Payload),
+}
+
+/// Names of layers as they are written, in the order of [`Layer`].
+pub(super) const NAMES: [&str; 18] = [
+    "ethernet",
+    "vlan",
+    "arp",
+    "ipv4",
+    "ipv6",
+    "hop_by_hop",
+    "destination_options",
+    "routing",
+    "fragment",
+    "icmp",
+    "icmpv6",
+    "neighbour_solicitation",
+    "udp",
+    "tcp",
+    "vxlan",
+    "gre",
+    "raw",
+    "payload",
+];
+
+impl Layer {
+    pub const fn name(&self) -> &'static str {
+        NAMES[match self {
+            Self::Ethernet(_) => 0,
+            Self::Vlan(_) => 1,
+            Self::Arp(_) => 2,
+            Self::Ipv4(_) => 3,
+            Self::Ipv6(_) => 4,
+            Self::HopByHop(_) => 5,
+            Self::DestinationOptions(_) => 6,
+            Self::Routing(_) => 7,
+            Self::Fragment(_) => 8,
+            Self::Icmp(_) => 9,
+            Self::Icmpv6(_) => 10,
+            Self::NeighbourSolicitation(_) => 11,
+            Self::Udp(_) => 12,
+            Self::Tcp(_) => 13,
+            Self::Vxlan(_) => 14,
+            Self::Gre(_) => 15,
+            Self::Raw(_) => 16,
+            Self::Payload(_) => 17,
+        }]
+    }
+
+    /// How errors call the layer with this index.
+    pub(super) fn label(&self, index: usize) -> String {
+        format!("layer {} ({})", index + 1, self.name())
+    }
+
+    pub(super) fn build(&self, builder: &mut Builder) -> Result<(), Error> {
+        match self {
+            Self::Ethernet(layer) => layer.build(builder),
+            Self::Vlan(layer) => layer.build(builder),
+            Self::Arp(layer) => layer.build(builder),
+            Self::Ipv4(layer) => layer.build(builder),
+            Self::Ipv6(layer) => layer.build(builder),
+            Self::HopByHop(layer) | Self::DestinationOptions(layer) => layer.build(builder),
+            Self::Routing(layer) => layer.build(builder),
+            Self::Fragment(layer) => layer.build(builder),
+            Self::Icmp(layer) => layer.build(builder, false),
+            Self::Icmpv6(layer) => layer.build(builder, true),
+            Self::NeighbourSolicitation(layer) => layer.build(builder),
+            Self::Udp(layer) => layer.build(builder),
+            Self::Tcp(layer) => layer.build(builder),
+            Self::Vxlan(layer) => layer.build(builder),
+            Self::Gre(layer) => layer.build(builder),
+            Self::Raw(layer) => layer.build(builder),
+            Self::Payload(layer) => layer.build(builder),
+        }
+    }
+
+    /// Whether it may stand behind a layer that names what follows it like this, and by which
+    /// number. `after` is the layer behind this one.
+    pub(super) fn follows(&self, names: Names, after: Option<&Self>) -> Follows {
+        let number = match names {
+            Names::Nothing => return Follows::Not,
+            _ if matches!(self, Self::Raw(_)) => return Follows::Unnamed,
+            Names::Start => matches!(self, Self::Ethernet(_)).then_some(0),
+            _ if matches!(self, Self::Payload(_)) => return Follows::Unnamed,
+            Names::Ethertype => self.ethertype(after),
+            Names::Gre if matches!(self, Self::Ethernet(_)) => Some(0x6558),
+            Names::Gre => self.ethertype(after).filter(|_| !matches!(self, Self::Arp(_))),
+            Names::V4 => self.protocol().filter(|_| self.is_over_v4()),
+            Names::V6 => self.protocol().filter(|_| !matches!(self, Self::Icmp(_))),
+            Names::Udp => matches!(self, Self::Vxlan(_)).then_some(0),
+            Names::Vxlan => matches!(self, Self::Ethernet(_)).then_some(0),
+            Names::Icmp => matches!(self, Self::Ipv4(_) | Self::Ipv6(_)).then_some(0),
+            Names::Data => None,
+        };
+        number.map_or(Follows::Not, Follows::As)
+    }
+
+    /// All tags but the innermost are a provider's.
+    const fn ethertype(&self, after: Option<&Self>) -> Option<u16> {
+        match self {
+            Self::Vlan(_) if matches!(after, Some(Self::Vlan(_))) => Some(0x88a8),
+            Self::Vlan(_) => Some(0x8100),
+            Self::Arp(_) => Some(0x0806),
+            Self::Ipv4(_) => Some(0x0800),
+            Self::Ipv6(_) => Some(0x86dd),
+            _ => None,
+        }
+    }
+
+    const fn protocol(&self) -> Option<u16> {
+        Some(match self {
+            Self::HopByHop(_) => 0,
+            Self::Icmp(_) => 1,
+            Self::Ipv4(_) => 4,
+            Self::Tcp(_) => 6,
+            Self::Udp(_) => 17,
+            Self::Ipv6(_) => 41,
+            Self::Routing(_) => 43,
+            Self::Fragment(_) => 44,
+            Self::Gre(_) => 47,
+            Self::Icmpv6(_) | Self::NeighbourSolicitation(_) => 58,
+            Self::DestinationOptions(_) => 60,
+            _ => return None,
+        })
+    }
+
+    const fn is_over_v4(&self) -> bool {
+        matches!(
+            self,
+            Self::Icmp(_)
+                | Self::Ipv4(_)
+                | Self::Tcp(_)
+                | Self::Udp(_)
+                | Self::Ipv6(_)
+                | Self::Gre(_)
+        )
+    }
+}
+
+/// Bytes written as hexadecimal digits, with anything blank or `:` between them.
+fn hex(text: &str) -> Result<Vec<u8>, String> {
+    let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
+    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
+        return Err("is not two hexadecimal digits for each byte".into());
+    }
+    let byte = |pair: &[u8; 2]| {
+        let digit = |at: usize| char::from(pair[at]).to_digit(16);
+        Some((digit(0)? << 4 | digit(1)?) as u8)
+    };
+    let bytes = digits.as_bytes().as_chunks::<2>().0.iter().map(byte).collect::<Option<_>>();
+    bytes.ok_or_else(|| "is not two hexadecimal digits for each byte".into())
+}

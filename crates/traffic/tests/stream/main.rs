@@ -1,0 +1,4 @@
+//! Descriptions of streams, from text to bytes.
+
+mod judge;
+mod protocols;
