@@ -1,14 +1,48 @@
 //! From a job to a program.
 
+use super::draft::Draft;
+use super::gate;
+use super::image::Image;
 use super::job::{Job, Made};
-use crate::error::{Error, Result};
+use super::mix::{self, Mix};
+use super::pace::Pacer;
+use super::shape::Shape;
+use super::stamp::Time;
+use super::stream::{self, Shared};
+use crate::error::Result;
 
 /// Makes the program of a job.
 ///
 /// # Errors
-/// [`Error::Config`] when a template does not mean frames, or together they need more than a
-/// program has.
+/// [`Error::Config`](crate::Error::Config) when a template does not mean frames, or together they
+/// need more than one program has.
 pub fn compile(job: &Job) -> Result<Made> {
-    job.templates.iter().try_for_each(|template| template.check())?;
-    Err(Error::Config("programs are not made yet".into()))
+    job.check()?;
+    let order = mix::order(job.templates)?;
+    let shapes: Vec<Shape> = job.templates.iter().map(Shape::new).collect();
+    let mut draft = Draft::new();
+    let ready = draft.a.label();
+    let shared = Shared {
+        job,
+        image: Image::new(&shapes, job.rewrite),
+        pacer: job.pace.map(|gaps| Pacer::new(&mut draft, job.group, gaps)),
+        time: job.is_stamped().then(|| Time::new(&mut draft, job.clock)),
+    };
+    gate::gate(&mut draft, &shared, ready);
+    if let Some(pacer) = &shared.pacer {
+        pacer.pace(&mut draft, job);
+    }
+    draft.a.bind(ready);
+    match &shapes[..] {
+        [shape] => stream::write(&mut draft, &shared, shape, 0),
+        shapes => {
+            let labels: Vec<_> = shapes.iter().map(|_| draft.a.label()).collect();
+            Mix::new(&mut draft, &order).pick(&mut draft, &labels);
+            for (number, (shape, label)) in shapes.iter().zip(labels).enumerate() {
+                draft.a.bind(label);
+                stream::write(&mut draft, &shared, shape, number);
+            }
+        }
+    }
+    draft.finish(shared.image.frame)
 }

@@ -3,6 +3,8 @@
 use kernel::Ifindex;
 use spec::Spec;
 
+use crate::error::{Error, Result};
+use crate::limits::{BATCH, STREAMS, THREADS};
 use crate::template::Template;
 
 /// One thread's program.
@@ -23,6 +25,32 @@ pub struct Job<'a> {
     /// Headers are written anew into each frame.
     pub rewrite: bool,
     pub clock: Clock,
+}
+
+impl Job<'_> {
+    /// Whether any frame carries a stamp.
+    pub(super) fn is_stamped(&self) -> bool {
+        self.templates.iter().any(|template| template.stamp.is_some())
+    }
+
+    /// Whether the program must know where in its batch a frame is.
+    pub(super) fn needs_place(&self) -> bool {
+        self.pace.is_some() || (self.is_stamped() && self.clock == Clock::Group)
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |why: String| Err(Error::Config(why));
+        if !(1..=STREAMS).contains(&self.templates.len()) {
+            return wrong(format!("1 to {STREAMS} streams, not {}", self.templates.len()));
+        }
+        if !(1..=BATCH).contains(&self.group) {
+            return wrong(format!("1 to {BATCH} frames leave together, not {}", self.group));
+        }
+        if self.thread >= self.threads || self.threads as usize > THREADS {
+            return wrong(format!("1 to {THREADS} threads send, not {}", self.threads));
+        }
+        self.templates.iter().try_for_each(Template::check)
+    }
 }
 
 /// What becomes of a frame that is ready.

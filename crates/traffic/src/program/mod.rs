@@ -11,8 +11,29 @@
 //! Not here: loading and running (`generator`).
 
 pub mod abi;
+mod alias;
+mod checksum;
 mod compile;
+mod draft;
+mod draw;
+mod erlang;
+mod fields;
+#[cfg(test)]
+mod fixture;
+mod gate;
+mod image;
 mod job;
+mod mix;
+mod pace;
+mod preview;
+mod random;
+mod shape;
+mod sizes;
+mod stamp;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 pub use compile::compile;
 pub use job::{Clock, Exit, Gaps, Job, Made};
+pub use preview::{Frames, Planned};

@@ -1,0 +1,215 @@
+//! `Draft`: a program in the making, with the words of state and the tables that its parts ask for.
+//!
+//! Rule: parts keep to these registers; all others are free between parts and after calls.
+
+use kernel::Ifindex;
+use spec::asm::Reg::{self, R0, R1, R2, R6, R7, R8, R9, R10};
+use spec::asm::{Assembler, At, Helper, Label, Object};
+use spec::{MapDef, MapKind, ProgramKind, Verdict};
+
+use super::abi::{self, control, state};
+use super::job::{Exit, Made};
+use crate::error::{Error, Result};
+use crate::histogram::BUCKETS;
+
+/// The address of the state.
+pub(super) const STATE: Reg = R6;
+/// The program's argument.
+pub(super) const CONTEXT: Reg = R7;
+/// The frame's first byte, from where it is loaded until the tail is moved.
+pub(super) const FRAME: Reg = R8;
+/// Whether an end is told instead of data sent, in programs that write stamps.
+pub(super) const ENDING: Reg = R9;
+/// On the stack: the address of the frame's size in its table.
+pub(super) const SIZE: At = R10.at(-8);
+
+/// A program in the making.
+pub(super) struct Draft {
+    pub a: Assembler,
+    own: usize,
+    scratch: Vec<At>,
+    pools: Vec<Vec<u8>>,
+    wait: Option<Wait>,
+    failed: Option<Label>,
+}
+
+/// The body of the loop that waits, and the word that says until when.
+#[derive(Clone, Copy)]
+struct Wait {
+    body: Label,
+    until: At,
+}
+
+/// A table of a program: where it begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Table {
+    pool: usize,
+    at: u32,
+}
+
+impl Draft {
+    /// Loads the registers that stay.
+    pub fn new() -> Self {
+        let mut a = Assembler::new(abi::PROGRAM, ProgramKind::XDP);
+        a.mov(CONTEXT, R1).load_map_value(STATE, abi::STATE, 0);
+        Self {
+            a,
+            own: state::OWN,
+            scratch: Vec::new(),
+            pools: Vec::new(),
+            wait: None,
+            failed: None,
+        }
+    }
+
+    /// Eight bytes of the state for a part's own use; zero at first.
+    pub fn word(&mut self) -> At {
+        let at = word_at(self.own);
+        self.own += 8;
+        at
+    }
+
+    /// A word that holds something within one run only: the same for the same number.
+    pub fn scratch(&mut self, number: usize) -> At {
+        while self.scratch.len() <= number {
+            let word = self.word();
+            self.scratch.push(word);
+        }
+        self.scratch[number]
+    }
+
+    /// Puts a table among those of the program, at a multiple of eight bytes.
+    pub fn table(&mut self, bytes: &[u8]) -> Table {
+        let room = |pool: &Vec<u8>| pool.len() + bytes.len() <= POOL;
+        let pool = match self.pools.iter().position(room) {
+            Some(pool) => pool,
+            None => {
+                self.pools.push(Vec::new());
+                self.pools.len() - 1
+            }
+        };
+        let all = &mut self.pools[pool];
+        let at = all.len() as u32;
+        all.extend_from_slice(bytes);
+        all.resize(all.len().next_multiple_of(8), 0);
+        Table { pool, at }
+    }
+
+    /// `to` becomes the address of a table.
+    pub fn table_address(&mut self, to: Reg, table: Table) {
+        self.a.load_map_value(to, pool_name(table.pool).as_str(), table.at);
+    }
+
+    /// Waits, softirqs off, until the clock shows what is in `until`. Overwrites R0 to R5.
+    pub fn wait_until(&mut self, until: Reg) {
+        let wait = match self.wait {
+            Some(wait) => wait,
+            None => {
+                let wait = Wait { body: self.a.label(), until: self.word() };
+                *self.wait.insert(wait)
+            }
+        };
+        self.a.store64(wait.until, until);
+        self.a.mov(R1, LOOKS).load_function(R2, wait.body);
+        self.a.mov(Reg::R3, 0).mov(Reg::R4, 0).call(Helper::LOOP);
+    }
+
+    /// Where to go when the frame is not as it must be.
+    pub fn failed(&mut self) -> Label {
+        let a = &mut self.a;
+        *self.failed.get_or_insert_with(|| a.label())
+    }
+
+    /// What is done there, if anything goes there. Control must not fall into it.
+    pub fn write_failed(&mut self) {
+        if let Some(failed) = self.failed.take() {
+            self.a.note("give it back").bind(failed);
+            self.give_back();
+        }
+    }
+
+    /// Gives the frame back unsent.
+    pub fn give_back(&mut self) {
+        self.a.verdict(Verdict::Drop);
+    }
+
+    /// Lets the frame go where the job says.
+    pub fn leave(&mut self, exit: Exit) {
+        match exit {
+            Exit::Redirect(Ifindex(index)) => {
+                self.a.load_imm64(R1, u64::from(index)).mov(R2, 0).call(Helper::REDIRECT).exit();
+            }
+            Exit::Pass => {
+                self.a.verdict(Verdict::Pass);
+            }
+        }
+    }
+
+    /// The program with its maps, for live runs of this frame.
+    ///
+    /// # Errors
+    /// More tables, words or instructions than a program can have.
+    pub fn finish(mut self, frame: Vec<u8>) -> Result<Made> {
+        self.write_wait();
+        if self.pools.len() > POOLS || self.own > STATE_MAX {
+            return Err(Error::Config(
+                "the streams have more fields or lists than one program can hold: send fewer \
+                 streams at once"
+                    .into(),
+            ));
+        }
+        let mut object = Object::new(abi::PROGRAM, "Dual MIT/GPL");
+        object.map(array(abi::CONTROL, control::LEN, BPF_F_MMAPABLE));
+        object.map(array(abi::STATE, self.own, BPF_F_MMAPABLE));
+        object.map(array(abi::LATE, BUCKETS * 8, 0));
+        let mut tables = Vec::new();
+        for (index, pool) in self.pools.into_iter().enumerate() {
+            object.map(array(&pool_name(index), pool.len(), 0));
+            tables.push((pool_name(index), vec![pool]));
+        }
+        object.program(self.a);
+        Ok(Made { spec: object.finish()?, frame, tables })
+    }
+
+    /// The body of the loop: one look at the clock, 1 to end it.
+    fn write_wait(&mut self) {
+        let Some(Wait { body, until }) = self.wait else { return };
+        let a = &mut self.a;
+        let over = a.label();
+        a.function(body, "wait").load_map_value(STATE, abi::STATE, 0);
+        a.call(Helper::KTIME_GET_NS).load64(R1, until);
+        a.jump_if(R0, spec::asm::Cond::Ge, R1, over);
+        a.mov(R0, 0).exit().bind(over).mov(R0, 1).exit();
+    }
+}
+
+/// A word of the state.
+pub(super) fn word_at(offset: usize) -> At {
+    STATE.at(offset as i16)
+}
+
+fn pool_name(pool: usize) -> String {
+    format!("gen_table_{pool}")
+}
+
+fn array(name: &str, value_size: usize, flags: u32) -> MapDef {
+    MapDef {
+        name: name.into(),
+        kind: MapKind::ARRAY,
+        key_size: 4,
+        value_size: value_size as u32,
+        max_entries: 1,
+        flags,
+        ..MapDef::default()
+    }
+}
+
+/// Bytes of one map of tables: what older kernels let user space write at once.
+const POOL: usize = 4 << 20;
+/// A program may use 64 maps.
+const POOLS: usize = 60;
+/// Bytes of state that an instruction's offset reaches.
+const STATE_MAX: usize = i16::MAX as usize & !7;
+/// Looks at the clock in one wait, some 25 ns each: more than the longest wait takes.
+const LOOKS: i32 = 1 << 15;
+const BPF_F_MMAPABLE: u32 = 1 << 10;

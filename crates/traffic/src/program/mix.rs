@@ -1,0 +1,108 @@
+//! Which stream comes next: all of them in an order that repeats, each as often as its weight
+//! says and spread as evenly as can be.
+
+use spec::asm::Cond;
+use spec::asm::Reg::{R1, R2};
+use spec::asm::{At, Label};
+
+use super::draft::{Draft, Table};
+use crate::error::{Error, Result};
+use crate::template::Template;
+
+/// The streams of one round, by their places among the templates.
+///
+/// # Errors
+/// Weights whose sum, divided by what they have in common, is above [`ROUND`].
+pub fn order(templates: &[Template]) -> Result<Vec<u8>> {
+    let weights: Vec<u64> = templates.iter().map(|it| u64::from(it.weight)).collect();
+    let common = weights.iter().copied().fold(0, divisor).max(1);
+    let round: u64 = weights.iter().map(|weight| weight / common).sum();
+    if round > ROUND {
+        return Err(Error::Config(format!(
+            "weights repeat after {round} frames, more than {ROUND}: take smaller numbers"
+        )));
+    }
+    let mut credits = vec![0i64; weights.len()];
+    let mut order = Vec::with_capacity(round as usize);
+    for _ in 0..round {
+        let shares = credits.iter_mut().zip(&weights);
+        shares.for_each(|(credit, weight)| *credit += (weight / common) as i64);
+        let richest = credits.iter().enumerate().rev().max_by_key(|(_, credit)| **credit);
+        let Some((stream, _)) = richest else { break };
+        credits[stream] -= round as i64;
+        order.push(stream as u8);
+    }
+    Ok(order)
+}
+
+/// How a program picks streams.
+pub(super) struct Mix {
+    order: Table,
+    round: usize,
+    next: At,
+}
+
+impl Mix {
+    pub fn new(draft: &mut Draft, order: &[u8]) -> Self {
+        Self { order: draft.table(order), round: order.len(), next: draft.word() }
+    }
+
+    /// Jumps to the label of the stream whose turn it is. Overwrites R1 and R2.
+    pub fn pick(&self, draft: &mut Draft, streams: &[Label]) {
+        let again = draft.a.label();
+        draft.a.note("which stream").load64(R1, self.next);
+        draft.a.jump_if(R1, Cond::Lt, self.round as i32, again).mov(R1, 0).bind(again);
+        draft.a.mov(R2, R1).add(R2, 1).store64(self.next, R2);
+        draft.table_address(R2, self.order);
+        draft.a.add(R2, R1).load8(R1, R2.at(0));
+        branch(draft, streams, 0);
+    }
+}
+
+/// Jumps by R1, which is at least `first`, the number of the first of these.
+fn branch(draft: &mut Draft, streams: &[Label], first: usize) {
+    if let [stream] = streams {
+        draft.a.jump(*stream);
+        return;
+    }
+    let (low, high) = streams.split_at(streams.len() / 2);
+    let upper = draft.a.label();
+    draft.a.jump_if(R1, Cond::Ge, (first + low.len()) as i32, upper);
+    branch(draft, low, first);
+    draft.a.bind(upper);
+    branch(draft, high, first + low.len());
+}
+
+fn divisor(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { divisor(b, a % b) }
+}
+
+/// Frames until the order repeats.
+const ROUND: u64 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::fixture::plain;
+
+    fn of(weights: &[u32]) -> Vec<u8> {
+        let stream = |weight: &u32| Template { weight: *weight, ..plain(60) };
+        order(&weights.iter().map(stream).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn streams_take_turns_by_weight() {
+        assert_eq!(of(&[1]), [0]);
+        assert_eq!(of(&[1, 1, 1]), [0, 1, 2]);
+        assert_eq!(of(&[3, 1]), [0, 0, 1, 0]);
+        assert_eq!(of(&[200, 100]), [0, 1, 0]);
+        assert_eq!(of(&[5, 1, 1]), [0, 0, 1, 0, 2, 0, 0]);
+    }
+
+    #[test]
+    fn weights_that_never_repeat_are_refused() {
+        let stream = |weight| Template { weight, ..plain(60) };
+        let error = order(&[stream(u32::MAX), stream(1 << 20)]).unwrap_err();
+        assert!(error.to_string().contains("take smaller numbers"), "{error}");
+    }
+}

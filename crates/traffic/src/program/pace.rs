@@ -1,0 +1,185 @@
+//! Pacing: groups of frames leave when they are due.
+//!
+//! ```text
+//! first of its group ─▶ due? ─no, within FAR ─▶ wait inside the program ─▶ send all of the group
+//!                            └no, farther ────▶ wait NEAR, give the whole batch back
+//! last of its group ─▶ how late was it?
+//! ```
+//! Frames that are given back unsent go through the page pool's lock, which the receiver needs,
+//! so nothing is given back that is due soon. A group fills one batch of the live run, which the
+//! kernel flushes as one: only the first frame waits, and when that is given back, so are the rest
+//! of its batch. A sender that was held up catches up with one group; what is more moves the
+//! schedule.
+
+use spec::asm::Reg::{R0, R1, R2, R3, R4};
+use spec::asm::{At, Cond, Helper, Label};
+
+use super::abi::{self, FRACTION, control, state};
+use super::draft::{Draft, word_at};
+use super::erlang;
+use super::job::{Gaps, Job};
+use super::random;
+use crate::histogram::BUCKETS;
+
+/// The words that pacing keeps.
+#[derive(Clone, Copy)]
+pub(super) struct Pacer {
+    /// 1 while the rest of a batch is given back.
+    skip: At,
+    /// When the group was due, ns; 0 when it was not paced.
+    due: At,
+    /// What times have behind the nanosecond.
+    fraction: At,
+    group: u32,
+    gaps: Gaps,
+}
+
+/// Keeps the place in the batch: `state::RUNS` is that of the next run.
+pub(super) fn place(draft: &mut Draft, group: u32) {
+    if group == 1 {
+        return;
+    }
+    let a = &mut draft.a;
+    let keep = a.label();
+    a.note("place in the batch").load64(R1, word_at(state::RUNS)).add(R1, 1);
+    a.jump_if(R1, Cond::Lt, group as i32, keep).mov(R1, 0);
+    a.bind(keep).store64(word_at(state::RUNS), R1);
+}
+
+/// Jumps to `inside` unless this run is the first of its batch.
+pub(super) fn unless_first(draft: &mut Draft, group: u32, inside: Label) {
+    if group > 1 {
+        draft.a.load64(R1, word_at(state::RUNS)).jump_if(R1, Cond::Ne, 1, inside);
+    }
+}
+
+impl Pacer {
+    pub fn new(draft: &mut Draft, group: u32, gaps: Gaps) -> Self {
+        let [skip, due, fraction] = [(); 3].map(|()| draft.word());
+        Self { skip, due, fraction, group, gaps }
+    }
+
+    /// The rest of a batch is given back, too.
+    pub fn skip(&self, draft: &mut Draft) {
+        draft.a.store64(self.skip, 1);
+    }
+
+    /// Goes on when the frame's group is due, else gives it back. Only for programs that keep
+    /// their [`place`].
+    pub fn pace(&self, draft: &mut Draft, job: &Job) {
+        let [inside, paced, due, back, send] = [(); 5].map(|()| draft.a.label());
+        draft.a.note("pace");
+        unless_first(draft, self.group, inside);
+        let a = &mut draft.a;
+        a.load_map_value(R1, abi::CONTROL, control::INTERVAL as u32).load64(R1, R1.at(0));
+        a.jump_if(R1, Cond::Ne, 0, paced);
+        a.store64(self.due, 0).store64(self.skip, 0).jump(send);
+        a.bind(paced).store64(self.skip, 1).call(Helper::KTIME_GET_NS);
+        a.load64(R1, word_at(state::NEXT)).jump_if(R0, Cond::Ge, R1, due);
+        self.wait(draft, back);
+        draft.a.bind(due).store64(self.skip, 0);
+        self.schedule(draft, job);
+        if self.group == 1 {
+            self.left(draft);
+        }
+        draft.a.jump(send);
+        self.rest(draft, inside, back, send);
+    }
+
+    /// Not due: R0 is the time, R1 when it is. Falls through when it is due, both read again.
+    fn wait(&self, draft: &mut Draft, back: Label) {
+        let near = draft.a.label();
+        let a = &mut draft.a;
+        a.note("wait until it is due").mov(R2, R1).sub(R2, R0).jump_if(R2, Cond::Le, FAR_NS, near);
+        a.mov(R1, R0).add(R1, NEAR_NS).bind(near);
+        draft.wait_until(R1);
+        let a = &mut draft.a;
+        a.call(Helper::KTIME_GET_NS).load64(R1, word_at(state::NEXT));
+        a.jump_if(R0, Cond::Lt, R1, back);
+    }
+
+    /// When the next group is due. R0 is the time; it is kept.
+    fn schedule(&self, draft: &mut Draft, job: &Job) {
+        let [begun, kept, slack] = [(); 3].map(|()| draft.a.label());
+        let a = &mut draft.a;
+        a.note("when the next is due").load64(R1, word_at(state::NEXT));
+        a.jump_if(R1, Cond::Ne, 0, begun).mov(R1, R0).bind(begun).store64(self.due, R1);
+        a.load_map_value(R2, abi::CONTROL, control::INTERVAL as u32).load64(R2, R2.at(0));
+        a.mov(R3, R2).rsh(R3, FRACTION as i32).jump_if(R3, Cond::Ge, SLACK_NS, slack);
+        a.mov(R3, SLACK_NS).bind(slack);
+        a.mov(R4, R0).sub(R4, R1).jump_if(R4, Cond::Le, R3, kept);
+        a.note("too late to catch up").mov(R1, R0).sub(R1, R3);
+        a.count(word_at(state::SLIPPED), 1, R3).bind(kept);
+        if self.gaps == Gaps::Poisson {
+            poisson(draft, job);
+        }
+        let a = &mut draft.a;
+        a.load64(R3, self.fraction).add(R2, R3).mov(R3, R2).and(R3, (1 << FRACTION) - 1);
+        a.store64(self.fraction, R3).rsh(R2, FRACTION as i32).add(R1, R2);
+        a.store64(word_at(state::NEXT), R1);
+    }
+
+    /// The frames behind the first of a group.
+    fn rest(&self, draft: &mut Draft, inside: Label, back: Label, send: Label) {
+        let a = &mut draft.a;
+        if self.group > 1 {
+            a.bind(inside).load64(R1, self.skip).jump_if(R1, Cond::Eq, 0, send);
+        } else {
+            a.bind(inside);
+        }
+        a.note("not due yet").bind(back);
+        draft.give_back();
+        draft.a.bind(send);
+    }
+
+    /// Tells how late a group was, behind its last frame. Overwrites R0 to R5.
+    pub fn tell(&self, draft: &mut Draft) {
+        if self.group == 1 {
+            return;
+        }
+        let inside = draft.a.label();
+        let a = &mut draft.a;
+        a.note("the last of its group").load64(R1, word_at(state::RUNS));
+        a.jump_if(R1, Cond::Ne, 0, inside).load64(R1, self.due).jump_if(R1, Cond::Eq, 0, inside);
+        a.call(Helper::KTIME_GET_NS);
+        self.left(draft);
+        draft.a.bind(inside);
+    }
+
+    /// Counts the group's lateness: R0 is the time.
+    fn left(&self, draft: &mut Draft) {
+        let [fits, over] = [(); 2].map(|()| draft.a.label());
+        let a = &mut draft.a;
+        a.note("how late").store64(word_at(state::LAST), R0);
+        a.load64(R1, self.due).sub(R0, R1).load_imm64(R1, u64::from(u32::MAX));
+        a.jump_if(R0, Cond::Le, R1, fits).mov(R0, R1).bind(fits).mov(R1, 0);
+        for shift in [16, 8, 4, 2, 1] {
+            let small = a.label();
+            a.mov(R2, R0).rsh(R2, shift).jump_if(R2, Cond::Lt, 64, small);
+            a.mov(R0, R2).add(R1, shift).bind(small);
+        }
+        a.lsh(R1, 6).add(R0, R1).jump_if(R0, Cond::Gt, BUCKETS as i32 - 1, over).lsh(R0, 3);
+        a.load_map_value(R1, abi::LATE, 0).add(R1, R0).count(R1.at(0), 1, R2).bind(over);
+    }
+}
+
+/// R2, the mean interval, becomes one of gaps that are spread as those of a Poisson process.
+/// Overwrites R3 to R5; keeps R0 and R1.
+fn poisson(draft: &mut Draft, job: &Job) {
+    let gaps = erlang::gaps(job.group);
+    let bytes: Vec<u8> = gaps.iter().flat_map(|gap| gap.to_ne_bytes()).collect();
+    let table = draft.table(&bytes);
+    draft.a.note("a random gap").load64(R3, word_at(state::SENT));
+    random::mix(&mut draft.a, R3, R4, random::key(job, usize::MAX, 0));
+    draft.a.rsh(R3, 64 - erlang::BITS as i32).lsh(R3, 2);
+    draft.table_address(R4, table);
+    draft.a.add(R4, R3).load32(R4, R4.at(0));
+    draft.a.rsh(R2, 10).mul(R2, R4).rsh(R2, erlang::FRACTION as i32 - 10);
+}
+
+/// A group that is due within this time is waited for at one go.
+const FAR_NS: i32 = 100_000;
+/// How long is waited for one that is farther away, before its batch is given back.
+const NEAR_NS: i32 = 50_000;
+/// Lateness that is caught up with even where a group takes less.
+const SLACK_NS: i32 = 16_000;

@@ -1,0 +1,1 @@
+//! Counters, limit, hold and end.

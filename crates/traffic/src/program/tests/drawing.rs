@@ -1,0 +1,1 @@
+//! Numbers: which are drawn, by which thread, how often.

@@ -1,0 +1,107 @@
+//! A program on the engine, fed as live runs feed it: frames are recycled, with whatever was
+//! written into them last and whatever their receiver did to them.
+
+use spec::{Expect, Input, Map as _, Outcome, Runtime as _, Verdict};
+use vm::{Options, VmRuntime, World};
+
+use crate::Histogram;
+use crate::histogram::BUCKETS;
+use crate::program::abi::{self, control, state};
+use crate::program::{Clock, Exit, Job, compile};
+use crate::template::Template;
+
+/// A loaded program.
+pub struct Engine {
+    runtime: VmRuntime,
+    /// Frames of the pool; one after the other is used.
+    pool: Vec<Vec<u8>>,
+    runs: usize,
+    control: [u64; control::LEN / 8],
+}
+
+/// One thread that sends all of these as fast as it can.
+pub fn job(templates: &[Template]) -> Job<'_> {
+    Job {
+        templates,
+        exit: Exit::Redirect(kernel::Ifindex(7)),
+        thread: 0,
+        threads: 1,
+        seed: 1,
+        group: 4,
+        pace: None,
+        rewrite: false,
+        clock: Clock::Frame,
+    }
+}
+
+impl Engine {
+    pub fn new(job: &Job) -> Self {
+        let made = compile(job).unwrap();
+        let mut world = World::default();
+        world.clock.step_ns = 1000;
+        let mut runtime = VmRuntime::new(Options { world, ..Options::default() });
+        runtime.load(&made.spec).unwrap();
+        for (name, elements) in &made.tables {
+            let map = runtime.map(name).unwrap();
+            for (key, element) in (0u32..).zip(elements) {
+                map.update(&key.to_ne_bytes(), element, Expect::Any).unwrap();
+            }
+        }
+        let mut engine = Self { runtime, pool: vec![made.frame; 3], runs: 0, control: [0; 4] };
+        engine.set(control::GO, 1);
+        engine.set(control::LIMIT, u64::MAX);
+        engine
+    }
+
+    /// Writes a word of the control.
+    pub fn set(&mut self, offset: usize, value: u64) {
+        self.control[offset / 8] = value;
+        let bytes: Vec<u8> = self.control.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let map = self.runtime.map(abi::CONTROL).unwrap();
+        map.update(&[0; 4], &bytes, Expect::Any).unwrap();
+    }
+
+    /// A word of the state.
+    pub fn state(&self, offset: usize) -> u64 {
+        let value = self.runtime.map(abi::STATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+        u64::from_ne_bytes(value[offset..offset + 8].try_into().unwrap())
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.state(state::SENT)
+    }
+
+    pub fn late(&self) -> Histogram {
+        let value = self.runtime.map(abi::LATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+        assert_eq!(value.len(), BUCKETS * 8);
+        let counts = value.as_chunks::<8>().0;
+        Histogram::from_counts(counts.iter().map(|count| u64::from_ne_bytes(*count)))
+    }
+
+    /// Runs it on the next frame of the pool.
+    pub fn run(&mut self) -> Outcome {
+        let slot = self.runs % self.pool.len();
+        self.runs += 1;
+        let packet = self.pool[slot].clone();
+        let outcome = self.runtime.run(abi::PROGRAM, &Input { packet, ..Input::default() });
+        let outcome = outcome.unwrap();
+        self.pool[slot][..outcome.packet.len()].copy_from_slice(&outcome.packet);
+        outcome
+    }
+
+    /// The next frame that goes.
+    pub fn send(&mut self) -> Vec<u8> {
+        let outcome = self.run();
+        assert_eq!(outcome.verdict, Verdict::Redirect);
+        assert_eq!(outcome.redirect_ifindex, Some(7));
+        outcome.packet
+    }
+
+    /// Spoils the first bytes of every frame of the pool.
+    pub fn spoil(&mut self, headers: usize) {
+        self.pool.iter_mut().for_each(|frame| {
+            let headers = headers.min(frame.len());
+            frame[..headers].fill(0xee);
+        });
+    }
+}

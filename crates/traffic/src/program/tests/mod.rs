@@ -1,0 +1,7 @@
+//! Programs on the engine, frame by frame against what their templates mean.
+
+mod counting;
+mod drawing;
+mod engine;
+mod frames;
+mod pacing;

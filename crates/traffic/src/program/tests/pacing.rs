@@ -1,0 +1,1 @@
+//! Schedules on a clock that is given.
