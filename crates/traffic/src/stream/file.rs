@@ -145,6 +145,7 @@ fn read(index: usize, stream: Json) -> Result<Stream, Error> {
     let layers = layers.into_iter().enumerate();
     let layers: Result<_, Error> =
         layers.map(|(index, layer)| read_layer(&place, index, layer)).collect();
+    check_each(&keys, &place, |alone| typed::<Stream>(alone, "").map(drop))?;
     let mut stream: Stream = typed(Json::Object(keys), &place)?;
     stream.layers = layers?;
     if stream.name.is_empty() {
@@ -166,15 +167,26 @@ fn read_layer(place: &str, index: usize, layer: Json) -> Result<Layer, Error> {
         return Err(Error::new(number, why));
     }
     let place = format!("{number} ({name})");
-    // Field by field, so that the error names the one that is wrong.
     if let Json::Object(fields) = &keys[name] {
-        for (field, value) in fields {
-            let alone = Json::Object(Map::from_iter([(field.clone(), value.clone())]));
-            let layer = Json::Object(Map::from_iter([(name.clone(), alone)]));
-            typed::<Layer>(layer, &format!("{place}, field \"{field}\""))?;
-        }
+        check_each(fields, &place, |alone| {
+            typed::<Layer>(Json::Object(Map::from_iter([(name.clone(), alone)])), "").map(drop)
+        })?;
     }
     typed(layer, &place)
+}
+
+/// Field by field, so that the error names the one that is wrong.
+fn check_each(
+    fields: &Map<String, Json>,
+    place: &str,
+    check: impl Fn(Json) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (field, value) in fields {
+        let alone = Json::Object(Map::from_iter([(field.clone(), value.clone())]));
+        let place = || format!("{place}, field \"{field}\"");
+        check(alone).map_err(|error| Error::new(place(), error.why))?;
+    }
+    Ok(())
 }
 
 fn typed<T: DeserializeOwned>(json: Json, place: &str) -> Result<T, Error> {

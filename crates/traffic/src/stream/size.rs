@@ -59,7 +59,10 @@ impl Sizes {
                 if *step == 0 || from > *to {
                     return Err(format!("a sweep goes up: not from {from} to {to} by {step}"));
                 }
-                ((from..=(*to).min(FRAME_MAX + 1)).step_by(*step).collect(), *order)
+                if *to > FRAME_MAX {
+                    return Err(format!("a sweep to {to}: frames have at most {FRAME_MAX} bytes"));
+                }
+                ((from..=*to).step_by(*step).collect(), *order)
             }
             Self::Mix { sizes, order } => (spread(sizes)?, *order),
             Self::Imix { order } => {

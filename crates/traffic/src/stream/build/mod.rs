@@ -43,6 +43,8 @@ pub(super) struct Builder<'a> {
     /// Where the layer before says what this one is, and whether that varies.
     carrier: Option<usize>,
     carrier_varies: bool,
+    /// Where the innermost Ethernet header starts.
+    ethernet: usize,
     /// The innermost IP header so far, whose addresses checksums of what it carries cover.
     network: Option<Network>,
     lengths: Vec<Length>,
@@ -81,6 +83,7 @@ impl<'a> Builder<'a> {
             next: Next::start(),
             carrier: None,
             carrier_varies: false,
+            ethernet: 0,
             network: None,
             lengths: Vec::new(),
             sums: Vec::new(),
@@ -118,6 +121,15 @@ impl<'a> Builder<'a> {
     /// Where the bytes so far end.
     pub fn end(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// This layer is the Ethernet header of those that follow.
+    pub const fn enter_ethernet(&mut self) {
+        self.ethernet = self.start;
+    }
+
+    pub const fn ethernet(&self) -> usize {
+        self.ethernet
     }
 
     pub const fn enter_network(&mut self, network: Network) {

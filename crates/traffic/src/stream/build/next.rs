@@ -14,6 +14,8 @@ pub(in crate::stream) enum Names {
     /// Protocols over IPv4, and over IPv6.
     V4,
     V6,
+    /// The same behind extension headers: hop-by-hop options come first.
+    Extension,
     Gre,
     /// By port: VXLAN alone.
     Udp,

@@ -24,6 +24,10 @@ impl Builder<'_> {
             Order::Zipf(exponent) => template::Order::Zipf { exponent },
         };
         let draw = draw(numbers.last(), order)?;
+        if numbers.last() == 0 {
+            self.write(slot.bit, slot.bits, numbers.value(0));
+            return Ok(());
+        }
         self.draws.push(draw);
         self.place_numbers(slot, &numbers, self.draws.len() - 1)
     }

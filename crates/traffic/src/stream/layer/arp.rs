@@ -30,7 +30,7 @@ impl Arp {
         b.set(op, &self.op, 1)?;
         let sender = Slot::mac("sender_mac", 8);
         match self.sender_mac {
-            None => b.copy(sender, Ethernet::SOURCE * 8),
+            None => b.copy(sender, (b.ethernet() + Ethernet::SOURCE) * 8),
             ref mac => b.set(sender, mac, 0)?,
         }
         b.require(Slot::v4("sender_ip", 14), &self.sender_ip)?;

@@ -36,6 +36,7 @@ impl Ethernet {
 
     pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
         b.grow(Self::LEN);
+        b.enter_ethernet();
         b.require(Slot::mac("dst", 0), &self.dst)?;
         b.require(Slot::mac("src", Self::SOURCE), &self.src)?;
         b.named(Names::Ethertype, Slot::number("ethertype", 96, 16), &self.ethertype)

@@ -59,7 +59,7 @@ impl Options {
         b.append(&[0, (len / 8 - 1) as u8]);
         b.append(&options);
         b.append(&padding(len - 2 - options.len()));
-        b.named(Names::V6, NEXT_HEADER, &self.next_header)
+        b.named(Names::Extension, NEXT_HEADER, &self.next_header)
     }
 }
 
@@ -94,7 +94,7 @@ impl Routing {
         if segments > 0 {
             b.route_to(last.to_bits());
         }
-        b.named(Names::V6, NEXT_HEADER, &self.next_header)
+        b.named(Names::Extension, NEXT_HEADER, &self.next_header)
     }
 }
 
@@ -104,7 +104,7 @@ impl Fragment {
         b.set(Slot::number("offset", 16, 13), &self.offset, 0)?;
         b.set(Slot::number("more", 31, 1), &self.more, 0)?;
         b.set(Slot::number("id", 32, 32), &self.id, 0)?;
-        b.named(Names::V6, NEXT_HEADER, &self.next_header)?;
+        b.named(Names::Extension, NEXT_HEADER, &self.next_header)?;
         if Builder::is_other_than_zero(&self.offset) {
             b.only_data("the packet is a later fragment, which has no headers");
         }

@@ -141,12 +141,15 @@ impl Layer {
             _ if matches!(self, Self::Payload(_)) => return Follows::Unnamed,
             Names::Ethertype => self.ethertype(after),
             Names::Gre if matches!(self, Self::Ethernet(_)) => Some(0x6558),
-            Names::Gre => self.ethertype(after).filter(|_| !matches!(self, Self::Arp(_))),
+            Names::Gre => self.ethertype(after).filter(|_| self.is_ip()),
             Names::V4 => self.protocol().filter(|_| self.is_over_v4()),
             Names::V6 => self.protocol().filter(|_| !matches!(self, Self::Icmp(_))),
+            Names::Extension => {
+                self.protocol().filter(|_| !matches!(self, Self::Icmp(_) | Self::HopByHop(_)))
+            }
             Names::Udp => matches!(self, Self::Vxlan(_)).then_some(0),
             Names::Vxlan => matches!(self, Self::Ethernet(_)).then_some(0),
-            Names::Icmp => matches!(self, Self::Ipv4(_) | Self::Ipv6(_)).then_some(0),
+            Names::Icmp => self.is_ip().then_some(0),
             Names::Data => None,
         };
         number.map_or(Follows::Not, Follows::As)
@@ -179,6 +182,10 @@ impl Layer {
             Self::DestinationOptions(_) => 60,
             _ => return None,
         })
+    }
+
+    const fn is_ip(&self) -> bool {
+        matches!(self, Self::Ipv4(_) | Self::Ipv6(_))
     }
 
     const fn is_over_v4(&self) -> bool {
