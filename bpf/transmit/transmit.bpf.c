@@ -59,13 +59,24 @@ XWAY_HELPER long (*const bpf_probe_read_kernel)(void *to, __u32 size, const void
 
 const volatile struct transmit_source transmit_source;
 
+struct all_threads {
+	struct transmit_thread all[TRANSMIT_THREADS];
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TRANSMIT_THREADS);
+	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct transmit_thread);
+	__type(value, struct all_threads);
 } transmit_threads SEC(".maps");
+
+xway_inline struct all_threads *transmit_all(void)
+{
+	__u32 only = 0;
+
+	return bpf_map_lookup_elem(&transmit_threads, &only);
+}
 
 #define transmit_read(to, from) bpf_probe_read_kernel(&(to), sizeof(to), &(from))
 
@@ -88,11 +99,14 @@ xway_inline int transmit_is_source(const struct net_device *device)
 xway_inline struct transmit_thread *transmit_find(__u64 device)
 {
 	__u32 id = (__u32)bpf_get_current_pid_tgid();
+	struct all_threads *threads = transmit_all();
 
-	for (__u32 place = 0; place < TRANSMIT_THREADS; place++) {
-		struct transmit_thread *thread = bpf_map_lookup_elem(&transmit_threads, &place);
+	if (!threads)
+		return NULL;
+	for (int place = 0; place < TRANSMIT_THREADS; place++) {
+		struct transmit_thread *thread = &threads->all[place];
 
-		if (!thread || !thread->id)
+		if (!thread->id)
 			return NULL;
 		if (thread->id != id)
 			continue;
@@ -130,12 +144,12 @@ xway_inline void transmit_lose(struct transmit_thread *thread, __u32 frames, __u
 SEC("raw_tp")
 int transmit_enroll(struct enroll_args *args)
 {
+	struct all_threads *threads = transmit_all();
 	__u32 place = args->place;
-	struct transmit_thread *thread = bpf_map_lookup_elem(&transmit_threads, &place);
 
-	if (!thread)
+	if (!threads || place >= TRANSMIT_THREADS)
 		return 0;
-	thread->id = (__u32)bpf_get_current_pid_tgid();
+	threads->all[place].id = (__u32)bpf_get_current_pid_tgid();
 	return 1;
 }
 

@@ -48,14 +48,12 @@ impl Builder {
         Ok(Self { behind, shared: OnceLock::new() })
     }
 
-    /// The program of one thread, that goes on with `own`, the maps of its last one.
-    pub fn build(&self, plan: &Plan, place: usize, pace: &Pace, own: Vec<Map>) -> Result<Built> {
+    /// The program of one thread, that goes on with `kept` maps of its last one.
+    pub fn build(&self, plan: &Plan, place: usize, pace: &Pace, kept: &[Map]) -> Result<Built> {
         let made = compile(plan, place, pace)?;
-        let object = self.load(&made, &own)?;
+        let object = self.load(&made, kept)?;
         for (name, values) in &made.tables {
-            if !own.iter().any(|map| map.name() == name) {
-                fill(object.map(name)?, values)?;
-            }
+            fill(object.map(name)?, values)?;
         }
         let stamped = match &plan.config.load {
             Load::Streams(templates) => templates.iter().any(|template| template.stamp.is_some()),
@@ -83,9 +81,9 @@ impl Builder {
         }
     }
 
-    fn load(&self, made: &Made, own: &[Map]) -> Result<Object> {
+    fn load(&self, made: &Made, kept: &[Map]) -> Result<Object> {
         let known = self.shared.get().into_iter().flatten();
-        let reuse = own.iter().chain(known);
+        let reuse = kept.iter().chain(known);
         let reuse = reuse.map(|map| Ok((map.name().to_owned(), map.duplicate()?)));
         let reuse = reuse.collect::<Result<_>>()?;
         match &self.behind {

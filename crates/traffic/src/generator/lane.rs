@@ -4,16 +4,17 @@
 //! shall do next, and is read between two live runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use kernel::Map;
+use spec::Map as _;
 use sys::mmap::Mapping;
 use sys::thread::Interruptible;
 
 use super::builder::{Built, Engine};
 use crate::error::Result;
-use crate::histogram::{BUCKETS, Histogram};
+use crate::histogram::Histogram;
 use crate::program::abi::{self, control, state};
 use crate::rate::Pace;
 use crate::transmit::Outcome;
@@ -31,19 +32,27 @@ pub(super) struct Lane {
     /// What became of the frames, but for those stamps.
     pub outcome: OnceLock<Outcome>,
     control: Mapping,
-    state: Mapping,
-    late: OnceLock<Mapping>,
-    /// Of the program, by name: the next one goes on with them.
-    maps: Mutex<Vec<Map>>,
-    next: Mutex<Option<Engine>>,
+    state: RwLock<State>,
+    /// Those that the next program goes on with.
+    kept: Vec<Map>,
+    next: Mutex<Option<Built>>,
     over: AtomicBool,
     /// Processor time at the end, ns.
     spent: AtomicU64,
 }
 
+/// The counters of the program that runs.
+#[derive(Debug)]
+struct State {
+    memory: Mapping,
+    /// Bytes that the program has there.
+    len: usize,
+}
+
 impl Lane {
     /// With the thread's first program.
     pub fn new(cpu: Option<usize>, limit: u64, built: Built, go: bool) -> Result<Self> {
+        let kept = KEPT.map(|name| Ok(built.map(name)?.duplicate()?));
         let lane = Self {
             cpu,
             limit,
@@ -51,46 +60,45 @@ impl Lane {
             at_rest: AtomicBool::new(false),
             outcome: OnceLock::new(),
             control: built.map(abi::CONTROL)?.mapping(true)?,
-            state: built.map(abi::STATE)?.mapping(true)?,
-            late: OnceLock::new(),
-            maps: Mutex::default(),
-            next: Mutex::default(),
+            state: RwLock::new(State::of(&built)?),
+            kept: kept.into_iter().collect::<Result<_>>()?,
+            next: Mutex::new(Some(built)),
             over: AtomicBool::new(false),
             spent: AtomicU64::new(0),
         };
-        lane.set_limit(limit);
+        lane.control.store_u64(control::LIMIT, limit);
         lane.set_go(go);
-        lane.give(built)?;
         Ok(lane)
     }
 
-    /// Another program for the thread, which goes on where the one before stopped.
-    pub fn give(&self, built: Built) -> Result<()> {
-        let mut maps = lock(&self.maps);
-        for map in built.maps {
-            if map.name() == abi::LATE && self.late.get().is_none() {
-                let _first = self.late.set(map.mapping(false)?);
-            }
-            if !maps.iter().any(|known| known.name() == map.name()) {
-                maps.push(map);
-            }
+    /// What the thread's next program shares with its last.
+    pub fn kept(&self) -> Result<Vec<Map>> {
+        Ok(self.kept.iter().map(Map::duplicate).collect::<kernel::Result<_>>()?)
+    }
+
+    /// Another program for the thread.
+    pub fn give(&self, built: Built) {
+        *self.next() = Some(built);
+    }
+
+    /// By the thread, between two live runs: the program to go on with, where there is another
+    /// one. It knows all that its predecessor counted; its own part of the state it keeps when
+    /// it has a place for the same.
+    pub fn take(&self) -> Result<Option<Engine>> {
+        let Some(built) = self.next().take() else { return Ok(None) };
+        let fresh = State::of(&built)?;
+        let mut old = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let end = if old.len == fresh.len { fresh.len } else { state::OWN };
+        for at in (0..end).step_by(8) {
+            fresh.memory.store_u64(at, old.memory.load_u64(at));
         }
-        *lock(&self.next) = Some(built.engine);
-        Ok(())
-    }
-
-    /// What the thread's next program has to share with its last.
-    pub fn maps(&self) -> Result<Vec<Map>> {
-        Ok(lock(&self.maps).iter().map(Map::duplicate).collect::<kernel::Result<_>>()?)
-    }
-
-    pub fn take(&self) -> Option<Engine> {
-        lock(&self.next).take()
+        *old = fresh;
+        Ok(Some(built.engine))
     }
 
     /// Whether the thread has yet to take the program that it was given.
     pub fn is_waiting(&self) -> bool {
-        lock(&self.next).is_some()
+        self.next().is_some()
     }
 
     pub fn end(&self) {
@@ -120,7 +128,7 @@ impl Lane {
 
     /// Before each live run.
     pub fn begin(&self) {
-        self.state.store_u64(state::RUNS, 0);
+        self.state().memory.store_u64(state::RUNS, 0);
     }
 
     /// From now on stamps that tell how many there were are sent, instead of data.
@@ -130,7 +138,7 @@ impl Lane {
     }
 
     pub fn sent(&self) -> u64 {
-        self.state.load_u64(state::SENT)
+        self.word(state::SENT)
     }
 
     pub fn left(&self) -> u64 {
@@ -138,32 +146,35 @@ impl Lane {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.state.load_u64(state::BYTES)
+        self.word(state::BYTES)
     }
 
     pub fn stream(&self, index: usize) -> u64 {
-        self.state.load_u64(state::STREAMS + index * 8)
+        self.word(state::STREAMS + index * 8)
     }
 
     pub fn slipped(&self) -> u64 {
-        self.state.load_u64(state::SLIPPED)
+        self.word(state::SLIPPED)
     }
 
     /// When the first frame left, by the monotonic clock, ns.
     pub fn first(&self) -> Option<u64> {
-        Some(self.state.load_u64(state::FIRST)).filter(|time| *time > 0)
+        Some(self.word(state::FIRST)).filter(|time| *time > 0)
     }
 
     /// When the last did, as far as the program knows.
     pub fn last(&self) -> Option<u64> {
-        Some(self.state.load_u64(state::LAST)).filter(|time| *time > 0)
+        Some(self.word(state::LAST)).filter(|time| *time > 0)
     }
 
     /// How late groups left, ns; empty without pacing.
-    pub fn late(&self) -> Histogram {
-        let words = self.late.get().map_or(0, |_| BUCKETS);
-        let word = |index| self.late.get().map_or(0, |late| late.load_u64(index * 8));
-        Histogram::from_counts((0..words).map(word))
+    pub fn late(&self) -> Result<Histogram> {
+        let Some(map) = self.kept.iter().find(|map| map.name() == abi::LATE) else {
+            return Ok(Histogram::default());
+        };
+        let value = map.lookup(&0u32.to_ne_bytes())?.unwrap_or_default();
+        let words = value.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word));
+        Ok(Histogram::from_counts(words))
     }
 
     pub fn cpu_time(&self) -> Duration {
@@ -175,9 +186,26 @@ impl Lane {
     pub fn note_cpu_time(&self) {
         self.spent.store(sys::thread::cpu_ns(), Ordering::Release);
     }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        self.state().memory.load_u64(at)
+    }
+
+    fn next(&self) -> MutexGuard<'_, Option<Built>> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-/// Nothing that is done under these locks can leave half a value.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+impl State {
+    fn of(built: &Built) -> Result<Self> {
+        let map = built.map(abi::STATE)?;
+        Ok(Self { memory: map.mapping(true)?, len: map.info().value_size as usize })
+    }
 }
+
+/// Maps that are the same for all programs of a lane.
+const KEPT: [&str; 2] = [abi::CONTROL, abi::LATE];

@@ -32,7 +32,7 @@ impl Run {
         let builder = Builder::new(&plan)?;
         let pace = plan.pacer(&plan.config.profile)?.at(Duration::ZERO);
         let lane = |place: usize| -> Result<Lane> {
-            let built = builder.build(&plan, place, &pace, Vec::new())?;
+            let built = builder.build(&plan, place, &pace, &[])?;
             let lane = Lane::new(plan.cpus[place], plan.limit(place), built, !plan.config.held)?;
             lane.set_pace(&pace);
             Ok(lane)
@@ -52,7 +52,7 @@ impl Run {
     /// taken.
     pub fn rebuild(&self, pace: &Pace) -> Result<()> {
         for (place, lane) in self.lanes.iter().enumerate() {
-            lane.give(self.builder.build(&self.plan, place, pace, lane.maps()?)?)?;
+            lane.give(self.builder.build(&self.plan, place, pace, &lane.kept()?)?);
         }
         Ok(())
     }

@@ -115,7 +115,7 @@ impl Supervisor {
         let pace = pacer.at(Duration::ZERO);
         let even = pacer.is_even();
         if course.accuracy.differs(&pace) || even != course.pacer.is_even() {
-            course.accuracy.turn(&self.late(), pace, even);
+            course.accuracy.turn(&self.late()?, pace, even);
         }
         self.set(course, pace)?;
         course.pacer = pacer;
@@ -125,7 +125,7 @@ impl Supervisor {
 
     fn set(&self, course: &mut Course, pace: Pace) -> Result<()> {
         if course.accuracy.differs(&pace) {
-            course.accuracy.turn(&self.late(), pace, course.pacer.is_even());
+            course.accuracy.turn(&self.late()?, pace, course.pacer.is_even());
         }
         let other = (pace.group, pace.gaps) != (course.pace.group, course.pace.gaps);
         if other {
@@ -170,15 +170,17 @@ impl Supervisor {
         let seconds = if totals.sent + totals.not_sent > 0 { seconds } else { 0.0 };
         let pps = if seconds > 0.0 { totals.sent as f64 / seconds } else { 0.0 };
         let slipped = self.run.lanes.iter().map(|lane| lane.slipped()).sum();
-        let pacing = course.accuracy.finish(&self.late(), slipped);
+        let pacing = course.accuracy.finish(&self.late()?, slipped);
         Ok(Report { totals, seconds, pps, pacing, stopped })
     }
 
     /// Of all threads.
-    fn late(&self) -> Histogram {
+    fn late(&self) -> Result<Histogram> {
         let mut sum = Histogram::default();
-        self.run.lanes.iter().for_each(|lane| sum.add(&lane.late()));
-        sum
+        for lane in &self.run.lanes {
+            sum.add(&lane.late()?);
+        }
+        Ok(sum)
     }
 }
 

@@ -110,7 +110,7 @@ fn prepare(run: &Run, place: usize) -> Result<()> {
 /// Sends what the lane's limit allows, then tells the end of it.
 fn send(run: &Run, place: usize) -> Result<()> {
     let lane = &run.lanes[place];
-    let mut engine = lane.take().expect("a lane begins with a program");
+    let mut engine = lane.take()?.expect("a lane begins with a program");
     let outcome = send_data(run, lane, &mut engine);
     let told = run.transmit.as_ref().map(|transmit| transmit.outcome(place));
     let _first = lane.outcome.set(told.unwrap_or_default());
@@ -124,7 +124,7 @@ fn send(run: &Run, place: usize) -> Result<()> {
 
 fn send_data(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     while !lane.is_over() && lane.left() > 0 {
-        if let Some(next) = lane.take() {
+        if let Some(next) = lane.take()? {
             *engine = next;
         }
         lane.begin();
