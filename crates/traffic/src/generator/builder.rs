@@ -10,7 +10,7 @@ use super::behind::Behind;
 use super::config::{Action, Load};
 use super::plan::Plan;
 use crate::error::{Error, Result};
-use crate::program::{self, Clock, Job, Made, abi};
+use crate::program::{self, Clock, Job, Made, ReplayJob, abi};
 use crate::rate::Pace;
 
 /// Makes programs for one plan.
@@ -114,7 +114,15 @@ impl Engine {
 fn compile(plan: &Plan, place: usize, pace: &Pace) -> Result<Made> {
     let templates = match &plan.config.load {
         Load::Streams(templates) => templates,
-        Load::Recording(_) => return Err(Error::Config("recordings cannot be sent yet".into())),
+        Load::Recording(recording) => {
+            return program::replay(&ReplayJob {
+                recording,
+                exit: plan.exit(),
+                thread: place as u32,
+                threads: plan.cpus.len() as u32,
+                group: pace.group,
+            });
+        }
     };
     program::compile(&Job {
         templates,

@@ -5,9 +5,9 @@ use kernel::Ifindex;
 use super::config::{Action, Config, Load, Rewrite};
 use super::interface::Interface;
 use crate::error::{Error, Result};
-use crate::limits::{DURATION, STREAMS, THREADS};
+use crate::limits::{DURATION, RATE, STREAMS, THREADS};
 use crate::program::Exit;
-use crate::rate::{Pacer, Profile};
+use crate::rate::{Pacer, Profile, Rate};
 use crate::template::{Draw, Order, Template};
 
 /// All that was asked for, checked once.
@@ -45,7 +45,26 @@ impl Plan {
 
     /// How to keep a profile with these threads and frames.
     pub fn pacer(&self, profile: &Profile) -> Result<Pacer> {
-        Pacer::new(profile, self.cpus.len(), self.mean_len, self.config.batch)
+        let (threads, batch) = (self.cpus.len(), self.config.batch);
+        let Load::Recording(recording) = &self.config.load else {
+            return Pacer::new(profile, threads, self.mean_len, batch);
+        };
+        if *profile != Profile::from(Rate::Max) {
+            let why = "frames of a recording have their own times: choose those, and no rate";
+            return Err(Error::Config(why.into()));
+        }
+        match recording.mean_pps() {
+            None => Pacer::new(profile, threads, self.mean_len, batch),
+            Some(_) if batch.is_some_and(|batch| batch > 1) => {
+                Err(Error::Config("frames that have times leave one by one: no batch".into()))
+            }
+            // Its program keeps the time; what is told of the pace is the mean.
+            Some(pps) => {
+                let pps = pps.clamp(*RATE.start() as f64, *RATE.end() as f64);
+                let mean = Profile::from(Rate::PacketsPerSecond(pps));
+                Pacer::new(&mean, threads, self.mean_len, Some(1))
+            }
+        }
     }
 
     /// What the program of each thread does with a frame.
@@ -67,15 +86,23 @@ impl Plan {
     /// Frames of a thread: a fair share of the count, one more for the first ones where it does
     /// not divide.
     pub fn limit(&self, place: usize) -> u64 {
-        let Some(count) = self.config.count else { return u64::MAX };
-        let (threads, place) = (self.cpus.len() as u64, place as u64);
-        count / threads + u64::from(place < count % threads)
+        let (threads, nth) = (self.cpus.len() as u64, place as u64);
+        let share = |count: u64| count / threads + u64::from(nth < count % threads);
+        let recorded = match &self.config.load {
+            Load::Recording(recording) => recording.share(place, self.cpus.len()),
+            Load::Streams(_) => None,
+        };
+        self.config.count.map_or(u64::MAX, share).min(recorded.unwrap_or(u64::MAX))
     }
 }
 
 fn check_bounds(config: &Config) -> Result<()> {
     let fail = |why: &str| Err(Error::Config(why.to_owned()));
-    match (config.count, config.duration) {
+    let rounds = match &config.load {
+        Load::Recording(recording) => recording.total(),
+        Load::Streams(_) => None,
+    };
+    match (config.count.or(rounds), config.duration) {
         (None, None) => fail("a run needs an end: a count or a duration"),
         (Some(0), _) => fail("a count of 0 sends nothing"),
         (_, Some(duration)) if duration.is_zero() => fail("a duration of 0 sends nothing"),

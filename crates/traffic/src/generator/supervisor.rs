@@ -84,7 +84,8 @@ impl Supervisor {
 
     /// How long nothing needs to be done.
     fn look(&self, course: &Course) -> Duration {
-        let counts = self.run.plan.config.count.is_some() && course.pace.gaps.is_some();
+        let ends = self.run.lanes.iter().any(|lane| lane.limit < u64::MAX);
+        let counts = ends && course.pace.gaps.is_some();
         let begins = course.since.is_none();
         let most = match course.is_ramp() {
             true => STEP_EVERY,

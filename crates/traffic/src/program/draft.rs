@@ -29,6 +29,7 @@ pub(super) struct Draft {
     own: usize,
     scratch: Vec<At>,
     pools: Vec<Vec<u8>>,
+    arrays: Vec<(String, Vec<Vec<u8>>)>,
     wait: Option<Wait>,
     failed: Option<Label>,
 }
@@ -57,6 +58,7 @@ impl Draft {
             own: state::OWN,
             scratch: Vec::new(),
             pools: Vec::new(),
+            arrays: Vec::new(),
             wait: None,
             failed: None,
         }
@@ -93,6 +95,11 @@ impl Draft {
         all.extend_from_slice(bytes);
         all.resize(all.len().next_multiple_of(8), 0);
         Table { pool, at }
+    }
+
+    /// Adds an array of its own: its elements, all of one length.
+    pub fn array(&mut self, name: &str, elements: Vec<Vec<u8>>) {
+        self.arrays.push((name.to_owned(), elements));
     }
 
     /// `to` becomes the address of a table.
@@ -166,6 +173,12 @@ impl Draft {
         for (index, pool) in self.pools.into_iter().enumerate() {
             object.map(array(&pool_name(index), pool.len(), 0));
             tables.push((pool_name(index), vec![pool]));
+        }
+        for (name, elements) in self.arrays {
+            let len = elements.first().map_or(0, Vec::len);
+            let max_entries = elements.len() as u32;
+            object.map(MapDef { max_entries, ..array(&name, len, 0) });
+            tables.push((name, elements));
         }
         object.program(self.a);
         Ok(Made { spec: object.finish()?, frame, tables })

@@ -80,7 +80,7 @@ impl Pacer {
         draft.a.bind(due).store64(self.skip, 0);
         self.schedule(draft, job);
         if self.group == 1 {
-            self.left(draft);
+            count_late(draft, self.due);
         }
         draft.a.jump(send);
         self.rest(draft, inside, back, send);
@@ -142,25 +142,26 @@ impl Pacer {
         a.note("the last of its group").load64(R1, word_at(state::RUNS));
         a.jump_if(R1, Cond::Ne, 0, inside).load64(R1, self.due).jump_if(R1, Cond::Eq, 0, inside);
         a.call(Helper::KTIME_GET_NS);
-        self.left(draft);
+        count_late(draft, self.due);
         draft.a.bind(inside);
     }
+}
 
-    /// Counts the group's lateness: R0 is the time.
-    fn left(&self, draft: &mut Draft) {
-        let [fits, over] = [(); 2].map(|()| draft.a.label());
-        let a = &mut draft.a;
-        a.note("how late").store64(word_at(state::LAST), R0);
-        a.load64(R1, self.due).sub(R0, R1).load_imm64(R1, u64::from(u32::MAX));
-        a.jump_if(R0, Cond::Le, R1, fits).mov(R0, R1).bind(fits).mov(R1, 0);
-        for shift in [16, 8, 4, 2, 1] {
-            let small = a.label();
-            a.mov(R2, R0).rsh(R2, shift).jump_if(R2, Cond::Lt, 64, small);
-            a.mov(R0, R2).add(R1, shift).bind(small);
-        }
-        a.lsh(R1, 6).add(R0, R1).jump_if(R0, Cond::Gt, BUCKETS as i32 - 1, over).lsh(R0, 3);
-        a.load_map_value(R1, abi::LATE, 0).add(R1, R0).count(R1.at(0), 1, R2).bind(over);
+/// Counts the lateness of what was due at the time in `due`: R0 is the time, and the one at which
+/// the last frame left. Overwrites R0 to R2.
+pub(super) fn count_late(draft: &mut Draft, due: At) {
+    let [fits, over] = [(); 2].map(|()| draft.a.label());
+    let a = &mut draft.a;
+    a.note("how late").store64(word_at(state::LAST), R0);
+    a.load64(R1, due).sub(R0, R1).load_imm64(R1, u64::from(u32::MAX));
+    a.jump_if(R0, Cond::Le, R1, fits).mov(R0, R1).bind(fits).mov(R1, 0);
+    for shift in [16, 8, 4, 2, 1] {
+        let small = a.label();
+        a.mov(R2, R0).rsh(R2, shift).jump_if(R2, Cond::Lt, 64, small);
+        a.mov(R0, R2).add(R1, shift).bind(small);
     }
+    a.lsh(R1, 6).add(R0, R1).jump_if(R0, Cond::Gt, BUCKETS as i32 - 1, over).lsh(R0, 3);
+    a.load_map_value(R1, abi::LATE, 0).add(R1, R0).count(R1.at(0), 1, R2).bind(over);
 }
 
 /// R2, the mean interval, becomes one of gaps that are spread as those of a Poisson process.
@@ -178,8 +179,8 @@ fn poisson(draft: &mut Draft, job: &Job) {
 }
 
 /// A group that is due within this time is waited for at one go.
-const FAR_NS: i32 = 100_000;
+pub(super) const FAR_NS: i32 = 100_000;
 /// How long is waited for one that is farther away, before its batch is given back.
-const NEAR_NS: i32 = 50_000;
+pub(super) const NEAR_NS: i32 = 50_000;
 /// Lateness that is caught up with even where a group takes less.
 const SLACK_NS: i32 = 16_000;

@@ -45,6 +45,12 @@ impl Recording {
         (self.rounds > 0).then(|| u64::from(self.rounds) * self.frames.len() as u64)
     }
 
+    /// Frames of all rounds of those whose number leaves `part` when divided by `parts`.
+    pub fn share(&self, part: usize, parts: usize) -> Option<u64> {
+        let frames = self.frames.len().saturating_sub(part).div_ceil(parts);
+        (self.rounds > 0).then(|| u64::from(self.rounds) * frames as u64)
+    }
+
     /// Frames a second, on average; nothing when they have no times.
     pub fn mean_pps(&self) -> Option<f64> {
         self.is_paced().then(|| self.frames.len() as f64 / self.length.as_secs_f64())

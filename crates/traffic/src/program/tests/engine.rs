@@ -7,7 +7,7 @@ use vm::{Options, VmRuntime, World};
 use crate::Histogram;
 use crate::histogram::BUCKETS;
 use crate::program::abi::{self, control, state};
-use crate::program::{Clock, Exit, Job, compile};
+use crate::program::{Clock, Exit, Job, Made, compile};
 use crate::template::Template;
 
 /// A loaded program.
@@ -36,9 +36,13 @@ pub fn job(templates: &[Template]) -> Job<'_> {
 
 impl Engine {
     pub fn new(job: &Job) -> Self {
-        let made = compile(job).unwrap();
+        Self::of(compile(job).unwrap(), 1000)
+    }
+
+    /// Each look at the clock takes so long.
+    pub fn of(made: Made, step_ns: u64) -> Self {
         let mut world = World::default();
-        world.clock.step_ns = 1000;
+        world.clock.step_ns = step_ns;
         let mut runtime = VmRuntime::new(Options { world, ..Options::default() });
         runtime.load(&made.spec).unwrap();
         for (name, elements) in &made.tables {

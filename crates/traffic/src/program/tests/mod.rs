@@ -2,6 +2,6 @@
 
 mod counting;
 mod drawing;
-mod engine;
+pub mod engine;
 mod frames;
 mod pacing;
