@@ -60,6 +60,16 @@ enum sink_expect {
 	SINK_EXPECT_DROP = 2,
 };
 
+/* Whose clock wrote the stamps. */
+enum sink_clocks {
+	/* No times are taken. */
+	SINK_CLOCKS_IGNORED = 0,
+	/* Another kernel's: only what comes back tells a latency. */
+	SINK_CLOCKS_APART = 1,
+	/* This kernel's. */
+	SINK_CLOCKS_SHARED = 2,
+};
+
 /* Entry of `sink_counts`: what one processor counts of the source in the same place. */
 struct sink_count {
 	__u64 received;

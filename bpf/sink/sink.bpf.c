@@ -89,7 +89,8 @@ xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 byt
 		source->end = count + 1;
 		return XWAY_END;
 	}
-	now = bpf_ktime_get_ns();
+	if (sink_clocks != SINK_CLOCKS_IGNORED)
+		now = bpf_ktime_get_ns();
 	if (sink_verify && sink_frame_is_wrong(ctx, frags))
 		return sink_corrupted(place);
 	return sink_receive(source, place, stamp, bytes, now);

@@ -20,8 +20,8 @@
 const volatile __u32 sink_source_mask = 255;
 /* Places of `sink_streams` that may be taken. */
 const volatile __u32 sink_stream_places = 64;
-/* Stamps were written by this kernel's clock. */
-const volatile __u32 sink_shared_clock = 1;
+/* What stamps and arrivals have in common. */
+const volatile enum sink_clocks sink_clocks = SINK_CLOCKS_SHARED;
 
 /* The most streams, places that are tried for a source, and tries of an exchange. */
 #define SINK_STREAMS 64
@@ -219,7 +219,7 @@ xway_inline void sink_time(struct sink_count *count, const struct sink_source *s
 	if (!times)
 		return;
 	/* Clocks of two processors may differ by a little. */
-	if (sink_shared_clock || stamp->kind & XWAY_STAMP_REFLECTED)
+	if (sink_clocks == SINK_CLOCKS_SHARED || stamp->kind & XWAY_STAMP_REFLECTED)
 		xway_histogram_record(&times->latency, transit < 0 ? 0 : transit);
 	if (count->timed)
 		xway_histogram_record(&times->jitter,
@@ -254,7 +254,8 @@ xway_inline enum xway_reason sink_receive(struct sink_source *source, __u32 plac
 		count->reordered++;
 	count->received++;
 	count->bytes += bytes;
-	sink_time(count, source, stamp, now);
+	if (sink_clocks != SINK_CLOCKS_IGNORED)
+		sink_time(count, source, stamp, now);
 	return reason;
 }
 

@@ -5,6 +5,28 @@
 
 use std::array;
 
+/// `enum sink_clocks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Clocks {
+    Ignored = 0,
+    Apart = 1,
+    Shared = 2,
+}
+
+impl Clocks {
+    pub const ALL: [Self; 3] = [Self::Ignored, Self::Apart, Self::Shared];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Apart => "apart",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// `enum xway_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]

@@ -7,7 +7,7 @@
 use kernel::Mode;
 use spec::{Map, Spec, Verdict};
 
-use super::abi::{Count, Reason, Source};
+use super::abi::{self, Count, Reason, Source};
 use super::account::{self, Account};
 use super::config::{Clocks, Fate, SinkConfig};
 use super::report::SinkReport;
@@ -31,10 +31,15 @@ pub fn prepare(config: &SinkConfig) -> Result<Spec> {
         Fate::Pass => Verdict::Pass,
         Fate::Reflect => Verdict::Tx,
     };
+    let clocks = match config.clocks {
+        Clocks::Ignored => abi::Clocks::Ignored,
+        Clocks::Apart => abi::Clocks::Apart,
+        Clocks::Shared => abi::Clocks::Shared,
+    };
     let globals = [
         ("sink_fate", verdict as u32),
         ("sink_verify", config.verify.into()),
-        ("sink_shared_clock", (config.clocks == Clocks::Shared).into()),
+        ("sink_clocks", clocks as u32),
         ("sink_stream_places", config.streams),
         ("sink_source_mask", config.sources - 1),
     ];

@@ -77,7 +77,7 @@ impl Tracker {
             return Reason::Corrupted;
         }
         let reason = source.receive(stamp.number, expect, frame.len());
-        if reason != Reason::Duplicated {
+        if reason != Reason::Duplicated && config.clocks != Clocks::Ignored {
             let is_reflected = matches!(stamp.kind, Kind::Reflected(_));
             let tells = is_reflected || config.clocks == Clocks::Shared;
             source.time((now_ns as u32).wrapping_sub(stamp.time_ns), tells, cpu, times);
