@@ -32,7 +32,9 @@ impl Account {
 
     fn add_to(&self, stream: &mut StreamReport) {
         stream.sources += 1;
-        stream.expect = self.expect.unwrap_or(stream.expect);
+        if self.expect == Some(Expect::Drop) {
+            stream.expect = Expect::Drop;
+        }
         stream.received += self.received;
         stream.bytes += self.bytes;
         stream.sent = stream.sent.zip(self.end).map(|(sum, _)| sum + self.sent());

@@ -14,6 +14,9 @@ pub mod program;
 mod reflect;
 mod report;
 mod stack;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests;
 mod tracker;
 mod verify;
 
