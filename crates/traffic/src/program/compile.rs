@@ -25,8 +25,8 @@ pub fn compile(job: &Job) -> Result<Made> {
     let shared = Shared {
         job,
         image: Image::new(&shapes, job.rewrite),
-        pacer: job.pace.map(|gaps| Pacer::new(&mut draft, job.group, gaps)),
-        time: job.is_stamped().then(|| Time::new(&mut draft, job.clock)),
+        pacer: job.pace.map(|gaps| Pacer::new(job.group, gaps)),
+        time: job.is_stamped().then(|| Time::new(job.clock)),
     };
     gate::gate(&mut draft, &shared, ready);
     if let Some(pacer) = &shared.pacer {

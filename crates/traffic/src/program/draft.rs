@@ -3,11 +3,11 @@
 //! Rule: parts keep to these registers; all others are free between parts and after calls.
 
 use kernel::Ifindex;
-use spec::asm::Reg::{self, R0, R1, R2, R6, R7, R8, R9, R10};
-use spec::asm::{Assembler, At, Helper, Label, Object};
+use spec::asm::Reg::{self, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
+use spec::asm::{Assembler, At, Cond, Helper, Label, Object};
 use spec::{MapDef, MapKind, ProgramKind, Verdict};
 
-use super::abi::{self, control, state};
+use super::abi::{self, control};
 use super::job::{Exit, Made};
 use crate::error::{Error, Result};
 use crate::histogram::BUCKETS;
@@ -30,15 +30,31 @@ pub(super) struct Draft {
     scratch: Vec<At>,
     pools: Vec<Vec<u8>>,
     arrays: Vec<(String, Vec<Vec<u8>>)>,
-    wait: Option<Wait>,
+    wait: Option<Label>,
     failed: Option<Label>,
 }
 
-/// The body of the loop that waits, and the word that says until when.
-#[derive(Clone, Copy)]
-struct Wait {
-    body: Label,
-    until: At,
+/// Words of the state that the parts in front of the streams keep. They are there whether used or
+/// not, and what follows depends on the templates alone: another program of the same templates,
+/// paced in another way, goes on with the same maps.
+pub(super) mod own {
+    use crate::program::abi::state::OWN;
+
+    /// Until when is waited, ns.
+    pub const UNTIL: usize = OWN;
+    /// Frames that were sent when `state::LAST` was noted.
+    pub const MARKED: usize = OWN + 8;
+    /// Place in the batch of a frame that is given back, in unpaced programs.
+    pub const IDLE: usize = OWN + 16;
+    /// 1 while the rest of a batch is given back.
+    pub const SKIP: usize = OWN + 24;
+    /// When the group was due, ns; 0 when it was not paced.
+    pub const DUE: usize = OWN + 32;
+    /// What `state::NEXT` has behind the nanosecond, in units of 2^-20.
+    pub const FRACTION: usize = OWN + 40;
+    /// What the clock said last, for stamps.
+    pub const NOW: usize = OWN + 48;
+    pub const END: usize = OWN + 56;
 }
 
 /// A table of a program: where it begins.
@@ -55,7 +71,7 @@ impl Draft {
         a.mov(CONTEXT, R1).load_map_value(STATE, abi::STATE, 0);
         Self {
             a,
-            own: state::OWN,
+            own: own::END,
             scratch: Vec::new(),
             pools: Vec::new(),
             arrays: Vec::new(),
@@ -109,16 +125,10 @@ impl Draft {
 
     /// Waits, softirqs off, until the clock shows what is in `until`. Overwrites R0 to R5.
     pub fn wait_until(&mut self, until: Reg) {
-        let wait = match self.wait {
-            Some(wait) => wait,
-            None => {
-                let wait = Wait { body: self.a.label(), until: self.word() };
-                *self.wait.insert(wait)
-            }
-        };
-        self.a.store64(wait.until, until);
-        self.a.mov(R1, LOOKS).load_function(R2, wait.body);
-        self.a.mov(Reg::R3, 0).mov(Reg::R4, 0).call(Helper::LOOP);
+        let a = &mut self.a;
+        let body = *self.wait.get_or_insert_with(|| a.label());
+        a.store64(word_at(own::UNTIL), until).mov(R1, LOOKS).load_function(R2, body);
+        a.mov(R3, 0).mov(R4, 0).call(Helper::LOOP);
     }
 
     /// Where to go when the frame is not as it must be.
@@ -169,12 +179,10 @@ impl Draft {
         object.map(array(abi::CONTROL, control::LEN, BPF_F_MMAPABLE));
         object.map(array(abi::STATE, self.own, BPF_F_MMAPABLE));
         object.map(array(abi::LATE, BUCKETS * 8, 0));
+        let pools = self.pools.into_iter().enumerate();
+        let pools = pools.map(|(index, pool)| (pool_name(index), vec![pool]));
         let mut tables = Vec::new();
-        for (index, pool) in self.pools.into_iter().enumerate() {
-            object.map(array(&pool_name(index), pool.len(), 0));
-            tables.push((pool_name(index), vec![pool]));
-        }
-        for (name, elements) in self.arrays {
+        for (name, elements) in pools.chain(self.arrays) {
             let len = elements.first().map_or(0, Vec::len);
             let max_entries = elements.len() as u32;
             object.map(MapDef { max_entries, ..array(&name, len, 0) });
@@ -186,12 +194,12 @@ impl Draft {
 
     /// The body of the loop: one look at the clock, 1 to end it.
     fn write_wait(&mut self) {
-        let Some(Wait { body, until }) = self.wait else { return };
+        let Some(body) = self.wait else { return };
         let a = &mut self.a;
         let over = a.label();
         a.function(body, "wait").load_map_value(STATE, abi::STATE, 0);
-        a.call(Helper::KTIME_GET_NS).load64(R1, until);
-        a.jump_if(R0, spec::asm::Cond::Ge, R1, over);
+        a.call(Helper::KTIME_GET_NS).load64(R1, word_at(own::UNTIL));
+        a.jump_if(R0, Cond::Ge, R1, over);
         a.mov(R0, 0).exit().bind(over).mov(R0, 1).exit();
     }
 }

@@ -4,10 +4,10 @@
 //! nothing to do leaves the page pool's lock to its receiver.
 
 use spec::asm::Reg::{R0, R1, R2};
-use spec::asm::{Cond, Helper, Label};
+use spec::asm::{At, Cond, Helper, Label};
 
 use super::abi::{self, control, state};
-use super::draft::{Draft, ENDING, word_at};
+use super::draft::{Draft, ENDING, own, word_at};
 use super::stream::Shared;
 
 /// Goes on when the frame may go; jumps to `ready` when it is one that tells the end. Also keeps
@@ -57,9 +57,9 @@ fn give_back(draft: &mut Draft, shared: &Shared, idle: Label) {
     draft.give_back();
 }
 
-/// A word that is 1 once in every batch of frames that are given back.
-fn count_idle(draft: &mut Draft, group: u32) -> spec::asm::At {
-    let idle = draft.word();
+/// Keeps a word that is 1 once in every batch of frames that are given back.
+fn count_idle(draft: &mut Draft, group: u32) -> At {
+    let idle = word_at(own::IDLE);
     let a = &mut draft.a;
     let keep = a.label();
     a.load64(R1, idle).add(R1, 1).jump_if(R1, Cond::Le, group as i32, keep).mov(R1, 1);
@@ -69,7 +69,7 @@ fn count_idle(draft: &mut Draft, group: u32) -> spec::asm::At {
 
 /// Notes the time when frames are first given back behind those that were sent.
 fn mark_last(draft: &mut Draft) {
-    let marked = draft.word();
+    let marked = word_at(own::MARKED);
     let a = &mut draft.a;
     let known = a.label();
     a.load64(R1, word_at(state::SENT)).load64(R2, marked).jump_if(R1, Cond::Eq, R2, known);

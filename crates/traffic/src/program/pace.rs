@@ -15,21 +15,15 @@ use spec::asm::Reg::{R0, R1, R2, R3, R4};
 use spec::asm::{At, Cond, Helper, Label};
 
 use super::abi::{self, FRACTION, control, state};
-use super::draft::{Draft, word_at};
+use super::draft::{Draft, own, word_at};
 use super::erlang;
 use super::job::{Gaps, Job};
 use super::random;
 use crate::histogram::BUCKETS;
 
-/// The words that pacing keeps.
+/// How groups of a program are paced.
 #[derive(Clone, Copy)]
 pub(super) struct Pacer {
-    /// 1 while the rest of a batch is given back.
-    skip: At,
-    /// When the group was due, ns; 0 when it was not paced.
-    due: At,
-    /// What times have behind the nanosecond.
-    fraction: At,
     group: u32,
     gaps: Gaps,
 }
@@ -54,14 +48,13 @@ pub(super) fn unless_first(draft: &mut Draft, group: u32, inside: Label) {
 }
 
 impl Pacer {
-    pub fn new(draft: &mut Draft, group: u32, gaps: Gaps) -> Self {
-        let [skip, due, fraction] = [(); 3].map(|()| draft.word());
-        Self { skip, due, fraction, group, gaps }
+    pub fn new(group: u32, gaps: Gaps) -> Self {
+        Self { group, gaps }
     }
 
     /// The rest of a batch is given back, too.
     pub fn skip(&self, draft: &mut Draft) {
-        draft.a.store64(self.skip, 1);
+        draft.a.store64(word_at(own::SKIP), 1);
     }
 
     /// Goes on when the frame's group is due, else gives it back. Only for programs that keep
@@ -73,14 +66,14 @@ impl Pacer {
         let a = &mut draft.a;
         a.load_map_value(R1, abi::CONTROL, control::INTERVAL as u32).load64(R1, R1.at(0));
         a.jump_if(R1, Cond::Ne, 0, paced);
-        a.store64(self.due, 0).store64(self.skip, 0).jump(send);
-        a.bind(paced).store64(self.skip, 1).call(Helper::KTIME_GET_NS);
+        a.store64(word_at(own::DUE), 0).store64(word_at(own::SKIP), 0).jump(send);
+        a.bind(paced).store64(word_at(own::SKIP), 1).call(Helper::KTIME_GET_NS);
         a.load64(R1, word_at(state::NEXT)).jump_if(R0, Cond::Ge, R1, due);
         self.wait(draft, back);
-        draft.a.bind(due).store64(self.skip, 0);
+        draft.a.bind(due).store64(word_at(own::SKIP), 0);
         self.schedule(draft, job);
         if self.group == 1 {
-            count_late(draft, self.due);
+            count_late(draft, word_at(own::DUE));
         }
         draft.a.jump(send);
         self.rest(draft, inside, back, send);
@@ -103,7 +96,7 @@ impl Pacer {
         let [begun, kept, slack] = [(); 3].map(|()| draft.a.label());
         let a = &mut draft.a;
         a.note("when the next is due").load64(R1, word_at(state::NEXT));
-        a.jump_if(R1, Cond::Ne, 0, begun).mov(R1, R0).bind(begun).store64(self.due, R1);
+        a.jump_if(R1, Cond::Ne, 0, begun).mov(R1, R0).bind(begun).store64(word_at(own::DUE), R1);
         a.load_map_value(R2, abi::CONTROL, control::INTERVAL as u32).load64(R2, R2.at(0));
         a.mov(R3, R2).rsh(R3, FRACTION as i32).jump_if(R3, Cond::Ge, SLACK_NS, slack);
         a.mov(R3, SLACK_NS).bind(slack);
@@ -114,8 +107,8 @@ impl Pacer {
             poisson(draft, job);
         }
         let a = &mut draft.a;
-        a.load64(R3, self.fraction).add(R2, R3).mov(R3, R2).and(R3, (1 << FRACTION) - 1);
-        a.store64(self.fraction, R3).rsh(R2, FRACTION as i32).add(R1, R2);
+        a.load64(R3, word_at(own::FRACTION)).add(R2, R3).mov(R3, R2).and(R3, (1 << FRACTION) - 1);
+        a.store64(word_at(own::FRACTION), R3).rsh(R2, FRACTION as i32).add(R1, R2);
         a.store64(word_at(state::NEXT), R1);
     }
 
@@ -123,7 +116,7 @@ impl Pacer {
     fn rest(&self, draft: &mut Draft, inside: Label, back: Label, send: Label) {
         let a = &mut draft.a;
         if self.group > 1 {
-            a.bind(inside).load64(R1, self.skip).jump_if(R1, Cond::Eq, 0, send);
+            a.bind(inside).load64(R1, word_at(own::SKIP)).jump_if(R1, Cond::Eq, 0, send);
         } else {
             a.bind(inside);
         }
@@ -140,9 +133,14 @@ impl Pacer {
         let inside = draft.a.label();
         let a = &mut draft.a;
         a.note("the last of its group").load64(R1, word_at(state::RUNS));
-        a.jump_if(R1, Cond::Ne, 0, inside).load64(R1, self.due).jump_if(R1, Cond::Eq, 0, inside);
+        a.jump_if(R1, Cond::Ne, 0, inside).load64(R1, word_at(own::DUE)).jump_if(
+            R1,
+            Cond::Eq,
+            0,
+            inside,
+        );
         a.call(Helper::KTIME_GET_NS);
-        count_late(draft, self.due);
+        count_late(draft, word_at(own::DUE));
         draft.a.bind(inside);
     }
 }
@@ -169,11 +167,12 @@ pub(super) fn count_late(draft: &mut Draft, due: At) {
 fn poisson(draft: &mut Draft, job: &Job) {
     let gaps = erlang::gaps(job.group);
     let bytes: Vec<u8> = gaps.iter().flat_map(|gap| gap.to_ne_bytes()).collect();
-    let table = draft.table(&bytes);
     draft.a.note("a random gap").load64(R3, word_at(state::SENT));
     random::mix(&mut draft.a, R3, R4, random::key(job, usize::MAX, 0));
     draft.a.rsh(R3, 64 - erlang::BITS as i32).lsh(R3, 2);
-    draft.table_address(R4, table);
+    let name = format!("gen_gaps_{}", job.group);
+    draft.a.load_map_value(R4, name.as_str(), 0);
+    draft.array(&name, vec![bytes]);
     draft.a.add(R4, R3).load32(R4, R4.at(0));
     draft.a.rsh(R2, 10).mul(R2, R4).rsh(R2, erlang::FRACTION as i32 - 10);
 }

@@ -1,11 +1,11 @@
 //! The stamp at the end of a frame, as `crate::stamp` lays it out: two stores of eight bytes.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R5};
-use spec::asm::{At, Cond, Helper};
+use spec::asm::{Cond, Helper};
 
 use super::abi::state;
 use super::checksum::fold;
-use super::draft::{Draft, ENDING, word_at};
+use super::draft::{Draft, ENDING, own, word_at};
 use super::fields::store_big_endian;
 use super::job::{Clock, Job};
 use super::pace;
@@ -16,19 +16,18 @@ use crate::template::Template;
 /// The clock of a program's stamps.
 #[derive(Clone, Copy)]
 pub(super) struct Time {
-    now: At,
     clock: Clock,
 }
 
 impl Time {
-    pub fn new(draft: &mut Draft, clock: Clock) -> Self {
-        Self { now: draft.word(), clock }
+    pub fn new(clock: Clock) -> Self {
+        Self { clock }
     }
 
     /// Forgets the time of a group that does not go.
     pub fn forget(&self, draft: &mut Draft) {
         if self.clock == Clock::Group {
-            draft.a.store64(self.now, 0);
+            draft.a.store64(word_at(own::NOW), 0);
         }
     }
 
@@ -40,10 +39,10 @@ impl Time {
             pace::unless_first(draft, job.group, known);
             draft.a.jump(read).bind(known);
             let late = draft.a.label();
-            draft.a.load64(R0, self.now).jump_if(R0, Cond::Ne, 0, late).bind(read);
-            draft.a.call(Helper::KTIME_GET_NS).store64(self.now, R0).bind(late);
+            draft.a.load64(R0, word_at(own::NOW)).jump_if(R0, Cond::Ne, 0, late).bind(read);
+            draft.a.call(Helper::KTIME_GET_NS).store64(word_at(own::NOW), R0).bind(late);
         } else {
-            draft.a.call(Helper::KTIME_GET_NS).store64(self.now, R0);
+            draft.a.call(Helper::KTIME_GET_NS).store64(word_at(own::NOW), R0);
         }
     }
 
@@ -59,7 +58,7 @@ impl Time {
         let fixed: u64 = parts.map(u64::from).iter().sum();
         self.kind(draft, expect);
         let a = &mut draft.a;
-        a.load32(R0, word_at(state::STREAMS + 8 * stream)).load32(R2, self.now);
+        a.load32(R0, word_at(state::STREAMS + 8 * stream)).load32(R2, word_at(own::NOW));
         a.mov(R1, R0).add(R1, R2).add(R1, fixed as i32).add(R1, R4);
         a.load_imm64(R5, head).or(R0, R5);
         store_big_endian(draft, R3.at(0), 8, R0);

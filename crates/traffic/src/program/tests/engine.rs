@@ -1,8 +1,8 @@
 //! A program on the engine, fed as live runs feed it: frames are recycled, with whatever was
 //! written into them last and whatever their receiver did to them.
 
-use spec::{Expect, Input, Map as _, Outcome, Runtime as _, Verdict};
-use vm::{Options, VmRuntime, World};
+use spec::{Expect, Input, Map as _, Outcome, Verdict};
+use vm::{Machine, Options, Worker, World};
 
 use crate::Histogram;
 use crate::histogram::BUCKETS;
@@ -12,7 +12,9 @@ use crate::template::Template;
 
 /// A loaded program.
 pub struct Engine {
-    runtime: VmRuntime,
+    machine: Machine,
+    worker: Worker,
+    program: usize,
     /// Frames of the pool; one after the other is used.
     pool: Vec<Vec<u8>>,
     runs: usize,
@@ -43,15 +45,16 @@ impl Engine {
     pub fn of(made: Made, step_ns: u64) -> Self {
         let mut world = World::default();
         world.clock.step_ns = step_ns;
-        let mut runtime = VmRuntime::new(Options { world, ..Options::default() });
-        runtime.load(&made.spec).unwrap();
+        let machine = Machine::load(&made.spec, &Options { world, ..Options::default() }).unwrap();
         for (name, elements) in &made.tables {
-            let map = runtime.map(name).unwrap();
+            let map = machine.map(name).unwrap();
             for (key, element) in (0u32..).zip(elements) {
                 map.update(&key.to_ne_bytes(), element, Expect::Any).unwrap();
             }
         }
-        let mut engine = Self { runtime, pool: vec![made.frame; 3], runs: 0, control: [0; 4] };
+        let (worker, program) = (machine.worker(0), machine.program(abi::PROGRAM).unwrap());
+        let pool = vec![made.frame; 3];
+        let mut engine = Self { machine, worker, program, pool, runs: 0, control: [0; 4] };
         engine.set(control::GO, 1);
         engine.set(control::LIMIT, u64::MAX);
         engine
@@ -61,13 +64,13 @@ impl Engine {
     pub fn set(&mut self, offset: usize, value: u64) {
         self.control[offset / 8] = value;
         let bytes: Vec<u8> = self.control.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let map = self.runtime.map(abi::CONTROL).unwrap();
+        let map = self.machine.map(abi::CONTROL).unwrap();
         map.update(&[0; 4], &bytes, Expect::Any).unwrap();
     }
 
     /// A word of the state.
     pub fn state(&self, offset: usize) -> u64 {
-        let value = self.runtime.map(abi::STATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+        let value = self.machine.map(abi::STATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
         u64::from_ne_bytes(value[offset..offset + 8].try_into().unwrap())
     }
 
@@ -76,10 +79,19 @@ impl Engine {
     }
 
     pub fn late(&self) -> Histogram {
-        let value = self.runtime.map(abi::LATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+        let value = self.machine.map(abi::LATE).unwrap().lookup(&[0; 4]).unwrap().unwrap();
         assert_eq!(value.len(), BUCKETS * 8);
         let counts = value.as_chunks::<8>().0;
         Histogram::from_counts(counts.iter().map(|count| u64::from_ne_bytes(*count)))
+    }
+
+    /// Its clock, ns.
+    pub fn now(&self) -> u64 {
+        self.worker.now_ns()
+    }
+
+    pub fn set_now(&mut self, now_ns: u64) {
+        self.worker.set_clock_ns(now_ns);
     }
 
     /// Runs it on the next frame of the pool.
@@ -87,10 +99,12 @@ impl Engine {
         let slot = self.runs % self.pool.len();
         self.runs += 1;
         let packet = self.pool[slot].clone();
-        let outcome = self.runtime.run(abi::PROGRAM, &Input { packet, ..Input::default() });
-        let outcome = outcome.unwrap();
-        self.pool[slot][..outcome.packet.len()].copy_from_slice(&outcome.packet);
-        outcome
+        self.worker.put(&Input { packet, ..Input::default() }).unwrap();
+        let verdict = Verdict::from_code(self.worker.execute(self.program).unwrap());
+        let packet = self.worker.packet().into_owned();
+        self.pool[slot][..packet.len()].copy_from_slice(&packet);
+        let redirect_ifindex = self.worker.redirect_ifindex();
+        Outcome { verdict, packet, metadata: vec![], redirect_ifindex }
     }
 
     /// The next frame that goes.
