@@ -118,7 +118,7 @@ fn every_kind_of_program_is_taken_by_the_kernel() {
 }
 
 /// 64 streams, each with stamps, sizes, lists, and as many fields as fit.
-fn largest() -> Vec<Template> {
+fn largest(fields: usize) -> Vec<Template> {
     let size = |len| Size { len, words: vec![len as u16; 2], sums: vec![len as u16; 2] };
     let field = |index: usize| Field {
         name: format!("f{index}"),
@@ -131,6 +131,7 @@ fn largest() -> Vec<Template> {
         },
     };
     let sum = |at, from| Checksum { at, from, to: None, also: vec![], never_zero: true };
+    let words = vec![16, 38];
     let stream = |id: u16| Template {
         name: format!("s{id}"),
         id,
@@ -142,9 +143,9 @@ fn largest() -> Vec<Template> {
             Draw { last: (1 << 15) - 1, order: Order::Zipf { exponent: 1.1 } },
             Draw { last: 9, order: Order::Random },
         ],
-        fields: (0..FIELDS).map(field).collect(),
+        fields: (0..fields).map(field).collect(),
         checksums: vec![sum(40, 34), sum(24, 14)],
-        words: vec![16, 38],
+        words: words.clone(),
         sizes: (0..10).map(|step| size(500 + 111 * step)).collect(),
         size_draw: Some(3),
         stamp: Some(traffic::Expect::Drop),
@@ -153,13 +154,13 @@ fn largest() -> Vec<Template> {
     (0..64).map(stream).collect()
 }
 
-const FIELDS: usize = 20;
-
 #[test]
 fn the_largest_program_is_taken_and_right() {
-    let templates = largest();
-    let job = Job { rewrite: true, threads: 64, thread: 63, ..job(&templates) };
-    check_both(&job, 300, "largest");
+    let templates = largest(20);
+    let whole = Job { rewrite: true, threads: 64, thread: 63, ..job(&templates) };
+    check_both(&whole, 300, "largest");
+    let error = compile(&job(&largest(80))).unwrap_err().to_string();
+    assert!(error.ends_with("send fewer streams at once"), "{error}");
 }
 
 #[test]

@@ -36,12 +36,10 @@ pub fn compile(job: &Job) -> Result<Made> {
     match &shapes[..] {
         [shape] => stream::write(&mut draft, &shared, shape, 0),
         shapes => {
-            let labels: Vec<_> = shapes.iter().map(|_| draft.a.label()).collect();
-            Mix::new(&mut draft, &order).pick(&mut draft, &labels);
-            for (number, (shape, label)) in shapes.iter().zip(labels).enumerate() {
-                draft.a.bind(label);
-                stream::write(&mut draft, &shared, shape, number);
-            }
+            let mut write = |draft: &mut Draft, number: usize| {
+                stream::write(draft, &shared, &shapes[number], number);
+            };
+            Mix::new(&mut draft, &order).pick(&mut draft, shapes.len(), &mut write);
         }
     }
     draft.finish(shared.image.frame)

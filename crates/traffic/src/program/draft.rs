@@ -4,7 +4,7 @@
 
 use kernel::Ifindex;
 use spec::asm::Reg::{self, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
-use spec::asm::{Assembler, At, Cond, Helper, Label, Object};
+use spec::asm::{Assembler, At, Cond, Fault, Helper, Label, Object};
 use spec::{MapDef, MapKind, ProgramKind, Verdict};
 
 use super::abi::{self, control};
@@ -169,11 +169,7 @@ impl Draft {
     pub fn finish(mut self, frame: Vec<u8>) -> Result<Made> {
         self.write_wait();
         if self.pools.len() > POOLS || self.own > STATE_MAX {
-            return Err(Error::Config(
-                "the streams have more fields or lists than one program can hold: send fewer \
-                 streams at once"
-                    .into(),
-            ));
+            return Err(too_much());
         }
         let mut object = Object::new(abi::PROGRAM, "Dual MIT/GPL");
         object.map(array(abi::CONTROL, control::LEN, BPF_F_MMAPABLE));
@@ -189,7 +185,11 @@ impl Draft {
             tables.push((name, elements));
         }
         object.program(self.a);
-        Ok(Made { spec: object.finish()?, frame, tables })
+        let spec = object.finish().map_err(|error| match error.fault {
+            Fault::TooFar { .. } => too_much(),
+            _ => error.into(),
+        })?;
+        Ok(Made { spec, frame, tables })
     }
 
     /// The body of the loop: one look at the clock, 1 to end it.
@@ -202,6 +202,11 @@ impl Draft {
         a.jump_if(R0, Cond::Ge, R1, over);
         a.mov(R0, 0).exit().bind(over).mov(R0, 1).exit();
     }
+}
+
+fn too_much() -> Error {
+    let why = "the streams have more fields or lists than one program can hold";
+    Error::Config(format!("{why}: send fewer streams at once"))
 }
 
 /// A word of the state.

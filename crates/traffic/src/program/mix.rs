@@ -1,9 +1,10 @@
 //! Which stream comes next: all of them in an order that repeats, each as often as its weight
 //! says and spread as evenly as can be.
 
-use spec::asm::Cond;
+use std::ops::Range;
+
 use spec::asm::Reg::{R1, R2};
-use spec::asm::{At, Label};
+use spec::asm::{At, Cond};
 
 use super::draft::{Draft, Table};
 use crate::error::{Error, Result};
@@ -47,30 +48,37 @@ impl Mix {
         Self { order: draft.table(order), round: order.len(), next: draft.word() }
     }
 
-    /// Jumps to the label of the stream whose turn it is. Overwrites R1 and R2.
-    pub fn pick(&self, draft: &mut Draft, streams: &[Label]) {
+    /// Picks the stream whose turn it is, and does what `write` writes for it. What it writes must
+    /// not fall through. Overwrites R1 and R2.
+    pub fn pick(
+        &self,
+        draft: &mut Draft,
+        streams: usize,
+        write: &mut dyn FnMut(&mut Draft, usize),
+    ) {
         let again = draft.a.label();
         draft.a.note("which stream").load64(R1, self.next);
         draft.a.jump_if(R1, Cond::Lt, self.round as i32, again).mov(R1, 0).bind(again);
         draft.a.mov(R2, R1).add(R2, 1).store64(self.next, R2);
         draft.table_address(R2, self.order);
         draft.a.add(R2, R1).load8(R1, R2.at(0));
-        branch(draft, streams, 0);
+        branch(draft, 0..streams, write);
     }
 }
 
-/// Jumps by R1, which is at least `first`, the number of the first of these.
-fn branch(draft: &mut Draft, streams: &[Label], first: usize) {
-    if let [stream] = streams {
-        draft.a.jump(*stream);
+/// Goes by R1 to one of these. Each stands where its branch ends, so that no jump spans more than
+/// half of all.
+fn branch(draft: &mut Draft, streams: Range<usize>, write: &mut dyn FnMut(&mut Draft, usize)) {
+    if streams.len() == 1 {
+        write(draft, streams.start);
         return;
     }
-    let (low, high) = streams.split_at(streams.len() / 2);
+    let middle = streams.start + streams.len() / 2;
     let upper = draft.a.label();
-    draft.a.jump_if(R1, Cond::Ge, (first + low.len()) as i32, upper);
-    branch(draft, low, first);
+    draft.a.jump_if(R1, Cond::Ge, middle as i32, upper);
+    branch(draft, streams.start..middle, write);
     draft.a.bind(upper);
-    branch(draft, high, first + low.len());
+    branch(draft, middle..streams.end, write);
 }
 
 fn divisor(a: u64, b: u64) -> u64 {
