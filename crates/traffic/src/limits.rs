@@ -62,3 +62,11 @@ pub const END_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Nice value of a thread that was given a processor: whoever else is there must not set its pace.
 pub const NICE: i32 = -20;
+/// TCP connections of one run.
+pub const FLOWS: u32 = 1 << 20;
+
+/// Largest payload of a TCP segment with its options; smaller ones hold no SYN.
+pub const SEGMENT: std::ops::RangeInclusive<u32> = 88..=3_446;
+
+/// Until the next hop has told its hardware address.
+pub const NEIGHBOUR: std::time::Duration = std::time::Duration::from_secs(3);

@@ -6,8 +6,13 @@
 //! configures, starts and reads. Rule: flows take addresses and ports by arithmetic from the
 //! [`Config`], and only packets between these and the destination are touched.
 
+pub mod abi;
 mod config;
+mod path;
+pub mod plan;
 mod report;
 
 pub use config::{Algorithm, Config};
+pub use path::Path;
+pub use plan::Plan;
 pub use report::{Ends, FlowReport, Report, Rtt, Snapshot};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What an acknowledgement does to a flow: progress, window, losses found, recovery left.
+ */
+#ifndef XWAY_TCP_ACK_H
+#define XWAY_TCP_ACK_H
+
+#include "congestion.h"
+#include "rtt.h"
+#include "sack.h"
+
+/* Blocks of a SACK option. */
+#define TCP_BLOCKS 4
+
+/* A segment that came, in host order. */
+struct tcp_segment {
+	__u32 seq;
+	__u32 ack;
+	/* Payload. */
+	__u32 length;
+	/* As it stands there: not shifted. */
+	__u32 window;
+	__u32 ts_value;
+	__u32 ts_echo;
+	__u32 block[TCP_BLOCKS][2];
+	__u32 blocks;
+	__u16 mss;
+	__u8 flags;
+	__u8 scale;
+	__u8 has_timestamps;
+	__u8 has_scale;
+	__u8 may_sack;
+};
+
+#define TCP_FIN 1
+#define TCP_SYN 2
+#define TCP_RST 4
+#define TCP_PSH 8
+#define TCP_ACK 16
+
+/* RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one. */
+xway_inline void tcp_take_window(struct tcp_flow *flow, const struct tcp_segment *segment,
+				 __u64 ack)
+{
+	__s32 newer = segment->seq - flow->window_seq;
+
+	if (newer < 0 || (newer == 0 && ack < flow->window_ack))
+		return;
+	/* It opens: what made the timer slow is over. */
+	if (!flow->window && segment->window)
+		flow->backoff = 0;
+	flow->window = segment->window << flow->scale;
+	flow->window_seq = segment->seq;
+	flow->window_ack = ack;
+	flow->edge = ack + flow->window;
+	if (flow->window_most < flow->window)
+		flow->window_most = flow->window;
+}
+
+/* Payload bytes below a position. */
+xway_inline __u64 tcp_payload_below(const struct tcp_flow *flow, __u64 position)
+{
+	return position > flow->limit + 1 ? flow->limit : position - 1;
+}
+
+xway_inline void tcp_progress(struct tcp_flow *flow, const struct tcp_segment *segment,
+			      struct tcp_change *change, __u64 ack)
+{
+	change->acked = tcp_payload_below(flow, ack) - tcp_payload_below(flow, flow->una);
+	if (!(flow->has & TCP_HAS_TIMESTAMPS))
+		tcp_measure_timed(flow, change, ack);
+	else if (segment->has_timestamps)
+		tcp_measure_echo(flow, change, segment->ts_echo);
+	flow->una = ack;
+	flow->progress = change->now;
+	flow->backoff = 0;
+	flow->deadline = 0;
+	if (flow->nxt > ack)
+		tcp_arm(flow, change->now);
+	if (flow->ranges)
+		tcp_sack_trim(flow);
+}
+
+xway_inline void tcp_take_blocks(struct tcp_flow *flow, const struct tcp_segment *segment,
+				 struct tcp_change *change)
+{
+#pragma clang loop unroll(disable)
+	for (__u32 i = 0; i < TCP_BLOCKS; i++) {
+		__u64 start, end;
+
+		if (i >= segment->blocks)
+			break;
+		start = tcp_position(flow, segment->block[i][0]);
+		end = tcp_position(flow, segment->block[i][1]);
+		/* Others are old, or tell of duplicates (RFC 2883). */
+		if (start > flow->una && start < end && end <= flow->nxt)
+			tcp_sack_add(flow, change, start, end);
+	}
+}
+
+/* Without SACK: segments behind a hole each bring the same acknowledgement again. */
+xway_inline void tcp_count_duplicate(struct tcp_flow *flow, __u64 acked, int duplicate)
+{
+	__u64 arrived = acked / flow->mss;
+
+	if (acked)
+		flow->duplicates = flow->recovery && flow->duplicates > arrived ?
+					   flow->duplicates - arrived :
+					   0;
+	else if (duplicate && flow->duplicates < 255 &&
+		 (flow->duplicates + 1ull) * flow->mss < flow->nxt - flow->una)
+		flow->duplicates++;
+}
+
+/* What is lost by now. */
+xway_inline void tcp_find_lost(struct tcp_flow *flow, __u64 acked)
+{
+	__u64 lost = flow->una;
+
+	if (flow->has & TCP_HAS_SACK)
+		lost = tcp_sack_lost(flow);
+	else if ((flow->recovery && acked) || flow->duplicates >= TCP_THRESHOLD)
+		lost = flow->una + flow->mss;
+	if (lost > flow->nxt)
+		lost = flow->nxt;
+	if (lost > flow->lost)
+		flow->lost = lost;
+}
+
+xway_inline void tcp_enter_recovery(struct tcp_flow *flow)
+{
+	tcp_congestion_lost(flow);
+	flow->cwnd = flow->ssthresh;
+	flow->recovery = TCP_RECOVERY_FAST;
+	flow->recover = flow->nxt;
+	flow->repeated = flow->una;
+	flow->repeated_at = flow->nxt;
+	flow->has &= ~TCP_HAS_TIMING;
+}
+
+/*
+ * Segments that were sent after the last repetition have arrived, and what was repeated first has
+ * not: it was lost again.
+ */
+xway_inline void tcp_find_lost_again(struct tcp_flow *flow)
+{
+	if (flow->repeated <= flow->una)
+		return;
+	if (tcp_sack_top(flow) <= flow->repeated_at + TCP_THRESHOLD * flow->mss)
+		return;
+	flow->repeated = flow->una;
+	flow->repeated_at = flow->nxt;
+}
+
+xway_inline void tcp_recover(struct tcp_flow *flow, __u64 acked)
+{
+	if (flow->recovery && flow->una >= flow->recover) {
+		flow->recovery = TCP_RECOVERY_NONE;
+		flow->duplicates = 0;
+	}
+	tcp_find_lost(flow, flow->recovery ? acked : 0);
+	if (!flow->recovery && flow->lost > flow->una)
+		tcp_enter_recovery(flow);
+	else if (flow->recovery && flow->ranges)
+		tcp_find_lost_again(flow);
+}
+
+/* An acknowledgement of what was sent: una <= ack <= nxt, or an older one. */
+xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct tcp_segment *segment,
+				  struct tcp_change *change, __u64 ack)
+{
+	__u64 acked = ack > flow->una ? ack - flow->una : 0;
+	__u32 window = flow->window;
+	int same = ack == flow->una && flow->nxt > ack && !segment->length &&
+		   !(segment->flags & TCP_FIN);
+
+	tcp_take_window(flow, segment, ack);
+	if (acked)
+		tcp_progress(flow, segment, change, ack);
+	if (flow->has & TCP_HAS_SACK)
+		tcp_take_blocks(flow, segment, change);
+	else
+		tcp_count_duplicate(flow, acked, same && window == flow->window);
+	if (acked || flow->ranges || flow->duplicates)
+		tcp_recover(flow, acked);
+	if (acked && flow->recovery != TCP_RECOVERY_FAST)
+		tcp_congestion_acked(flow, acked, change->now);
+}
+
+#endif

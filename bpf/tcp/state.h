@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * A segment arrives at a flow (RFC 9293, section 3.10.7), with the caution of RFC 5961 about
+ * resets.
+ */
+#ifndef XWAY_TCP_STATE_H
+#define XWAY_TCP_STATE_H
+
+#include "ack.h"
+
+/* What we take: never less, since nothing is kept. Shifted by TCP_OUR_SCALE on the wire. */
+#define TCP_OUR_SCALE 7
+#define TCP_OUR_WINDOW (65535u << TCP_OUR_SCALE)
+#define TCP_TIMESTAMP_BYTES 12
+
+xway_inline enum xway_reason tcp_unacceptable(struct tcp_flow *flow, struct tcp_change *change,
+					      __u8 owes)
+{
+	flow->owes |= owes;
+	change->unacceptable++;
+	return XWAY_UNACCEPTABLE;
+}
+
+/* The destination's options, from its SYN. */
+xway_inline void tcp_agree(struct tcp_flow *flow, const struct tcp_segment *segment)
+{
+	__u32 mss = segment->mss ? segment->mss : tcp_config.ipv6 ? 1220 : 536;
+
+	if (mss > tcp_config.mss)
+		mss = tcp_config.mss;
+	if (segment->has_timestamps) {
+		flow->has |= TCP_HAS_TIMESTAMPS;
+		flow->ts_recent = segment->ts_value;
+		mss -= TCP_TIMESTAMP_BYTES;
+	}
+	if (segment->may_sack)
+		flow->has |= TCP_HAS_SACK;
+	flow->scale = segment->has_scale ? segment->scale : 0;
+	flow->mss = mss;
+}
+
+xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct tcp_segment *segment,
+					 struct tcp_change *change)
+{
+	int syn_was_lost = flow->silent > 0;
+
+	if (!(segment->flags & TCP_ACK))
+		return tcp_unacceptable(flow, change, 0);
+	if (segment->ack != flow->iss + 1) {
+		/* The other end remembers an older connection: it goes, and our next SYN is heard. */
+		if (!(segment->flags & TCP_RST))
+			tcp_owe_reset(flow, segment->ack);
+		return tcp_unacceptable(flow, change, 0);
+	}
+	if (segment->flags & TCP_RST) {
+		tcp_close(flow, change, TCP_END_REFUSED);
+		return XWAY_TAKEN;
+	}
+	if (!(segment->flags & TCP_SYN))
+		return tcp_unacceptable(flow, change, 0);
+	tcp_agree(flow, segment);
+	flow->state = TCP_STATE_ESTABLISHED;
+	flow->rcv_nxt = segment->seq + 1;
+	flow->una = 1;
+	flow->window = segment->window;
+	flow->window_most = segment->window;
+	flow->window_seq = segment->seq;
+	flow->window_ack = 1;
+	flow->edge = 1 + segment->window;
+	flow->deadline = 0;
+	flow->backoff = 0;
+	flow->silent = 0;
+	flow->owes = TCP_OWES_ACK;
+	flow->established = flow->progress = change->now;
+	change->established = 1;
+	if (flow->has & TCP_HAS_TIMESTAMPS)
+		tcp_measure_echo(flow, change, segment->ts_echo);
+	else if (!syn_was_lost)
+		tcp_measured(flow, change, change->now - flow->opened);
+	tcp_congestion_begin(flow, syn_was_lost);
+	return XWAY_TAKEN;
+}
+
+xway_inline void tcp_wait_a_time(struct tcp_flow *flow, struct tcp_change *change)
+{
+	flow->state = TCP_STATE_TIME_WAIT;
+	flow->deadline = change->now + tcp_config.time_wait;
+	tcp_finish(flow, change, TCP_END_CLOSED);
+}
+
+/* Our FIN was acknowledged. */
+xway_inline void tcp_fin_acknowledged(struct tcp_flow *flow, struct tcp_change *change)
+{
+	switch (flow->state) {
+	case TCP_STATE_FIN_WAIT_1:
+		flow->state = TCP_STATE_FIN_WAIT_2;
+		break;
+	case TCP_STATE_CLOSING:
+		tcp_wait_a_time(flow, change);
+		break;
+	case TCP_STATE_LAST_ACK:
+		tcp_close(flow, change, TCP_END_CLOSED);
+		break;
+	}
+}
+
+xway_inline void tcp_fin_arrived(struct tcp_flow *flow, struct tcp_change *change)
+{
+	flow->rcv_nxt++;
+	flow->owes |= TCP_OWES_ACK;
+	switch (flow->state) {
+	case TCP_STATE_ESTABLISHED:
+		flow->state = TCP_STATE_CLOSE_WAIT;
+		break;
+	case TCP_STATE_FIN_WAIT_1:
+		flow->state = TCP_STATE_CLOSING;
+		break;
+	case TCP_STATE_FIN_WAIT_2:
+		tcp_wait_a_time(flow, change);
+		break;
+	}
+}
+
+/* Payload is acknowledged and forgotten; what came too early has to come again. */
+xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct tcp_segment *segment)
+{
+	__u32 end = segment->seq + segment->length;
+
+	flow->owes |= TCP_OWES_ACK;
+	if ((__s32)(segment->seq - flow->rcv_nxt) <= 0 && (__s32)(end - flow->rcv_nxt) > 0)
+		flow->rcv_nxt = end;
+}
+
+/* RFC 9293, 3.10.7.4, first check, and RFC 7323, 5.3. */
+xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct tcp_segment *segment)
+{
+	__u32 length = segment->length + (segment->flags & TCP_FIN);
+	__s32 start = segment->seq - flow->rcv_nxt;
+
+	if (start >= (__s32)TCP_OUR_WINDOW || start + (__s32)(length ? length : 1) <= 0)
+		return 0;
+	return !(flow->has & TCP_HAS_TIMESTAMPS) || !segment->has_timestamps ||
+	       (__s32)(segment->ts_value - flow->ts_recent) >= 0;
+}
+
+xway_inline enum xway_reason tcp_reset_arrived(struct tcp_flow *flow,
+					       const struct tcp_segment *segment,
+					       struct tcp_change *change)
+{
+	__u32 ahead = segment->seq - flow->rcv_nxt;
+
+	if (ahead) /* RFC 5961, 3.2: a sender that means it will send it where it counts. */
+		return tcp_unacceptable(flow, change,
+					ahead < TCP_OUR_WINDOW ? TCP_OWES_ACK : 0);
+	tcp_close(flow, change, TCP_END_RESET);
+	return XWAY_TAKEN;
+}
+
+xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
+					    const struct tcp_segment *segment,
+					    struct tcp_change *change)
+{
+	__u64 ack = tcp_position(flow, segment->ack);
+
+	if (segment->flags & TCP_RST)
+		return tcp_reset_arrived(flow, segment, change);
+	if (!tcp_is_acceptable(flow, segment) || (segment->flags & TCP_SYN))
+		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
+	if (!(segment->flags & TCP_ACK))
+		return tcp_unacceptable(flow, change, 0);
+	/* RFC 5961, 5.2. */
+	if ((__s64)ack > (__s64)flow->nxt)
+		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
+	if ((__s64)(ack + flow->window_most) < (__s64)flow->una)
+		return tcp_unacceptable(flow, change, 0);
+
+	flow->silent = 0;
+	if (segment->has_timestamps && (__s32)(segment->seq - flow->rcv_nxt) <= 0)
+		flow->ts_recent = segment->ts_value;
+	tcp_acknowledged(flow, segment, change, ack);
+	if (flow->una == tcp_end_of(flow))
+		tcp_fin_acknowledged(flow, change);
+	if (segment->length)
+		tcp_text_arrived(flow, segment);
+	if ((segment->flags & TCP_FIN) && segment->seq + segment->length == flow->rcv_nxt)
+		tcp_fin_arrived(flow, change);
+	return XWAY_TAKEN;
+}
+
+/* Under the lock. */
+xway_inline enum xway_reason tcp_arrived(struct tcp_flow *flow, const struct tcp_segment *segment,
+					 struct tcp_change *change)
+{
+	if (flow->state == TCP_STATE_SYN_SENT)
+		return tcp_opening(flow, segment, change);
+	if (tcp_is_open(flow))
+		return tcp_continuing(flow, segment, change);
+	/* Nothing is there (any more): RFC 9293, 3.10.7.1. */
+	if ((segment->flags & (TCP_ACK | TCP_RST)) == TCP_ACK)
+		tcp_owe_reset(flow, segment->ack);
+	return tcp_unacceptable(flow, change, 0);
+}
+
+#endif

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/*
+ * tcp: many TCP connections to one destination, all of their state in maps.
+ *
+ * `xway_tcp_send` runs on live frames, once a frame: goes on with the burst that it is writing,
+ * or takes the next flow that is ready and plans a burst of it. `xway_tcp_receive` sits on the
+ * same interface: what comes for a flow of ours changes that flow, puts it into the ready ring,
+ * and goes no further; everything else passes.
+ */
+#include "tcp.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/parse.h>
+#include <xway/stats.h>
+
+#include "chores.h"
+#include "flow.h"
+#include "options.h"
+#include "plan.h"
+#include "ready.h"
+#include "segment.h"
+#include "state.h"
+
+XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct tcp_control);
+} tcp_control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct tcp_sender);
+} tcp_senders SEC(".maps");
+
+/* Flows that are asked for a burst before a frame is given back. */
+#define TCP_TRIES 64
+/* Looks at the ring while it is empty, some 50 ns each. */
+#define TCP_WAIT 256
+
+struct wait {
+	struct tcp_sender *sender;
+	const struct tcp_control *control;
+	__u64 now;
+};
+
+/* A burst of one flow that was ready; true when there is one. */
+xway_inline int tcp_plan_flow(struct tcp_sender *sender, __u32 id, __u64 now)
+{
+	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);
+	struct tcp_change change = { .flow = id, .now = now };
+	struct tcp_burst *burst = &sender->burst;
+	__u32 *tick = tcp_tick(id);
+	int planned;
+
+	if (!entry || !tick)
+		return 0;
+	bpf_spin_lock(&entry->lock);
+	planned = tcp_plan(&entry->flow, burst, &change);
+	/* It may have more: then it waits for its next turn. */
+	if (!planned)
+		entry->flow.has &= ~TCP_HAS_PLACE;
+	tcp_hint(&entry->flow, tick);
+	bpf_spin_unlock(&entry->lock);
+	if (!planned)
+		return 0;
+	burst->flow = id;
+	change.segments = burst->left;
+	change.wake = 1;
+	tcp_prepare(burst);
+	tcp_tell(&change);
+	return 1;
+}
+
+/* 1 ends the loop: a burst was planned, or nobody is ready. */
+static long tcp_try_next(__u32 index, struct wait *wait)
+{
+	__u32 flow = tcp_ready_take(wait->sender);
+
+	(void)index;
+	if (!flow)
+		return 1;
+	return tcp_plan_flow(wait->sender, flow - 1, wait->now);
+}
+
+/* 1 ends the loop: somebody is ready, or something else is due. */
+static long tcp_wait_look(__u32 index, struct wait *wait)
+{
+	(void)index;
+	wait->now = bpf_ktime_get_ns();
+	return tcp_is_ready(wait->sender) || wait->now >= wait->sender->look;
+}
+
+/* Whether the rate allows a burst now. What was not used is not made up for. */
+xway_inline int tcp_is_due(const struct tcp_sender *sender, __u64 now)
+{
+	return !tcp_config.byte_interval || (now - tcp_config.start) << 16 >= sender->due;
+}
+
+xway_inline void tcp_spend(struct tcp_sender *sender, __u64 now)
+{
+	__u64 time = (now - tcp_config.start) << 16;
+
+	if (!tcp_config.byte_interval)
+		return;
+	if (sender->due < time)
+		sender->due = time;
+	sender->due += (sender->burst.end - sender->burst.seq) * tcp_config.byte_interval;
+}
+
+/* The next burst; false when this frame has nothing to carry. */
+xway_inline int tcp_next(struct tcp_sender *sender, const struct tcp_control *control)
+{
+	struct wait wait = {
+		.sender = sender,
+		.control = control,
+		.now = bpf_ktime_get_ns(),
+	};
+
+	tcp_chores(sender, control->phase, wait.now);
+	/*
+	 * With segments on their way in this batch the answers may wait for its end. Otherwise
+	 * only another processor can bring something, and a frame that is given back disturbs it.
+	 */
+	if (!tcp_is_ready(sender) && sender->runs - sender->last > tcp_config.batch)
+		bpf_loop(TCP_WAIT, tcp_wait_look, &wait, 0);
+	if (!tcp_is_due(sender, wait.now))
+		return 0;
+	bpf_loop(TCP_TRIES, tcp_try_next, &wait, 0);
+	if (!sender->burst.left)
+		return 0;
+	tcp_spend(sender, wait.now);
+	return 1;
+}
+
+/* Whether this batch has nothing more to send: told once a batch. */
+xway_inline int tcp_is_idle(struct tcp_sender *sender)
+{
+	if (sender->runs % tcp_config.batch == 0)
+		sender->idle = 0;
+	sender->runs++;
+	return sender->idle;
+}
+
+SEC("xdp")
+int xway_tcp_send(struct xdp_md *ctx)
+{
+	__u32 own = tcp_config.sender, only = 0;
+	struct tcp_sender *sender = bpf_map_lookup_elem(&tcp_senders, &own);
+	struct tcp_control *control = bpf_map_lookup_elem(&tcp_control, &only);
+
+	if (!sender || !control || tcp_is_idle(sender) || control->phase == TCP_PHASE_HALT)
+		return XDP_DROP;
+	if (!sender->burst.left && !tcp_next(sender, control)) {
+		sender->idle = 1;
+		return XDP_DROP;
+	}
+	if (!tcp_write(ctx, &sender->burst)) {
+		sender->burst.left = 0;
+		return XDP_ABORTED;
+	}
+	sender->sent++;
+	sender->last = sender->runs;
+	return bpf_redirect(tcp_config.ifindex, 0);
+}
+
+/* Flow number of a packet from the destination to an address and port of ours; or none. */
+xway_inline __u32 tcp_flow_number(__u32 address, __u16 port)
+{
+	__u32 place = port - tcp_config.first_port;
+	__u32 number = address * tcp_config.ports + place;
+
+	if (place >= tcp_config.ports || address > tcp_config.flows)
+		return tcp_config.flows;
+	return number;
+}
+
+/* How far an IPv4 packet's destination is from our first address; -1 when it is no flow's. */
+xway_inline __s64 tcp_address4(const struct iphdr *ip)
+{
+	if (tcp_config.ipv6 || ip->saddr != tcp_config.destination[0])
+		return -1;
+	return xway_ntohl(ip->daddr) - xway_ntohl(tcp_config.source[0]);
+}
+
+xway_inline __s64 tcp_address6(const struct ipv6hdr *ip)
+{
+	const __be32 *source = (const void *)&ip->saddr;
+	const __be32 *destination = (const void *)&ip->daddr;
+	__u32 other = 0;
+
+	if (!tcp_config.ipv6)
+		return -1;
+	for (int i = 0; i < 4; i++)
+		other |= source[i] ^ tcp_config.destination[i];
+	for (int i = 0; i < 3; i++)
+		other |= destination[i] ^ tcp_config.source[i];
+	if (other)
+		return -1;
+	return xway_ntohl(destination[3]) - xway_ntohl(tcp_config.source[3]);
+}
+
+/* TCP behind whichever IP header; payload bytes, or -1. */
+xway_inline int tcp_parse(struct xway_cursor *cur, __s64 *address, struct tcphdr **tcp)
+{
+	struct ethhdr *eth;
+	struct iphdr *ip;
+	struct ipv6hdr *ip6;
+	int protocol;
+
+	*address = -1;
+	switch (xway_parse_eth(cur, &eth)) {
+	case ETH_P_IP:
+		protocol = xway_parse_ipv4(cur, &ip);
+		if (protocol == IPPROTO_TCP)
+			*address = tcp_address4(ip);
+		break;
+	case ETH_P_IPV6:
+		protocol = xway_parse_ipv6(cur, &ip6);
+		if (protocol == IPPROTO_TCP)
+			*address = tcp_address6(ip6);
+		break;
+	case -1:
+		return -1;
+	default:
+		cur->fault = XWAY_NOT_OURS;
+		return -1;
+	}
+	if (protocol < 0)
+		return -1;
+	cur->fault = XWAY_NOT_OURS;
+	if (*address < 0 || cur->tags || xway_is_fragment(cur))
+		return -1;
+	return xway_parse_tcp(cur, tcp);
+}
+
+xway_inline enum xway_reason tcp_receive(struct xdp_md *ctx, int frags)
+{
+	struct tcp_segment segment = {};
+	struct tcp_change change = {};
+	enum xway_reason reason;
+	struct flow_entry *entry;
+	struct xway_cursor cur;
+	struct tcphdr *tcp;
+	__s64 address;
+	__u32 *tick;
+
+	int payload;
+
+	xway_cursor(&cur, ctx, frags);
+	payload = tcp_parse(&cur, &address, &tcp);
+	if (payload < 0)
+		return cur.fault;
+	if (tcp->source != tcp_config.port)
+		return XWAY_NOT_OURS;
+	change.flow = tcp_flow_number(address, xway_ntohs(tcp->dest));
+	if (change.flow >= tcp_config.flows)
+		return XWAY_NOT_OURS;
+	entry = bpf_map_lookup_elem(&tcp_flows, &change.flow);
+	tick = tcp_tick(change.flow);
+	if (!entry || !tick)
+		return XWAY_NOT_OURS;
+	tcp_read_segment(tcp, cur.end, payload, &segment);
+	change.now = bpf_ktime_get_ns();
+
+	bpf_spin_lock(&entry->lock);
+	reason = tcp_arrived(&entry->flow, &segment, &change);
+	change.wake = tcp_take_place(&entry->flow);
+	tcp_hint(&entry->flow, tick);
+	bpf_spin_unlock(&entry->lock);
+	tcp_tell(&change);
+	return reason;
+}
+
+xway_inline int tcp_packet(struct xdp_md *ctx, int frags)
+{
+	enum xway_reason reason = tcp_receive(ctx, frags);
+	__u32 verdict = reason >= XWAY_TAKEN ? XDP_DROP : XDP_PASS;
+
+	return xway_done(ctx, frags, verdict, reason);
+}
+
+SEC("xdp")
+int xway_tcp_receive(struct xdp_md *ctx)
+{
+	return tcp_packet(ctx, 0);
+}
+
+SEC("?xdp.frags")
+int xway_tcp_receive_frags(struct xdp_md *ctx)
+{
+	return tcp_packet(ctx, 1);
+}
+
+char xway_license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,256 @@
+//! `Plan`: a configuration and a way, checked once and made into what the programs are told.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use spec::Spec;
+
+use super::abi;
+use super::config::{Algorithm, Config};
+use super::path::Path;
+use crate::error::{Error, Result};
+use crate::limits;
+
+/// The compiled programs, and their names.
+pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/tcp.o");
+pub const SEND: &str = "xway_tcp_send";
+pub const RECEIVE: &str = "xway_tcp_receive";
+/// For an MTU above one page.
+pub const RECEIVE_FRAGS: &str = "xway_tcp_receive_frags";
+
+/// Maps by name.
+pub const FLOWS: &str = "tcp_flows";
+pub const DEADLINES: &str = "tcp_deadlines";
+pub const READY: &str = "tcp_ready";
+pub const TAILS: &str = "tcp_tails";
+pub const SENDERS: &str = "tcp_senders";
+pub const CONTROL: &str = "tcp_control";
+pub const TOTALS: &str = "tcp_totals";
+pub const RTTS: &str = "tcp_rtts";
+
+/// Flows in an element of [`DEADLINES`].
+pub const DEADLINES_EACH: u32 = 16;
+
+/// Bytes in front of each flow in [`FLOWS`]: its lock.
+pub const FLOW_AT: usize = 8;
+
+/// What can be carried out. Pure: the same for the kernel and for the engine.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Of the first sender.
+    config: abi::Config,
+    senders: u32,
+    source: IpAddr,
+    to: SocketAddr,
+}
+
+impl Plan {
+    /// `start` is now, by the clock that programs see; `seed` chooses initial sequence numbers.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for numbers that do not fit together.
+    pub fn new(config: &Config, path: &Path, start: u64, seed: u32) -> Result<Self> {
+        check(config)?;
+        let mss = largest(config, path)?;
+        let ports = config.ports.len() as u32;
+        let first = first_address(config, path)?;
+        let wanted = config.cpus.len().max(1) as u32;
+        // A line of deadlines belongs to one sender.
+        let share = config.flows.div_ceil(wanted).next_multiple_of(DEADLINES_EACH);
+        let senders = config.flows.div_ceil(share);
+        let mut macs = [0; 12];
+        macs[..6].copy_from_slice(&path.next_hop.0);
+        macs[6..].copy_from_slice(&path.mac.0);
+        let told = abi::Config {
+            macs,
+            source: words(first),
+            destination: words(config.destination.ip()),
+            port: config.destination.port().to_be_bytes(),
+            first_port: *config.ports.start(),
+            ports,
+            flows: config.flows,
+            share,
+            ring: share.next_power_of_two(),
+            sender: 0,
+            ifindex: path.ifindex.0,
+            seed,
+            mss,
+            ipv6: u8::from(first.is_ipv6()),
+            algorithm: match config.algorithm {
+                Algorithm::NewReno => abi::Algorithm::NewReno,
+                Algorithm::Cubic => abi::Algorithm::Cubic,
+            } as u8,
+            batch: config.batch,
+            quantum: config.quantum,
+            initial: INITIAL_WINDOW,
+            retries: config.retries.into(),
+            bytes: config.bytes.unwrap_or(ENDLESS).min(ENDLESS),
+            least_timeout: nanoseconds(config.least_timeout),
+            time_wait: nanoseconds(TIME_WAIT),
+            start,
+            open_interval: interval(f64::from(config.opens_per_second) / f64::from(senders)),
+            byte_interval: match config.rate_bps {
+                Some(bits) => interval(bits as f64 / 8.0 / f64::from(senders)).max(1),
+                None => 0,
+            },
+        };
+        Ok(Self { config: told, senders, source: first, to: config.destination })
+    }
+
+    pub fn senders(&self) -> u32 {
+        self.senders
+    }
+
+    pub fn flows(&self) -> u32 {
+        self.config.flows
+    }
+
+    /// The object for sender `number`; all of one run share their maps.
+    ///
+    /// # Errors
+    /// [`Error::Object`]: a defect of this build.
+    pub fn object(&self, number: u32) -> Result<Spec> {
+        let mut spec = Spec::parse("tcp.o", OBJECT)?;
+        let told = abi::Config { sender: number, ..self.config };
+        spec.set_global("tcp_config", &told.to_bytes())?;
+        let entries = [
+            (FLOWS, told.flows),
+            (DEADLINES, told.flows.div_ceil(DEADLINES_EACH)),
+            (READY, told.ring * self.senders),
+            (TAILS, self.senders),
+            (SENDERS, self.senders),
+        ];
+        for map in &mut spec.maps {
+            let found = entries.iter().find(|(name, _)| *name == map.name);
+            map.max_entries = found.map_or(map.max_entries, |(_, entries)| *entries);
+        }
+        Ok(spec)
+    }
+
+    /// The frame that live runs begin with: as long as the longest segment.
+    pub fn frame(&self) -> Vec<u8> {
+        vec![0; ETHERNET + self.headers() as usize + usize::from(self.config.mss)]
+    }
+
+    /// Where flow `number` comes from.
+    pub fn local(&self, number: u32) -> SocketAddr {
+        let ip = beyond(self.source, number / self.config.ports).unwrap_or(self.source);
+        let place = (number % self.config.ports) as u16;
+        SocketAddr::new(ip, self.config.first_port + place)
+    }
+
+    pub fn destination(&self) -> SocketAddr {
+        self.to
+    }
+
+    fn headers(&self) -> u32 {
+        if self.config.ipv6 == 1 { 60 } else { 40 }
+    }
+}
+
+fn check(config: &Config) -> Result<()> {
+    let refuse = |why: String| Err(Error::Config(why));
+    let flows = u64::from(config.flows);
+    let places = u64::from(config.sources) * config.ports.len() as u64;
+    if config.ports.is_empty() || *config.ports.start() == 0 {
+        return refuse("local ports are 1 to 65535, the lower one first".into());
+    }
+    if !(1..=limits::FLOWS).contains(&config.flows) {
+        return refuse(format!("flows are 1 to {}", limits::FLOWS));
+    }
+    if flows > places {
+        let ports = config.ports.len();
+        return refuse(format!(
+            "{flows} flows need as many pairs of address and port, but {} addresses with {ports} \
+             ports make {places}: give more of either",
+            config.sources
+        ));
+    }
+    if config.cpus.len() > limits::THREADS {
+        return refuse(format!("at most {} processors send", limits::THREADS));
+    }
+    if !(1..=limits::BATCH).contains(&config.batch) {
+        return refuse(format!("a batch is 1 to {} frames", limits::BATCH));
+    }
+    if !(1..=limits::BATCH).contains(&config.quantum) {
+        return refuse(format!("a quantum is 1 to {} segments", limits::BATCH));
+    }
+    if config.opens_per_second == 0 || config.rate_bps == Some(0) {
+        return refuse("a rate is 1 a second or more".into());
+    }
+    if config.duration.is_some_and(|time| time > limits::DURATION) {
+        return refuse("a run lasts a day at most".into());
+    }
+    if config.duration.is_none() && config.bytes.is_none() {
+        return refuse("give flows a number of bytes, or the run a duration, or both".into());
+    }
+    if config.destination.port() == 0 {
+        return refuse("the destination has no port".into());
+    }
+    Ok(())
+}
+
+/// The MSS, as its option counts.
+fn largest(config: &Config, path: &Path) -> Result<u16> {
+    let headers = if config.destination.is_ipv6() { 60 } else { 40 };
+    let most = path.mtu.saturating_sub(headers).min(*limits::SEGMENT.end() - (headers - 40));
+    let mss = config.mss.map_or(most, u32::from);
+    if mss > most || !limits::SEGMENT.contains(&mss) {
+        let least = limits::SEGMENT.start();
+        let text = format!("the MSS is {least} to {most} bytes with this MTU, not {mss}");
+        return Err(Error::Config(text));
+    }
+    Ok(mss as u16)
+}
+
+fn first_address(config: &Config, path: &Path) -> Result<IpAddr> {
+    let first = config.source.unwrap_or(path.source);
+    let refuse = |why: &str| Err(Error::Config(format!("source {first}: {why}")));
+    if first.is_ipv6() != config.destination.is_ipv6() {
+        return refuse("it is not of the destination's kind");
+    }
+    if beyond(first, config.sources.saturating_sub(1)).is_none() {
+        return refuse("there are not as many addresses behind it");
+    }
+    Ok(first)
+}
+
+/// The address so many behind `first`; IPv6 ones differ in their last 32 bits alone.
+fn beyond(first: IpAddr, count: u32) -> Option<IpAddr> {
+    match first {
+        IpAddr::V4(ip) => Some(IpAddr::V4(ip.to_bits().checked_add(count)?.into())),
+        IpAddr::V6(ip) => {
+            (ip.to_bits() as u32).checked_add(count)?;
+            Some(IpAddr::V6((ip.to_bits() + u128::from(count)).into()))
+        }
+    }
+}
+
+/// As four words in network order, IPv4 in the first.
+fn words(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&ip.octets());
+            bytes
+        }
+        IpAddr::V6(ip) => ip.octets(),
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// From one to the next at so many a second, in units of 2^-16 ns.
+fn interval(per_second: f64) -> u64 {
+    (65_536e9 / per_second) as u64
+}
+
+const ETHERNET: usize = 14;
+/// RFC 6928.
+const INITIAL_WINDOW: u32 = 10;
+/// Short: both ends of a run are known.
+const TIME_WAIT: Duration = Duration::from_millis(500);
+/// More than anybody sends, far from the ends of 64-bit positions.
+const ENDLESS: u64 = 1 << 60;
