@@ -12,8 +12,16 @@
 /* Blocks of a SACK option. */
 #define TCP_BLOCKS 4
 
+/* Room for a segment's options: a power of two. */
+#define TCP_OPTIONS_ROOM 64
+
 /* A segment that came, in host order. */
-struct tcp_segment {
+struct segment {
+	/* As they stand there; how many bytes, and how many are read. */
+	__u8 options[TCP_OPTIONS_ROOM];
+	__u32 options_end;
+	__u32 next;
+	struct sack_hand hand;
 	__u32 seq;
 	__u32 ack;
 	/* Payload. */
@@ -39,7 +47,7 @@ struct tcp_segment {
 #define TCP_ACK 16
 
 /* RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one. */
-xway_inline void tcp_take_window(struct tcp_flow *flow, const struct tcp_segment *segment,
+xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *segment,
 				 __u64 ack)
 {
 	__s32 newer = segment->seq - flow->window_seq;
@@ -63,7 +71,7 @@ xway_inline __u64 tcp_payload_below(const struct tcp_flow *flow, __u64 position)
 	return position > flow->limit + 1 ? flow->limit : position - 1;
 }
 
-xway_inline void tcp_progress(struct tcp_flow *flow, const struct tcp_segment *segment,
+xway_inline void tcp_progress(struct tcp_flow *flow, const struct segment *segment,
 			      struct tcp_change *change, __u64 ack)
 {
 	change->acked = tcp_payload_below(flow, ack) - tcp_payload_below(flow, flow->una);
@@ -81,27 +89,33 @@ xway_inline void tcp_progress(struct tcp_flow *flow, const struct tcp_segment *s
 		tcp_sack_trim(flow);
 }
 
-xway_inline void tcp_take_blocks(struct tcp_flow *flow, const struct tcp_segment *segment,
+xway_inline void tcp_take_blocks(struct tcp_flow *flow, struct segment *segment,
 				 struct tcp_change *change)
 {
+	volatile struct sack_hand *hand = &segment->hand;
+
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < TCP_BLOCKS; i++) {
 		__u64 start, end;
 
-		if (i >= segment->blocks)
+		if (i >= *(volatile __u32 *)&segment->blocks)
 			break;
 		start = tcp_position(flow, segment->block[i][0]);
 		end = tcp_position(flow, segment->block[i][1]);
 		/* Others are old, or tell of duplicates (RFC 2883). */
-		if (start > flow->una && start < end && end <= flow->nxt)
-			tcp_sack_add(flow, change, start, end);
+		if (!tcp_before(flow->una, start) || !tcp_before(start, end) ||
+		    tcp_before(flow->nxt, end))
+			continue;
+		hand->start = start;
+		hand->end = end;
+		tcp_sack_add(flow, change, hand);
 	}
 }
 
 /* Without SACK: segments behind a hole each bring the same acknowledgement again. */
 xway_inline void tcp_count_duplicate(struct tcp_flow *flow, __u64 acked, int duplicate)
 {
-	__u64 arrived = acked / flow->mss;
+	__u64 arrived = flow->mss ? acked / flow->mss : 0;
 
 	if (acked)
 		flow->duplicates = flow->recovery && flow->duplicates > arrived ?
@@ -113,18 +127,9 @@ xway_inline void tcp_count_duplicate(struct tcp_flow *flow, __u64 acked, int dup
 }
 
 /* What is lost by now. */
-xway_inline void tcp_find_lost(struct tcp_flow *flow, __u64 acked)
+xway_inline void tcp_find_lost(struct tcp_flow *flow, __u64 lost)
 {
-	__u64 lost = flow->una;
-
-	if (flow->has & TCP_HAS_SACK)
-		lost = tcp_sack_lost(flow);
-	else if ((flow->recovery && acked) || flow->duplicates >= TCP_THRESHOLD)
-		lost = flow->una + flow->mss;
-	if (lost > flow->nxt)
-		lost = flow->nxt;
-	if (lost > flow->lost)
-		flow->lost = lost;
+	flow->lost = tcp_most(flow->lost, tcp_least(lost, flow->nxt));
 }
 
 xway_inline void tcp_enter_recovery(struct tcp_flow *flow)
@@ -144,29 +149,38 @@ xway_inline void tcp_enter_recovery(struct tcp_flow *flow)
  */
 xway_inline void tcp_find_lost_again(struct tcp_flow *flow)
 {
-	if (flow->repeated <= flow->una)
-		return;
-	if (tcp_sack_top(flow) <= flow->repeated_at + TCP_THRESHOLD * flow->mss)
+	if (!tcp_before(flow->una, flow->repeated) ||
+	    tcp_sack_top(flow) <= flow->repeated_at + TCP_THRESHOLD * flow->mss)
 		return;
 	flow->repeated = flow->una;
 	flow->repeated_at = flow->nxt;
 }
 
-xway_inline void tcp_recover(struct tcp_flow *flow, __u64 acked)
+/* Without SACK: the first outstanding segment is lost, and in recovery each further one that an
+ * acknowledgement stops at.
+ */
+xway_inline void tcp_recover_plain(struct tcp_flow *flow, __u64 acked)
 {
-	if (flow->recovery && flow->una >= flow->recover) {
-		flow->recovery = TCP_RECOVERY_NONE;
-		flow->duplicates = 0;
-	}
-	tcp_find_lost(flow, flow->recovery ? acked : 0);
-	if (!flow->recovery && flow->lost > flow->una)
+	if ((flow->recovery && acked) || flow->duplicates >= TCP_THRESHOLD)
+		tcp_find_lost(flow, flow->una + flow->mss);
+	if (!flow->recovery && tcp_before(flow->una, flow->lost))
 		tcp_enter_recovery(flow);
-	else if (flow->recovery && flow->ranges)
+}
+
+/* With SACK, after the scoreboard has changed. */
+xway_inline void tcp_recover_sack(struct tcp_flow *flow)
+{
+	tcp_find_lost(flow, tcp_sack_lost(flow));
+	if (!flow->recovery) {
+		if (tcp_before(flow->una, flow->lost))
+			tcp_enter_recovery(flow);
+	} else if (flow->ranges) {
 		tcp_find_lost_again(flow);
+	}
 }
 
 /* An acknowledgement of what was sent: una <= ack <= nxt, or an older one. */
-xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct tcp_segment *segment,
+xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct segment *segment,
 				  struct tcp_change *change, __u64 ack)
 {
 	__u64 acked = ack > flow->una ? ack - flow->una : 0;
@@ -177,12 +191,14 @@ xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct tcp_segmen
 	tcp_take_window(flow, segment, ack);
 	if (acked)
 		tcp_progress(flow, segment, change, ack);
-	if (flow->has & TCP_HAS_SACK)
-		tcp_take_blocks(flow, segment, change);
-	else
+	if (flow->recovery && !tcp_before(flow->una, flow->recover)) {
+		flow->recovery = TCP_RECOVERY_NONE;
+		flow->duplicates = 0;
+	}
+	if (!(flow->has & TCP_HAS_SACK)) {
 		tcp_count_duplicate(flow, acked, same && window == flow->window);
-	if (acked || flow->ranges || flow->duplicates)
-		tcp_recover(flow, acked);
+		tcp_recover_plain(flow, acked);
+	}
 	if (acked && flow->recovery != TCP_RECOVERY_FAST)
 		tcp_congestion_acked(flow, acked, change->now);
 }

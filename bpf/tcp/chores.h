@@ -22,10 +22,6 @@ struct chore {
 	__u64 now;
 };
 
-XWAY_HELPER long (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)BPF_FUNC_spin_lock;
-XWAY_HELPER long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) =
-	(void *)BPF_FUNC_spin_unlock;
-
 /* Flows of this sender. */
 xway_inline __u32 tcp_first(void)
 {
@@ -91,14 +87,14 @@ xway_inline int tcp_deed(struct tcp_flow *flow, struct tcp_change *change, enum 
 	}
 }
 
-xway_inline void tcp_do(__u32 id, __u64 now, enum deed deed)
+xway_global int tcp_do(__u32 id, __u64 now, enum deed deed)
 {
 	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);
 	struct tcp_change change = { .flow = id, .now = now };
 	__u32 *tick = tcp_tick(id);
 
 	if (!entry || !tick)
-		return;
+		return 0;
 	bpf_spin_lock(&entry->lock);
 	if (deed == DEED_TIMER)
 		*tick = 0;
@@ -107,6 +103,7 @@ xway_inline void tcp_do(__u32 id, __u64 now, enum deed deed)
 	tcp_hint(&entry->flow, tick);
 	bpf_spin_unlock(&entry->lock);
 	tcp_tell(&change);
+	return 0;
 }
 
 /* Opens the next flow if it is due; 1 ends the loop. */
@@ -131,10 +128,8 @@ static long tcp_sweep_next(__u32 index, struct chore *chore)
 	(void)index;
 	if (sender->swept >= sender->opened)
 		return 1;
-	if (sender->phase == TCP_PHASE_FINISH)
-		tcp_do(tcp_first() + sender->swept, chore->now, DEED_END);
-	else
-		tcp_do(tcp_first() + sender->swept, chore->now, DEED_ABORT);
+	tcp_do(tcp_first() + sender->swept, chore->now,
+	       sender->phase == TCP_PHASE_FINISH ? DEED_END : DEED_ABORT);
 	sender->swept++;
 	return 0;
 }

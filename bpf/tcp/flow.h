@@ -14,6 +14,11 @@
 #include <xway/bpf.h>
 #include <xway/histogram.h>
 
+XWAY_HELPER long (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)BPF_FUNC_spin_lock;
+XWAY_HELPER long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) =
+	(void *)BPF_FUNC_spin_unlock;
+XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+
 const volatile struct tcp_config tcp_config;
 
 /* Brings the names of states and the like into the object's BTF. */

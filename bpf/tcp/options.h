@@ -23,84 +23,113 @@
 /* RFC 7323, 2.3. */
 #define TCP_SCALE_MOST 14
 
-xway_inline void tcp_read_blocks(const __u8 *option, const void *end, __u32 length,
-				 struct tcp_segment *segment)
+/* Bytes of the options, in host order; they may stand at any place. */
+xway_inline __u32 tcp_option_byte(const struct segment *segment, __u32 at)
+{
+	return segment->options[at & (TCP_OPTIONS_ROOM - 1)];
+}
+
+xway_inline __u32 tcp_option_half(const struct segment *segment, __u32 at)
+{
+	return tcp_option_byte(segment, at) << 8 | tcp_option_byte(segment, at + 1);
+}
+
+xway_inline __u32 tcp_option_word(const struct segment *segment, __u32 at)
+{
+	return tcp_option_half(segment, at) << 16 | tcp_option_half(segment, at + 2);
+}
+
+xway_inline void tcp_read_blocks(struct segment *segment, __u32 at, __u32 length)
 {
 	for (__u32 i = 0; i < TCP_BLOCKS; i++) {
-		const __be32 *edges = (const void *)option + 2 + 8 * i;
-
-		if (length < 2 + 8 * (i + 1) || (const void *)(edges + 2) > end)
+		if (length < 2 + 8 * (i + 1))
 			return;
-		segment->block[i][0] = xway_ntohl(edges[0]);
-		segment->block[i][1] = xway_ntohl(edges[1]);
+		segment->block[i][0] = tcp_option_word(segment, at + 2 + 8 * i);
+		segment->block[i][1] = tcp_option_word(segment, at + 6 + 8 * i);
 		segment->blocks = i + 1;
 	}
 }
 
-xway_inline void tcp_read_option(const __u8 *option, const void *end, __u32 length,
-				 struct tcp_segment *segment)
+xway_inline void tcp_read_option(struct segment *segment, __u32 at, __u32 length)
 {
-	switch (option[0]) {
-	case TCP_KIND_MSS:
-		if (length == 4 && (const void *)(option + 4) <= end)
-			segment->mss = xway_ntohs(*(const __be16 *)(option + 2));
-		break;
-	case TCP_KIND_SCALE:
-		if (length == 3 && (const void *)(option + 3) <= end) {
-			segment->scale = option[2] < TCP_SCALE_MOST ? option[2] : TCP_SCALE_MOST;
-			segment->has_scale = 1;
-		}
-		break;
-	case TCP_KIND_MAY_SACK:
+	__u32 kind = tcp_option_byte(segment, at);
+
+	if (kind == TCP_KIND_TIMESTAMPS && length == 10) {
+		segment->ts_value = tcp_option_word(segment, at + 2);
+		segment->ts_echo = tcp_option_word(segment, at + 6);
+		segment->has_timestamps = 1;
+	} else if (kind == TCP_KIND_SACK) {
+		tcp_read_blocks(segment, at, length);
+	} else if (kind == TCP_KIND_MSS && length == 4) {
+		segment->mss = tcp_option_half(segment, at + 2);
+	} else if (kind == TCP_KIND_SCALE && length == 3) {
+		segment->scale = tcp_option_byte(segment, at + 2);
+		if (segment->scale > TCP_SCALE_MOST)
+			segment->scale = TCP_SCALE_MOST;
+		segment->has_scale = 1;
+	} else if (kind == TCP_KIND_MAY_SACK) {
 		segment->may_sack = 1;
-		break;
-	case TCP_KIND_SACK:
-		tcp_read_blocks(option, end, length, segment);
-		break;
-	case TCP_KIND_TIMESTAMPS:
-		if (length == 10 && (const void *)(option + 10) <= end) {
-			segment->ts_value = xway_ntohl(*(const __be32 *)(option + 2));
-			segment->ts_echo = xway_ntohl(*(const __be32 *)(option + 6));
-			segment->has_timestamps = 1;
-		}
-		break;
 	}
 }
 
-xway_inline void tcp_read_options(const struct tcphdr *tcp, const void *end,
-				  struct tcp_segment *segment)
+/* Takes the next option; false at the end of the list. */
+xway_inline int tcp_next_option(struct segment *segment)
 {
-	const __u8 *option = (const void *)(tcp + 1);
-	__u32 left = tcp->doff * 4 - sizeof(*tcp);
+	__u32 at = segment->next;
+	__u32 kind = tcp_option_byte(segment, at);
+	__u32 length = 1;
 
+	if (at >= segment->options_end || kind == TCP_KIND_END)
+		return 0;
+	if (kind != TCP_KIND_NOP) {
+		length = tcp_option_byte(segment, at + 1);
+		if (length < 2 || at + length > segment->options_end)
+			return 0;
+		tcp_read_option(segment, at, length);
+	}
+	/* Volatile: what the verifier cannot follow cannot multiply its paths. */
+	*(volatile __u32 *)&segment->next = at + length;
+	return 1;
+}
+
+xway_global int tcp_read_options(struct segment *segment)
+{
+	if (!segment)
+		return 0;
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < TCP_OPTIONS_MOST; i++) {
-		__u32 length = 1;
+	for (int i = 0; i < TCP_OPTIONS_MOST; i++)
+		if (!tcp_next_option(segment))
+			return i;
+	return TCP_OPTIONS_MOST;
+}
 
-		if (!left || (const void *)(option + 1) > end || option[0] == TCP_KIND_END)
+/* The options' bytes, or those of them that the frame has. */
+xway_inline void tcp_copy_options(const struct tcphdr *tcp, const void *end,
+				  struct segment *segment)
+{
+	const __u32 *from = (const void *)(tcp + 1);
+	__u32 *to = (__u32 *)segment->options;
+	__u32 promised = tcp->doff * 4 - sizeof(*tcp);
+
+	xway_unroll for (__u32 i = 0; i < TCP_OPTIONS_MOST / 4; i++)
+	{
+		if ((const void *)(from + i + 1) > end || 4 * i >= promised)
 			return;
-		if (option[0] != TCP_KIND_NOP) {
-			if ((const void *)(option + 2) > end)
-				return;
-			length = option[1];
-			if (length < 2 || length > TCP_OPTIONS_MOST || length > left)
-				return;
-			tcp_read_option(option, end, length, segment);
-		}
-		option += length;
-		left -= length;
+		to[i] = from[i];
+		segment->options_end = 4 * (i + 1);
 	}
 }
 
 xway_inline void tcp_read_segment(const struct tcphdr *tcp, const void *end, __u32 length,
-				  struct tcp_segment *segment)
+				  struct segment *segment)
 {
 	segment->seq = xway_ntohl(tcp->seq);
 	segment->ack = xway_ntohl(tcp->ack_seq);
 	segment->window = xway_ntohs(tcp->window);
 	segment->length = length;
 	segment->flags = ((const __u8 *)tcp)[13];
-	tcp_read_options(tcp, end, segment);
+	tcp_copy_options(tcp, end, segment);
+	tcp_read_options(segment);
 }
 
 #endif

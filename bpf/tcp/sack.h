@@ -15,43 +15,66 @@
 /* RFC 6675: so many segments must have arrived behind one that is taken for lost. */
 #define TCP_THRESHOLD 3
 
-/* Adds [start, end), joined with what it touches. One pass: what is in hand is put down as soon
- * as something behind it comes.
+/*
+ * A range on its way into the scoreboard, and how many are behind it already. It lies in memory
+ * that the verifier does not follow, and is volatile: so the paths of each round end alike.
  */
-xway_inline void tcp_sack_add(struct tcp_flow *flow, struct tcp_change *change, __u64 start,
+struct sack_hand {
+	__u64 start;
+	__u64 end;
+	__u32 kept;
+	__u32 zero;
+};
+
+/* Puts [start, end) at the next place, if there is one. */
+xway_inline void tcp_sack_put(struct tcp_flow *flow, volatile struct sack_hand *hand, __u64 start,
 			      __u64 end)
 {
-	struct tcp_range hand = { start, end };
-	__u32 count = flow->ranges;
-	__u32 kept = 0;
+	__u32 place = hand->kept;
 
+	hand->kept = place + 1;
+	if (place >= TCP_RANGES)
+		return;
+	place &= TCP_RANGES - 1;
+	flow->range[place].start = start;
+	flow->range[place].end = end;
+}
+
+/* The next range of the old list: joined with what is in hand, or put down in its order. */
+xway_inline void tcp_sack_pass(struct tcp_flow *flow, volatile struct sack_hand *hand, __u32 i)
+{
+	__u64 start = flow->range[i].start;
+	__u64 end = flow->range[i].end;
+
+	if (!tcp_before(hand->end, start) && !tcp_before(end, hand->start)) {
+		hand->start = tcp_least(hand->start, start);
+		hand->end = tcp_most(hand->end, end);
+	} else if (tcp_before(start, hand->start)) {
+		tcp_sack_put(flow, hand, start, end);
+	} else {
+		tcp_sack_put(flow, hand, hand->start, hand->end);
+		hand->start = start;
+		hand->end = end;
+	}
+}
+
+/* Adds what is in hand, joined with what it touches. */
+xway_inline void tcp_sack_add(struct tcp_flow *flow, struct tcp_change *change,
+			      volatile struct sack_hand *hand)
+{
+	hand->kept = 0;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < TCP_RANGES; i++) {
-		struct tcp_range range;
-
-		if (i >= count)
+		if (i >= *(volatile __u8 *)&flow->ranges)
 			break;
-		range = flow->range[i];
-		if (!tcp_before(hand.end, range.start) && !tcp_before(range.end, hand.start)) {
-			hand.start = tcp_least(hand.start, range.start);
-			hand.end = tcp_most(hand.end, range.end);
-			continue;
-		}
-		if (tcp_before(range.start, hand.start)) {
-			flow->range[kept & (TCP_RANGES - 1)] = range;
-		} else {
-			flow->range[kept & (TCP_RANGES - 1)] = hand;
-			hand = range;
-		}
-		kept++;
+		tcp_sack_pass(flow, hand, i);
 	}
-	if (kept >= TCP_RANGES) {
+	tcp_sack_put(flow, hand, hand->start, hand->end);
+	flow->ranges = hand->kept;
+	if (flow->ranges > TCP_RANGES) {
+		flow->ranges = TCP_RANGES;
 		change->range_overflows++;
-	} else {
-		flow->range[kept & (TCP_RANGES - 1)] = hand;
-		kept++;
 	}
-	flow->ranges = kept;
 }
 
 /* Forgets what is acknowledged. */
@@ -96,12 +119,10 @@ xway_inline __u64 tcp_sack_lost(const struct tcp_flow *flow)
 	return flow->una;
 }
 
-/* The highest that has arrived. */
+/* The highest that has arrived; of a flow with ranges. */
 xway_inline __u64 tcp_sack_top(const struct tcp_flow *flow)
 {
-	__u32 last = flow->ranges - 1;
-
-	return last < TCP_RANGES ? flow->range[last].end : flow->una;
+	return flow->range[(flow->ranges - 1) & (TCP_RANGES - 1)].end;
 }
 
 /* What the scoreboard says at one moment. */

@@ -7,6 +7,7 @@
 #define XWAY_TCP_STATE_H
 
 #include "ack.h"
+#include "ready.h"
 
 /* What we take: never less, since nothing is kept. Shifted by TCP_OUR_SCALE on the wire. */
 #define TCP_OUR_SCALE 7
@@ -22,7 +23,7 @@ xway_inline enum xway_reason tcp_unacceptable(struct tcp_flow *flow, struct tcp_
 }
 
 /* The destination's options, from its SYN. */
-xway_inline void tcp_agree(struct tcp_flow *flow, const struct tcp_segment *segment)
+xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 mss = segment->mss ? segment->mss : tcp_config.ipv6 ? 1220 : 536;
 
@@ -39,7 +40,7 @@ xway_inline void tcp_agree(struct tcp_flow *flow, const struct tcp_segment *segm
 	flow->mss = mss;
 }
 
-xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct tcp_segment *segment,
+xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct segment *segment,
 					 struct tcp_change *change)
 {
 	int syn_was_lost = flow->silent > 0;
@@ -122,7 +123,7 @@ xway_inline void tcp_fin_arrived(struct tcp_flow *flow, struct tcp_change *chang
 }
 
 /* Payload is acknowledged and forgotten; what came too early has to come again. */
-xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct tcp_segment *segment)
+xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 end = segment->seq + segment->length;
 
@@ -132,7 +133,7 @@ xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct tcp_segmen
 }
 
 /* RFC 9293, 3.10.7.4, first check, and RFC 7323, 5.3. */
-xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct tcp_segment *segment)
+xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 length = segment->length + (segment->flags & TCP_FIN);
 	__s32 start = segment->seq - flow->rcv_nxt;
@@ -144,7 +145,7 @@ xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct tcp_
 }
 
 xway_inline enum xway_reason tcp_reset_arrived(struct tcp_flow *flow,
-					       const struct tcp_segment *segment,
+					       const struct segment *segment,
 					       struct tcp_change *change)
 {
 	__u32 ahead = segment->seq - flow->rcv_nxt;
@@ -157,7 +158,7 @@ xway_inline enum xway_reason tcp_reset_arrived(struct tcp_flow *flow,
 }
 
 xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
-					    const struct tcp_segment *segment,
+					    const struct segment *segment,
 					    struct tcp_change *change)
 {
 	__u64 ack = tcp_position(flow, segment->ack);
@@ -188,7 +189,7 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 }
 
 /* Under the lock. */
-xway_inline enum xway_reason tcp_arrived(struct tcp_flow *flow, const struct tcp_segment *segment,
+xway_inline enum xway_reason tcp_arrived(struct tcp_flow *flow, const struct segment *segment,
 					 struct tcp_change *change)
 {
 	if (flow->state == TCP_STATE_SYN_SENT)
@@ -199,6 +200,45 @@ xway_inline enum xway_reason tcp_arrived(struct tcp_flow *flow, const struct tcp
 	if ((segment->flags & (TCP_ACK | TCP_RST)) == TCP_ACK)
 		tcp_owe_reset(flow, segment->ack);
 	return tcp_unacceptable(flow, change, 0);
+}
+
+/* A segment for flow `id`; enum xway_reason. */
+xway_global int tcp_take_segment(__u32 id, const struct segment *segment)
+{
+	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);
+	struct tcp_change change = { .flow = id };
+	__u32 *tick = tcp_tick(id);
+	enum xway_reason reason;
+
+	if (!entry || !tick || !segment)
+		return XWAY_NOT_OURS;
+	change.now = bpf_ktime_get_ns();
+	bpf_spin_lock(&entry->lock);
+	reason = tcp_arrived(&entry->flow, segment, &change);
+	change.wake = tcp_take_place(&entry->flow);
+	tcp_hint(&entry->flow, tick);
+	bpf_spin_unlock(&entry->lock);
+	tcp_tell(&change);
+	return reason;
+}
+
+/* The SACK blocks of a segment that was taken. */
+xway_global int tcp_take_sack(__u32 id, struct segment *segment)
+{
+	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);
+	struct tcp_change change = { .flow = id };
+
+	if (!entry || !segment)
+		return 0;
+	bpf_spin_lock(&entry->lock);
+	if (tcp_is_open(&entry->flow) && (entry->flow.has & TCP_HAS_SACK)) {
+		tcp_take_blocks(&entry->flow, segment, &change);
+		tcp_recover_sack(&entry->flow);
+		change.wake = tcp_take_place(&entry->flow);
+	}
+	bpf_spin_unlock(&entry->lock);
+	tcp_tell(&change);
+	return 0;
 }
 
 #endif

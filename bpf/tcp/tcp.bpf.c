@@ -21,8 +21,6 @@
 #include "segment.h"
 #include "state.h"
 
-XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -51,16 +49,19 @@ struct wait {
 };
 
 /* A burst of one flow that was ready; true when there is one. */
-xway_inline int tcp_plan_flow(struct tcp_sender *sender, __u32 id, __u64 now)
+xway_global int tcp_plan_flow(__u32 id, __u64 now)
 {
+	__u32 own = tcp_config.sender;
+	struct tcp_sender *sender = bpf_map_lookup_elem(&tcp_senders, &own);
 	struct flow_entry *entry = bpf_map_lookup_elem(&tcp_flows, &id);
 	struct tcp_change change = { .flow = id, .now = now };
-	struct tcp_burst *burst = &sender->burst;
 	__u32 *tick = tcp_tick(id);
+	struct tcp_burst *burst;
 	int planned;
 
-	if (!entry || !tick)
+	if (!sender || !entry || !tick)
 		return 0;
+	burst = &sender->burst;
 	bpf_spin_lock(&entry->lock);
 	planned = tcp_plan(&entry->flow, burst, &change);
 	/* It may have more: then it waits for its next turn. */
@@ -86,7 +87,8 @@ static long tcp_try_next(__u32 index, struct wait *wait)
 	(void)index;
 	if (!flow)
 		return 1;
-	return tcp_plan_flow(wait->sender, flow - 1, wait->now);
+	tcp_plan_flow(flow - 1, wait->now);
+	return wait->sender->burst.left != 0;
 }
 
 /* 1 ends the loop: somebody is ready, or something else is due. */
@@ -242,16 +244,13 @@ xway_inline int tcp_parse(struct xway_cursor *cur, __s64 *address, struct tcphdr
 
 xway_inline enum xway_reason tcp_receive(struct xdp_md *ctx, int frags)
 {
-	struct tcp_segment segment = {};
-	struct tcp_change change = {};
+	struct segment segment = {};
 	enum xway_reason reason;
-	struct flow_entry *entry;
 	struct xway_cursor cur;
 	struct tcphdr *tcp;
 	__s64 address;
-	__u32 *tick;
-
 	int payload;
+	__u32 flow;
 
 	xway_cursor(&cur, ctx, frags);
 	payload = tcp_parse(&cur, &address, &tcp);
@@ -259,22 +258,13 @@ xway_inline enum xway_reason tcp_receive(struct xdp_md *ctx, int frags)
 		return cur.fault;
 	if (tcp->source != tcp_config.port)
 		return XWAY_NOT_OURS;
-	change.flow = tcp_flow_number(address, xway_ntohs(tcp->dest));
-	if (change.flow >= tcp_config.flows)
-		return XWAY_NOT_OURS;
-	entry = bpf_map_lookup_elem(&tcp_flows, &change.flow);
-	tick = tcp_tick(change.flow);
-	if (!entry || !tick)
+	flow = tcp_flow_number(address, xway_ntohs(tcp->dest));
+	if (flow >= tcp_config.flows)
 		return XWAY_NOT_OURS;
 	tcp_read_segment(tcp, cur.end, payload, &segment);
-	change.now = bpf_ktime_get_ns();
-
-	bpf_spin_lock(&entry->lock);
-	reason = tcp_arrived(&entry->flow, &segment, &change);
-	change.wake = tcp_take_place(&entry->flow);
-	tcp_hint(&entry->flow, tick);
-	bpf_spin_unlock(&entry->lock);
-	tcp_tell(&change);
+	reason = tcp_take_segment(flow, &segment);
+	if (segment.blocks && reason == XWAY_TAKEN)
+		tcp_take_sack(flow, &segment);
 	return reason;
 }
 

@@ -19,6 +19,12 @@
 /* Every function of these headers: part of its caller, so that the verifier knows its values. */
 #define xway_inline static inline __attribute__((always_inline, unused))
 
+/*
+ * A function that is verified once, for any arguments, and not again for each path of its
+ * callers. Pointers may be NULL for all it knows.
+ */
+#define xway_global __attribute__((noinline))
+
 /* Fields of a map definition in SEC(".maps"); the loader reads them from the BTF. */
 #define __uint(name, value) int(*name)[value]
 #define __type(name, type) typeof(type) *name

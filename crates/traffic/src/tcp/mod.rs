@@ -8,11 +8,16 @@
 
 pub mod abi;
 mod config;
+mod engine;
 mod path;
 pub mod plan;
+mod read;
 mod report;
+mod run;
+mod sender;
 
 pub use config::{Algorithm, Config};
 pub use path::Path;
 pub use plan::Plan;
 pub use report::{Ends, FlowReport, Report, Rtt, Snapshot};
+pub use run::Run;

@@ -91,15 +91,21 @@ fn own(netlink: &mut Netlink, ifindex: Ifindex, to: IpAddr) -> Result<Option<IpA
 }
 
 fn resolve(netlink: &mut Netlink, ifindex: Ifindex, ip: IpAddr) -> Result<Mac> {
-    let start = Instant::now();
+    let known = |netlink: &mut Netlink| -> Result<_> {
+        let entries = netlink.neighbours()?;
+        Ok(entries.into_iter().find(|entry| entry.ifindex == ifindex && entry.ip == ip))
+    };
+    if let Some(mac) = known(netlink)?.and_then(|entry| entry.mac) {
+        return Ok(mac);
+    }
     netlink.ask_neighbour(ifindex, ip)?;
+    let start = Instant::now();
     while start.elapsed() < limits::NEIGHBOUR {
-        let known = netlink.neighbours()?;
-        let entry = known.iter().find(|entry| entry.ifindex == ifindex && entry.ip == ip);
+        let entry = known(netlink)?;
         if let Some(mac) = entry.and_then(|entry| entry.mac) {
             return Ok(mac);
         }
-        if entry.is_some_and(sys::net::Neighbour::has_failed) {
+        if entry.is_some_and(|entry| entry.has_failed()) {
             break;
         }
         std::thread::sleep(LOOK_EVERY);

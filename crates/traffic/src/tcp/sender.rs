@@ -1,0 +1,101 @@
+//! The threads that run the sending programs on live frames.
+//!
+//! One call lasts until a signal ends it: each sets up a pool of pages. Rule: one thread a sender,
+//! because the state that its program keeps for itself is not locked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use kernel::{Burst, LiveRun};
+use spec::Input;
+use sys::thread::Interruptible;
+
+use super::engine::Engine;
+use crate::error::{Error, Result};
+
+/// A thread that sends until it is told to end.
+#[derive(Debug)]
+pub(super) struct Sender {
+    thread: JoinHandle<Result<()>>,
+    handle: Interruptible,
+}
+
+/// What a sender runs.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub number: u32,
+    /// Anywhere when `None`.
+    pub cpu: Option<usize>,
+    pub batch: u32,
+    pub frame: Vec<u8>,
+    pub engine: Arc<Engine>,
+    pub over: Arc<AtomicBool>,
+}
+
+impl Sender {
+    pub fn start(task: Task) -> Result<Self> {
+        let (ready, answer) = mpsc::channel();
+        let body = move || {
+            let handle = prepare(&task);
+            let prepared = handle.is_ok();
+            // `start` waits for it; if it is gone there is nothing to send for.
+            if ready.send(handle).is_err() || !prepared {
+                return Ok(());
+            }
+            send(&task)
+        };
+        let thread = thread::Builder::new().name("tcp-sender".into()).spawn(body);
+        let failed = |why: String| Error::Config(format!("the sending thread: {why}"));
+        let thread = thread.map_err(|error| failed(error.to_string()))?;
+        let handle = answer.recv().map_err(|_| failed("ended before it began".into()))??;
+        Ok(Self { thread, handle })
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// The flag that the task was given is set by now.
+    pub fn join(self) -> Result<()> {
+        // A signal just before the call begins is lost, so it is sent until the thread has ended.
+        while !self.thread.is_finished() {
+            match self.handle.interrupt() {
+                Err(error) if !error.is(ESRCH) => return Err(error.into()),
+                _ => thread::sleep(LOOK_EVERY),
+            }
+        }
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+fn prepare(task: &Task) -> Result<Interruptible> {
+    if let Some(cpu) = task.cpu {
+        sys::cpu::set_affinity(&[cpu])?;
+    }
+    Ok(Interruptible::current()?)
+}
+
+fn send(task: &Task) -> Result<()> {
+    let program = &task.engine.send[task.number as usize];
+    let run = LiveRun {
+        input: Input { packet: task.frame.clone(), ..Input::default() },
+        count: RUNS,
+        batch: task.batch,
+        ..LiveRun::default()
+    };
+    while !task.over.load(Ordering::Acquire) {
+        task.engine.begin(task.number);
+        match program.live(&run)? {
+            Burst::Done | Burst::Interrupted => {}
+        }
+    }
+    Ok(())
+}
+
+/// Of one call: below what overflows the kernel's counter.
+const RUNS: u32 = 1 << 30;
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+const ESRCH: i32 = 3;
