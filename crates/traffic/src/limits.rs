@@ -62,6 +62,7 @@ pub const END_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// Nice value of a thread that was given a processor: whoever else is there must not set its pace.
 pub const NICE: i32 = -20;
+
 /// TCP connections of one run.
 pub const FLOWS: u32 = 1 << 20;
 
