@@ -18,7 +18,7 @@ fn packet(bytes: &[u8], seen: &mut Vec<String>) -> Result<(), String> {
 }
 
 fn network(packet: &SlicedPacket, seen: &mut Vec<String>) -> Result<(), String> {
-    let addresses = match &packet.net {
+    let (addresses, payload) = match &packet.net {
         Some(NetSlice::Arp(_)) => {
             seen.push("arp".into());
             return Ok(());
@@ -28,7 +28,7 @@ fn network(packet: &SlicedPacket, seen: &mut Vec<String>) -> Result<(), String> 
             let header = ip.header();
             let right = header.to_header().calc_header_checksum();
             same("IPv4 header", header.header_checksum(), right)?;
-            [header.source().to_vec(), header.destination().to_vec()]
+            ([header.source().to_vec(), header.destination().to_vec()], ip.payload())
         }
         Some(NetSlice::Ipv6(ip)) => {
             seen.push("ipv6".into());
@@ -38,70 +38,63 @@ fn network(packet: &SlicedPacket, seen: &mut Vec<String>) -> Result<(), String> 
                 seen.push(name.into());
                 last = way.unwrap_or(last);
             }
-            [ip.header().source().to_vec(), last]
+            ([ip.header().source().to_vec(), last], ip.payload())
         }
         other => return Err(format!("no network layer: {other:?}")),
     };
-    let payload = packet.ip_payload_ref_or()?;
-    if payload.0 {
-        seen.push("piece".into());
-        return Ok(());
+    match (payload.fragmented, &packet.transport) {
+        (true, _) => seen.push("piece".into()),
+        (false, Some(inner)) => transport(inner, payload.payload, &addresses, seen)?,
+        (false, None) => match payload.ip_number.0 {
+            47 => gre(payload.payload, seen)?,
+            4 | 41 => self::packet(payload.payload, seen)?,
+            _ => {}
+        },
     }
-    match &packet.transport {
-        Some(TransportSlice::Udp(udp)) => {
+    Ok(())
+}
+
+fn transport(
+    transport: &TransportSlice,
+    bytes: &[u8],
+    addresses: &[Vec<u8>; 2],
+    seen: &mut Vec<String>,
+) -> Result<(), String> {
+    match transport {
+        TransportSlice::Udp(udp) => {
             seen.push("udp".into());
-            if usize::from(udp.length()) != payload.1.len() {
-                return Err(format!("UDP length {} of {}", udp.length(), payload.1.len()));
+            if usize::from(udp.length()) != bytes.len() {
+                return Err(format!("UDP length {} of {}", udp.length(), bytes.len()));
             }
-            if udp.checksum() != 0 || addresses[0].len() == 16 {
-                covered("UDP", payload.1, &addresses, 17)?;
-                if udp.checksum() == 0 {
-                    return Err("no UDP checksum".into());
-                }
+            match (udp.checksum(), addresses[0].len()) {
+                (0, 16) => return Err("no UDP checksum".into()),
+                (0, _) => {}
+                _ => covered("UDP", bytes, addresses, 17)?,
             }
-            if udp.destination_port() == 4789 {
-                vxlan(udp.payload(), seen)?;
-            }
-            Ok(())
-        }
-        Some(TransportSlice::Tcp(tcp)) => {
-            seen.push("tcp".into());
-            let options: Result<Vec<_>, _> = tcp.options_iterator().collect();
-            options.map_err(|error| error.to_string())?;
-            covered("TCP", payload.1, &addresses, 6)
-        }
-        Some(TransportSlice::Icmpv4(icmp)) => {
-            seen.push("icmp".into());
-            same("ICMP", 0, !plain(payload.1))?;
-            match icmp.type_u8() {
-                3 | 11 | 12 => self::packet(icmp.payload(), seen),
+            match udp.destination_port() {
+                4789 => vxlan(udp.payload(), seen),
                 _ => Ok(()),
             }
         }
-        Some(TransportSlice::Icmpv6(_)) => {
-            seen.push("icmpv6".into());
-            covered("ICMPv6", payload.1, &addresses, 58)
+        TransportSlice::Tcp(tcp) => {
+            seen.push("tcp".into());
+            let options: Result<Vec<_>, _> = tcp.options_iterator().collect();
+            options.map_err(|error| error.to_string())?;
+            covered("TCP", bytes, addresses, 6)
         }
-        None if payload.2 == 47 => gre(payload.1, seen),
-        None if payload.2 == 4 || payload.2 == 41 => self::packet(payload.1, seen),
-        None => Ok(()),
-        other => Err(format!("transport {other:?}")),
-    }
-}
-
-trait Payload {
-    /// Whether it is a piece, its bytes, its protocol.
-    fn ip_payload_ref_or(&self) -> Result<(bool, &[u8], u8), String>;
-}
-
-impl Payload for SlicedPacket<'_> {
-    fn ip_payload_ref_or(&self) -> Result<(bool, &[u8], u8), String> {
-        let payload = match &self.net {
-            Some(NetSlice::Ipv4(ip)) => ip.payload(),
-            Some(NetSlice::Ipv6(ip)) => ip.payload(),
-            _ => return Err("no IP".into()),
-        };
-        Ok((payload.fragmented, payload.payload, payload.ip_number.0))
+        TransportSlice::Icmpv4(icmp) => {
+            seen.push("icmp".into());
+            same("ICMP", 0, !plain(bytes))?;
+            match icmp.type_u8() {
+                3 | 11 | 12 => packet(icmp.payload(), seen),
+                _ => Ok(()),
+            }
+        }
+        TransportSlice::Icmpv6(_) => {
+            seen.push("icmpv6".into());
+            covered("ICMPv6", bytes, addresses, 58)
+        }
+        TransportSlice::Igmp(_) => Err("IGMP".into()),
     }
 }
 

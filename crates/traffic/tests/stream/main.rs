@@ -2,3 +2,6 @@
 
 mod judge;
 mod protocols;
+mod random;
+mod refused;
+mod tshark;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use traffic::Template;
 use traffic::stream::{File, Quick, QuickProtocol, Value};
+use traffic::{Kind, Stamp, Template};
 
 use crate::judge::judge;
 
@@ -21,7 +21,16 @@ pub fn frames(template: &Template, count: u64) -> Vec<Vec<u8>> {
     let frame = |frame: u64| {
         let numbers: Vec<_> = (0..template.draws.len()).map(|draw| number(draw, frame)).collect();
         let size = template.size_draw.map_or(0, |draw| numbers[draw] as usize);
-        template.render(&numbers, size, None)
+        let stamp = template.stamp.map(|expect| Stamp {
+            stream: template.id,
+            source: 1,
+            number: frame as u32,
+            time_ns: 0x5a5a_0001u32.wrapping_mul(frame as u32),
+            kind: Kind::Data(expect),
+        });
+        let bytes = template.render(&numbers, size, stamp);
+        assert_eq!(Stamp::read(&bytes), stamp.map(Ok));
+        bytes
     };
     (0..count).map(frame).collect()
 }

@@ -23,10 +23,10 @@ pub struct Options {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Routing {
-    /// 2 (mobility); 4 is segment routing (RFC 8754), whose segments stand last first.
+    /// 4: segment routing (RFC 8754), whose addresses stand last first.
     pub kind: Option<Value>,
-    /// As many as there are addresses. Unless it is 0, checksums are for the last of the way:
-    /// the last of `addresses`, or the first for segment routing.
+    /// As many as there are addresses; for segment routing one less, as the packet is on its way
+    /// to the last of them. Unless it is 0, checksums are for the end of the way.
     pub segments_left: Option<Value>,
     pub addresses: Vec<Ipv6Addr>,
     /// By what follows.
@@ -73,6 +73,8 @@ fn padding(len: usize) -> Vec<u8> {
 }
 
 impl Routing {
+    const SEGMENTS: u128 = 4;
+
     pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
         let count = self.addresses.len();
         if !(1..=100).contains(&count) {
@@ -82,16 +84,16 @@ impl Routing {
         for address in &self.addresses {
             b.append(&address.octets());
         }
-        let segments = Builder::number(&self.segments_left, count as u128);
-        let is_segment_routing = Builder::number(&self.kind, 2) == 4;
-        b.fix(Slot::number("kind", 16, 8), &self.kind, 2)?;
-        b.fix(Slot::number("segments_left", 24, 8), &self.segments_left, count as u128)?;
+        let is_segment_routing = Builder::number(&self.kind, Self::SEGMENTS) == Self::SEGMENTS;
+        let left = count as u128 - u128::from(is_segment_routing);
+        b.fix(Slot::number("kind", 16, 8), &self.kind, Self::SEGMENTS)?;
+        b.fix(Slot::number("segments_left", 24, 8), &self.segments_left, left)?;
         let mut last = self.addresses[count - 1];
         if is_segment_routing {
             b.set(Slot::number("last_entry", 32, 8), &None, count as u128 - 1)?;
             last = self.addresses[0];
         }
-        if segments > 0 {
+        if Builder::number(&self.segments_left, left) > 0 {
             b.route_to(last.to_bits());
         }
         b.named(Names::Extension, NEXT_HEADER, &self.next_header)

@@ -37,6 +37,7 @@ use super::error::Error;
 /// One layer; in a file `{ udp = { dst = 53 } }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a run has some dozens, and authors fill them in")]
 pub enum Layer {
     Ethernet(Ethernet),
     Vlan(Vlan),
