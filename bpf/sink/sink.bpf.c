@@ -71,8 +71,9 @@ xway_inline void sink_write_stamp(struct xdp_md *ctx, int frags, __u64 bytes,
 xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 bytes,
 					const struct xway_stamp *stamp)
 {
+	__u64 now = sink_clocks == SINK_CLOCKS_IGNORED ? 0 : bpf_ktime_get_ns();
+	enum sink_finding finding = SINK_RIGHT;
 	struct sink_source *source;
-	__u64 now = 0;
 	__u32 place;
 
 	if (!xway_stamp_is_whole(stamp)) {
@@ -80,18 +81,16 @@ xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 byt
 			return XWAY_DAMAGED;
 		return sink_corrupted(place);
 	}
+	if (sink_verify)
+		finding = sink_look(ctx, frags);
+	if (finding == SINK_QUOTE)
+		return XWAY_FOREIGN;
 	source = sink_source(stamp, &place);
 	if (!source)
 		return XWAY_BEYOND;
-	if (stamp->kind & XWAY_STAMP_END) {
-		__u64 count = sink_number(SINK_READ(source->next), xway_ntohl(stamp->number));
-
-		source->end = count + 1;
-		return XWAY_END;
-	}
-	if (sink_clocks != SINK_CLOCKS_IGNORED)
-		now = bpf_ktime_get_ns();
-	if (sink_verify && sink_frame_is_wrong(ctx, frags))
+	if (stamp->kind & XWAY_STAMP_END)
+		return sink_end(source, stamp);
+	if (finding == SINK_WRONG)
 		return sink_corrupted(place);
 	return sink_receive(source, place, stamp, bytes, now);
 }
@@ -100,6 +99,8 @@ xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 byt
 xway_inline __u32 sink_verdict(struct xdp_md *ctx, int frags, __u64 bytes,
 			       struct xway_stamp *stamp, enum xway_reason reason)
 {
+	if (reason == XWAY_FOREIGN)
+		return XDP_PASS;
 	if (sink_fate != XDP_TX)
 		return sink_fate;
 	if (reason >= XWAY_CORRUPTED || stamp->kind & XWAY_STAMP_REFLECTED)

@@ -8,6 +8,7 @@
  * UDP without a checksum; more than SINK_VERIFIED bytes behind the IP header. IPv6's sums are over
  * the destination in its header, also where a routing header names others.
  * Wrong: what is cut short, or has a header that its protocol forbids.
+ * An ICMP error quotes the packet that it is about, stamp and all, and is told apart here.
  */
 #ifndef SINK_VERIFY_H
 #define SINK_VERIFY_H
@@ -198,45 +199,75 @@ xway_inline __u64 sink_pseudo(int protocol, __u32 length)
 	return (__u64)xway_htons(protocol) + xway_htons(length & 0xffff);
 }
 
+/* What a frame turns out to be. */
+enum sink_finding {
+	SINK_RIGHT,
+	/* A checksum does not agree with it. */
+	SINK_WRONG,
+	/* It is about another frame, which it quotes. */
+	SINK_QUOTE,
+};
+
+xway_inline enum sink_finding sink_finding(int wrong)
+{
+	return wrong ? SINK_WRONG : SINK_RIGHT;
+}
+
+/* RFC 792: unreachable, quench, redirect, time exceeded, parameter problem. RFC 4443, 2.1. */
+xway_inline int sink_is_icmp_error(int protocol, int type)
+{
+	if (protocol == IPPROTO_ICMPV6)
+		return type < 128;
+	return (type >= 3 && type <= 5) || type == 11 || type == 12;
+}
+
 /*
  * What the cursor stands before; `addresses` is the sum of both. UDP says its own length, the
  * others go on to the end of the packet.
  */
-xway_inline int sink_transport_is_wrong(struct xdp_md *ctx, struct xway_cursor *cur, int protocol,
-					__u64 addresses)
+xway_inline enum sink_finding sink_transport(struct xdp_md *ctx, struct xway_cursor *cur,
+					     int protocol, __u64 addresses)
 {
 	struct sink_part part = {
 		.ctx = ctx,
 		.at = cur->pos - xway_data(ctx),
 		.left = cur->left,
 	};
+	struct xway_icmp *icmp;
 	struct udphdr *udp;
-	int payload;
+	int payload, type;
 
 	if (xway_is_fragment(cur))
-		return 0;
+		return SINK_RIGHT;
 	switch (protocol) {
 	case IPPROTO_UDP:
 		payload = xway_parse_udp(cur, &udp);
 		if (payload < 0)
-			return 1;
+			return SINK_WRONG;
 		if (!udp->check)
-			return 0;
+			return SINK_RIGHT;
 		part.left = payload + sizeof(*udp);
 		break;
 	case IPPROTO_TCP:
-	case IPPROTO_ICMPV6:
 		break;
 	case IPPROTO_ICMP:
-		return sink_is_wrong(&part, cur->frags);
+	case IPPROTO_ICMPV6:
+		type = xway_parse_icmp(cur, &icmp);
+		if (type < 0)
+			return SINK_WRONG;
+		if (sink_is_icmp_error(protocol, type))
+			return SINK_QUOTE;
+		break;
 	default:
-		return 0;
+		return SINK_RIGHT;
 	}
-	part.sum = addresses + sink_pseudo(protocol, part.left);
-	return sink_is_wrong(&part, cur->frags);
+	/* ICMP for IPv4 has no pseudo header. */
+	if (protocol != IPPROTO_ICMP)
+		part.sum = addresses + sink_pseudo(protocol, part.left);
+	return sink_finding(sink_is_wrong(&part, cur->frags));
 }
 
-xway_inline int sink_ipv4_is_wrong(struct xdp_md *ctx, struct xway_cursor *cur)
+xway_inline enum sink_finding sink_ipv4(struct xdp_md *ctx, struct xway_cursor *cur)
 {
 	void *start = cur->pos;
 	struct iphdr *ip;
@@ -245,7 +276,7 @@ xway_inline int sink_ipv4_is_wrong(struct xdp_md *ctx, struct xway_cursor *cur)
 	__u32 *words;
 
 	if (protocol < 0)
-		return 1;
+		return SINK_WRONG;
 	words = (void *)ip;
 	options.at = start - xway_data(ctx) + sizeof(*ip);
 	options.left = ip->ihl * 4 - sizeof(*ip);
@@ -254,27 +285,26 @@ xway_inline int sink_ipv4_is_wrong(struct xdp_md *ctx, struct xway_cursor *cur)
 		protocol = IPPROTO_RAW;
 	sink_add_short(&options);
 	if (!sink_is_right(&options))
-		return 1;
-	return sink_transport_is_wrong(ctx, cur, protocol, (__u64)ip->saddr + ip->daddr);
+		return SINK_WRONG;
+	return sink_transport(ctx, cur, protocol, (__u64)ip->saddr + ip->daddr);
 }
 
-xway_inline int sink_ipv6_is_wrong(struct xdp_md *ctx, struct xway_cursor *cur)
+xway_inline enum sink_finding sink_ipv6(struct xdp_md *ctx, struct xway_cursor *cur)
 {
 	struct ipv6hdr *ip;
 	int protocol = xway_parse_ipv6(cur, &ip);
 	__u64 sum = 0;
 
 	if (protocol < 0)
-		return cur->fault != XWAY_TOO_MANY_EXTENSIONS;
+		return sink_finding(cur->fault != XWAY_TOO_MANY_EXTENSIONS);
 	if (protocol == IPPROTO_ICMP)
 		protocol = IPPROTO_RAW;
 	for (int i = 0; i < 4; i++)
 		sum += (__u64)ip->saddr.s6_addr32[i] + ip->daddr.s6_addr32[i];
-	return sink_transport_is_wrong(ctx, cur, protocol, sum);
+	return sink_transport(ctx, cur, protocol, sum);
 }
 
-/* Whether a checksum of the frame does not agree with it. */
-xway_inline int sink_frame_is_wrong(struct xdp_md *ctx, int frags)
+xway_inline enum sink_finding sink_look(struct xdp_md *ctx, int frags)
 {
 	struct xway_cursor cur;
 	struct ethhdr *eth;
@@ -282,13 +312,13 @@ xway_inline int sink_frame_is_wrong(struct xdp_md *ctx, int frags)
 	xway_cursor(&cur, ctx, frags);
 	switch (xway_parse_eth(&cur, &eth)) {
 	case ETH_P_IP:
-		return sink_ipv4_is_wrong(ctx, &cur);
+		return sink_ipv4(ctx, &cur);
 	case ETH_P_IPV6:
-		return sink_ipv6_is_wrong(ctx, &cur);
+		return sink_ipv6(ctx, &cur);
 	case -1:
-		return cur.fault == XWAY_TRUNCATED;
+		return sink_finding(cur.fault == XWAY_TRUNCATED);
 	default:
-		return 0;
+		return SINK_RIGHT;
 	}
 }
 

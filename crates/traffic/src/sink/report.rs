@@ -14,7 +14,8 @@ pub struct SinkReport {
     pub elapsed: Duration,
     /// By id.
     pub streams: Vec<StreamReport>,
-    /// Frames without a stamp; they went on to the stack.
+    /// Frames without a stamp, and, where the sink verifies, ICMP errors that quote one with a
+    /// stamp; they went on to the stack.
     pub foreign: u64,
     pub foreign_bytes: u64,
     /// Frames whose stamp is damaged and names no stream that is known.

@@ -6,44 +6,68 @@
 
 use super::headers::{ICMP, ICMPV6, Packet, Parsed, TCP, UDP, half, parse};
 
-pub(super) fn is_wrong(frame: &[u8]) -> bool {
+/// What a frame turns out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    Right,
+    /// A checksum does not agree with it.
+    Wrong,
+    /// An ICMP error, which quotes another frame, stamp and all.
+    Quote,
+}
+
+pub(super) fn look(frame: &[u8]) -> Finding {
     match parse(frame) {
-        Parsed::Packet(packet) => packet_is_right(frame, &packet) != Some(true),
-        Parsed::Other => false,
-        Parsed::Malformed => true,
+        Parsed::Packet(packet) => packet_is(frame, &packet).unwrap_or(Finding::Wrong),
+        Parsed::Other => Finding::Right,
+        Parsed::Malformed => Finding::Wrong,
     }
 }
 
 /// Nothing when the packet is cut short.
-fn packet_is_right(frame: &[u8], packet: &Packet) -> Option<bool> {
+fn packet_is(frame: &[u8], packet: &Packet) -> Option<Finding> {
     let header = frame.get(packet.at..packet.transport)?;
     if !packet.is_v6 && fold(sum(header)) != RIGHT {
-        return Some(false);
+        return Some(Finding::Wrong);
     }
     if packet.is_fragment {
-        return Some(true);
+        return Some(Finding::Right);
     }
     let length = match (packet.protocol, packet.is_v6) {
         (UDP, _) => match datagram(frame, packet)? {
             Some(length) => length,
-            None => return Some(true),
+            None => return Some(Finding::Right),
         },
-        (TCP, _) | (ICMP, false) | (ICMPV6, true) => packet.left,
-        _ => return Some(true),
+        (TCP, _) => packet.left,
+        (ICMP, false) | (ICMPV6, true) if packet.left < 8 => return None,
+        (ICMP, false) | (ICMPV6, true) if is_error(frame, packet)? => {
+            return Some(Finding::Quote);
+        }
+        (ICMP, false) | (ICMPV6, true) => packet.left,
+        _ => return Some(Finding::Right),
     };
     if length > VERIFIED {
-        return Some(true);
+        return Some(Finding::Right);
     }
     let covered = frame.get(packet.transport..packet.transport + length)?;
+    let total = sum(covered) + pseudo(frame, packet, length)?;
+    Some(if fold(total) == RIGHT { Finding::Right } else { Finding::Wrong })
+}
+
+/// ICMP for IPv4 has none.
+fn pseudo(frame: &[u8], packet: &Packet, length: usize) -> Option<u64> {
+    if packet.protocol == ICMP {
+        return Some(0);
+    }
     let (addresses, long) = packet.addresses();
-    let pseudo = match packet.protocol {
-        ICMP => 0,
-        protocol => {
-            let both = frame.get(addresses..addresses + 2 * long)?;
-            sum(both) + u64::from(protocol) + length as u64
-        }
-    };
-    Some(fold(sum(covered) + pseudo) == RIGHT)
+    let both = frame.get(addresses..addresses + 2 * long)?;
+    Some(sum(both) + u64::from(packet.protocol) + length as u64)
+}
+
+/// RFC 792: unreachable, quench, redirect, time exceeded, parameter problem. RFC 4443, 2.1.
+fn is_error(frame: &[u8], packet: &Packet) -> Option<bool> {
+    let kind = *frame.get(packet.transport)?;
+    Some(if packet.is_v6 { kind < 128 } else { matches!(kind, 3..=5 | 11 | 12) })
 }
 
 /// Length of a UDP datagram by its own header; `Some(None)` when it has no checksum.

@@ -2,8 +2,12 @@
 
 use super::frames::{Carrier, FROM4, TO4, stamp};
 use crate::sink::reflect::reflect;
-use crate::sink::verify::is_wrong;
+use crate::sink::verify::{Finding, look};
 use crate::stamp::{Expect, Kind, Stamp};
+
+fn is_wrong(frame: &[u8]) -> bool {
+    look(frame) == Finding::Wrong
+}
 
 #[test]
 fn whole_frames_are_right_and_turned_bits_show() {
@@ -17,6 +21,27 @@ fn whole_frames_are_right_and_turned_bits_show() {
                 frame[at] ^= 1 << (at % 8);
                 assert!(is_wrong(&frame), "{carrier:?} {length}: byte {at}");
             }
+        }
+    }
+}
+
+#[test]
+fn errors_that_quote_a_frame_are_not_taken_for_it() {
+    for (carrier, at, errors) in [
+        (Carrier::Icmp4, 34, &[3, 4, 5, 11, 12][..]),
+        (Carrier::Icmp6, 54, &[1, 2, 3, 4, 100, 127]),
+    ] {
+        for kind in 0..=u8::MAX {
+            let mut frame = carrier.frame(5, &stamp(1, 0, 5));
+            let was = frame[at];
+            frame[at] = kind;
+            let found = match kind {
+                kind if errors.contains(&kind) => Finding::Quote,
+                kind if carrier == Carrier::Icmp6 && kind < 128 => Finding::Quote,
+                kind if kind == was => Finding::Right,
+                _ => Finding::Wrong,
+            };
+            assert_eq!(look(&frame), found, "{carrier:?}, type {kind}");
         }
     }
 }
