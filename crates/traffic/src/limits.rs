@@ -48,7 +48,10 @@ pub const RECORDING_FRAME: usize = 32;
 pub const STEP_EVERY: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Between two looks at whether all is sent.
-pub const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
+pub const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(2);
+
+/// Between two looks at a run in which nothing needs to be done.
+pub const REST: std::time::Duration = std::time::Duration::from_millis(20);
 
 /// Between two signals to a thread that is to end its live run.
 pub const INTERRUPT_EVERY: std::time::Duration = std::time::Duration::from_micros(200);

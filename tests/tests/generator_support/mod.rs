@@ -1,19 +1,32 @@
 //! What tests of the generator share: streams without anything that varies but the stamp, and a
 //! receiver that counts them on its own, in XDP.
 
-use kernel::{Attach, Ifindex, LoadOptions, Map, Mode, Object, Replace};
-use lab::Host;
+use std::time::Duration;
+
+use kernel::{Attach, LoadOptions, Map, Mode, Object, Replace};
 use lab::frame::{Flow, Side};
+use lab::{Host, LinkOptions, TwoHosts};
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R6};
 use spec::asm::{self, Assembler, Cond};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
-use traffic::generator::{Config, Load};
+use traffic::generator::{Config, Generator, Load};
 use traffic::template::Size;
 use traffic::{Expect, Kind, Stamp, Template};
 
+/// Long enough for anything that comes at all.
+pub const SECONDS: Duration = Duration::from_secs(20);
 pub const PORT: u16 = 4242;
 /// Bytes of a frame from [`stream`].
 pub const LEN: usize = 60;
+
+pub fn two_hosts() -> TwoHosts {
+    TwoHosts::build(&LinkOptions::default()).unwrap()
+}
+
+/// In the host that sends.
+pub fn start(host: &Host, config: Config) -> traffic::Result<Generator> {
+    host.run(|| Generator::start(config)).unwrap()
+}
 
 /// UDP frames to a host's `eth0` from an address that nobody has.
 pub fn stream(to: &Host) -> Template {
@@ -47,7 +60,7 @@ pub fn template(bytes: Vec<u8>) -> Template {
 /// So many frames of one stream out of `eth0`.
 pub fn config(template: Template, count: u64) -> Config {
     let load = Load::Streams(vec![template]);
-    Config { count: Some(count), duration: Some(super::SECONDS), ..Config::new("eth0", load) }
+    Config { count: Some(count), duration: Some(SECONDS), ..Config::new("eth0", load) }
 }
 
 /// What arrived from one thread.
@@ -71,10 +84,7 @@ pub struct Counter {
 
 impl Counter {
     pub fn attach(host: &Host) -> Self {
-        Self::attach_to(host, host.ifindex("eth0").unwrap())
-    }
-
-    pub fn attach_to(host: &Host, ifindex: Ifindex) -> Self {
+        let ifindex = host.ifindex("eth0").unwrap();
         let mut object = asm::Object::new("counter", "GPL");
         object.map(MapDef {
             name: SEEN.into(),
@@ -105,7 +115,7 @@ impl Counter {
     /// Waits until all of these arrived.
     pub fn wait(&self, source: usize, data: u64) -> Seen {
         let all = || Ok((self.seen(source).data >= data).then_some(()));
-        lab::until("arrival of all frames", super::SECONDS, all).unwrap();
+        lab::until("arrival of all frames", SECONDS, all).unwrap();
         self.seen(source)
     }
 }

@@ -122,8 +122,14 @@ impl Lane {
         self.control.load_u64(control::GO) == 0
     }
 
+    /// The group that is waited for is not due later than at this pace, so that a low rate ends at
+    /// once. (The program only reads when that is, unless the group leaves at this moment.)
     pub fn set_pace(&self, pace: &Pace) {
         self.control.store_u64(control::INTERVAL, pace.interval);
+        let due = sys::thread::monotonic_ns() + pace.interval_ns() as u64;
+        if self.word(state::NEXT) > due {
+            self.state().memory.store_u64(state::NEXT, due);
+        }
     }
 
     /// Before each live run.

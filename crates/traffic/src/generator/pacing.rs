@@ -22,9 +22,9 @@ impl Accuracy {
     }
 
     /// Whether frames of this pace are so far apart from those before that they count apart.
-    pub fn differs(&self, pace: &Pace) -> bool {
+    pub fn differs(&self, pace: &Pace, even: bool) -> bool {
         let (old, new) = (self.pace.interval_ns(), pace.interval_ns());
-        self.pace.group != pace.group
+        (self.pace.group, self.even) != (pace.group, even)
             || self.pace.gaps != pace.gaps
             || (old - new).abs() > old * COARSE
     }
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn paces_are_counted_apart() {
         let mut accuracy = Accuracy::new(pace(1, 100), true);
-        assert!(!accuracy.differs(&pace(1, 95)) && accuracy.differs(&pace(1, 80)));
-        assert!(accuracy.differs(&pace(2, 100)));
+        assert!(!accuracy.differs(&pace(1, 95), true) && accuracy.differs(&pace(1, 80), true));
+        assert!(accuracy.differs(&pace(2, 100), true) && accuracy.differs(&pace(1, 100), false));
         accuracy.turn(&late(&[7]), pace(2, 20), true);
         let pacing = accuracy.finish(&late(&[7, 10]), 0).unwrap();
         let counts: Vec<_> =

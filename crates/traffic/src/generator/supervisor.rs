@@ -11,7 +11,7 @@ use super::run::Run;
 use super::worker::Worker;
 use crate::error::Result;
 use crate::histogram::Histogram;
-use crate::limits::{FIRST_FRAME, INTERRUPT_EVERY, LOOK_EVERY, STEP_EVERY};
+use crate::limits::{FIRST_FRAME, INTERRUPT_EVERY, LOOK_EVERY, REST, STEP_EVERY};
 use crate::rate::{Pace, Pacer, Profile};
 
 /// What the generator's owner asks for.
@@ -33,6 +33,8 @@ struct Course {
     since: Option<Instant>,
     pace: Pace,
     accuracy: Accuracy,
+    /// The pace stays as it is.
+    settled: bool,
 }
 
 impl Supervisor {
@@ -86,11 +88,10 @@ impl Supervisor {
     fn look(&self, course: &Course) -> Duration {
         let ends = self.run.lanes.iter().any(|lane| lane.limit < u64::MAX);
         let counts = ends && course.pace.gaps.is_some();
-        let begins = course.since.is_none();
-        let most = match course.is_ramp() {
-            true => STEP_EVERY,
-            false if counts || begins => LOOK_EVERY * 2,
-            false => LOOK_EVERY * 20,
+        let most = match course.settled {
+            false => STEP_EVERY,
+            true if counts => LOOK_EVERY,
+            true => REST,
         };
         self.left().min(most)
     }
@@ -100,33 +101,24 @@ impl Supervisor {
         if course.since.is_none() {
             course.since = self.run.first().map(|_| Instant::now());
         }
-        if course.is_ramp() {
-            let pace = course.pacer.at(course.elapsed());
-            self.set(course, pace)?;
-            if !course.is_ramp() {
-                let last = course.pacer.at(Duration::MAX);
-                self.set(course, last)?;
-            }
-        }
-        Ok(())
+        let Some(elapsed) = course.elapsed().filter(|_| !course.settled) else { return Ok(()) };
+        course.settled = !course.pacer.is_ramp(elapsed);
+        let pace = course.pacer.at(elapsed);
+        self.set(course, pace, course.pacer.is_even())
     }
 
     fn change(&self, course: &mut Course, profile: Profile) -> Result<()> {
         let pacer = self.run.plan.pacer(&profile)?;
         let pace = pacer.at(Duration::ZERO);
-        let even = pacer.is_even();
-        if course.accuracy.differs(&pace) || even != course.pacer.is_even() {
-            course.accuracy.turn(&self.late()?, pace, even);
-        }
-        self.set(course, pace)?;
+        self.set(course, pace, pacer.is_even())?;
         course.pacer = pacer;
-        course.since = Some(Instant::now());
+        (course.since, course.settled) = (Some(Instant::now()), false);
         Ok(())
     }
 
-    fn set(&self, course: &mut Course, pace: Pace) -> Result<()> {
-        if course.accuracy.differs(&pace) {
-            course.accuracy.turn(&self.late()?, pace, course.pacer.is_even());
+    fn set(&self, course: &mut Course, pace: Pace, even: bool) -> Result<()> {
+        if pace == course.pace && even == course.pacer.is_even() {
+            return Ok(());
         }
         let other = (pace.group, pace.gaps) != (course.pace.group, course.pace.gaps);
         if other {
@@ -135,6 +127,9 @@ impl Supervisor {
         self.run.lanes.iter().for_each(|lane| lane.set_pace(&pace));
         if other {
             self.hand_over();
+        }
+        if course.accuracy.differs(&pace, even) {
+            course.accuracy.turn(&self.late()?, pace, even);
         }
         course.pace = pace;
         Ok(())
@@ -190,14 +185,11 @@ impl Course {
         let pacer = run.plan.pacer(&profile)?;
         let pace = pacer.at(Duration::ZERO);
         let accuracy = Accuracy::new(pace, pacer.is_even());
-        Ok(Self { pacer, since: None, pace, accuracy })
+        Ok(Self { pacer, since: None, pace, accuracy, settled: false })
     }
 
-    fn elapsed(&self) -> Duration {
-        self.since.map_or(Duration::ZERO, |since| since.elapsed())
-    }
-
-    fn is_ramp(&self) -> bool {
-        self.since.is_some() && self.pacer.is_ramp(self.elapsed())
+    /// Nothing before the first frame.
+    fn elapsed(&self) -> Option<Duration> {
+        self.since.map(|since| since.elapsed())
     }
 }
