@@ -25,11 +25,18 @@ pub enum Error {
     /// A prebuilt object could not be read: a defect of this build.
     #[error("reading a program of our own: {0}")]
     Object(#[from] spec::Error),
+    /// Boxed: with a verifier's words in it, it is by far the largest.
     #[error(transparent)]
-    Kernel(#[from] kernel::Error),
+    Kernel(Box<kernel::Error>),
     #[error(transparent)]
     System(#[from] sys::Error),
     /// The other end of a connection, or the path to it.
     #[error("{peer}: {why}")]
     Peer { peer: String, why: String },
+}
+
+impl From<kernel::Error> for Error {
+    fn from(error: kernel::Error) -> Self {
+        Self::Kernel(Box::new(error))
+    }
 }

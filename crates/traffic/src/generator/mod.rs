@@ -109,6 +109,7 @@ impl Generator {
     }
 
     /// A map of the program that frames meet ([`Action::Program`]), to be filled while held.
+    /// (Devices are those of the namespace of the thread that puts them in.)
     ///
     /// # Errors
     /// [`Error::Config`] names the maps that there are.

@@ -167,8 +167,8 @@ fn explain(error: Error, run: &Run) -> Error {
                 .to_owned()
         }
         Action::Inject | Action::Program { .. } => format!(
-            "the kernel takes no frames as if {name} had received them: it has no receive queue \
-             for XDP; with a veth, `ethtool -K {name} gro on`"
+            "the kernel takes no frames as if {name} had received them: its driver has no receive \
+             queue for XDP, or none while neither XDP nor GRO is on: `ethtool -K {name} gro on`"
         ),
     };
     Error::Interface { interface: name.clone(), why }

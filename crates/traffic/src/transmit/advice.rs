@@ -22,6 +22,7 @@ pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
         EMSGSIZE => {
             format!("frames are longer than its MTU: `ip link set {interface} mtu N`, or shorter")
         }
+        EOPNOTSUPP if veth => advice(ENXIO, interface, driver),
         EOPNOTSUPP => "its driver cannot transmit XDP frames".to_owned(),
         ENODEV | EINVAL => format!("{interface} is gone"),
         _ => "the driver did not take them".to_owned(),
@@ -51,6 +52,7 @@ mod tests {
             (ENXIO, "ixgbe", "ethtool -L eth1"),
             (ENETDOWN, VETH, "ip link set eth1 up"),
             (EMSGSIZE, "ice", "mtu"),
+            (EOPNOTSUPP, VETH, "ethtool -K PEER gro on"),
             (EOPNOTSUPP, "e1000", "cannot transmit"),
         ] {
             let text = advice(errno, "eth1", driver);
