@@ -44,6 +44,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Forward(args) => cmd::forward::run(&args, context),
         Command::Check(args) => cmd::check::run(&args, context),
         Command::Run(args) => cmd::run::run(&args, context),
+        Command::Gen(args) => cmd::generate::run(&args, context),
         Command::Sink(args) => cmd::sink::run(&args, context),
         Command::Prog(action) => cmd::prog::run(&action, context),
         Command::Map(action) => cmd::map::run(&action, context),

@@ -1,6 +1,7 @@
 //! What was typed, as plain values: no I/O happens here.
 
 mod attach;
+pub mod generate;
 mod lab;
 mod measure;
 mod object;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
+pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
 pub use object::{Dump, MapAction, ProgAction, Ref, parse_bytes};
@@ -58,6 +60,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Run a program over a capture, in user space or in the kernel
     Run(Box<RunArgs>),
+    /// Send traffic: streams, captures, connections
+    Gen(Box<GenArgs>),
     /// Count what a generator sent, stream by stream, packet by packet
     Sink(SinkArgs),
     /// List, show and dump programs in the kernel

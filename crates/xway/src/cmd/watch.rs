@@ -62,8 +62,14 @@ impl<'a> Watch<'a> {
             return false;
         }
         // One that was missed is not made up for.
-        self.next = (self.next + self.every).max(now);
+        let next = self.next + self.every;
+        self.next = if next > now { next } else { now + self.every };
         true
+    }
+
+    /// Time counts from now on.
+    pub fn begin(&mut self) {
+        self.next = Instant::now() + self.every;
     }
 
     /// `false` when nobody reads on.

@@ -3,6 +3,7 @@
 use traffic::generator::Snapshot;
 
 use super::Sheet;
+use crate::view::generate::NotSent;
 
 /// One reading. `streams` are the names in the order of the run.
 pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot, streams: &[String]) {
@@ -17,7 +18,7 @@ pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot, streams: &[String]) {
     let faults = snapshot
         .faults
         .iter()
-        .map(|fault| (vec![("error", sys::errno_name(fault.errno))], fault.frames));
+        .map(|fault| (vec![("error", NotSent::of(fault).error)], fault.frames));
     sheet.totals("gen_fault_frames", "Frames not sent, by error", faults);
     let cpu = snapshot.threads.iter().enumerate().map(|(index, thread)| {
         let cpu = thread.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
@@ -52,6 +53,8 @@ mod tests {
             streams: vec![7, 5],
             threads: vec![thread],
             faults: vec![Fault { frames: 2, errno: 6, advice: "no".into() }],
+            verdicts: Vec::new(),
+            blind: None,
         };
         let names = ["a".to_owned(), "b\"".to_owned()];
         let text = crate::metrics::page(Some((&snapshot, &names)), None);

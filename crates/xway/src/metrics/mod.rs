@@ -4,6 +4,7 @@
 //! never waits for the one that counts. Not here: what the numbers mean (`generator`, `sink` only
 //! name them).
 
+mod connections;
 mod endpoint;
 mod generator;
 mod sink;
@@ -17,6 +18,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use traffic::generator::Snapshot;
 use traffic::sink::SinkReport;
+use traffic::tcp;
 
 /// The page of one reading of each that there is; streams go by name.
 pub fn page(generator: Option<(&Snapshot, &[String])>, sink: Option<&SinkReport>) -> String {
@@ -27,6 +29,13 @@ pub fn page(generator: Option<(&Snapshot, &[String])>, sink: Option<&SinkReport>
     if let Some(report) = sink {
         sink::add(&mut sheet, report);
     }
+    sheet.text()
+}
+
+/// The page of a run of connections.
+pub fn connections(snapshot: &tcp::Snapshot) -> String {
+    let mut sheet = Sheet::new("xway");
+    connections::add(&mut sheet, snapshot);
     sheet.text()
 }
 

@@ -8,14 +8,17 @@ pub mod check;
 pub mod date;
 pub mod demo;
 pub mod doctor;
+pub mod generate;
 pub mod lab;
 pub mod live;
 pub mod map;
+pub mod ndr;
 pub mod prog;
 pub mod replay;
 pub mod run;
 pub mod sink;
 pub mod status;
+pub mod tcp;
 pub mod tree;
 
 use std::io::{self, IsTerminal, Write};

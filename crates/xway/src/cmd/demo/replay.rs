@@ -14,10 +14,10 @@ use report::{Host, Page, Svg};
 use spec::{Input, Spec, Verdict};
 use vm::{Machine, Options, Worker};
 
-use super::report::Folder;
 use super::traffic::{Arrival, Traffic, rule};
 use super::{Context, Exit};
 use crate::args::DemoArgs;
+use crate::cmd::folder::Folder;
 use crate::view::replay::{Answer, Row, Sample};
 use crate::view::{say, wrapped};
 

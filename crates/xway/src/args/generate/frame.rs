@@ -1,0 +1,74 @@
+//! What the frames of a stream look like, by flags.
+
+use clap::{Args, ValueEnum};
+use traffic::stream::{Sizes, Value};
+
+use super::parse;
+
+/// What a device under test should do with the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExpectArg {
+    /// They arrive
+    Pass,
+    /// They do not
+    Drop,
+}
+
+/// Values vary as `1..9`, `10.0.0.0/24`, `1,2,3`, `random:1..9` or `zipf=1.1:1..9`.
+#[derive(Clone, Debug, Args)]
+pub struct FrameArgs {
+    /// Bytes of a frame without its checksum: 60, 64,128, 60..1514, imix
+    #[arg(long, value_name = "SIZES")]
+    pub size: Option<Sizes>,
+
+    /// Source address, one or varying; else the interface's
+    #[arg(long, value_name = "ADDRESSES", value_parser = parse::value)]
+    pub src: Option<Value>,
+
+    /// Source Ethernet address; else the interface's
+    #[arg(long, value_name = "MAC", value_parser = parse::value)]
+    pub src_mac: Option<Value>,
+
+    /// Destination Ethernet address; else that of the next hop
+    #[arg(long, value_name = "MAC", value_parser = parse::value)]
+    pub dst_mac: Option<Value>,
+
+    /// VLAN, or two from the outside in: 7 or 100:7
+    #[arg(long, value_name = "ID[:ID]", value_parser = parse::vlans)]
+    pub vlan: Option<Vlans>,
+
+    /// Hops that a packet may go
+    #[arg(long, value_name = "N")]
+    pub ttl: Option<u8>,
+
+    /// Differentiated services code point
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
+    pub dscp: Option<u8>,
+
+    /// Payload in hexadecimal
+    #[arg(long, value_name = "HEX", value_parser = parse::hex)]
+    pub payload: Option<Bytes>,
+
+    /// End frames with a stamp, so that a sink can judge them; the default where it fits
+    #[arg(long, conflicts_with = "no_stamp")]
+    pub stamp: bool,
+
+    /// Send frames without a stamp
+    #[arg(long)]
+    pub no_stamp: bool,
+
+    /// What a device under test should do with the frames
+    #[arg(long, value_enum, default_value = "pass", conflicts_with = "no_stamp")]
+    pub expect: ExpectArg,
+
+    /// Send a checksum that is wrong
+    #[arg(long)]
+    pub bad_checksum: bool,
+}
+
+/// From the outside in. A type of its own, so that it is one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Vlans(pub Vec<Value>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bytes(pub Vec<u8>);

@@ -1,0 +1,45 @@
+//! `Folder`: where a command puts the files of its report.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+
+/// Where the files go. Made by root for somebody else, they belong to that somebody.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    owner: Option<(u32, u32)>,
+}
+
+impl Folder {
+    pub fn make(path: &Path) -> Result<Self> {
+        fs::create_dir_all(path)
+            .with_context(|| format!("cannot make the folder {}", path.display()))?;
+        let number = |name| std::env::var(name).ok()?.parse().ok();
+        let owner = number("SUDO_UID").zip(number("SUDO_GID"));
+        let this = Self { path: path.to_owned(), owner };
+        this.hand_over(path);
+        Ok(this)
+    }
+
+    pub fn put(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        self.hand_over(&path);
+        Ok(path)
+    }
+
+    /// Where a file that somebody else writes goes.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn hand_over(&self, path: &Path) {
+        if let Some((user, group)) = self.owner {
+            // Still root's then, and readable all the same.
+            let _ = chown(path, Some(user), Some(group));
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The next hop: to which Ethernet address frames for a destination go, through one interface.
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use sys::net::{Ifindex, Link, Mac, Neighbour, Netlink, Route};
+use sys::signal::Stop;
+
+use super::guard::covers;
+
+/// As the routes and neighbours of this namespace have it; who is not known yet is asked for, by
+/// the kernel. Only routes through `link` count, since frames leave there.
+pub fn resolve(netlink: &mut Netlink, link: &Link, to: IpAddr, stop: &Stop) -> Result<Mac> {
+    if let Some(mac) = of_group(to) {
+        return Ok(mac);
+    }
+    let Some(route) = route(&netlink.routes()?, link.ifindex, to) else {
+        bail!(
+            "no route to {to} leads through {}: add one, or give the next hop's address by \
+             --dst-mac",
+            link.name
+        );
+    };
+    let hop = route.via.unwrap_or(to);
+    let end = Instant::now() + PATIENCE;
+    let mut asked = false;
+    loop {
+        match neighbour(&netlink.neighbours()?, link.ifindex, hop) {
+            Some(Neighbour { mac: Some(mac), .. }) => return Ok(mac),
+            Some(known) if asked && known.has_failed() => break,
+            _ => {}
+        }
+        if !asked {
+            netlink.ask_neighbour(link.ifindex, hop)?;
+            asked = true;
+        }
+        if Instant::now() >= end {
+            break;
+        }
+        if stop.wait(LOOK_EVERY)?.is_some() {
+            bail!("stopped before {hop} had answered");
+        }
+    }
+    bail!(
+        "{hop} does not answer on {}: is it there, and the link up? Its address can be given by \
+         --dst-mac",
+        link.name
+    )
+}
+
+/// Broadcast and multicast addresses are their own next hop (RFC 1112, RFC 2464).
+fn of_group(to: IpAddr) -> Option<Mac> {
+    match to {
+        IpAddr::V4(v4) if v4.is_broadcast() => Some(Mac::BROADCAST),
+        IpAddr::V4(v4) if v4.is_multicast() => {
+            let [_, b, c, d] = v4.octets();
+            Some(Mac([0x01, 0x00, 0x5e, b & 0x7f, c, d]))
+        }
+        IpAddr::V6(v6) if v6.is_multicast() => {
+            let octets = v6.octets();
+            Some(Mac([0x33, 0x33, octets[12], octets[13], octets[14], octets[15]]))
+        }
+        _ => None,
+    }
+}
+
+/// The most specific one.
+fn route(routes: &[Route], through: Ifindex, to: IpAddr) -> Option<Route> {
+    let fitting = routes.iter().filter(|route| route.ifindex == Some(through) && covers(route, to));
+    fitting.max_by_key(|route| route.prefix).copied()
+}
+
+fn neighbour(all: &[Neighbour], on: Ifindex, ip: IpAddr) -> Option<Neighbour> {
+    let mut fitting = all.iter().filter(|one| one.ifindex == on && one.ip == ip);
+    fitting.next().copied()
+}
+
+/// The kernel asks three times, a second apart.
+const PATIENCE: Duration = Duration::from_secs(4);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_addresses_of_their_own() {
+        for (to, mac) in [
+            ("255.255.255.255", Some("ff:ff:ff:ff:ff:ff")),
+            ("239.129.2.3", Some("01:00:5e:01:02:03")),
+            ("ff02::1:ff00:7", Some("33:33:ff:00:00:07")),
+            ("10.0.0.255", None),
+            ("fd00::1", None),
+        ] {
+            let mac = mac.map(|mac: &str| mac.parse().unwrap());
+            assert_eq!(of_group(to.parse().unwrap()), mac, "{to}");
+        }
+    }
+
+    #[test]
+    fn the_most_specific_route_through_the_interface_is_taken() {
+        let route_to = |to: &str, prefix, ifindex| Route {
+            to: to.parse().unwrap(),
+            prefix,
+            via: None,
+            ifindex: Some(Ifindex(ifindex)),
+            table: 254,
+        };
+        let routes = [
+            route_to("0.0.0.0", 0, 2),
+            route_to("10.0.0.0", 8, 2),
+            route_to("10.0.0.0", 24, 3),
+            route_to("fd00::", 64, 2),
+        ];
+        for (through, to, prefix) in
+            [(2, "10.0.0.1", Some(8)), (2, "1.1.1.1", Some(0)), (3, "10.0.1.1", None)]
+        {
+            let found = route(&routes, Ifindex(through), to.parse().unwrap());
+            assert_eq!(found.map(|route| route.prefix), prefix, "{to} through {through}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `gen`: sends what was described, at the rate that was asked for, and says what became of it.
+//!
+//! Order of events: what was typed becomes streams (`load`) or a recording (`replay`), gets the
+//! addresses that it lacks (`address`, `hop`), is refused where it would harm its author
+//! (`guard`), and is sent while somebody watches (`run`).
+
+mod address;
+mod capture;
+mod guard;
+mod hop;
+mod load;
+mod ndr;
+mod replay;
+mod run;
+mod settings;
+mod tcp;
+
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use sys::signal::Stop;
+use traffic::generator::{self, Action};
+
+use self::address::Surroundings;
+use self::run::Run;
+use super::{Context, Exit};
+use crate::args::generate::{Action as Asked, GenArgs, InjectArgs, Injected, PcapArgs, SendArgs};
+use crate::view::generate::Sent;
+
+pub fn run(args: &GenArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let Some(action) = &args.action else {
+        let Some(path) = &args.streams else { bail!("say what to send: see `xway gen --help`") };
+        return send(load::read(path)?, &args.run, Action::Transmit, (&stop, context));
+    };
+    match action {
+        Asked::Load(load) => {
+            send(load::file(load)?, load::run(load), Action::Transmit, (&stop, context))
+        }
+        Asked::Pcap(args) => send_again(args, Action::Transmit, (&stop, context)),
+        Asked::Inject(args) => inject(args, (&stop, context)),
+        Asked::Tcp(args) => tcp::run(args, &stop, context),
+        Asked::Ndr(load) => ndr::run(load, &stop, context),
+    }
+}
+
+/// What holds for the whole of a command.
+type Place<'a> = (&'a Stop, &'a Context);
+
+/// Streams, out of an interface or into it.
+fn send(
+    mut file: traffic::stream::File,
+    args: &SendArgs,
+    action: Action,
+    place: Place<'_>,
+) -> Result<Exit> {
+    let mut surroundings = match &args.dev {
+        Some(dev) => Surroundings::of(dev, action != Action::Transmit, place.0)?,
+        None => Surroundings::imagined(place.0),
+    };
+    surroundings.complete(&mut file)?;
+    let templates = file.templates(surroundings.mtu())?;
+    let names = templates.iter().map(|one| (one.id, one.name.clone())).collect();
+    carry_out(args, generator::Load::Streams(templates), (action, names), place)
+}
+
+/// A capture, out of an interface or into it.
+fn send_again(args: &PcapArgs, action: Action, place: Place<'_>) -> Result<Exit> {
+    let recording = replay::read(args)?;
+    let load = generator::Load::Recording(recording);
+    // Its times are in the recording.
+    let run = SendArgs { rate: None, ..args.run.clone() };
+    carry_out(&run, load, (action, vec![(0, "recording".to_owned())]), place)
+}
+
+fn inject(args: &InjectArgs, place: Place<'_>) -> Result<Exit> {
+    let action = match &args.object {
+        None => Action::Inject,
+        Some(path) => {
+            let object = fs::read(path).with_context(|| format!("cannot read {path}"))?;
+            Action::Program { object, name: args.program.clone() }
+        }
+    };
+    match &args.what {
+        Injected::Load(load) => send(load::file(load)?, load::run(load), action, place),
+        Injected::Pcap(args) => send_again(args, action, place),
+    }
+}
+
+fn carry_out(
+    args: &SendArgs,
+    load: generator::Load,
+    (action, names): (Action, Vec<(u16, String)>),
+    (stop, context): Place<'_>,
+) -> Result<Exit> {
+    let config = settings::config(args, load, action)?;
+    let first = |path| capture::write(path, &config, args.first);
+    let capture = args.write.as_deref().map(first).transpose()?;
+    if args.dry_run {
+        context.show_next(&Sent::nothing(capture))?;
+        return Ok(Exit::Done);
+    }
+    Run { args, config, names, capture }.carry_out(stop, context)
+}
