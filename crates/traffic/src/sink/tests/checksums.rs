@@ -58,7 +58,8 @@ fn what_is_not_verified_is_right() {
         change(&mut frame);
         frame
     };
-    let table: &[(&str, fn(&mut Vec<u8>), bool)] = &[
+    type Row = (&'static str, fn(&mut Vec<u8>), bool);
+    let table: &[Row] = &[
         ("untouched", |_| {}, false),
         ("a MAC address", |frame| frame[3] ^= 1, false),
         ("no checksum", |frame| frame[UDP + 6..UDP + 8].fill(0), false),

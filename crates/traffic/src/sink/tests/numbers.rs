@@ -198,7 +198,10 @@ proptest! {
 
     /// A set of all numbers agrees, as long as none is further behind than the window.
     #[test]
-    fn a_set_of_numbers_agrees(start in any::<u32>(), steps in prop::collection::vec(-40i32..60, 1..400)) {
+    fn a_set_of_numbers_agrees(
+        start in any::<u32>(),
+        steps in prop::collection::vec(-40i32..60, 1..400),
+    ) {
         let mut tracker = Tracker::new(&SinkConfig::new("eth0"));
         let (mut seen, mut highest, mut reordered, mut duplicated) = (HashSet::new(), 0, 0, 0);
         let mut at = u64::from(start) + 100_000;
@@ -214,6 +217,7 @@ proptest! {
         }
         let stream = tracker.report().streams[0].clone();
         prop_assert_eq!(stream.received, seen.len() as u64);
-        prop_assert_eq!((stream.reordered, stream.duplicated, stream.late), (reordered, duplicated, 0));
+        let counts = (stream.reordered, stream.duplicated, stream.late);
+        prop_assert_eq!(counts, (reordered, duplicated, 0));
     }
 }

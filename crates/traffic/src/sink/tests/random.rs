@@ -80,10 +80,17 @@ fn config() -> impl Strategy<Value = SinkConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        max_shrink_iters: 400,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn program_and_tracker_agree(config in config(), events in prop::collection::vec(event(), 1..120)) {
+    fn program_and_tracker_agree(
+        config in config(),
+        events in prop::collection::vec(event(), 1..120),
+    ) {
         let (mut engine, mut tracker) = (Engine::new(&config), Tracker::new(&config));
         let mut now = 1 << 31;
         for event in &events {
