@@ -149,8 +149,12 @@ fn stream(layers: Vec<Value>, rest: (Option<Value>, Option<Value>, bool)) -> Val
     json!({ "stream": [{ "stamp": stamp, "size": size, "flows": flows, "layers": layers }] })
 }
 
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn every_checksum_of_every_frame_is_right(layers in layers(), rest in rest()) {
