@@ -7,6 +7,7 @@ mod bpf_support;
 mod sink_support;
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use bpf_support::{Arm, Judge, Random};
@@ -131,18 +132,25 @@ fn what_is_sent_back_is_whole<R: Arm>() {
 /// Two processors at once, each with every number: new to exactly one of them.
 #[test]
 fn processors_share_a_source_without_a_lock() {
-    const FRAMES: u32 = 50_000;
+    const FRAMES: u32 = 5_000;
     let config = SinkConfig { clocks: Clocks::Shared, ..config() };
     let judge = Judge::<KernelRuntime>::load(&prepare(&config).unwrap(), PROGRAM);
     let cpus = sys::cpu::online().unwrap();
+    // How far each has come: neither begins a frame before the other has come to it, too.
+    let turns = [AtomicU32::new(0), AtomicU32::new(0)];
     thread::scope(|scope| {
         for place in 0..2 {
             let (program, cpu) = (judge.program(), cpus[place % cpus.len()]);
+            let (own, other) = (&turns[place], &turns[1 - place]);
             scope.spawn(move || {
                 sys::cpu::set_affinity(&[cpu]).unwrap();
                 for number in 0..FRAMES {
                     let packet = udp(&flow(false), 2, &stamp(number));
                     let input = Input { packet, ..Input::default() };
+                    own.store(number, Ordering::Release);
+                    while other.load(Ordering::Acquire) < number {
+                        thread::yield_now();
+                    }
                     program.run(&TestRun { input, ..TestRun::default() }).unwrap();
                 }
             });

@@ -1,5 +1,6 @@
 //! The compiled program on the engine, told apart from the tracker in nothing.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use spec::{Input, Map as _, Verdict};
@@ -203,17 +204,24 @@ fn sources_beyond_the_room_are_told_and_the_others_keep_their_books() {
 /// Processors that see the same frames at the same time: each number is new to exactly one.
 #[test]
 fn processors_share_a_source_without_a_lock() {
-    const FRAMES: u32 = 20_000;
+    const FRAMES: u32 = 10_000;
     let config = SinkConfig { verify: false, sources: 4, streams: 1, ..SinkConfig::new("eth0") };
     let engine = Engine::new(&config);
+    // How far each has come: neither begins a frame before the other has come to it, too.
+    let turns = [AtomicU32::new(0), AtomicU32::new(0)];
     thread::scope(|scope| {
         for cpu in 0..2 {
             let (machine, program) = (engine.machine.clone(), engine.program);
+            let (own, other) = (&turns[cpu], &turns[1 - cpu]);
             scope.spawn(move || {
-                let mut worker = machine.worker(cpu);
+                let mut worker = machine.worker(cpu as u32);
                 for number in 0..FRAMES {
                     let packet = udp(&stamp(1, 0, number));
                     worker.put(&Input { packet, ..Input::default() }).unwrap();
+                    own.store(number, Ordering::Release);
+                    while other.load(Ordering::Acquire) < number {
+                        thread::yield_now();
+                    }
                     worker.execute(program).unwrap();
                 }
             });
