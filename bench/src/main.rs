@@ -15,6 +15,7 @@ use report::{Bench, Host};
 
 mod drop;
 mod drop_cost;
+mod gen_udp;
 mod harness;
 mod noise;
 mod outcome;
@@ -24,7 +25,8 @@ use harness::Harness;
 use outcome::Outcome;
 
 /// What can be measured, in the order of `--list`.
-const ENTRIES: &[Entry] = &[drop::ENTRY, drop_cost::ENTRY, noise::ENTRY, vm_interp::ENTRY];
+const ENTRIES: &[Entry] =
+    &[drop::ENTRY, drop_cost::ENTRY, gen_udp::ENTRY, noise::ENTRY, vm_interp::ENTRY];
 
 /// One benchmark.
 struct Entry {
