@@ -8,7 +8,7 @@
 //! the path, or named by `XDP_TRAFFICGEN`.
 
 mod peer;
-mod raw;
+pub mod raw;
 
 use std::io::Write;
 use std::thread;
@@ -73,7 +73,7 @@ fn run(harness: &mut Harness) -> Result<Bench> {
 }
 
 /// Every stream that one thread sends.
-fn streams() -> Result<Vec<(&'static str, Template, Rewrite)>> {
+pub fn streams() -> Result<Vec<(&'static str, Template, Rewrite)>> {
     let constant = udp("5000")?;
     let ports = udp("5000..5999")?;
     let quick = Quick { src: Some(value("random:10.0.0.0/8")?), ..quick("5000")? };
@@ -180,7 +180,8 @@ fn value(text: &str) -> Result<Value> {
     text.parse().map_err(anyhow::Error::msg)
 }
 
-const RAW: &str = "raw-limit";
+/// Name of the limit.
+pub const RAW: &str = "raw-limit";
 const PORTS: &str = "ours-ports";
 const ONE: &str = "ours-one-of-two-queues";
 const TWO: &str = "ours-two-threads";

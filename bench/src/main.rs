@@ -15,6 +15,7 @@ use report::{Bench, Host};
 
 mod drop;
 mod drop_cost;
+mod gen_cost;
 mod gen_udp;
 mod harness;
 mod noise;
@@ -25,8 +26,14 @@ use harness::Harness;
 use outcome::Outcome;
 
 /// What can be measured, in the order of `--list`.
-const ENTRIES: &[Entry] =
-    &[drop::ENTRY, drop_cost::ENTRY, gen_udp::ENTRY, noise::ENTRY, vm_interp::ENTRY];
+const ENTRIES: &[Entry] = &[
+    drop::ENTRY,
+    drop_cost::ENTRY,
+    gen_cost::ENTRY,
+    gen_udp::ENTRY,
+    noise::ENTRY,
+    vm_interp::ENTRY,
+];
 
 /// One benchmark.
 struct Entry {

@@ -76,7 +76,8 @@ fn send(object: &Object, over: &AtomicBool) -> kernel::Result<()> {
     Ok(())
 }
 
-fn object(ifindex: u32) -> Result<Object> {
+/// Its program.
+pub fn object(ifindex: u32) -> Result<Object> {
     let mut program = Assembler::new(RAW, ProgramKind::XDP);
     program.load_imm64(R1, ifindex.into()).mov(R2, 0).call(Helper::REDIRECT).exit();
     let mut object = asm::Object::new(RAW, "Dual MIT/GPL");
@@ -84,4 +85,4 @@ fn object(ifindex: u32) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-const RAW: &str = "raw_limit";
+pub const RAW: &str = "raw_limit";
