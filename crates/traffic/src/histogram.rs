@@ -4,6 +4,7 @@
 //! buckets. XDP programs fill the same buckets (`bpf/include/xway/histogram.h`), user space adds
 //! processors and asks for quantiles.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// Buckets of one histogram: an array of as many 64-bit counts.
@@ -13,9 +14,20 @@ pub const BUCKETS: usize = ((32 - SUB_BITS as usize) + 1) << SUB_BITS;
 pub const SUB_BITS: u32 = 6;
 
 /// Counts by bucket.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
+}
+
+/// In a line: most of 1728 buckets are empty.
+impl fmt::Debug for Histogram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (range, count) in self.buckets() {
+            map.entry(range.start(), &count);
+        }
+        map.finish()
+    }
 }
 
 impl Default for Histogram {

@@ -7,6 +7,7 @@ use super::size::FrameSize;
 use crate::error::{Error, Result};
 use crate::generator;
 use crate::limits::{DURATION, STREAMS};
+use crate::stream;
 use crate::template::Template;
 
 /// One measurement. [`Config::new`] gives the rest of the fields a value.
@@ -37,6 +38,21 @@ pub struct Load {
     pub size: FrameSize,
     /// With stamps.
     pub streams: Vec<Template>,
+}
+
+impl Load {
+    /// These streams, of another size and with stamps. `mtu` is that of the interface to send from.
+    ///
+    /// # Errors
+    /// A stream does not fit the size, or the size does not fit the interface.
+    pub fn new(size: FrameSize, file: &stream::File, mtu: usize) -> Result<Self> {
+        let mut file = file.clone();
+        for stream in &mut file.streams {
+            stream.size = Some(size.into());
+            stream.stamp = true;
+        }
+        Ok(Self { size, streams: file.templates(mtu)? })
+    }
 }
 
 /// How the longest burst without loss is searched for.

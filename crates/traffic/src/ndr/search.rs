@@ -2,9 +2,9 @@
 //!
 //! A level is whatever is asked for: packets a second, frames of a burst. Between the highest that
 //! passed and the lowest that failed the next one is tried: in the middle, or where the device got
-//! to under overload, since most devices deliver there what they can. A level that fails is tried
-//! again before that counts, and the one that is found must pass more than once: one hiccup of the
-//! machine is no limit of the device.
+//! to under overload, since most devices deliver there what they can. A level that fails, or that
+//! was not reached, is tried again before that counts, and the one that is found must pass more
+//! than once: one hiccup of the machine is no limit of the device.
 //!
 //! Rule: the search ends, whatever it is told. Not here: traffic, time.
 
@@ -20,8 +20,9 @@ pub struct Options {
     /// The highest one, and the first.
     pub ceiling: f64,
     /// The search ends when the lowest level that failed is above the highest that passed by no
-    /// more than this share of it, or by no more than this step.
+    /// more than this share of it, or by no more than `step`.
     pub resolution: f64,
+    /// Levels are told apart only by this.
     pub step: f64,
     /// How often a level that failed is tried again before it counts.
     pub retries: u32,
@@ -91,9 +92,13 @@ pub struct Search {
     failed: Option<Seen>,
     /// The most that the generator offered when asked for more.
     offered: Option<f64>,
-    /// Trials of this aim that are to be repeated.
-    repeated: u32,
+    /// The most that was offered in any trial.
+    reached: f64,
+    /// Trials of this aim.
+    tries: Vec<Seen>,
     confirmed: u32,
+    /// Aims that the generator could not reach, and that told nothing new for that reason.
+    stalls: u32,
     /// How far above the highest that passed to try next, when the limit is thought to be near.
     reach: Option<f64>,
     trials: u32,
@@ -111,8 +116,10 @@ impl Search {
             passed: Vec::new(),
             failed: None,
             offered: None,
-            repeated: 0,
+            reached: 0.0,
+            tries: Vec::new(),
             confirmed: 0,
+            stalls: 0,
             reach: None,
             trials: 0,
             steady: true,
@@ -128,19 +135,15 @@ impl Search {
     /// which nothing was offered is the end.
     pub fn tell(&mut self, seen: Seen) {
         let Some(aim) = self.aim else { return };
-        let seen = Seen { level: seen.level.min(self.options.ceiling), ..seen };
         self.trials += 1;
-        let passes = seen.loss <= self.options.loss;
-        if self.repeated < self.options.retries && self.is_doubtful(aim, seen) {
-            self.repeated += 1;
-        } else {
-            // Failed once and then passed.
-            self.steady &= self.repeated == 0 || !passes || self.is_short(aim, seen);
-            self.repeated = 0;
-            self.take(aim, seen);
+        self.reached = self.reached.max(seen.level);
+        self.tries.push(Seen { level: seen.level.min(self.options.ceiling), ..seen });
+        if self.is_clear(aim, seen) || self.tries.len() > self.options.retries as usize {
+            self.conclude(aim);
             self.aim = self.choose();
         }
-        let is_stuck = seen.level <= 0.0 || self.trials >= self.options.trials;
+        let is_stuck =
+            seen.level <= 0.0 || self.stalls >= STALLS || self.trials >= self.options.trials;
         if is_stuck && self.aim.is_some() {
             self.aim = None;
             self.steady = false;
@@ -153,6 +156,7 @@ impl Search {
             found: self.passed.last().copied(),
             above: self.failed,
             binding: match (self.failed, self.offered) {
+                _ if self.stalls >= STALLS => Binding::Generator,
                 (Some(_), _) => Binding::Device,
                 (None, Some(_)) => Binding::Generator,
                 (None, None) => Binding::Ceiling,
@@ -162,42 +166,81 @@ impl Search {
         }
     }
 
-    /// Whether a second look may show something else.
-    fn is_doubtful(&self, aim: f64, seen: Seen) -> bool {
-        seen.loss > self.options.loss || (self.is_short(aim, seen) && self.offered.is_none())
+    /// Whether a second look can be spared.
+    fn is_clear(&self, aim: f64, seen: Seen) -> bool {
+        match self.passes(seen) {
+            true => !self.is_short(aim, seen) || self.offered.is_some(),
+            false => seen.loss > BEYOND_DOUBT,
+        }
     }
 
-    /// Whether less was offered than was asked for.
+    fn passes(&self, seen: Seen) -> bool {
+        seen.loss <= self.options.loss
+    }
+
+    /// Whether less was offered than was asked for, not just a whole number instead of a fraction.
     fn is_short(&self, aim: f64, seen: Seen) -> bool {
-        seen.level < aim * (1.0 - self.options.resolution)
+        seen.level < aim * (1.0 - self.options.resolution) - self.options.step / 2.0
     }
 
-    fn take(&mut self, aim: f64, seen: Seen) {
+    /// Judges an aim by its trials. One that passed at the level that was asked for counts alone.
+    /// Of others those that offered most do: a generator that was held up for a moment offered
+    /// less in the mean, but not when it sent.
+    fn conclude(&mut self, aim: f64) {
+        let tries = std::mem::take(&mut self.tries);
+        let most = |passes: bool| {
+            let alike = tries.iter().copied().filter(|seen| self.passes(*seen) == passes);
+            alike.max_by(|one, other| one.level.total_cmp(&other.level))
+        };
+        let (passed, failed) = (most(true), most(false));
+        let full = passed.filter(|passed| !self.is_short(aim, *passed));
         let confirms = self.passed.last().is_some_and(|best| best.level == aim);
-        if seen.loss > self.options.loss {
-            // What once passed must go, even when a little more was offered this time.
-            let level = if confirms { seen.level.min(aim) } else { seen.level };
-            self.fail(Seen { level, ..seen });
-            return;
+        self.steady &= passed.is_none() || failed.is_none();
+        match (full, failed, passed) {
+            (Some(_), _, _) if confirms => self.confirmed += 1,
+            (Some(full), _, _) => drop(self.pass(full)),
+            (None, Some(failed), _) => {
+                self.fail(Seen { level: self.lost_at(aim, failed), ..failed })
+            }
+            (None, None, Some(short)) => self.pass_short(short, confirms),
+            (None, None, None) => {}
         }
-        if confirms {
-            self.confirmed += 1;
-            return;
-        }
-        if self.is_short(aim, seen) {
-            let most = self.offered.map_or(seen.level, |most| most.max(seen.level));
-            self.offered = Some(most);
-        }
-        self.pass(seen);
     }
 
-    fn pass(&mut self, seen: Seen) {
-        self.confirmed = 0;
+    /// The level that was too much.
+    fn lost_at(&self, aim: f64, failed: Seen) -> f64 {
+        let confirms = self.passed.last().is_some_and(|best| best.level == aim);
+        let reached = self.reached >= aim * (1.0 - self.options.resolution);
+        match self.is_short(aim, failed) {
+            // The generator can send as fast as that: it did, but for a while.
+            true if reached => aim,
+            // What once passed must go, even when a little more was offered this time.
+            false if confirms => failed.level.min(aim),
+            _ => failed.level,
+        }
+    }
+
+    /// Less was offered than was asked for, and passed.
+    fn pass_short(&mut self, short: Seen, confirms: bool) {
+        if self.failed.is_none() {
+            self.offered = Some(self.offered.map_or(short.level, |most| most.max(short.level)));
+            self.confirmed += u32::from(confirms);
+        }
+        if !self.pass(short) && !(confirms && self.failed.is_none()) {
+            self.stalls += 1;
+        }
+    }
+
+    /// Whether that is more than what had passed.
+    fn pass(&mut self, seen: Seen) -> bool {
         self.reach = self.reach.map(|reach| reach * 2.0);
         let lowest = self.passed.last().map_or(0.0, |best| best.level);
-        if seen.level > lowest {
-            self.passed.push(seen);
+        if seen.level <= lowest {
+            return false;
         }
+        self.confirmed = 0;
+        self.passed.push(seen);
+        true
     }
 
     fn fail(&mut self, seen: Seen) {
@@ -274,6 +317,11 @@ impl Options {
     }
 }
 
+/// A loss that no hiccup explains: such a level is not tried again.
+const BEYOND_DOUBT: f64 = 0.2;
+/// Aims that may be out of the generator's reach although higher ones were not, before the search
+/// gives up.
+const STALLS: u32 = 3;
 /// Of the resolution; doubled by each trial that passes. Less than a half, so that a failure just
 /// behind the first one ends the search even when offered levels are not quite those asked for.
 const FIRST_REACH: f64 = 0.45;

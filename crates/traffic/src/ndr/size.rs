@@ -3,12 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::stream::{Shuffle, Sizes};
+
 /// Frames of one size, or a mix. Sizes are those that the RFC and switches print: with the four
 /// bytes of the Ethernet checksum, which software never sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameSize {
     Bytes(u16),
-    /// Seven of 64 bytes, four of 594, one of 1518.
+    /// [`IMIX`](crate::stream::Sizes::Imix).
     Imix,
 }
 
@@ -24,13 +26,14 @@ impl FrameSize {
         Self::Bytes(1518),
         Self::Imix,
     ];
+}
 
-    /// The lengths of the frames that are sent, without the checksum, and how many of each.
-    pub fn frames(self) -> Vec<(usize, u32)> {
-        let sent = |bytes: u16| usize::from(bytes.saturating_sub(CHECKSUM));
-        match self {
-            Self::Bytes(bytes) => vec![(sent(bytes), 1)],
-            Self::Imix => IMIX.iter().map(|(bytes, share)| (sent(*bytes), *share)).collect(),
+/// The sizes of frames as software sends them, without the checksum.
+impl From<FrameSize> for Sizes {
+    fn from(size: FrameSize) -> Self {
+        match size {
+            FrameSize::Bytes(bytes) => Self::Fixed(bytes.saturating_sub(CHECKSUM).into()),
+            FrameSize::Imix => Self::Imix { order: Shuffle::Sequence },
         }
     }
 }
@@ -61,7 +64,6 @@ impl FromStr for FrameSize {
 const CHECKSUM: u16 = 4;
 /// Of Ethernet.
 const SHORTEST: u16 = 64;
-const IMIX: [(u16, u32); 3] = [(64, 7), (594, 4), (1518, 1)];
 
 #[cfg(test)]
 mod tests {
@@ -79,7 +81,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_not_sent() {
-        assert_eq!(FrameSize::Bytes(64).frames(), [(60, 1)]);
-        assert_eq!(FrameSize::Imix.frames(), [(60, 7), (590, 4), (1514, 1)]);
+        assert_eq!(Sizes::from(FrameSize::Bytes(64)), Sizes::Fixed(60));
+        assert!(matches!(Sizes::from(FrameSize::Imix), Sizes::Imix { .. }));
     }
 }
