@@ -17,7 +17,6 @@
 XWAY_HELPER long (*const bpf_spin_lock)(struct bpf_spin_lock *lock) = (void *)BPF_FUNC_spin_lock;
 XWAY_HELPER long (*const bpf_spin_unlock)(struct bpf_spin_lock *lock) =
 	(void *)BPF_FUNC_spin_unlock;
-XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 
 const volatile struct tcp_config tcp_config;
 
