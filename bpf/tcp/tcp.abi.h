@@ -294,8 +294,9 @@ struct tcp_sender {
 	__u64 head;
 	/* When timers and opening are looked at next. */
 	__u64 look;
-	/* When the next burst may leave, in units of 2^-16 ns since the start. */
+	/* When the next burst may leave, and the next SYN, in units of 2^-16 ns since the start. */
 	__u64 due;
+	__u64 open_due;
 	/* Flows opened so far, of this sender. */
 	__u32 opened;
 	/* The phase that the sweep is for, and how far it came. */
@@ -308,7 +309,7 @@ struct tcp_sender {
 	__u32 zero;
 	struct tcp_burst burst;
 };
-_Static_assert(sizeof(struct tcp_sender) == 144, "no hidden padding");
+_Static_assert(sizeof(struct tcp_sender) == 152, "no hidden padding");
 
 /* Of each processor; the one element of `tcp_totals`. */
 struct tcp_totals {

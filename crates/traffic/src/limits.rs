@@ -69,8 +69,8 @@ pub const NICE: i32 = -20;
 /// TCP connections of one run.
 pub const FLOWS: u32 = 1 << 20;
 
-/// Largest payload of a TCP segment with its options; smaller ones hold no SYN.
-pub const SEGMENT: std::ops::RangeInclusive<u32> = 88..=3_446;
+/// Payload of a full TCP segment with its options, at least: a SYN's options fit.
+pub const SEGMENT: u32 = 88;
 
 /// Until the next hop has told its hardware address.
 pub const NEIGHBOUR: std::time::Duration = std::time::Duration::from_secs(3);

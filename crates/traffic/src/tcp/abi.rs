@@ -598,6 +598,7 @@ pub struct Sender {
     pub head: u64,
     pub look: u64,
     pub due: u64,
+    pub open_due: u64,
     pub opened: u32,
     pub phase: u32,
     pub swept: u32,
@@ -608,7 +609,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    pub const SIZE: usize = 144;
+    pub const SIZE: usize = 152;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -618,13 +619,14 @@ impl Sender {
         bytes[24..32].copy_from_slice(&self.head.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.look.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.due.to_le_bytes());
-        bytes[48..52].copy_from_slice(&self.opened.to_le_bytes());
-        bytes[52..56].copy_from_slice(&self.phase.to_le_bytes());
-        bytes[56..60].copy_from_slice(&self.swept.to_le_bytes());
-        bytes[60..64].copy_from_slice(&self.line.to_le_bytes());
-        bytes[64..68].copy_from_slice(&self.idle.to_le_bytes());
-        bytes[68..72].copy_from_slice(&self.zero.to_le_bytes());
-        bytes[72..144].copy_from_slice(&self.burst.to_bytes());
+        bytes[48..56].copy_from_slice(&self.open_due.to_le_bytes());
+        bytes[56..60].copy_from_slice(&self.opened.to_le_bytes());
+        bytes[60..64].copy_from_slice(&self.phase.to_le_bytes());
+        bytes[64..68].copy_from_slice(&self.swept.to_le_bytes());
+        bytes[68..72].copy_from_slice(&self.line.to_le_bytes());
+        bytes[72..76].copy_from_slice(&self.idle.to_le_bytes());
+        bytes[76..80].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[80..152].copy_from_slice(&self.burst.to_bytes());
         bytes
     }
 
@@ -636,13 +638,14 @@ impl Sender {
             head: u64::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
             look: u64::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
             due: u64::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
-            opened: u32::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
-            phase: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
-            swept: u32::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
-            line: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),
-            idle: u32::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[68 + i])),
-            burst: Burst::from_bytes(&array::from_fn(|i| bytes[72 + i])),
+            open_due: u64::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
+            opened: u32::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
+            phase: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),
+            swept: u32::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
+            line: u32::from_le_bytes(array::from_fn(|i| bytes[68 + i])),
+            idle: u32::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[76 + i])),
+            burst: Burst::from_bytes(&array::from_fn(|i| bytes[80 + i])),
         }
     }
 }

@@ -32,7 +32,8 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// Bits of payload a second of all flows together, at most.
     pub rate_bps: Option<u64>,
-    /// Connections opened in a second.
+    /// Connections opened in a second. More than the other end accepts meanwhile, beyond its
+    /// backlog, are lost there, or even reset.
     pub opens_per_second: u32,
     /// Segments that a flow sends in one go, so that its receiver can merge them.
     pub quantum: u32,
@@ -73,7 +74,7 @@ impl Config {
             bytes: None,
             duration: Some(Duration::from_secs(10)),
             rate_bps: None,
-            opens_per_second: 20_000,
+            opens_per_second: 2_000,
             quantum: 32,
             batch: 64,
             retries: 8,

@@ -193,10 +193,11 @@ fn check(config: &Config) -> Result<()> {
 /// The MSS, as its option counts.
 fn largest(config: &Config, path: &Path) -> Result<u16> {
     let headers = if config.destination.is_ipv6() { 60 } else { 40 };
-    let most = path.mtu.saturating_sub(headers).min(*limits::SEGMENT.end() - (headers - 40));
+    let room = (limits::FRAME_MAX - ETHERNET) as u32;
+    let most = path.mtu.min(room).saturating_sub(headers);
     let mss = config.mss.map_or(most, u32::from);
-    if mss > most || !limits::SEGMENT.contains(&mss) {
-        let least = limits::SEGMENT.start();
+    let least = limits::SEGMENT;
+    if mss > most || mss < least {
         let text = format!("the MSS is {least} to {most} bytes with this MTU, not {mss}");
         return Err(Error::Config(text));
     }
