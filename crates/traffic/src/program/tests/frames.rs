@@ -4,6 +4,7 @@ use super::engine::{Engine, job};
 use crate::program::fixture::{Dice, plain, random};
 use crate::program::{Clock, Frames, Job};
 use crate::stamp::{Expect, Stamp};
+use crate::stream::File;
 use crate::template::{Checksum, Draw, Field, Order, Size, Template, Values};
 
 /// Runs a job and compares `count` frames with what is planned.
@@ -141,6 +142,23 @@ fn random_templates_become_what_they_mean() {
             ..job(&templates)
         };
         check(&job, 30, &format!("seed {seed}"));
+    }
+}
+
+/// Every protocol, as files describe them: tunnels, fragments, flows, odd fields, wrong checksums.
+#[test]
+fn described_streams_become_what_they_mean() {
+    let zoo = File::parse(include_str!("../../../tests/stream/zoo.toml")).unwrap();
+    let templates = zoo.templates(1600).unwrap();
+    for template in &templates {
+        let name = template.name.clone();
+        for rewrite in [false, true] {
+            let alone = [template.clone()];
+            check(&Job { rewrite, ..job(&alone) }, 40, &name);
+        }
+    }
+    for some in templates.chunks(7) {
+        check(&Job { rewrite: true, ..job(some) }, 100, &some[0].name);
     }
 }
 
