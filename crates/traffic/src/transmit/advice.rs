@@ -11,9 +11,11 @@ pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
                 .to_owned()
         }
         0 => format!("its queue is full: send slower, or give it more (`ethtool -G {interface}`)"),
-        ENXIO if veth => "its peer does not listen: it is down, or has neither XDP nor GRO; \
+        ENXIO | EOPNOTSUPP if veth => {
+            "its peer does not listen: it is down, or has neither XDP nor GRO; \
                           `ethtool -K PEER gro on` there"
-            .to_owned(),
+                .to_owned()
+        }
         ENXIO => format!(
             "its driver has no queue for XDP on this processor: attach an XDP program to \
              {interface}, or give it more queues (`ethtool -L {interface}`)"
@@ -49,6 +51,7 @@ mod tests {
             (0, VETH, "slower"),
             (0, "ice", "ethtool -G eth1"),
             (ENXIO, VETH, "ethtool -K PEER gro on"),
+            (EOPNOTSUPP, VETH, "ethtool -K PEER gro on"),
             (ENXIO, "ixgbe", "ethtool -L eth1"),
             (ENETDOWN, VETH, "ip link set eth1 up"),
             (EMSGSIZE, "ice", "mtu"),
