@@ -91,6 +91,10 @@ pub struct PortArgs<S: Args> {
     #[arg(long, value_name = "PORTS", value_parser = parse::value)]
     pub sport: Option<Value>,
 
+    /// Destination port, when it does not stand behind the address
+    #[arg(long, value_name = "PORTS", value_parser = parse::value)]
+    pub dport: Option<Value>,
+
     #[command(flatten)]
     pub frame: FrameArgs,
 

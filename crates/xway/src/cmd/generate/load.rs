@@ -10,14 +10,15 @@ use traffic::stream::{File, Payload, Quick, QuickProtocol, Value};
 
 use crate::args::generate::{Destination, ExpectArg, FrameArgs, HostArgs, Load, PortArgs};
 
-/// What to send, as it was described; addresses may be missing yet.
-pub fn file<S: Args>(load: &Load<S>) -> Result<File> {
+/// What to send, as it was described; addresses may be missing yet. `stamped`: protocols that
+/// have room for a stamp carry one, unless that was refused.
+pub fn file<S: Args>(load: &Load<S>, stamped: bool) -> Result<File> {
     match load {
         Load::File(args) => read(&args.streams),
-        Load::Udp(args) => of_ports(QuickProtocol::Udp, args),
-        Load::Syn(args) => of_ports(QuickProtocol::TcpSyn, args),
-        Load::Icmp(args) => of_host(QuickProtocol::Icmp, args),
-        Load::Arp(args) => of_host(QuickProtocol::Arp, args),
+        Load::Udp(args) => of_ports(QuickProtocol::Udp, args, stamped),
+        Load::Syn(args) => of_ports(QuickProtocol::TcpSyn, args, false),
+        Load::Icmp(args) => of_host(QuickProtocol::Icmp, args, stamped),
+        Load::Arp(args) => of_host(QuickProtocol::Arp, args, false),
         Load::Raw(args) => {
             let protocol = QuickProtocol::Raw(args.bytes.clone());
             let (size, stamp) = (args.size.clone(), args.stamp);
@@ -42,31 +43,33 @@ pub fn read(path: &Path) -> Result<File> {
     File::parse(&text).with_context(|| format!("{}", path.display()))
 }
 
-fn of_ports<S: Args>(protocol: QuickProtocol, args: &PortArgs<S>) -> Result<File> {
-    let (sport, dport) = (args.sport.clone(), args.to.port.clone());
+fn of_ports<S: Args>(protocol: QuickProtocol, args: &PortArgs<S>, stamped: bool) -> Result<File> {
+    if args.to.port.is_some() && args.dport.is_some() {
+        bail!("the port stands behind the address, or in --dport, not in both");
+    }
+    let (sport, dport) = (args.sport.clone(), args.to.port.clone().or(args.dport.clone()));
     if dport.is_none() && protocol == QuickProtocol::TcpSyn {
         bail!("say the port behind the address: 10.0.0.2:80");
     }
     // Discard (RFC 863), at both ends.
     let port = |given: Option<Value>| given.or_else(|| Some(Value::from(9)));
-    let stream = of_frame(protocol, &args.to, &args.frame);
+    let stream = of_frame(protocol, &args.to, &args.frame, stamped);
     Ok(alone(&Quick { sport: port(sport), dport: port(dport), ..stream }))
 }
 
-fn of_host<S: Args>(protocol: QuickProtocol, args: &HostArgs<S>) -> Result<File> {
+fn of_host<S: Args>(protocol: QuickProtocol, args: &HostArgs<S>, stamped: bool) -> Result<File> {
     if args.to.port.is_some() {
         bail!("there are no ports in these frames: write the address alone");
     }
-    Ok(alone(&of_frame(protocol, &args.to, &args.frame)))
+    Ok(alone(&of_frame(protocol, &args.to, &args.frame, stamped)))
 }
 
-fn of_frame(protocol: QuickProtocol, to: &Destination, args: &FrameArgs) -> Quick {
+/// A SYN carries no data, and ARP's padding is nobody's: they are stamped when asked to be.
+fn of_frame(protocol: QuickProtocol, to: &Destination, args: &FrameArgs, stamped: bool) -> Quick {
     let payload = args.payload.as_ref().map(|payload| Payload {
         hex: Some(payload.0.iter().map(|byte| format!("{byte:02x}")).collect()),
         ..Payload::default()
     });
-    // A SYN carries no data, and ARP's padding is nobody's: they are stamped when asked to be.
-    let usual = matches!(protocol, QuickProtocol::Udp | QuickProtocol::Icmp);
     let name = match protocol {
         QuickProtocol::Udp => "udp",
         QuickProtocol::TcpSyn => "syn",
@@ -86,7 +89,7 @@ fn of_frame(protocol: QuickProtocol, to: &Destination, args: &FrameArgs) -> Quic
         size: args.size.clone(),
         payload,
         checksum: args.bad_checksum.then(|| Value::from("broken")),
-        stamp: args.stamp || args.expect == ExpectArg::Drop || (usual && !args.no_stamp),
+        stamp: args.stamp || args.expect == ExpectArg::Drop || (stamped && !args.no_stamp),
         expect: match args.expect {
             ExpectArg::Pass => Expect::Pass,
             ExpectArg::Drop => Expect::Drop,

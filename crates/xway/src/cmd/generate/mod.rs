@@ -35,7 +35,7 @@ pub fn run(args: &GenArgs, context: &Context) -> Result<Exit> {
     };
     match action {
         Asked::Load(load) => {
-            send(load::file(load)?, load::run(load), Action::Transmit, (&stop, context))
+            send(load::file(load, true)?, load::run(load), Action::Transmit, (&stop, context))
         }
         Asked::Pcap(args) => send_again(args, Action::Transmit, (&stop, context)),
         Asked::Inject(args) => inject(args, (&stop, context)),
@@ -82,7 +82,8 @@ fn inject(args: &InjectArgs, place: Place<'_>) -> Result<Exit> {
         }
     };
     match &args.what {
-        Injected::Load(load) => send(load::file(load)?, load::run(load), action, place),
+        // Whoever takes them is no sink.
+        Injected::Load(load) => send(load::file(load, false)?, load::run(load), action, place),
         Injected::Pcap(args) => send_again(args, action, place),
     }
 }

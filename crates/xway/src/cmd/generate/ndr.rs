@@ -22,7 +22,7 @@ use crate::view::say;
 
 pub fn run(load: &Load<NdrArgs>, stop: &Stop, context: &Context) -> Result<Exit> {
     let args = load::run(load);
-    let mut file = load::file(load)?;
+    let mut file = load::file(load, true)?;
     let mut surroundings = Surroundings::of(&args.dev, false, stop)?;
     surroundings.complete(&mut file)?;
     let loads = loads(&file, args, surroundings.mtu())?;
