@@ -1,3 +1,5 @@
+//! What is typed behind `xway gen`, as tables.
+
 use std::time::Duration;
 
 use clap::Parser;

@@ -8,7 +8,7 @@ use report::Host;
 use sys::signal::Stop;
 use traffic::generator;
 use traffic::ndr::{self, Bursts, Config, FrameSize, Options, Progress};
-use traffic::stream::{File, Shuffle, Sizes};
+use traffic::stream::{File, Sizes};
 use traffic::{Rate, limits};
 
 use super::address::Surroundings;
@@ -70,8 +70,7 @@ fn loads(file: &File, args: &NdrArgs, mtu: usize) -> Result<Vec<ndr::Load>> {
 fn sized(file: &File, size: FrameSize) -> File {
     let mut file = file.clone();
     for stream in &mut file.streams {
-        let sizes = size.frames().into_iter().map(|(bytes, count)| (bytes, count as usize));
-        stream.size = Some(Sizes::Mix { sizes: sizes.collect(), order: Shuffle::Sequence });
+        stream.size = Some(Sizes::from(size));
         stream.stamp = true;
     }
     file

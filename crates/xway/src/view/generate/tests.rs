@@ -1,3 +1,5 @@
+//! A generator's answer, as text, picture and JSON.
+
 use std::time::Duration;
 
 use ratatui::Terminal;

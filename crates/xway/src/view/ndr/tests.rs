@@ -1,3 +1,5 @@
+//! A measurement, as table, page and JSON.
+
 use traffic::Histogram;
 use traffic::ndr::FrameSize;
 

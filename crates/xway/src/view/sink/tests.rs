@@ -1,3 +1,5 @@
+//! What arrived, as table, judgement and JSON.
+
 use std::time::Duration;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What connections came to, as text and JSON.
+
 use std::time::Duration;
 
 use super::*;
