@@ -220,14 +220,17 @@ impl Search {
         }
     }
 
-    /// Less was offered than was asked for, and passed.
+    /// Less was offered than was asked for, and passed: it is the most that there is, or a stall.
     fn pass_short(&mut self, short: Seen, confirms: bool) {
-        if self.failed.is_none() {
-            self.offered = Some(self.offered.map_or(short.level, |most| most.max(short.level)));
-            self.confirmed += u32::from(confirms);
+        let is_more = self.pass(short);
+        if self.failed.is_some() {
+            self.stalls += u32::from(!is_more);
+            return;
         }
-        if !self.pass(short) && !(confirms && self.failed.is_none()) {
-            self.stalls += 1;
+        self.offered = Some(self.offered.map_or(short.level, |most| most.max(short.level)));
+        match confirms {
+            true => self.confirmed += 1,
+            false => self.stalls += u32::from(!is_more),
         }
     }
 
