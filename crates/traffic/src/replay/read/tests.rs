@@ -230,7 +230,7 @@ proptest! {
         let packets: Vec<_> = packets.iter().map(|data| packet(0, data)).collect();
         let edits = Edits {
             macs: vec!["*=02:00:00:00:00:09".parse().unwrap()],
-            addresses: vec!["0.0.0.0/0=10.0.0.0/8".parse().unwrap(), "::/0=fd00::/8".parse().unwrap()],
+            addresses: ["0.0.0.0/0=10.0.0.0/8", "::/0=fd00::/8"].map(|map| map.parse().unwrap()).into(),
             ports: vec!["*=9".parse().unwrap()],
             vlan: Some(Vlan::Strip),
         };
