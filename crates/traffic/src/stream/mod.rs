@@ -23,5 +23,5 @@ pub use file::{File, Stream};
 pub use flows::Flows;
 pub use layer::*;
 pub use quick::{Quick, QuickProtocol};
-pub use size::{Shuffle, Sizes};
+pub use size::{IMIX, Shuffle, Sizes};
 pub use value::{Atom, Order, Pool, Value, Vary};

@@ -40,7 +40,7 @@ pub struct Template {
     pub sizes: Vec<Size>,
     /// Which draw picks the size; the first size always, when `None`.
     pub size_draw: Option<usize>,
-    /// Whether the last 16 bytes are a [`Stamp`], and what it says.
+    /// Whether the last 16 bytes are a [`Stamp`](crate::Stamp), and what it says.
     pub stamp: Option<Expect>,
 }
 
