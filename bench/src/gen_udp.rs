@@ -125,20 +125,24 @@ impl Field {
     ) -> Result<f64> {
         let mut config = Config::new(LINK, Load::Streams(vec![stream.clone()]));
         config.profile = Rate::Max.into();
-        config.duration = Some(window + START);
+        config.duration = Some(window + 2 * START);
         (config.rewrite, config.cpus) = (rewrite, cpus.to_vec());
         let generator = self.net.a.run(|| Generator::start(config))??;
+        let all_send = || {
+            let snapshot = generator.snapshot()?;
+            Ok(snapshot.threads.iter().all(|thread| thread.sent > WARM_UP))
+        };
+        until(all_send)?;
         self.measure(window, || !generator.is_done())
     }
 
     /// Frames that arrive in a second, once they do, while the sender runs.
     fn measure(&self, window: Duration, mut is_running: impl FnMut() -> bool) -> Result<f64> {
         let begin = self.arrived()?;
-        let deadline = Instant::now() + START;
-        while self.arrived()? < begin + WARM_UP {
-            ensure!(is_running() && Instant::now() < deadline, "nothing arrives");
-            thread::sleep(Duration::from_millis(5));
-        }
+        until(|| {
+            ensure!(is_running(), "the sender ended before it began");
+            Ok(self.arrived()? > begin + WARM_UP)
+        })?;
         let (start, before) = (Instant::now(), self.arrived()?);
         thread::sleep(window);
         let after = self.arrived()?;
@@ -150,6 +154,16 @@ impl Field {
     fn arrived(&self) -> Result<u64> {
         Ok(self.net.b.netlink()?.link(LINK)?.statistics.rx_packets)
     }
+}
+
+/// Waits for what must come while senders start.
+fn until(mut has_come: impl FnMut() -> Result<bool>) -> Result<()> {
+    let deadline = Instant::now() + START;
+    while !has_come()? {
+        ensure!(Instant::now() < deadline, "nothing arrives");
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 fn quick(dport: &str) -> Result<Quick> {
@@ -191,5 +205,5 @@ const PORT_COUNT: u32 = 1000;
 const LINK: &str = "eth0";
 const MTU: usize = 1500;
 /// Senders take a while to get going: a page pool is made and the kernel's grace period waited.
-const START: Duration = Duration::from_secs(10);
+const START: Duration = Duration::from_secs(20);
 const WARM_UP: u64 = 100_000;
