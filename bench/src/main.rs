@@ -16,7 +16,9 @@ use report::{Bench, Host};
 mod drop;
 mod drop_cost;
 mod gen_cost;
+mod gen_pacing;
 mod gen_udp;
+mod gen_watch;
 mod harness;
 mod noise;
 mod outcome;
@@ -30,7 +32,9 @@ const ENTRIES: &[Entry] = &[
     drop::ENTRY,
     drop_cost::ENTRY,
     gen_cost::ENTRY,
+    gen_pacing::ENTRY,
     gen_udp::ENTRY,
+    gen_watch::ENTRY,
     noise::ENTRY,
     vm_interp::ENTRY,
 ];

@@ -10,7 +10,6 @@ use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R6};
 use spec::asm::{self, Assembler, Cond};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
 use traffic::generator::{Config, Generator, Load};
-use traffic::template::Size;
 use traffic::{Expect, Kind, Stamp, Template};
 
 /// Long enough for anything that comes at all.
@@ -40,21 +39,8 @@ pub fn stream(to: &Host) -> Template {
 
 /// Frames of these bytes, but for a stamp at their end.
 pub fn template(bytes: Vec<u8>) -> Template {
-    let size = Size { len: bytes.len(), words: Vec::new(), sums: Vec::new() };
-    Template {
-        name: "test".into(),
-        id: 7,
-        weight: 1,
-        headers: 42.min(bytes.len()),
-        draws: Vec::new(),
-        fields: Vec::new(),
-        checksums: Vec::new(),
-        words: Vec::new(),
-        sizes: vec![size],
-        size_draw: None,
-        stamp: Some(Expect::Pass),
-        bytes,
-    }
+    let constant = Template::constant("test", bytes);
+    Template { id: 7, headers: 42, stamp: Some(Expect::Pass), ..constant }
 }
 
 /// So many frames of one stream out of `eth0`.

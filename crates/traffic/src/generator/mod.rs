@@ -73,6 +73,11 @@ impl Generator {
         self.run.snapshot()
     }
 
+    /// Frames given to the interface so far: of the counters the one that is read for nothing.
+    pub fn given(&self) -> u64 {
+        self.run.given()
+    }
+
     /// Changes the pace from now on; a ramp begins now.
     ///
     /// # Errors

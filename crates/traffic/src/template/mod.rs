@@ -44,6 +44,29 @@ pub struct Template {
     pub stamp: Option<Expect>,
 }
 
+impl Template {
+    /// These bytes in every frame; all of them are written again where receivers change frames.
+    /// Its other fields may be changed: a stamp takes the last 16 bytes, and leaves a checksum that
+    /// covers them right when they were zero.
+    pub fn constant(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        let size = Size { len: bytes.len(), words: Vec::new(), sums: Vec::new() };
+        Self {
+            name: name.into(),
+            id: 0,
+            weight: 1,
+            headers: bytes.len(),
+            draws: Vec::new(),
+            fields: Vec::new(),
+            checksums: Vec::new(),
+            words: Vec::new(),
+            sizes: vec![size],
+            size_draw: None,
+            stamp: None,
+            bytes,
+        }
+    }
+}
+
 /// A number that each frame draws anew: 0 to `last`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draw {
