@@ -10,7 +10,7 @@ use lab::{Capture, LinkOptions, TwoHosts};
 use pcap::{LinkType, Packet, Resolution, Writer};
 use spec::asm::{self, Assembler};
 use spec::{ProgramKind, Verdict};
-use traffic::generator::{Config, Generator, Load, Report};
+use traffic::generator::{Action, Config, Generator, Load, Report};
 use traffic::limits::FRAME_MAX;
 use traffic::replay::{Cut, Edits, Options, Recording, Timing, Vlan};
 
@@ -118,6 +118,20 @@ fn a_capture_arrives_byte_for_byte_in_order_and_in_time() {
     let gaps = (frames.len() - 1) as f64 * 1e-3;
     assert!(totals.elapsed.as_secs_f64() >= gaps && !report.stopped, "{report:?}");
     assert_eq!(report.pacing.unwrap().error_ns.count(), totals.sent);
+}
+
+#[test]
+fn a_capture_is_injected_into_the_hosts_own_stack() {
+    let (net, frames) = (two_hosts(), frames());
+    let recording = read(&capture(LinkType::ETHERNET, &frames), &Options::default());
+    let here = Capture::open(&net.hosts.a, "eth0").unwrap();
+    let config = Config { action: Action::Inject, ..config(recording) };
+    let generator = net.hosts.a.run(|| Generator::start(config)).unwrap().unwrap();
+    for frame in &frames {
+        let arrived = here.next(SECONDS, |frame| frame[6..8] == [2, 0x99]).unwrap();
+        assert!(arrived == *frame);
+    }
+    assert_eq!(generator.wait().unwrap().totals.streams, [frames.len() as u64]);
 }
 
 #[test]

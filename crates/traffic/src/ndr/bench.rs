@@ -167,9 +167,9 @@ impl<'a> Bench<'a> {
 impl Counts {
     fn since(&self, earlier: &Self) -> Self {
         Self {
-            sent: self.sent - earlier.sent,
-            not_sent: self.not_sent - earlier.not_sent,
-            received: self.received - earlier.received,
+            sent: self.sent.saturating_sub(earlier.sent),
+            not_sent: self.not_sent.saturating_sub(earlier.not_sent),
+            received: self.received.saturating_sub(earlier.received),
             latency_ns: self.latency_ns.since(&earlier.latency_ns),
             jitter_ns: self.jitter_ns.since(&earlier.jitter_ns),
         }
