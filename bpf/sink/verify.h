@@ -119,9 +119,10 @@ xway_inline void sink_add_short(struct sink_part *part)
 
 /*
  * The sum of all but the last bytes, fewer than SINK_LONG; -1 when they are not in the first
- * buffer. A function of its own, that the verifier looks at once.
+ * buffer. A call, so that the verifier finds the states of all callers alike; not a global one,
+ * whose context a kernel without types does not know.
  */
-__attribute__((noinline)) __s64 sink_sum_long(struct xdp_md *ctx, __u32 at, __u32 left)
+static __attribute__((noinline)) __s64 sink_sum_long(struct xdp_md *ctx, __u32 at, __u32 left)
 {
 	struct sink_part part = { .ctx = ctx, .at = at, .left = left };
 
@@ -138,15 +139,18 @@ __attribute__((noinline)) __s64 sink_sum_long(struct xdp_md *ctx, __u32 at, __u3
 }
 
 /* The sum of a part that lies anywhere in the frame; -1 when the frame ends before. */
-__attribute__((noinline)) __s64 sink_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
+static __attribute__((noinline)) __s64 sink_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
 {
 	__u32 only = 0;
 	struct xway_chunk *chunk = bpf_map_lookup_elem(&sink_chunk, &only);
 	__s64 sum = 0;
 
 	for (int i = 0; i < SINK_CHUNKS && chunk && left; i++) {
-		__u32 size = left < SINK_CHUNK ? left : SINK_CHUNK;
+		__u32 last = (left < SINK_CHUNK ? left : SINK_CHUNK) - 1, size;
 
+		/* The mask changes nothing but what the verifier knows: 1 to SINK_CHUNK bytes. */
+		xway_opaque(last);
+		size = (last & (SINK_CHUNK - 1)) + 1;
 		if (bpf_xdp_load_bytes(ctx, at, chunk->bytes, size))
 			break;
 		__builtin_memset(chunk->bytes + size, 0, 4);

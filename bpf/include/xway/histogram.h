@@ -53,9 +53,10 @@ xway_inline __u32 xway_histogram_bucket(__u32 value)
 
 xway_inline void xway_histogram_record(struct xway_histogram *histogram, __u32 value)
 {
-	__u32 bucket = xway_histogram_bucket(value);
+	__u64 bucket = xway_histogram_bucket(value);
 
-	/* Always so; said for the verifier. */
+	/* Always so; said for the verifier, of the number that is used. */
+	xway_opaque(bucket);
 	if (bucket < XWAY_HISTOGRAM_BUCKETS)
 		histogram->counts[bucket]++;
 }
