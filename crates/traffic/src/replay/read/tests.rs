@@ -228,9 +228,10 @@ proptest! {
         cut in 0..4000_usize,
     ) {
         let packets: Vec<_> = packets.iter().map(|data| packet(0, data)).collect();
+        let (v4, v6) = ("0.0.0.0/0=10.0.0.0/8", "::/0=fd00::/8");
         let edits = Edits {
             macs: vec!["*=02:00:00:00:00:09".parse().unwrap()],
-            addresses: ["0.0.0.0/0=10.0.0.0/8", "::/0=fd00::/8"].map(|map| map.parse().unwrap()).into(),
+            addresses: vec![v4.parse().unwrap(), v6.parse().unwrap()],
             ports: vec!["*=9".parse().unwrap()],
             vlan: Some(Vlan::Strip),
         };
