@@ -150,9 +150,9 @@ pub struct InjectArgs {
 #[derive(Debug, Subcommand)]
 pub enum Injected {
     #[command(flatten)]
-    Load(Load<SendArgs>),
+    Load(Box<Load<SendArgs>>),
     /// Hand over the frames of a capture
-    Pcap(PcapArgs),
+    Pcap(Box<PcapArgs>),
 }
 
 #[cfg(test)]
