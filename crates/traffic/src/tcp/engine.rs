@@ -69,13 +69,15 @@ impl Engine {
         abi::Sender::from_bytes(&bytes)
     }
 
-    /// Whether nothing waits to be written.
-    pub fn is_drained(&self, senders: u32) -> Result<bool> {
-        for number in 0..senders {
+    /// Whether every sender has done to all flows what `phase` asks, and nothing waits to be
+    /// written.
+    pub fn is_drained(&self, phase: abi::Phase) -> Result<bool> {
+        for number in 0..self.send.len() as u32 {
             let sender = self.sender(number);
             let tail = self.tails.lookup(&number.to_ne_bytes())?.unwrap_or_default();
             let tail = tail.first_chunk().map_or(0, |word| u64::from_ne_bytes(*word));
-            if sender.head != tail || sender.burst.left != 0 || sender.swept < sender.opened {
+            let swept = sender.phase == phase as u32 && sender.swept >= sender.opened;
+            if !swept || sender.head != tail || sender.burst.left != 0 {
                 return Ok(false);
             }
         }

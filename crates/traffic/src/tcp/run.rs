@@ -152,12 +152,14 @@ impl Work {
                 }
             }
         }
-        self.engine.set_phase(Phase::Finish);
+        let mut phase = Phase::Finish;
+        self.engine.set_phase(phase);
         if !self.wait_for(self.patience, || self.have_ended(0))? {
-            self.engine.set_phase(Phase::Abort);
+            phase = Phase::Abort;
+            self.engine.set_phase(phase);
         }
         // The last acknowledgements and resets leave.
-        self.wait_for(LAST_WORDS, || self.engine.is_drained(self.plan.senders()))?;
+        self.wait_for(LAST_WORDS, || self.engine.is_drained(phase))?;
         Ok(was_stopped)
     }
 
