@@ -59,13 +59,18 @@ xway_inline int tcp_end_stream(struct tcp_flow *flow, struct tcp_change *change)
 	return 1;
 }
 
+/* The RST stands where the receiver's window ends, if that is before what was sent: beyond it, it
+ * would not be believed.
+ */
 xway_inline int tcp_abort(struct tcp_flow *flow, struct tcp_change *change)
 {
+	__u64 seq = tcp_least(flow->nxt, flow->edge);
+
 	if (flow->state == TCP_STATE_IDLE || flow->state == TCP_STATE_CLOSED ||
 	    flow->state == TCP_STATE_TIME_WAIT)
 		return 0;
 	tcp_close(flow, change, TCP_END_ABORTED);
-	tcp_owe_reset(flow, flow->iss + (__u32)flow->nxt);
+	tcp_owe_reset(flow, flow->iss + (__u32)seq);
 	return 1;
 }
 
