@@ -10,6 +10,8 @@ pub const CONTROL: &str = "gen_control";
 pub const STATE: &str = "gen_state";
 /// How late groups left, in ns: one element of `histogram::BUCKETS` 64-bit counts.
 pub const LATE: &str = "gen_late";
+/// The interface that frames leave through: one element.
+pub const OUT: &str = "gen_out";
 
 /// Offsets of 64-bit words in the element of [`CONTROL`].
 pub mod control {

@@ -32,6 +32,7 @@ pub(super) struct Draft {
     arrays: Vec<(String, Vec<Vec<u8>>)>,
     wait: Option<Label>,
     failed: Option<Label>,
+    out: Option<Ifindex>,
 }
 
 /// Words of the state that the parts in front of the streams keep. They are there whether used or
@@ -77,6 +78,7 @@ impl Draft {
             arrays: Vec::new(),
             wait: None,
             failed: None,
+            out: None,
         }
     }
 
@@ -150,14 +152,21 @@ impl Draft {
         self.a.verdict(Verdict::Drop);
     }
 
-    /// Lets the frame go where the job says.
+    /// Lets the frame go where the job says. A devmap keeps the interface at hand, which by its
+    /// number is looked for each time; that way is left for one that has gone, so that the kernel
+    /// tells what is wrong.
     pub fn leave(&mut self, exit: Exit) {
+        let a = &mut self.a;
         match exit {
-            Exit::Redirect(Ifindex(index)) => {
-                self.a.load_imm64(R1, u64::from(index)).mov(R2, 0).call(Helper::REDIRECT).exit();
+            Exit::Redirect(interface) => {
+                let gone = a.label();
+                a.load_map(R1, abi::OUT).mov(R2, 0).mov(R3, 0).call(Helper::REDIRECT_MAP);
+                a.jump_if(R0, Cond::Ne, Verdict::Redirect as i32, gone).exit().bind(gone);
+                a.load_imm64(R1, interface.0.into()).mov(R2, 0).call(Helper::REDIRECT).exit();
+                self.out = Some(interface);
             }
             Exit::Pass => {
-                self.a.verdict(Verdict::Pass);
+                a.verdict(Verdict::Pass);
             }
         }
     }
@@ -183,6 +192,10 @@ impl Draft {
             let max_entries = elements.len() as u32;
             object.map(MapDef { max_entries, ..array(&name, len, 0) });
             tables.push((name, elements));
+        }
+        if let Some(Ifindex(index)) = self.out {
+            object.map(MapDef { kind: MapKind::DEVMAP, ..array(abi::OUT, 4, 0) });
+            tables.push((abi::OUT.to_owned(), vec![index.to_ne_bytes().to_vec()]));
         }
         object.program(self.a);
         let spec = object.finish().map_err(|error| match error.fault {
