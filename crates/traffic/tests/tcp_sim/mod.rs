@@ -1,0 +1,32 @@
+//! A network with one TCP sender and an independent, strict receiver, on a virtual clock.
+//!
+//! ```text
+//!  Sender ──► Auditor ──► Link ──► Peer (a Connection for each flow)
+//!         ◄── Auditor ◄── Link ◄──
+//! ```
+//! Rule: nothing here looks at the program under test; what it may do is judged by the frames it
+//! sends alone, and every run with the same arguments is the same. Not here: stories.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+pub mod auditor;
+pub mod connection;
+pub mod engine;
+pub mod fate;
+pub mod link;
+pub mod log;
+pub mod model;
+pub mod options;
+pub mod peer;
+pub mod random;
+pub mod ranges;
+pub mod segment;
+pub mod simulation;
+pub mod timetable;
+pub mod tiny;
+
+/// Nanoseconds of the virtual clock.
+pub type Time = u64;
+
+pub const US: Time = 1_000;
+pub const MS: Time = 1_000_000;
+pub const SECOND: Time = 1_000_000_000;

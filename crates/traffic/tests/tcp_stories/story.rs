@@ -1,0 +1,116 @@
+//! `Story`: a plan, a peer and a path, and the simulation that comes of them.
+
+use crate::tcp_sim::auditor::Auditor;
+use crate::tcp_sim::connection::Manner;
+use crate::tcp_sim::engine::Engine;
+pub use crate::tcp_sim::engine::Plan;
+use crate::tcp_sim::link::Link;
+use crate::tcp_sim::peer::Peer;
+use crate::tcp_sim::simulation::Simulation;
+use crate::tcp_sim::{MS, SECOND, Time};
+
+pub struct Story {
+    plan: Plan,
+    pub peer: Manner,
+    pub keeps_logs: bool,
+    /// When a run that does not end has failed.
+    pub limit: Time,
+    there: Option<Link>,
+    back: Option<Link>,
+    sim: Option<Simulation<Engine>>,
+}
+
+/// Payload of a full segment over IPv4 with timestamps.
+pub const FULL: u64 = 1448;
+
+/// The same for another MSS.
+pub fn payload(mss: u16, time: bool) -> u64 {
+    u64::from(mss) - if time { 12 } else { 0 }
+}
+
+impl Story {
+    /// Over a path of 2 ms from end to end, to a peer without oddities.
+    pub fn new(plan: Plan) -> Self {
+        Self {
+            plan,
+            peer: Manner::default(),
+            keeps_logs: true,
+            limit: 600 * SECOND,
+            there: None,
+            back: None,
+            sim: None,
+        }
+    }
+
+    pub fn with_peer(self, peer: Manner) -> Self {
+        Self { peer, ..self }
+    }
+
+    pub fn there(&mut self, link: Link) -> &mut Self {
+        self.there = Some(link);
+        self
+    }
+
+    pub fn back(&mut self, link: Link) -> &mut Self {
+        self.back = Some(link);
+        self
+    }
+
+    /// Sets everything up, for whoever runs it piece by piece.
+    pub fn start(&mut self) {
+        let there = self.there.take().unwrap_or_else(|| Link::new(MS));
+        let back = self.back.take().unwrap_or_else(|| Link::new(MS));
+        let peer = Peer::new(self.peer.clone());
+        let mut sim = Simulation::new(Engine::new(&self.plan), there, back, peer);
+        sim.keeps_logs = self.keeps_logs;
+        self.sim = Some(sim);
+    }
+
+    /// Until every flow has ended.
+    pub fn run(&mut self) -> &Simulation<Engine> {
+        if self.sim.is_none() {
+            self.start();
+        }
+        let limit = self.limit;
+        let sim = self.sim();
+        sim.run(limit);
+        sim
+    }
+
+    /// And so much longer, or until the peer's connections have ended too.
+    pub fn run_on(&mut self, longer: Time) -> &Simulation<Engine> {
+        self.run();
+        let sim = self.sim();
+        sim.run_while(sim.now + longer, |sim| {
+            sim.peer.connections.values().any(|connection| !connection.is_over())
+        });
+        sim
+    }
+
+    pub fn sim(&mut self) -> &mut Simulation<Engine> {
+        self.sim.as_mut().expect("started")
+    }
+
+    /// The one flow, and what ran.
+    pub fn flow(&self) -> &Auditor {
+        self.ran().flow()
+    }
+
+    pub fn tell(&self) -> String {
+        self.ran().tell()
+    }
+
+    pub fn ends(&self) -> Vec<(&'static str, u64)> {
+        self.ran().sender.ends()
+    }
+
+    fn ran(&self) -> &Simulation<Engine> {
+        self.sim.as_ref().expect("it ran")
+    }
+}
+
+impl Simulation<Engine> {
+    pub fn had_timeout(&self) -> bool {
+        self.sender.totals().iter().any(|totals| totals.timeouts > 0)
+    }
+}
