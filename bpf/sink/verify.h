@@ -138,27 +138,33 @@ static __attribute__((noinline)) __s64 sink_sum_long(struct xdp_md *ctx, __u32 a
 	return part.sum;
 }
 
-/* The sum of a part that lies anywhere in the frame; -1 when the frame ends before. */
-static __attribute__((noinline)) __s64 sink_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
+/* Adds the next chunk, wherever in the frame it lies: the body of a bpf_loop(), 1 to end it. */
+static long sink_add_next(__u32 round, struct sink_part *part)
 {
 	__u32 only = 0;
 	struct xway_chunk *chunk = bpf_map_lookup_elem(&sink_chunk, &only);
-	__s64 sum = 0;
+	__u32 last = (part->left < SINK_CHUNK ? part->left : SINK_CHUNK) - 1, size;
 
-	for (int i = 0; i < SINK_CHUNKS && chunk && left; i++) {
-		__u32 last = (left < SINK_CHUNK ? left : SINK_CHUNK) - 1, size;
+	(void)round;
+	/* The mask changes nothing but what the verifier knows: 1 to SINK_CHUNK bytes. */
+	xway_opaque(last);
+	size = (last & (SINK_CHUNK - 1)) + 1;
+	if (!chunk || !part->left || bpf_xdp_load_bytes(part->ctx, part->at, chunk->bytes, size))
+		return 1;
+	__builtin_memset(chunk->bytes + size, 0, 4);
+	part->sum += (__u32)bpf_csum_diff(NULL, 0, chunk->bytes, (size + 3) & ~3, 0);
+	part->at += size;
+	part->left -= size;
+	return 0;
+}
 
-		/* The mask changes nothing but what the verifier knows: 1 to SINK_CHUNK bytes. */
-		xway_opaque(last);
-		size = (last & (SINK_CHUNK - 1)) + 1;
-		if (bpf_xdp_load_bytes(ctx, at, chunk->bytes, size))
-			break;
-		__builtin_memset(chunk->bytes + size, 0, 4);
-		sum += (__u32)bpf_csum_diff(NULL, 0, chunk->bytes, (size + 3) & ~3, 0);
-		at += size;
-		left -= size;
-	}
-	return left ? -1 : sum;
+/* The sum of a part that lies anywhere in the frame; -1 when the frame ends before. */
+static __attribute__((noinline)) __s64 sink_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
+{
+	struct sink_part part = { .ctx = ctx, .at = at, .left = left };
+
+	bpf_loop(SINK_CHUNKS, sink_add_next, &part, 0);
+	return part.left ? -1 : (__s64)part.sum;
 }
 
 xway_inline int sink_is_right(const struct sink_part *part)

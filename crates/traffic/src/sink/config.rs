@@ -13,8 +13,8 @@ pub struct SinkConfig {
     pub via: Via,
     pub fate: Fate,
     /// Whether headers are read and checksums computed again, as [`StreamReport::corrupted`] tells;
-    /// a quarter of what a short frame costs, more than half of a long one. Without it a frame is what its stamp says, and an ICMP
-    /// error that quotes a stamped frame is taken for that frame.
+    /// a quarter of what a short frame costs, more than half of a long one. Without it a frame is
+    /// what its stamp says, and an ICMP error that quotes a stamped frame is taken for that frame.
     ///
     /// [`StreamReport::corrupted`]: super::StreamReport::corrupted
     pub verify: bool,
