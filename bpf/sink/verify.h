@@ -38,7 +38,7 @@ struct {
 } sink_chunk SEC(".maps");
 
 /* A part of a frame, and the sum of what was taken off it. */
-struct sink_part {
+struct xway_part {
 	struct xdp_md *ctx;
 	__u32 at;
 	__u32 left;
@@ -49,7 +49,7 @@ struct sink_part {
  * The next `size` bytes, a constant. Positions are numbers and not pointers, so that the verifier
  * sees one state behind each step and not two.
  */
-xway_inline void *sink_take(struct sink_part *part, __u32 size)
+xway_inline void *sink_take(struct xway_part *part, __u32 size)
 {
 	__u32 at = part->at;
 	void *here;
@@ -64,7 +64,7 @@ xway_inline void *sink_take(struct sink_part *part, __u32 size)
 }
 
 /* These add the next bytes; 0 when they are not in the first buffer. */
-xway_inline int sink_add_words(struct sink_part *part, __u32 size)
+xway_inline int sink_add_words(struct xway_part *part, __u32 size)
 {
 	__u32 *words = sink_take(part, size);
 
@@ -73,7 +73,7 @@ xway_inline int sink_add_words(struct sink_part *part, __u32 size)
 	return !!words;
 }
 
-xway_inline int sink_add_chunk(struct sink_part *part, __u32 size)
+xway_inline int sink_add_chunk(struct xway_part *part, __u32 size)
 {
 	void *chunk = sink_take(part, size);
 
@@ -82,7 +82,7 @@ xway_inline int sink_add_chunk(struct sink_part *part, __u32 size)
 	return !!chunk;
 }
 
-xway_inline int sink_add_odd(struct sink_part *part)
+xway_inline int sink_add_odd(struct xway_part *part)
 {
 	__u8 *byte = sink_take(part, 1);
 
@@ -91,7 +91,7 @@ xway_inline int sink_add_odd(struct sink_part *part)
 	return !!byte;
 }
 
-xway_inline int sink_add_pair(struct sink_part *part)
+xway_inline int sink_add_pair(struct xway_part *part)
 {
 	__u16 *pair = sink_take(part, 2);
 
@@ -101,7 +101,7 @@ xway_inline int sink_add_pair(struct sink_part *part)
 }
 
 /* Adds what is left: fewer than SINK_LONG bytes. */
-xway_inline void sink_add_short(struct sink_part *part)
+xway_inline void sink_add_short(struct xway_part *part)
 {
 	if (part->left & 32 && !sink_add_words(part, 32))
 		return;
@@ -124,7 +124,7 @@ xway_inline void sink_add_short(struct sink_part *part)
  */
 static __attribute__((noinline)) __s64 sink_sum_long(struct xdp_md *ctx, __u32 at, __u32 left)
 {
-	struct sink_part part = { .ctx = ctx, .at = at, .left = left };
+	struct xway_part part = { .ctx = ctx, .at = at, .left = left };
 
 	for (int i = 0; i < SINK_CHUNKS && part.left >= SINK_CHUNK; i++)
 		if (!sink_add_chunk(&part, SINK_CHUNK))
@@ -139,7 +139,7 @@ static __attribute__((noinline)) __s64 sink_sum_long(struct xdp_md *ctx, __u32 a
 }
 
 /* Adds the next chunk, wherever in the frame it lies: the body of a bpf_loop(), 1 to end it. */
-static long sink_add_next(__u32 round, struct sink_part *part)
+static long sink_add_next(__u32 round, struct xway_part *part)
 {
 	__u32 only = 0;
 	struct xway_chunk *chunk = bpf_map_lookup_elem(&sink_chunk, &only);
@@ -161,19 +161,19 @@ static long sink_add_next(__u32 round, struct sink_part *part)
 /* The sum of a part that lies anywhere in the frame; -1 when the frame ends before. */
 static __attribute__((noinline)) __s64 sink_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
 {
-	struct sink_part part = { .ctx = ctx, .at = at, .left = left };
+	struct xway_part part = { .ctx = ctx, .at = at, .left = left };
 
 	bpf_loop(SINK_CHUNKS, sink_add_next, &part, 0);
 	return part.left ? -1 : (__s64)part.sum;
 }
 
-xway_inline int sink_is_right(const struct sink_part *part)
+xway_inline int sink_is_right(const struct xway_part *part)
 {
 	return !part->left && xway_csum_fold(part->sum) == 0xffff;
 }
 
 /* Whether all of a part is in the first buffer. */
-xway_inline int sink_is_near(const struct sink_part *part)
+xway_inline int sink_is_near(const struct xway_part *part)
 {
 	__u32 end = part->at + part->left;
 
@@ -182,7 +182,7 @@ xway_inline int sink_is_near(const struct sink_part *part)
 }
 
 /* Whether the sum of a part, and of what was added before, is that of bytes with a checksum. */
-xway_inline int sink_is_wrong(struct sink_part *part, int frags)
+xway_inline int sink_is_wrong(struct xway_part *part, int frags)
 {
 	__s64 sum = 0;
 
@@ -238,7 +238,7 @@ xway_inline int sink_is_icmp_error(int protocol, int type)
 xway_inline enum sink_finding sink_transport(struct xdp_md *ctx, struct xway_cursor *cur,
 					     int protocol, __u64 addresses)
 {
-	struct sink_part part = {
+	struct xway_part part = {
 		.ctx = ctx,
 		.at = cur->pos - xway_data(ctx),
 		.left = cur->left,
@@ -282,7 +282,7 @@ xway_inline enum sink_finding sink_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	void *start = cur->pos;
 	struct iphdr *ip;
 	int protocol = xway_parse_ipv4(cur, &ip);
-	struct sink_part options = { .ctx = ctx };
+	struct xway_part options = { .ctx = ctx };
 	__u32 *words;
 
 	if (protocol < 0)
