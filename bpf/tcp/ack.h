@@ -156,7 +156,8 @@ xway_inline void tcp_find_lost_again(struct tcp_flow *flow)
 	flow->repeated_at = flow->nxt;
 }
 
-/* Without SACK: the first outstanding segment is lost, and in recovery each further one that an
+/*
+ * Without SACK: the first outstanding segment is lost, and in recovery each further one that an
  * acknowledgement stops at.
  */
 xway_inline void tcp_recover_plain(struct tcp_flow *flow, __u64 acked)

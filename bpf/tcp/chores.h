@@ -59,7 +59,8 @@ xway_inline int tcp_end_stream(struct tcp_flow *flow, struct tcp_change *change)
 	return 1;
 }
 
-/* The RST stands where the receiver's window ends, if that is before what was sent: beyond it, it
+/*
+ * The RST stands where the receiver's window ends, if that is before what was sent: beyond it, it
  * would not be believed.
  */
 xway_inline int tcp_abort(struct tcp_flow *flow, struct tcp_change *change)
@@ -202,7 +203,8 @@ xway_inline void tcp_chores(struct tcp_sender *sender, __u64 phase, __u64 now)
 		bpf_loop(TCP_FLOWS, tcp_open_next, &chore, 0);
 	else
 		bpf_loop(TCP_FLOWS, tcp_sweep_next, &chore, 0);
-	bpf_loop(sender->opened / TCP_DEADLINES / TCP_LOOKS + TCP_LINES, tcp_look_at_line, &chore, 0);
+	bpf_loop(sender->opened / (TCP_DEADLINES * TCP_LOOKS) + TCP_LINES, tcp_look_at_line,
+		 &chore, 0);
 }
 
 #endif

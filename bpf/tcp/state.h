@@ -48,7 +48,7 @@ xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct seg
 	if (!(segment->flags & TCP_ACK))
 		return tcp_unacceptable(flow, change, 0);
 	if (segment->ack != flow->iss + 1) {
-		/* The other end remembers an older connection: it goes, and our next SYN is heard. */
+		/* The other end remembers an older connection; our next SYN finds it gone. */
 		if (!(segment->flags & TCP_RST))
 			tcp_owe_reset(flow, segment->ack);
 		return tcp_unacceptable(flow, change, 0);

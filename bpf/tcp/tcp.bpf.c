@@ -44,7 +44,6 @@ struct {
 
 struct wait {
 	struct tcp_sender *sender;
-	const struct tcp_control *control;
 	__u64 now;
 };
 
@@ -121,7 +120,6 @@ xway_inline int tcp_next(struct tcp_sender *sender, const struct tcp_control *co
 {
 	struct wait wait = {
 		.sender = sender,
-		.control = control,
 		.now = bpf_ktime_get_ns(),
 	};
 

@@ -255,3 +255,90 @@ const INITIAL_WINDOW: u32 = 10;
 const TIME_WAIT: Duration = Duration::from_millis(500);
 /// More than anybody sends, far from the ends of 64-bit positions.
 const ENDLESS: u64 = 1 << 60;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sys::net::{Ifindex, Mac};
+
+    fn path(mtu: u32) -> Path {
+        Path {
+            ifindex: Ifindex(7),
+            mtu,
+            mac: Mac([2, 0, 0, 0, 0, 1]),
+            next_hop: Mac([2, 0, 0, 0, 0, 2]),
+            source: "10.0.0.250".parse().unwrap(),
+        }
+    }
+
+    fn config(to: &str) -> Config {
+        Config::new("eth0", to.parse().unwrap())
+    }
+
+    fn plan(config: &Config, path: &Path) -> Result<Plan> {
+        Plan::new(config, path, 1, 1)
+    }
+
+    #[test]
+    fn numbers_that_do_not_fit_are_refused() {
+        let good = || Config { flows: 100, ..config("10.0.0.2:80") };
+        for (text, bad) in [
+            ("flows are 1 to", Config { flows: 0, ..good() }),
+            ("addresses with 9 ports make 18", Config { ports: 1..=9, sources: 2, ..good() }),
+            ("local ports", Config { ports: 0..=99, ..good() }),
+            ("a batch", Config { batch: 257, ..good() }),
+            ("a quantum", Config { quantum: 0, ..good() }),
+            ("a rate", Config { rate_bps: Some(0), ..good() }),
+            ("a rate", Config { opens_per_second: 0, ..good() }),
+            ("or both", Config { duration: None, ..good() }),
+            ("a day", Config { duration: Some(2 * limits::DURATION), ..good() }),
+            ("no port", config("10.0.0.2:0")),
+            ("88 to 1460 bytes with this MTU, not 1461", Config { mss: Some(1461), ..good() }),
+            ("not 87", Config { mss: Some(87), ..good() }),
+            ("not of the destination's kind", config("[fd00::2]:80")),
+            (
+                "not as many addresses",
+                Config { source: Some("255.255.255.255".parse().unwrap()), sources: 2, ..good() },
+            ),
+        ] {
+            let error = plan(&bad, &path(1500)).unwrap_err().to_string();
+            assert!(error.contains(text), "{text}: {error}");
+        }
+        plan(&good(), &path(1500)).unwrap();
+    }
+
+    #[test]
+    fn flows_have_addresses_and_ports_in_order() {
+        let config = Config { flows: 7, sources: 3, ports: 10..=12, ..config("10.0.0.2:80") };
+        let plan = plan(&config, &path(1500)).unwrap();
+        let locals: Vec<String> = (0..7).map(|flow| plan.local(flow).to_string()).collect();
+        assert_eq!(locals[0], "10.0.0.250:10");
+        assert_eq!(locals[2..4], ["10.0.0.250:12", "10.0.0.251:10"]);
+        assert_eq!(locals[6], "10.0.0.252:10");
+    }
+
+    #[test]
+    fn senders_share_flows_by_lines_of_deadlines() {
+        for (flows, cpus, senders, share) in
+            [(1, 1, 1, 16), (17, 2, 2, 16), (16, 4, 1, 16), (100_000, 2, 2, 50_000)]
+        {
+            let cpus = (0..cpus).collect();
+            let config = Config { flows, cpus, sources: 4, ..config("10.0.0.2:80") };
+            let plan = plan(&config, &path(1500)).unwrap();
+            assert_eq!((plan.senders(), plan.config.share), (senders, share), "{flows}");
+            let object = plan.object(senders - 1).unwrap();
+            let entries = |name| object.map(name).unwrap().max_entries;
+            assert_eq!(entries(FLOWS), flows);
+            assert!(entries(DEADLINES) * DEADLINES_EACH >= flows);
+            assert!(entries(READY) >= senders * share);
+        }
+    }
+
+    #[test]
+    fn frames_hold_the_longest_segment_and_no_more_than_a_page_has() {
+        for (mtu, length) in [(1500, 1514), (576, 590), (9000, limits::FRAME_MAX)] {
+            let plan = plan(&config("10.0.0.2:80"), &path(mtu)).unwrap();
+            assert_eq!(plan.frame().len(), length);
+        }
+    }
+}

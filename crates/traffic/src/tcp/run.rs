@@ -1,8 +1,8 @@
 //! `Run`: connections from their first SYN to their last FIN.
 //!
 //! ```text
-//! run ──time over, or stop──▶ finish: FIN from each flow ──patience over──▶ abort: RST from the rest
-//!  └────every flow has ended──────────┴────every flow has ended─────▶ halt ◀──────┘
+//! run ──time over, or stop──▶ finish: FIN of each flow ──patience over──▶ abort: RST of the rest
+//!  └────every flow has ended─────────┴────every flow has ended────▶ halt ◀──────┘
 //! ```
 //! Rule: whatever ends it, the program comes off the interface, and no flow is left half open as
 //! long as its packets get through.
