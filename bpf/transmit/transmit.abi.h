@@ -31,7 +31,7 @@ struct transmit_loss {
 };
 _Static_assert(sizeof(struct transmit_loss) == 16, "no hidden padding");
 
-/* One thread that sends: `transmit_threads` has one after the other in its only value. */
+/* One thread that sends; the only value of `transmit_threads` has all of them. */
 struct transmit_thread {
 	/* Put here by the thread itself, which the values in front have done before; 0 ends them. */
 	__u32 id;

@@ -44,7 +44,8 @@ impl Interface {
         let room = self.mtu as usize + FRAME_EXTRA;
         if longest > room {
             let why = format!(
-                "its MTU of {} allows frames of {room} bytes, not {longest}: `ip link set {} mtu {}`",
+                "its MTU of {} allows frames of {room} bytes, not {longest}: \
+                 `ip link set {} mtu {}`",
                 self.mtu,
                 self.name,
                 longest - ETHERNET
