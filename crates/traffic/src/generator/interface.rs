@@ -13,7 +13,7 @@ use crate::transmit::{VETH, advice};
 
 /// Facts of an interface that exists and is up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Interface {
+pub(crate) struct Interface {
     pub name: String,
     pub ifindex: Ifindex,
     pub mtu: u32,

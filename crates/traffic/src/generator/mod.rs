@@ -13,7 +13,7 @@
 mod behind;
 mod builder;
 mod config;
-mod interface;
+pub(crate) mod interface;
 mod lane;
 mod pacing;
 mod plan;

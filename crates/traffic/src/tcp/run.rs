@@ -25,6 +25,7 @@ use super::read;
 use super::report::{Report, Snapshot};
 use super::sender::{Sender, Task};
 use crate::error::{Error, Result};
+use crate::generator::interface::Interface;
 
 /// Connections that are open, or being opened.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ impl Run {
         let now = monotonic_ns();
         // RFC 9293, 3.4.1: numbers move on with the clock, so that old segments fit no new flow.
         let plan = Plan::new(config, &path, now, (now / CLOCK) as u32)?;
+        Interface::find(&config.interface)?.check_transmit(plan.frame().len())?;
         let frags = path.mtu > MOST_IN_A_PAGE;
         let receive = if frags { plan::RECEIVE_FRAGS } else { plan::RECEIVE };
         let engine = Arc::new(Engine::load(&plan, receive)?);
