@@ -12,8 +12,10 @@ use functions::drop::{self, Config, Maps, Reason};
 use functions::stats::{self, Stats};
 use kernel::{Attach, LoadOptions, Mode, Object, Replace};
 use lab::frame::{Flow, Side};
-use lab::{Flood, FloodConfig, LinkOptions, TwoHosts};
+use lab::{LinkOptions, TwoHosts};
 use spec::{Spec, Verdict};
+use traffic::generator::{self, Generator, Load};
+use traffic::{Rate, Template};
 
 fn main() -> Result<()> {
     let net = TwoHosts::build(&LinkOptions::default())?;
@@ -33,14 +35,15 @@ fn main() -> Result<()> {
     };
     let _attached = net.b.run(|| kernel::attach(&attach))??;
 
-    let flood = FloodConfig {
-        rate_pps: Some(200_000),
-        duration: Duration::from_secs(2),
-        ..FloodConfig::new(frame)
+    let load = Load::Streams(vec![Template::constant("flood", frame)]);
+    let flood = generator::Config {
+        profile: Rate::PacketsPerSecond(200_000.0).into(),
+        duration: Some(Duration::from_secs(2)),
+        ..generator::Config::new("eth0", load)
     };
-    let report = Flood::start(&net.a, "eth0", flood)?.wait()?;
+    let report = net.a.run(|| Generator::start(flood))??.wait()?;
     let labels: Vec<String> = Reason::ALL.iter().map(|reason| reason.label().into()).collect();
     let dropped = Stats::read(object.map(stats::MAP)?, &labels)?.verdict(Verdict::Drop);
-    println!("sent {} at {:.0} pps, dropped {}", report.sent, report.pps, dropped.packets);
+    println!("sent {} at {:.0} pps, dropped {}", report.totals.sent, report.pps, dropped.packets);
     Ok(())
 }

@@ -13,10 +13,12 @@ use functions::drop::{self, Config, Maps};
 use functions::stats;
 use kernel::{Attach, LoadOptions, Mode, Object, Replace};
 use lab::frame::{Flow, Side};
-use lab::{Flood, FloodConfig, LinkOptions, TwoHosts};
+use lab::{LinkOptions, TwoHosts};
 use report::Bench;
 use spec::asm::{self, Assembler};
 use spec::{ProgramKind, Spec, Verdict};
+use traffic::Template;
+use traffic::generator::{self, Generator, Load};
 
 use crate::Entry;
 use crate::harness::{Arm, Harness};
@@ -79,15 +81,14 @@ impl Field {
         let ifindex = receiver.ifindex(LINK)?;
         let attach = Attach { ifindex, program, mode: target.mode, replace: Replace::No };
         let _link = receiver.run(|| kernel::attach(&attach))??;
-        let config = FloodConfig {
-            sequence: None,
-            duration: window + START,
-            cpu: Some(self.cpu),
-            batch: BATCH,
-            ..FloodConfig::new(self.frame.clone())
+        let load = Load::Streams(vec![Template::constant("flood", self.frame.clone())]);
+        let config = generator::Config {
+            duration: Some(window + START),
+            cpus: vec![self.cpu],
+            ..generator::Config::new(LINK, load)
         };
-        let flood = Flood::start(&self.net.a, LINK, config)?;
-        lab::until("the flood", START, || Ok((flood.sent()? > WARM_UP).then_some(())))?;
+        let flood = self.net.a.run(|| Generator::start(config))??;
+        lab::until("the flood", START, || Ok((flood.given() > WARM_UP).then_some(())))?;
         let (start, before) = (Instant::now(), self.dropped(target)?);
         std::thread::sleep(window);
         let after = self.dropped(target)?;
@@ -148,7 +149,6 @@ pub const LIMIT: &str = "limit";
 const LINK: &str = "eth0";
 const PORT: u16 = 1234;
 const FRAME_LEN: usize = 60;
-const BATCH: u32 = 256;
 /// A flood takes a while to get going: a page pool is made and the kernel's grace period waited.
 const START: Duration = Duration::from_secs(5);
 const WARM_UP: u64 = 1000;

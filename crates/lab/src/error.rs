@@ -46,13 +46,6 @@ pub enum Error {
 
     #[error("the frame cannot be built: {0}")]
     Frame(String),
-
-    #[error("the flood cannot be sent: {0}")]
-    Flood(String),
-
-    /// Loading or running the flood's program failed.
-    #[error(transparent)]
-    Kernel(#[from] kernel::Error),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -16,7 +16,6 @@
 mod capture;
 mod error;
 mod expect;
-mod flood;
 pub mod frame;
 mod gc;
 mod host;
@@ -31,7 +30,6 @@ pub mod transactions;
 pub use capture::Capture;
 pub use error::{Error, Result};
 pub use expect::until;
-pub use flood::{Flood, FloodConfig, FloodReport, Sequence};
 pub use gc::{LabState, gc, list};
 pub use host::{Host, Interface};
 pub use lab::Lab;

@@ -6,15 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use lab::TwoHosts;
 use lab::frame::{Flow, Side};
-use lab::{Flood, FloodConfig, TwoHosts};
+use traffic::generator::{Config, Generator, Load};
+use traffic::template::{Draw, Field, Order, Values};
+use traffic::{Rate, Template};
 
 use super::PATIENCE;
 
 pub const PORT: u16 = 4242;
 /// Numbers are below this.
 pub const MOST: u64 = 1_500_000;
-const RATE_PPS: u64 = 60_000;
+const RATE_PPS: u64 = 30_000;
 /// Frames that a redirecting sender may have counted and not yet sent.
 pub const BATCH: u64 = 64;
 
@@ -35,7 +38,7 @@ pub struct Traffic {
 }
 
 enum Sender {
-    Redirect(Flood),
+    Redirect(Generator),
     Socket(Arc<AtomicU64>),
 }
 
@@ -49,7 +52,7 @@ impl Traffic {
 
     pub fn sent(&self) -> u64 {
         match &self.sender {
-            Sender::Redirect(flood) => flood.sent().unwrap(),
+            Sender::Redirect(generator) => generator.given(),
             Sender::Socket(sent) => sent.load(Ordering::Acquire),
         }
     }
@@ -66,7 +69,7 @@ impl Traffic {
         self.over.store(true, Ordering::Release);
         self.thread.join().unwrap().unwrap();
         match self.sender {
-            Sender::Redirect(flood) => flood.stop().unwrap().sent,
+            Sender::Redirect(generator) => generator.stop().unwrap().totals.streams[0],
             Sender::Socket(sent) => sent.load(Ordering::Acquire),
         }
     }
@@ -78,12 +81,14 @@ impl Traffic {
         let source = Side::new("02:78:77:00:00:63", "10.0.0.99", 9).unwrap();
         let (mac, ip) = (net.b.mac("eth0").unwrap(), net.b.ipv4("eth0").unwrap());
         let flow = Flow::new(source, Side { mac, ip: ip.into(), port: PORT });
-        let config = FloodConfig {
-            rate_pps: Some(RATE_PPS),
-            limit: Some(MOST),
-            duration: Duration::from_secs(60),
-            cpu: Some(CPU),
-            ..FloodConfig::new(flow.udp_of_length(60).unwrap())
+        let load = Load::Streams(vec![numbered(flow.udp_of_length(60).unwrap())]);
+        let config = Config {
+            profile: Rate::PacketsPerSecond(RATE_PPS as f64).into(),
+            count: Some(MOST),
+            duration: Some(Duration::from_secs(60)),
+            cpus: vec![CPU],
+            held: true,
+            ..Config::new("eth0", load)
         };
         let over = Arc::<AtomicBool>::default();
         let enough = Arc::clone(&over);
@@ -93,9 +98,15 @@ impl Traffic {
                 thread::sleep(Duration::from_micros(500));
             }
         };
-        let flood = Flood::start(&net.a, "eth0", config).unwrap();
+        // A generator does not start when its peer does not listen, as here it sometimes will not.
+        let features = net.b.ethtool().unwrap().features("eth0").unwrap();
+        let gro = features.iter().any(|feature| feature.name == "rx-gro" && feature.active);
+        net.b.set_feature("eth0", "gro", true).unwrap();
+        let generator = net.a.run(|| Generator::start(config)).unwrap().unwrap();
+        net.b.set_feature("eth0", "gro", gro).unwrap();
+        generator.go();
         let thread = net.a.spawn(disturb).unwrap();
-        Self { sender: Sender::Redirect(flood), over, thread }
+        Self { sender: Sender::Redirect(generator), over, thread }
     }
 
     fn socket(net: &TwoHosts) -> Self {
@@ -118,6 +129,23 @@ impl Traffic {
             }
         };
         Self { sender: Sender::Socket(sent), over, thread: net.a.spawn(send).unwrap() }
+    }
+}
+
+/// Frames whose payload begins with their number, of eight bytes; nothing covers it.
+fn numbered(frame: Vec<u8>) -> Template {
+    let number = Field {
+        name: "number".into(),
+        bit_at: 42 * 8,
+        bits: 64,
+        draw: 0,
+        values: Values::Range { first: 0, step: 1 },
+    };
+    Template {
+        draws: vec![Draw { last: u32::MAX.into(), order: Order::Sequence }],
+        fields: vec![number],
+        headers: 42,
+        ..Template::constant("numbered", frame)
     }
 }
 

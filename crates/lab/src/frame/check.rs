@@ -27,11 +27,6 @@ pub fn check(frame: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// One's complement sum of everything that a transport checksum covers, not folded.
-pub(crate) fn transport_sum(frame: &[u8], layout: &Layout) -> u64 {
-    pseudo_header(frame, layout) + sum(&frame[layout.transport..layout.end])
-}
-
 /// Addresses, length and protocol; ICMP over IPv4 has none.
 fn pseudo_header(frame: &[u8], layout: &Layout) -> u64 {
     if layout.protocol == ICMP {
@@ -50,7 +45,7 @@ fn sum(bytes: &[u8]) -> u64 {
         .sum()
 }
 
-pub(crate) fn folded(mut sum: u64) -> u16 {
+fn folded(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

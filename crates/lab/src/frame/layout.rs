@@ -49,11 +49,6 @@ impl Layout {
         }
     }
 
-    /// Whether the transport's checksum covers the byte at `at`.
-    pub(crate) fn covers(&self, at: usize) -> bool {
-        (self.transport..self.end).contains(&at)
-    }
-
     fn of_ipv4(frame: &[u8], network: usize) -> Option<Self> {
         let header = usize::from(frame.get(network)? & 0x0f) * 4;
         let end = network + usize::from(half(frame, network + 2)?);

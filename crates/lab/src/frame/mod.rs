@@ -21,9 +21,7 @@ use etherparse::{PacketBuilderStep, ip_number};
 use sys::net::Mac;
 
 pub use check::check;
-pub(crate) use check::{folded, transport_sum};
 pub use layout::Layout;
-pub(crate) use layout::UDP;
 
 use crate::error::{Error, Result};
 

@@ -10,11 +10,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use functions::drop::{self, Config, Maps};
 use kernel::{Attach, LoadOptions, Mode, Object, Replace};
+use lab::LinkOptions;
 use lab::frame::{Flow, Side};
 use lab::transactions::{Client, Service};
-use lab::{Flood, FloodConfig, LinkOptions};
 use spec::{Spec, Verdict};
 use sys::net::Mac;
+use traffic::generator::{self, Generator, Load};
+use traffic::{Rate, Template};
 
 use super::phase::Phase;
 use crate::counters::Counters;
@@ -32,7 +34,7 @@ pub struct Stage {
 /// What runs during one phase; dropped, the interface is as it was and nobody sends.
 #[derive(Debug)]
 pub struct Scene {
-    flood: Option<Flood>,
+    flood: Option<Generator>,
     clients: Vec<Client>,
     shield: Option<Shield>,
     receivers: Vec<u32>,
@@ -121,20 +123,21 @@ impl Stage {
         Ok(Shield { _link: link, counters })
     }
 
-    fn flood(&self, time: Duration) -> Result<Flood> {
+    fn flood(&self, time: Duration) -> Result<Generator> {
         let attacker = Side { mac: ATTACKER_MAC, ip: ATTACKER.into(), port: FLOOD_PORT };
         let mac = self.net.server.mac(SERVER_LINK)?;
         let victim = Side { mac, ip: SERVICE.ip(), port: FLOOD_PORT };
         let frame = Flow::new(attacker, victim).udp_of_length(FRAME_LEN)?;
-        let config = FloodConfig {
-            rate_pps: Some(self.rate_pps),
-            batch: BATCH,
-            duration: time + FLOOD_SPARE,
-            cpu: Some(self.attacker_cpu),
-            ..FloodConfig::new(frame)
+        let load = Load::Streams(vec![Template::constant("flood", frame)]);
+        let config = generator::Config {
+            profile: Rate::PacketsPerSecond(self.rate_pps as f64).into(),
+            batch: Some((self.rate_pps / BATCHES).clamp(1, BATCH) as u32),
+            duration: Some(time + FLOOD_SPARE),
+            cpus: vec![self.attacker_cpu],
+            ..generator::Config::new(ATTACKER_LINK, load)
         };
-        let flood = Flood::start(&self.net.attacker, ATTACKER_LINK, config)?;
-        lab::until("the flood", FLOOD_START, || Ok((flood.sent()? > 0).then_some(())))?;
+        let flood = self.net.attacker.run(|| Generator::start(config))??;
+        lab::until("the flood", FLOOD_START, || Ok((flood.given() > 0).then_some(())))?;
         Ok(flood)
     }
 }
@@ -147,7 +150,7 @@ impl Scene {
         };
         Ok(Totals {
             answers: self.clients.iter().map(Client::answers).sum(),
-            offered: self.flood.as_ref().map_or(Ok(0), Flood::sent)?,
+            offered: self.flood.as_ref().map_or(0, Generator::given),
             dropped,
             receive_ns: self.receive_ns()?,
         })
@@ -171,7 +174,9 @@ const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
 const FRAME_LEN: usize = 60;
 /// As a network card that moderates its interrupts would deliver them.
-const BATCH: u32 = 128;
+const BATCH: u64 = 128;
+/// Batches a second at least, so that no frame waits long for the rest of its batch.
+const BATCHES: u64 = 4_000;
 const FLOOD_PORT: u16 = 1234;
 const CLIENTS: usize = 16;
 const THINK: Duration = Duration::from_millis(2);
