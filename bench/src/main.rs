@@ -17,6 +17,7 @@ mod drop;
 mod drop_cost;
 mod gen_cost;
 mod gen_pacing;
+mod gen_tcp;
 mod gen_udp;
 mod gen_watch;
 mod harness;
@@ -33,6 +34,7 @@ const ENTRIES: &[Entry] = &[
     drop_cost::ENTRY,
     gen_cost::ENTRY,
     gen_pacing::ENTRY,
+    gen_tcp::ENTRY,
     gen_udp::ENTRY,
     gen_watch::ENTRY,
     noise::ENTRY,
