@@ -33,7 +33,7 @@ _Static_assert(sizeof(struct transmit_loss) == 16, "no hidden padding");
 
 /* One thread that sends; the only value of `transmit_threads` has all of them. */
 struct transmit_thread {
-	/* Put here by the thread itself, which the values in front have done before; 0 ends them. */
+	/* Put here by the thread itself, after those in front of it; 0 ends them. */
 	__u32 id;
 	__u32 zero;
 	/* The address of the source, once it was seen. */
