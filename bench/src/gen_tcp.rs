@@ -4,9 +4,9 @@
 //! Every arm uses the same pair, one after the other: 1500 bytes, no checksum offload (so that no
 //! sender has segments made by the device), receivers that merge. `iperf3` sends by the kernel's
 //! own TCP; how much it repeated is its own count. `iperf3-offload` and `ours-1-flow-offload` use
-//! a pair as Linux makes it, where the kernel's packets of up to 64 KiB pass whole and unsummed. `xdp-trafficgen` (IPv6 only) repeats blindly
-//! and does not count that. Either takes part when it is on the path; the latter also when it is
-//! named by `XDP_TRAFFICGEN`.
+//! a pair as Linux makes it, where the kernel's packets of up to 64 KiB pass whole and unsummed.
+//! `xdp-trafficgen` (IPv6 only) repeats blindly and does not count that. Either takes part when it
+//! is on the path, or named by `XWAY_IPERF3` and `XDP_TRAFFICGEN`.
 
 mod iperf;
 mod judge;
