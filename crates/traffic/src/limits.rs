@@ -59,9 +59,9 @@ pub const INTERRUPT_EVERY: std::time::Duration = std::time::Duration::from_micro
 /// Until the first frame leaves, beyond the duration of a run in which none does.
 pub const FIRST_FRAME: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// Stamps of the end, of each stream, and the time between two of them.
-pub const END_FRAMES: usize = 10;
-pub const END_EVERY: std::time::Duration = std::time::Duration::from_millis(1);
+/// Live runs that tell the end, some ten milliseconds each, and stamps of each stream in one.
+pub const END_RUNS: usize = 3;
+pub const END_FRAMES: usize = 4;
 
 /// Nice value of a thread that was given a processor: whoever else is there must not set its pace.
 pub const NICE: i32 = -20;

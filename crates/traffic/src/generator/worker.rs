@@ -17,7 +17,7 @@ use super::config::{Action, Load};
 use super::lane::Lane;
 use super::run::Run;
 use crate::error::{Error, Result};
-use crate::limits::{END_EVERY, END_FRAMES, INTERRUPT_EVERY, NICE};
+use crate::limits::{END_FRAMES, END_RUNS, INTERRUPT_EVERY, NICE};
 
 /// A thread that sends until its lane says that it is over.
 #[derive(Debug)]
@@ -137,19 +137,16 @@ fn send_data(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     Ok(())
 }
 
-/// Stamps of the end, a few times, as they may be lost, too. Each run sends one of them.
+/// Stamps of the end, a few times, as they may be lost, too. Streams take turns.
 fn tell_end(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     let streams = match &run.plan.config.load {
         Load::Streams(templates) => templates.len(),
         Load::Recording(_) => 0,
     };
     lane.begin_end();
-    for _ in 0..END_FRAMES {
-        for _ in 0..streams {
-            lane.begin();
-            engine.run(1)?;
-        }
-        thread::sleep(END_EVERY);
+    for _ in 0..END_RUNS {
+        lane.begin();
+        engine.run((streams * END_FRAMES) as u64)?;
     }
     Ok(())
 }

@@ -39,7 +39,8 @@ pub fn compile(job: &Job) -> Result<Made> {
             let mut write = |draft: &mut Draft, number: usize| {
                 stream::write(draft, &shared, &shapes[number], number);
             };
-            Mix::new(&mut draft, &order).pick(&mut draft, shapes.len(), &mut write);
+            let mix = Mix::new(&mut draft, &order, job.is_stamped());
+            mix.pick(&mut draft, shapes.len(), &mut write);
         }
     }
     draft.finish(shared.image.frame)

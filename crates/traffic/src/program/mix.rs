@@ -6,7 +6,7 @@ use std::ops::Range;
 use spec::asm::Reg::{R1, R2};
 use spec::asm::{At, Cond};
 
-use super::draft::{Draft, Table};
+use super::draft::{Draft, ENDING, Table};
 use crate::error::{Error, Result};
 use crate::template::Template;
 
@@ -41,11 +41,14 @@ pub(super) struct Mix {
     order: Table,
     round: usize,
     next: At,
+    /// When they tell the end all streams take turns, whatever their weights.
+    ends: Option<At>,
 }
 
 impl Mix {
-    pub fn new(draft: &mut Draft, order: &[u8]) -> Self {
-        Self { order: draft.table(order), round: order.len(), next: draft.word() }
+    pub fn new(draft: &mut Draft, order: &[u8], tells_end: bool) -> Self {
+        let ends = tells_end.then(|| draft.word());
+        Self { order: draft.table(order), round: order.len(), next: draft.word(), ends }
     }
 
     /// Picks the stream whose turn it is, and does what `write` writes for it. What it writes must
@@ -56,14 +59,25 @@ impl Mix {
         streams: usize,
         write: &mut dyn FnMut(&mut Draft, usize),
     ) {
-        let again = draft.a.label();
-        draft.a.note("which stream").load64(R1, self.next);
-        draft.a.jump_if(R1, Cond::Lt, self.round as i32, again).mov(R1, 0).bind(again);
-        draft.a.mov(R2, R1).add(R2, 1).store64(self.next, R2);
+        let [data, known] = [(); 2].map(|()| draft.a.label());
+        if let Some(ends) = self.ends {
+            draft.a.note("whose end").jump_if(ENDING, Cond::Eq, 0, data);
+            take_turns(draft, ends, streams);
+            draft.a.jump(known);
+        }
+        draft.a.note("which stream").bind(data);
+        take_turns(draft, self.next, self.round);
         draft.table_address(R2, self.order);
-        draft.a.add(R2, R1).load8(R1, R2.at(0));
+        draft.a.add(R2, R1).load8(R1, R2.at(0)).bind(known);
         branch(draft, 0..streams, write);
     }
+}
+
+/// R1 becomes 0 to `of` less one, one more each time. Overwrites R2.
+fn take_turns(draft: &mut Draft, turn: At, of: usize) {
+    let again = draft.a.label();
+    draft.a.load64(R1, turn).jump_if(R1, Cond::Lt, of as i32, again).mov(R1, 0).bind(again);
+    draft.a.mov(R2, R1).add(R2, 1).store64(turn, R2);
 }
 
 /// Goes by R1 to one of these. Each stands where its branch ends, so that no jump spans more than
