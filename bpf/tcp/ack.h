@@ -188,6 +188,8 @@ xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct segment *s
 	__u32 window = flow->window;
 	int same = ack == flow->una && flow->nxt > ack && !segment->length &&
 		   !(segment->flags & TCP_FIN);
+	/* What ends a recovery is often a whole window, none of it a sign of room. */
+	int recovered = flow->recovery == TCP_RECOVERY_FAST;
 
 	tcp_take_window(flow, segment, ack);
 	if (acked)
@@ -200,7 +202,7 @@ xway_inline void tcp_acknowledged(struct tcp_flow *flow, const struct segment *s
 		tcp_count_duplicate(flow, acked, same && window == flow->window);
 		tcp_recover_plain(flow, acked);
 	}
-	if (acked && flow->recovery != TCP_RECOVERY_FAST)
+	if (acked && !recovered && flow->recovery != TCP_RECOVERY_FAST)
 		tcp_congestion_acked(flow, acked, change->now);
 }
 

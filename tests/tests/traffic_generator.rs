@@ -38,7 +38,7 @@ fn what_is_sent_arrives_once_in_order_and_its_end_is_told() {
         assert!(!report.stopped && totals.faults.is_empty(), "{report:?}");
         let seen = counter.wait(0, before.data + count);
         assert_eq!(seen.data, before.data + count, "{rate}");
-        assert_eq!((seen.told, seen.ends), (count, before.ends + 10), "{rate}");
+        assert_eq!((seen.told, seen.ends), (count, before.ends + ENDS), "{rate}");
         // Groups of one frame and of four.
         assert_eq!(report.pacing.unwrap().error_ns.count(), count);
     }
@@ -122,6 +122,7 @@ fn nothing_is_sent_while_held() {
     assert_eq!(generator.wait().unwrap().totals.sent, 500);
     assert_eq!(counter.wait(0, 500).data, 500);
 }
+const ENDS: u64 = (traffic::limits::END_RUNS * traffic::limits::END_FRAMES) as u64;
 const HELD: Duration = Duration::from_millis(30);
 
 #[test]

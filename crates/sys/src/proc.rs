@@ -132,6 +132,9 @@ fn read(path: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -149,9 +152,13 @@ mod tests {
 
     #[test]
     fn a_child_knows_its_parent_and_keeps_its_variables() {
-        let mut command = std::process::Command::new("sleep");
-        let mut child = command.arg("60").env("XWAY_TEST", "a=b").spawn().unwrap();
+        let mut command = Command::new("cat");
+        command.env("XWAY_TEST", "a=b").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let pid = child.id();
+        // Its variables are there once it runs: what it answers shows that it does.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         assert_eq!(parent(pid), Some(std::process::id()));
         assert_eq!(variable(pid, "XWAY_TEST").as_deref(), Some("a=b"));
         assert_eq!(variable(pid, "XWAY_TES"), None);

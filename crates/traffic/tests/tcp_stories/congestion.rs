@@ -91,7 +91,7 @@ fn windows_follow_the_model() {
             .collect();
         for (round, (seen, model)) in rounds[..last].iter().enumerate() {
             let is_near = |repair: &usize| (*repair..*repair + 3).contains(&round);
-            let room = 2.0 + model / 12.0;
+            let room = 2.0 + model / 50.0;
             let fits = (seen - model).abs() <= room;
             assert!(fits || repairs.iter().any(is_near), "round {round}: {case}");
         }
