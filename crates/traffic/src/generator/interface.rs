@@ -3,8 +3,6 @@
 //! Rule: what the kernel tells beforehand is refused here, with what to change; what it does not
 //! tell (an older kernel, a peer in another namespace) shows as a fault of the run.
 
-use std::net::IpAddr;
-
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, NetdevFamily, Netlink};
 
@@ -98,24 +96,6 @@ impl Interface {
             self.name
         )
     }
-}
-
-/// Whether an interface of this namespace carries the session that `ssh_connection` (the value of
-/// `SSH_CONNECTION`: client and its port, server and its port) tells of: sending there as fast as
-/// possible would end it.
-pub fn carries_session(interface: &str, ssh_connection: &str) -> Result<bool> {
-    let server = ssh_connection.split_whitespace().nth(2);
-    // A link-local address comes with its interface behind a `%`.
-    let server = server.and_then(|server| server.split('%').next());
-    let Some(server) = server.and_then(|server| server.parse::<IpAddr>().ok()) else {
-        return Ok(false);
-    };
-    let mut netlink = Netlink::open()?;
-    let link = find(&mut netlink, interface)?;
-    let addresses = netlink.addresses()?;
-    Ok(addresses.iter().any(|address| {
-        address.ifindex == link.ifindex && address.ip.to_canonical() == server.to_canonical()
-    }))
 }
 
 fn find(netlink: &mut Netlink, name: &str) -> Result<Link> {

@@ -29,7 +29,6 @@ use std::thread::{self, JoinHandle};
 use kernel::Map;
 
 pub use config::{Action, Config, Load, Rewrite};
-pub use interface::carries_session;
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
 
 use crate::error::{Error, Result};
