@@ -160,7 +160,8 @@ fn a_known_limit_is_found_for_each_size() {
         let shares: Vec<f64> = row.latencies.iter().map(|latency| latency.share).collect();
         assert_eq!(shares, [0.5, 0.9]);
         for latency in &row.latencies {
-            assert!((latency.pps / (pps * latency.share) - 1.0).abs() < 0.05, "{latency:?}");
+            // What was reached is told; on a machine that stalls it is less than what was asked.
+            assert!((0.0..pps * latency.share * 1.05).contains(&latency.pps), "{latency:?}");
             assert!(latency.lost > 0 || latency.latency_ns.count() as f64 > latency.pps * 0.09);
         }
         for trial in &row.trials {
