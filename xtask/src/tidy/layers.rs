@@ -20,7 +20,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("xway-spec", 1),
     ("xway-kernel", 2),
     ("xway-vm", 2),
-    ("xway-xsk", 2),
+    ("xway-xsk", 3),
     ("xway-lab", 3),
     ("xway-functions", 3),
     ("xway-traffic", 3),

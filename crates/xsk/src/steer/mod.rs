@@ -1,0 +1,1 @@
+//! Which packets go to sockets: the redirect program and its map of sockets.
