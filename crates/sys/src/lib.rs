@@ -9,6 +9,7 @@ pub mod bpf;
 pub mod cap;
 pub mod cpu;
 mod error;
+pub mod memory;
 pub mod mmap;
 pub mod mount;
 pub mod net;
