@@ -76,6 +76,14 @@ impl Mapping {
         unsafe { std::ptr::copy_nonoverlapping(place.as_ptr(), into.as_mut_ptr(), into.len()) };
     }
 
+    /// Where an atomic word or a value that only raw pointers touch lies; valid while `self` is.
+    pub fn place<T>(&self, at: usize) -> NonNull<T> {
+        self.check_range(at, size_of::<T>());
+        assert!(at.is_multiple_of(align_of::<T>()), "place at {at} is aligned");
+        // SAFETY: `at` is inside the mapping (`check_range`).
+        unsafe { self.start.add(at) }.cast()
+    }
+
     fn word(&self, at: usize) -> &AtomicU64 {
         self.check(at, size_of::<u64>());
         // SAFETY: `at` is inside the mapping (`check`).

@@ -19,6 +19,7 @@ mod route;
 mod routing;
 mod sockets;
 mod xdp;
+pub mod xsk;
 
 use netlink_packet_core::{Emitable, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
