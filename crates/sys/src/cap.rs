@@ -11,6 +11,8 @@ use crate::{Error, Result};
 pub enum Cap {
     NetAdmin = 12,
     NetRaw = 13,
+    /// Nothing needs it; with it, the limit on locked memory does not count.
+    IpcLock = 14,
     SysAdmin = 21,
     SysResource = 24,
     Perfmon = 38,
@@ -18,6 +20,7 @@ pub enum Cap {
 }
 
 impl Cap {
+    /// Those without which something fails.
     pub const ALL: [Self; 6] =
         [Self::NetAdmin, Self::NetRaw, Self::SysAdmin, Self::SysResource, Self::Perfmon, Self::Bpf];
 
@@ -25,6 +28,7 @@ impl Cap {
         match self {
             Self::NetAdmin => "CAP_NET_ADMIN",
             Self::NetRaw => "CAP_NET_RAW",
+            Self::IpcLock => "CAP_IPC_LOCK",
             Self::SysAdmin => "CAP_SYS_ADMIN",
             Self::SysResource => "CAP_SYS_RESOURCE",
             Self::Perfmon => "CAP_PERFMON",

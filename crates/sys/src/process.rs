@@ -1,4 +1,5 @@
-//! Other processes: telling one from a later one with the same number, and ending it.
+//! Other processes: telling one from a later one with the same number, ending it, and looking at
+//! what it holds.
 
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -26,14 +27,11 @@ impl Process {
     /// Kills it, unless it is gone or its number belongs to somebody else now: then `false`.
     pub fn kill(self) -> Result<bool> {
         let object = || format!("process {}", self.pid);
-        // SAFETY: no pointers are passed.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, self.pid, 0) };
-        if fd < 0 {
-            let error = Error::last("pidfd_open", object());
-            return if error.is(libc::ESRCH) { Ok(false) } else { Err(error) };
-        }
-        // SAFETY: `fd` was just returned by the kernel and has no other owner.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+        let pidfd = match pidfd_open(self.pid) {
+            Ok(pidfd) => pidfd,
+            Err(error) if error.is(libc::ESRCH) => return Ok(false),
+            Err(error) => return Err(error),
+        };
         // The descriptor holds whoever has the number now, so what is checked next is what dies.
         if Self::of(self.pid) != Ok(self) {
             return Ok(false);
@@ -48,6 +46,30 @@ impl Process {
         let error = Error::last("pidfd_send_signal", object());
         if error.is(libc::ESRCH) { Ok(false) } else { Err(error) }
     }
+}
+
+/// A copy of another process's descriptor (Linux 5.6). What it names stays open as long as the
+/// copy, so hold it briefly. `EPERM` where this process might not debug the other.
+pub fn descriptor_of(pid: u32, descriptor: i32) -> Result<OwnedFd> {
+    let pidfd = pidfd_open(pid)?;
+    let (call, no_flags) = (libc::SYS_pidfd_getfd, 0);
+    // SAFETY: no pointers are passed.
+    let fd = unsafe { libc::syscall(call, pidfd.as_raw_fd(), descriptor, no_flags) };
+    if fd < 0 {
+        return Err(Error::last("pidfd_getfd", format!("{descriptor} of process {pid}")));
+    }
+    // SAFETY: `fd` was just returned by the kernel and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+fn pidfd_open(pid: u32) -> Result<OwnedFd> {
+    // SAFETY: no pointers are passed.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(Error::last("pidfd_open", format!("process {pid}")));
+    }
+    // SAFETY: `fd` was just returned by the kernel and has no other owner.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
 /// Field 22; the name in field 2 may hold blanks and brackets.
@@ -67,6 +89,21 @@ mod tests {
         assert_eq!(start_of(&stat), Some(22));
         assert_eq!(start_of("17 (cut"), None);
         assert_eq!(start_of("17 (cut) S 1"), None);
+    }
+
+    #[test]
+    fn a_descriptor_of_another_process_is_copied() {
+        use std::io::{Read as _, Write as _};
+        use std::process::{Command, Stdio};
+        let mut command = Command::new("cat");
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let output = descriptor_of(child.id(), 1).unwrap();
+        fs::File::from(output).write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        assert!(descriptor_of(child.id(), 999).unwrap_err().is(libc::EBADF));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(descriptor_of(child.id(), 0).unwrap_err().is(libc::ESRCH));
     }
 
     #[test]

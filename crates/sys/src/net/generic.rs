@@ -68,6 +68,11 @@ impl Attributes {
         }
     }
 
+    /// Whether there is such an attribute, whatever it holds.
+    pub fn has(&self, kind: u16) -> bool {
+        self.find(kind).is_some()
+    }
+
     fn find(&self, kind: u16) -> Option<NlaBuffer<&[u8]>> {
         NlasIterator::new(self.0.as_slice()).flatten().find(|nla| nla.kind() == kind)
     }

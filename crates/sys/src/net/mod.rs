@@ -19,6 +19,7 @@ mod route;
 mod routing;
 mod sockets;
 mod xdp;
+mod xdp_diag;
 pub mod xsk;
 
 use netlink_packet_core::{Emitable, NetlinkSerializable};
@@ -30,12 +31,13 @@ pub use create::{NewVeth, VethEnd};
 pub use link::{Ifindex, Link, Statistics};
 pub use mac::Mac;
 pub use neighbour::Neighbour;
-pub use netdev::{Napi, NetdevFamily, XdpFeatures};
+pub use netdev::{Direction, Napi, NetdevFamily, NetdevQueue, XdpFeatures};
 pub use packet::PacketSocket;
 pub use route::{NewRoute, Route};
 pub use routing::{Hop, TableRoute, TableRule};
 pub use sockets::{InetSocket, inet_sockets};
 pub use xdp::{XdpExpect, XdpMode, XdpState};
+pub use xdp_diag::{UmemListed, XskListed, xsk_listed};
 
 use crate::error::Result;
 use conversation::{Conversation, Reply, Request};

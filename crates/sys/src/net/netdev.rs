@@ -1,6 +1,7 @@
 //! The `netdev` generic netlink family: what XDP a driver can do, and its NAPI instances.
 //!
-//! XDP features need Linux 6.3, NAPI listing 6.8; older kernels answer `ENOENT` or `EOPNOTSUPP`.
+//! XDP features need Linux 6.3, NAPI and queue listing 6.8; older kernels answer `ENOENT` or
+//! `EOPNOTSUPP`.
 
 use super::Ifindex;
 use super::generic::{Family, number};
@@ -30,6 +31,21 @@ pub struct Napi {
     pub id: u32,
     /// Its kernel thread, when the device polls in threads.
     pub pid: Option<u32>,
+}
+
+/// One queue in use of a device that is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetdevQueue {
+    pub id: u32,
+    pub direction: Direction,
+    /// An `AF_XDP` socket of anybody is bound to it (Linux 6.15; before, never told).
+    pub has_socket: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Receive,
+    Transmit,
 }
 
 impl NetdevFamily {
@@ -66,6 +82,28 @@ impl NetdevFamily {
             .filter_map(|reply| Some(napi(reply.number(NAPI_ID)?, reply.number(NAPI_PID))))
             .collect())
     }
+
+    /// The queues in use; none while the device is down.
+    pub fn queues(&mut self, ifindex: Ifindex) -> Result<Vec<NetdevQueue>> {
+        let call = "genetlink(NETDEV_CMD_QUEUE_GET)";
+        let device = number(QUEUE_IFINDEX, ifindex.0);
+        let replies = self.family.ask(call, NETDEV_CMD_QUEUE_GET, &[device], true)?;
+        let direction = |kind: u64| match kind {
+            0 => Some(Direction::Receive),
+            1 => Some(Direction::Transmit),
+            _ => None,
+        };
+        Ok(replies
+            .iter()
+            .filter_map(|reply| {
+                Some(NetdevQueue {
+                    id: reply.number(QUEUE_ID)? as u32,
+                    direction: direction(reply.number(QUEUE_TYPE)?)?,
+                    has_socket: reply.has(QUEUE_XSK),
+                })
+            })
+            .collect())
+    }
 }
 
 impl XdpFeatures {
@@ -89,12 +127,17 @@ const NDO_XMIT: usize = 2;
 
 // include/uapi/linux/netdev.h at v6.18.
 const NETDEV_CMD_DEV_GET: u8 = 1;
+const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_CMD_NAPI_GET: u8 = 11;
 const DEV_IFINDEX: u16 = 1;
 const DEV_XDP_FEATURES: u16 = 3;
 const DEV_XDP_ZC_MAX_SEGS: u16 = 4;
 const DEV_XDP_RX_METADATA: u16 = 5;
 const DEV_XSK_FEATURES: u16 = 6;
+const QUEUE_ID: u16 = 1;
+const QUEUE_IFINDEX: u16 = 2;
+const QUEUE_TYPE: u16 = 3;
+const QUEUE_XSK: u16 = 7;
 const NAPI_IFINDEX: u16 = 1;
 const NAPI_ID: u16 = 2;
 const NAPI_PID: u16 = 4;

@@ -92,7 +92,7 @@ fn address(bytes: &[u8], ipv4: bool) -> Option<IpAddr> {
     Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into())
 }
 
-const SOCK_DIAG_BY_FAMILY: u16 = 20;
+pub(super) const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// `struct inet_diag_req_v2` and `struct inet_diag_msg`.
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;

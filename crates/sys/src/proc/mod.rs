@@ -1,8 +1,12 @@
 //! What `/proc` and `/boot` tell: the kernel's release, configuration and symbols, and who holds
-//! which BPF object.
+//! which BPF object or socket.
+
+mod sockets;
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+
+pub use sockets::{SocketHolder, socket_holders};
 
 use crate::bpf::Kind;
 use crate::{Error, Result};
@@ -74,7 +78,7 @@ pub struct Holder {
     pub id: u32,
 }
 
-/// Descriptors looked at in [`holders`].
+/// Descriptors looked at in [`holders`] and [`socket_holders`].
 const DESCRIPTOR_LIMIT: usize = 100_000;
 
 /// Every process that holds a program, map or link, as far as this process may look.
