@@ -11,28 +11,11 @@
 mod action;
 pub mod drop;
 pub mod forward;
-mod prefix;
-mod protocol;
 pub mod stats;
 pub mod table;
 
 pub use action::Action;
-pub use prefix::Prefix;
-pub use protocol::Protocol;
+pub use spec::packet::{ParseError, Prefix, Protocol};
 
 #[cfg(test)]
 mod memory;
-
-/// Text that is not what its place asks for; Display says what was meant.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}`: {reason}")]
-pub struct ParseError {
-    pub text: String,
-    pub reason: String,
-}
-
-impl ParseError {
-    pub(crate) fn new(text: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self { text: text.into(), reason: reason.into() }
-    }
-}

@@ -18,6 +18,7 @@ pub mod insn;
 mod kind;
 mod limits;
 mod model;
+pub mod packet;
 mod plan;
 mod seam;
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use crate::ParseError;
+use super::ParseError;
 
 /// Network address and length in bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,12 +51,12 @@ impl Prefix {
 }
 
 /// The first `length` of 32 bits.
-pub(crate) fn mask4(length: u8) -> u32 {
+pub fn mask4(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0)
 }
 
 /// The first `length` of 128 bits.
-pub(crate) fn mask6(length: u8) -> u128 {
+pub fn mask6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length.min(128))).unwrap_or(0)
 }
 
