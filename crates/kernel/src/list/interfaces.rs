@@ -1,7 +1,7 @@
 //! What sits on each interface of this thread's network namespace.
 
 use sys::bpf::{LinkInfo, LinkTarget, ProgInfo};
-use sys::net::{self, Netlink, XdpMode};
+use sys::net::{self, Ifindex, Netlink, XdpMode};
 
 use super::links;
 use crate::error::{Error, Result};
@@ -27,8 +27,7 @@ pub struct Attached {
 pub fn interfaces() -> Result<Vec<Interface>> {
     let found =
         Netlink::open().and_then(|mut netlink| netlink.links()).map_err(Error::from_call)?;
-    let used = found.iter().any(|link| !link.xdp.is_empty());
-    let bpf_links = if used { links()? } else { Vec::new() };
+    let bpf_links = bpf_links(&found)?;
     Ok(found
         .into_iter()
         .map(|link| {
@@ -36,6 +35,22 @@ pub fn interfaces() -> Result<Vec<Interface>> {
             Interface { link, programs }
         })
         .collect())
+}
+
+/// One interface, with what runs on it now.
+pub fn interface(ifindex: Ifindex) -> Result<Interface> {
+    let found = Netlink::open().and_then(|mut netlink| netlink.link_by_index(ifindex));
+    let link = found.map_err(Error::from_call)?;
+    let programs = attached(&link, &bpf_links(std::slice::from_ref(&link))?);
+    Ok(Interface { link, programs })
+}
+
+/// All there are, if any of these interfaces has a program.
+fn bpf_links(found: &[net::Link]) -> Result<Vec<LinkInfo>> {
+    if found.iter().all(|link| link.xdp.is_empty()) {
+        return Ok(Vec::new());
+    }
+    links()
 }
 
 /// A program that is gone by now is left out.

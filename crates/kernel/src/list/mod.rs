@@ -12,7 +12,7 @@ use sys::bpf::{self, Kind, LinkInfo, MapInfo, ProgInfo};
 use crate::error::{Error, Result};
 use crate::limits::LISTING_LIMIT;
 
-pub use interfaces::{Attached, Interface, interfaces};
+pub use interfaces::{Attached, Interface, interface, interfaces};
 pub(crate) use owners::holders_of;
 pub use owners::{Owner, Owners};
 
