@@ -1,4 +1,4 @@
-//! `cargo xtask abi`: `X/abi.rs` in `crates/functions/src` and `crates/traffic/src` from the types
+//! `cargo xtask abi`: `X/abi.rs` in the homes of Rust halves (`HOMES`) from the types
 //! of `bpf/prebuilt/X.o`.
 //!
 //! Rule: what a program and its Rust half share is declared once, in `bpf/X/x.abi.h`. From there
@@ -109,7 +109,7 @@ fn relative(path: &Path) -> String {
 const REASON: &str = "xway_reason";
 
 /// Where Rust halves live, each a folder named like its program.
-const HOMES: [&str; 2] = ["crates/functions/src", "crates/traffic/src"];
+const HOMES: [&str; 3] = ["crates/functions/src", "crates/traffic/src", "crates/xsk/src/steer"];
 
 #[cfg(test)]
 mod tests {

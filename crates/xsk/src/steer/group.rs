@@ -1,0 +1,93 @@
+//! `Group`: one owner's rules in a program that several share.
+//!
+//! Rule: a group belongs to whose socket sits in its claim, and the kernel removes that socket when
+//! it is closed, however its process ends. So a claim is taken by one step that fails when another
+//! has it, and the rules of a dead owner can be written over by the next. They do no harm until
+//! then: their slots are empty, so packets that they match go on to the next group.
+
+use kernel::Map;
+use spec::{Expect, Map as _};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use sys::mmap::Mapping;
+use sys::net::xsk::XskSocket;
+
+use super::attachment::{Attachment, holders};
+use super::redirect::abi::{self, State};
+use super::redirect::{GROUPS, RULES};
+use crate::error::{Error, Result};
+
+/// Given back on drop.
+#[derive(Debug)]
+pub(super) struct Group {
+    number: u32,
+    /// In the claim's slot for as long as it is open.
+    _claim: XskSocket,
+}
+
+impl Group {
+    /// Takes a free group and empties it.
+    pub fn claim(at: &Attachment) -> Result<Self> {
+        let claim = XskSocket::open()?;
+        for number in 0..GROUPS {
+            let slot = GROUPS * at.queues + number;
+            if !put(&at.xsks, slot, claim.as_fd())? {
+                continue;
+            }
+            let group = Self { number, _claim: claim };
+            group.write_count(&at.state, 0);
+            for slot in group.first_slot(at)..group.first_slot(at) + at.queues {
+                at.xsks.delete(&slot.to_ne_bytes())?;
+            }
+            return Ok(group);
+        }
+        let (interface, holders) = (at.interface.clone(), holders(at.xsks.id()));
+        let why = format!("all {GROUPS} places for rules are taken; end one of {holders}");
+        Err(Error::Interface { interface, why })
+    }
+
+    pub fn first_slot(&self, at: &Attachment) -> u32 {
+        self.number * at.queues
+    }
+
+    /// The rules count from here on, for the sockets that are put into the slots afterwards.
+    pub fn write(&self, state: &Mapping, rules: &[abi::Rule]) {
+        assert!(rules.len() <= RULES, "the number of rules was checked");
+        self.write_count(state, 0);
+        for (number, rule) in rules.iter().enumerate() {
+            let at = self.rules_at() + number * abi::Rule::SIZE;
+            for (word, bytes) in rule.to_bytes().as_chunks::<8>().0.iter().enumerate() {
+                state.store_u64(at + word * 8, u64::from_ne_bytes(*bytes));
+            }
+        }
+        self.write_count(state, rules.len());
+    }
+
+    /// No packet is compared with the rules any more.
+    pub fn clear(&self, state: &Mapping) {
+        self.write_count(state, 0);
+    }
+
+    fn write_count(&self, state: &Mapping, rules: usize) {
+        state.store_u64(COUNTS_AT + self.number as usize * 8, rules as u64);
+    }
+
+    fn rules_at(&self) -> usize {
+        GROUPS_AT + self.number as usize * abi::Group::SIZE
+    }
+}
+
+/// Puts a socket into an empty slot, or where it already is; `false` when another is there.
+pub(super) fn put(xsks: &Map, slot: u32, socket: BorrowedFd<'_>) -> kernel::Result<bool> {
+    let value = socket.as_raw_fd().to_ne_bytes();
+    match xsks.update(&slot.to_ne_bytes(), &value, Expect::Absent) {
+        Err(error) if error.errno() == Some(EEXIST) => Ok(false),
+        other => other.map(|()| true),
+    }
+}
+
+/// Behind version, work and queues.
+const COUNTS_AT: usize = 24;
+const GROUPS_AT: usize = COUNTS_AT + GROUPS as usize * 8;
+const _: () = assert!(GROUPS_AT + GROUPS as usize * abi::Group::SIZE == State::SIZE);
+
+const EEXIST: i32 = 17;
