@@ -8,10 +8,13 @@
 //! What is not here: the system calls (`sys`), programs and maps (`kernel`).
 #![deny(unsafe_code)]
 
+pub mod device;
+pub mod diagnose;
 mod error;
 pub mod limits;
 pub mod ring;
 pub mod steer;
 pub mod umem;
 
+pub use device::Device;
 pub use error::{Error, Result};
