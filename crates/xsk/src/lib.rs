@@ -8,13 +8,16 @@
 //! What is not here: the system calls (`sys`), programs and maps (`kernel`).
 #![deny(unsafe_code)]
 
-pub mod device;
-pub mod diagnose;
 mod error;
+pub mod interface;
 pub mod limits;
-pub mod ring;
+mod ring;
+pub mod socket;
 pub mod steer;
 pub mod umem;
 
-pub use device::Device;
 pub use error::{Error, Result};
+pub use interface::Interface;
+pub use socket::{Rx, SendError, Socket, Stats, Tx};
+pub use steer::Steer;
+pub use umem::{Frame, Umem};

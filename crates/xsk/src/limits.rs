@@ -1,7 +1,25 @@
 //! Bounds of everything that loops, retries, waits or fills up.
 
+use std::time::Duration;
+
 /// Frames that move between a socket's cache and the common depot at once.
 pub const MAGAZINE: usize = 64;
 
 /// Times that an interface is looked at again because its program changed meanwhile.
 pub const ATTACH_ATTEMPTS: u32 = 16;
+/// Chunks that one packet may have; the kernel builds at most 18.
+pub const FRAGMENTS: usize = 32;
+/// Free frames that each half of a socket keeps at most.
+pub const CACHE: usize = 4 * MAGAZINE;
+/// Bytes of the smallest frame: the kernel's `XDP_UMEM_MIN_CHUNK_SIZE`.
+pub const LEAST_FRAME: u32 = 2048;
+/// Frames of one memory.
+pub const MOST_FRAMES: u32 = 1 << 24;
+/// Calls in a row that let the kernel transmit, while it takes packets. In copy mode one takes 32.
+pub const KICKS: u32 = 256;
+/// How long a queue that its last socket has left may still be called busy.
+pub const BUSY: Duration = Duration::from_millis(500);
+/// How long a driver with zero copy may still write into frames of a closed socket.
+pub const RETIREMENT: Duration = Duration::from_secs(1);
+/// Slots of a ring.
+pub const MOST_RING: u32 = 1 << 16;

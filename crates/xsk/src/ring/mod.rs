@@ -1,2 +1,24 @@
 //! The four rings that a socket shares with the kernel, as guards.
-#![allow(unsafe_code)]
+//!
+//! Rule: one side writes slots and then the producer index (release), the other reads the index
+//! (acquire) and then the slots; each side keeps its own index privately and trusts the other's
+//! only within the size of the ring. An index that is out of it is counted as a fault, and the
+//! ring then looks full, or empty: nothing out of bounds is touched, whatever the kernel writes.
+#![allow(unsafe_code, reason = "the ring room: slots and indices that the kernel shares")]
+
+mod consumer;
+mod memory;
+mod producer;
+
+pub(crate) use consumer::Consumer;
+pub(crate) use memory::Memory;
+pub(crate) use producer::Producer;
+
+/// A slot of the rx and tx rings: `struct xdp_desc`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Descriptor {
+    pub address: u64,
+    pub len: u32,
+    pub options: u32,
+}

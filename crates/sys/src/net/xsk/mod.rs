@@ -155,24 +155,24 @@ impl XskSocket {
         self.set_word("setsockopt(SO_BUSY_POLL_BUDGET)", SO_BUSY_POLL_BUDGET, packets)
     }
 
-    /// Lets the kernel work on the tx ring; never blocks. `Err` holds the errno alone, because
-    /// this is called once a batch and most errors are only "not yet".
-    pub fn kick_transmit(&self) -> std::result::Result<(), i32> {
+    /// Lets the kernel work on the tx ring; never blocks. `false`: not now, or not all of it.
+    pub fn kick_transmit(&self) -> Result<bool> {
         let fd = self.socket.as_raw_fd();
         let none = std::ptr::null();
         // SAFETY: no bytes and no address are passed.
         let answer = unsafe { libc::sendto(fd, none, 0, libc::MSG_DONTWAIT, none.cast(), 0) };
-        if answer < 0 { Err(last_errno()) } else { Ok(()) }
+        kicked(answer, "sendto(AF_XDP)")
     }
 
-    /// Lets the kernel look at the fill ring, or polls the driver; never blocks.
-    pub fn kick_receive(&self) -> std::result::Result<(), i32> {
+    /// Lets the kernel look at the fill ring, or polls the driver; never blocks. As
+    /// [`kick_transmit`](Self::kick_transmit).
+    pub fn kick_receive(&self) -> Result<bool> {
         let fd = self.socket.as_raw_fd();
         let (bytes, address) = (std::ptr::null_mut(), std::ptr::null_mut());
         let length = std::ptr::null_mut();
         // SAFETY: no bytes and no address are passed.
         let answer = unsafe { libc::recvfrom(fd, bytes, 0, libc::MSG_DONTWAIT, address, length) };
-        if answer < 0 { Err(last_errno()) } else { Ok(()) }
+        kicked(answer, "recvfrom(AF_XDP)")
     }
 
     fn set_word(&self, call: &'static str, option: i32, value: u32) -> Result<()> {
@@ -226,8 +226,15 @@ fn read<T: Copy>(
     if answer < 0 { Err(Error::last(call, "")) } else { Ok(length as usize) }
 }
 
-fn last_errno() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+fn kicked(answer: isize, call: &'static str) -> Result<bool> {
+    if answer >= 0 {
+        return Ok(true);
+    }
+    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+    match errno {
+        libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR => Ok(false),
+        errno => Err(Error::new(call, "", errno)),
+    }
 }
 
 /// In `linux/if_xdp.h` since 6.17.

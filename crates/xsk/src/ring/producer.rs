@@ -1,0 +1,135 @@
+//! Our side of the fill and tx rings: slots are written, then published together.
+
+use std::sync::atomic::Ordering;
+
+use super::Memory;
+
+/// Puts into a ring that the kernel empties.
+#[derive(Debug)]
+pub(crate) struct Producer<T> {
+    memory: Memory<T>,
+    /// The next slot to write.
+    head: u32,
+    /// What the kernel may see: slots before it are its own.
+    published: u32,
+    /// The kernel's index as last read.
+    consumed: u32,
+    /// Times that the kernel's index was out of the ring.
+    faults: u64,
+}
+
+/// Room for some slots; dropped without [`Slots::commit`] nothing was put.
+#[derive(Debug)]
+#[must_use = "slots that are not committed are given back"]
+pub(crate) struct Slots<'a, T: Copy> {
+    producer: &'a mut Producer<T>,
+    start: u32,
+    end: u32,
+}
+
+impl<T: Copy> Producer<T> {
+    /// Over a ring that may already be in use: it goes on where the indices are.
+    pub fn new(memory: Memory<T>) -> Self {
+        let head = memory.producer().load(Ordering::Relaxed);
+        let consumed = memory.consumer().load(Ordering::Acquire);
+        Self { memory, head, published: head, consumed, faults: 0 }
+    }
+
+    pub fn entries(&self) -> u32 {
+        self.memory.entries()
+    }
+
+    /// Slots that can be written now; asks the kernel's index only if fewer than `wanted` are
+    /// known to be free.
+    #[inline]
+    pub fn free(&mut self, wanted: u32) -> u32 {
+        let known = self.entries() - self.head.wrapping_sub(self.consumed);
+        if known >= wanted { known } else { self.refresh() }
+    }
+
+    /// Written and published, and not yet taken by the kernel.
+    pub fn outstanding(&mut self) -> u32 {
+        self.refresh();
+        self.published.wrapping_sub(self.consumed)
+    }
+
+    /// Written, not published.
+    #[inline]
+    pub fn pending(&self) -> u32 {
+        self.head.wrapping_sub(self.published)
+    }
+
+    /// Up to `wanted` slots.
+    pub fn reserve(&mut self, wanted: u32) -> Slots<'_, T> {
+        let room = self.free(wanted).min(wanted);
+        let start = self.head;
+        Slots { producer: self, start, end: start.wrapping_add(room) }
+    }
+
+    /// Writes one slot, for a later [`Producer::publish`]. `false` when the ring is full.
+    #[inline]
+    pub fn put(&mut self, value: T) -> bool {
+        if self.free(1) == 0 {
+            return false;
+        }
+        self.memory.write(self.head, value);
+        self.head = self.head.wrapping_add(1);
+        true
+    }
+
+    /// Hands everything written to the kernel with one store.
+    #[inline]
+    pub fn publish(&mut self) {
+        if self.pending() > 0 {
+            self.published = self.head;
+            self.memory.producer().store(self.head, Ordering::Release);
+        }
+    }
+
+    /// Whether the kernel waits to be called.
+    #[inline]
+    pub fn needs_wakeup(&self) -> bool {
+        self.memory.needs_wakeup()
+    }
+
+    pub fn faults(&self) -> u64 {
+        self.faults
+    }
+
+    fn refresh(&mut self) -> u32 {
+        let consumed = self.memory.consumer().load(Ordering::Acquire);
+        // The kernel moves on from what it had taken, and not beyond what it was given.
+        let taken = consumed.wrapping_sub(self.consumed);
+        if taken > self.published.wrapping_sub(self.consumed) {
+            self.faults += 1;
+        } else {
+            self.consumed = consumed;
+        }
+        self.entries() - self.head.wrapping_sub(self.consumed)
+    }
+}
+
+impl<T: Copy> Slots<'_, T> {
+    /// `false` when all reserved slots are written.
+    #[inline]
+    pub fn put(&mut self, value: T) -> bool {
+        self.producer.head != self.end && self.producer.put(value)
+    }
+
+    /// How many were reserved.
+    pub fn len(&self) -> u32 {
+        self.end.wrapping_sub(self.start)
+    }
+
+    /// Hands what was written to the kernel.
+    pub fn commit(mut self) {
+        self.producer.publish();
+        self.start = self.producer.head;
+    }
+}
+
+impl<T: Copy> Drop for Slots<'_, T> {
+    fn drop(&mut self) {
+        self.producer.head = self.start;
+    }
+}

@@ -1,0 +1,54 @@
+//! Sockets: a queue of an interface, in two halves that may live in different threads.
+//!
+//! Rule: each half owns its rings, its cache of free frames and nothing else, so neither ever waits
+//! for the other. The descriptor closes when both are gone; then what the kernel still had comes
+//! back to the memory.
+
+mod bound;
+mod builder;
+mod rx;
+mod stats;
+mod tx;
+
+pub use builder::{Builder, Mode};
+pub use rx::{Batch as RxBatch, Rx};
+pub use stats::{RxCounters, Stats, TxCounters};
+pub use tx::{Batch as TxBatch, Rejected, SendError, Tx};
+
+pub(crate) use bound::Bound;
+
+/// A bound socket. Most programs [`split`](Socket::split) it.
+#[derive(Debug)]
+pub struct Socket {
+    tx: Tx,
+    rx: Rx,
+}
+
+impl Socket {
+    /// The two halves, each for one thread at a time.
+    pub fn split(self) -> (Tx, Rx) {
+        (self.tx, self.rx)
+    }
+
+    pub fn tx(&mut self) -> &mut Tx {
+        &mut self.tx
+    }
+
+    pub fn rx(&mut self) -> &mut Rx {
+        &mut self.rx
+    }
+
+    /// Both at once, to answer packets from within one loop.
+    pub fn halves(&mut self) -> (&mut Tx, &mut Rx) {
+        (&mut self.tx, &mut self.rx)
+    }
+
+    /// Whether the driver works on the memory itself; else packets are copied.
+    pub fn is_zero_copy(&self) -> bool {
+        self.tx.bound().is_zero_copy()
+    }
+
+    pub fn queue(&self) -> u32 {
+        self.tx.bound().queue
+    }
+}

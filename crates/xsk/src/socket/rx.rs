@@ -1,0 +1,254 @@
+//! The half that receives.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sys::net::xsk::DESCRIPTOR_CONTINUES;
+
+use super::Bound;
+use super::stats::{RxCounters, Stats};
+use crate::Result;
+use crate::limits::FRAGMENTS;
+use crate::ring::{Consumer, Descriptor, Producer};
+use crate::steer::Entry;
+use crate::umem::{Cache, Frame, Side};
+
+/// Receives in one thread at a time.
+///
+/// Whatever is done with packets, empty frames go back to the kernel in the same call: one store a
+/// batch. While a program holds on to frames, others of the memory take their place.
+#[derive(Debug)]
+pub struct Rx {
+    /// In the map of sockets; gone first, so that packets fall back to the stack.
+    entry: Option<Entry>,
+    // The rings come before the last holder, which closes the socket.
+    ring: Consumer<Descriptor>,
+    fill: Producer<u64>,
+    cache: Cache,
+    /// Empty frames that the kernel could have besides those that it has.
+    missing: u32,
+    counters: RxCounters,
+    bound: Arc<Bound>,
+}
+
+impl Rx {
+    /// Fills the fill ring: a driver may want frames before it is bound.
+    pub(super) fn new(
+        ring: Consumer<Descriptor>,
+        fill: Producer<u64>,
+        cache: Cache,
+        bound: Arc<Bound>,
+    ) -> Self {
+        let (missing, counters) = (fill.entries(), RxCounters::default());
+        let mut rx = Self { entry: None, ring, fill, cache, missing, counters, bound };
+        rx.refill();
+        rx
+    }
+
+    pub(super) fn set_entry(&mut self, entry: Entry) {
+        self.entry = Some(entry);
+    }
+
+    /// Handles up to `most` packets that are there, none if there are none; tells how many. Each
+    /// frame is used again when `handle` returns.
+    #[inline]
+    pub fn for_each(&mut self, most: usize, mut handle: impl FnMut(&mut Frame)) -> usize {
+        let mut batch = self.batch(most);
+        let mut count = 0;
+        while let Some(mut frame) = batch.next() {
+            handle(&mut frame);
+            batch.rx.cache.recycle(frame);
+            count += 1;
+        }
+        count
+    }
+
+    /// Up to `most` packets that are there, each as a frame that the program owns. What is not
+    /// taken from the batch stays for the next one.
+    #[inline]
+    pub fn batch(&mut self, most: usize) -> Batch<'_> {
+        let ready = self.ring.available(u32::try_from(most).unwrap_or(u32::MAX));
+        if ready == 0 {
+            self.refill();
+        }
+        Batch { rx: self, ready, taken: 0, packets: most }
+    }
+
+    /// Copies the next packet into `buffer` and tells its length, which may be more than the
+    /// buffer's: then the rest is lost. `None` when no packet is there.
+    pub fn try_recv(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let mut len = None;
+        self.for_each(1, |frame| {
+            let mut at = 0;
+            for part in frame.fragments() {
+                let room = buffer.get_mut(at..).unwrap_or_default();
+                let fitting = part.len().min(room.len());
+                room[..fitting].copy_from_slice(&part[..fitting]);
+                at += part.len();
+            }
+            len = Some(at);
+        });
+        len
+    }
+
+    /// Sleeps until there is a packet, or `timeout` is over; tells whether there is one.
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
+        if self.ring.available(1) > 0 {
+            return Ok(true);
+        }
+        sys::poll::readable(self.bound.socket().as_fd(), timeout)?;
+        Ok(self.ring.available(1) > 0)
+    }
+
+    /// Gives a frame back to be filled again.
+    #[inline]
+    pub fn recycle(&mut self, frame: Frame) {
+        self.cache.recycle(frame);
+    }
+
+    pub fn counters(&self) -> RxCounters {
+        RxCounters { faults: self.ring.faults() + self.fill.faults(), ..self.counters }
+    }
+
+    /// What this half and the kernel counted.
+    pub fn stats(&self) -> Result<Stats> {
+        let kernel = self.bound.socket().statistics()?;
+        Ok(Stats { rx: self.counters(), kernel, ..Stats::default() })
+    }
+
+    /// For `poll` and `epoll`: readable when packets are there.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bound.socket().as_fd()
+    }
+
+    /// Gives the kernel as many empty frames as it lacks and there are.
+    fn refill(&mut self) {
+        let mut slots = self.fill.reserve(self.missing);
+        for _ in 0..slots.len() {
+            let Some(chunk) = self.cache.take() else {
+                self.counters.starved += 1;
+                break;
+            };
+            let region = self.cache.handle().region();
+            region.give(chunk, Side::Fill(self.bound.pool));
+            let is_put = slots.put(region.geometry.address(chunk));
+            assert!(is_put, "the slot was reserved");
+            self.missing -= 1;
+        }
+        slots.commit();
+        if self.fill.needs_wakeup() {
+            self.counters.kicks += 1;
+            // What is wrong with the interface shows in `wait` and when sending.
+            let _ = self.bound.socket().kick_receive();
+        }
+    }
+
+    /// The frame that a descriptor names, if the kernel had it from this socket.
+    #[inline]
+    fn accept(&mut self, descriptor: Descriptor) -> Option<Frame> {
+        let handle = self.cache.handle();
+        let region = handle.region();
+        let place = region.geometry.place(descriptor.address);
+        let side = Side::Fill(self.bound.pool);
+        let Some(place) = place.filter(|place| region.take(place.chunk, side)) else {
+            self.counters.invalid += 1;
+            return None;
+        };
+        self.missing += 1;
+        let (pointer, len) = (handle.pointer(), descriptor.len);
+        let frame = Frame::received(pointer, place.chunk, place.offset, len);
+        if frame.is_none() {
+            self.counters.invalid += 1;
+            self.cache.put(place.chunk);
+        }
+        frame
+    }
+
+    /// The rest of a packet, as far as it is there: `None` when its end is not.
+    #[cold]
+    fn complete(&mut self, first: Descriptor, taken: &mut u32) -> Option<Option<Frame>> {
+        let view = self.ring.peek(u32::MAX);
+        let end = (*taken..view.len()).find(|at| view.at(*at).options & DESCRIPTOR_CONTINUES == 0);
+        let end = end?;
+        let mut packet = self.accept(first);
+        for at in *taken..=end {
+            let descriptor = self.ring.peek(end + 1).at(at);
+            let part = self.accept(descriptor);
+            packet = match (packet, part) {
+                (Some(mut packet), Some(part)) => match packet.append(part) {
+                    Ok(()) => Some(packet),
+                    Err(_) => self.give_up(packet),
+                },
+                (Some(packet), None) => self.give_up(packet),
+                (None, _) => None,
+            };
+        }
+        *taken = end + 1;
+        Some(packet)
+    }
+
+    fn give_up(&mut self, packet: Frame) -> Option<Frame> {
+        debug_assert!(packet.count() <= FRAGMENTS as u32, "a packet is bounded");
+        self.counters.too_long += 1;
+        self.cache.recycle(packet);
+        None
+    }
+}
+
+/// Packets that are there; see [`Rx::batch`].
+#[derive(Debug)]
+#[must_use = "packets that are not taken stay"]
+pub struct Batch<'a> {
+    rx: &'a mut Rx,
+    /// Descriptors in the ring.
+    ready: u32,
+    /// Of these, used.
+    taken: u32,
+    /// Packets that may still be taken.
+    packets: usize,
+}
+
+impl Iterator for Batch<'_> {
+    type Item = Frame;
+
+    #[inline]
+    fn next(&mut self) -> Option<Frame> {
+        while self.taken < self.ready && self.packets > 0 {
+            let descriptor = self.rx.ring.peek(self.ready).at(self.taken);
+            let frame = if descriptor.options & DESCRIPTOR_CONTINUES == 0 {
+                self.taken += 1;
+                self.rx.accept(descriptor)
+            } else {
+                let mut taken = self.taken + 1;
+                let packet = self.rx.complete(descriptor, &mut taken);
+                let Some(packet) = packet else { break };
+                self.taken = taken;
+                packet
+            };
+            if let Some(frame) = frame {
+                self.packets -= 1;
+                self.rx.counters.received += 1;
+                return Some(frame);
+            }
+        }
+        None
+    }
+}
+
+impl Batch<'_> {
+    /// Gives a frame back to be filled again.
+    #[inline]
+    pub fn recycle(&mut self, frame: Frame) {
+        self.rx.cache.recycle(frame);
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        if self.taken > 0 {
+            self.rx.ring.peek(self.taken).release(self.taken);
+            self.rx.refill();
+        }
+    }
+}

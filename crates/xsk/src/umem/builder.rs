@@ -1,0 +1,176 @@
+//! What memory is asked for, checked before it is made.
+
+use sys::memory::{Anonymous, Pages};
+use sys::mmap::page_size;
+use sys::net::xsk::{UMEM_SOFTWARE_CHECKSUM, UMEM_TX_METADATA, UMEM_UNALIGNED};
+
+use super::Umem;
+use super::geometry::Geometry;
+use super::handle::Handle;
+use super::region::Region;
+use crate::limits::{LEAST_FRAME, MOST_FRAMES};
+use crate::{Error, Result};
+
+/// Whether memory is to be made of huge pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HugePages {
+    #[default]
+    No,
+    /// Plain pages where there are none: see [`Umem::huge_pages_refused`].
+    Try,
+    Require,
+}
+
+/// Sizes in bytes.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is made before `build`"]
+pub struct Builder {
+    frames: u32,
+    frame_size: u32,
+    headroom: u32,
+    unaligned: bool,
+    huge_pages: HugePages,
+    numa_node: Option<u32>,
+    transmit_metadata: bool,
+    software_checksum: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            frames: 4096,
+            frame_size: 2048,
+            headroom: 0,
+            unaligned: false,
+            huge_pages: HugePages::No,
+            numa_node: None,
+            transmit_metadata: false,
+            software_checksum: false,
+        }
+    }
+}
+
+impl Builder {
+    pub fn frames(mut self, frames: u32) -> Self {
+        self.frames = frames;
+        self
+    }
+
+    /// A power of two from 2,048 to the size of a page; any size in that range when
+    /// [`unaligned`](Self::unaligned).
+    pub fn frame_size(mut self, bytes: u32) -> Self {
+        self.frame_size = bytes;
+        self
+    }
+
+    /// Bytes that stay free in front of each packet, besides the kernel's own 256 on receive.
+    pub fn headroom(mut self, bytes: u32) -> Self {
+        self.headroom = bytes;
+        self
+    }
+
+    /// Frames need not be a power of two, and may cross pages (Linux 5.4). With zero copy this
+    /// wants huge pages.
+    pub fn unaligned(mut self, on: bool) -> Self {
+        self.unaligned = on;
+        self
+    }
+
+    pub fn huge_pages(mut self, wish: HugePages) -> Self {
+        self.huge_pages = wish;
+        self
+    }
+
+    /// Memory of this node; by default of the node that touches it first.
+    pub fn numa_node(mut self, node: u32) -> Self {
+        self.numa_node = Some(node);
+        self
+    }
+
+    /// Room in front of each packet for what the device is asked to do when it transmits
+    /// (Linux 6.8).
+    pub fn transmit_metadata(mut self, on: bool) -> Self {
+        self.transmit_metadata = on;
+        self
+    }
+
+    /// In copy mode the kernel computes the checksums that packets ask the device for (with
+    /// [`transmit_metadata`](Self::transmit_metadata); a debugging aid of Linux 6.8).
+    pub fn software_checksum(mut self, on: bool) -> Self {
+        self.software_checksum = on;
+        self
+    }
+
+    /// # Errors
+    /// When sizes do not fit together, or there is no such memory.
+    pub fn build(self) -> Result<Umem> {
+        let geometry = self.geometry()?;
+        let (memory, refused) = self.memory(geometry.bytes())?;
+        if let Some(node) = self.numa_node {
+            memory.prefer_node(node)?;
+        }
+        memory.populate()?;
+        let mut region = Region::new(memory, geometry, self.flags());
+        region.refused = refused;
+        Ok(Umem { handle: Handle::new(region) })
+    }
+
+    fn geometry(&self) -> Result<Geometry> {
+        let metadata = if self.transmit_metadata { METADATA } else { 0 };
+        let size = self.frame_size;
+        let geometry = Geometry {
+            frames: self.frames,
+            size,
+            headroom: self.headroom,
+            metadata,
+            unaligned: self.unaligned,
+        };
+        let page = page_size() as u32;
+        let wrong = |what: String| Err(Error::Config(what));
+        if self.frames == 0 || self.frames > MOST_FRAMES {
+            return wrong(format!("{} frames: have 1 to {MOST_FRAMES}", self.frames));
+        }
+        if !(LEAST_FRAME..=page).contains(&size) {
+            return wrong(format!(
+                "frames of {size} bytes: the kernel takes {LEAST_FRAME} to {page}"
+            ));
+        }
+        if !self.unaligned && !size.is_power_of_two() {
+            let near = size.next_power_of_two().min(page);
+            return wrong(format!(
+                "frames of {size} bytes: have a power of two, such as {near}, or unaligned frames"
+            ));
+        }
+        if geometry.receive_room() == 0 || geometry.headroom + metadata >= size {
+            return wrong(format!(
+                "a headroom of {} bytes leaves no room in frames of {size}: the kernel keeps 256 \
+                 bytes for itself",
+                self.headroom
+            ));
+        }
+        Ok(geometry)
+    }
+
+    fn memory(&self, len: usize) -> Result<(Anonymous, Option<sys::Error>)> {
+        let plain = || Anonymous::new(len, Pages::Plain);
+        match self.huge_pages {
+            HugePages::No => Ok((plain()?, None)),
+            HugePages::Require => Ok((Anonymous::new(len, Pages::Huge)?, None)),
+            HugePages::Try => match Anonymous::new(len, Pages::Huge) {
+                Ok(memory) => Ok((memory, None)),
+                Err(refused) => Ok((plain()?, Some(refused))),
+            },
+        }
+    }
+
+    fn flags(&self) -> u32 {
+        let flag = |on: bool, flag: u32| if on { flag } else { 0 };
+        flag(self.unaligned, UMEM_UNALIGNED)
+            | flag(self.transmit_metadata, UMEM_TX_METADATA)
+            | flag(self.software_checksum, UMEM_SOFTWARE_CHECKSUM)
+    }
+}
+
+/// `struct xsk_tx_metadata`: 16 bytes in Linux 6.8, 24 with the launch time of 6.15. The kernel
+/// takes any multiple of 8 below 256.
+const METADATA: u32 = 24;

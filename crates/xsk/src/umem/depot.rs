@@ -1,0 +1,82 @@
+//! Free chunks that no socket holds: a lock-free stack of magazines.
+//!
+//! A magazine is a chain of up to [`MAGAZINE`] chunks. Its links, its length and the magazine
+//! below are kept in the records of its chunks, so nothing is allocated.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::region::Chunk;
+use crate::limits::MAGAZINE;
+
+/// The first chunk of the topmost magazine in the lower half, `NONE` when empty. The upper half
+/// counts changes: a stack that was changed and changed back in between is not taken for the same.
+#[derive(Debug)]
+pub(crate) struct Depot {
+    top: AtomicU64,
+}
+
+impl Default for Depot {
+    fn default() -> Self {
+        Self { top: AtomicU64::new(u64::from(NONE)) }
+    }
+}
+
+impl Depot {
+    /// Puts a magazine of these chunks, which the caller owns.
+    ///
+    /// # Panics
+    /// When there are none, or more than a magazine holds.
+    pub fn put(&self, records: &[Chunk], chunks: &[u32]) {
+        assert!(!chunks.is_empty() && chunks.len() <= MAGAZINE, "{} chunks", chunks.len());
+        for pair in chunks.windows(2) {
+            records[pair[0] as usize].next.store(pair[1], Ordering::Relaxed);
+        }
+        let first = &records[chunks[0] as usize];
+        let mut top = self.top.load(Ordering::Relaxed);
+        loop {
+            let below = (chunks.len() as u64) << 32 | top & LOWER;
+            first.extra.store(below, Ordering::Relaxed);
+            let new = changed(top) | u64::from(chunks[0]);
+            // Release: who takes the magazine sees its links.
+            match self.top.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => top = now,
+            }
+        }
+    }
+
+    /// Takes the topmost magazine: gives each of its chunks to `into`, and tells how many.
+    pub fn take(&self, records: &[Chunk], into: &mut Vec<u32>) -> usize {
+        let mut top = self.top.load(Ordering::Acquire);
+        let (first, count) = loop {
+            let first = top as u32;
+            if first == NONE {
+                return 0;
+            }
+            // Another thread may take the magazine and use its records meanwhile: then what is
+            // read here is wrong, and `top` has changed.
+            let extra = records[first as usize].extra.load(Ordering::Relaxed);
+            let new = changed(top) | extra & LOWER;
+            match self.top.compare_exchange_weak(top, new, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => break (first, (extra >> 32) as usize),
+                Err(now) => top = now,
+            }
+        };
+        let mut chunk = first;
+        for at in 0..count {
+            into.push(chunk);
+            if at + 1 < count {
+                chunk = records[chunk as usize].next.load(Ordering::Relaxed);
+            }
+        }
+        count
+    }
+}
+
+/// The upper half of a top that follows `top`.
+fn changed(top: u64) -> u64 {
+    (top & !LOWER).wrapping_add(1 << 32)
+}
+
+const NONE: u32 = u32::MAX;
+const LOWER: u64 = 0xffff_ffff;

@@ -1,0 +1,367 @@
+//! A frame that the program owns: one chunk of memory, or the chain of a long packet.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::slice;
+use std::sync::atomic::Ordering;
+
+use super::handle::bring_home;
+use super::region::Region;
+use crate::limits::FRAGMENTS;
+
+/// A packet in memory that is shared with the kernel. It derefs to the bytes of its first chunk,
+/// which are all bytes unless it [`is_fragmented`](Frame::is_fragmented).
+///
+/// It cannot be cloned; it can be sent to other threads, pushed into a `Tx` of the same memory
+/// without a copy, or dropped, which frees it. It keeps the memory alive.
+pub struct Frame {
+    region: NonNull<Region>,
+    chunk: u32,
+    /// Bytes of data in the first chunk.
+    len: u32,
+    /// The next chunk of the packet, whose record has its offset and length; `NONE` at the end.
+    next: u32,
+    /// Where the data of the first chunk starts.
+    offset: u16,
+    /// Chunks behind the first.
+    more: u8,
+    /// See [`options`].
+    options: u8,
+}
+
+/// What travels with a frame besides its bytes.
+pub(crate) mod options {
+    /// Transmit metadata lies in front of the data.
+    pub const TX_METADATA: u8 = 1;
+}
+
+// SAFETY: a frame owns its chunks alone, and the region is shared by atomic counts.
+unsafe impl Send for Frame {}
+// SAFETY: a shared reference only reads the bytes.
+unsafe impl Sync for Frame {}
+
+impl Frame {
+    /// An empty frame of a chunk that the caller owned.
+    #[inline]
+    pub(super) fn empty(region: NonNull<Region>, chunk: u32) -> Self {
+        // SAFETY: alive, because the chunk is counted; only shared access.
+        let offset = unsafe { region.as_ref() }.geometry.transmit_offset();
+        Self::of(region, chunk, offset as u16, 0)
+    }
+
+    #[inline]
+    fn of(region: NonNull<Region>, chunk: u32, offset: u16, len: u32) -> Self {
+        Self { region, chunk, len, next: NONE, offset, more: 0, options: 0 }
+    }
+
+    /// A frame of a chunk that the kernel gave back, with data in it. `None`, and the chunk still
+    /// counts as owned by the caller, when the data would leave the chunk.
+    #[inline]
+    pub(crate) fn received(
+        region: NonNull<Region>,
+        chunk: u32,
+        offset: u32,
+        len: u32,
+    ) -> Option<Self> {
+        // SAFETY: alive, because the chunk is counted; only shared access.
+        let size = unsafe { region.as_ref() }.geometry.size;
+        let is_inside = offset <= size && len <= size - offset;
+        is_inside.then(|| Self::of(region, chunk, offset as u16, len))
+    }
+
+    /// Room for the data of one chunk, from where it starts.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.geometry_size() - usize::from(self.offset)
+    }
+
+    /// Bytes in front of the data.
+    #[inline]
+    pub fn headroom(&self) -> usize {
+        usize::from(self.offset)
+    }
+
+    /// Bytes behind the data of the first chunk.
+    #[inline]
+    pub fn tailroom(&self) -> usize {
+        self.capacity() - self.len as usize
+    }
+
+    /// The packet goes on in other chunks: see [`fragments`](Frame::fragments).
+    #[inline]
+    pub fn is_fragmented(&self) -> bool {
+        self.more > 0
+    }
+
+    /// Bytes of the packet, in all its chunks.
+    pub fn packet_len(&self) -> usize {
+        self.fragments().map(<[u8]>::len).sum()
+    }
+
+    /// The bytes of each chunk, in their order.
+    pub fn fragments(&self) -> Fragments<'_> {
+        Fragments { frame: self, next: self.next, first: true }
+    }
+
+    /// Replaces the data of an unfragmented frame. `false` when it has no room for so many bytes.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> bool {
+        let has_room = self.resize(bytes.len());
+        if has_room {
+            self.copy_from_slice(bytes);
+        }
+        has_room
+    }
+
+    /// Sets the length of the data in the first chunk; new bytes are what the memory held. `false`
+    /// when there is no such room.
+    #[inline]
+    pub fn resize(&mut self, len: usize) -> bool {
+        let has_room = len <= self.capacity();
+        if has_room {
+            self.len = len as u32;
+        }
+        has_room
+    }
+
+    /// Moves the start of the data: forwards drops bytes, backwards takes headroom as data. `false`
+    /// when there are not so many bytes.
+    #[inline]
+    pub fn move_head(&mut self, by: isize) -> bool {
+        let (offset, len) = (self.offset as isize + by, self.len as isize - by);
+        let fits = offset >= 0 && len >= 0;
+        if fits {
+            (self.offset, self.len) = (offset as u16, len as u32);
+        }
+        fits
+    }
+
+    /// The `len` bytes in front of the data, where XDP programs leave metadata.
+    pub fn front(&self, len: usize) -> Option<&[u8]> {
+        let start = usize::from(self.offset).checked_sub(len)?;
+        // SAFETY: `start..start + len` is inside the chunk, which this frame owns.
+        Some(unsafe { slice::from_raw_parts(self.place(start).as_ptr(), len) })
+    }
+
+    /// As [`Frame::front`], to be written.
+    pub fn front_mut(&mut self, len: usize) -> Option<&mut [u8]> {
+        let start = usize::from(self.offset).checked_sub(len)?;
+        // SAFETY: `start..start + len` is inside the chunk, which this frame owns alone.
+        Some(unsafe { slice::from_raw_parts_mut(self.place(start).as_ptr(), len) })
+    }
+
+    /// Adds a frame of the same memory behind this one as its continuation. Gives it back when it
+    /// is of other memory, or the packet would have too many chunks.
+    pub fn append(&mut self, mut tail: Self) -> Result<(), Self> {
+        let more = usize::from(self.more) + usize::from(tail.more) + 1;
+        if tail.region != self.region || more >= FRAGMENTS {
+            return Err(tail);
+        }
+        let region = self.shared();
+        let span = u64::from(tail.offset) << 32 | u64::from(tail.len);
+        region.chunks[tail.chunk as usize].extra.store(span, Ordering::Relaxed);
+        region.chunks[tail.chunk as usize].next.store(tail.next, Ordering::Relaxed);
+        match self.last_fragment() {
+            None => self.next = tail.chunk,
+            Some(last) => {
+                self.shared().chunks[last as usize].next.store(tail.chunk, Ordering::Relaxed);
+            }
+        }
+        self.more = more as u8;
+        // Its chunks are counted with this frame from now on.
+        (tail.next, tail.more) = (NONE, 0);
+        mem::forget(tail);
+        Ok(())
+    }
+
+    /// Whether both are of the same memory.
+    pub fn is_of(&self, umem: &super::Umem) -> bool {
+        umem.handle.is_same(self.region)
+    }
+
+    pub(crate) fn options(&self) -> u8 {
+        self.options
+    }
+
+    #[inline]
+    pub(crate) fn region(&self) -> NonNull<Region> {
+        self.region
+    }
+
+    /// Chunk, offset and length of each part of the packet, in order.
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        let first = (self.chunk, u32::from(self.offset), self.len);
+        let parts = IntoParts { region: self.region, now: Some(first), next: self.next };
+        Parts { parts, _frame: PhantomData }
+    }
+
+    /// How many parts there are.
+    #[inline]
+    pub(crate) fn count(&self) -> u32 {
+        u32::from(self.more) + 1
+    }
+
+    /// As [`Frame::parts`]; the chunks are the caller's now.
+    #[inline]
+    pub(crate) fn into_parts(self) -> IntoParts {
+        let first = (self.chunk, u32::from(self.offset), self.len);
+        let parts = IntoParts { region: self.region, now: Some(first), next: self.next };
+        mem::forget(self);
+        parts
+    }
+
+    fn last_fragment(&self) -> Option<u32> {
+        let mut last = (self.next != NONE).then_some(self.next)?;
+        for _ in 0..FRAGMENTS {
+            match self.shared().chunks[last as usize].next.load(Ordering::Relaxed) {
+                NONE => return Some(last),
+                next => last = next,
+            }
+        }
+        unreachable!("a packet has at most {FRAGMENTS} chunks");
+    }
+
+    #[inline]
+    fn shared(&self) -> &Region {
+        // SAFETY: alive, because the chunks of this frame are counted; only shared access.
+        unsafe { self.region.as_ref() }
+    }
+
+    #[inline]
+    fn geometry_size(&self) -> usize {
+        self.shared().geometry.size as usize
+    }
+
+    #[inline]
+    fn place(&self, offset: usize) -> NonNull<u8> {
+        let start = self.shared().start(self.chunk);
+        // SAFETY: callers ask only for offsets inside the chunk.
+        unsafe { start.add(offset) }
+    }
+}
+
+impl Deref for Frame {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        let start = self.place(usize::from(self.offset));
+        // SAFETY: offset and length stay inside the chunk (`received`, `resize`, `move_head`), and
+        // this frame owns it.
+        unsafe { slice::from_raw_parts(start.as_ptr(), self.len as usize) }
+    }
+}
+
+impl DerefMut for Frame {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let start = self.place(usize::from(self.offset));
+        // SAFETY: as in `deref`, and it owns the chunk alone.
+        unsafe { slice::from_raw_parts_mut(start.as_ptr(), self.len as usize) }
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        if self.more == 0 {
+            return bring_home(self.region, &[self.chunk]);
+        }
+        let mut chunks = [0; FRAGMENTS];
+        let count = self.count() as usize;
+        for (place, (chunk, _, _)) in chunks.iter_mut().zip(self.parts()) {
+            *place = chunk;
+        }
+        bring_home(self.region, &chunks[..count]);
+    }
+}
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame")
+            .field("chunk", &self.chunk)
+            .field("offset", &self.offset)
+            .field("len", &self.len)
+            .field("more", &self.more)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The bytes of a packet, chunk by chunk.
+#[derive(Debug)]
+pub struct Fragments<'a> {
+    frame: &'a Frame,
+    next: u32,
+    first: bool,
+}
+
+impl<'a> Iterator for Fragments<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        if self.first {
+            self.first = false;
+            return Some(self.frame);
+        }
+        let (chunk, offset, len) = part(self.frame.shared(), self.next)?;
+        self.next = self.frame.shared().chunks[chunk as usize].next.load(Ordering::Relaxed);
+        let start = self.frame.shared().start(chunk);
+        // SAFETY: offset and length were checked when the fragment was a frame of its own.
+        let start = unsafe { start.add(offset as usize) };
+        // SAFETY: as above; the frame owns the chunk.
+        Some(unsafe { slice::from_raw_parts(start.as_ptr(), len as usize) })
+    }
+}
+
+/// See [`Frame::parts`]. Reads a chunk's record before it gives the chunk out.
+#[derive(Debug)]
+pub(crate) struct Parts<'a> {
+    parts: IntoParts,
+    _frame: PhantomData<&'a Frame>,
+}
+
+impl Iterator for Parts<'_> {
+    type Item = (u32, u32, u32);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.parts.next()
+    }
+}
+
+/// See [`Frame::into_parts`].
+#[derive(Debug)]
+pub(crate) struct IntoParts {
+    region: NonNull<Region>,
+    now: Option<(u32, u32, u32)>,
+    /// The chunk behind `now`.
+    next: u32,
+}
+
+impl Iterator for IntoParts {
+    type Item = (u32, u32, u32);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let part = self.now.take()?;
+        if self.next != NONE {
+            // SAFETY: alive, because what is still to come is counted; only shared access.
+            let region = unsafe { self.region.as_ref() };
+            self.now = self::part(region, self.next);
+            self.next = region.chunks[self.next as usize].next.load(Ordering::Relaxed);
+        }
+        Some(part)
+    }
+}
+
+/// A fragment as its record has it.
+fn part(region: &Region, chunk: u32) -> Option<(u32, u32, u32)> {
+    if chunk == NONE {
+        return None;
+    }
+    let span = region.chunks[chunk as usize].extra.load(Ordering::Relaxed);
+    Some((chunk, (span >> 32) as u32, span as u32))
+}
+
+const NONE: u32 = u32::MAX;

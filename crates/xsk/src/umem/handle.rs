@@ -1,0 +1,142 @@
+//! What keeps a region alive: a count of handles and of frames that are not in the depot.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+use super::audit::Audit;
+use super::frame::Frame;
+use super::geometry::Geometry;
+use super::region::{Region, Side};
+use crate::limits::MAGAZINE;
+
+/// A handle; the last of handles and frames frees the region.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    region: NonNull<Region>,
+}
+
+// SAFETY: a region is shared between threads by its count; all it has is atomic, locked or
+// constant, and the bytes belong to whoever owns the chunk.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+impl Handle {
+    /// The first handle; all chunks go into the depot.
+    pub fn new(region: Region) -> Self {
+        let chunks: Vec<u32> = (0..region.geometry.frames).rev().collect();
+        for magazine in chunks.chunks(MAGAZINE) {
+            region.depot.put(&region.chunks, magazine);
+        }
+        region.count.store(HANDLE, Ordering::Relaxed);
+        Self { region: NonNull::from(Box::leak(Box::new(region))) }
+    }
+
+    #[inline]
+    pub fn region(&self) -> &Region {
+        // SAFETY: alive as long as it is counted, which this handle does; only shared access.
+        unsafe { self.region.as_ref() }
+    }
+
+    #[inline]
+    pub fn geometry(&self) -> &Geometry {
+        &self.region().geometry
+    }
+
+    /// For frames, which are counted as well.
+    #[inline]
+    pub fn pointer(&self) -> NonNull<Region> {
+        self.region
+    }
+
+    #[inline]
+    pub fn is_same(&self, region: NonNull<Region>) -> bool {
+        self.region == region
+    }
+
+    /// A magazine from the depot into `chunks`; they are counted from now on.
+    pub fn fetch(&self, chunks: &mut Vec<u32>) -> usize {
+        let region = self.region();
+        let count = region.depot.take(&region.chunks, chunks);
+        region.count.fetch_add(count as u64, Ordering::Relaxed);
+        count
+    }
+
+    /// Chunks that somebody owned go home, at most a magazine.
+    pub fn bring_home(&self, chunks: &[u32]) {
+        bring_home(self.region, chunks);
+    }
+
+    /// One frame from the depot; the rest of its magazine goes back. Allocates: not for the path
+    /// of packets, where a [`Cache`](super::Cache) serves.
+    pub fn alloc(&self) -> Option<Frame> {
+        let mut chunks = Vec::with_capacity(MAGAZINE);
+        self.fetch(&mut chunks);
+        let chunk = chunks.pop()?;
+        if !chunks.is_empty() {
+            self.bring_home(&chunks);
+        }
+        Some(Frame::empty(self.region, chunk))
+    }
+
+    /// Everything that the kernel had from a socket that is closed goes home; tells how many.
+    pub fn reclaim(&self, pool: u32) -> u32 {
+        let region = self.region();
+        let is_its = |chunk: &u32| {
+            region.take(*chunk, Side::Fill(pool)) || region.take(*chunk, Side::Tx(pool))
+        };
+        let chunks: Vec<u32> = (0..region.geometry.frames).filter(is_its).collect();
+        for magazine in chunks.chunks(MAGAZINE) {
+            self.bring_home(magazine);
+        }
+        chunks.len() as u32
+    }
+
+    /// Brings home what closed sockets with zero copy have left long enough.
+    pub fn reclaim_retired(&self) {
+        for pool in self.region().released() {
+            self.reclaim(pool);
+        }
+    }
+
+    pub fn audit(&self) -> Audit {
+        self.reclaim_retired();
+        Audit::of(self.region())
+    }
+}
+
+impl Clone for Handle {
+    fn clone(&self) -> Self {
+        let before = self.region().count.fetch_add(HANDLE, Ordering::Relaxed);
+        assert!(before < u64::MAX - HANDLE, "fewer than 2^32 handles");
+        Self { region: self.region }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        release(self.region, HANDLE);
+    }
+}
+
+/// Chunks go home from owners that each hold one count; at most a magazine.
+pub(super) fn bring_home(region: NonNull<Region>, chunks: &[u32]) {
+    // SAFETY: alive, because each of `chunks` is still counted; only shared access.
+    let shared = unsafe { region.as_ref() };
+    shared.depot.put(&shared.chunks, chunks);
+    release(region, chunks.len() as u64);
+}
+
+/// Gives up `count` of what was counted; the last one frees the region.
+fn release(region: NonNull<Region>, count: u64) {
+    // SAFETY: alive, because `count` is still counted; only shared access.
+    let before = unsafe { region.as_ref() }.count.fetch_sub(count, Ordering::Release);
+    if before == count {
+        fence(Ordering::Acquire);
+        // SAFETY: made by `Box::leak` in `new`; nobody counts any more, so nobody has it.
+        drop(unsafe { Box::from_raw(region.as_ptr()) });
+    }
+}
+
+/// One handle in the count.
+const HANDLE: u64 = 1 << 32;

@@ -1,0 +1,154 @@
+//! The memory itself, and one record for each chunk of it.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use sys::memory::Anonymous;
+
+use super::depot::Depot;
+use super::geometry::Geometry;
+use crate::limits::RETIREMENT;
+use crate::socket::Bound;
+
+pub(crate) struct Region {
+    pub memory: Anonymous,
+    pub geometry: Geometry,
+    /// Flags and sizes for the kernel, see `sys::net::xsk`.
+    pub registration_flags: u32,
+    /// Why there are no huge pages.
+    pub refused: Option<sys::Error>,
+    pub chunks: Box<[Chunk]>,
+    pub depot: Depot,
+    /// Handles in the upper half, frames outside of the depot in the lower.
+    pub count: AtomicU64,
+    /// Numbers for sockets; 0 is nobody's.
+    next_pool: AtomicU32,
+    /// Sockets that are bound with this memory: one of them can lend its registration.
+    bound: Mutex<Vec<Weak<Bound>>>,
+    /// Closed sockets whose frames a driver may still write to, and when they were closed.
+    retired: Mutex<Vec<(u32, Instant)>>,
+}
+
+/// What is known of one chunk.
+#[derive(Debug, Default)]
+pub(crate) struct Chunk {
+    /// [`Side::word`] of a socket while the kernel has it, else 0.
+    owner: AtomicU32,
+    /// In a chain of chunks: the next one.
+    pub next: AtomicU32,
+    /// In a magazine's first chunk: the magazine below. In a fragment: offset and length.
+    pub extra: AtomicU64,
+}
+
+/// Into which ring of which socket a chunk was put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Fill(u32),
+    Tx(u32),
+}
+
+impl Side {
+    #[inline]
+    fn word(self) -> u32 {
+        match self {
+            Self::Fill(pool) => pool << 1,
+            Self::Tx(pool) => pool << 1 | 1,
+        }
+    }
+}
+
+impl Region {
+    pub fn new(memory: Anonymous, geometry: Geometry, flags: u32) -> Self {
+        let chunks: Box<[Chunk]> = (0..geometry.frames).map(|_| Chunk::default()).collect();
+        Self {
+            memory,
+            geometry,
+            registration_flags: flags,
+            refused: None,
+            depot: Depot::default(),
+            chunks,
+            count: AtomicU64::new(0),
+            next_pool: AtomicU32::new(1),
+            bound: Mutex::default(),
+            retired: Mutex::default(),
+        }
+    }
+
+    /// Where the bytes of a chunk start.
+    #[inline]
+    pub fn start(&self, chunk: u32) -> NonNull<u8> {
+        let at = self.geometry.address(chunk) as usize;
+        assert!(chunk < self.geometry.frames, "chunk {chunk} is one of this memory");
+        // SAFETY: the memory has `frames` chunks of `size` bytes, and `chunk` is one of them.
+        unsafe { self.memory.as_ptr().add(at) }
+    }
+
+    /// A number for a new socket.
+    pub fn new_pool(&self) -> u32 {
+        let pool = self.next_pool.fetch_add(1, Ordering::Relaxed);
+        assert!(pool < 1 << 31, "fewer than 2^31 sockets are opened on one memory");
+        pool
+    }
+
+    /// The chunk is the kernel's from now on.
+    #[inline]
+    pub fn give(&self, chunk: u32, to: Side) {
+        self.chunks[chunk as usize].owner.store(to.word(), Ordering::Relaxed);
+    }
+
+    /// The chunk is ours again, if the kernel had it from there.
+    #[inline]
+    #[must_use]
+    pub fn take(&self, chunk: u32, from: Side) -> bool {
+        let owner = &self.chunks[chunk as usize].owner;
+        let is_given = owner.load(Ordering::Relaxed) == from.word();
+        if is_given {
+            owner.store(0, Ordering::Relaxed);
+        }
+        is_given
+    }
+
+    /// The pool whose socket the kernel has the chunk from, and whether for transmission.
+    pub fn owner(&self, chunk: u32) -> Option<Side> {
+        match self.chunks[chunk as usize].owner.load(Ordering::Relaxed) {
+            0 => None,
+            word if word & 1 == 0 => Some(Side::Fill(word >> 1)),
+            word => Some(Side::Tx(word >> 1)),
+        }
+    }
+
+    /// The frames of a closed socket are to come home later.
+    pub fn retire(&self, pool: u32) {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.push((pool, Instant::now()));
+    }
+
+    /// Closed sockets whose frames can come home now.
+    pub fn released(&self) -> Vec<u32> {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |(_, since): &mut (u32, Instant)| since.elapsed() >= RETIREMENT;
+        retired.extract_if(.., is_over).map(|(pool, _)| pool).collect()
+    }
+
+    /// Remembers a socket that was bound with this memory.
+    pub fn remember(&self, socket: &Arc<Bound>) {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        bound.retain(|socket| socket.strong_count() > 0);
+        bound.push(Arc::downgrade(socket));
+    }
+
+    /// A living socket that is bound with this memory.
+    pub fn bound(&self) -> Option<Arc<Bound>> {
+        let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        bound.iter().find_map(Weak::upgrade)
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region").field("geometry", &self.geometry).finish_non_exhaustive()
+    }
+}
