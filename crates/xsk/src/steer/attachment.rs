@@ -110,11 +110,7 @@ impl Wanted {
     }
 
     fn fresh_in(&self, interface: &Interface, mode: kernel::Mode) -> Result<Attachment> {
-        let purpose = Purpose {
-            ifindex: self.ifindex,
-            queues: interface.link.rx_queues.max(1),
-            work: self.work,
-        };
+        let purpose = Purpose { queues: interface.link.rx_queues.max(1), work: self.work };
         let asks_device = self.work.has_metadata() && mode == kernel::Mode::Native;
         let forms = [Form::Device, Form::Frags, Form::Plain];
         let forms = if asks_device { &forms[..] } else { &forms[1..] };
@@ -135,12 +131,8 @@ impl Wanted {
         form: Form,
         purpose: &Purpose,
     ) -> Result<Attachment> {
-        let Loaded { program, xsks, state } = purpose.load(form)?;
-        let state = state.mapping(true)?;
-        for (at, word) in [(0, VERSION), (8, self.work as u64), (16, purpose.queues.into())] {
-            state.store_u64(at, word);
-        }
         let Wanted { ifindex, .. } = *self;
+        let Loaded { program, xsks, state } = purpose.load(form, ifindex)?;
         let attach = Attach { ifindex, program: &program, mode, replace: Replace::No };
         let link = kernel::attach(&attach)?;
         let name = interface.link.name.clone();

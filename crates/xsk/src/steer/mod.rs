@@ -15,7 +15,7 @@ mod attachment;
 mod entry;
 mod group;
 mod ports;
-mod redirect;
+pub mod redirect;
 mod rule;
 mod steering;
 
@@ -25,11 +25,4 @@ pub use ports::Ports;
 pub use rule::Rule;
 pub use steering::{Metadata, Steer, Steering};
 
-/// Owners of rules that an interface has room for.
-pub const GROUPS: u32 = redirect::GROUPS;
-/// Rules that one owner has room for.
-pub const RULES: usize = redirect::RULES;
-
-/// What the program writes in front of packets, and with which marks: `bpf/redirect/redirect.abi.h`
-/// tells.
-pub use redirect::abi::Metadata as MetadataLayout;
+pub use redirect::{GROUPS, RULES};

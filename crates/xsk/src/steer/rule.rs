@@ -62,7 +62,7 @@ impl Rule {
     }
 
     /// As the program compares it.
-    pub(super) fn compiled(&self) -> abi::Rule {
+    pub fn compiled(&self) -> abi::Rule {
         let (mut mask, mut value) = (Facts::default(), Facts::default());
         if let Some(ethertype) = self.ethertype.or_else(|| self.prefixes().next().map(ethertype_of))
         {
@@ -205,3 +205,60 @@ fn open_end<const N: usize>(parts: [Option<String>; N]) -> Vec<Option<String>> {
 const KEYWORDS: [&str; 2] = ["from", "ethertype"];
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_as_text() {
+        for (text, shown) in [
+            ("10.1.0.2 udp 1234", "10.1.0.2 udp 1234"),
+            ("  10.1.0.0/16   17 ", "10.1.0.0/16 udp"),
+            ("any", "any"),
+            ("any any any", "any"),
+            ("any any 53..53", "any any 53"),
+            ("2001:db8::/64 tcp 1024..65535", "2001:db8::/64 tcp 1024..65535"),
+            ("any udp from any 53", "any udp from any 53"),
+            ("from 10.2.0.0/16", "from 10.2.0.0/16"),
+            ("10.1.0.2 tcp 80 from 10.2.0.9 40000", "10.1.0.2 tcp 80 from 10.2.0.9 40000"),
+            ("ethertype 0x0806", "ethertype 0x0806"),
+            ("ethertype 2054", "ethertype 0x0806"),
+            ("any icmpv6 ethertype 0x86dd", "any icmpv6 ethertype 0x86dd"),
+            ("10.1.0.2 from any any ethertype 0x800", "10.1.0.2 ethertype 0x0800"),
+        ] {
+            let rule = text.parse::<Rule>().unwrap();
+            assert_eq!(rule.to_string(), shown);
+            assert_eq!(shown.parse::<Rule>(), Ok(rule), "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule() {
+        for (text, reason) in [
+            ("", "empty"),
+            ("10.1.0.2 icmp 80", "icmp has no ports"),
+            ("any icmp from any 80", "icmp has no ports"),
+            ("10.1.0.2 udp 65536", "no port"),
+            ("10.1.0.2 udp 9..1", "below its first"),
+            ("10.1.0.2 udp 53 drop", "`drop` has no place"),
+            ("10.1.0.2 from", "follows `from`"),
+            ("from 10.1.0.2 53 udp", "`udp` has no place"),
+            ("udp 53", "no IPv4 or IPv6 address"),
+            ("10.1.0.2/8", "10.0.0.0/8?"),
+            ("10.1.0.2 from 2001:db8::1", "one address is IPv4"),
+            ("ethertype", "no EtherType"),
+            ("ethertype 0x10000", "no EtherType"),
+            ("ethertype arp", "no EtherType"),
+            ("ethertype 0x8100", "VLAN tag"),
+            ("10.1.0.2 ethertype 0x88a8", "VLAN tag"),
+            ("10.1.0.2 ethertype 0x86dd", "it would be 0x0800"),
+            ("any udp ethertype 0x0806", "neither addresses"),
+            ("any any 53 ethertype 0x0806", "neither addresses"),
+        ] {
+            let error = text.parse::<Rule>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}

@@ -50,7 +50,7 @@ pub(super) struct Shared {
 #[derive(Debug)]
 enum At {
     Attached {
-        at: Attachment,
+        at: Box<Attachment>,
         /// Of one's own rules, if there are any.
         group: Option<Group>,
     },
@@ -74,7 +74,7 @@ impl Steering {
         steer.check()?;
         let rules = matches!(steer, Steer::Rules(_));
         let work = Work::new(rules, options.rx_metadata);
-        let at = Wanted { ifindex, mode, work, replace: options.replace }.attach()?;
+        let at = Box::new(Wanted { ifindex, mode, work, replace: options.replace }.attach()?);
         let mut group = None;
         if let Steer::Rules(rules) = steer {
             let compiled: Vec<_> = rules.iter().map(Rule::compiled).collect();

@@ -1,22 +1,23 @@
-//! The redirect program (`bpf/redirect`): loaded for one interface, in the best form it takes.
+//! The redirect program (`bpf/redirect`): prepared for any runtime, loaded for one interface.
 //!
-//! Not here: attaching it (`attachment`), what rules say (`rule`).
+//! [`Steering`](super::Steering) does all of this; it is open for whoever runs the program
+//! elsewhere, on a capture or in the engine. Not here: attaching it (`attachment`).
 
-#[allow(dead_code, reason = "generated, with what only the other side needs, too")]
 pub mod abi;
 
 use kernel::{Binding, Ifindex, LoadOptions, Map, Object, Program};
 use spec::Spec;
+use sys::mmap::Mapping;
 
 use crate::error::Result;
 pub use abi::Work;
 
 /// A loaded program and its maps.
 #[derive(Debug)]
-pub struct Loaded {
+pub(super) struct Loaded {
     pub program: Program,
     pub xsks: Map,
-    pub state: Map,
+    pub state: Mapping,
 }
 
 /// How much a kernel and a device must know to take the program, most first.
@@ -32,7 +33,6 @@ pub enum Form {
 /// What the program is loaded for.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose {
-    pub ifindex: Ifindex,
     /// Receive queues of the interface.
     pub queues: u32,
     pub work: Work,
@@ -49,7 +49,7 @@ impl Form {
     }
 
     /// Which of them a program is, by the kernel's name for it.
-    pub fn of(kernel_name: &str) -> Option<Self> {
+    pub(super) fn of(kernel_name: &str) -> Option<Self> {
         [Self::Device, Self::Frags, Self::Plain]
             .into_iter()
             .find(|form| kernel::name::sanitised(form.program()) == kernel_name)
@@ -57,24 +57,34 @@ impl Form {
 }
 
 impl Purpose {
-    pub fn load(&self, form: Form) -> Result<Loaded> {
+    /// The object with its globals and map sizes set. The state is to be written by whoever
+    /// loads it.
+    pub fn prepare(&self) -> Result<Spec> {
         let mut spec = Spec::parse("redirect", OBJECT)?;
         spec.set_global("redirect_work", &(self.work as u32).to_ne_bytes())?;
         spec.set_global("redirect_queues", &self.queues.to_ne_bytes())?;
         if let Some(xsks) = spec.maps.iter_mut().find(|map| map.name == XSKS) {
             xsks.max_entries = self.slots();
         }
+        Ok(spec)
+    }
+
+    pub(super) fn load(&self, form: Form, ifindex: Ifindex) -> Result<Loaded> {
         let binding = match form {
-            Form::Device => Binding::Device(self.ifindex),
+            Form::Device => Binding::Device(ifindex),
             Form::Frags | Form::Plain => Binding::Any,
         };
         let programs = Some(vec![form.program().to_owned()]);
-        let object =
-            Object::load(&spec, &LoadOptions { programs, binding, ..LoadOptions::default() })?;
+        let options = LoadOptions { programs, binding, ..LoadOptions::default() };
+        let object = Object::load(&self.prepare()?, &options)?;
+        let state = object.map(STATE)?.mapping(true)?;
+        for (at, word) in [(0, VERSION), (8, self.work as u64), (16, self.queues.into())] {
+            state.store_u64(at, word);
+        }
         Ok(Loaded {
             program: object.program(form.program())?.duplicate()?,
             xsks: object.map(XSKS)?.duplicate()?,
-            state: object.map(STATE)?.duplicate()?,
+            state,
         })
     }
 
@@ -94,7 +104,7 @@ impl Work {
         }
     }
 
-    pub fn from_number(number: u64) -> Option<Self> {
+    pub(super) fn from_number(number: u64) -> Option<Self> {
         Self::ALL.into_iter().find(|work| *work as u64 == number)
     }
 
@@ -110,15 +120,17 @@ impl Work {
 /// The object, as it was built from `bpf/redirect`.
 pub const OBJECT: &[u8] = include_bytes!("../../../../../bpf/prebuilt/redirect.o");
 
+/// Sockets: see the map's layout in `redirect.abi.h`.
 pub const XSKS: &str = "redirect_xsks";
+/// One element: [`abi::State`].
 pub const STATE: &str = "redirect_state";
 
 /// `REDIRECT_VERSION`.
-pub const VERSION: u64 = 1;
-/// `REDIRECT_GROUPS`.
+pub(super) const VERSION: u64 = 1;
+/// Owners of rules that an interface has room for: `REDIRECT_GROUPS`.
 pub const GROUPS: u32 = 16;
-/// `REDIRECT_RULES`.
+/// Rules that one owner has room for: `REDIRECT_RULES`.
 pub const RULES: usize = 16;
 /// `REDIRECT_KNOWN_*`.
-pub const KNOWN_IP: u8 = 1;
-pub const KNOWN_PORTS: u8 = 2;
+pub(super) const KNOWN_IP: u8 = 1;
+pub(super) const KNOWN_PORTS: u8 = 2;
