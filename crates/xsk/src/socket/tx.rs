@@ -48,9 +48,9 @@ pub enum SendError {
     Foreign,
     #[error("a packet in {parts} parts needs a socket with multi-buffer on")]
     Fragmented { parts: u32 },
-    /// The interface or the socket failed; the packet itself is queued.
+    /// The interface or the socket failed; what was queued before stays queued.
     #[error(transparent)]
-    Failed(#[from] Error),
+    Failed(Box<Error>),
 }
 
 /// A frame that was not taken, with the reason.
@@ -96,7 +96,7 @@ impl Tx {
             self.cache.recycle(rejected.frame);
             return Err(rejected.why);
         }
-        Ok(self.failure()?)
+        self.failure().map_err(|error| SendError::Failed(Box::new(error)))
     }
 
     /// An empty frame to be filled and pushed; `None` when none is free.
@@ -119,7 +119,7 @@ impl Tx {
     #[inline]
     pub fn push(&mut self, frame: Frame) -> Result<(), Rejected> {
         if let Some(error) = self.failed.take() {
-            return Err(Rejected { frame, why: SendError::Failed(error.into()) });
+            return Err(Rejected { frame, why: SendError::Failed(Box::new(error.into())) });
         }
         if let Some(why) = self.refusal(&frame) {
             return Err(Rejected { frame, why });
