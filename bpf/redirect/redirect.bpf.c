@@ -36,6 +36,17 @@ struct {
 	__type(value, struct redirect_state);
 } redirect_state SEC(".maps");
 
+/*
+ * What was read of the packet at hand. In a map and not on the stack, so that the verifier
+ * forgets what it knows of it: it would compare each way through the headers with all rules.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct redirect_facts);
+} redirect_facts SEC(".maps");
+
 /* Source and destination port, where this packet has them. */
 xway_inline void redirect_read_ports(struct xway_cursor *cur, struct redirect_facts *facts)
 {
@@ -140,15 +151,15 @@ xway_inline int redirect_by_rules(struct xdp_md *ctx, int frags)
 {
 	__u32 only = 0;
 	struct redirect_state *state = bpf_map_lookup_elem(&redirect_state, &only);
+	struct redirect_facts *facts = bpf_map_lookup_elem(&redirect_facts, &only);
 	__u32 queue = ctx->rx_queue_index;
-	struct redirect_facts facts;
 
-	if (!state || queue >= redirect_queues || redirect_read(ctx, frags, &facts) < 0)
+	if (!state || !facts || queue >= redirect_queues || redirect_read(ctx, frags, facts) < 0)
 		return XDP_PASS;
 	for (__u32 group = 0; group < REDIRECT_GROUPS; group++) {
 		__u32 slot = group * redirect_queues + queue;
 
-		if (!redirect_group_matches(&facts, state, group))
+		if (!redirect_group_matches(facts, state, group))
 			continue;
 		if (bpf_redirect_map(&redirect_xsks, slot, XDP_PASS) == XDP_REDIRECT)
 			return XDP_REDIRECT;
