@@ -8,6 +8,8 @@
 //! What is not here: the system calls (`sys`), programs and maps (`kernel`).
 #![deny(unsafe_code)]
 
+pub mod device;
+pub mod diagnose;
 mod error;
 pub mod interface;
 pub mod limits;
@@ -16,6 +18,7 @@ pub mod socket;
 pub mod steer;
 pub mod umem;
 
+pub use device::Device;
 pub use error::{Error, Result};
 pub use interface::Interface;
 pub use socket::{Rx, SendError, Socket, Stats, Tx};

@@ -112,6 +112,34 @@ impl XdpFeatures {
         self.bits & 1 << NDO_XMIT != 0
     }
 
+    /// Whether the driver works on the memory of an `AF_XDP` socket itself.
+    pub fn zero_copy(&self) -> bool {
+        self.bits & 1 << ZERO_COPY != 0
+    }
+
+    /// Whether the driver runs programs itself; without it they run after the packet was copied.
+    pub fn native(&self) -> bool {
+        self.bits & 1 != 0
+    }
+
+    /// Whether programs of the driver see packets larger than a page.
+    pub fn multi_buffer(&self) -> bool {
+        self.bits & 1 << RX_SG != 0
+    }
+
+    /// With zero copy: the device fills in checksums, tells when it transmitted, waits for a time.
+    pub fn tx_checksum(&self) -> bool {
+        self.xsk & XSK_TX_CHECKSUM != 0
+    }
+
+    pub fn tx_timestamp(&self) -> bool {
+        self.xsk & XSK_TX_TIMESTAMP != 0
+    }
+
+    pub fn launch_time(&self) -> bool {
+        self.xsk & XSK_LAUNCH_TIME != 0
+    }
+
     /// Names of the set bits, as the kernel's netdev specification spells them.
     pub fn names(&self) -> Vec<&'static str> {
         let set = |(bit, _): &(usize, &&str)| self.bits & 1 << bit != 0;
@@ -124,6 +152,12 @@ const NAMES: [&str; 7] =
     ["basic", "redirect", "ndo-xmit", "xsk-zerocopy", "hw-offload", "rx-sg", "ndo-xmit-sg"];
 
 const NDO_XMIT: usize = 2;
+const ZERO_COPY: usize = 3;
+const RX_SG: usize = 5;
+// `NETDEV_XSK_FLAGS_*`.
+const XSK_TX_TIMESTAMP: u64 = 1;
+const XSK_TX_CHECKSUM: u64 = 2;
+const XSK_LAUNCH_TIME: u64 = 4;
 
 // include/uapi/linux/netdev.h at v6.18.
 const NETDEV_CMD_DEV_GET: u8 = 1;
