@@ -80,7 +80,8 @@ impl Anonymous {
     }
 
     /// Asks for pages of a NUMA node; where it has none free, the kernel takes them elsewhere.
-    /// Only pages that were not touched yet are moved, so it comes before [`populate`](Self::populate).
+    /// Only pages that were not touched yet are moved, so it comes before
+    /// [`populate`](Self::populate).
     pub fn prefer_node(&self, node: u32) -> Result<()> {
         let fail = |errno| Error::new("mbind", format!("node {node}"), errno);
         let mut mask = [0u64; MASK];

@@ -11,13 +11,16 @@ pub fn busy(device: &Device, queue: u32) -> String {
 fn describe(name: &str, queue: u32, holders: &QueueHolders, own: u32) -> String {
     let queue = format!("queue {queue} of {name}");
     match holders {
+        QueueHolders::Known(processes) if processes.iter().any(|holder| holder.pid == own) => {
+            format!("{queue} has a socket of this process: close it, or take another queue")
+        }
         QueueHolders::Known(processes) => {
-            format!("{queue} is used by {}: end it, or take another queue", list(processes, own))
+            format!("{queue} is used by {}: end it, or take another queue", list(processes))
         }
         QueueHolders::Suspected(processes) => format!(
             "{queue} is used by somebody with an AF_XDP socket, which {} has; as root it could be \
              told for sure",
-            list(processes, own)
+            list(processes)
         ),
         QueueHolders::Unseen => format!(
             "{queue} has a socket of no process that is seen here: it is being closed (try \
@@ -29,14 +32,11 @@ fn describe(name: &str, queue: u32, holders: &QueueHolders, own: u32) -> String 
     }
 }
 
-fn list(processes: &[Holder], own: u32) -> String {
+fn list(processes: &[Holder]) -> String {
     let names: Vec<_> = processes
         .iter()
         .take(NAMED)
-        .map(|holder| match holder.pid {
-            pid if pid == own => "this process itself".to_owned(),
-            pid => format!("`{}` (process {pid})", holder.command),
-        })
+        .map(|holder| format!("`{}` (process {})", holder.command, holder.pid))
         .collect();
     let more = processes.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -62,7 +62,7 @@ mod tests {
                 QueueHolders::Known(vec![process(7)]),
                 "queue 3 of eth1 is used by `zmap` (process 7):",
             ),
-            (QueueHolders::Known(vec![process(9)]), "used by this process itself:"),
+            (QueueHolders::Known(vec![process(9)]), "eth1 has a socket of this process: close it"),
             (QueueHolders::Known(many), "(process 2) and `zmap` (process 3) and 2 more:"),
             (QueueHolders::Suspected(vec![process(7)]), "which `zmap` (process 7) has"),
             (QueueHolders::Unseen, "another container"),

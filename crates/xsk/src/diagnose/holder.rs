@@ -5,11 +5,14 @@
 //! that wants to share its memory on the same queue, and another one on any other queue.
 
 use std::collections::BTreeMap;
+use std::os::fd::AsFd;
 
 use sys::net::xsk::{BIND_SHARED, RingKind, XskBinding, XskSocket};
 use sys::net::{Ifindex, NetdevFamily, XskListed, xsk_listed};
 use sys::proc::{SocketHolder, socket_holders};
 use sys::process::descriptor_of;
+
+use super::facts::Kernel;
 
 /// A process with a socket.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,13 +47,17 @@ enum Trial {
 
 /// Who holds `queue` of `ifindex` in the calling thread's namespace.
 pub fn holders(ifindex: Ifindex, queue: u32) -> QueueHolders {
+    let is_taken = has_socket(ifindex, queue);
+    if is_taken == Some(false) {
+        return QueueHolders::Nobody;
+    }
     let open = socket_holders("XDP");
     let found = match xsk_listed() {
         Ok(listed) => judge(&open, |holder| in_list(&listed, holder.inode, ifindex, queue)),
         Err(_) => judge(&open, |holder| try_socket(holder, ifindex, queue)),
     };
     match found {
-        QueueHolders::Nobody if has_socket(ifindex, queue) => QueueHolders::Unseen,
+        QueueHolders::Nobody if is_taken == Some(true) => QueueHolders::Unseen,
         found => found,
     }
 }
@@ -87,7 +94,8 @@ fn in_list(listed: &[XskListed], inode: u32, ifindex: Ifindex, queue: u32) -> Tr
 
 /// A socket that brings rings for the memory of its own may not share a queue with `holder`'s
 /// socket (`EINVAL`), and may not have a queue that anybody else has (`EBUSY`); `xsk_bind` in
-/// net/xdp/xsk.c has looked in this order since Linux 5.10. Nothing changes for the other.
+/// net/xdp/xsk.c has looked in this order since Linux 5.10. Nothing changes for the other. Only a
+/// queue that nobody has any more is taken by this, until the trial is closed.
 fn try_socket(holder: &SocketHolder, ifindex: Ifindex, queue: u32) -> Trial {
     let Ok(other) = descriptor_of(holder.pid, holder.descriptor) else { return Trial::Unknown };
     let other = XskSocket::from_descriptor(other);
@@ -97,18 +105,25 @@ fn try_socket(holder: &SocketHolder, ifindex: Ifindex, queue: u32) -> Trial {
         return Trial::Unknown;
     }
     let to = XskBinding { ifindex, queue, flags: BIND_SHARED };
-    match probe.bind(to, Some(std::os::fd::AsFd::as_fd(&other))) {
+    match probe.bind(to, Some(other.as_fd())) {
         Err(error) if error.is(EINVAL) => Trial::Holds,
         _ => Trial::Elsewhere,
     }
 }
 
-/// Whether the kernel says that the queue has a socket; `false` before Linux 6.15.
-fn has_socket(ifindex: Ifindex, queue: u32) -> bool {
-    let queues = NetdevFamily::open().and_then(|mut family| family.queues(ifindex));
-    queues.is_ok_and(|queues| queues.iter().any(|one| one.id == queue && one.has_socket))
+/// Whether a socket is bound to the queue; `None` where the kernel does not tell: before 6.15, and
+/// while the interface is down.
+fn has_socket(ifindex: Ifindex, queue: u32) -> Option<bool> {
+    if Kernel::running() < QUEUES_TELL {
+        return None;
+    }
+    let queues = NetdevFamily::open().and_then(|mut family| family.queues(ifindex)).ok()?;
+    let mut same = queues.iter().filter(|one| one.id == queue).peekable();
+    same.peek()?;
+    Some(same.any(|one| one.has_socket))
 }
 
+const QUEUES_TELL: Kernel = Kernel(6, 15);
 /// The smallest power of two.
 const PROBE_ENTRIES: u32 = 1;
 const EINVAL: i32 = 22;
