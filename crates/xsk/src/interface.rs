@@ -1,17 +1,16 @@
 //! An interface whose queues are opened as sockets.
 
-use sys::net::{Ifindex, Netlink};
+use sys::net::Ifindex;
 
-use crate::Result;
-use crate::socket;
+use crate::device::Device;
 use crate::steer::{self, Steer, Steering};
+use crate::{Result, socket};
 
 /// An interface of the namespace of the thread that opened it. Its packets go to sockets as it was
 /// told, as long as it or a socket lives.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    name: String,
-    ifindex: Ifindex,
+    device: Device,
     steering: Option<Steering>,
 }
 
@@ -46,11 +45,16 @@ impl Interface {
     }
 
     pub fn name(&self) -> &str {
-        &self.name
+        &self.device.name
     }
 
     pub fn ifindex(&self) -> Ifindex {
-        self.ifindex
+        self.device.ifindex
+    }
+
+    /// What it was and could when it was opened.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     pub fn steering(&self) -> Option<&Steering> {
@@ -83,12 +87,13 @@ impl Builder {
         self
     }
 
+    /// # Errors
+    /// When there is no such interface, or no program can be attached to it.
     pub fn open(self) -> Result<Interface> {
-        let ifindex = Netlink::open()?.link(&self.name)?.ifindex;
-        let steering = match &self.steer {
-            Some(steer) => Some(Steering::attach(ifindex, self.mode, steer, self.options)?),
-            None => None,
-        };
-        Ok(Interface { name: self.name, ifindex, steering })
+        let device = Device::open(&self.name)?;
+        let attach =
+            |steer: &Steer| Steering::attach(device.ifindex, self.mode, steer, self.options);
+        let steering = self.steer.as_ref().map(attach).transpose()?;
+        Ok(Interface { device, steering })
     }
 }
