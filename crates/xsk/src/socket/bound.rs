@@ -12,18 +12,15 @@ use crate::umem::Handle;
 /// A socket, bound or to be bound. Its rings are mapped by the halves, which hold it.
 #[derive(Debug)]
 pub(crate) struct Bound {
-    /// `None` only while it closes.
-    socket: Option<XskSocket>,
-    handle: Handle,
-    /// Whose the frames are that the kernel has from this socket.
-    pub pool: u32,
+    // First: the pool ends after the descriptor is closed.
+    socket: XskSocket,
+    pool: Arc<Pool>,
     pub interface: String,
     pub ifindex: Ifindex,
     pub queue: u32,
     /// The kernel tells when it wants to be called; else it is called for every batch.
     pub is_wakeup_told: bool,
     pub is_multi_buffer: bool,
-    is_zero_copy: AtomicBool,
 }
 
 /// Where and how a socket is bound.
@@ -36,48 +33,75 @@ pub(crate) struct Opening {
     pub is_multi_buffer: bool,
 }
 
+/// The frames that the kernel has from the sockets of one queue.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    handle: Handle,
+    /// Whose the frames are.
+    number: u32,
+    is_zero_copy: AtomicBool,
+}
+
 impl Bound {
-    pub fn new(socket: XskSocket, handle: Handle, opening: Opening) -> Arc<Self> {
-        let pool = handle.region().new_pool();
+    pub fn new(socket: XskSocket, pool: Arc<Pool>, opening: Opening) -> Arc<Self> {
         Arc::new(Self {
-            socket: Some(socket),
-            handle,
+            socket,
             pool,
             interface: opening.interface,
             ifindex: opening.ifindex,
             queue: opening.queue,
             is_wakeup_told: opening.is_wakeup_told,
             is_multi_buffer: opening.is_multi_buffer,
-            is_zero_copy: AtomicBool::new(false),
         })
     }
 
     #[inline]
     pub fn socket(&self) -> &XskSocket {
-        self.socket.as_ref().expect("open until it is dropped")
+        &self.socket
+    }
+
+    pub fn shared_pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Whose the frames are that the kernel has from this socket.
+    #[inline]
+    pub fn pool(&self) -> u32 {
+        self.pool.number
     }
 
     pub fn is_zero_copy(&self) -> bool {
-        self.is_zero_copy.load(Ordering::Relaxed)
+        self.pool.is_zero_copy.load(Ordering::Relaxed)
     }
 
     /// Asks the kernel, after the bind, which mode it chose.
     pub fn note_mode(&self) -> Result<()> {
-        self.is_zero_copy.store(self.socket().is_zero_copy()?, Ordering::Relaxed);
+        self.pool.is_zero_copy.store(self.socket.is_zero_copy()?, Ordering::Relaxed);
         Ok(())
     }
 }
 
-impl Drop for Bound {
+impl Pool {
+    pub fn new(handle: Handle) -> Arc<Self> {
+        let number = handle.region().new_pool();
+        Arc::new(Self { handle, number, is_zero_copy: AtomicBool::new(false) })
+    }
+
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Pool {
     fn drop(&mut self) {
-        // The rings are unmapped, so this closes the kernel's socket. In copy mode the kernel
-        // touches the memory no more when `close` returns: `xsk_release` waits for all readers.
-        drop(self.socket.take());
-        if self.is_zero_copy() {
+        // The rings are unmapped and the descriptors closed, so the kernel has let go of the
+        // sockets. In copy mode it touches the memory no more when `close` returns: `xsk_release`
+        // waits for all readers.
+        if self.is_zero_copy.load(Ordering::Relaxed) {
             // A driver lets go of its frames some milliseconds later.
-            self.handle.region().retire(self.pool);
+            self.handle.region().retire(self.number);
         } else {
-            self.handle.reclaim(self.pool);
+            self.handle.reclaim(self.number);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Opening a socket: the kernel's steps, in the one order that works.
 
 use std::os::fd::AsFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,12 +10,15 @@ use sys::net::xsk::{
     UmemMemory, XskBinding, XskSocket,
 };
 
-use super::bound::{Bound, Opening};
+use super::bound::{Bound, Opening, Pool};
+use super::completion::Completion;
+use super::fill::Fill;
+use super::share::{Share, SharedQueue};
 use super::{Rx, Socket, Tx};
 use crate::interface::Interface;
 use crate::limits::{BUSY, MOST_RING};
 use crate::ring::{Consumer, Memory, Producer};
-use crate::umem::{Cache, Umem};
+use crate::umem::{Cache, Handle, Umem};
 use crate::{Error, Result};
 
 /// Whether the driver works on the memory itself, or the kernel copies.
@@ -44,6 +47,8 @@ pub struct Builder<'a> {
     multi_buffer: bool,
     transmit_budget: Option<u32>,
     patience: Duration,
+    shareable: bool,
+    beside: Option<SharedQueue>,
 }
 
 impl<'a> Builder<'a> {
@@ -60,6 +65,8 @@ impl<'a> Builder<'a> {
             multi_buffer: false,
             transmit_budget: None,
             patience: BUSY,
+            shareable: false,
+            beside: None,
         }
     }
 
@@ -120,16 +127,29 @@ impl<'a> Builder<'a> {
         self
     }
 
+    /// Others may be opened [`beside`](Self::beside) it. It then takes a lock once a batch.
+    pub fn shareable(mut self, on: bool) -> Self {
+        self.shareable = on;
+        self
+    }
+
+    /// Opens a socket on the queue, and with the memory and mode, of one that is there: they
+    /// share fill and completion ring, and have rx and tx rings of their own. A steering sends
+    /// packets to one socket of a queue, so each needs its own rules.
+    pub fn beside(mut self, queue: SharedQueue) -> Self {
+        self.beside = Some(queue);
+        self
+    }
+
     /// # Errors
     /// When options do not fit together or to the interface, the queue is taken, or a right or
     /// locked memory lacks; each says what to change.
     pub fn open(self) -> Result<Socket> {
         self.check()?;
-        let umem = match &self.umem {
-            Some(umem) => umem.clone(),
-            None => Umem::builder().frames((self.fill + 2 * self.rings).max(4096)).build()?,
+        let (bound, mut rx, tx) = match &self.beside {
+            Some(queue) => self.bind_beside(queue)?,
+            None => self.bind(&self.memory()?)?,
         };
-        let (bound, mut rx, tx) = self.bind(&umem)?;
         self.set_budget(&bound)?;
         if let Some(steering) = self.interface.steering() {
             let entry = steering.insert(self.queue, rx.as_fd())?;
@@ -158,6 +178,13 @@ impl Builder<'_> {
         Ok(())
     }
 
+    fn memory(&self) -> Result<Umem> {
+        match &self.umem {
+            Some(umem) => Ok(umem.clone()),
+            None => Umem::builder().frames((self.fill + 2 * self.rings).max(4096)).build(),
+        }
+    }
+
     /// A bound socket with its fill ring full.
     fn bind(&self, umem: &Umem) -> Result<(Arc<Bound>, Rx, Tx)> {
         let shared = umem.handle().region().bound();
@@ -165,29 +192,76 @@ impl Builder<'_> {
         if shared.is_none() {
             register(&socket, umem)?;
         }
-        let rings = [
-            (RingKind::Fill, self.fill),
-            (RingKind::Completion, self.rings),
-            (RingKind::Rx, self.rings),
-            (RingKind::Tx, self.rings),
-        ];
-        for (kind, slots) in rings {
-            socket.create_ring(kind, slots)?;
-        }
-        let bound = Bound::new(socket, umem.handle().clone(), self.opening());
-        let (tx, rx) = self.halves(umem, &bound)?;
+        self.create_rings(&socket)?;
+        socket.create_ring(RingKind::Fill, self.fill)?;
+        socket.create_ring(RingKind::Completion, self.rings)?;
+        let fill = Producer::new(Memory::mapped(socket.map_ring(RingKind::Fill, self.fill)?));
+        let done = socket.map_ring(RingKind::Completion, self.rings)?;
+        let done = Consumer::new(Memory::mapped(done));
+        let (fill, done) = (self.share(Fill::new(fill)), self.share(Completion::new(done)));
+        let pool = Pool::new(umem.handle().clone());
+        let bound = Bound::new(socket, pool, self.opening());
+        let (rx, tx) = self.halves(umem.handle(), &bound, fill, done)?;
         self.bind_patiently(&bound, shared.as_deref())?;
         bound.note_mode()?;
-        if self.mode == Mode::ZeroCopy && !bound.is_zero_copy() {
-            return Err(Error::Interface {
-                interface: bound.interface.clone(),
-                why: "the memory is in copy mode with another socket: zero copy needs memory of \
-                      its own"
-                    .to_owned(),
-            });
-        }
+        self.check_mode(&bound)?;
         umem.handle().region().remember(&bound);
         Ok((bound, rx, tx))
+    }
+
+    /// A socket that has its fill and completion ring from another.
+    fn bind_beside(&self, queue: &SharedQueue) -> Result<(Arc<Bound>, Rx, Tx)> {
+        let first = &queue.bound;
+        if (first.ifindex, first.queue) != (self.interface.ifindex(), self.queue) {
+            return Err(Error::Config(format!(
+                "beside queue {} of {}: a socket of another queue has rings of its own; give it \
+                 the same memory instead",
+                first.queue, first.interface
+            )));
+        }
+        let handle = first.shared_pool().handle();
+        if self.umem.as_ref().is_some_and(|umem| !umem.handle().is_same(handle.pointer())) {
+            return Err(Error::Config(format!(
+                "beside queue {} of {}: sockets of one queue have one memory; give none or that",
+                first.queue, first.interface
+            )));
+        }
+        let socket = XskSocket::open()?;
+        self.create_rings(&socket)?;
+        let bound = Bound::new(socket, Arc::clone(first.shared_pool()), self.opening());
+        let fill = Share::Common(Arc::clone(&queue.fill));
+        let done = Share::Common(Arc::clone(&queue.completion));
+        let (rx, tx) = self.halves(handle, &bound, fill, done)?;
+        self.bind_patiently(&bound, Some(first))?;
+        self.check_mode(&bound)?;
+        Ok((bound, rx, tx))
+    }
+
+    fn create_rings(&self, socket: &XskSocket) -> Result<()> {
+        socket.create_ring(RingKind::Rx, self.rings)?;
+        Ok(socket.create_ring(RingKind::Tx, self.rings)?)
+    }
+
+    fn share<T>(&self, thing: T) -> Share<T> {
+        match self.shareable {
+            true => Share::Common(Arc::new(Mutex::new(thing))),
+            false => Share::Own(thing),
+        }
+    }
+
+    fn halves(
+        &self,
+        handle: &Handle,
+        bound: &Arc<Bound>,
+        fill: Share<Fill>,
+        done: Share<Completion>,
+    ) -> Result<(Rx, Tx)> {
+        let ring = |kind| bound.socket().map_ring(kind, self.rings);
+        let rx = Consumer::new(Memory::mapped(ring(RingKind::Rx)?));
+        let tx = Producer::new(Memory::mapped(ring(RingKind::Tx)?));
+        let cache = || Cache::new(handle.clone());
+        let rx = Rx::new(rx, fill, cache(), Arc::clone(bound));
+        Ok((rx, Tx::new(tx, done, Arc::clone(bound), cache(), self.batch)))
     }
 
     fn opening(&self) -> Opening {
@@ -200,16 +274,21 @@ impl Builder<'_> {
         }
     }
 
-    fn halves(&self, umem: &Umem, bound: &Arc<Bound>) -> Result<(Tx, Rx)> {
-        let socket = bound.socket();
-        let ring = |kind, slots| socket.map_ring(kind, slots);
-        let rx = Consumer::new(Memory::mapped(ring(RingKind::Rx, self.rings)?));
-        let fill = Producer::new(Memory::mapped(ring(RingKind::Fill, self.fill)?));
-        let tx = Producer::new(Memory::mapped(ring(RingKind::Tx, self.rings)?));
-        let done = Consumer::new(Memory::mapped(ring(RingKind::Completion, self.rings)?));
-        let cache = || Cache::new(umem.handle().clone());
-        let rx = Rx::new(rx, fill, cache(), Arc::clone(bound));
-        Ok((Tx::new(tx, done, Arc::clone(bound), cache(), self.batch), rx))
+    fn check_mode(&self, bound: &Bound) -> Result<()> {
+        let wanted = match self.mode {
+            Mode::Auto => return Ok(()),
+            Mode::Copy => false,
+            Mode::ZeroCopy => true,
+        };
+        if bound.is_zero_copy() == wanted {
+            return Ok(());
+        }
+        Err(Error::Interface {
+            interface: bound.interface.clone(),
+            why: "another socket of this memory is in the other copy mode: have the same for all, \
+                  or another memory"
+                .to_owned(),
+        })
     }
 
     /// The kernel closes sockets in the background, so a queue may be taken for a moment.

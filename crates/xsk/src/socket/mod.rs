@@ -6,12 +6,18 @@
 
 mod bound;
 mod builder;
+mod completion;
+mod fill;
 mod rx;
+mod share;
 mod stats;
 mod tx;
 
+use std::sync::Arc;
+
 pub use builder::{Builder, Mode};
 pub use rx::{Batch as RxBatch, Rx};
+pub use share::SharedQueue;
 pub use stats::{RxCounters, Stats, TxCounters};
 pub use tx::{Batch as TxBatch, Rejected, SendError, Tx};
 
@@ -50,5 +56,15 @@ impl Socket {
 
     pub fn queue(&self) -> u32 {
         self.tx.bound().queue
+    }
+
+    /// What another socket on the same queue needs to be opened; `None` unless this one was opened
+    /// as [`shareable`](Builder::shareable).
+    pub fn shared_queue(&self) -> Option<SharedQueue> {
+        Some(SharedQueue {
+            fill: Arc::clone(self.rx.common_fill()?),
+            completion: Arc::clone(self.tx.common_completion()?),
+            bound: Arc::clone(self.tx.bound()),
+        })
     }
 }

@@ -1,16 +1,19 @@
 //! The half that receives.
 
+use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sys::net::xsk::DESCRIPTOR_CONTINUES;
 
 use super::Bound;
+use super::fill::Fill;
+use super::share::Share;
 use super::stats::{RxCounters, Stats};
 use crate::Result;
 use crate::limits::FRAGMENTS;
-use crate::ring::{Consumer, Descriptor, Producer};
+use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Side};
 
@@ -24,10 +27,10 @@ pub struct Rx {
     entry: Option<Entry>,
     // The rings come before the last holder, which closes the socket.
     ring: Consumer<Descriptor>,
-    fill: Producer<u64>,
+    fill: Share<Fill>,
     cache: Cache,
-    /// Empty frames that the kernel could have besides those that it has.
-    missing: u32,
+    /// Frames that came with packets since the fill ring was filled.
+    returned: u32,
     counters: RxCounters,
     bound: Arc<Bound>,
 }
@@ -36,18 +39,22 @@ impl Rx {
     /// Fills the fill ring: a driver may want frames before it is bound.
     pub(super) fn new(
         ring: Consumer<Descriptor>,
-        fill: Producer<u64>,
+        fill: Share<Fill>,
         cache: Cache,
         bound: Arc<Bound>,
     ) -> Self {
-        let (missing, counters) = (fill.entries(), RxCounters::default());
-        let mut rx = Self { entry: None, ring, fill, cache, missing, counters, bound };
+        let counters = RxCounters::default();
+        let mut rx = Self { entry: None, ring, fill, cache, returned: 0, counters, bound };
         rx.refill();
         rx
     }
 
     pub(super) fn set_entry(&mut self, entry: Entry) {
         self.entry = Some(entry);
+    }
+
+    pub(super) fn common_fill(&self) -> Option<&Arc<Mutex<Fill>>> {
+        self.fill.common()
     }
 
     /// Handles up to `most` packets that are there, none if there are none; tells how many. Each
@@ -108,7 +115,7 @@ impl Rx {
     }
 
     pub fn counters(&self) -> RxCounters {
-        RxCounters { faults: self.ring.faults() + self.fill.faults(), ..self.counters }
+        RxCounters { faults: self.ring.faults() + self.fill.look(Fill::faults), ..self.counters }
     }
 
     /// What this half and the kernel counted.
@@ -124,20 +131,12 @@ impl Rx {
 
     /// Gives the kernel as many empty frames as it lacks and there are.
     fn refill(&mut self) {
-        let mut slots = self.fill.reserve(self.missing);
-        for _ in 0..slots.len() {
-            let Some(chunk) = self.cache.take() else {
-                self.counters.starved += 1;
-                break;
-            };
-            let region = self.cache.handle().region();
-            region.give(chunk, Side::Fill(self.bound.pool));
-            let is_put = slots.put(region.geometry.address(chunk));
-            assert!(is_put, "the slot was reserved");
-            self.missing -= 1;
-        }
-        slots.commit();
-        if self.fill.needs_wakeup() {
+        let (returned, pool) = (mem::take(&mut self.returned), self.bound.pool());
+        let cache = &mut self.cache;
+        let (is_enough, must_kick) =
+            self.fill.with(|fill| (fill.refill(returned, cache, pool), fill.needs_wakeup()));
+        self.counters.starved += u64::from(!is_enough);
+        if must_kick {
             self.counters.kicks += 1;
             // What is wrong with the interface shows in `wait` and when sending.
             let _ = self.bound.socket().kick_receive();
@@ -150,12 +149,12 @@ impl Rx {
         let handle = self.cache.handle();
         let region = handle.region();
         let place = region.geometry.place(descriptor.address);
-        let side = Side::Fill(self.bound.pool);
+        let side = Side::Fill(self.bound.pool());
         let Some(place) = place.filter(|place| region.take(place.chunk, side)) else {
             self.counters.invalid += 1;
             return None;
         };
-        self.missing += 1;
+        self.returned += 1;
         let (pointer, len) = (handle.pointer(), descriptor.len);
         let frame = Frame::received(pointer, place.chunk, place.offset, len);
         if frame.is_none() {

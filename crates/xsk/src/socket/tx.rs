@@ -1,14 +1,17 @@
 //! The half that sends.
 
+use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use sys::net::xsk::{DESCRIPTOR_CONTINUES, DESCRIPTOR_TX_METADATA};
 
 use super::Bound;
+use super::completion::Completion;
+use super::share::Share;
 use super::stats::TxCounters;
 use crate::limits::KICKS;
-use crate::ring::{Consumer, Descriptor, Producer};
+use crate::ring::{Descriptor, Producer};
 use crate::umem::{Cache, Frame, Side, options};
 use crate::{Error, Result};
 
@@ -20,12 +23,12 @@ use crate::{Error, Result};
 pub struct Tx {
     // The rings come first: they are unmapped before the last holder closes the socket.
     ring: Producer<Descriptor>,
-    completion: Consumer<u64>,
+    completion: Share<Completion>,
     cache: Cache,
     /// Descriptors that wait before the kernel is called.
     batch: u32,
-    /// Frames that the kernel has.
-    in_flight: u32,
+    /// Frames that were given to the kernel since the completion ring was looked at.
+    given: u32,
     counters: TxCounters,
     /// What the kernel answered that is not just "later".
     failed: Option<sys::Error>,
@@ -63,13 +66,13 @@ pub struct Rejected {
 impl Tx {
     pub(super) fn new(
         ring: Producer<Descriptor>,
-        completion: Consumer<u64>,
+        completion: Share<Completion>,
         bound: Arc<Bound>,
         cache: Cache,
         batch: u32,
     ) -> Self {
         let counters = TxCounters::default();
-        Self { ring, completion, cache, batch, in_flight: 0, counters, failed: None, bound }
+        Self { ring, completion, cache, batch, given: 0, counters, failed: None, bound }
     }
 
     /// Copies one packet, Ethernet header first, into a frame and sends it.
@@ -130,7 +133,7 @@ impl Tx {
             return Err(Rejected { frame, why: SendError::Full });
         }
         self.put(frame);
-        self.in_flight += parts;
+        self.given += parts;
         self.counters.sent += 1;
         if self.ring.pending() >= self.batch {
             self.transmit();
@@ -150,29 +153,37 @@ impl Tx {
     /// Until the batch is dropped, packets wait for each other, at most `size` of them; then they
     /// are sent.
     pub fn batch(&mut self, size: u32) -> Batch<'_> {
-        let before = std::mem::replace(&mut self.batch, size.max(1));
+        let before = mem::replace(&mut self.batch, size.max(1));
         Batch { tx: self, before }
     }
 
-    /// Frames that the kernel has not given back.
+    /// Frames that the kernel has not given back; of all sockets on a shared queue.
     pub fn in_flight(&self) -> u32 {
-        self.in_flight
+        self.completion.look(Completion::in_flight) + self.given
     }
 
-    /// Takes back frames that were sent; tells how many the kernel still has.
-    pub fn reap(&mut self) -> u32 {
-        if self.in_flight > 0 {
-            self.collect();
-        }
-        self.in_flight
+    /// Takes back frames that were sent.
+    pub fn reap(&mut self) {
+        let (given, pool) = (mem::take(&mut self.given), self.bound.pool());
+        let cache = &mut self.cache;
+        let collected = self.completion.with(|ring| ring.collect(given, cache, pool));
+        self.counters.completed += u64::from(collected.completed);
+        self.counters.invalid += u64::from(collected.invalid);
     }
 
     pub fn counters(&self) -> TxCounters {
-        TxCounters { faults: self.ring.faults() + self.completion.faults(), ..self.counters }
+        TxCounters {
+            faults: self.ring.faults() + self.completion.look(Completion::faults),
+            ..self.counters
+        }
     }
 
-    pub(super) fn bound(&self) -> &Bound {
+    pub(super) fn bound(&self) -> &Arc<Bound> {
         &self.bound
+    }
+
+    pub(super) fn common_completion(&self) -> Option<&Arc<Mutex<Completion>>> {
+        self.completion.common()
     }
 
     #[inline]
@@ -263,28 +274,9 @@ impl Tx {
     fn put_part(&mut self, (chunk, offset, len): (u32, u32, u32), options: u32) {
         let region = self.cache.handle().region();
         let address = region.geometry.address(chunk) + u64::from(offset);
-        region.give(chunk, Side::Tx(self.bound.pool));
+        region.give(chunk, Side::Tx(self.bound.pool()));
         let is_put = self.ring.put(Descriptor { address, len, options });
         assert!(is_put, "there was room for every part");
-    }
-
-    fn collect(&mut self) {
-        let view = self.completion.peek(self.in_flight);
-        let count = view.len();
-        for at in 0..count {
-            let region = self.cache.handle().region();
-            let place = region.geometry.place(view.at(at));
-            let side = Side::Tx(self.bound.pool);
-            match place.filter(|place| region.take(place.chunk, side)) {
-                Some(place) => {
-                    self.cache.put(place.chunk);
-                    self.in_flight -= 1;
-                    self.counters.completed += 1;
-                }
-                None => self.counters.invalid += 1,
-            }
-        }
-        view.release(count);
     }
 }
 

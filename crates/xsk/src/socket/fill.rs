@@ -1,0 +1,49 @@
+//! Empty frames for the kernel.
+
+use crate::ring::Producer;
+use crate::umem::{Cache, Side};
+
+/// The fill ring, and how many frames the kernel could have besides those that it has.
+#[derive(Debug)]
+pub(crate) struct Fill {
+    ring: Producer<u64>,
+    missing: u32,
+}
+
+impl Fill {
+    pub fn new(ring: Producer<u64>) -> Self {
+        let missing = ring.entries();
+        Self { ring, missing }
+    }
+
+    /// Gives as many frames as the kernel lacks and there are, after `returned` came back with
+    /// packets. `false` when there were too few.
+    #[inline]
+    pub fn refill(&mut self, returned: u32, cache: &mut Cache, pool: u32) -> bool {
+        self.missing += returned;
+        let mut slots = self.ring.reserve(self.missing);
+        let mut given = 0;
+        while given < slots.len() {
+            let Some(chunk) = cache.take() else { break };
+            let region = cache.handle().region();
+            region.give(chunk, Side::Fill(pool));
+            let is_put = slots.put(region.geometry.address(chunk));
+            assert!(is_put, "the slot was reserved");
+            given += 1;
+        }
+        let is_enough = given == slots.len();
+        slots.commit();
+        self.missing -= given;
+        is_enough
+    }
+
+    /// Whether the kernel waits to be called.
+    #[inline]
+    pub fn needs_wakeup(&self) -> bool {
+        self.ring.needs_wakeup()
+    }
+
+    pub fn faults(&self) -> u64 {
+        self.ring.faults()
+    }
+}
