@@ -76,6 +76,13 @@ impl PacketSocket {
         if sent < 0 { Err(Error::last("send(AF_PACKET)", self.object())) } else { Ok(()) }
     }
 
+    /// From now on frames pass no queueing discipline and leave on the queue of the processor that
+    /// sends them; a full queue is then an error.
+    pub fn send_directly(&self) -> Result<()> {
+        let (level, option) = (libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS);
+        self.option("setsockopt(PACKET_QDISC_BYPASS)", level, option, 1)
+    }
+
     fn bind(&self) -> Result<()> {
         // SAFETY: all-zero is a valid `sockaddr_ll`.
         let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
