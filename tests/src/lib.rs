@@ -5,4 +5,5 @@
 pub mod clang;
 pub mod differential;
 pub mod stage;
+pub mod steered;
 pub mod xway;

@@ -3,3 +3,4 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod model;
+pub mod net;
