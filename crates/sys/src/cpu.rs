@@ -15,6 +15,14 @@ pub fn online() -> Result<Vec<usize>> {
     list("/sys/devices/system/cpu/online")
 }
 
+/// The processor that an interrupt comes to, the first of several; `None` where the kernel does not
+/// tell.
+pub fn of_interrupt(irq: u32) -> Option<usize> {
+    ["effective_affinity_list", "smp_affinity_list"]
+        .iter()
+        .find_map(|file| list(&format!("/proc/irq/{irq}/{file}")).ok()?.first().copied())
+}
+
 /// Processors that the calling thread may run on, in order.
 pub fn affinity() -> Result<Vec<usize>> {
     let mut set = empty_set();

@@ -97,6 +97,37 @@ pub fn cpu_ns() -> u64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// Processor time of a thread, by who spent it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub user_ns: u64,
+    /// In the kernel, and what the kernel did for others meanwhile.
+    pub system_ns: u64,
+}
+
+impl Spent {
+    /// Of the calling thread, up to now.
+    pub fn now() -> Self {
+        // SAFETY: plain numbers; all zero is valid.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is exclusive. The call cannot fail for the calling thread.
+        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+        Self { user_ns: of_timeval(usage.ru_utime), system_ns: of_timeval(usage.ru_stime) }
+    }
+
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
+            system_ns: self.system_ns.saturating_sub(earlier.system_ns),
+        }
+    }
+}
+
+fn of_timeval(time: libc::timeval) -> u64 {
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000
+}
+
 /// These clocks exist on every Linux, so the call cannot fail.
 fn clock(which: libc::clockid_t) -> u64 {
     read_clock(which).unwrap_or(0)
@@ -124,6 +155,14 @@ mod tests {
         while cpu_ns() == cpu {}
         assert!(monotonic_ns() > wall);
         assert!(boottime_ns() >= wall);
+    }
+
+    #[test]
+    fn time_is_spent_by_somebody() {
+        let before = Spent::now();
+        let spent = || Spent::now().since(before);
+        while spent().user_ns + spent().system_ns == 0 {}
+        assert_eq!(before.since(Spent::now()), Spent::default(), "time does not go back");
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct XdpFeatures {
 pub struct Napi {
     pub ifindex: Ifindex,
     pub id: u32,
+    /// The interrupt that wakes it; virtual devices have none.
+    pub irq: Option<u32>,
     /// Its kernel thread, when the device polls in threads.
     pub pid: Option<u32>,
 }
@@ -38,6 +40,8 @@ pub struct Napi {
 pub struct NetdevQueue {
     pub id: u32,
     pub direction: Direction,
+    /// The id of the [`Napi`] that polls it.
+    pub napi: Option<u32>,
     /// An `AF_XDP` socket of anybody is bound to it (Linux 6.15; before, never told).
     pub has_socket: bool,
 }
@@ -72,14 +76,16 @@ impl NetdevFamily {
         let call = "genetlink(NETDEV_CMD_NAPI_GET)";
         let device = number(NAPI_IFINDEX, ifindex.0);
         let replies = self.family.ask(call, NETDEV_CMD_NAPI_GET, &[device], true)?;
-        let napi = |id: u64, pid: Option<u64>| Napi {
-            ifindex,
-            id: id as u32,
-            pid: pid.map(|pid| pid as u32),
-        };
         Ok(replies
             .iter()
-            .filter_map(|reply| Some(napi(reply.number(NAPI_ID)?, reply.number(NAPI_PID))))
+            .filter_map(|reply| {
+                Some(Napi {
+                    ifindex,
+                    id: reply.number(NAPI_ID)? as u32,
+                    irq: reply.number(NAPI_IRQ).map(|irq| irq as u32),
+                    pid: reply.number(NAPI_PID).map(|pid| pid as u32),
+                })
+            })
             .collect())
     }
 
@@ -99,6 +105,7 @@ impl NetdevFamily {
                 Some(NetdevQueue {
                     id: reply.number(QUEUE_ID)? as u32,
                     direction: direction(reply.number(QUEUE_TYPE)?)?,
+                    napi: reply.number(QUEUE_NAPI).map(|id| id as u32),
                     has_socket: reply.has(QUEUE_XSK),
                 })
             })
@@ -171,7 +178,9 @@ const DEV_XSK_FEATURES: u16 = 6;
 const QUEUE_ID: u16 = 1;
 const QUEUE_IFINDEX: u16 = 2;
 const QUEUE_TYPE: u16 = 3;
+const QUEUE_NAPI: u16 = 4;
 const QUEUE_XSK: u16 = 7;
 const NAPI_IFINDEX: u16 = 1;
 const NAPI_ID: u16 = 2;
+const NAPI_IRQ: u16 = 3;
 const NAPI_PID: u16 = 4;

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn queue(direction: Direction, id: u32) -> NetdevQueue {
-        NetdevQueue { id, direction, has_socket: false }
+        NetdevQueue { id, direction, napi: None, has_socket: false }
     }
 
     #[test]
