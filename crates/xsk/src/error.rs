@@ -18,6 +18,9 @@ pub enum Error {
     /// A prebuilt object could not be read: a defect of this build.
     #[error("reading a program of our own: {0}")]
     Object(#[from] spec::Error),
+    /// A worker's thread panicked; the others were stopped.
+    #[error("the worker of queue {queue} panicked: {message}")]
+    Panicked { queue: u32, message: String },
     /// The kernel refused a call for a reason that is known; the advice says what to change.
     #[error("{source}; {advice}")]
     Refused { source: sys::Error, advice: String },

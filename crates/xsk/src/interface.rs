@@ -3,8 +3,10 @@
 use sys::net::Ifindex;
 
 use crate::device::Device;
+use crate::socket::{self, Socket};
 use crate::steer::{self, Steer, Steering};
-use crate::{Result, socket};
+use crate::workers::{self, Cpus, Stop, Worker};
+use crate::{Error, Result};
 
 /// An interface of the namespace of the thread that opened it. Its packets go to sockets as it was
 /// told, as long as it or a socket lives.
@@ -42,6 +44,76 @@ impl Interface {
     /// A socket for one of its queues, from 0.
     pub fn socket(&self, queue: u32) -> socket::Builder<'_> {
         socket::Builder::new(self, queue)
+    }
+
+    /// How many queues both received and transmitted when it was opened; they are numbered from 0.
+    pub fn queues(&self) -> u32 {
+        let queues = self.device.queues.both();
+        self.steering.as_ref().map_or(queues, |steering| queues.min(steering.queues()))
+    }
+
+    /// A socket for each of its queues, in their order, each built as `configure` says: with
+    /// [`umem`](socket::Builder::umem) all share that memory, without each has memory of its own.
+    ///
+    /// ```no_run
+    /// # fn main() -> xsk::Result<()> {
+    /// let umem = xsk::Umem::builder().frames(16 << 10).build()?;
+    /// let interface = xsk::Interface::open("eth0")?;
+    /// let sockets = interface.sockets(|socket| socket.umem(&umem).rings(1024))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// That of the first queue that could not be opened; the others are closed again.
+    pub fn sockets<'a>(
+        &'a self,
+        configure: impl Fn(socket::Builder<'a>) -> socket::Builder<'a>,
+    ) -> Result<Vec<Socket>> {
+        (0..self.queues()).map(|queue| configure(self.socket(queue)).open()).collect()
+    }
+
+    /// Starts a thread for each socket, pinned as `cpus` says ([`workers::Place`] tells why
+    /// there), lets it `work`, and joins them all; what they return comes in the sockets' order.
+    /// Workers look at [`Worker::stop`] between batches.
+    ///
+    /// ```no_run
+    /// # fn main() -> xsk::Result<()> {
+    /// use std::time::Duration;
+    /// use xsk::{Stop, workers::Cpus};
+    ///
+    /// let interface = xsk::Interface::open("eth0")?;
+    /// let sockets = interface.sockets(|socket| socket)?;
+    /// let stop = Stop::new(); // a clone of it may go to a handler of signals
+    /// let counts = interface.run(sockets, &Cpus::Auto, &stop, |mut socket, worker| {
+    ///     let mut count = 0;
+    ///     while !worker.stop.is_set() {
+    ///         if socket.rx().wait(Duration::from_millis(100))? {
+    ///             count += socket.rx().for_each(64, |_packet| {});
+    ///         }
+    ///     }
+    ///     Ok::<_, xsk::Error>(count)
+    /// })?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`workers::run`]: an error or a panic of one worker stops the others.
+    pub fn run<T, E>(
+        &self,
+        sockets: Vec<Socket>,
+        cpus: &Cpus,
+        stop: &Stop,
+        work: impl Fn(Socket, &Worker<'_>) -> Result<T, E> + Sync,
+    ) -> Result<Vec<T>, E>
+    where
+        T: Send,
+        E: From<Error> + Send,
+    {
+        let queues: Vec<u32> = sockets.iter().map(Socket::queue).collect();
+        let places = cpus.places(self.ifindex(), &queues)?;
+        workers::run(places.into_iter().zip(sockets).collect(), stop, work)
     }
 
     pub fn name(&self) -> &str {

@@ -17,6 +17,7 @@ mod ring;
 pub mod socket;
 pub mod steer;
 pub mod umem;
+pub mod workers;
 
 pub use device::Device;
 pub use error::{Error, Result};
@@ -24,3 +25,4 @@ pub use interface::Interface;
 pub use socket::{Rx, SendError, Socket, Stats, Tx};
 pub use steer::Steer;
 pub use umem::{Frame, Umem};
+pub use workers::{Stop, Worker};
