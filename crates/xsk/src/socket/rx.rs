@@ -87,14 +87,8 @@ impl Rx {
     pub fn try_recv(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let mut len = None;
         self.for_each(1, |frame| {
-            let mut at = 0;
-            for part in frame.fragments() {
-                let room = buffer.get_mut(at..).unwrap_or_default();
-                let fitting = part.len().min(room.len());
-                room[..fitting].copy_from_slice(&part[..fitting]);
-                at += part.len();
-            }
-            len = Some(at);
+            frame.copy_to(buffer);
+            len = Some(frame.packet_len());
         });
         len
     }

@@ -96,16 +96,6 @@ impl Frame {
         self.more > 0
     }
 
-    /// Bytes of the packet, in all its chunks.
-    pub fn packet_len(&self) -> usize {
-        self.fragments().map(<[u8]>::len).sum()
-    }
-
-    /// The bytes of each chunk, in their order.
-    pub fn fragments(&self) -> Fragments<'_> {
-        Fragments { frame: self, next: self.next, first: true }
-    }
-
     /// Replaces the data of an unfragmented frame. `false` when it has no room for so many bytes.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> bool {
@@ -289,36 +279,10 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// The bytes of a packet, chunk by chunk.
-#[derive(Debug)]
-pub struct Fragments<'a> {
-    frame: &'a Frame,
-    next: u32,
-    first: bool,
-}
-
-impl<'a> Iterator for Fragments<'a> {
-    type Item = &'a [u8];
-
-    fn next(&mut self) -> Option<&'a [u8]> {
-        if self.first {
-            self.first = false;
-            return Some(self.frame);
-        }
-        let (chunk, offset, len) = part(self.frame.shared(), self.next)?;
-        self.next = self.frame.shared().chunks[chunk as usize].next.load(Ordering::Relaxed);
-        let start = self.frame.shared().start(chunk);
-        // SAFETY: offset and length were checked when the fragment was a frame of its own.
-        let start = unsafe { start.add(offset as usize) };
-        // SAFETY: as above; the frame owns the chunk.
-        Some(unsafe { slice::from_raw_parts(start.as_ptr(), len as usize) })
-    }
-}
-
 /// See [`Frame::parts`]. Reads a chunk's record before it gives the chunk out.
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
-    parts: IntoParts,
+    pub(super) parts: IntoParts,
     _frame: PhantomData<&'a Frame>,
 }
 
@@ -337,6 +301,12 @@ pub(crate) struct IntoParts {
     now: Option<(u32, u32, u32)>,
     /// The chunk behind `now`.
     next: u32,
+}
+
+impl IntoParts {
+    pub(super) fn region(&self) -> NonNull<Region> {
+        self.region
+    }
 }
 
 impl Iterator for IntoParts {

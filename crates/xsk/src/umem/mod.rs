@@ -14,6 +14,7 @@ mod audit;
 mod builder;
 mod cache;
 mod depot;
+mod fragments;
 mod frame;
 mod geometry;
 mod handle;
@@ -22,8 +23,9 @@ mod region;
 pub use audit::Audit;
 pub use builder::{Builder, HugePages};
 pub(crate) use cache::Cache;
+pub use fragments::{Fragments, FragmentsMut};
+pub use frame::Frame;
 pub(crate) use frame::options;
-pub use frame::{Fragments, Frame};
 pub(crate) use handle::Handle;
 pub(crate) use region::Side;
 
