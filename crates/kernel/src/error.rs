@@ -125,7 +125,8 @@ impl Error {
             return Self::System(source);
         }
         let missing = Caps::effective().map(Caps::missing).unwrap_or_default();
-        let missing = missing.into_iter().filter(|cap| NEEDED.contains(cap)).collect::<Vec<_>>();
+        let needed = needed(source.call);
+        let missing = missing.into_iter().filter(|cap| needed.contains(cap)).collect::<Vec<_>>();
         Self::Denied { source, missing }
     }
 
@@ -165,8 +166,13 @@ pub(crate) const EOPNOTSUPP: i32 = 95;
 /// The kernel's own, not meant for user space, which gets it all the same.
 pub(crate) const ENOTSUPP: i32 = 524;
 
-/// What loading and attaching network programs asks for.
-const NEEDED: [Cap; 3] = [Cap::Bpf, Cap::NetAdmin, Cap::Perfmon];
+/// What a call asks for: to look at what others have loaded takes more than to load.
+fn needed(call: &str) -> &'static [Cap] {
+    if call.contains("_BY_ID") || call.contains("_NEXT_ID") {
+        return &[Cap::SysAdmin];
+    }
+    &[Cap::Bpf, Cap::NetAdmin, Cap::Perfmon]
+}
 
 fn advice(missing: &[Cap]) -> String {
     if missing.is_empty() {

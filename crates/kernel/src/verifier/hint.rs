@@ -77,7 +77,7 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["misaligned"],
      "read at a multiple of the size, or copy byte by byte"),
     (&["pointer comparison prohibited"],
-     "compare packet pointers only with data_end"),
+     "compare packet pointers only with data_end; with CAP_PERFMON others are allowed, too"),
     (&["dereference of modified ctx"],
      "read the context at constant offsets only"),
 ];
