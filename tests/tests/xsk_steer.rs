@@ -291,6 +291,31 @@ fn a_process_that_may_not_attach_gets_the_map() {
 }
 
 #[test]
+fn a_missing_right_is_named() {
+    let net = Net::new(1);
+    for (rights, holder, words) in [
+        ("-all,+net_raw,+perfmon", false, "lacks CAP_NET_ADMIN, CAP_BPF: run it as root or"),
+        ("-all,+net_raw,+net_admin,+perfmon", false, "lacks CAP_BPF:"),
+        ("-all,+net_raw,+net_admin,+bpf,+perfmon", true, "lacks CAP_SYS_ADMIN:"),
+    ] {
+        let _holder = holder.then(|| net.attach(&Steer::All, Mode::Auto, Options::default()));
+        let other = net.process_with(rights, 0, &[]);
+        assert!(other.first.starts_with("error "), "{rights}: {}", other.first);
+        assert!(other.first.contains(words), "{rights}: {}", other.first);
+        other.end();
+    }
+    for (rights, rules, words) in [
+        ("-all,+net_raw,+net_admin,+bpf", &[][..], "ready 0"),
+        ("-all,+net_raw,+net_admin,+bpf", &["any udp 1"], "CAP_PERFMON"),
+        ("-all,+net_raw,+net_admin,+bpf,+perfmon", &["any udp 1"], "ready 0"),
+    ] {
+        let other = net.process_with(rights, 0, rules);
+        assert!(other.first.contains(words), "{rights}: {}", other.first);
+        other.end();
+    }
+}
+
+#[test]
 fn many_at_once_find_one_program() {
     let net = Net::new(1);
     let steerings: Vec<Steering> = std::thread::scope(|scope| {

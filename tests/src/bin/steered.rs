@@ -22,7 +22,7 @@ fn main() {
     let how = (Mode::Auto, Options::default());
     let steered = match Steered::open(interface, queue.parse().unwrap(), &steer, how) {
         Ok(steered) => steered,
-        Err(error) => return println!("error {error}"),
+        Err(error) => return println!("error {}", error.to_string().replace('\n', " ")),
     };
     println!("ready {}", steered.steering.first_slot());
     for _ in std::io::stdin().lock().lines() {

@@ -4,7 +4,7 @@
 //! until those that it sent are accounted for and then looks at who had them.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use lab::frame::{Flow, Side};
@@ -14,6 +14,8 @@ use xsk::steer::{Mode, Options, Steer, Steering};
 use xway_tests::steered::{Counting, Steered};
 
 pub const PATIENCE: Duration = Duration::from_secs(10);
+
+const STEERED: &str = env!("CARGO_BIN_EXE_steered");
 
 pub struct Net {
     pub net: TwoHosts,
@@ -111,7 +113,17 @@ impl Net {
 
     /// A process of its own that steers.
     pub fn process(&self, queue: u32, rules: &[&str]) -> Other {
-        let mut command = self.net.b.command(env!("CARGO_BIN_EXE_steered")).unwrap();
+        self.start(self.net.b.command(STEERED).unwrap(), queue, rules)
+    }
+
+    /// The same with fewer capabilities, as `setpriv` takes them.
+    pub fn process_with(&self, capabilities: &str, queue: u32, rules: &[&str]) -> Other {
+        let mut command = self.net.b.command("setpriv").unwrap();
+        command.arg(format!("--bounding-set={capabilities}")).arg("--inh-caps=-all").arg(STEERED);
+        self.start(command, queue, rules)
+    }
+
+    fn start(&self, mut command: Command, queue: u32, rules: &[&str]) -> Other {
         command.arg("eth0").arg(queue.to_string()).args(rules);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = self.net.b.start(command).unwrap();

@@ -2,10 +2,12 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use kernel::{Ifindex, Map};
 use spec::MapKind;
+use spec::packet::ParseError;
 
 use super::attachment::{Attachment, Mode, Options, Wanted, holders};
 use super::entry::Entry;
@@ -61,7 +63,7 @@ enum At {
 impl Steering {
     /// Steers an interface of the calling thread's network namespace: attaches the program, or
     /// joins the one that other sockets, of whatever process, already have there. Joining needs
-    /// `CAP_SYS_ADMIN`, attaching `CAP_NET_ADMIN` and `CAP_BPF`.
+    /// `CAP_SYS_ADMIN`, attaching `CAP_NET_ADMIN`, `CAP_BPF` and, with rules, `CAP_PERFMON`.
     ///
     /// Owners with rules are asked in the order that they came; the first one whose rules match
     /// and who has a socket for the packet's queue gets it.
@@ -229,6 +231,18 @@ impl Drop for Shared {
     }
 }
 
+impl FromStr for Steer {
+    type Err = ParseError;
+
+    /// `all`, or rules with `;` between them.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text.trim() == "all" {
+            return Ok(Self::All);
+        }
+        text.split(';').map(str::parse).collect::<Result<_, _>>().map(Self::Rules)
+    }
+}
+
 impl Steer {
     fn check(&self) -> Result<()> {
         let Self::Rules(rules) = self else { return Ok(()) };
@@ -251,3 +265,27 @@ impl Steer {
 
 /// `EBADF`, `ENOTSOCK`, `EOPNOTSUPP`.
 const NO_SOCKET: [i32; 3] = [9, 88, 95];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_go_to_any_thread() {
+        fn anywhere<T: Send + Sync + std::fmt::Debug>() {}
+        anywhere::<Steering>();
+        anywhere::<Entry>();
+    }
+
+    #[test]
+    fn all_or_rules_as_text() {
+        assert_eq!("all".parse(), Ok(Steer::All));
+        let rules = Steer::Rules(vec!["any udp 53".parse().unwrap(), "10.1.0.2".parse().unwrap()]);
+        assert_eq!("any udp 53; 10.1.0.2".parse(), Ok(rules));
+        for (text, reason) in [("", "empty"), ("any;", "empty"), ("all; any", "no IPv4")] {
+            let error = text.parse::<Steer>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}
