@@ -23,6 +23,8 @@ pub use tx::{Batch as TxBatch, Rejected, SendError, Tx};
 
 pub(crate) use bound::Bound;
 
+use crate::umem::Umem;
+
 /// A bound socket. Most programs [`split`](Socket::split) it.
 #[derive(Debug)]
 pub struct Socket {
@@ -52,6 +54,11 @@ impl Socket {
     /// Whether the driver works on the memory itself; else packets are copied.
     pub fn is_zero_copy(&self) -> bool {
         self.tx.bound().is_zero_copy()
+    }
+
+    /// The memory that its frames are of.
+    pub fn umem(&self) -> Umem {
+        Umem::of(self.tx.bound().shared_pool().handle())
     }
 
     pub fn queue(&self) -> u32 {

@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
 use sys::net::xsk::{DESCRIPTOR_CONTINUES, DESCRIPTOR_TX_METADATA};
@@ -176,6 +177,11 @@ impl Tx {
             faults: self.ring.faults() + self.completion.look(Completion::faults),
             ..self.counters
         }
+    }
+
+    /// For `poll` and `epoll`: writable when the ring has room.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bound.socket().as_fd()
     }
 
     pub(super) fn bound(&self) -> &Arc<Bound> {

@@ -72,6 +72,12 @@ impl Frame {
         is_inside.then(|| Self::of(region, chunk, offset as u16, len))
     }
 
+    /// The number of its first chunk in the memory, from 0. No two frames that live have the same.
+    #[inline]
+    pub fn number(&self) -> u32 {
+        self.chunk
+    }
+
     /// Room for the data of one chunk, from where it starts.
     #[inline]
     pub fn capacity(&self) -> usize {

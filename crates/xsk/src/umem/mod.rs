@@ -82,6 +82,10 @@ impl Umem {
         self.handle.audit()
     }
 
+    pub(crate) fn of(handle: &Handle) -> Self {
+        Self { handle: handle.clone() }
+    }
+
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
