@@ -21,9 +21,17 @@ pub struct Interface {
 #[must_use = "nothing is attached before `open`"]
 pub struct Builder {
     name: String,
-    steer: Option<Steer>,
+    steering: Wish,
     mode: steer::Mode,
     options: steer::Options,
+}
+
+/// How packets are to come to sockets.
+#[derive(Clone, Debug)]
+enum Wish {
+    Attach(Steer),
+    Given(Steering),
+    Nothing,
 }
 
 impl Interface {
@@ -35,7 +43,7 @@ impl Interface {
     pub fn builder(name: &str) -> Builder {
         Builder {
             name: name.to_owned(),
-            steer: Some(Steer::All),
+            steering: Wish::Attach(Steer::All),
             mode: steer::Mode::default(),
             options: steer::Options::default(),
         }
@@ -137,7 +145,14 @@ impl Interface {
 impl Builder {
     /// Which packets go to sockets; the others go to the stack.
     pub fn steer(mut self, steer: Steer) -> Self {
-        self.steer = Some(steer);
+        self.steering = Wish::Attach(steer);
+        self
+    }
+
+    /// Sockets are put into a map of somebody who may attach programs, while this process need
+    /// not: see [`Steering::from_map`].
+    pub fn steering(mut self, steering: Steering) -> Self {
+        self.steering = Wish::Given(steering);
         self
     }
 
@@ -155,7 +170,7 @@ impl Builder {
 
     /// Attaches nothing: for sockets that only send, or that others steer to.
     pub fn without_steering(mut self) -> Self {
-        self.steer = None;
+        self.steering = Wish::Nothing;
         self
     }
 
@@ -163,9 +178,13 @@ impl Builder {
     /// When there is no such interface, or no program can be attached to it.
     pub fn open(self) -> Result<Interface> {
         let device = Device::open(&self.name)?;
-        let attach =
-            |steer: &Steer| Steering::attach(device.ifindex, self.mode, steer, self.options);
-        let steering = self.steer.as_ref().map(attach).transpose()?;
+        let steering = match &self.steering {
+            Wish::Attach(steer) => {
+                Some(Steering::attach(device.ifindex, self.mode, steer, self.options)?)
+            }
+            Wish::Given(steering) => Some(steering.clone()),
+            Wish::Nothing => None,
+        };
         Ok(Interface { device, steering })
     }
 }

@@ -1,6 +1,6 @@
 //! Opening a socket: the kernel's steps, in the one order that works.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ pub enum Mode {
 }
 
 /// One socket to be; see [`Interface::socket`].
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct Builder<'a> {
     interface: &'a Interface,
@@ -49,6 +49,7 @@ pub struct Builder<'a> {
     patience: Duration,
     shareable: bool,
     beside: Option<SharedQueue>,
+    descriptor: Option<OwnedFd>,
 }
 
 impl<'a> Builder<'a> {
@@ -67,6 +68,7 @@ impl<'a> Builder<'a> {
             patience: BUSY,
             shareable: false,
             beside: None,
+            descriptor: None,
         }
     }
 
@@ -141,14 +143,26 @@ impl<'a> Builder<'a> {
         self
     }
 
+    /// Uses an `AF_XDP` socket that somebody with the right to open one (`CAP_NET_RAW`) has handed
+    /// over, new and in no use. Whoever handed it over closes it: while another process has it,
+    /// the kernel may still write into frames after this one has dropped it.
+    pub fn descriptor(mut self, socket: OwnedFd) -> Self {
+        self.descriptor = Some(socket);
+        self
+    }
+
     /// # Errors
     /// When options do not fit together or to the interface, the queue is taken, or a right or
     /// locked memory lacks; each says what to change.
-    pub fn open(self) -> Result<Socket> {
+    pub fn open(mut self) -> Result<Socket> {
         self.check()?;
+        let socket = match self.descriptor.take() {
+            Some(descriptor) => XskSocket::from_descriptor(descriptor),
+            None => XskSocket::open()?,
+        };
         let (bound, mut rx, tx) = match &self.beside {
-            Some(queue) => self.bind_beside(queue)?,
-            None => self.bind(&self.memory()?)?,
+            Some(queue) => self.bind_beside(socket, queue)?,
+            None => self.bind(socket, &self.memory()?)?,
         };
         self.set_budget(&bound)?;
         if let Some(steering) = self.interface.steering() {
@@ -186,9 +200,8 @@ impl Builder<'_> {
     }
 
     /// A bound socket with its fill ring full.
-    fn bind(&self, umem: &Umem) -> Result<(Arc<Bound>, Rx, Tx)> {
+    fn bind(&self, socket: XskSocket, umem: &Umem) -> Result<(Arc<Bound>, Rx, Tx)> {
         let shared = umem.handle().region().bound();
-        let socket = XskSocket::open()?;
         if shared.is_none() {
             register(&socket, umem)?;
         }
@@ -210,7 +223,7 @@ impl Builder<'_> {
     }
 
     /// A socket that has its fill and completion ring from another.
-    fn bind_beside(&self, queue: &SharedQueue) -> Result<(Arc<Bound>, Rx, Tx)> {
+    fn bind_beside(&self, socket: XskSocket, queue: &SharedQueue) -> Result<(Arc<Bound>, Rx, Tx)> {
         let first = &queue.bound;
         if (first.ifindex, first.queue) != (self.interface.ifindex(), self.queue) {
             return Err(Error::Config(format!(
@@ -226,7 +239,6 @@ impl Builder<'_> {
                 first.queue, first.interface
             )));
         }
-        let socket = XskSocket::open()?;
         self.create_rings(&socket)?;
         let bound = Bound::new(socket, Arc::clone(first.shared_pool()), self.opening());
         let fill = Share::Common(Arc::clone(&queue.fill));
