@@ -1,9 +1,12 @@
 //! One memory, several sockets: on other queues, other devices, and on the same queue.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use lab::{Host, LinkOptions, Router, TwoHosts};
+use sys::net::xsk::XskSocket;
+use xsk::steer::Steering;
 use xsk::{Frame, Interface, Rx, Steer, Umem, interface};
 
 const MINE: u16 = 0x88b5;
@@ -143,4 +146,42 @@ fn two_sockets_on_one_queue_have_their_own_packets() {
     assert_eq!(next(&mut rx2), Some((OTHER, 99)));
     drop((tx2, rx2));
     assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
+}
+
+#[test]
+fn a_thread_without_rights_uses_what_it_was_handed() {
+    let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
+    let (interface, descriptor) = lab
+        .b
+        .run(|| {
+            let socket = XskSocket::open().unwrap();
+            (Interface::open("eth0").unwrap(), socket.as_fd().try_clone_to_owned().unwrap())
+        })
+        .unwrap();
+    let map = interface.steering().unwrap().map().try_clone_to_owned().unwrap();
+    let slot = interface.steering().unwrap().first_slot();
+    let open = move || {
+        sys::cap::give_up().unwrap();
+        let umem = Umem::builder().frames(512).build()?;
+        let refused = Interface::open("eth0").err().map(|error| error.to_string());
+        let steering = Steering::from_map(map, slot)?;
+        let interface = Interface::builder("eth0").steering(steering).open()?;
+        let own = interface.socket(0).umem(&umem).open().err().map(|error| error.to_string());
+        let small = interface.socket(0).umem(&umem).rings(128).fill(128);
+        let mut rx = small.descriptor(descriptor).open()?.split().1;
+        let number = next(&mut rx);
+        Ok::<_, xsk::Error>((refused, own, number))
+    };
+    let thread = lab.b.spawn(open).unwrap();
+    let mut tx = sender(&lab.a, "eth0");
+    while !thread.is_finished() {
+        tx.send(&packet(MINE, 3)).unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (refused, own, number) = thread.join().unwrap().unwrap().unwrap();
+    let refused = refused.unwrap();
+    assert!(refused.contains("CAP_"), "attaching: {refused}");
+    let own = own.unwrap();
+    assert!(own.contains("EPERM"), "a socket of its own: {own}");
+    assert_eq!(number, Some((MINE, 3)));
 }

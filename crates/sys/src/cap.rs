@@ -70,6 +70,19 @@ impl Caps {
     }
 }
 
+/// Gives up every capability of the calling thread, for good; other threads keep theirs.
+pub fn give_up() -> Result<()> {
+    // `struct __user_cap_header_struct` of version 3: the calling thread; and two all-zero
+    // `struct __user_cap_data_struct`.
+    let (header, none) = ([VERSION_3, 0], [0_u32; 6]);
+    let (header, none) = ((&raw const header), (&raw const none));
+    // SAFETY: both point to whole structs of this version; they are only read.
+    if unsafe { libc::syscall(libc::SYS_capset, header, none) } != 0 {
+        return Err(Error::last("capset", "no capabilities"));
+    }
+    Ok(())
+}
+
 fn parse(status: &str) -> Option<Caps> {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
     u64::from_str_radix(line.trim(), 16).ok().map(Caps)
@@ -95,9 +108,18 @@ pub fn lift_memlock() -> Result<()> {
     Ok(())
 }
 
+/// `_LINUX_CAPABILITY_VERSION_3`.
+const VERSION_3: u32 = 0x2008_0522;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_gives_up_its_own() {
+        let given_up = std::thread::spawn(|| give_up().and_then(|()| Caps::effective()));
+        assert_eq!(given_up.join().unwrap().unwrap(), Caps(0));
+    }
 
     #[test]
     fn sets_are_read_from_status() {
