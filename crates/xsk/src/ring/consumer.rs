@@ -10,13 +10,16 @@ pub(crate) struct Consumer<T> {
     memory: Memory<T>,
     /// The next slot to read.
     tail: u32,
+    /// What the kernel may see: slots before it are its own again. It is kept here and not in a
+    /// guard, so that a guard that is forgotten leaves no slot to be taken twice.
+    released: u32,
     /// The kernel's index as last read.
     produced: u32,
     /// Times that the kernel's index was out of the ring.
     faults: u64,
 }
 
-/// Some slots that the kernel filled; dropped without [`View::release`] they stay.
+/// Some slots that the kernel filled; dropped without [`View::release`] they are seen again.
 #[derive(Debug)]
 #[must_use = "slots that are not released are seen again"]
 pub(crate) struct View<'a, T: Copy> {
@@ -27,7 +30,7 @@ pub(crate) struct View<'a, T: Copy> {
 impl<T: Copy> Consumer<T> {
     pub fn new(memory: Memory<T>) -> Self {
         let tail = memory.consumer().load(Ordering::Relaxed);
-        Self { memory, tail, produced: tail, faults: 0 }
+        Self { memory, tail, released: tail, produced: tail, faults: 0 }
     }
 
     pub fn entries(&self) -> u32 {
@@ -48,21 +51,54 @@ impl<T: Copy> Consumer<T> {
         View { consumer: self, count }
     }
 
+    /// The next slot of those that are known to be filled.
+    #[inline]
+    pub fn first(&self) -> Option<T> {
+        (self.tail != self.produced).then(|| self.memory.read(self.tail))
+    }
+
+    /// The next slot, if there is one, is not seen again; it becomes the kernel's with
+    /// [`Consumer::release`].
+    #[inline]
+    pub fn advance(&mut self) {
+        self.tail = self.tail.wrapping_add(u32::from(self.tail != self.produced));
+    }
+
+    /// [`Consumer::first`], and on to the next.
+    #[inline]
+    pub fn take(&mut self) -> Option<T> {
+        let value = self.first();
+        self.advance();
+        value
+    }
+
+    /// Gives everything that was taken back to the kernel with one store; `false` when there was
+    /// nothing.
+    #[inline]
+    pub fn release(&mut self) -> bool {
+        let is_news = self.tail != self.released;
+        if is_news {
+            self.released = self.tail;
+            self.memory.consumer().store(self.tail, Ordering::Release);
+        }
+        is_news
+    }
+
     pub fn faults(&self) -> u64 {
         self.faults
     }
 
     fn refresh(&mut self) -> u32 {
         let produced = self.memory.producer().load(Ordering::Acquire);
-        let filled = produced.wrapping_sub(self.tail);
-        let known = self.produced.wrapping_sub(self.tail);
-        // The kernel moves on from what it had filled, and not over what is not yet taken.
+        let filled = produced.wrapping_sub(self.released);
+        let known = self.produced.wrapping_sub(self.released);
+        // The kernel moves on from what it had filled, and not over what it was not given back.
         if filled > self.entries() || filled < known {
             self.faults += 1;
-            return known;
+        } else {
+            self.produced = produced;
         }
-        self.produced = produced;
-        filled
+        self.produced.wrapping_sub(self.tail)
     }
 }
 
@@ -79,14 +115,10 @@ impl<T: Copy> View<'_, T> {
         self.consumer.memory.read(self.consumer.tail.wrapping_add(index))
     }
 
-    /// Gives the first `count` slots back to the kernel; the others are seen again.
+    /// Gives all of them back to the kernel.
     #[inline]
-    pub fn release(self, count: u32) {
-        assert!(count <= self.count, "{count} of {} slots", self.count);
-        if count > 0 {
-            let consumer = self.consumer;
-            consumer.tail = consumer.tail.wrapping_add(count);
-            consumer.memory.consumer().store(consumer.tail, Ordering::Release);
-        }
+    pub fn release(self) {
+        self.consumer.tail = self.consumer.tail.wrapping_add(self.count);
+        self.consumer.release();
     }
 }

@@ -28,11 +28,15 @@ pub(crate) struct Slots<'a, T: Copy> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// Over a ring that may already be in use: it goes on where the indices are.
+    /// Over a ring that may already be in use: it goes on where the indices are. One whose indices
+    /// make no sense looks full.
     pub fn new(memory: Memory<T>) -> Self {
         let head = memory.producer().load(Ordering::Relaxed);
         let consumed = memory.consumer().load(Ordering::Acquire);
-        Self { memory, head, published: head, consumed, faults: 0 }
+        let is_inside = head.wrapping_sub(consumed) <= memory.entries();
+        let full = head.wrapping_sub(memory.entries());
+        let (consumed, faults) = if is_inside { (consumed, 0) } else { (full, 1) };
+        Self { memory, head, published: head, consumed, faults }
     }
 
     pub fn entries(&self) -> u32 {

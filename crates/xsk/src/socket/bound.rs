@@ -76,7 +76,10 @@ impl Bound {
 
     /// Asks the kernel, after the bind, which mode it chose.
     pub fn note_mode(&self) -> Result<()> {
-        self.pool.is_zero_copy.store(self.socket.is_zero_copy()?, Ordering::Relaxed);
+        let mode = self.socket.is_zero_copy();
+        // Unknown: then frames are treated with the care that zero copy needs.
+        self.pool.is_zero_copy.store(*mode.as_ref().unwrap_or(&true), Ordering::Relaxed);
+        mode?;
         Ok(())
     }
 }
@@ -99,7 +102,7 @@ impl Drop for Pool {
         // waits for all readers.
         if self.is_zero_copy.load(Ordering::Relaxed) {
             // A driver lets go of its frames some milliseconds later.
-            self.handle.region().retire(self.number);
+            self.handle.retire(self.number);
         } else {
             self.handle.reclaim(self.number);
         }

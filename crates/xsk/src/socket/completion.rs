@@ -48,7 +48,7 @@ impl Completion {
                 None => collected.invalid += 1,
             }
         }
-        view.release(count);
+        view.release();
         self.in_flight -= collected.completed;
         collected
     }

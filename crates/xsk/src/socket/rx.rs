@@ -15,7 +15,7 @@ use crate::Result;
 use crate::limits::FRAGMENTS;
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
-use crate::umem::{Cache, Frame, Side};
+use crate::umem::{Cache, Frame, Place, Side};
 
 /// Receives in one thread at a time.
 ///
@@ -79,7 +79,7 @@ impl Rx {
         if ready == 0 {
             self.refill();
         }
-        Batch { rx: self, ready, taken: 0, packets: most }
+        Batch { rx: self, packets: most }
     }
 
     /// Copies the next packet into `buffer` and tells its length, which may be more than the
@@ -98,6 +98,8 @@ impl Rx {
         if self.ring.available(1) > 0 {
             return Ok(true);
         }
+        // Without empty frames none would come; there may be some by now.
+        self.refill();
         sys::poll::readable(self.bound.socket().as_fd(), timeout)?;
         Ok(self.ring.available(1) > 0)
     }
@@ -144,7 +146,12 @@ impl Rx {
         let region = handle.region();
         let place = region.geometry.place(descriptor.address);
         let side = Side::Fill(self.bound.pool());
-        let Some(place) = place.filter(|place| region.take(place.chunk, side)) else {
+        let is_shared = self.fill.common().is_some();
+        let is_ours = |place: &Place| match is_shared {
+            false => region.take(place.chunk, side),
+            true => region.take_from_many(place.chunk, side),
+        };
+        let Some(place) = place.filter(is_ours) else {
             self.counters.invalid += 1;
             return None;
         };
@@ -158,33 +165,48 @@ impl Rx {
         frame
     }
 
-    /// The rest of a packet, as far as it is there: `None` when its end is not.
+    /// A packet of several parts; `None` when its end is not there.
     #[cold]
-    fn complete(&mut self, first: Descriptor, taken: &mut u32) -> Option<Option<Frame>> {
+    fn complete(&mut self) -> Option<Option<Frame>> {
+        let most = self.ring.entries().min(FRAGMENTS as u32);
         let view = self.ring.peek(u32::MAX);
-        let end = (*taken..view.len()).find(|at| view.at(*at).options & DESCRIPTOR_CONTINUES == 0);
-        let end = end?;
-        let mut packet = self.accept(first);
-        for at in *taken..=end {
-            let descriptor = self.ring.peek(end + 1).at(at);
-            let part = self.accept(descriptor);
-            packet = match (packet, part) {
-                (Some(mut packet), Some(part)) => match packet.append(part) {
-                    Ok(()) => Some(packet),
-                    Err(_) => self.give_up(packet),
-                },
-                (Some(packet), None) => self.give_up(packet),
-                (None, _) => None,
-            };
+        let goes_on = |at: &u32| view.at(*at).options & DESCRIPTOR_CONTINUES != 0;
+        let last = (0..view.len()).find(|at| !goes_on(at));
+        // The kernel publishes packets whole and of fewer parts: this one would never end.
+        let is_endless = last.is_none() && view.len() >= most;
+        let parts = last.map(|last| last + 1).or(is_endless.then_some(view.len()))?;
+        let packet = self.join(parts);
+        if is_endless && let Some(packet) = packet {
+            self.counters.too_long += 1;
+            self.cache.recycle(packet);
+            return Some(None);
         }
-        *taken = end + 1;
         Some(packet)
     }
 
-    fn give_up(&mut self, packet: Frame) -> Option<Frame> {
-        debug_assert!(packet.count() <= FRAGMENTS as u32, "a packet is bounded");
-        self.counters.too_long += 1;
-        self.cache.recycle(packet);
+    /// The next descriptors as one packet; all its frames are used again when one is wrong.
+    fn join(&mut self, parts: u32) -> Option<Frame> {
+        let mut packet: Option<Frame> = None;
+        for at in 0..parts {
+            let descriptor = self.ring.take();
+            let part = descriptor.and_then(|descriptor| self.accept(descriptor));
+            packet = match (packet, part) {
+                (None, part) if at == 0 => part,
+                (Some(mut packet), Some(part)) => match packet.append(part) {
+                    Ok(()) => Some(packet),
+                    Err(part) => {
+                        self.counters.too_long += 1;
+                        self.discard([packet, part])
+                    }
+                },
+                (packet, part) => self.discard(packet.into_iter().chain(part)),
+            };
+        }
+        packet
+    }
+
+    fn discard(&mut self, frames: impl IntoIterator<Item = Frame>) -> Option<Frame> {
+        frames.into_iter().for_each(|frame| self.cache.recycle(frame));
         None
     }
 }
@@ -194,10 +216,6 @@ impl Rx {
 #[must_use = "packets that are not taken stay"]
 pub struct Batch<'a> {
     rx: &'a mut Rx,
-    /// Descriptors in the ring.
-    ready: u32,
-    /// Of these, used.
-    taken: u32,
     /// Packets that may still be taken.
     packets: usize,
 }
@@ -207,17 +225,13 @@ impl Iterator for Batch<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Frame> {
-        while self.taken < self.ready && self.packets > 0 {
-            let descriptor = self.rx.ring.peek(self.ready).at(self.taken);
+        while self.packets > 0 {
+            let descriptor = self.rx.ring.first()?;
             let frame = if descriptor.options & DESCRIPTOR_CONTINUES == 0 {
-                self.taken += 1;
+                self.rx.ring.advance();
                 self.rx.accept(descriptor)
             } else {
-                let mut taken = self.taken + 1;
-                let packet = self.rx.complete(descriptor, &mut taken);
-                let Some(packet) = packet else { break };
-                self.taken = taken;
-                packet
+                self.rx.complete()?
             };
             if let Some(frame) = frame {
                 self.packets -= 1;
@@ -239,8 +253,7 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        if self.taken > 0 {
-            self.rx.ring.peek(self.taken).release(self.taken);
+        if self.rx.ring.release() {
             self.rx.refill();
         }
     }

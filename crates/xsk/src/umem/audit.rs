@@ -23,7 +23,7 @@ impl Audit {
     pub(super) fn of(region: &Region) -> Self {
         let total = region.geometry.frames;
         let away = region.count.load(Ordering::Acquire) as u32;
-        let mut audit = Self { total, free: total - away, ..Self::default() };
+        let mut audit = Self { total, free: total.saturating_sub(away), ..Self::default() };
         for chunk in 0..total {
             match region.owner(chunk) {
                 None => {}

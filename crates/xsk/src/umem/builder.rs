@@ -141,7 +141,7 @@ impl Builder {
                 "frames of {size} bytes: have a power of two, such as {near}, or unaligned frames"
             ));
         }
-        if geometry.receive_room() == 0 || geometry.headroom + metadata >= size {
+        if geometry.receive_room() == 0 || geometry.transmit_offset() >= size {
             return wrong(format!(
                 "a headroom of {} bytes leaves no room in frames of {size}: the kernel keeps 256 \
                  bytes for itself",

@@ -6,10 +6,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::region::Chunk;
-use crate::limits::MAGAZINE;
+use crate::limits::{MAGAZINE, MOST_FRAMES};
 
-/// The first chunk of the topmost magazine in the lower half, `NONE` when empty. The upper half
-/// counts changes: a stack that was changed and changed back in between is not taken for the same.
+/// The first chunk of the topmost magazine in the lower bits, `NONE` when empty. The upper bits
+/// count changes: a stack that was changed and changed back in between is not taken for the same,
+/// unless a thread sleeps through exactly a multiple of 2^39 changes.
 #[derive(Debug)]
 pub(crate) struct Depot {
     top: AtomicU64,
@@ -34,7 +35,7 @@ impl Depot {
         let first = &records[chunks[0] as usize];
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
-            let below = (chunks.len() as u64) << 32 | top & LOWER;
+            let below = (chunks.len() as u64) << 32 | top & CHUNK;
             first.extra.store(below, Ordering::Relaxed);
             let new = changed(top) | u64::from(chunks[0]);
             // Release: who takes the magazine sees its links.
@@ -49,14 +50,14 @@ impl Depot {
     pub fn take(&self, records: &[Chunk], into: &mut Vec<u32>) -> usize {
         let mut top = self.top.load(Ordering::Acquire);
         let (first, count) = loop {
-            let first = top as u32;
+            let first = (top & CHUNK) as u32;
             if first == NONE {
                 return 0;
             }
             // Another thread may take the magazine and use its records meanwhile: then what is
             // read here is wrong, and `top` has changed.
             let extra = records[first as usize].extra.load(Ordering::Relaxed);
-            let new = changed(top) | extra & LOWER;
+            let new = changed(top) | extra & CHUNK;
             match self.top.compare_exchange_weak(top, new, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => break (first, (extra >> 32) as usize),
                 Err(now) => top = now,
@@ -73,10 +74,11 @@ impl Depot {
     }
 }
 
-/// The upper half of a top that follows `top`.
+/// The upper bits of a top that follows `top`.
 fn changed(top: u64) -> u64 {
-    (top & !LOWER).wrapping_add(1 << 32)
+    (top & !CHUNK).wrapping_add(CHUNK + 1)
 }
 
-const NONE: u32 = u32::MAX;
-const LOWER: u64 = 0xffff_ffff;
+/// Of the top: one bit more than [`MOST_FRAMES`] need.
+const CHUNK: u64 = 2 * MOST_FRAMES as u64 - 1;
+const NONE: u32 = CHUNK as u32;

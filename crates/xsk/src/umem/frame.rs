@@ -127,10 +127,11 @@ impl Frame {
     /// when there are not so many bytes.
     #[inline]
     pub fn move_head(&mut self, by: isize) -> bool {
-        let (offset, len) = (self.offset as isize + by, self.len as isize - by);
-        let fits = offset >= 0 && len >= 0;
+        let by = by as i64;
+        let fits = (-i64::from(self.offset)..=i64::from(self.len)).contains(&by);
         if fits {
-            (self.offset, self.len) = (offset as u16, len as u32);
+            self.offset = (i64::from(self.offset) + by) as u16;
+            self.len = (i64::from(self.len) - by) as u32;
         }
         fits
     }

@@ -60,13 +60,13 @@ impl Geometry {
     }
 
     pub fn receive_room(&self) -> u32 {
-        self.size.saturating_sub(KERNEL_HEADROOM + self.headroom)
+        self.size.saturating_sub(self.headroom.saturating_add(KERNEL_HEADROOM))
     }
 
     /// Where the data of an empty frame starts.
     #[inline]
     pub fn transmit_offset(&self) -> u32 {
-        self.headroom + self.metadata
+        self.headroom.saturating_add(self.metadata)
     }
 
     #[inline]

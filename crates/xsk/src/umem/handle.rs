@@ -57,7 +57,11 @@ impl Handle {
     /// A magazine from the depot into `chunks`; they are counted from now on.
     pub fn fetch(&self, chunks: &mut Vec<u32>) -> usize {
         let region = self.region();
-        let count = region.depot.take(&region.chunks, chunks);
+        let mut count = region.depot.take(&region.chunks, chunks);
+        if count == 0 && region.has_retired() {
+            self.reclaim_retired();
+            count = region.depot.take(&region.chunks, chunks);
+        }
         region.count.fetch_add(count as u64, Ordering::Relaxed);
         count
     }
@@ -79,24 +83,48 @@ impl Handle {
         Some(Frame::empty(self.region, chunk))
     }
 
-    /// Everything that the kernel had from a socket that is closed goes home; tells how many.
+    /// Everything that the kernel had from sockets that are closed goes home; tells how many.
     pub fn reclaim(&self, pool: u32) -> u32 {
+        let count = self.collect(pool);
+        release(self.region, u64::from(count));
+        count
+    }
+
+    /// As [`Handle::reclaim`], but later: a driver may still write to the frames. They are counted
+    /// no more, so they do not keep the memory; the kernel has its own hold on the pages.
+    pub fn retire(&self, pool: u32) {
         let region = self.region();
-        let is_its = |chunk: &u32| {
-            region.take(*chunk, Side::Fill(pool)) || region.take(*chunk, Side::Tx(pool))
-        };
-        let chunks: Vec<u32> = (0..region.geometry.frames).filter(is_its).collect();
-        for magazine in chunks.chunks(MAGAZINE) {
-            self.bring_home(magazine);
-        }
-        chunks.len() as u32
+        let is_its = |chunk: &u32| region.owner(*chunk).is_some_and(|side| side.pool() == pool);
+        let count = (0..region.geometry.frames).filter(is_its).count();
+        region.retire(pool);
+        release(self.region, count as u64);
     }
 
     /// Brings home what closed sockets with zero copy have left long enough.
+    #[cold]
     pub fn reclaim_retired(&self) {
         for pool in self.region().released() {
-            self.reclaim(pool);
+            self.collect(pool);
         }
+    }
+
+    /// All frames that the kernel had from closed sockets go into the depot; tells how many.
+    fn collect(&self, pool: u32) -> u32 {
+        let region = self.region();
+        let (mut magazine, mut filled, mut count) = ([0; MAGAZINE], 0, 0);
+        for chunk in 0..region.geometry.frames {
+            if region.take(chunk, Side::Fill(pool)) || region.take(chunk, Side::Tx(pool)) {
+                magazine[filled] = chunk;
+                filled += 1;
+                count += 1;
+            }
+            let is_last = chunk + 1 == region.geometry.frames;
+            if filled == MAGAZINE || is_last && filled > 0 {
+                region.depot.put(&region.chunks, &magazine[..filled]);
+                filled = 0;
+            }
+        }
+        count
     }
 
     pub fn audit(&self) -> Audit {
@@ -107,8 +135,13 @@ impl Handle {
 
 impl Clone for Handle {
     fn clone(&self) -> Self {
-        let before = self.region().count.fetch_add(HANDLE, Ordering::Relaxed);
-        assert!(before < u64::MAX - HANDLE, "fewer than 2^32 handles");
+        let count = &self.region().count;
+        if count.fetch_add(HANDLE, Ordering::Relaxed) > MOST_COUNTED {
+            // Only a program that forgets handles comes here. Long before the count overflows it
+            // is refused more, and the count stays as it was.
+            count.fetch_sub(HANDLE, Ordering::Relaxed);
+            panic!("fewer than 2^31 handles of one memory");
+        }
         Self { region: self.region }
     }
 }
@@ -140,3 +173,5 @@ fn release(region: NonNull<Region>, count: u64) {
 
 /// One handle in the count.
 const HANDLE: u64 = 1 << 32;
+/// Leaves room for as many more as there can be threads.
+const MOST_COUNTED: u64 = u64::MAX / 2;

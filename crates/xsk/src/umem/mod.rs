@@ -26,6 +26,7 @@ pub(crate) use cache::Cache;
 pub use fragments::{Fragments, FragmentsMut};
 pub use frame::Frame;
 pub(crate) use frame::options;
+pub(crate) use geometry::Place;
 pub(crate) use handle::Handle;
 pub(crate) use region::Side;
 

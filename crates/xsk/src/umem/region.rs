@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
@@ -30,6 +30,8 @@ pub(crate) struct Region {
     bound: Mutex<Vec<Weak<Bound>>>,
     /// Closed sockets whose frames a driver may still write to, and when they were closed.
     retired: Mutex<Vec<(u32, Instant)>>,
+    /// Whether there are any.
+    has_retired: AtomicBool,
 }
 
 /// What is known of one chunk.
@@ -58,6 +60,12 @@ impl Side {
             Self::Tx(pool) => pool << 1 | 1,
         }
     }
+
+    pub fn pool(self) -> u32 {
+        match self {
+            Self::Fill(pool) | Self::Tx(pool) => pool,
+        }
+    }
 }
 
 impl Region {
@@ -74,6 +82,7 @@ impl Region {
             next_pool: AtomicU32::new(1),
             bound: Mutex::default(),
             retired: Mutex::default(),
+            has_retired: AtomicBool::new(false),
         }
     }
 
@@ -88,9 +97,9 @@ impl Region {
 
     /// A number for a new socket.
     pub fn new_pool(&self) -> u32 {
-        let pool = self.next_pool.fetch_add(1, Ordering::Relaxed);
-        assert!(pool < 1 << 31, "fewer than 2^31 sockets are opened on one memory");
-        pool
+        let next = |pool: u32| (pool < 1 << 31).then_some(pool + 1);
+        let pool = self.next_pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        pool.expect("fewer than 2^31 sockets are opened on one memory")
     }
 
     /// The chunk is the kernel's from now on.
@@ -99,7 +108,8 @@ impl Region {
         self.chunks[chunk as usize].owner.store(to.word(), Ordering::Relaxed);
     }
 
-    /// The chunk is ours again, if the kernel had it from there.
+    /// The chunk is ours again, if the kernel had it from there. Only one thread at a time may
+    /// take from one side.
     #[inline]
     #[must_use]
     pub fn take(&self, chunk: u32, from: Side) -> bool {
@@ -109,6 +119,15 @@ impl Region {
             owner.store(0, Ordering::Relaxed);
         }
         is_given
+    }
+
+    /// As [`Region::take`], where others may take from the same side at the same time: one of them
+    /// gets it.
+    #[inline]
+    #[must_use]
+    pub fn take_from_many(&self, chunk: u32, from: Side) -> bool {
+        let owner = &self.chunks[chunk as usize].owner;
+        owner.compare_exchange(from.word(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// The pool whose socket the kernel has the chunk from, and whether for transmission.
@@ -124,13 +143,21 @@ impl Region {
     pub fn retire(&self, pool: u32) {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         retired.push((pool, Instant::now()));
+        self.has_retired.store(true, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn has_retired(&self) -> bool {
+        self.has_retired.load(Ordering::Relaxed)
     }
 
     /// Closed sockets whose frames can come home now.
     pub fn released(&self) -> Vec<u32> {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = |(_, since): &mut (u32, Instant)| since.elapsed() >= RETIREMENT;
-        retired.extract_if(.., is_over).map(|(pool, _)| pool).collect()
+        let over = retired.extract_if(.., is_over).map(|(pool, _)| pool).collect();
+        self.has_retired.store(!retired.is_empty(), Ordering::Relaxed);
+        over
     }
 
     /// Remembers a socket that was bound with this memory.
