@@ -137,6 +137,17 @@ impl Interface {
         &self.device
     }
 
+    /// What it is now.
+    pub(crate) fn look(&self) -> Result<Device> {
+        let now = Device::open(self.name())?;
+        if now.ifindex == self.ifindex() {
+            return Ok(now);
+        }
+        let why = "it was removed and another one has its name, or this thread is in another \
+                   network namespace: open the interface again";
+        Err(Error::Interface { interface: now.name, why: why.to_owned() })
+    }
+
     pub fn steering(&self) -> Option<&Steering> {
         self.steering.as_ref()
     }

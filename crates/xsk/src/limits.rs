@@ -21,5 +21,7 @@ pub const KICKS: u32 = 256;
 pub const BUSY: Duration = Duration::from_millis(500);
 /// How long a driver with zero copy may still write into frames of a closed socket.
 pub const RETIREMENT: Duration = Duration::from_secs(1);
+/// While it sleeps, how often a receiver looks whether its interface is still there.
+pub const LOOK: Duration = Duration::from_millis(100);
 /// Slots of a ring.
 pub const MOST_RING: u32 = 1 << 16;

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sys::net::Ifindex;
 use sys::net::xsk::XskSocket;
 
-use crate::Result;
+use crate::device::Device;
+use crate::diagnose::{Attempt, explain};
 use crate::umem::Handle;
+use crate::{Error, Result};
 
 /// A socket, bound or to be bound. Its rings are mapped by the halves, which hold it.
 #[derive(Debug)]
@@ -58,6 +60,13 @@ impl Bound {
     #[inline]
     pub fn socket(&self) -> &XskSocket {
         &self.socket
+    }
+
+    /// What the kernel refused, in words for whoever uses the socket.
+    #[cold]
+    pub fn explain(&self, error: sys::Error) -> Error {
+        let device = Device { name: self.interface.clone(), ..Device::default() };
+        explain(error, Attempt { device: Some(&device), ..Attempt::default() })
     }
 
     pub fn shared_pool(&self) -> &Arc<Pool> {

@@ -15,6 +15,8 @@ use super::completion::Completion;
 use super::fill::Fill;
 use super::share::{Share, SharedQueue};
 use super::{Rx, Socket, Tx};
+use crate::device::{Device, Wanted};
+use crate::diagnose::Attempt;
 use crate::interface::Interface;
 use crate::limits::{BUSY, MOST_RING};
 use crate::ring::{Consumer, Memory, Producer};
@@ -156,6 +158,18 @@ impl<'a> Builder<'a> {
     /// locked memory lacks; each says what to change.
     pub fn open(mut self) -> Result<Socket> {
         self.check()?;
+        if self.beside.is_none() {
+            self.umem = Some(self.memory()?);
+        }
+        let device = self.interface.look()?;
+        let attempt = self.attempt(&device);
+        device.check(&attempt.wanted)?;
+        self.open_checked().map_err(|error| error.explained(attempt))
+    }
+}
+
+impl Builder<'_> {
+    fn open_checked(mut self) -> Result<Socket> {
         let socket = match self.descriptor.take() {
             Some(descriptor) => XskSocket::from_descriptor(descriptor),
             None => XskSocket::open()?,
@@ -171,9 +185,7 @@ impl<'a> Builder<'a> {
         }
         Ok(Socket { tx, rx })
     }
-}
 
-impl Builder<'_> {
     fn check(&self) -> Result<()> {
         for (what, slots) in [("rings", self.rings), ("a fill ring", self.fill)] {
             if !slots.is_power_of_two() || slots > MOST_RING {
@@ -196,6 +208,32 @@ impl Builder<'_> {
         match &self.umem {
             Some(umem) => Ok(umem.clone()),
             None => Umem::builder().frames((self.fill + 2 * self.rings).max(4096)).build(),
+        }
+    }
+
+    /// What is attempted, for checks and for the words of a refusal.
+    fn attempt<'d>(&self, device: &'d Device) -> Attempt<'d> {
+        let beside = self.beside.as_ref().map(|queue| queue.bound.shared_pool().handle());
+        let handle = beside.or_else(|| self.umem.as_ref().map(Umem::handle));
+        let geometry = handle.map(|handle| handle.region().geometry);
+        let wanted = Wanted {
+            queue: self.queue,
+            receive: self.interface.steering().is_some(),
+            transmit: true,
+            frame_size: geometry.map_or(0, |geometry| geometry.size),
+            headroom: geometry.map_or(0, |geometry| geometry.headroom),
+            multi_buffer: self.multi_buffer,
+            zero_copy: self.mode == Mode::ZeroCopy,
+            ..Wanted::default()
+        };
+        Attempt {
+            device: Some(device),
+            wanted,
+            memory: geometry.map_or(0, |geometry| geometry.bytes() as u64),
+            unaligned: geometry.is_some_and(|geometry| geometry.unaligned),
+            tx_metadata: geometry.map_or(0, |geometry| geometry.metadata),
+            entries: self.transmit_budget.unwrap_or(self.rings),
+            tx_ring: self.rings,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::mem;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sys::net::xsk::DESCRIPTOR_CONTINUES;
 
@@ -12,7 +12,7 @@ use super::fill::Fill;
 use super::share::Share;
 use super::stats::{RxCounters, Stats};
 use crate::Result;
-use crate::limits::FRAGMENTS;
+use crate::limits::{FRAGMENTS, LOOK};
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Place, Side};
@@ -93,15 +93,30 @@ impl Rx {
         len
     }
 
-    /// Sleeps until there is a packet, or `timeout` is over; tells whether there is one.
+    /// Sleeps until there is a packet, `timeout` is over or a signal comes; tells whether there is
+    /// a packet.
+    ///
+    /// # Errors
+    /// When no packet can come, because the interface is down or gone.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
-        if self.ring.available(1) > 0 {
-            return Ok(true);
+        let (start, mut over) = (Instant::now(), Duration::ZERO);
+        while self.ring.available(1) == 0 {
+            // Without empty frames none would come; there may be some by now.
+            self.refill();
+            let sleep = timeout.saturating_sub(over).min(LOOK);
+            sys::poll::readable(self.bound.socket().as_fd(), sleep)?;
+            if self.ring.available(1) > 0 {
+                break;
+            }
+            // `poll` does not tell a quiet interface from one that is gone.
+            self.bound.socket().kick_receive().map_err(|error| self.bound.explain(error))?;
+            let woken_early = start.elapsed() < over + sleep;
+            over = start.elapsed();
+            if over >= timeout || woken_early {
+                return Ok(false);
+            }
         }
-        // Without empty frames none would come; there may be some by now.
-        self.refill();
-        sys::poll::readable(self.bound.socket().as_fd(), timeout)?;
-        Ok(self.ring.available(1) > 0)
+        Ok(true)
     }
 
     /// Gives a frame back to be filled again.

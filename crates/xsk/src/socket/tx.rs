@@ -123,7 +123,10 @@ impl Tx {
     #[inline]
     pub fn push(&mut self, frame: Frame) -> Result<(), Rejected> {
         if let Some(error) = self.failed.take() {
-            return Err(Rejected { frame, why: SendError::Failed(Box::new(error.into())) });
+            return Err(Rejected {
+                frame,
+                why: SendError::Failed(Box::new(self.bound.explain(error))),
+            });
         }
         if let Some(why) = self.refusal(&frame) {
             return Err(Rejected { frame, why });
@@ -273,7 +276,7 @@ impl Tx {
 
     /// What went wrong since this was last asked.
     fn failure(&mut self) -> Result<()> {
-        self.failed.take().map_or(Ok(()), |error| Err(error.into()))
+        self.failed.take().map_or(Ok(()), |error| Err(self.bound.explain(error)))
     }
 
     #[inline]

@@ -1,0 +1,89 @@
+//! What tests of faults and of long runs share: packets, and processes with sockets.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lab::Host;
+use xsk::{Rx, Umem};
+
+/// How long anything may take.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A frame of an ethertype of our own, to everybody.
+pub fn packet(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0xff; len];
+    bytes[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+    bytes[12..14].copy_from_slice(&ETHERTYPE);
+    bytes
+}
+
+const ETHERTYPE: [u8; 2] = [0x88, 0xb5];
+
+pub fn umem() -> Umem {
+    Umem::builder().frames(2048).build().unwrap()
+}
+
+/// Lengths of the next `count` packets of ours, or of those that came in time.
+pub fn lengths(rx: &mut Rx, count: usize) -> Vec<usize> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut lengths = Vec::new();
+    while lengths.len() < count && Instant::now() < deadline {
+        rx.wait(Duration::from_millis(100)).unwrap();
+        rx.for_each(64, |frame| {
+            if frame[12..14] == ETHERTYPE {
+                lengths.push(frame.packet_len());
+            }
+        });
+    }
+    lengths
+}
+
+/// A process with a socket; killed and waited for on drop.
+#[derive(Debug)]
+pub struct Holder {
+    child: Child,
+}
+
+impl Holder {
+    /// Starts `xsk-hold` with `arguments`, behind the words of `prefix` (which set limits and
+    /// rights), and waits for what it says.
+    ///
+    /// # Errors
+    /// Why it has no socket, in its own words.
+    pub fn start(host: &Host, prefix: &[&str], arguments: &[&str]) -> Result<Self, String> {
+        let words: Vec<_> =
+            prefix.iter().chain(&[PROGRAM]).chain(arguments).map(ToString::to_string).collect();
+        let mut command: Command = host.command(&words[0]).unwrap();
+        command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let child = host.start(command).unwrap();
+        let mut holder = Self { child };
+        let mut line = String::new();
+        BufReader::new(holder.child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        match line.trim() {
+            "bound" => Ok(holder),
+            said => Err(said.strip_prefix("refused: ").unwrap_or("it died").to_owned()),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// As a crash would: the kernel closes the socket.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // Already gone where it was killed or refused its socket.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_xsk-hold");
