@@ -1,6 +1,8 @@
 //! What tests of faults and of long runs share: packets, and processes with sockets.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod lives;
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
