@@ -13,6 +13,7 @@ pub mod diagnose;
 mod error;
 pub mod interface;
 pub mod limits;
+pub mod metadata;
 mod ring;
 pub mod socket;
 pub mod steer;

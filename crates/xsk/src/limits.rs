@@ -7,8 +7,11 @@ pub const MAGAZINE: usize = 64;
 
 /// Times that an interface is looked at again because its program changed meanwhile.
 pub const ATTACH_ATTEMPTS: u32 = 16;
-/// Chunks that one packet may have; the kernel builds at most 18.
-pub const FRAGMENTS: usize = 32;
+/// Chunks that one packet may have: 64 KiB in the smallest frames.
+pub const FRAGMENTS: usize = MAGAZINE;
+/// Chunks that a packet to be sent may have: `MAX_SKB_FRAGS` and one more, with the kernel's
+/// default of 17.
+pub const TRANSMIT_PARTS: u32 = 18;
 /// Free frames that each half of a socket keeps at most.
 pub const CACHE: usize = 4 * MAGAZINE;
 /// Bytes of the smallest frame: the kernel's `XDP_UMEM_MIN_CHUNK_SIZE`.

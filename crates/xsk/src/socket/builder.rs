@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use sys::net::xsk::{
     BIND_COPY, BIND_MULTI_BUFFER, BIND_NEED_WAKEUP, BIND_SHARED, BIND_ZERO_COPY, RingKind,
-    UmemMemory, XskBinding, XskSocket,
+    XskBinding, XskSocket,
 };
 
+use super::acceptance::{Acceptance, Binding};
 use super::bound::{Bound, Opening, Pool};
 use super::completion::Completion;
 use super::fill::Fill;
+use super::register::register;
 use super::share::{Share, SharedQueue};
 use super::{Rx, Socket, Tx};
 use crate::device::{Device, Wanted};
@@ -20,6 +22,7 @@ use crate::diagnose::Attempt;
 use crate::interface::Interface;
 use crate::limits::{BUSY, MOST_RING};
 use crate::ring::{Consumer, Memory, Producer};
+use crate::steer::Metadata;
 use crate::umem::{Cache, Handle, Umem};
 use crate::{Error, Result};
 
@@ -174,11 +177,15 @@ impl Builder<'_> {
             Some(descriptor) => XskSocket::from_descriptor(descriptor),
             None => XskSocket::open()?,
         };
-        let (bound, mut rx, tx) = match &self.beside {
+        let (bound, mut rx, mut tx) = match &self.beside {
             Some(queue) => self.bind_beside(socket, queue)?,
             None => self.bind(socket, &self.memory()?)?,
         };
         self.set_budget(&bound)?;
+        tx.set_acceptance(self.acceptance(&bound));
+        if self.reads_metadata() {
+            rx.set_metadata();
+        }
         if let Some(steering) = self.interface.steering() {
             let entry = steering.insert(self.queue, rx.as_fd())?;
             rx.set_entry(entry);
@@ -249,9 +256,12 @@ impl Builder<'_> {
         let fill = Producer::new(Memory::mapped(socket.map_ring(RingKind::Fill, self.fill)?));
         let done = socket.map_ring(RingKind::Completion, self.rings)?;
         let done = Consumer::new(Memory::mapped(done));
-        let (fill, done) = (self.share(Fill::new(fill)), self.share(Completion::new(done)));
+        // Times are kept only where they can be asked for.
+        let timestamps = if umem.handle().geometry().metadata > 0 { self.rings } else { 0 };
+        let fill = self.share(Fill::new(fill, self.reads_metadata()));
+        let done = self.share(Completion::new(done, timestamps));
         let pool = Pool::new(umem.handle().clone());
-        let bound = Bound::new(socket, pool, self.opening());
+        let bound = Bound::new(socket, pool, self.opening(shared.as_deref())?);
         let (rx, tx) = self.halves(umem.handle(), &bound, fill, done)?;
         self.bind_patiently(&bound, shared.as_deref())?;
         bound.note_mode()?;
@@ -278,7 +288,8 @@ impl Builder<'_> {
             )));
         }
         self.create_rings(&socket)?;
-        let bound = Bound::new(socket, Arc::clone(first.shared_pool()), self.opening());
+        let opening = self.opening(Some(first))?;
+        let bound = Bound::new(socket, Arc::clone(first.shared_pool()), opening);
         let fill = Share::Common(Arc::clone(&queue.fill));
         let done = Share::Common(Arc::clone(&queue.completion));
         let (rx, tx) = self.halves(handle, &bound, fill, done)?;
@@ -314,14 +325,37 @@ impl Builder<'_> {
         Ok((rx, Tx::new(tx, done, Arc::clone(bound), cache(), self.batch)))
     }
 
-    fn opening(&self) -> Opening {
-        Opening {
+    /// Sockets that share memory have what the first one of them was bound with.
+    fn opening(&self, first: Option<&Bound>) -> Result<Opening> {
+        if self.multi_buffer && first.is_some_and(|first| !first.is_multi_buffer) {
+            return Err(Error::Config(
+                "multi-buffer, with the memory of a socket without: open that one with it, too,                  or have another memory"
+                    .to_owned(),
+            ));
+        }
+        Ok(Opening {
             interface: self.interface.name().to_owned(),
             ifindex: self.interface.ifindex(),
             queue: self.queue,
-            is_wakeup_told: self.wakeup,
-            is_multi_buffer: self.multi_buffer,
-        }
+            is_wakeup_told: first.map_or(self.wakeup, |first| first.is_wakeup_told),
+            is_multi_buffer: first.map_or(self.multi_buffer, |first| first.is_multi_buffer),
+        })
+    }
+
+    fn acceptance(&self, bound: &Bound) -> Acceptance {
+        let binding = Binding {
+            is_multi_buffer: bound.is_multi_buffer,
+            is_zero_copy: bound.is_zero_copy(),
+            metadata: bound.shared_pool().handle().geometry().metadata,
+        };
+        Acceptance::new(self.interface.device(), binding)
+    }
+
+    /// Whether the redirect program may write something in front of packets. Of a map that was
+    /// handed over nobody knows.
+    fn reads_metadata(&self) -> bool {
+        let steering = self.interface.steering();
+        steering.is_some_and(|steering| steering.metadata() != Some(Metadata::None))
     }
 
     fn check_mode(&self, bound: &Bound) -> Result<()> {
@@ -380,20 +414,6 @@ impl Builder<'_> {
             }
         }
     }
-}
-
-fn register(socket: &XskSocket, umem: &Umem) -> Result<()> {
-    let region = umem.handle().region();
-    let geometry = region.geometry;
-    let memory = UmemMemory {
-        start: region.memory.as_ptr(),
-        len: geometry.bytes(),
-        chunk_size: geometry.size,
-        headroom: geometry.headroom,
-        flags: region.registration_flags,
-        tx_metadata_len: geometry.metadata,
-    };
-    Ok(socket.register(&memory)?)
 }
 
 const EBUSY: i32 = 16;

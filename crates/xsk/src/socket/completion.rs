@@ -1,13 +1,23 @@
 //! Frames that the kernel has sent.
 
+use crate::metadata::{Request, Transmissions, Transmitted};
 use crate::ring::Consumer;
-use crate::umem::{Cache, Side};
+use crate::umem::{Cache, Frame, Place, Side};
 
 /// The completion ring, and how many frames are still to come.
 #[derive(Debug)]
 pub(crate) struct Completion {
     ring: Consumer<u64>,
     in_flight: u32,
+    transmissions: Transmissions,
+}
+
+/// What was given to the kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given {
+    pub frames: u32,
+    /// Packets among them whose time of transmission is wanted.
+    pub timestamps: u32,
 }
 
 /// What was taken from the ring.
@@ -19,18 +29,20 @@ pub(crate) struct Collected {
 }
 
 impl Completion {
-    pub fn new(ring: Consumer<u64>) -> Self {
-        Self { ring, in_flight: 0 }
+    /// `timestamps`: as many are kept until they are taken.
+    pub fn new(ring: Consumer<u64>, timestamps: u32) -> Self {
+        Self { ring, in_flight: 0, transmissions: Transmissions::new(timestamps as usize) }
     }
 
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Takes everything that is there, after `given` frames more were given.
+    /// Takes everything that is there, after more was given.
     #[inline]
-    pub fn collect(&mut self, given: u32, cache: &mut Cache, pool: u32) -> Collected {
-        self.in_flight += given;
+    pub fn collect(&mut self, given: Given, cache: &mut Cache, pool: u32) -> Collected {
+        self.in_flight += given.frames;
+        self.transmissions.awaited += given.timestamps;
         let mut collected = Collected::default();
         if self.in_flight == 0 {
             return collected;
@@ -42,6 +54,9 @@ impl Completion {
             let place = region.geometry.place(view.at(at));
             match place.filter(|place| region.take(place.chunk, Side::Tx(pool))) {
                 Some(place) => {
+                    if self.transmissions.awaited > 0 {
+                        note_time(&mut self.transmissions, cache, place);
+                    }
                     cache.put(place.chunk);
                     collected.completed += 1;
                 }
@@ -53,7 +68,28 @@ impl Completion {
         collected
     }
 
+    pub fn transmitted(&mut self) -> Option<Transmitted> {
+        self.transmissions.take()
+    }
+
+    pub fn timestamps_lost(&self) -> u64 {
+        self.transmissions.lost
+    }
+
     pub fn faults(&self) -> u64 {
         self.ring.faults()
     }
+}
+
+/// What the kernel wrote in front of a packet, if that was asked for.
+#[cold]
+fn note_time(transmissions: &mut Transmissions, cache: &Cache, at: Place) {
+    let handle = cache.handle();
+    let Some(number) = handle.region().take_stamped(at.chunk) else { return };
+    transmissions.awaited = transmissions.awaited.saturating_sub(1);
+    let Some(frame) = Frame::filled(handle.pointer(), at.chunk, at.offset, 0) else { return };
+    let timestamp_ns = frame.front(Request::SIZE).and_then(Request::timestamp);
+    transmissions.put(Transmitted { number, timestamp_ns });
+    // The chunk stays the caller's.
+    let _ = frame.into_parts();
 }

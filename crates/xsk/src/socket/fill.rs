@@ -8,12 +8,14 @@ use crate::umem::{Cache, Side};
 pub(crate) struct Fill {
     ring: Producer<u64>,
     missing: u32,
+    /// Somebody reads the redirect program's metadata: see `metadata::received`.
+    wipes: bool,
 }
 
 impl Fill {
-    pub fn new(ring: Producer<u64>) -> Self {
+    pub fn new(ring: Producer<u64>, wipes: bool) -> Self {
         let missing = ring.entries();
-        Self { ring, missing }
+        Self { ring, missing, wipes }
     }
 
     /// Gives as many frames as the kernel lacks and there are, after `returned` came back with
@@ -26,6 +28,9 @@ impl Fill {
         while given < slots.len() {
             let Some(chunk) = cache.take() else { break };
             let region = cache.handle().region();
+            if self.wipes {
+                region.wipe_mark(chunk);
+            }
             region.give(chunk, Side::Fill(pool));
             let is_put = slots.put(region.geometry.address(chunk));
             assert!(is_put, "the slot was reserved");
@@ -41,6 +46,10 @@ impl Fill {
     #[inline]
     pub fn needs_wakeup(&self) -> bool {
         self.ring.needs_wakeup()
+    }
+
+    pub fn wipes(&self) -> bool {
+        self.wipes
     }
 
     pub fn faults(&self) -> u64 {

@@ -4,10 +4,13 @@
 //! for the other. The descriptor closes when both are gone; then what the kernel still had comes
 //! back to the memory.
 
+mod acceptance;
 mod bound;
 mod builder;
 mod completion;
 mod fill;
+mod refusal;
+mod register;
 mod rx;
 mod share;
 mod stats;
@@ -16,10 +19,11 @@ mod tx;
 use std::sync::Arc;
 
 pub use builder::{Builder, Mode};
+pub use refusal::{Rejected, SendError};
 pub use rx::{Batch as RxBatch, Rx};
 pub use share::SharedQueue;
 pub use stats::{RxCounters, Stats, TxCounters};
-pub use tx::{Batch as TxBatch, Rejected, SendError, Tx};
+pub use tx::{Batch as TxBatch, Tx};
 
 pub(crate) use bound::Bound;
 

@@ -15,7 +15,7 @@ use crate::Result;
 use crate::limits::{FRAGMENTS, LOOK};
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
-use crate::umem::{Cache, Frame, Place, Side};
+use crate::umem::{Cache, Frame, Place, Side, options};
 
 /// Receives in one thread at a time.
 ///
@@ -31,6 +31,8 @@ pub struct Rx {
     cache: Cache,
     /// Frames that came with packets since the fill ring was filled.
     returned: u32,
+    /// What each packet comes with: see `umem::options`.
+    options: u8,
     counters: RxCounters,
     bound: Arc<Bound>,
 }
@@ -43,14 +45,29 @@ impl Rx {
         cache: Cache,
         bound: Arc<Bound>,
     ) -> Self {
-        let counters = RxCounters::default();
-        let mut rx = Self { entry: None, ring, fill, cache, returned: 0, counters, bound };
+        let mut rx = Self {
+            entry: None,
+            ring,
+            fill,
+            cache,
+            returned: 0,
+            options: 0,
+            counters: RxCounters::default(),
+            bound,
+        };
         rx.refill();
         rx
     }
 
     pub(super) fn set_entry(&mut self, entry: Entry) {
         self.entry = Some(entry);
+    }
+
+    /// Packets come with the redirect program's metadata.
+    pub(super) fn set_metadata(&mut self) {
+        if self.fill.look(Fill::wipes) {
+            self.options = options::RX_METADATA;
+        }
     }
 
     pub(super) fn common_fill(&self) -> Option<&Arc<Mutex<Fill>>> {
@@ -172,12 +189,18 @@ impl Rx {
         };
         self.returned += 1;
         let (pointer, len) = (handle.pointer(), descriptor.len);
-        let frame = Frame::received(pointer, place.chunk, place.offset, len);
-        if frame.is_none() {
-            self.counters.invalid += 1;
-            self.cache.put(place.chunk);
+        let frame = Frame::filled(pointer, place.chunk, place.offset, len);
+        match frame {
+            Some(mut frame) => {
+                frame.note_received(self.options);
+                Some(frame)
+            }
+            None => {
+                self.counters.invalid += 1;
+                self.cache.put(place.chunk);
+                None
+            }
         }
-        frame
     }
 
     /// A packet of several parts; `None` when its end is not there.

@@ -15,6 +15,8 @@ pub struct TxCounters {
     pub kicks_refused: u64,
     /// Times that a packet found no free frame, or no room in the tx ring.
     pub full: u64,
+    /// Times of transmission that were asked for and not taken before newer ones came.
+    pub timestamps_lost: u64,
     /// Completions that named no frame of ours in transmission; ignored.
     pub invalid: u64,
     /// Times that an index of the kernel was out of its ring; ignored.

@@ -8,13 +8,16 @@ use std::sync::{Arc, Mutex};
 use sys::net::xsk::{DESCRIPTOR_CONTINUES, DESCRIPTOR_TX_METADATA};
 
 use super::Bound;
-use super::completion::Completion;
+use super::acceptance::Acceptance;
+use super::completion::{Completion, Given};
+use super::refusal::{Rejected, SendError};
 use super::share::Share;
 use super::stats::TxCounters;
+use crate::Result;
 use crate::limits::KICKS;
+use crate::metadata::{Request, Transmitted};
 use crate::ring::{Descriptor, Producer};
-use crate::umem::{Cache, Frame, Side, options};
-use crate::{Error, Result};
+use crate::umem::{Cache, Frame, Side};
 
 /// Sends from one thread at a time.
 ///
@@ -28,40 +31,13 @@ pub struct Tx {
     cache: Cache,
     /// Descriptors that wait before the kernel is called.
     batch: u32,
-    /// Frames that were given to the kernel since the completion ring was looked at.
-    given: u32,
+    /// To the kernel, since the completion ring was looked at.
+    given: Given,
+    acceptance: Acceptance,
     counters: TxCounters,
     /// What the kernel answered that is not just "later".
     failed: Option<sys::Error>,
     bound: Arc<Bound>,
-}
-
-/// Why a packet was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum SendError {
-    #[error("no free frame or no room in the tx ring: wait until packets are sent")]
-    Full,
-    #[error("a packet of 0 bytes cannot be sent")]
-    Empty,
-    #[error(
-        "a packet of {len} bytes does not fit into a frame: there is room for {room}; use larger \
-         frames, or a chain of them with multi-buffer on"
-    )]
-    TooLong { len: usize, room: usize },
-    #[error("the frame is of other memory than the socket's")]
-    Foreign,
-    #[error("a packet in {parts} parts needs a socket with multi-buffer on")]
-    Fragmented { parts: u32 },
-    /// The interface or the socket failed; what was queued before stays queued.
-    #[error(transparent)]
-    Failed(Box<Error>),
-}
-
-/// A frame that was not taken, with the reason.
-#[derive(Debug)]
-pub struct Rejected {
-    pub frame: Frame,
-    pub why: SendError,
 }
 
 impl Tx {
@@ -72,14 +48,32 @@ impl Tx {
         cache: Cache,
         batch: u32,
     ) -> Self {
-        let counters = TxCounters::default();
-        Self { ring, completion, cache, batch, given: 0, counters, failed: None, bound }
+        Self {
+            ring,
+            completion,
+            cache,
+            batch,
+            given: Given::default(),
+            acceptance: Acceptance::default(),
+            counters: TxCounters::default(),
+            failed: None,
+            bound,
+        }
     }
 
-    /// Copies one packet, Ethernet header first, into a frame and sends it.
+    /// It takes no packet before it knows how the socket was bound.
+    pub(super) fn set_acceptance(&mut self, acceptance: Acceptance) {
+        self.acceptance = acceptance;
+    }
+
+    /// Copies one packet, Ethernet header first, into a frame and sends it. With multi-buffer on
+    /// it may be longer than a frame.
     #[inline]
     pub fn send(&mut self, packet: &[u8]) -> Result<(), SendError> {
-        self.send_with(packet.len(), |bytes| bytes.copy_from_slice(packet))
+        match self.send_with(packet.len(), |bytes| bytes.copy_from_slice(packet)) {
+            Err(SendError::TooLong { .. }) if self.acceptance.parts() > 1 => self.send_long(packet),
+            other => other,
+        }
     }
 
     /// Sends a packet of `len` bytes that `write` fills in place. The bytes hold something old.
@@ -96,6 +90,47 @@ impl Tx {
             return Err(SendError::TooLong { len, room });
         }
         write(&mut frame);
+        self.push_or_recycle(frame)
+    }
+
+    /// A packet of `len` bytes in as many parts as it needs, to be filled through
+    /// [`fragments_mut`](Frame::fragments_mut) and pushed. The bytes hold something old.
+    pub fn alloc_long(&mut self, len: usize) -> Result<Frame, SendError> {
+        if len > self.acceptance.longest() {
+            return Err(SendError::OverMtu { len, most: self.acceptance.longest() });
+        }
+        let mut frame = self.alloc().ok_or(SendError::Full)?;
+        let room = frame.capacity();
+        let (parts, most) = (len.div_ceil(room) as u32, self.acceptance.parts());
+        if parts > most {
+            self.cache.recycle(frame);
+            return Err(match most {
+                1 => SendError::TooLong { len, room },
+                _ => SendError::TooManyParts { parts, most },
+            });
+        }
+        frame.resize(len.min(room));
+        for start in (room..len).step_by(room) {
+            let Some(mut part) = self.alloc() else {
+                self.cache.recycle(frame);
+                return Err(SendError::Full);
+            };
+            part.resize((len - start).min(room));
+            let appended = frame.append(part);
+            assert!(appended.is_ok(), "as many parts as can be sent fit into a chain");
+        }
+        Ok(frame)
+    }
+
+    #[cold]
+    fn send_long(&mut self, packet: &[u8]) -> Result<(), SendError> {
+        let mut frame = self.alloc_long(packet.len())?;
+        frame.write_at(0, packet);
+        self.push_or_recycle(frame)
+    }
+
+    #[inline]
+    fn push_or_recycle(&mut self, frame: Frame) -> Result<(), SendError> {
         if let Err(rejected) = self.push(frame) {
             self.cache.recycle(rejected.frame);
             return Err(rejected.why);
@@ -137,7 +172,7 @@ impl Tx {
             return Err(Rejected { frame, why: SendError::Full });
         }
         self.put(frame);
-        self.given += parts;
+        self.given.frames += parts;
         self.counters.sent += 1;
         if self.ring.pending() >= self.batch {
             self.transmit();
@@ -163,7 +198,7 @@ impl Tx {
 
     /// Frames that the kernel has not given back; of all sockets on a shared queue.
     pub fn in_flight(&self) -> u32 {
-        self.completion.look(Completion::in_flight) + self.given
+        self.completion.look(Completion::in_flight) + self.given.frames
     }
 
     /// Takes back frames that were sent.
@@ -175,9 +210,18 @@ impl Tx {
         self.counters.invalid += u64::from(collected.invalid);
     }
 
+    /// When packets were transmitted whose frames [asked](Frame::request) for it and came back, in
+    /// the order in which they did; of all sockets on a shared queue. As many as the completion
+    /// ring has slots are kept, the oldest are lost to newer ones.
+    pub fn transmissions(&mut self) -> impl Iterator<Item = Transmitted> {
+        self.reap();
+        std::iter::from_fn(|| self.completion.with(Completion::transmitted))
+    }
+
     pub fn counters(&self) -> TxCounters {
         TxCounters {
             faults: self.ring.faults() + self.completion.look(Completion::faults),
+            timestamps_lost: self.completion.look(Completion::timestamps_lost),
             ..self.counters
         }
     }
@@ -200,11 +244,7 @@ impl Tx {
         if !self.cache.handle().is_same(frame.region()) {
             return Some(SendError::Foreign);
         }
-        if frame.is_empty() {
-            return Some(SendError::Empty);
-        }
-        let parts = frame.count();
-        (parts > 1 && !self.bound.is_multi_buffer).then_some(SendError::Fragmented { parts })
+        self.acceptance.refusal(frame)
     }
 
     /// Slots in the ring, after a call of the kernel if there are too few.
@@ -222,10 +262,12 @@ impl Tx {
     #[inline]
     fn put(&mut self, frame: Frame) {
         let mut left = frame.count();
-        let mut options = match frame.options() & options::TX_METADATA {
-            0 => 0,
-            _ => DESCRIPTOR_TX_METADATA,
-        };
+        let mut options = if frame.asked() { DESCRIPTOR_TX_METADATA } else { 0 };
+        if self.acceptance.has_metadata() {
+            let is_stamped = frame.requested().is_some_and(Request::has_timestamp);
+            frame.note_stamped(is_stamped);
+            self.given.timestamps += u32::from(is_stamped);
+        }
         for part in frame.into_parts() {
             left -= 1;
             let goes_on = if left > 0 { DESCRIPTOR_CONTINUES } else { 0 };

@@ -9,6 +9,7 @@ use super::geometry::Geometry;
 use super::handle::Handle;
 use super::region::Region;
 use crate::limits::{LEAST_FRAME, MOST_FRAMES};
+use crate::metadata::Request;
 use crate::{Error, Result};
 
 /// Whether memory is to be made of huge pages.
@@ -171,6 +172,5 @@ impl Builder {
     }
 }
 
-/// `struct xsk_tx_metadata`: 16 bytes in Linux 6.8, 24 with the launch time of 6.15. The kernel
-/// takes any multiple of 8 below 256.
-const METADATA: u32 = 24;
+/// The kernel takes any multiple of 8 below 256.
+const METADATA: u32 = Request::SIZE as u32;

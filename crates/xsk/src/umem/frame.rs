@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use super::handle::bring_home;
 use super::region::Region;
 use crate::limits::FRAGMENTS;
+use crate::steer::redirect::abi::Metadata;
 
 /// A packet in memory that is shared with the kernel. It derefs to the bytes of its first chunk,
 /// which are all bytes unless it [`is_fragmented`](Frame::is_fragmented).
@@ -36,6 +37,8 @@ pub struct Frame {
 pub(crate) mod options {
     /// Transmit metadata lies in front of the data.
     pub const TX_METADATA: u8 = 1;
+    /// Receive metadata may lie in front of where the kernel put the data.
+    pub const RX_METADATA: u8 = 2;
 }
 
 // SAFETY: a frame owns its chunks alone, and the region is shared by atomic counts.
@@ -60,7 +63,7 @@ impl Frame {
     /// A frame of a chunk that the kernel gave back, with data in it. `None`, and the chunk still
     /// counts as owned by the caller, when the data would leave the chunk.
     #[inline]
-    pub(crate) fn received(
+    pub(crate) fn filled(
         region: NonNull<Region>,
         chunk: u32,
         offset: u32,
@@ -124,11 +127,11 @@ impl Frame {
     }
 
     /// Moves the start of the data: forwards drops bytes, backwards takes headroom as data. `false`
-    /// when there are not so many bytes.
+    /// when there are not so many bytes, or something was [requested](Frame::request) already.
     #[inline]
     pub fn move_head(&mut self, by: isize) -> bool {
         let by = by as i64;
-        let fits = (-i64::from(self.offset)..=i64::from(self.len)).contains(&by);
+        let fits = (-i64::from(self.offset)..=i64::from(self.len)).contains(&by) && !self.asked();
         if fits {
             self.offset = (i64::from(self.offset) + by) as u16;
             self.len = (i64::from(self.len) - by) as u32;
@@ -179,8 +182,51 @@ impl Frame {
         umem.handle.is_same(self.region)
     }
 
-    pub(crate) fn options(&self) -> u8 {
-        self.options
+    /// One chunk, of which nothing is asked.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.more == 0 && self.options & options::TX_METADATA == 0
+    }
+
+    /// Whether a request stands in front of the data.
+    #[inline]
+    pub(crate) fn asked(&self) -> bool {
+        self.options & options::TX_METADATA != 0
+    }
+
+    /// Where a request goes, if the kernel was told of such.
+    pub(crate) fn request_front(&mut self) -> Option<&mut [u8]> {
+        let room = self.shared().geometry.metadata as usize;
+        if room == 0 { None } else { self.front_mut(room) }
+    }
+
+    /// There is a request now.
+    pub(crate) fn note_request(&mut self) {
+        self.options |= options::TX_METADATA;
+    }
+
+    /// A number for the packet, to be found with its first chunk when it is transmitted.
+    pub(crate) fn note_number(&self, number: u64) {
+        self.shared().chunks[self.chunk as usize].extra.store(number, Ordering::Relaxed);
+    }
+
+    /// Whether somebody wants to know when it is transmitted; said when it is given to the kernel.
+    pub(crate) fn note_stamped(&self, is_stamped: bool) {
+        self.shared().set_stamped(self.chunk, is_stamped);
+    }
+
+    /// The program's metadata may lie in front of the packet.
+    #[inline]
+    pub(crate) fn note_received(&mut self, options: u8) {
+        self.options |= options;
+    }
+
+    /// Where the redirect program's metadata would be.
+    pub(crate) fn received_front(&self) -> Option<&[u8]> {
+        let is_received = self.options & options::RX_METADATA != 0;
+        let start = self.shared().geometry.receive_offset() as usize - RECEIVED;
+        // SAFETY: in front of where packets are received, inside the chunk, which this frame owns.
+        is_received.then(|| unsafe { slice::from_raw_parts(self.place(start).as_ptr(), RECEIVED) })
     }
 
     #[inline]
@@ -246,7 +292,7 @@ impl Deref for Frame {
     #[inline]
     fn deref(&self) -> &[u8] {
         let start = self.place(usize::from(self.offset));
-        // SAFETY: offset and length stay inside the chunk (`received`, `resize`, `move_head`), and
+        // SAFETY: offset and length stay inside the chunk (`filled`, `resize`, `move_head`), and
         // this frame owns it.
         unsafe { slice::from_raw_parts(start.as_ptr(), self.len as usize) }
     }
@@ -341,4 +387,6 @@ fn part(region: &Region, chunk: u32) -> Option<(u32, u32, u32)> {
     Some((chunk, (span >> 32) as u32, span as u32))
 }
 
+/// Bytes of `struct redirect_metadata`.
+const RECEIVED: usize = Metadata::SIZE;
 const NONE: u32 = u32::MAX;

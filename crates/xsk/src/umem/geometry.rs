@@ -59,8 +59,14 @@ impl Geometry {
         Place { chunk, offset: address as u32 & (self.size - 1) }
     }
 
+    /// Where the kernel puts a received packet in its frame.
+    #[inline]
+    pub fn receive_offset(&self) -> u32 {
+        self.headroom.saturating_add(KERNEL_HEADROOM)
+    }
+
     pub fn receive_room(&self) -> u32 {
-        self.size.saturating_sub(self.headroom.saturating_add(KERNEL_HEADROOM))
+        self.size.saturating_sub(self.receive_offset())
     }
 
     /// Where the data of an empty frame starts.

@@ -39,9 +39,11 @@ pub(crate) struct Region {
 pub(crate) struct Chunk {
     /// [`Side::word`] of a socket while the kernel has it, else 0.
     owner: AtomicU32,
-    /// In a chain of chunks: the next one.
+    /// In a chain of chunks: the next one. In a packet's first chunk, while the kernel transmits
+    /// it: [`STAMPED`] if its time is wanted.
     pub next: AtomicU32,
-    /// In a magazine's first chunk: the magazine below. In a fragment: offset and length.
+    /// In a magazine's first chunk: the magazine below. In a fragment: offset and length. In a
+    /// packet's first chunk: the number of whoever wants the time of its transmission.
     pub extra: AtomicU64,
 }
 
@@ -130,6 +132,31 @@ impl Region {
         owner.compare_exchange(from.word(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Notes whether somebody wants to know when the chunk, the first of a packet, is transmitted.
+    #[inline]
+    pub fn set_stamped(&self, chunk: u32, is_stamped: bool) {
+        let mark = if is_stamped { STAMPED } else { 0 };
+        self.chunks[chunk as usize].next.store(mark, Ordering::Relaxed);
+    }
+
+    /// The number that came with the wish to know when the chunk was transmitted.
+    pub fn take_stamped(&self, chunk: u32) -> Option<u64> {
+        let record = &self.chunks[chunk as usize];
+        let is_stamped = record.next.load(Ordering::Relaxed) == STAMPED;
+        is_stamped.then(|| record.extra.load(Ordering::Relaxed))
+    }
+
+    /// Wipes the redirect program's mark off, so that it says something only of the next packet.
+    /// The caller owns the chunk.
+    #[inline]
+    pub fn wipe_mark(&self, chunk: u32) {
+        let at = self.geometry.receive_offset() as usize - MARK;
+        // SAFETY: in front of where packets are received, inside the chunk.
+        let mark = unsafe { self.start(chunk).add(at) };
+        // SAFETY: the caller owns the chunk, so nobody else looks at its bytes.
+        unsafe { mark.cast::<[u8; MARK]>().write([0; MARK]) };
+    }
+
     /// The pool whose socket the kernel has the chunk from, and whether for transmission.
     pub fn owner(&self, chunk: u32) -> Option<Side> {
         match self.chunks[chunk as usize].owner.load(Ordering::Relaxed) {
@@ -179,3 +206,8 @@ impl fmt::Debug for Region {
         f.debug_struct("Region").field("geometry", &self.geometry).finish_non_exhaustive()
     }
 }
+
+/// No number of a chunk, and not the end of a chain.
+const STAMPED: u32 = u32::MAX - 1;
+/// Bytes of the mark at the end of the redirect program's metadata.
+const MARK: usize = 4;

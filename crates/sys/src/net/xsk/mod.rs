@@ -60,6 +60,11 @@ pub const RING_NEED_WAKEUP: u32 = libc::XDP_RING_NEED_WAKEUP;
 pub const DESCRIPTOR_CONTINUES: u32 = libc::XDP_PKT_CONTD;
 /// In a descriptor's options: `struct xsk_tx_metadata` lies in front of the data.
 pub const DESCRIPTOR_TX_METADATA: u32 = libc::XDP_TX_METADATA;
+/// In `struct xsk_tx_metadata`: what is asked for.
+pub const REQUEST_TIMESTAMP: u64 = libc::XDP_TXMD_FLAGS_TIMESTAMP as u64;
+pub const REQUEST_CHECKSUM: u64 = libc::XDP_TXMD_FLAGS_CHECKSUM as u64;
+/// Since Linux 6.15.
+pub const REQUEST_LAUNCH_TIME: u64 = 1 << 2;
 /// Bits of an address below the offset that unaligned chunks carry in its upper bits.
 pub const UNALIGNED_OFFSET_SHIFT: u32 = 48;
 
