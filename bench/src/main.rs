@@ -24,6 +24,7 @@ mod harness;
 mod noise;
 mod outcome;
 mod vm_interp;
+mod xsk;
 
 use harness::Harness;
 use outcome::Outcome;
@@ -39,6 +40,7 @@ const ENTRIES: &[Entry] = &[
     gen_watch::ENTRY,
     noise::ENTRY,
     vm_interp::ENTRY,
+    xsk::ENTRY,
 ];
 
 /// One benchmark.

@@ -1,0 +1,133 @@
+//! This repository's crate `xsk`.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ours::{Interface, Rx, Tx, Umem};
+use peers::kernel::xdp_dropped;
+use peers::{Bridge, Options, Port};
+
+fn main() -> ExitCode {
+    peers::main::<One, Two>()
+}
+
+fn memory() -> io::Result<Umem> {
+    Umem::builder().frames(FRAMES).build().map_err(io::Error::other)
+}
+
+/// A socket, with the interface's program attached for as long as it lives.
+fn open(umem: &Umem, device: &str, queue: u32) -> io::Result<(Tx, Rx)> {
+    let interface = Interface::open(device).map_err(io::Error::other)?;
+    let socket = interface.socket(queue).umem(umem).rings(RING).fill(RING).open();
+    Ok(socket.map_err(io::Error::other)?.split())
+}
+
+/// One queue.
+struct One {
+    tx: Tx,
+    rx: Rx,
+}
+
+impl Port for One {
+    fn open(options: &Options) -> io::Result<Self> {
+        let (tx, rx) = open(&memory()?, &options.device, options.queue)?;
+        Ok(Self { tx, rx })
+    }
+
+    fn send(
+        &mut self,
+        n: usize,
+        size: usize,
+        mut write: impl FnMut(&mut [u8]),
+    ) -> io::Result<usize> {
+        let mut batch = self.tx.batch(n as u32);
+        let mut sent = 0;
+        while sent < n && batch.send_with(size, &mut write).is_ok() {
+            sent += 1;
+        }
+        batch.finish().map_err(io::Error::other)?;
+        Ok(sent)
+    }
+
+    fn receive(&mut self, n: usize, mut read: impl FnMut(&[u8])) -> io::Result<usize> {
+        Ok(self.rx.for_each(n, |frame| read(frame)))
+    }
+
+    fn echo(&mut self, n: usize, turn: impl FnMut(&mut [u8])) -> io::Result<(usize, usize)> {
+        pass(&mut self.rx, &mut self.tx, n, turn)
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        self.rx.wait(WAIT).map(drop).map_err(io::Error::other)
+    }
+
+    fn in_flight(&mut self) -> io::Result<usize> {
+        self.tx.flush().map_err(io::Error::other)?;
+        Ok(self.tx.in_flight() as usize)
+    }
+
+    fn dropped(&self) -> u64 {
+        xdp_dropped(self.rx.as_fd().as_raw_fd())
+    }
+}
+
+/// Two queues of one memory; what the other halves would do is nobody's.
+struct Two {
+    from: (Tx, Rx),
+    to: (Tx, Rx),
+}
+
+impl Bridge for Two {
+    fn open(options: &Options) -> io::Result<Self> {
+        let umem = memory()?;
+        let from = open(&umem, &options.device, options.queue)?;
+        let to = open(&umem, &options.out_device, options.queue)?;
+        Ok(Self { from, to })
+    }
+
+    fn forward(&mut self, n: usize, turn: impl FnMut(&mut [u8])) -> io::Result<(usize, usize)> {
+        pass(&mut self.from.1, &mut self.to.0, n, turn)
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        self.from.1.wait(WAIT).map(drop).map_err(io::Error::other)
+    }
+
+    fn in_flight(&mut self) -> io::Result<usize> {
+        self.to.0.flush().map_err(io::Error::other)?;
+        Ok(self.to.0.in_flight() as usize)
+    }
+
+    fn dropped(&self) -> u64 {
+        xdp_dropped(self.from.1.as_fd().as_raw_fd())
+    }
+}
+
+/// Frames move from one half to the other; for which there is no room, back.
+fn pass(
+    rx: &mut Rx,
+    tx: &mut Tx,
+    n: usize,
+    mut turn: impl FnMut(&mut [u8]),
+) -> io::Result<(usize, usize)> {
+    let (mut came, mut left) = (0, 0);
+    let mut sending = tx.batch(n as u32);
+    let mut receiving = rx.batch(n);
+    while let Some(mut frame) = receiving.next() {
+        turn(&mut frame);
+        came += 1;
+        match sending.push(frame) {
+            Ok(()) => left += 1,
+            Err(rejected) => receiving.recycle(rejected.frame),
+        }
+    }
+    drop(receiving);
+    sending.finish().map_err(io::Error::other)?;
+    Ok((came, left))
+}
+
+const RING: u32 = 2048;
+const FRAMES: u32 = 4096;
+const WAIT: Duration = Duration::from_millis(1);

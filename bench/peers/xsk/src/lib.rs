@@ -1,0 +1,17 @@
+//! What every peer shares: arguments, roles, frames, the report. A peer is a [`Port`] and a
+//! [`Bridge`] in `src/bin/`, and is measured by the same loops as all others (`roles`).
+//!
+//! Rule: a library is used as its own examples use it; nothing here makes it faster or slower.
+//! `c/libxdp.c` says the same in C. Not here: who starts them, what is compared (`bench/src/xsk`).
+
+pub mod cpu;
+pub mod frame;
+pub mod kernel;
+pub mod options;
+pub mod port;
+pub mod report;
+mod roles;
+
+pub use options::{Options, Role, Wait};
+pub use port::{Bridge, Port};
+pub use roles::{ask, main};

@@ -1,0 +1,53 @@
+//! What a peer can do, a batch at a time.
+
+use std::io;
+
+use crate::{Options, Wait};
+
+/// One implementation's socket on one queue of one interface.
+pub trait Port: Sized {
+    /// Open, bound, and put into the map that frames are redirected by.
+    fn open(options: &Options) -> io::Result<Self>;
+
+    /// Takes back what was sent, lets `write` fill up to `n` frames of `size` bytes and hands them
+    /// to the kernel. How many it were; none when there is no room.
+    fn send(&mut self, n: usize, size: usize, write: impl FnMut(&mut [u8])) -> io::Result<usize>;
+
+    /// Shows up to `n` frames that have come, and gives their room back.
+    fn receive(&mut self, n: usize, read: impl FnMut(&[u8])) -> io::Result<usize>;
+
+    /// Lets `turn` change up to `n` frames that have come, and sends them back. Returns how many
+    /// came and how many of them were sent.
+    fn echo(&mut self, n: usize, turn: impl FnMut(&mut [u8])) -> io::Result<(usize, usize)>;
+
+    /// Until frames have come, or a millisecond has passed.
+    fn wait(&mut self) -> io::Result<()>;
+
+    /// Frames that were handed to the kernel and have not come back; asks it to go on.
+    fn in_flight(&mut self) -> io::Result<usize>;
+
+    /// Frames that the kernel counted as not handed over.
+    fn dropped(&self) -> u64;
+}
+
+/// Two ports: what comes to the first leaves by the second.
+pub trait Bridge: Sized {
+    fn open(options: &Options) -> io::Result<Self>;
+
+    /// As [`Port::echo`].
+    fn forward(&mut self, n: usize, turn: impl FnMut(&mut [u8])) -> io::Result<(usize, usize)>;
+    fn wait(&mut self) -> io::Result<()>;
+    fn in_flight(&mut self) -> io::Result<usize>;
+    fn dropped(&self) -> u64;
+}
+
+/// Waits as was asked for.
+pub(crate) fn rest(wait: Wait, sleep: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    match wait {
+        Wait::Poll => sleep(),
+        Wait::Spin => {
+            std::hint::spin_loop();
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The programs that are measured: what they are called, where they are, how they are started.
+//!
+//! Rule: each is a process of its own that speaks one protocol (`bench/peers/xsk/src/options.rs`,
+//! `report.rs`), ours too.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use lab::Host;
+use serde::Deserialize;
+use sys::priority::Priority;
+
+/// One implementation.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    pub name: &'static str,
+    /// The program, with the words in front of the role.
+    pub command: Vec<String>,
+    pub steering: Steer,
+    /// Frames at a time.
+    pub batch: u32,
+}
+
+/// How frames come to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steer {
+    /// It is told of a map and puts its socket there.
+    Map,
+    /// It attaches a program of its own.
+    Own,
+    /// From the kernel's stack.
+    Stack,
+}
+
+/// A process that has said it is ready.
+pub struct Running {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+/// What it says at its end; see `report.rs` of the peers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Answer {
+    pub sent: u64,
+    pub received: u64,
+    pub missing: u64,
+    pub duplicated: u64,
+    pub seconds: f64,
+    pub user_ns: f64,
+    pub system_ns: f64,
+    #[serde(default)]
+    pub p50_ns: f64,
+    #[serde(default)]
+    pub p99_ns: f64,
+}
+
+impl Peer {
+    /// Starts it on a processor; returns when it is ready.
+    pub fn start(&self, host: &Host, cpu: usize, words: &[String]) -> Result<Running> {
+        let (program, before) = self.command.split_first().context("a peer without a program")?;
+        let mut command = host.command(program)?;
+        command.args(before).args(words);
+        command.args(["--size", "60", "--batch", &self.batch.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = host.run(|| {
+            sys::cpu::set_affinity(&[cpu])?;
+            // As the generator's threads; refused without CAP_SYS_NICE.
+            let _unsteady = Priority::Nice(-20).give(0);
+            Ok::<Child, anyhow::Error>(host.start(command)?)
+        })??;
+        let lines = BufReader::new(child.stdout.take().context("a child without its stdout")?);
+        let mut running = Running { child, lines };
+        let line = running.line()?;
+        ensure!(line.contains("\"ready\""), "{} said {line:?} instead of being ready", self.name);
+        Ok(running)
+    }
+}
+
+impl Running {
+    /// Waits for its end.
+    pub fn finish(mut self) -> Result<Answer> {
+        let line = self.line()?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.lines.read_line(&mut line)? == 0 {
+            let status = self.child.wait()?;
+            bail!("it ended without an answer: {status}");
+        }
+        Ok(line)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // After its answer it only has to close what it opened.
+        let deadline = Instant::now() + PATIENCE;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(2);

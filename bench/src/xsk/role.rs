@@ -1,0 +1,68 @@
+//! `Role`: what a peer does, and what is made of its answer.
+
+use anyhow::{Result, ensure};
+
+use super::peer::Answer;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Tx,
+    Rx,
+    Echo,
+    Forward,
+    Rtt,
+}
+
+/// Of one run, in the order in which they are shown: row, unit, value.
+pub struct Numbers(pub Vec<(&'static str, &'static str, f64)>);
+
+impl Role {
+    pub const ALL: [Self; 5] = [Self::Tx, Self::Rx, Self::Echo, Self::Forward, Self::Rtt];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Tx => "tx",
+            Self::Rx => "rx",
+            Self::Echo => "echo",
+            Self::Forward => "forward",
+            Self::Rtt => "rtt",
+        }
+    }
+
+    /// The row that its arm measures.
+    pub fn row(self) -> &'static str {
+        match self {
+            Self::Rtt => "rtt-p50",
+            role => role.word(),
+        }
+    }
+}
+
+impl Numbers {
+    /// Packets a second, as they arrived; what a packet cost; what went missing on the way in.
+    pub fn of(role: Role, answer: &Answer, arrived: u64) -> Result<Self> {
+        let frames = if role == Role::Rx { answer.received } else { arrived };
+        ensure!(frames > 0 && answer.seconds > 0.0, "no frame arrived");
+        let rate = frames as f64 / answer.seconds;
+        let (user, system) = (answer.user_ns / frames as f64, answer.system_ns / frames as f64);
+        let missing = match role {
+            Role::Tx => answer.sent - frames,
+            _ => answer.missing,
+        };
+        let missing = 100.0 * missing as f64 / (missing + frames) as f64;
+        let rows = match role {
+            Role::Tx => ["tx", "tx-user-ns", "tx-system-ns", "tx-missing"],
+            Role::Rx => ["rx", "rx-user-ns", "rx-system-ns", "rx-missing"],
+            Role::Echo => ["echo", "echo-user-ns", "echo-system-ns", "echo-missing"],
+            _ => ["forward", "forward-user-ns", "forward-system-ns", "forward-missing"],
+        };
+        let values = [("pps", rate), ("ns", user), ("ns", system), ("%", missing)];
+        let rows = rows.into_iter().zip(values);
+        Ok(Self(rows.map(|(row, (unit, value))| (row, unit, value)).collect()))
+    }
+
+    pub fn of_round_trips(answer: &Answer) -> Result<Self> {
+        ensure!(answer.p99_ns > 0.0, "no frame came back");
+        Ok(Self(vec![("rtt-p50", "ns", answer.p50_ns), ("rtt-p99", "ns", answer.p99_ns)]))
+    }
+}
