@@ -8,6 +8,7 @@
 pub mod bpf;
 pub mod cap;
 pub mod cpu;
+pub mod epoll;
 mod error;
 pub mod memory;
 pub mod mmap;
@@ -20,5 +21,6 @@ pub mod proc;
 pub mod process;
 pub mod signal;
 pub mod thread;
+pub mod timer;
 
 pub use error::{Error, Result, errno_name};

@@ -1,21 +1,116 @@
-//! Waiting for a descriptor.
+//! Waiting for descriptors.
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use crate::{Error, Result};
 
+/// A descriptor to wait for, and what for; after [`wait`], what came.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Watch<'a> {
+    entry: libc::pollfd,
+    _fd: PhantomData<BorrowedFd<'a>>,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// So many of the descriptors have something to tell.
+    Ready(usize),
+    /// The time is over.
+    Late,
+    /// A signal handler ran in this thread.
+    Signal,
+}
+
+impl<'a> Watch<'a> {
+    pub fn readable(fd: BorrowedFd<'a>) -> Self {
+        Self::new(fd, libc::POLLIN)
+    }
+
+    pub fn writable(fd: BorrowedFd<'a>) -> Self {
+        Self::new(fd, libc::POLLOUT)
+    }
+
+    /// What was waited for is there, or the descriptor failed, or its other end is gone.
+    pub fn is_ready(&self) -> bool {
+        self.entry.revents != 0
+    }
+
+    fn new(fd: BorrowedFd<'a>, events: i16) -> Self {
+        let entry = libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 };
+        Self { entry, _fd: PhantomData }
+    }
+}
+
+impl fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("fd", &self.entry.fd)
+            .field("events", &self.entry.events)
+            .field("came", &self.entry.revents)
+            .finish()
+    }
+}
+
+/// Sleeps until one of `watches` has something to tell, or `timeout` is over; without one, as long
+/// as it takes. Without descriptors it just sleeps.
+pub fn wait(watches: &mut [Watch<'_>], timeout: Option<Duration>) -> Result<Woken> {
+    let limit = timeout.map(|timeout| libc::timespec {
+        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    });
+    let limit = limit.as_ref().map_or(std::ptr::null(), |limit| &raw const *limit);
+    let (entries, count) = (watches.as_mut_ptr().cast(), watches.len() as libc::nfds_t);
+    // SAFETY: a `Watch` is a `pollfd`, `count` of them are exclusive; the limit outlives the call.
+    let answer = unsafe { libc::ppoll(entries, count, limit, std::ptr::null()) };
+    match answer {
+        0 => Ok(Woken::Late),
+        1.. => Ok(Woken::Ready(answer as usize)),
+        _ => match Error::last("ppoll", "") {
+            error if error.is(libc::EINTR) => Ok(Woken::Signal),
+            error => Err(error),
+        },
+    }
+}
+
 /// Whether `fd` became readable within `timeout`; a signal counts as "not yet".
 pub fn readable(fd: BorrowedFd<'_>, timeout: Duration) -> Result<bool> {
-    let mut entry = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // Round up: a timeout below a millisecond must not become a busy loop.
-    let wait = timeout.as_nanos().div_ceil(1_000_000);
-    let wait = i32::try_from(wait).unwrap_or(i32::MAX);
-    // SAFETY: one entry, exclusive.
-    let answer = unsafe { libc::poll(&raw mut entry, 1, wait) };
-    if answer < 0 {
-        let error = Error::last("poll", "");
-        return if error.is(libc::EINTR) { Ok(false) } else { Err(error) };
+    let woken = wait(&mut [Watch::readable(fd)], Some(timeout))?;
+    Ok(matches!(woken, Woken::Ready(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Write, pipe};
+    use std::os::fd::AsFd;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn the_one_that_is_ready_is_named() {
+        let ((quiet, _held), (loud, mut writer)) = (pipe().unwrap(), pipe().unwrap());
+        let mut watches = [quiet.as_fd(), loud.as_fd()].map(Watch::readable);
+        let long = Some(Duration::from_secs(10));
+        assert_eq!(wait(&mut watches, Some(Duration::ZERO)).unwrap(), Woken::Late);
+        assert!(watches.iter().all(|watch| !watch.is_ready()));
+        writer.write_all(b"x").unwrap();
+        assert_eq!(wait(&mut watches, long).unwrap(), Woken::Ready(1));
+        assert_eq!(watches.map(|watch| watch.is_ready()), [false, true]);
+        let mut writable = [Watch::writable(writer.as_fd())];
+        assert_eq!(wait(&mut writable, long).unwrap(), Woken::Ready(1));
+        drop(writer);
+        assert!(readable(loud.as_fd(), Duration::from_secs(10)).unwrap());
     }
-    Ok(answer > 0)
+
+    #[test]
+    fn without_descriptors_it_sleeps() {
+        let start = Instant::now();
+        assert_eq!(wait(&mut [], Some(Duration::from_millis(2))).unwrap(), Woken::Late);
+        assert!(start.elapsed() >= Duration::from_millis(2));
+    }
 }
