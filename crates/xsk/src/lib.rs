@@ -18,6 +18,7 @@ mod ring;
 pub mod socket;
 pub mod steer;
 pub mod umem;
+pub mod wait;
 pub mod workers;
 
 pub use device::Device;
@@ -26,4 +27,5 @@ pub use interface::Interface;
 pub use socket::{Rx, SendError, Socket, Stats, Tx};
 pub use steer::Steer;
 pub use umem::{Frame, Umem};
+pub use wait::{Deadline, Wait};
 pub use workers::{Stop, Worker};

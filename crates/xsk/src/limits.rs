@@ -24,7 +24,19 @@ pub const KICKS: u32 = 256;
 pub const BUSY: Duration = Duration::from_millis(500);
 /// How long a driver with zero copy may still write into frames of a closed socket.
 pub const RETIREMENT: Duration = Duration::from_secs(1);
-/// While it sleeps, how often a receiver looks whether its interface is still there.
+/// How often a wait asks whether the interface is still there: nothing wakes a sleeper then.
 pub const LOOK: Duration = Duration::from_millis(100);
 /// Slots of a ring.
 pub const MOST_RING: u32 = 1 << 16;
+/// Looks at a ring between two looks at the clock.
+pub const LOOKS: u32 = 32;
+/// How long an adaptive wait spins: about three times what waking a thread takes.
+pub const MOST_SPIN: Duration = Duration::from_micros(50);
+/// The same where packets are rare.
+pub const LEAST_SPIN: Duration = Duration::from_micros(1);
+/// So many packets at once are a flood, for which an adaptive wait does not spin.
+pub const FLOOD: u32 = 16;
+/// First and longest sleep of a wait for something of which the kernel does not tell.
+pub const NAPS: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
+/// Sockets that one thread waits for at once.
+pub const MOST_WATCHED: usize = 256;

@@ -81,6 +81,15 @@ impl<T: Copy> Producer<T> {
         true
     }
 
+    /// Undoes the last [`Producer::put`] that was not published.
+    pub fn take_back(&mut self) -> Option<T> {
+        if self.pending() == 0 {
+            return None;
+        }
+        self.head = self.head.wrapping_sub(1);
+        Some(self.memory.read(self.head))
+    }
+
     /// Hands everything written to the kernel with one store.
     #[inline]
     pub fn publish(&mut self) {

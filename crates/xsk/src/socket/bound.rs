@@ -69,6 +69,15 @@ impl Bound {
         explain(error, Attempt { device: Some(&device), ..Attempt::default() })
     }
 
+    /// Asks the kernel whether the socket still works; it also lets a driver go on that waits to be
+    /// called.
+    pub fn check(&self) -> Result<()> {
+        match self.socket.kick_receive() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
     pub fn shared_pool(&self) -> &Arc<Pool> {
         &self.pool
     }

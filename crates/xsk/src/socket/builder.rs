@@ -24,6 +24,7 @@ use crate::limits::{BUSY, MOST_RING};
 use crate::ring::{Consumer, Memory, Producer};
 use crate::steer::Metadata;
 use crate::umem::{Cache, Handle, Umem};
+use crate::wait::{self, BusyPoll, Interrupt, Wait};
 use crate::{Error, Result};
 
 /// Whether the driver works on the memory itself, or the kernel copies.
@@ -52,6 +53,7 @@ pub struct Builder<'a> {
     multi_buffer: bool,
     transmit_budget: Option<u32>,
     patience: Duration,
+    waits: wait::Options,
     shareable: bool,
     beside: Option<SharedQueue>,
     descriptor: Option<OwnedFd>,
@@ -71,6 +73,7 @@ impl<'a> Builder<'a> {
             multi_buffer: false,
             transmit_budget: None,
             patience: BUSY,
+            waits: wait::Options::default(),
             shareable: false,
             beside: None,
             descriptor: None,
@@ -134,6 +137,31 @@ impl<'a> Builder<'a> {
         self
     }
 
+    /// How both halves wait; [`Wait::Adaptive`] unless set, or [`Wait::BusyPoll`] with
+    /// [`busy_poll`](Self::busy_poll).
+    pub fn wait(mut self, wait: Wait) -> Self {
+        self.waits.wait = Some(wait);
+        self
+    }
+
+    /// Lets calls of this socket run the driver. Only by this word is it ever so.
+    pub fn busy_poll(mut self, options: BusyPoll) -> Self {
+        self.waits.busy_poll = Some(options);
+        self
+    }
+
+    /// Ends the waits of both halves once it is raised.
+    pub fn interrupt(mut self, interrupt: &Interrupt) -> Self {
+        self.waits.interrupt = Some(interrupt.clone());
+        self
+    }
+
+    /// See [`Tx::set_longest_delay`].
+    pub fn longest_delay(mut self, delay: Duration) -> Self {
+        self.waits.longest_delay = Some(delay);
+        self
+    }
+
     /// Others may be opened [`beside`](Self::beside) it. It then takes a lock once a batch.
     pub fn shareable(mut self, on: bool) -> Self {
         self.shareable = on;
@@ -183,11 +211,14 @@ impl Builder<'_> {
         };
         self.set_budget(&bound)?;
         tx.set_acceptance(self.acceptance(&bound));
+        if let Some(options) = self.waits.busy_poll {
+            options.apply(bound.socket()).map_err(|error| bound.explain(error))?;
+        }
         if self.reads_metadata() {
             rx.set_metadata();
         }
         if let Some(steering) = self.interface.steering() {
-            let entry = steering.insert(self.queue, rx.as_fd())?;
+            let entry = steering.insert(self.queue, rx.socket_fd())?;
             rx.set_entry(entry);
         }
         Ok(Socket { tx, rx })
@@ -208,7 +239,7 @@ impl Builder<'_> {
                 self.batch, self.rings
             )));
         }
-        Ok(())
+        self.waits.check()
     }
 
     fn memory(&self) -> Result<Umem> {
@@ -321,8 +352,11 @@ impl Builder<'_> {
         let rx = Consumer::new(Memory::mapped(ring(RingKind::Rx)?));
         let tx = Producer::new(Memory::mapped(ring(RingKind::Tx)?));
         let cache = || Cache::new(handle.clone());
-        let rx = Rx::new(rx, fill, cache(), Arc::clone(bound));
-        Ok((rx, Tx::new(tx, done, Arc::clone(bound), cache(), self.batch)))
+        let waiter = self.waits.waiter();
+        let rx = Rx::new(rx, fill, cache(), Arc::clone(bound), waiter.clone());
+        let mut tx = Tx::new(tx, done, Arc::clone(bound), cache(), self.batch, waiter);
+        tx.set_longest_delay(self.waits.longest_delay);
+        Ok((rx, tx))
     }
 
     /// Sockets that share memory have what the first one of them was bound with.

@@ -76,6 +76,12 @@ impl Completion {
         self.transmissions.lost
     }
 
+    /// This was not given to the kernel after all.
+    pub fn forget(&mut self, given: Given) {
+        self.in_flight -= given.frames;
+        self.transmissions.awaited = self.transmissions.awaited.saturating_sub(given.timestamps);
+    }
+
     pub fn faults(&self) -> u64 {
         self.ring.faults()
     }

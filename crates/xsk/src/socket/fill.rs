@@ -52,6 +52,11 @@ impl Fill {
         self.wipes
     }
 
+    /// Whether the kernel has no frame at all.
+    pub fn is_empty(&self) -> bool {
+        self.missing == self.ring.entries()
+    }
+
     pub fn faults(&self) -> u64 {
         self.ring.faults()
     }

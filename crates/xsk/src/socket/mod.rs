@@ -23,7 +23,7 @@ pub use refusal::{Rejected, SendError};
 pub use rx::{Batch as RxBatch, Rx};
 pub use share::SharedQueue;
 pub use stats::{RxCounters, Stats, TxCounters};
-pub use tx::{Batch as TxBatch, Tx};
+pub use tx::{Batch as TxBatch, Drained, Tx};
 
 pub(crate) use bound::Bound;
 

@@ -1,9 +1,9 @@
 //! The half that receives.
 
+mod waiting;
+
 use std::mem;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use sys::net::xsk::DESCRIPTOR_CONTINUES;
 
@@ -12,10 +12,11 @@ use super::fill::Fill;
 use super::share::Share;
 use super::stats::{RxCounters, Stats};
 use crate::Result;
-use crate::limits::{FRAGMENTS, LOOK};
+use crate::limits::FRAGMENTS;
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Place, Side, options};
+use crate::wait::Waiter;
 
 /// Receives in one thread at a time.
 ///
@@ -34,6 +35,7 @@ pub struct Rx {
     /// What each packet comes with: see `umem::options`.
     options: u8,
     counters: RxCounters,
+    waiter: Waiter,
     bound: Arc<Bound>,
 }
 
@@ -44,6 +46,7 @@ impl Rx {
         fill: Share<Fill>,
         cache: Cache,
         bound: Arc<Bound>,
+        waiter: Waiter,
     ) -> Self {
         let mut rx = Self {
             entry: None,
@@ -53,6 +56,7 @@ impl Rx {
             returned: 0,
             options: 0,
             counters: RxCounters::default(),
+            waiter,
             bound,
         };
         rx.refill();
@@ -110,32 +114,6 @@ impl Rx {
         len
     }
 
-    /// Sleeps until there is a packet, `timeout` is over or a signal comes; tells whether there is
-    /// a packet.
-    ///
-    /// # Errors
-    /// When no packet can come, because the interface is down or gone.
-    pub fn wait(&mut self, timeout: Duration) -> Result<bool> {
-        let (start, mut over) = (Instant::now(), Duration::ZERO);
-        while self.ring.available(1) == 0 {
-            // Without empty frames none would come; there may be some by now.
-            self.refill();
-            let sleep = timeout.saturating_sub(over).min(LOOK);
-            sys::poll::readable(self.bound.socket().as_fd(), sleep)?;
-            if self.ring.available(1) > 0 {
-                break;
-            }
-            // `poll` does not tell a quiet interface from one that is gone.
-            self.bound.socket().kick_receive().map_err(|error| self.bound.explain(error))?;
-            let woken_early = start.elapsed() < over + sleep;
-            over = start.elapsed();
-            if over >= timeout || woken_early {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Gives a frame back to be filled again.
     #[inline]
     pub fn recycle(&mut self, frame: Frame) {
@@ -152,23 +130,24 @@ impl Rx {
         Ok(Stats { rx: self.counters(), kernel, ..Stats::default() })
     }
 
-    /// For `poll` and `epoll`: readable when packets are there.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bound.socket().as_fd()
-    }
-
     /// Gives the kernel as many empty frames as it lacks and there are.
     fn refill(&mut self) {
+        let is_enough = self.feed();
+        self.counters.starved += u64::from(!is_enough);
+    }
+
+    /// As [`Rx::refill`]; `false` when there were too few.
+    fn feed(&mut self) -> bool {
         let (returned, pool) = (mem::take(&mut self.returned), self.bound.pool());
         let cache = &mut self.cache;
         let (is_enough, must_kick) =
             self.fill.with(|fill| (fill.refill(returned, cache, pool), fill.needs_wakeup()));
-        self.counters.starved += u64::from(!is_enough);
         if must_kick {
             self.counters.kicks += 1;
             // What is wrong with the interface shows in `wait` and when sending.
             let _ = self.bound.socket().kick_receive();
         }
+        is_enough
     }
 
     /// The frame that a descriptor names, if the kernel had it from this socket.

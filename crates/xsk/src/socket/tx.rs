@@ -1,8 +1,9 @@
 //! The half that sends.
 
+mod waiting;
+
 use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 
 use sys::net::xsk::{DESCRIPTOR_CONTINUES, DESCRIPTOR_TX_METADATA};
@@ -18,6 +19,9 @@ use crate::limits::KICKS;
 use crate::metadata::{Request, Transmitted};
 use crate::ring::{Descriptor, Producer};
 use crate::umem::{Cache, Frame, Side};
+use crate::wait::{Delay, Waiter};
+
+pub use waiting::Drained;
 
 /// Sends from one thread at a time.
 ///
@@ -35,6 +39,8 @@ pub struct Tx {
     given: Given,
     acceptance: Acceptance,
     counters: TxCounters,
+    delay: Delay,
+    waiter: Waiter,
     /// What the kernel answered that is not just "later".
     failed: Option<sys::Error>,
     bound: Arc<Bound>,
@@ -47,6 +53,7 @@ impl Tx {
         bound: Arc<Bound>,
         cache: Cache,
         batch: u32,
+        waiter: Waiter,
     ) -> Self {
         Self {
             ring,
@@ -56,6 +63,8 @@ impl Tx {
             given: Given::default(),
             acceptance: Acceptance::default(),
             counters: TxCounters::default(),
+            delay: Delay::default(),
+            waiter,
             failed: None,
             bound,
         }
@@ -141,8 +150,9 @@ impl Tx {
     /// An empty frame to be filled and pushed; `None` when none is free.
     #[inline]
     pub fn alloc(&mut self) -> Option<Frame> {
+        self.flush_late();
         if self.cache.is_empty() {
-            self.reap();
+            self.collect();
         }
         let frame = self.cache.alloc();
         if frame.is_some() { frame } else { self.alloc_late() }
@@ -174,7 +184,7 @@ impl Tx {
         self.put(frame);
         self.given.frames += parts;
         self.counters.sent += 1;
-        if self.ring.pending() >= self.batch {
+        if self.ring.pending() >= self.batch || self.delay.note() {
             self.transmit();
         }
         Ok(())
@@ -203,11 +213,8 @@ impl Tx {
 
     /// Takes back frames that were sent.
     pub fn reap(&mut self) {
-        let (given, pool) = (mem::take(&mut self.given), self.bound.pool());
-        let cache = &mut self.cache;
-        let collected = self.completion.with(|ring| ring.collect(given, cache, pool));
-        self.counters.completed += u64::from(collected.completed);
-        self.counters.invalid += u64::from(collected.invalid);
+        self.flush_late();
+        self.collect();
     }
 
     /// When packets were transmitted whose frames [asked](Frame::request) for it and came back, in
@@ -226,17 +233,28 @@ impl Tx {
         }
     }
 
-    /// For `poll` and `epoll`: writable when the ring has room.
-    pub fn as_fd(&self) -> BorrowedFd<'_> {
-        self.bound.socket().as_fd()
-    }
-
     pub(super) fn bound(&self) -> &Arc<Bound> {
         &self.bound
     }
 
     pub(super) fn common_completion(&self) -> Option<&Arc<Mutex<Completion>>> {
         self.completion.common()
+    }
+
+    /// Sends packets that have waited too long for their batch.
+    #[inline]
+    fn flush_late(&mut self) {
+        if self.delay.is_over() {
+            self.transmit();
+        }
+    }
+
+    fn collect(&mut self) {
+        let (given, pool) = (mem::take(&mut self.given), self.bound.pool());
+        let cache = &mut self.cache;
+        let collected = self.completion.with(|ring| ring.collect(given, cache, pool));
+        self.counters.completed += u64::from(collected.completed);
+        self.counters.invalid += u64::from(collected.invalid);
     }
 
     #[inline]
@@ -281,15 +299,16 @@ impl Tx {
     #[cold]
     fn alloc_late(&mut self) -> Option<Frame> {
         self.transmit();
-        self.reap();
+        self.collect();
         let frame = self.cache.alloc();
         self.counters.full += u64::from(frame.is_none());
         frame
     }
 
     fn transmit(&mut self) {
-        self.reap();
+        self.collect();
         self.ring.publish();
+        self.delay.end();
         if !self.bound.is_wakeup_told || self.ring.needs_wakeup() {
             self.kick();
         }

@@ -26,6 +26,11 @@ impl Cache {
         self.chunks.is_empty()
     }
 
+    /// Whether a chunk can be taken.
+    pub fn has_free(&mut self) -> bool {
+        !self.chunks.is_empty() || self.handle.fetch(&mut self.chunks) > 0
+    }
+
     #[inline]
     pub fn take(&mut self) -> Option<u32> {
         if self.chunks.is_empty() {
