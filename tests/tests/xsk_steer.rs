@@ -329,6 +329,63 @@ fn many_at_once_find_one_program() {
 }
 
 #[test]
+fn whoever_comes_while_the_last_one_leaves_gets_in() {
+    let net = Net::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for round in 0..100 {
+                    let attached = net.attach(&Steer::All, Mode::Auto, Options::default());
+                    let attached = attached.unwrap_or_else(|error| panic!("{round}: {error}"));
+                    assert_eq!(attached.is_attached().unwrap(), Some(true));
+                }
+            });
+        }
+    });
+    assert_eq!(net.programs(), XdpState::default());
+}
+
+#[test]
+fn sockets_of_an_owner_who_left_get_nothing_of_the_next_one() {
+    let net = Net::new(1);
+    let stays = net.attach(&rules(&["any udp 9"]), Mode::Auto, Options::default()).unwrap();
+    let owner = net.attach(&rules(&["any udp 1"]), Mode::Auto, Options::default()).unwrap();
+    let map = owner.map().try_clone_to_owned().unwrap();
+    let socket = net.socket(0);
+    let given = Steering::from_map(map, owner.first_slot()).unwrap();
+    let entry = given.insert(0, socket.as_fd()).unwrap();
+    assert_eq!(net.send(0, &[1, 2], &mut [&mut || socket.count()]), [1, 1]);
+    drop(owner);
+    assert_eq!(net.send(0, &[1, 2], &mut [&mut || socket.count()]), [0, 2]);
+    let next = net.attach(&rules(&["any udp 2"]), Mode::Auto, Options::default()).unwrap();
+    assert_eq!((given.first_slot(), next.first_slot()), (1, 1));
+    assert_eq!(net.send(0, &[1, 2], &mut [&mut || socket.count()]), [0, 2]);
+    let unbound = sys::net::xsk::XskSocket::open().unwrap();
+    let its = next.insert(0, unbound.as_fd()).unwrap();
+    drop(entry);
+    let error = given.insert(0, socket.as_fd()).unwrap_err();
+    assert!(error.to_string().contains("goes to another socket"), "{error}");
+    drop((its, stays));
+}
+
+#[test]
+fn a_program_that_was_taken_off_by_force_is_told() {
+    let net = Net::new(1);
+    let steered = net.steer(0, &Steer::All, AUTO).unwrap();
+    let ifindex = net.net.b.ifindex("eth0").unwrap();
+    net.net.b.run(|| kernel::detach_all(ifindex, None)).unwrap().unwrap();
+    assert_eq!(steered.steering.is_attached().unwrap(), Some(false));
+    assert_eq!(net.send(0, &[1], &mut [&mut count(&steered)]), [0, 1]);
+    let again = net.attach(&Steer::All, Mode::Auto, Options::default()).unwrap();
+    assert!(!again.has_joined());
+    let entry = again.insert(0, steered.socket.as_fd()).unwrap();
+    assert_eq!(net.send(0, &[1], &mut [&mut count(&steered)]), [1, 0]);
+    net.net.b.netlink().unwrap().delete_link(ifindex).unwrap();
+    assert_eq!(again.is_attached().unwrap(), Some(false), "gone with its interface");
+    drop(entry);
+}
+
+#[test]
 fn metadata_comes_from_the_device_where_it_answers() {
     let net = Net::new(1);
     let options = Options { rx_metadata: true, ..Options::default() };

@@ -47,7 +47,14 @@ pub(super) struct Attachment {
     pub joined: bool,
     pub xsks: Map,
     pub state: Mapping,
-    _link: Link,
+    link: Link,
+}
+
+impl Attachment {
+    /// Whether the program is still on its interface.
+    pub fn is_there(&self) -> Result<bool> {
+        Ok(self.link.ifindex()?.is_some())
+    }
 }
 
 /// What was asked for.
@@ -149,7 +156,7 @@ impl Wanted {
             joined: false,
             xsks,
             state,
-            _link: link,
+            link,
         })
     }
 
@@ -157,7 +164,8 @@ impl Wanted {
     fn join(&self, interface: &Interface, there: &Attached) -> Result<Result<Attachment>> {
         let foreign = || Ok(Err(self.occupied(interface, there)));
         let Some(form) = Form::of(&there.program.name) else { return foreign() };
-        let Some(link_id) = there.link_id else { return foreign() };
+        // Its last holder may just be leaving: if that is all, another look finds it gone.
+        let Some(link_id) = there.link_id else { return Err(self.occupied(interface, there)) };
         let link = Link::from_id(link_id)?;
         if link.ifindex()? != Some(self.ifindex) {
             return Err(Error::Kernel(Box::new(gone())));
@@ -187,7 +195,7 @@ impl Wanted {
             joined: true,
             xsks: xsks.duplicate()?,
             state,
-            _link: link,
+            link,
         }))
     }
 

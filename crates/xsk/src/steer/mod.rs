@@ -10,6 +10,16 @@
 //! the link, and the program runs exactly as long as one of them does; the slot of a socket that is
 //! closed empties itself, and its packets go to the stack again. That holds for a process that is
 //! killed as for one that ends well. Not here: the sockets.
+//!
+//! ```no_run
+//! use xsk::steer::{Mode, Options, Steer, Steering};
+//!
+//! let steer: Steer = "10.1.0.2 udp 1000..1999; ethertype 0x0806".parse()?;
+//! let ifindex = sys::net::Netlink::open()?.link("eth0")?.ifindex;
+//! let steering = Steering::attach(ifindex, Mode::Auto, &steer, Options::default())?;
+//! println!("{} queues, program in {:?} mode", steering.queues(), steering.mode());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod attachment;
 mod entry;

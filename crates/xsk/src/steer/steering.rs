@@ -101,7 +101,8 @@ impl Steering {
     }
 
     /// Sends a queue's packets to a socket that is bound to that queue of this interface; the
-    /// kernel drops what it would send to any other.
+    /// kernel drops what it would send to any other. A socket that is put in twice is one all the
+    /// same: the first entry that is dropped takes it out.
     ///
     /// # Errors
     /// [`Error::Interface`] when the queue goes to another socket already, and says whose it may
@@ -152,6 +153,13 @@ impl Steering {
     /// Whether another process, or another call in this one, had attached the program.
     pub fn has_joined(&self) -> bool {
         self.attachment().is_some_and(|at| at.joined)
+    }
+
+    /// Whether the program still runs: no more when the interface is gone, or when somebody has
+    /// taken the program off by force. All packets go to the stack then, and only a new
+    /// [`attach`](Self::attach) helps. Not known of a map that was given.
+    pub fn is_attached(&self) -> Result<Option<bool>> {
+        self.attachment().map(Attachment::is_there).transpose()
     }
 
     /// What stands in front of packets; not known of a map that was given.
