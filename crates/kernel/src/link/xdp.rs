@@ -10,7 +10,7 @@ use super::guard::Before;
 use super::netlink::{NetlinkAttachment, overtaken};
 use super::occupied::{Occupant, occupants, refusal};
 use super::{Attach, Link, Replace};
-use crate::error::{EPERM, Error, Result};
+use crate::error::{EBUSY, EPERM, Error, Result};
 
 /// Attaches a program to an interface of this thread's network namespace.
 ///
@@ -50,6 +50,8 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
     let refused = match bpf::link_create(&create) {
         Ok(fd) => return Ok(Link::bpf(fd, Some(attach.mode))),
         Err(error) if error.is(EPERM) => return Err(Error::from_call(error)),
+        // Somebody came since we looked, and may be gone again before netlink would look.
+        Err(error) if error.is(EBUSY) => return Err(overtaken(error)),
         Err(error) => error,
     };
     // A link fails with a number alone. Netlink says why, or does it where links cannot.

@@ -1,6 +1,6 @@
 //! What is loaded and attached on this machine, and who holds it. Needs `CAP_SYS_ADMIN`.
 //!
-//! Rule: things come and go during a walk, so whatever is gone when it is looked at is left out.
+//! Rule: things come and go during a walk, so whatever is not there when it is looked at is left out.
 
 mod interfaces;
 mod owners;
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use sys::bpf::{self, Kind, LinkInfo, MapInfo, ProgInfo};
 
-use crate::error::{Error, Result};
+use crate::error::{EAGAIN, ENOENT, Error, Result};
 use crate::limits::LISTING_LIMIT;
 
 pub use interfaces::{Attached, Interface, interface, interfaces};
@@ -39,7 +39,8 @@ fn walk<T>(kind: Kind, look: impl Fn(&OwnedFd) -> sys::Result<T>) -> Result<Vec<
         id = next;
         match bpf::fd_by_id(kind, id) {
             Ok(fd) => all.push(look(&fd).map_err(Error::from_call)?),
-            Err(error) if error.is(crate::error::ENOENT) => {}
+            // Gone by now, or a link that is still being made.
+            Err(error) if error.is(ENOENT) || error.is(EAGAIN) => {}
             Err(error) => return Err(Error::from_call(error)),
         }
     }
