@@ -6,7 +6,7 @@ use std::time::Duration;
 pub const MAGAZINE: usize = 64;
 
 /// Times that an interface is looked at again because its program changed meanwhile.
-pub const ATTACH_ATTEMPTS: u32 = 16;
+pub const ATTACH_ATTEMPTS: u32 = 32;
 /// Chunks that one packet may have: 64 KiB in the smallest frames.
 pub const FRAGMENTS: usize = MAGAZINE;
 /// Chunks that a packet to be sent may have: `MAX_SKB_FRAGS` and one more, with the kernel's

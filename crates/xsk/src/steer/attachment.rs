@@ -144,7 +144,7 @@ impl Wanted {
         let link = kernel::attach(&attach)?;
         let name = interface.link.name.clone();
         if !link.is_bpf_link() {
-            return Err(no_link(name));
+            return Err(no_link(&name).into());
         }
         Ok(Attachment {
             interface: name,
@@ -251,10 +251,14 @@ pub(super) fn holders(map: u32) -> String {
     if names.is_empty() { "its holder in this process".to_owned() } else { names.join(", ") }
 }
 
-fn no_link(interface: String) -> Error {
-    let why = "this kernel attaches XDP programs without a link, and the program would stay when \
-               its users are gone; Linux 5.9 or newer has links";
-    Error::Interface { interface, why: why.to_owned() }
+/// Also where a link was refused for a program that has just gone: then the next attempt has one.
+fn no_link(interface: &str) -> KernelError {
+    KernelError::Unsupported {
+        what: format!("steering {interface}"),
+        why: "this kernel attaches XDP programs without a link, and the program would stay when \
+              its users are gone; Linux 5.9 or newer has links"
+            .to_owned(),
+    }
 }
 
 /// As if the link had been asked for a moment later.
@@ -278,8 +282,9 @@ impl From<Error> for Failure {
 
 fn is_overtaken(error: &Error) -> bool {
     let Error::Kernel(error) = error else { return false };
-    matches!(**error, KernelError::Overtaken { .. } | KernelError::Occupied { .. })
-        || error.errno().is_some_and(|errno| [ENOENT, EBUSY, EEXIST].contains(&errno))
+    use KernelError::{Occupied, Overtaken, Unsupported};
+    matches!(**error, Overtaken { .. } | Occupied { .. } | Unsupported { .. })
+        || error.errno().is_some_and(|errno| [ENOENT, EAGAIN, EBUSY, EEXIST].contains(&errno))
 }
 
 /// Another form of the program would fail, too.
@@ -294,5 +299,7 @@ fn is_about_mode(error: &Error) -> bool {
 }
 
 const ENOENT: i32 = 2;
+/// A link that is still being made.
+const EAGAIN: i32 = 11;
 const EBUSY: i32 = 16;
 const EEXIST: i32 = 17;
