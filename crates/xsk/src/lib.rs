@@ -8,6 +8,8 @@
 //! What is not here: the system calls (`sys`), programs and maps (`kernel`).
 #![deny(unsafe_code)]
 
+#[cfg(feature = "tokio")]
+pub mod asynchronous;
 pub mod device;
 pub mod diagnose;
 mod error;
@@ -24,7 +26,7 @@ pub mod workers;
 pub use device::Device;
 pub use error::{Error, Result};
 pub use interface::Interface;
-pub use socket::{Rx, SendError, Socket, Stats, Tx};
+pub use socket::{Rx, SendError, SharedTx, Socket, Stats, Tx};
 pub use steer::Steer;
 pub use umem::{Frame, Umem};
 pub use wait::{Deadline, Wait};

@@ -13,6 +13,7 @@ mod refusal;
 mod register;
 mod rx;
 mod share;
+mod shared_tx;
 mod stats;
 mod tx;
 
@@ -22,6 +23,7 @@ pub use builder::{Builder, Mode};
 pub use refusal::{Rejected, SendError};
 pub use rx::{Batch as RxBatch, Rx};
 pub use share::SharedQueue;
+pub use shared_tx::SharedTx;
 pub use stats::{RxCounters, Stats, TxCounters};
 pub use tx::{Batch as TxBatch, Drained, Tx};
 

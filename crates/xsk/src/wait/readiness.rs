@@ -48,6 +48,12 @@ impl Readiness {
         Ok(Self { epoll })
     }
 
+    /// As well of something to read from `fd`.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>) -> Result<()> {
+        Ok(self.epoll.watch_readable(fd)?)
+    }
+
     /// Of room to write to `fd`.
     pub(crate) fn of_writable(fd: BorrowedFd<'_>) -> Result<Self> {
         let epoll = Epoll::new()?;

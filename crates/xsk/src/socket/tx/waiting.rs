@@ -33,7 +33,7 @@ impl Tx {
     /// # Errors
     /// When the kernel refuses the interface or the socket.
     pub fn wait(&mut self, deadline: impl Into<Deadline>) -> Result<bool> {
-        self.wait_for(deadline.into(), Early::Yes, |tx| tx.ring.free(1) > 0 && tx.has_frame())
+        self.wait_for(deadline.into(), Early::Yes, Self::can_send)
     }
 
     /// As [`send`](Tx::send), and waits while there is no room. [`SendError::Full`] at the
@@ -64,11 +64,11 @@ impl Tx {
                 done => return done,
             };
             until = until.or_else(|| deadline.take().map(Into::into));
-            let has_room = |tx: &mut Self| tx.ring.free(parts) >= parts;
-            match self.wait_for(until.unwrap_or(Deadline::NEVER), Early::Yes, has_room) {
+            let deadline = until.unwrap_or(Deadline::NEVER);
+            match self.wait_for(deadline, Early::Yes, |tx| tx.has_room(parts)) {
                 Ok(true) => (),
                 Ok(false) => return Err(Rejected { frame, why: SendError::Full }),
-                Err(error) => return Err(Rejected { frame, why: failed(error) }),
+                Err(error) => return Err(Rejected { frame, why: Self::failed(error) }),
             }
         }
     }
@@ -91,7 +91,7 @@ impl Tx {
                 Err(why) => return Err(why),
             }
         }
-        self.flush().map_err(failed)?;
+        self.flush().map_err(Self::failed)?;
         Ok(count)
     }
 
@@ -99,11 +99,9 @@ impl Tx {
     /// deadline. Interrupts and signals do not end it. On a shared queue it waits for the frames
     /// of all its sockets.
     pub fn drain(&mut self, deadline: impl Into<Deadline>) -> Drained {
-        let before = self.counters.completed;
-        // What failed earlier may work by now; else it fails again.
-        self.failed = None;
+        let before = self.begin_drain();
         let failed = self.wait_for(deadline.into(), Early::No, |tx| tx.in_flight() == 0).err();
-        Drained { completed: self.counters.completed - before, left: self.in_flight(), failed }
+        self.drained(before, failed)
     }
 
     /// Takes back what waits for its batch and was not yet handed to the kernel, and forgets an
@@ -150,13 +148,37 @@ impl Tx {
         Readiness::of_writable(self.bound.socket().as_fd())
     }
 
-    /// Whether a frame can be had.
-    pub(crate) fn has_frame(&mut self) -> bool {
-        self.cache.has_free()
+    /// A frame is free and the ring has room.
+    pub(crate) fn can_send(&mut self) -> bool {
+        self.has_room(1) && self.cache.has_free()
+    }
+
+    pub(crate) fn has_room(&mut self, parts: u32) -> bool {
+        self.ring.free(parts) >= parts
+    }
+
+    /// What was completed before.
+    pub(crate) fn begin_drain(&mut self) -> u64 {
+        // What failed earlier may work by now; else it fails again.
+        self.failed = None;
+        self.counters.completed
+    }
+
+    pub(crate) fn drained(&self, before: u64, failed: Option<Error>) -> Drained {
+        Drained { completed: self.counters.completed - before, left: self.in_flight(), failed }
+    }
+
+    pub(crate) fn failed(error: Error) -> SendError {
+        SendError::Failed(Box::new(error))
+    }
+
+    /// Asks the kernel whether the socket still works, also when nothing is to be sent.
+    pub fn check(&self) -> Result<()> {
+        self.bound.check()
     }
 
     fn send_late(&mut self, packet: &[u8], deadline: Deadline) -> Result<(), SendError> {
-        while self.wait(deadline).map_err(failed)? {
+        while self.wait(deadline).map_err(Self::failed)? {
             match self.send(packet) {
                 Err(SendError::Full) if !deadline.is_over() => (),
                 done => return done,
@@ -186,8 +208,7 @@ impl Tx {
             match turns.next(Instant::now()) {
                 Turn::Over => return Ok(false),
                 Turn::Spin => (),
-                // The other direction's call tells what is wrong also when nothing is to be sent.
-                Turn::Look | Turn::Drive => self.bound.check()?,
+                Turn::Look | Turn::Drive => self.check()?,
                 Turn::Sleep(limit) => {
                     let woken = self.nap(limit.min(nap), early)?;
                     if early == Early::Yes && woken == Woken::Signal {
@@ -222,8 +243,4 @@ impl AsRawFd for Tx {
 enum Early {
     Yes,
     No,
-}
-
-fn failed(error: Error) -> SendError {
-    SendError::Failed(Box::new(error))
 }

@@ -1,0 +1,51 @@
+//! Sockets on a tokio runtime; with the cargo feature `tokio`.
+//!
+//! Rule: a future takes nothing before it can finish, so one that is dropped while it waits has
+//! lost no packet and no frame. A socket that always has packets lets other tasks run as well.
+//!
+//! ```no_run
+//! # async fn echo(socket: xsk::Socket) -> Result<(), Box<dyn std::error::Error>> {
+//! use xsk::asynchronous::{AsyncRx, AsyncTx};
+//!
+//! let (tx, rx) = socket.split();
+//! let (mut tx, mut rx) = (AsyncTx::new(tx)?, AsyncRx::new(rx)?);
+//! loop {
+//!     for mut packet in rx.batch(64).await? {
+//!         let (to, from) = packet[..12].split_at_mut(6);
+//!         to.swap_with_slice(from);
+//!         tx.get_mut().push(packet).map_err(|rejected| rejected.why)?;
+//!     }
+//!     tx.get_mut().flush()?;
+//! }
+//! # }
+//! ```
+
+mod rx;
+mod tx;
+
+pub use rx::AsyncRx;
+pub use tx::AsyncTx;
+
+use std::os::fd::AsRawFd;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use crate::{Error, Result};
+
+/// Registers what owns its descriptor, never changes it, and is waited for as readable.
+#[allow(deprecated, reason = "its successor is unsafe, for types whose descriptor may change")]
+fn register<T: AsRawFd>(source: T) -> Result<AsyncFd<T>> {
+    // Where there is no runtime, tokio would panic.
+    if tokio::runtime::Handle::try_current().is_err() {
+        return Err(Error::Config(
+            "an asynchronous socket is made inside a tokio runtime, one with `enable_io`"
+                .to_owned(),
+        ));
+    }
+    AsyncFd::with_interest(source, Interest::READABLE).map_err(failed)
+}
+
+fn failed(error: std::io::Error) -> Error {
+    sys::Error::from_io("epoll", "", &error).into()
+}
