@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use kernel::{Attach, Link, Map, Replace, attach};
 use kernel_support::{PinFolder, constant_program};
+use lab::LinkOptions;
 use spec::{Expect, Map as _, Verdict};
 use steer_support::net::Net;
 use sys::net::XdpState;
@@ -68,6 +69,30 @@ fn all_of_a_queue_goes_to_its_socket_and_other_queues_to_the_stack() {
     assert!(zero.steering.has_joined() && !one.steering.has_joined());
     assert_eq!(net.send(0, &ports, &mut [&mut count(&zero), &mut count(&one)]), [5, 0, 0]);
     assert_eq!(net.send(1, &ports, &mut [&mut count(&zero), &mut count(&one)]), [0, 5, 0]);
+}
+
+#[test]
+fn a_large_mtu_is_no_reason_to_leave_the_driver() {
+    let net = Net::with(&LinkOptions { mtu: 9000, ..LinkOptions::default() });
+    let steered = net.steer(0, &rules(&["any udp 1"]), AUTO).unwrap();
+    assert_eq!(steered.steering.mode(), Some(kernel::Mode::Native));
+    assert_eq!(steered.steering.not_native(), None);
+    assert_eq!(net.send(0, &[1, 2], &mut [&mut count(&steered)]), [1, 1]);
+}
+
+/// Loopback has no driver.
+#[test]
+fn without_native_mode_the_stack_does_it_and_the_reason_is_told() {
+    let net = Net::new(1);
+    let attach = |mode| {
+        let lo = net.net.b.ifindex("lo").unwrap();
+        net.net.b.run(|| Steering::attach(lo, mode, &Steer::All, Options::default())).unwrap()
+    };
+    let error = attach(Mode::Native).unwrap_err().to_string();
+    assert!(error.contains("\"lo\"") && error.contains("EOPNOTSUPP"), "{error}");
+    let steering = attach(Mode::Auto).unwrap();
+    assert_eq!(steering.mode(), Some(kernel::Mode::Generic));
+    assert_eq!(steering.not_native(), Some(error.as_str()));
 }
 
 #[test]

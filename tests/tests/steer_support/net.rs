@@ -25,7 +25,11 @@ pub struct Net {
 
 impl Net {
     pub fn new(queues: u32) -> Self {
-        let net = TwoHosts::build(&LinkOptions { queues, ..LinkOptions::default() }).unwrap();
+        Self::with(&LinkOptions { queues, ..LinkOptions::default() })
+    }
+
+    pub fn with(options: &LinkOptions) -> Self {
+        let net = TwoHosts::build(options).unwrap();
         for host in [&net.a, &net.b] {
             host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
         }
