@@ -34,7 +34,10 @@ pub(super) fn invalid(facts: &Facts<'_>) -> String {
     }
     if tx_metadata > 0 && facts.kernel < METADATA_SINCE {
         let kernel = facts.kernel;
-        return format!("metadata for sending needs Linux {METADATA_SINCE}, this is {kernel}");
+        return format!(
+            "metadata for sending needs Linux {METADATA_SINCE}, or 6.8 with its updates; this is \
+             {kernel}"
+        );
     }
     "the memory must start at a page's start".to_owned()
 }
@@ -66,4 +69,5 @@ const LARGEST: u32 = 4096;
 /// `XDP_PACKET_HEADROOM`.
 const KERNEL_HEADROOM: u32 = 256;
 const LARGEST_METADATA: u32 = 256;
-const METADATA_SINCE: Kernel = Kernel(6, 8);
+/// Where `XDP_UMEM_TX_METADATA_LEN` came; corrections of 6.8 to 6.10 have it too.
+const METADATA_SINCE: Kernel = Kernel(6, 11);

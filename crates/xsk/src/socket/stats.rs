@@ -13,6 +13,9 @@ pub struct TxCounters {
     pub kicks: u64,
     /// Of these, answered with "not now" (`EAGAIN`, `EBUSY`, `ENOBUFS`).
     pub kicks_refused: u64,
+    /// Of those that were sent, dropped by the driver at once: it has no link, or its queue is
+    /// full. In copy mode only, since with zero copy the kernel does not tell.
+    pub dropped: u64,
     /// Times that a packet found no free frame, or no room in the tx ring.
     pub full: u64,
     /// Times of transmission that were asked for and not taken before newer ones came.

@@ -6,7 +6,7 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex};
 
-use sys::net::xsk::{DESCRIPTOR_CONTINUES, DESCRIPTOR_TX_METADATA};
+use sys::net::xsk::{DESCRIPTOR_CONTINUES, DESCRIPTOR_TX_METADATA, Kick};
 
 use super::Bound;
 use super::acceptance::Acceptance;
@@ -323,8 +323,12 @@ impl Tx {
             }
             self.counters.kicks += 1;
             match self.bound.socket().kick_transmit() {
-                Ok(true) => return,
-                Ok(false) => self.counters.kicks_refused += 1,
+                Ok(Kick::Done) => return,
+                Ok(Kick::Later) => self.counters.kicks_refused += 1,
+                Ok(Kick::Dropped) => {
+                    self.counters.kicks_refused += 1;
+                    self.counters.dropped += u64::from(!self.bound.is_zero_copy());
+                }
                 Err(error) => return self.failed = Some(error),
             }
             let left = self.ring.outstanding();

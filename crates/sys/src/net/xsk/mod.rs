@@ -45,6 +45,18 @@ pub struct XskBinding {
     pub flags: u16,
 }
 
+/// What a call that lets the kernel transmit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kick {
+    /// The ring is empty.
+    Done,
+    /// Not now, or not all of it.
+    Later,
+    /// The driver took one packet, dropped it, and the kernel stopped there: copy mode only
+    /// (`__xsk_generic_xmit` in net/xdp/xsk.c at v6.18).
+    Dropped,
+}
+
 pub const UMEM_UNALIGNED: u32 = libc::XDP_UMEM_UNALIGNED_CHUNK_FLAG;
 pub const UMEM_SOFTWARE_CHECKSUM: u32 = libc::XDP_UMEM_TX_SW_CSUM;
 /// Since Linux 6.11 a metadata length counts only with this flag.
@@ -160,24 +172,32 @@ impl XskSocket {
         self.set_word("setsockopt(SO_BUSY_POLL_BUDGET)", SO_BUSY_POLL_BUDGET, packets)
     }
 
-    /// Lets the kernel work on the tx ring; never blocks. `false`: not now, or not all of it.
-    pub fn kick_transmit(&self) -> Result<bool> {
+    /// Lets the kernel work on the tx ring; never blocks.
+    pub fn kick_transmit(&self) -> Result<Kick> {
         let fd = self.socket.as_raw_fd();
         let none = std::ptr::null();
         // SAFETY: no bytes and no address are passed.
         let answer = unsafe { libc::sendto(fd, none, 0, libc::MSG_DONTWAIT, none.cast(), 0) };
-        kicked(answer, "sendto(AF_XDP)")
+        match last_errno(answer) {
+            0 => Ok(Kick::Done),
+            libc::EBUSY => Ok(Kick::Dropped),
+            libc::EAGAIN | libc::ENOBUFS | libc::EINTR => Ok(Kick::Later),
+            errno => Err(Error::new("sendto(AF_XDP)", "", errno)),
+        }
     }
 
-    /// Lets the kernel look at the fill ring, or polls the driver; never blocks. As
-    /// [`kick_transmit`](Self::kick_transmit).
+    /// Lets the kernel look at the fill ring, or polls the driver; never blocks. `false`: not now.
     pub fn kick_receive(&self) -> Result<bool> {
         let fd = self.socket.as_raw_fd();
         let (bytes, address) = (std::ptr::null_mut(), std::ptr::null_mut());
         let length = std::ptr::null_mut();
         // SAFETY: no bytes and no address are passed.
         let answer = unsafe { libc::recvfrom(fd, bytes, 0, libc::MSG_DONTWAIT, address, length) };
-        kicked(answer, "recvfrom(AF_XDP)")
+        match last_errno(answer) {
+            0 => Ok(true),
+            libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR => Ok(false),
+            errno => Err(Error::new("recvfrom(AF_XDP)", "", errno)),
+        }
     }
 
     fn set_word(&self, call: &'static str, option: i32, value: u32) -> Result<()> {
@@ -231,15 +251,12 @@ fn read<T: Copy>(
     if answer < 0 { Err(Error::last(call, "")) } else { Ok(length as usize) }
 }
 
-fn kicked(answer: isize, call: &'static str) -> Result<bool> {
+/// 0 for an answer that is no failure.
+fn last_errno(answer: isize) -> i32 {
     if answer >= 0 {
-        return Ok(true);
+        return 0;
     }
-    let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
-    match errno {
-        libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR => Ok(false),
-        errno => Err(Error::new(call, "", errno)),
-    }
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
 }
 
 /// In `linux/if_xdp.h` since 6.17.

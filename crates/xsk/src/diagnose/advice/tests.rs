@@ -115,7 +115,7 @@ fn what_is_wrong_with_memory_is_found() {
         facts.attempt.tx_metadata = 24;
         facts.kernel = Kernel(6, 1);
     });
-    assert!(text.contains("needs Linux 6.8, this is 6.1"), "{text}");
+    assert!(text.contains("needs Linux 6.11, or 6.8 with its updates; this is 6.1"), "{text}");
 }
 
 #[test]
