@@ -92,6 +92,11 @@ pub fn boottime_ns() -> u64 {
     clock(libc::CLOCK_BOOTTIME)
 }
 
+/// Nanoseconds of `CLOCK_TAI`: the clock of `AF_XDP` transmit timestamps in copy mode.
+pub fn tai_ns() -> u64 {
+    clock(libc::CLOCK_TAI)
+}
+
 /// Nanoseconds that the calling thread has spent on a processor.
 pub fn cpu_ns() -> u64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)

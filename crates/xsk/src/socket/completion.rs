@@ -2,7 +2,7 @@
 
 use crate::metadata::{Request, Transmissions, Transmitted};
 use crate::ring::Consumer;
-use crate::umem::{Cache, Frame, Place, Side};
+use crate::umem::{Cache, Frame, Side};
 
 /// The completion ring, and how many frames are still to come.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Completion {
             match place.filter(|place| region.take(place.chunk, Side::Tx(pool))) {
                 Some(place) => {
                     if self.transmissions.awaited > 0 {
-                        note_time(&mut self.transmissions, cache, place);
+                        note_time(&mut self.transmissions, cache, place.chunk);
                     }
                     cache.put(place.chunk);
                     collected.completed += 1;
@@ -89,11 +89,11 @@ impl Completion {
 
 /// What the kernel wrote in front of a packet, if that was asked for.
 #[cold]
-fn note_time(transmissions: &mut Transmissions, cache: &Cache, at: Place) {
+fn note_time(transmissions: &mut Transmissions, cache: &Cache, chunk: u32) {
     let handle = cache.handle();
-    let Some(number) = handle.region().take_stamped(at.chunk) else { return };
+    let Some((offset, number)) = handle.region().stamped(chunk) else { return };
     transmissions.awaited = transmissions.awaited.saturating_sub(1);
-    let Some(frame) = Frame::filled(handle.pointer(), at.chunk, at.offset, 0) else { return };
+    let Some(frame) = Frame::filled(handle.pointer(), chunk, offset, 0) else { return };
     let timestamp_ns = frame.front(Request::SIZE).and_then(Request::timestamp);
     transmissions.put(Transmitted { number, timestamp_ns });
     // The chunk stays the caller's.

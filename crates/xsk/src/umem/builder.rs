@@ -57,14 +57,15 @@ impl Builder {
         self
     }
 
-    /// A power of two from 2,048 to the size of a page; any size in that range when
+    /// A power of two from 2,048 to the size of a page; any even size in that range when
     /// [`unaligned`](Self::unaligned).
     pub fn frame_size(mut self, bytes: u32) -> Self {
         self.frame_size = bytes;
         self
     }
 
-    /// Bytes that stay free in front of each packet, besides the kernel's own 256 on receive.
+    /// Bytes that stay free in front of each packet, besides the kernel's own 256 on receive; at
+    /// most 704 less than a frame.
     pub fn headroom(mut self, bytes: u32) -> Self {
         self.headroom = bytes;
         self
@@ -142,10 +143,18 @@ impl Builder {
                 "frames of {size} bytes: have a power of two, such as {near}, or unaligned frames"
             ));
         }
-        if geometry.receive_room() == 0 || geometry.transmit_offset() >= size {
+        // Where every frame starts at an even address, its loss of one bit leads to no other.
+        if !size.is_multiple_of(2) {
             return wrong(format!(
-                "a headroom of {} bytes leaves no room in frames of {size}: the kernel keeps 256 \
-                 bytes for itself",
+                "frames of {size} bytes: have an even number; Linux 6.18 takes one byte off odd \
+                 addresses that it gives back"
+            ));
+        }
+        let most = size - LEAST_ROOM;
+        if self.headroom > most {
+            return wrong(format!(
+                "a headroom of {} bytes in frames of {size}: have {most} at most, or larger \
+                 frames; the kernel wants {LEAST_ROOM} for itself and a packet",
                 self.headroom
             ));
         }
@@ -172,5 +181,8 @@ impl Builder {
     }
 }
 
+/// Linux 6.18.44 refuses more headroom than leaves this: its own 256 bytes in front of a packet, 320
+/// behind, and 128 for it. Older kernels refuse less, and have room for little then.
+const LEAST_ROOM: u32 = 704;
 /// The kernel takes any multiple of 8 below 256.
 const METADATA: u32 = Request::SIZE as u32;

@@ -212,7 +212,8 @@ impl Frame {
 
     /// Whether somebody wants to know when it is transmitted; said when it is given to the kernel.
     pub(crate) fn note_stamped(&self, is_stamped: bool) {
-        self.shared().set_stamped(self.chunk, is_stamped);
+        let data = is_stamped.then_some(u32::from(self.offset));
+        self.shared().set_stamped(self.chunk, data);
     }
 
     /// The program's metadata may lie in front of the packet.

@@ -40,7 +40,7 @@ pub(crate) struct Chunk {
     /// [`Side::word`] of a socket while the kernel has it, else 0.
     owner: AtomicU32,
     /// In a chain of chunks: the next one. In a packet's first chunk, while the kernel transmits
-    /// it: [`STAMPED`] if its time is wanted.
+    /// it: [`STAMPED`] and the data's offset if its time is wanted.
     pub next: AtomicU32,
     /// In a magazine's first chunk: the magazine below. In a fragment: offset and length. In a
     /// packet's first chunk: the number of whoever wants the time of its transmission.
@@ -132,18 +132,21 @@ impl Region {
         owner.compare_exchange(from.word(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Notes whether somebody wants to know when the chunk, the first of a packet, is transmitted.
+    /// Notes whether somebody wants to know when the chunk, the first of a packet, is transmitted,
+    /// and where its `data` starts: in front of that is the time.
     #[inline]
-    pub fn set_stamped(&self, chunk: u32, is_stamped: bool) {
-        let mark = if is_stamped { STAMPED } else { 0 };
+    pub fn set_stamped(&self, chunk: u32, data: Option<u32>) {
+        let mark = data.map_or(0, |offset| STAMPED | offset);
         self.chunks[chunk as usize].next.store(mark, Ordering::Relaxed);
     }
 
-    /// The number that came with the wish to know when the chunk was transmitted.
-    pub fn take_stamped(&self, chunk: u32) -> Option<u64> {
+    /// Where the data of a transmitted chunk starts, and the number that came with the wish to know
+    /// the time. `None` when nobody wants to.
+    pub fn stamped(&self, chunk: u32) -> Option<(u32, u64)> {
         let record = &self.chunks[chunk as usize];
-        let is_stamped = record.next.load(Ordering::Relaxed) == STAMPED;
-        is_stamped.then(|| record.extra.load(Ordering::Relaxed))
+        let mark = record.next.load(Ordering::Relaxed);
+        let is_stamped = mark & STAMPED != 0 && mark != u32::MAX;
+        is_stamped.then(|| (mark & !STAMPED, record.extra.load(Ordering::Relaxed)))
     }
 
     /// Wipes the redirect program's mark off, so that it says something only of the next packet.
@@ -207,7 +210,7 @@ impl fmt::Debug for Region {
     }
 }
 
-/// No number of a chunk, and not the end of a chain.
-const STAMPED: u32 = u32::MAX - 1;
+/// A bit that no number of a chunk has.
+const STAMPED: u32 = 1 << 31;
 /// Bytes of the mark at the end of the redirect program's metadata.
 const MARK: usize = 4;

@@ -118,7 +118,7 @@ impl Tx {
             let side = Side::Tx(self.bound.pool());
             if let Some(place) = place.filter(|place| region.take_from_many(place.chunk, side)) {
                 given.frames += 1;
-                given.timestamps += u32::from(region.take_stamped(place.chunk).is_some());
+                given.timestamps += u32::from(region.stamped(place.chunk).is_some());
                 self.cache.put(place.chunk);
             }
             packets += u32::from(descriptor.options & DESCRIPTOR_CONTINUES == 0);
