@@ -7,11 +7,13 @@ mod measure;
 mod object;
 mod run;
 mod sink;
+mod xsk;
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
@@ -64,6 +66,9 @@ pub enum Command {
     Gen(Box<GenArgs>),
     /// Count what a generator sent, stream by stream, packet by packet
     Sink(SinkArgs),
+    /// AF_XDP sockets: measure them, list them, ask what an interface can do for them
+    #[command(subcommand)]
+    Xsk(XskAction),
     /// List, show and dump programs in the kernel
     #[command(subcommand)]
     Prog(ProgAction),

@@ -23,6 +23,7 @@ pub mod shell;
 pub mod sink;
 pub mod status;
 mod watch;
+pub mod xsk;
 
 use std::path::PathBuf;
 

@@ -20,6 +20,7 @@ pub mod sink;
 pub mod status;
 pub mod tcp;
 pub mod tree;
+pub mod xsk;
 
 use std::io::{self, IsTerminal, Write};
 

@@ -20,21 +20,25 @@ pub fn check(dev: &str, peak: Rate, bytes: f64) -> Result<()> {
     if is_gentle(peak, bytes) {
         return Ok(());
     }
-    let Some(session) = session() else { return Ok(()) };
-    let mut netlink = Netlink::open()?;
-    let links = netlink.links()?;
-    let Some(link) = links.iter().find(|link| link.name == dev) else { return Ok(()) };
-    let surroundings = (netlink.addresses()?, netlink.routes()?);
-    if carries(link.ifindex, &links, &surroundings, session) {
+    if let Some(client) = carried(dev)? {
         bail!(
-            "{dev} carries your own SSH session (from {}): a rate above {GENTLE_PPS} frames or \
-             {} Mbit a second could cut you off; choose a lower --rate, another --dev, or say \
+            "{dev} carries your own SSH session (from {client}): a rate above {GENTLE_PPS} frames \
+             or {} Mbit a second could cut you off; choose a lower --rate, another --dev, or say \
              --force",
-            session.client,
             GENTLE_BPS / 1e6,
         );
     }
     Ok(())
+}
+
+/// Who has the SSH session of this process, if an interface of that name carries it.
+pub fn carried(dev: &str) -> Result<Option<IpAddr>> {
+    let Some(session) = session() else { return Ok(None) };
+    let mut netlink = Netlink::open()?;
+    let links = netlink.links()?;
+    let Some(link) = links.iter().find(|link| link.name == dev) else { return Ok(None) };
+    let surroundings = (netlink.addresses()?, netlink.routes()?);
+    Ok(carries(link.ifindex, &links, &surroundings, session).then_some(session.client))
 }
 
 fn is_gentle(peak: Rate, bytes: f64) -> bool {

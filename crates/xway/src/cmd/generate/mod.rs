@@ -6,8 +6,8 @@
 
 mod address;
 mod capture;
-mod guard;
-mod hop;
+pub(in crate::cmd) mod guard;
+pub(in crate::cmd) mod hop;
 mod load;
 mod ndr;
 mod replay;

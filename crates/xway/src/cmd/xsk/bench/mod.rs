@@ -1,0 +1,112 @@
+//! `xsk bench`: sockets in one role, numbered packets, and what became of them.
+//!
+//! Order of events: interfaces and sockets are opened (`open`), somebody is told that packets may
+//! come, workers play their role (`roles`) while this thread looks on and waits for a signal, and
+//! what they counted becomes one answer.
+
+mod book;
+mod open;
+mod packet;
+mod plan;
+mod roles;
+mod sum;
+mod tracker;
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use sys::net::{Netlink, Statistics};
+use sys::signal::Stop;
+use xsk::workers;
+
+use self::book::Tally;
+use self::open::Opened;
+use self::plan::{Plan, Progress};
+use crate::args::BenchArgs;
+use crate::cmd::watch::Watch;
+use crate::cmd::{Context, Exit};
+use crate::view::say;
+use crate::view::xsk::{Playing, Ready, Sample};
+
+pub fn run(args: &BenchArgs, context: &Context) -> Result<Exit> {
+    let stop = Stop::new()?;
+    let opened = Opened::new(args, &stop)?;
+    if !context.json {
+        say(&opened.facts.line());
+    }
+    let before = counters(args)?;
+    if args.ready {
+        Context { json: true, ..context.clone() }.show_next(&Ready { ready: true })?;
+    }
+    let Opened { plan, tasks, facts } = opened;
+    let tallies = play(args, &plan, tasks, &stop, context)?;
+    let mut measured = sum::sum(facts, &tallies);
+    // One that was removed meanwhile has no counters any more.
+    if let Ok(after) = counters(args) {
+        measured.note_interfaces(&before, &after);
+    }
+    context.show_next(&measured)?;
+    Ok(if measured.sent + measured.received == 0 { Exit::No } else { Exit::Done })
+}
+/// Workers at work, until they have ended or somebody says so.
+fn play(
+    args: &BenchArgs,
+    plan: &Plan,
+    tasks: Vec<(workers::Place, roles::Task)>,
+    stop: &Stop,
+    context: &Context,
+) -> Result<Vec<Tally>> {
+    let over = xsk::Stop::new();
+    let mut watch = Watch::new((args.interval, None), Playing::HEIGHT, context)?;
+    let work = |task, worker: &xsk::Worker<'_>| roles::play(task, plan, worker.stop);
+    thread::scope(|scope| {
+        let all = scope.spawn(|| workers::run(tasks, &over, work));
+        let seen = look_on(plan, || all.is_finished(), (stop, &over), &mut watch);
+        over.set();
+        let tallies = all.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        seen.and(tallies)
+    })
+}
+
+fn look_on(
+    plan: &Plan,
+    is_finished: impl Fn() -> bool,
+    (stop, over): (&Stop, &xsk::Stop),
+    watch: &mut Watch<'_>,
+) -> Result<()> {
+    let mut before = Progress::default();
+    watch.begin();
+    while !is_finished() {
+        if stop.wait(LOOK_EVERY)?.is_some() {
+            over.set();
+        }
+        if watch.is_due() {
+            let now = plan.progress();
+            if !watch.tell(&Playing::between(sample(before), sample(now)))? {
+                over.set();
+            }
+            before = now;
+        }
+    }
+    Ok(())
+}
+
+fn sample(progress: Progress) -> Sample {
+    let Progress { elapsed, sent, received, missing } = progress;
+    Sample { t: elapsed.as_secs_f64(), sent, received, missing }
+}
+
+/// Of each interface that takes part.
+fn counters(args: &BenchArgs) -> Result<Vec<(String, Statistics)>> {
+    let mut netlink = Netlink::open()?;
+    let names = [Some(&args.dev), args.out_dev.as_ref()];
+    names
+        .into_iter()
+        .flatten()
+        .map(|name| Ok((name.clone(), netlink.link(name)?.statistics)))
+        .collect()
+}
+
+/// How soon a signal or the end is seen.
+const LOOK_EVERY: Duration = Duration::from_millis(20);

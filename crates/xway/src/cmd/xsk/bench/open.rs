@@ -1,0 +1,189 @@
+//! Interfaces, memory and sockets, from what was typed.
+
+use std::sync::OnceLock;
+
+use anyhow::{Result, bail};
+use sys::signal::Stop;
+use traffic::{Rate, limits};
+use xsk::device::{Device, Wanted};
+use xsk::socket::Mode;
+use xsk::wait::BusyPoll;
+use xsk::workers::{Cpus, Place};
+use xsk::{Interface, Socket, Steer, Umem, Wait};
+
+use super::packet::Template;
+use super::plan::{Live, Plan};
+use super::roles::Task;
+use super::tracker::STREAMS;
+use crate::args::{BenchArgs, CopyArg, QueueArg, RoleArg, WaitArg};
+use crate::cmd::generate::guard;
+use crate::view::xsk::Facts;
+
+/// All that a run needs.
+#[derive(Debug)]
+pub struct Opened {
+    pub plan: Plan,
+    pub tasks: Vec<(Place, Task)>,
+    pub facts: Facts,
+}
+
+impl Opened {
+    pub fn new(args: &BenchArgs, stop: &Stop) -> Result<Self> {
+        check(args)?;
+        let interface = open(args)?;
+        let out = args.out_dev.as_ref().filter(|_| args.role == RoleArg::Forward);
+        let out = out.map(|dev| Interface::builder(dev).without_steering().open()).transpose()?;
+        let queues = queues(args, &interface, out.as_ref())?;
+        let wanted = wanted(args, interface.device());
+        let tasks = (0..queues.len())
+            .map(|worker| {
+                let umem = memory(args, &wanted)?;
+                let open = |on, fill| socket(args, (on, queues[worker]), &umem, (&wanted, fill));
+                let socket = open(&interface, args.rings)?;
+                // Nothing comes in there: the fewest frames wait for packets.
+                let out = out.as_ref().map(|out| open(out, 1)).transpose()?;
+                Ok(Task { worker, socket, out })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let cpus = args.cpus.as_ref().map_or(Cpus::Auto, |cpus| Cpus::List(cpus.0.clone()));
+        let places = cpus.places(interface.ifindex(), &queues)?;
+        let facts = facts(args, &interface, (&tasks, &places), &wanted);
+        let tasks = places.into_iter().zip(tasks).collect();
+        Ok(Self { plan: plan(args, queues.len(), stop)?, tasks, facts })
+    }
+}
+
+/// What the sockets will make impossible for others.
+fn check(args: &BenchArgs) -> Result<()> {
+    let is_asking = matches!(args.role, RoleArg::Tx | RoleArg::Rtt);
+    if args.packet.rate.is_some() && !is_asking {
+        bail!("--rate is for tx and rtt: the others take what comes");
+    }
+    if args.force {
+        return Ok(());
+    }
+    if args.role == RoleArg::Tx {
+        let rate = args.packet.rate.unwrap_or(Rate::Max);
+        return guard::check(&args.dev, rate, f64::from(args.packet.size));
+    }
+    if let (true, Some(client)) = (args.steer.is_empty(), guard::carried(&args.dev)?) {
+        bail!(
+            "{} carries your own SSH session (from {client}), whose packets would go to the \
+             socket: choose packets by --steer, another --dev, or say --force",
+            args.dev
+        );
+    }
+    Ok(())
+}
+
+fn open(args: &BenchArgs) -> Result<Interface> {
+    let builder = Interface::builder(&args.dev);
+    let builder = match (args.role, args.steer.is_empty()) {
+        (RoleArg::Tx, _) => builder.without_steering(),
+        (_, true) => builder.steer(Steer::All),
+        (_, false) => builder.steer(Steer::Rules(args.steer.clone())),
+    };
+    Ok(builder.open()?)
+}
+
+fn queues(args: &BenchArgs, dev: &Interface, out: Option<&Interface>) -> Result<Vec<u32>> {
+    let queues = match args.queue {
+        QueueArg::One(queue) => vec![queue],
+        QueueArg::All => {
+            let most = out.map_or(u32::MAX, Interface::queues);
+            (0..dev.queues().min(most)).collect()
+        }
+    };
+    if queues.len() > STREAMS || queues.iter().any(|queue| *queue as usize >= STREAMS) {
+        bail!("packets tell {STREAMS} queues apart: choose one of the first by --queue");
+    }
+    Ok(queues)
+}
+
+/// Frames as large as the interface's packets, if one page is enough.
+fn wanted(args: &BenchArgs, device: &Device) -> Wanted {
+    let small = Wanted { frame_size: 2048, ..Wanted::default() };
+    let longest = device.mtu + HEADERS;
+    let frame_size = if longest.max(args.packet.size) <= 2048 - KERNEL { 2048 } else { 4096 };
+    let multi_buffer = longest > 4096 - KERNEL;
+    Wanted { frame_size, multi_buffer, zero_copy: args.mode == CopyArg::ZeroCopy, ..small }
+}
+
+fn memory(args: &BenchArgs, wanted: &Wanted) -> Result<Umem> {
+    // Each ring may be full at once.
+    let frames = args.rings.saturating_mul(4);
+    Ok(Umem::builder().frames(frames).frame_size(wanted.frame_size).build()?)
+}
+
+fn socket(
+    args: &BenchArgs,
+    (interface, queue): (&Interface, u32),
+    umem: &Umem,
+    (wanted, fill): (&Wanted, u32),
+) -> Result<Socket> {
+    let mode = match args.mode {
+        CopyArg::Auto => Mode::Auto,
+        CopyArg::Copy => Mode::Copy,
+        CopyArg::ZeroCopy => Mode::ZeroCopy,
+    };
+    let socket = interface.socket(queue).umem(umem).mode(mode).rings(args.rings).fill(fill);
+    let socket = match args.wait {
+        WaitArg::Spin => socket.wait(Wait::Spin),
+        WaitArg::Poll => socket.wait(Wait::Poll),
+        WaitArg::Adaptive => socket.wait(Wait::Adaptive),
+        WaitArg::BusyPoll => socket.busy_poll(BusyPoll::default()),
+    };
+    Ok(socket.multi_buffer(wanted.multi_buffer).open()?)
+}
+
+fn facts(
+    args: &BenchArgs,
+    interface: &Interface,
+    (tasks, places): (&[Task], &[Place]),
+    wanted: &Wanted,
+) -> Facts {
+    let zero_copy = tasks.iter().all(|task| {
+        let out = task.out.as_ref();
+        task.socket.is_zero_copy() && out.is_none_or(Socket::is_zero_copy)
+    });
+    let why_copy = match args.mode {
+        _ if zero_copy => None,
+        CopyArg::Copy => Some("as asked for".to_owned()),
+        _ => interface.device().why_copy(wanted),
+    };
+    Facts {
+        role: args.role,
+        dev: args.dev.clone(),
+        out_dev: args.out_dev.clone(),
+        zero_copy,
+        why_copy,
+        workers: places.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn plan(args: &BenchArgs, workers: usize, stop: &Stop) -> Result<Plan> {
+    let template = matches!(args.role, RoleArg::Tx | RoleArg::Rtt)
+        .then(|| Template::new(&args.packet, &args.dev, stop))
+        .transpose()?;
+    let pps = match args.packet.rate {
+        None | Some(Rate::Max) => None,
+        Some(Rate::PacketsPerSecond(pps)) => Some(pps),
+        Some(Rate::BitsPerSecond(bps)) => Some(bps / (8.0 * f64::from(args.packet.size))),
+    };
+    Ok(Plan {
+        role: args.role,
+        batch: args.batch as usize,
+        template,
+        time: args.time.unwrap_or(limits::DURATION),
+        is_timed: args.time.is_some(),
+        count: args.count,
+        gap_ns: pps.map_or(0.0, |pps| 1e9 * workers as f64 / pps),
+        begin: OnceLock::new(),
+        lives: (0..workers).map(|_| Live::default()).collect(),
+    })
+}
+
+/// An Ethernet header and one VLAN tag.
+const HEADERS: u32 = 18;
+/// What the kernel keeps in front of a received packet.
+const KERNEL: u32 = 256;
