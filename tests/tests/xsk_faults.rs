@@ -277,9 +277,9 @@ fn rights_that_are_missing() {
     says(without("-net_raw"), &["socket(AF_XDP)", "lacks CAP_NET_RAW", "setcap"]);
     says(without("-all"), &["CAP_BPF", "CAP_NET_ADMIN"]);
     says(without("-net_admin,-sys_admin"), &["CAP_NET_ADMIN"]);
-    let bare = ["eth0", "0", "--bare"];
     // Without CAP_IPC_LOCK the limit counts, and with it what others of this user have locked.
-    let only_raw = ["prlimit", "--memlock=unlimited", "setpriv", "--bounding-set=-all,+net_raw"];
+    let bare = ["eth0", "0", "--bare", "--frames", "256"];
+    let only_raw = ["setpriv", "--bounding-set=-all,+net_raw"];
     Holder::start(&net.a, &only_raw, &bare).expect("a socket without a program needs no more");
 }
 
