@@ -10,6 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use kernel::{Attach, Link, Map, Replace, attach};
 use kernel_support::{PinFolder, constant_program};
 use lab::LinkOptions;
+use spec::btf::Btf;
 use spec::{Expect, Map as _, Verdict};
 use steer_support::net::Net;
 use sys::net::XdpState;
@@ -414,11 +415,16 @@ fn a_program_that_was_taken_off_by_force_is_told() {
 fn metadata_comes_from_the_device_where_it_answers() {
     let net = Net::new(1);
     let options = Options { rx_metadata: true, ..Options::default() };
-    for (mode, expected) in [
-        (Mode::Native, Metadata::Device),
-        (Mode::Auto, Metadata::Device),
-        (Mode::Generic, Metadata::Software),
-    ] {
+    let types = sys::proc::kernel_btf().ok().and_then(|raw| Btf::parse(&raw).ok());
+    let asks = |types: &Btf| types.find_all("bpf_xdp_metadata_rx_vlan_tag").next().is_some();
+    let native = match types.as_ref().is_some_and(asks) {
+        true => Metadata::Device,
+        // Before Linux 6.8.
+        false => Metadata::Software,
+    };
+    for (mode, expected) in
+        [(Mode::Native, native), (Mode::Auto, native), (Mode::Generic, Metadata::Software)]
+    {
         let steered = net.steer(0, &rules(&["any udp 1"]), (mode, options)).unwrap();
         assert_eq!(steered.steering.metadata(), Some(expected));
         assert_eq!(net.send(0, &[1, 2], &mut [&mut count(&steered)]), [1, 1]);

@@ -28,8 +28,8 @@ pub enum Mode {
 pub struct Options {
     /// Time, hash and VLAN tag are written in front of each packet that goes to a socket.
     pub rx_metadata: bool,
-    /// Takes off whatever program runs there, whoever's it is; it is not put back. Without this
-    /// a program that cannot be shared is an error that names it.
+    /// Takes off a program that cannot be shared, whoever's it is; it is not put back. Without
+    /// this it is an error that names it.
     pub replace: bool,
 }
 

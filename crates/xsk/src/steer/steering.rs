@@ -1,5 +1,6 @@
 //! `Steering`: what decides which packets of an interface go to sockets.
 
+use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::str::FromStr;
@@ -239,6 +240,13 @@ impl Drop for Shared {
     }
 }
 
+impl fmt::Display for Steer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Rules(rules) = self else { return f.write_str("all") };
+        f.write_str(&rules.iter().map(Rule::to_string).collect::<Vec<_>>().join("; "))
+    }
+}
+
 impl FromStr for Steer {
     type Err = ParseError;
 
@@ -290,7 +298,8 @@ mod tests {
     fn all_or_rules_as_text() {
         assert_eq!("all".parse(), Ok(Steer::All));
         let rules = Steer::Rules(vec!["any udp 53".parse().unwrap(), "10.1.0.2".parse().unwrap()]);
-        assert_eq!("any udp 53; 10.1.0.2".parse(), Ok(rules));
+        assert_eq!(rules.to_string(), "any udp 53; 10.1.0.2");
+        assert_eq!(rules.to_string().parse(), Ok(rules));
         for (text, reason) in [("", "empty"), ("any;", "empty"), ("all; any", "no IPv4")] {
             let error = text.parse::<Steer>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");
