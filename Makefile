@@ -13,7 +13,7 @@ PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config iproute2 procps \
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
-.PHONY: build demo test setup lint unit root-tests python-tests bench bpf fuzz clean
+.PHONY: build demo test setup lint unit root-tests python-tests bench bpf fuzz clean install-c
 
 build:
 	$(CARGO) build --release
@@ -41,6 +41,7 @@ lint:
 	$(CARGO) xtask tidy
 	$(CARGO) xtask bpf --check
 	$(CARGO) xtask abi --check
+	$(CARGO) xtask header --check
 	$(CARGO) xtask conformance-tables --check
 
 unit:
@@ -57,6 +58,27 @@ python-tests:
 	python3 -m venv target/venv
 	target/venv/bin/pip install --quiet --disable-pip-version-check pytest .
 	target/venv/bin/pytest --quiet -p no:cacheprovider examples/python
+
+# The C library into PREFIX (and DESTDIR below which packages are built): header, shared and static
+# library, pkg-config file, manual pages. PROFILE=dev builds it quicker.
+PREFIX  ?= /usr/local
+PROFILE ?= release
+C_BUILT  = $(or $(CARGO_TARGET_DIR),target)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
+C_ROOT   = $(DESTDIR)$(PREFIX)
+VERSION  = $(shell sed -n '/^\[workspace.package\]/,/^version/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+C_SO     = libxway_xsk.so.$(firstword $(subst ., ,$(VERSION)))
+
+install-c:
+	$(CARGO) build --package xway-xsk-c --profile $(PROFILE)
+	install -d $(C_ROOT)/include $(C_ROOT)/lib/pkgconfig $(C_ROOT)/share/man/man3
+	install -m 644 crates/xsk-c/include/xway_xsk.h $(C_ROOT)/include/
+	install -m 755 $(C_BUILT)/libxway_xsk.so $(C_ROOT)/lib/libxway_xsk.so.$(VERSION)
+	ln -sf libxway_xsk.so.$(VERSION) $(C_ROOT)/lib/$(C_SO)
+	ln -sf $(C_SO) $(C_ROOT)/lib/libxway_xsk.so
+	install -m 644 $(C_BUILT)/libxway_xsk.a $(C_ROOT)/lib/
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' crates/xsk-c/xway_xsk.pc.in \
+	    > $(C_ROOT)/lib/pkgconfig/xway_xsk.pc
+	install -m 644 crates/xsk-c/man/xway_xsk.3 $(C_ROOT)/share/man/man3/
 
 bench:
 	$(CARGO) build --release --package xway-bench

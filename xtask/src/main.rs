@@ -9,6 +9,7 @@
 mod abi;
 mod bpf;
 mod conformance;
+mod header;
 mod root;
 mod tidy;
 
@@ -19,6 +20,8 @@ use anyhow::{Result, bail};
 const USAGE: &str = "usage: cargo xtask TASK
   bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there
   abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare
+  header [--check]
+                  write crates/xsk-c/include/xway_xsk.h from the crate, or compare
   conformance DIR [--engine interp|kernel]
                   run the cases (*.data) of a folder; fails if one fails
   conformance-tables [--check]
@@ -45,6 +48,8 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["bpf", "--check"] => bpf::check()?,
         ["abi"] => abi::write()?,
         ["abi", "--check"] => abi::check()?,
+        ["header"] => header::write()?,
+        ["header", "--check"] => header::check()?,
         ["tidy"] => tidy::check()?,
         _ => bail!("{USAGE}"),
     }

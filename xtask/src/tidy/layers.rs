@@ -25,6 +25,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("xway-functions", 3),
     ("xway-traffic", 3),
     ("xway", 4),
+    ("xway-xsk-c", 4),
     ("xway-bench", 5),
     ("xway-examples", 5),
     ("xway-tests", 5),

@@ -1,0 +1,131 @@
+//! Opening a socket: its two halves, each a handle of its own.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use xsk::socket::SharedQueue;
+
+use crate::border;
+use crate::error::{Error, Result, call};
+use crate::handle;
+use crate::interface::InterfaceHandle;
+use crate::options::SocketOptions;
+use crate::rx::{Receiving, RxHandle};
+use crate::tx::{Sending, TxHandle};
+use crate::umem::{Memory, UmemHandle};
+
+/// Opens a socket on a queue of an interface, in two halves that different threads may use. With
+/// `umem` NULL it has memory of its own; `options` may be NULL for the defaults. Sockets on other
+/// queues, also of other interfaces, may have the same memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xway_xsk_socket_open(
+    interface: *mut InterfaceHandle,
+    queue: u32,
+    umem: *mut UmemHandle,
+    options: *const SocketOptions,
+    tx: *mut *mut TxHandle,
+    rx: *mut *mut RxHandle,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller promised the room, see `border`.
+        let tx = unsafe { border::place(tx, "tx") }?;
+        // SAFETY: the caller promised the room, see `border`; `rx` is not `tx`, whose type differs.
+        let rx = unsafe { border::place(rx, "rx") }?;
+        // SAFETY: the caller promised a struct with its size, see `border`.
+        let options = unsafe { border::options(options) }?;
+        let memory = match umem.is_null() {
+            true => None,
+            false => Some(handle::share(umem)?),
+        };
+        open(interface, queue, Place { memory, beside: None }, &options, (tx, rx))
+    })
+}
+
+/// Opens another socket on the queue of one that was opened with `shareable`, with the same memory.
+/// Each of them needs an interface handle with rules of its own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xway_xsk_socket_open_beside(
+    interface: *mut InterfaceHandle,
+    first: *mut TxHandle,
+    options: *const SocketOptions,
+    tx: *mut *mut TxHandle,
+    rx: *mut *mut RxHandle,
+) -> c_int {
+    call(|| {
+        // SAFETY: the caller promised the room, see `border`.
+        let tx = unsafe { border::place(tx, "tx") }?;
+        // SAFETY: the caller promised the room, see `border`; `rx` is not `tx`, whose type differs.
+        let rx = unsafe { border::place(rx, "rx") }?;
+        // SAFETY: the caller promised a struct with its size, see `border`.
+        let options = unsafe { border::options(options) }?;
+        let (queue, memory, beside) = handle::with(first, |first| {
+            let shared = first.shared.clone();
+            let not = "the first socket of the queue was not opened as shareable";
+            Ok((first.queue, first.memory.clone(), shared.ok_or(Error::argument(not))?))
+        })?;
+        let place = Place { memory: Some(memory), beside: Some(beside) };
+        open(interface, queue, place, &options, (tx, rx))
+    })
+}
+
+/// With what a socket is opened.
+struct Place {
+    memory: Option<Memory>,
+    beside: Option<SharedQueue>,
+}
+
+type Halves<'a> = (&'a mut MaybeUninit<*mut TxHandle>, &'a mut MaybeUninit<*mut RxHandle>);
+
+fn open(
+    interface: *mut InterfaceHandle,
+    queue: u32,
+    place: Place,
+    options: &SocketOptions,
+    halves: Halves<'_>,
+) -> Result<c_int> {
+    let interface = handle::share(interface)?;
+    let mut builder = options.apply(interface.socket(queue))?;
+    if let Some(memory) = &place.memory {
+        builder = builder.umem(&memory.umem);
+    }
+    if let Some(beside) = place.beside {
+        builder = builder.beside(beside);
+    }
+    let socket = builder.open()?;
+    let memory = place.memory.unwrap_or_else(|| Memory::of(socket.umem()));
+    let (zero_copy, shared) = (socket.is_zero_copy(), socket.shared_queue());
+    let (tx, rx) = socket.split();
+    let tx = handle::open(Sending { tx, queue, zero_copy, shared, memory: memory.clone() })?;
+    match handle::open(Receiving { rx, memory }) {
+        Ok(rx) => (halves.0.write(tx), halves.1.write(rx)),
+        Err(error) => {
+            handle::close(tx)?;
+            return Err(error);
+        }
+    };
+    Ok(0)
+}
+
+/// Another handle of the memory that a socket has, to be closed like any.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xway_xsk_tx_umem(tx: *mut TxHandle, umem: *mut *mut UmemHandle) -> c_int {
+    call(|| {
+        // SAFETY: the caller promised the room, see `border`.
+        let place = unsafe { border::place(umem, "umem") }?;
+        let memory = handle::with(tx, |half| Ok(half.memory.clone()))?;
+        place.write(handle::open(memory)?);
+        Ok(0)
+    })
+}
+
+/// As xway_xsk_tx_umem().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn xway_xsk_rx_umem(rx: *mut RxHandle, umem: *mut *mut UmemHandle) -> c_int {
+    call(|| {
+        // SAFETY: the caller promised the room, see `border`.
+        let place = unsafe { border::place(umem, "umem") }?;
+        let memory = handle::with(rx, |half| Ok(half.memory.clone()))?;
+        place.write(handle::open(memory)?);
+        Ok(0)
+    })
+}
