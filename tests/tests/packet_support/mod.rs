@@ -8,7 +8,7 @@ use xsk::umem::Builder;
 use xsk::{Frame, Interface, Rx, Tx, Umem, interface, socket};
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A socket on `eth0` of a host, and its memory.
 pub struct End {

@@ -35,8 +35,8 @@ pub enum RequestError {
     )]
     Outside { at: usize, len: usize },
     #[error(
-        "the kernel sums up only the first part of a packet of several: fill in its checksum \
-         yourself"
+        "a software checksum is that of the first part of a packet in several: fill it in \
+         yourself, or build the memory without software checksums"
     )]
     Fragmented,
     #[error("the device does not do it: {0}; do without, or use another one")]
@@ -47,6 +47,8 @@ pub enum RequestError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abilities {
     pub checksum: bool,
+    /// Also of packets in several parts.
+    pub long_checksum: bool,
     pub timestamp: bool,
     pub launch: bool,
 }
@@ -89,7 +91,7 @@ impl Request {
     pub fn refusal(self, frame: &Frame, can: Abilities) -> Result<(), RequestError> {
         check_place(self, frame.len())?;
         let sums = self.checksum_end().is_some();
-        if sums && frame.is_fragmented() {
+        if sums && frame.is_fragmented() && !can.long_checksum {
             return Err(RequestError::Fragmented);
         }
         let wishes = [

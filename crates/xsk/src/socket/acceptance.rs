@@ -29,6 +29,8 @@ pub(crate) struct Binding {
     pub is_zero_copy: bool,
     /// Bytes of transmit metadata in its memory.
     pub metadata: u32,
+    /// The kernel is to compute checksums itself, when it copies.
+    pub is_software_checksum: bool,
 }
 
 impl Acceptance {
@@ -46,6 +48,7 @@ impl Acceptance {
             metadata: bound.metadata,
             can: Abilities {
                 checksum: copies || features.tx_checksum(),
+                long_checksum: !copies || !bound.is_software_checksum,
                 timestamp: copies || features.tx_timestamp(),
                 launch: features.launch_time(),
             },

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sys::net::xsk::{
     BIND_COPY, BIND_MULTI_BUFFER, BIND_NEED_WAKEUP, BIND_SHARED, BIND_ZERO_COPY, RingKind,
-    XskBinding, XskSocket,
+    UMEM_SOFTWARE_CHECKSUM, XskBinding, XskSocket,
 };
 
 use super::acceptance::{Acceptance, Binding};
@@ -377,10 +377,12 @@ impl Builder<'_> {
     }
 
     fn acceptance(&self, bound: &Bound) -> Acceptance {
+        let region = bound.shared_pool().handle().region();
         let binding = Binding {
             is_multi_buffer: bound.is_multi_buffer,
             is_zero_copy: bound.is_zero_copy(),
-            metadata: bound.shared_pool().handle().geometry().metadata,
+            metadata: region.geometry.metadata,
+            is_software_checksum: region.registration_flags & UMEM_SOFTWARE_CHECKSUM != 0,
         };
         Acceptance::new(self.interface.device(), binding)
     }
