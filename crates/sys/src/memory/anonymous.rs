@@ -102,7 +102,8 @@ impl Anonymous {
     }
 
     /// Takes all pages now, so that no packet waits for one and a shortage is an error here
-    /// instead of a signal later. Linux before 5.14 cannot: there it is done at the first touch.
+    /// instead of a signal later. Linux before 5.14, or built without `CONFIG_ADVISE_SYSCALLS`,
+    /// cannot: there it is done at the first touch.
     pub fn populate(&self) -> Result<()> {
         let start = self.start.as_ptr().cast();
         // SAFETY: the range is what `new` mapped; populating changes no contents.
@@ -111,7 +112,7 @@ impl Anonymous {
             return Ok(());
         }
         let error = Error::last("madvise(POPULATE_WRITE)", describe(self.len, self.pages));
-        if error.is(libc::EINVAL) { Ok(()) } else { Err(error) }
+        if error.is(libc::EINVAL) || error.is(libc::ENOSYS) { Ok(()) } else { Err(error) }
     }
 }
 
