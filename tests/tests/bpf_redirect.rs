@@ -388,6 +388,22 @@ fn rules_without_a_socket_match_nothing<R: Arm>() {
     assert!(redirect.takes(&packet));
 }
 
+/// On the engine alone: a test run of the kernel knows queue 0.
+#[test]
+fn each_queue_has_slots_of_its_own() {
+    let mut redirect = Redirect::<vm::VmRuntime>::load(Form::Plain, Work::Rules);
+    redirect.write(1, &rules(&["any"]));
+    redirect.put(QUEUES + 2);
+    redirect.put(2 * QUEUES);
+    let mut queue_takes = |rx_queue| {
+        let input = Input { packet: udp4("10.1.0.2", 1), rx_queue, ..Input::default() };
+        let outcome = redirect.runtime.run(Form::Plain.program(), &input).unwrap();
+        outcome.verdict == Verdict::Redirect
+    };
+    let taken: Vec<u32> = (0..3 * QUEUES).filter(|queue| queue_takes(*queue)).collect();
+    assert_eq!(taken, [2], "a queue beyond the last is in no slot of the next group");
+}
+
 fn as_many_rules_as_fit<R: Arm>() {
     let mut redirect = Redirect::<R>::with_rules(&[]);
     let full: Vec<Rule> =
