@@ -1,9 +1,9 @@
 //! What a packet must be like to be sent through a socket.
 //!
-//! Rule: the kernel throws a descriptor that it does not like away without giving the frame back,
-//! sends the rest of a chain with too many parts as packets of its own, and stops for good at a
-//! request that it does not like (`net/xdp/xsk.c`, `net/xdp/xsk_queue.h` at v6.18). So nothing of
-//! that kind gets into the ring.
+//! Rule: the kernel drops a packet with a descriptor that it does not like and counts it; before
+//! 6.18 it keeps the frame, too. At a request that it does not like it stops for good, and gives the
+//! frame back time and again while it still looks at it (seen on 6.18.44). What is over the MTU it
+//! loses without a word. So nothing of that kind gets into the ring.
 
 use super::refusal::SendError;
 use crate::device::Device;
