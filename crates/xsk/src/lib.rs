@@ -2,7 +2,7 @@
 //!
 //! A [`Umem`](umem) is memory shared with the kernel, cut into frames. A frame is owned by exactly
 //! one of user, fill ring, rx ring, tx ring and completion ring, and moving it is a move of a
-//! value. `unsafe` is in [`ring`] and [`umem`] alone, and nothing that the kernel writes into a
+//! value. `unsafe` is in `ring` and [`umem`] alone, and nothing that the kernel writes into a
 //! ring is believed before it was checked. Nothing on the packet path allocates or locks.
 //!
 //! What is not here: the system calls (`sys`), programs and maps (`kernel`).

@@ -89,15 +89,17 @@ impl Builder {
         self
     }
 
-    /// Room in front of each packet for what the device is asked to do when it transmits
-    /// (Linux 6.8).
+    /// Room of 24 bytes in front of each packet for what the device is asked to do when it
+    /// transmits: see [`Frame::request`](super::Frame::request) (Linux 6.8).
     pub fn transmit_metadata(mut self, on: bool) -> Self {
         self.transmit_metadata = on;
         self
     }
 
-    /// In copy mode the kernel computes the checksums that packets ask the device for (with
-    /// [`transmit_metadata`](Self::transmit_metadata); a debugging aid of Linux 6.8).
+    /// In copy mode the kernel itself computes the checksums that packets ask the device for, with
+    /// [`transmit_metadata`](Self::transmit_metadata). Made for tests (Linux 6.8): without it the
+    /// kernel does so where the device cannot, and on veth with `tx-checksumming` on the receiver
+    /// sees them unfinished.
     pub fn software_checksum(mut self, on: bool) -> Self {
         self.software_checksum = on;
         self
