@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Frames that move between a socket's cache and the common depot at once.
+/// Frames that move between a socket's cache and the common depot at once; in memory of fewer than
+/// 2,048 frames a 32nd of these.
 pub const MAGAZINE: usize = 64;
 
 /// Times that an interface is looked at again because its program changed meanwhile.
@@ -12,8 +13,10 @@ pub const FRAGMENTS: usize = MAGAZINE;
 /// Chunks that a packet to be sent may have: `MAX_SKB_FRAGS` and one more, with the kernel's
 /// default of 17.
 pub const TRANSMIT_PARTS: u32 = 18;
-/// Free frames that each half of a socket keeps at most.
-pub const CACHE: usize = 4 * MAGAZINE;
+/// Magazines of free frames that each half of a socket keeps at most.
+pub const MAGAZINES: usize = 4;
+/// The frames in them.
+pub const CACHE: usize = MAGAZINES * MAGAZINE;
 /// Bytes of the smallest frame: the kernel's `XDP_UMEM_MIN_CHUNK_SIZE`.
 pub const LEAST_FRAME: u32 = 2048;
 /// Frames of one memory.

@@ -2,19 +2,23 @@
 
 use super::frame::Frame;
 use super::handle::Handle;
-use crate::limits::{CACHE, MAGAZINE};
+use crate::limits::{CACHE, MAGAZINE, MAGAZINES};
 
 /// Last in, first out; exchanges magazines with the depot when empty or full.
 #[derive(Debug)]
 pub(crate) struct Cache {
     /// Never grows: its capacity is [`CACHE`].
     chunks: Vec<u32>,
+    /// Chunks that move at once. In small memory they are few, so that no half keeps what another
+    /// one waits for.
+    magazine: usize,
     handle: Handle,
 }
 
 impl Cache {
     pub fn new(handle: Handle) -> Self {
-        Self { chunks: Vec::with_capacity(CACHE), handle }
+        let magazine = handle.geometry().magazine();
+        Self { chunks: Vec::with_capacity(CACHE), magazine, handle }
     }
 
     #[inline]
@@ -42,7 +46,7 @@ impl Cache {
     /// A chunk that the caller owns.
     #[inline]
     pub fn put(&mut self, chunk: u32) {
-        if self.chunks.len() == CACHE {
+        if self.chunks.len() >= MAGAZINES * self.magazine {
             self.spill();
         }
         self.chunks.push(chunk);
@@ -68,7 +72,7 @@ impl Cache {
 
     #[cold]
     fn spill(&mut self) {
-        let keep = self.chunks.len() - MAGAZINE;
+        let keep = self.chunks.len() - self.magazine;
         self.handle.bring_home(&self.chunks[keep..]);
         self.chunks.truncate(keep);
     }
@@ -78,6 +82,33 @@ impl Drop for Cache {
     fn drop(&mut self) {
         for magazine in self.chunks.chunks(MAGAZINE) {
             self.handle.bring_home(magazine);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+    use crate::umem::Umem;
+
+    #[test]
+    fn what_one_half_gives_back_another_one_gets() {
+        for frames in [1, 8, 64, 128, 1000, 4096] {
+            let umem = Umem::builder().frames(frames).build().unwrap();
+            let cache = || Cache::new(umem.handle().clone());
+            let (mut from, mut to) = (cache(), cache());
+            let all: Vec<u32> = std::iter::from_fn(|| from.take()).collect();
+            assert_eq!(all.len(), frames as usize);
+            for chunk in all {
+                to.put(chunk);
+            }
+            let got: Vec<u32> = std::iter::from_fn(|| from.take()).collect();
+            let kept = frames as usize - got.len();
+            assert!(kept <= CACHE && kept <= (frames as usize / 8).max(MAGAZINES), "{kept} kept");
+            got.into_iter().for_each(|chunk| from.put(chunk));
+            drop((from, to));
+            assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use sys::net::xsk::UNALIGNED_OFFSET_SHIFT;
 
+use crate::limits::MAGAZINE;
+
 /// All sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
@@ -22,6 +24,12 @@ pub(crate) struct Place {
 }
 
 impl Geometry {
+    /// Frames that move between a cache and the depot at once: all halves of a socket together
+    /// keep at most a quarter of the memory.
+    pub fn magazine(&self) -> usize {
+        (self.frames as usize / 32).clamp(1, MAGAZINE)
+    }
+
     pub fn bytes(&self) -> usize {
         self.frames as usize * self.size as usize
     }

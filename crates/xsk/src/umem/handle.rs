@@ -25,7 +25,7 @@ impl Handle {
     /// The first handle; all chunks go into the depot.
     pub fn new(region: Region) -> Self {
         let chunks: Vec<u32> = (0..region.geometry.frames).rev().collect();
-        for magazine in chunks.chunks(MAGAZINE) {
+        for magazine in chunks.chunks(region.geometry.magazine()) {
             region.depot.put(&region.chunks, magazine);
         }
         region.count.store(HANDLE, Ordering::Relaxed);
@@ -119,7 +119,7 @@ impl Handle {
                 count += 1;
             }
             let is_last = chunk + 1 == region.geometry.frames;
-            if filled == MAGAZINE || is_last && filled > 0 {
+            if filled == region.geometry.magazine() || is_last && filled > 0 {
                 region.depot.put(&region.chunks, &magazine[..filled]);
                 filled = 0;
             }
