@@ -254,6 +254,7 @@ fn zero_copy_that_the_driver_has_not() {
     says(refused, &["eth0: driver veth has no zero copy for AF_XDP; allow copying"]);
     let copied = open(&net.a, 0, &umem).unwrap();
     assert!(!copied.is_zero_copy(), "what is not there is not told");
+    assert_eq!(copied.why_copied(), Some("driver veth has no zero copy for AF_XDP"));
 }
 
 #[test]

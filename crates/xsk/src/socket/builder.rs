@@ -195,7 +195,10 @@ impl<'a> Builder<'a> {
         let device = self.interface.look()?;
         let attempt = self.attempt(&device);
         device.check(&attempt.wanted)?;
-        self.open_checked().map_err(|error| error.explained(attempt))
+        let why = self.why_copied(&device, &attempt.wanted);
+        let mut socket = self.open_checked().map_err(|error| error.explained(attempt))?;
+        socket.why_copied = (!socket.is_zero_copy()).then_some(why);
+        Ok(socket)
     }
 }
 
@@ -221,7 +224,7 @@ impl Builder<'_> {
             let entry = steering.insert(self.queue, rx.socket_fd())?;
             rx.set_entry(entry);
         }
-        Ok(Socket { tx, rx })
+        Ok(Socket { tx, rx, why_copied: None })
     }
 
     fn check(&self) -> Result<()> {
@@ -245,7 +248,30 @@ impl Builder<'_> {
     fn memory(&self) -> Result<Umem> {
         match &self.umem {
             Some(umem) => Ok(umem.clone()),
-            None => Umem::builder().frames((self.fill + 2 * self.rings).max(4096)).build(),
+            None => self.own_memory(),
+        }
+    }
+
+    /// Near the device, where the process may have memory there.
+    fn own_memory(&self) -> Result<Umem> {
+        let builder = Umem::builder().frames((self.fill + 2 * self.rings).max(4096));
+        match self.interface.device().node {
+            Some(node) => builder.clone().numa_node(node).build().or_else(|_| builder.build()),
+            None => builder.build(),
+        }
+    }
+
+    /// What is to be said if the kernel copies.
+    fn why_copied(&self, device: &Device, wanted: &Wanted) -> String {
+        match self.mode {
+            Mode::Copy => "copying was asked for".to_owned(),
+            Mode::Auto | Mode::ZeroCopy => device.why_copy(wanted).unwrap_or_else(|| {
+                format!(
+                    "driver {} would not have this queue or memory with zero copy; ask for it to \
+                     see the error",
+                    device.driver
+                )
+            }),
         }
     }
 

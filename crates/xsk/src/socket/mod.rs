@@ -36,6 +36,7 @@ use crate::umem::Umem;
 pub struct Socket {
     tx: Tx,
     rx: Rx,
+    why_copied: Option<String>,
 }
 
 impl Socket {
@@ -60,6 +61,11 @@ impl Socket {
     /// Whether the driver works on the memory itself; else packets are copied.
     pub fn is_zero_copy(&self) -> bool {
         self.tx.bound().is_zero_copy()
+    }
+
+    /// Why packets are copied; `None` with zero copy.
+    pub fn why_copied(&self) -> Option<&str> {
+        self.why_copied.as_deref()
     }
 
     /// The memory that its frames are of.
