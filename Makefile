@@ -8,7 +8,7 @@ CARGO ?= cargo
 XWAY  := target/release/xway
 
 # What `make test` needs beyond cargo, gcc, make and git; `cargo build` needs none of it.
-PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config iproute2 procps \
+PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute2 procps \
 	python3-venv tshark
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
@@ -49,7 +49,7 @@ unit:
 
 # These make namespaces, load programs and attach them.
 root-tests:
-	$(CARGO) build --package xway
+	$(CARGO) build --package xway --package xway-xsk-c
 	$(AS_ROOT) $(CARGO) test --package xway-tests -- --test-threads=1
 	$(AS_ROOT) $(CARGO) xtask conformance tests/conformance/everywhere --engine kernel
 
