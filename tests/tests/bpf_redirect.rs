@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use bpf_support::packet::*;
 use bpf_support::{Arm, Random};
-use spec::{Expect, Input, Map, Verdict};
+use spec::{Expect, Input, Map, Runtime, Verdict};
 use steer_support::model;
 use sys::net::xsk::XskSocket;
 use xsk::steer::Rule;
