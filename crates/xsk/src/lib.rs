@@ -13,12 +13,15 @@ pub mod asynchronous;
 pub mod device;
 pub mod diagnose;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fake;
 pub mod interface;
 pub mod limits;
 pub mod metadata;
 mod ring;
 pub mod socket;
 pub mod steer;
+mod sync;
 pub mod umem;
 pub mod wait;
 pub mod workers;

@@ -1,8 +1,7 @@
 //! Our side of the rx and completion rings: slots are looked at, then given back together.
 
-use std::sync::atomic::Ordering;
-
 use super::Memory;
+use crate::sync::Ordering;
 
 /// Takes from a ring that the kernel fills.
 #[derive(Debug)]
@@ -86,6 +85,12 @@ impl<T: Copy> Consumer<T> {
 
     pub fn faults(&self) -> u64 {
         self.faults
+    }
+
+    /// The words and slots themselves, for a kernel that misbehaves.
+    #[cfg(any(test, fuzzing))]
+    pub fn memory(&mut self) -> &mut Memory<T> {
+        &mut self.memory
     }
 
     fn refresh(&mut self) -> u32 {

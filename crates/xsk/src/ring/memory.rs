@@ -3,20 +3,22 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use sys::net::xsk::{RING_NEED_WAKEUP, RingMapping};
 
+use super::slot::Slot;
+use crate::sync::{AtomicU32, Ordering};
+
 /// A ring of slots `T`; its memory lives as long as the value.
 pub(crate) struct Memory<T> {
-    producer: NonNull<AtomicU32>,
-    consumer: NonNull<AtomicU32>,
-    flags: NonNull<AtomicU32>,
-    slots: NonNull<T>,
-    entries: u32,
+    pub(super) producer: NonNull<AtomicU32>,
+    pub(super) consumer: NonNull<AtomicU32>,
+    pub(super) flags: NonNull<AtomicU32>,
+    pub(super) slots: NonNull<Slot<T>>,
+    pub(super) entries: u32,
     /// Owns what the pointers point into.
-    _keep: Box<dyn Send>,
-    _slots: PhantomData<T>,
+    pub(super) _keep: Box<dyn Send>,
+    pub(super) _slots: PhantomData<T>,
 }
 
 // SAFETY: the pointers lead into memory that `_keep` owns and that may move between threads.
@@ -32,28 +34,32 @@ impl<T: Copy> Memory<T> {
             producer: mapping.producer().cast(),
             consumer: mapping.consumer().cast(),
             flags: mapping.flags().cast(),
-            slots: mapping.slots(),
+            slots: mapping.slots::<T>().cast(),
             entries,
             _keep: Box::new(mapping),
             _slots: PhantomData,
         }
     }
 
+    #[inline]
     pub fn entries(&self) -> u32 {
         self.entries
     }
 
+    #[inline]
     pub fn producer(&self) -> &AtomicU32 {
         // SAFETY: alive with `_keep`, aligned, and both sides touch it as an atomic word only.
         unsafe { self.producer.as_ref() }
     }
 
+    #[inline]
     pub fn consumer(&self) -> &AtomicU32 {
         // SAFETY: as in `producer`.
         unsafe { self.consumer.as_ref() }
     }
 
     /// Whether the kernel waits to be called. Before Linux 5.4 it never does.
+    #[inline]
     pub fn needs_wakeup(&self) -> bool {
         // SAFETY: as in `producer`.
         let flags = unsafe { self.flags.as_ref() };
@@ -61,24 +67,24 @@ impl<T: Copy> Memory<T> {
     }
 
     /// The slot at a free-running index. Only its present owner may call this.
+    #[inline]
     pub fn read(&self, index: u32) -> T {
-        let slot = self.slot(index);
-        // SAFETY: inside the ring and initialised: every bit pattern is a value of the integer
-        // structs that rings hold. Volatile, because the other side may misbehave and write.
-        unsafe { slot.read_volatile() }
+        self.slot(index).read()
     }
 
     /// As [`Memory::read`].
+    #[inline]
     pub fn write(&mut self, index: u32, value: T) {
-        let slot = self.slot(index);
-        // SAFETY: inside the ring; as in `read`.
-        unsafe { slot.write_volatile(value) };
+        self.slot(index).write(value);
     }
 
-    fn slot(&self, index: u32) -> NonNull<T> {
+    #[inline]
+    fn slot(&self, index: u32) -> &Slot<T> {
         let place = index & (self.entries - 1);
         // SAFETY: `place` is below `entries`, the number of slots.
-        unsafe { self.slots.add(place as usize) }
+        let slot = unsafe { self.slots.add(place as usize) };
+        // SAFETY: alive with `_keep` and aligned; a shared slot gives out copies alone.
+        unsafe { slot.as_ref() }
     }
 }
 

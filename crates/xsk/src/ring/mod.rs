@@ -7,10 +7,15 @@
 #![allow(unsafe_code, reason = "the ring room: slots and indices that the kernel shares")]
 
 mod consumer;
+#[cfg(any(test, fuzzing))]
+mod heap;
 mod memory;
 mod producer;
+mod slot;
 
 pub(crate) use consumer::Consumer;
+#[cfg(any(test, fuzzing))]
+pub(crate) use heap::{Pair, Watch};
 pub(crate) use memory::Memory;
 pub(crate) use producer::Producer;
 

@@ -1,8 +1,7 @@
 //! Our side of the fill and tx rings: slots are written, then published together.
 
-use std::sync::atomic::Ordering;
-
 use super::Memory;
+use crate::sync::Ordering;
 
 /// Puts into a ring that the kernel empties.
 #[derive(Debug)]
@@ -107,6 +106,12 @@ impl<T: Copy> Producer<T> {
 
     pub fn faults(&self) -> u64 {
         self.faults
+    }
+
+    /// The words and slots themselves, for a kernel that misbehaves.
+    #[cfg(any(test, fuzzing))]
+    pub fn memory(&mut self) -> &mut Memory<T> {
+        &mut self.memory
     }
 
     fn refresh(&mut self) -> u32 {

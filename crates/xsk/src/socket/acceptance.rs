@@ -55,6 +55,11 @@ impl Acceptance {
         }
     }
 
+    /// For a tx ring of so many slots.
+    pub fn with_slots(self, slots: u32) -> Self {
+        Self { parts: self.parts.min(slots), ..self }
+    }
+
     /// Parts that a packet may have.
     pub fn parts(&self) -> u32 {
         self.parts

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use sys::net::Ifindex;
 use sys::net::xsk::XskSocket;
 
+use super::link::Link;
 use crate::device::Device;
 use crate::diagnose::{Attempt, explain};
 use crate::umem::Handle;
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Bound {
     // First: the pool ends after the descriptor is closed.
-    socket: XskSocket,
+    link: Link,
     pool: Arc<Pool>,
     pub interface: String,
     pub ifindex: Ifindex,
@@ -45,9 +46,9 @@ pub(crate) struct Pool {
 }
 
 impl Bound {
-    pub fn new(socket: XskSocket, pool: Arc<Pool>, opening: Opening) -> Arc<Self> {
+    pub fn new(link: Link, pool: Arc<Pool>, opening: Opening) -> Arc<Self> {
         Arc::new(Self {
-            socket,
+            link,
             pool,
             interface: opening.interface,
             ifindex: opening.ifindex,
@@ -59,7 +60,12 @@ impl Bound {
 
     #[inline]
     pub fn socket(&self) -> &XskSocket {
-        &self.socket
+        self.link.socket()
+    }
+
+    #[inline]
+    pub fn link(&self) -> &Link {
+        &self.link
     }
 
     /// What the kernel refused, in words for whoever uses the socket.
@@ -72,7 +78,7 @@ impl Bound {
     /// Asks the kernel whether the socket still works; it also lets a driver go on that waits to be
     /// called.
     pub fn check(&self) -> Result<()> {
-        match self.socket.kick_receive() {
+        match self.link.kick_receive() {
             Ok(_) => Ok(()),
             Err(error) => Err(self.explain(error)),
         }
@@ -94,7 +100,7 @@ impl Bound {
 
     /// Asks the kernel, after the bind, which mode it chose.
     pub fn note_mode(&self) -> Result<()> {
-        let mode = self.socket.is_zero_copy();
+        let mode = self.socket().is_zero_copy();
         // Unknown: then frames are treated with the care that zero copy needs.
         self.pool.is_zero_copy.store(*mode.as_ref().unwrap_or(&true), Ordering::Relaxed);
         mode?;

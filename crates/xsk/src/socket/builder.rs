@@ -14,6 +14,7 @@ use super::acceptance::{Acceptance, Binding};
 use super::bound::{Bound, Opening, Pool};
 use super::completion::Completion;
 use super::fill::Fill;
+use super::link::Link;
 use super::register::register;
 use super::share::{Share, SharedQueue};
 use super::{Rx, Socket, Tx};
@@ -318,7 +319,7 @@ impl Builder<'_> {
         let fill = self.share(Fill::new(fill, self.reads_metadata()));
         let done = self.share(Completion::new(done, timestamps));
         let pool = Pool::new(umem.handle().clone());
-        let bound = Bound::new(socket, pool, self.opening(shared.as_deref())?);
+        let bound = Bound::new(Link::Kernel(socket), pool, self.opening(shared.as_deref())?);
         let (rx, tx) = self.halves(umem.handle(), &bound, fill, done)?;
         self.bind_patiently(&bound, shared.as_deref())?;
         bound.note_mode()?;
@@ -346,7 +347,7 @@ impl Builder<'_> {
         }
         self.create_rings(&socket)?;
         let opening = self.opening(Some(first))?;
-        let bound = Bound::new(socket, Arc::clone(first.shared_pool()), opening);
+        let bound = Bound::new(Link::Kernel(socket), Arc::clone(first.shared_pool()), opening);
         let fill = Share::Common(Arc::clone(&queue.fill));
         let done = Share::Common(Arc::clone(&queue.completion));
         let (rx, tx) = self.halves(handle, &bound, fill, done)?;

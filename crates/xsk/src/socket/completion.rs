@@ -78,7 +78,7 @@ impl Completion {
 
     /// This was not given to the kernel after all.
     pub fn forget(&mut self, given: Given) {
-        self.in_flight -= given.frames;
+        self.in_flight = self.in_flight.saturating_sub(given.frames);
         self.transmissions.awaited = self.transmissions.awaited.saturating_sub(given.timestamps);
     }
 

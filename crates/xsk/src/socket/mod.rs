@@ -9,6 +9,9 @@ mod bound;
 mod builder;
 mod completion;
 mod fill;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod halves;
+mod link;
 mod refusal;
 mod register;
 mod rx;
@@ -28,6 +31,8 @@ pub use stats::{RxCounters, Stats, TxCounters};
 pub use tx::{Batch as TxBatch, Drained, Tx};
 
 pub(crate) use bound::Bound;
+#[cfg(any(test, fuzzing))]
+pub(crate) use link::Link;
 
 use crate::umem::Umem;
 

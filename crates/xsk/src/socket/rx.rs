@@ -145,7 +145,7 @@ impl Rx {
         if must_kick {
             self.counters.kicks += 1;
             // What is wrong with the interface shows in `wait` and when sending.
-            let _ = self.bound.socket().kick_receive();
+            let _ = self.bound.link().kick_receive();
         }
         is_enough
     }

@@ -72,7 +72,8 @@ impl Tx {
 
     /// It takes no packet before it knows how the socket was bound.
     pub(super) fn set_acceptance(&mut self, acceptance: Acceptance) {
-        self.acceptance = acceptance;
+        // A packet that the ring can never hold would wait for good.
+        self.acceptance = acceptance.with_slots(self.ring.entries());
     }
 
     /// Copies one packet, Ethernet header first, into a frame and sends it. With multi-buffer on
@@ -322,7 +323,7 @@ impl Tx {
                 return;
             }
             self.counters.kicks += 1;
-            match self.bound.socket().kick_transmit() {
+            match self.bound.link().kick_transmit() {
                 Ok(Kick::Done) => return,
                 Ok(Kick::Later) => self.counters.kicks_refused += 1,
                 Ok(Kick::Dropped) => {

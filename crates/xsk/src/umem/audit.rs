@@ -1,8 +1,7 @@
 //! Where all frames of a memory are.
 
-use std::sync::atomic::Ordering;
-
 use super::region::{Region, Side};
+use crate::sync::Ordering;
 
 /// Frames by owner; the five add up to `total`, and a leak is what stays `held` when every socket
 /// and frame is gone.

@@ -5,6 +5,7 @@ use sys::mmap::page_size;
 use sys::net::xsk::{UMEM_SOFTWARE_CHECKSUM, UMEM_TX_METADATA, UMEM_UNALIGNED};
 
 use super::Umem;
+use super::bytes::Bytes;
 use super::geometry::Geometry;
 use super::handle::Handle;
 use super::region::Region;
@@ -114,9 +115,19 @@ impl Builder {
             memory.prefer_node(node)?;
         }
         memory.populate()?;
-        let mut region = Region::new(memory, geometry, self.flags());
+        let mut region = Region::new(Bytes::mapped(memory), geometry, self.flags());
         region.refused = refused;
         Ok(Umem { handle: Handle::new(region) })
+    }
+
+    /// On the heap, which a kernel made of tests can touch.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn build_on_heap(self) -> Result<(Umem, std::sync::Arc<super::Heap>)> {
+        let geometry = self.geometry()?;
+        let heap = std::sync::Arc::new(super::Heap::new(geometry.bytes()));
+        let bytes = Bytes::on_heap(std::sync::Arc::clone(&heap));
+        let region = Region::new(bytes, geometry, self.flags());
+        Ok((Umem { handle: Handle::new(region) }, heap))
     }
 
     fn geometry(&self) -> Result<Geometry> {

@@ -3,10 +3,9 @@
 //! A magazine is a chain of up to [`MAGAZINE`] chunks. Its links, its length and the magazine
 //! below are kept in the records of its chunks, so nothing is allocated.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::region::Chunk;
 use crate::limits::{MAGAZINE, MOST_FRAMES};
+use crate::sync::{AtomicU64, Ordering};
 
 /// The first chunk of the topmost magazine in the lower bits, `NONE` when empty. The upper bits
 /// count changes: a stack that was changed and changed back in between is not taken for the same,

@@ -6,12 +6,12 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
-use std::sync::atomic::Ordering;
 
 use super::handle::bring_home;
 use super::region::Region;
 use crate::limits::FRAGMENTS;
 use crate::steer::redirect::abi::Metadata;
+use crate::sync::Ordering;
 
 /// A packet in memory that is shared with the kernel. It derefs to the bytes of its first chunk,
 /// which are all bytes unless it [`is_fragmented`](Frame::is_fragmented).

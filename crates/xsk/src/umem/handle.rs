@@ -1,13 +1,13 @@
 //! What keeps a region alive: a count of handles and of frames that are not in the depot.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{Ordering, fence};
 
 use super::audit::Audit;
 use super::frame::Frame;
 use super::geometry::Geometry;
 use super::region::{Region, Side};
 use crate::limits::MAGAZINE;
+use crate::sync::{Ordering, fence};
 
 /// A handle; the last of handles and frames frees the region.
 #[derive(Debug)]

@@ -12,12 +12,15 @@
 
 mod audit;
 mod builder;
+mod bytes;
 mod cache;
 mod depot;
 mod fragments;
 mod frame;
 mod geometry;
 mod handle;
+#[cfg(any(test, fuzzing))]
+mod heap;
 mod region;
 
 pub use audit::Audit;
@@ -28,6 +31,8 @@ pub use frame::Frame;
 pub(crate) use frame::options;
 pub(crate) use geometry::Place;
 pub(crate) use handle::Handle;
+#[cfg(any(test, fuzzing))]
+pub(crate) use heap::Heap;
 pub(crate) use region::Side;
 
 /// Memory for packets. Cloning it is cheap and gives another handle to the same memory.

@@ -2,19 +2,19 @@
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use sys::memory::Anonymous;
-
+use super::bytes::Bytes;
 use super::depot::Depot;
 use super::geometry::Geometry;
 use crate::limits::RETIREMENT;
 use crate::socket::Bound;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 pub(crate) struct Region {
-    pub memory: Anonymous,
+    pub memory: Bytes,
     pub geometry: Geometry,
     /// Flags and sizes for the kernel, see `sys::net::xsk`.
     pub registration_flags: u32,
@@ -71,7 +71,7 @@ impl Side {
 }
 
 impl Region {
-    pub fn new(memory: Anonymous, geometry: Geometry, flags: u32) -> Self {
+    pub fn new(memory: Bytes, geometry: Geometry, flags: u32) -> Self {
         let chunks: Box<[Chunk]> = (0..geometry.frames).map(|_| Chunk::default()).collect();
         Self {
             memory,

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Instant;
 
-use sys::poll::{Watch, Woken};
+use sys::poll::Woken;
 
 use super::Rx;
 use crate::Result;
@@ -125,8 +125,8 @@ impl Rx {
                 Turn::Spin => _ = Waiter::look(|| self.is_ready()),
                 Turn::Sleep(limit) => {
                     let limit = if is_starved { limit.min(NAPS.1) } else { limit };
-                    let watch = Watch::readable(self.bound.socket().as_fd());
-                    if self.waiter.sleep(Some(watch), limit)? == Woken::Signal {
+                    let watch = self.bound.link().readable();
+                    if self.waiter.sleep(watch, limit)? == Woken::Signal {
                         return Ok(self.is_ready());
                     }
                 }

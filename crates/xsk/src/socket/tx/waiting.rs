@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use sys::net::xsk::DESCRIPTOR_CONTINUES;
-use sys::poll::{Watch, Woken};
+use sys::poll::Woken;
 
 use super::{Given, Rejected, SendError, Tx};
 use crate::limits::NAPS;
@@ -124,7 +124,8 @@ impl Tx {
             packets += u32::from(descriptor.options & DESCRIPTOR_CONTINUES == 0);
         }
         self.completion.with(|completion| completion.forget(given));
-        self.counters.sent -= u64::from(packets);
+        // The kernel may have written into the slots meanwhile.
+        self.counters.sent = self.counters.sent.saturating_sub(u64::from(packets));
         packets
     }
 
@@ -223,7 +224,7 @@ impl Tx {
     /// Until the ring is half empty; where it is, the kernel tells of nothing, so for `limit`.
     fn nap(&mut self, limit: Duration, early: Early) -> Result<Woken> {
         let is_full = self.ring.outstanding() > self.ring.entries() / 2;
-        let mut watch = is_full.then(|| Watch::writable(self.bound.socket().as_fd()));
+        let mut watch = if is_full { self.bound.link().writable() } else { None };
         match early {
             Early::Yes => self.waiter.sleep(watch, limit),
             Early::No => Ok(sys::poll::wait(watch.as_mut_slice(), Some(limit))?),

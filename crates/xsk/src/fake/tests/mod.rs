@@ -1,0 +1,41 @@
+//! What sockets do on a kernel that behaves, and on one that does not.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod defects;
+mod faults;
+mod life;
+
+use super::{Answer, Kernel, World};
+use crate::{Frame, Rx, Tx};
+
+/// Lets a packet of `len` bytes, all `tag`, arrive.
+fn arrive(kernel: &Kernel, tag: u8, len: usize) {
+    assert!(kernel.state().receive(&[&vec![tag; len]]), "there is a frame for it");
+}
+
+/// Sends until it is taken; each refusal must be followed by something that moves.
+fn send_all(tx: &mut Tx, packets: impl Iterator<Item = Vec<u8>>) {
+    for packet in packets {
+        let mut tries = 0;
+        while tx.send(&packet).is_err() {
+            tries += 1;
+            assert!(tries < 100, "stalled: {:?}", tx.counters());
+        }
+    }
+}
+
+/// Takes back everything that was sent.
+fn settle(tx: &mut Tx) {
+    for _ in 0..100 {
+        tx.flush().unwrap();
+        tx.reap();
+        if tx.in_flight() == 0 {
+            return;
+        }
+    }
+    panic!("not all comes back: {:?}", tx.counters());
+}
+
+fn receive_all(rx: &mut Rx) -> Vec<Frame> {
+    rx.batch(usize::MAX).collect()
+}
