@@ -390,7 +390,8 @@ impl Builder<'_> {
     fn opening(&self, first: Option<&Bound>) -> Result<Opening> {
         if self.multi_buffer && first.is_some_and(|first| !first.is_multi_buffer) {
             return Err(Error::Config(
-                "multi-buffer, with the memory of a socket without: open that one with it, too,                  or have another memory"
+                "multi-buffer, with the memory of a socket without: open that one with it, \
+                 too, or have another memory"
                     .to_owned(),
             ));
         }
