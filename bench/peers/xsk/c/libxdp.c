@@ -3,8 +3,8 @@
  * src/report.rs and src/roles.rs. One loop for each role, as libxdp's users write them: free frames
  * on a stack, a kick after each batch, poll(2) when nothing has come.
  *
- * With the word --budget in front of the role the kernel is told to send a whole batch for each kick
- * (XDP_MAX_TX_SKB_BUDGET, Linux 6.17); the library itself does not know the option.
+ * With the word --budget in front of the role the kernel is told to send a whole batch for each
+ * kick (XDP_MAX_TX_SKB_BUDGET, Linux 6.17); the library itself does not know the option.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -168,7 +168,8 @@ static void open_port(struct port *port, const struct options *options, bool fir
 		usleep(5000);
 	if (error)
 		fail("socket", -error);
-	if (options->budget && setsockopt(port->fd, SOL_XDP, MAX_TX_SKB_BUDGET, &budget, sizeof(budget)))
+	if (options->budget &&
+	    setsockopt(port->fd, SOL_XDP, MAX_TX_SKB_BUDGET, &budget, sizeof(budget)))
 		fail("XDP_MAX_TX_SKB_BUDGET", errno);
 	if (first)
 		refill(port, RING);
