@@ -69,7 +69,7 @@ impl Port for One {
     }
 
     fn dropped(&self) -> u64 {
-        xdp_dropped(self.rx.as_fd().as_raw_fd())
+        xdp_dropped(self.rx.as_raw_fd())
     }
 }
 
@@ -101,7 +101,7 @@ impl Bridge for Two {
     }
 
     fn dropped(&self) -> u64 {
-        xdp_dropped(self.from.1.as_fd().as_raw_fd())
+        xdp_dropped(self.from.1.as_raw_fd())
     }
 }
 
