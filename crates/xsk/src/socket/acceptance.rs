@@ -74,12 +74,17 @@ impl Acceptance {
         self.metadata > 0
     }
 
+    /// Whether a packet is accepted at first sight.
     #[inline]
-    pub fn refusal(&self, frame: &Frame) -> Option<SendError> {
-        let is_plain = frame.is_plain() && self.metadata == 0;
+    pub fn is_plain(&self, frame: &Frame) -> bool {
         // One less: an empty packet is then the longest of all.
         let fits = frame.len().wrapping_sub(1) < self.longest;
-        if is_plain && fits { None } else { self.closer(frame).err() }
+        fits && frame.is_plain() && self.metadata == 0
+    }
+
+    #[inline]
+    pub fn refusal(&self, frame: &Frame) -> Option<SendError> {
+        if self.is_plain(frame) { None } else { self.closer(frame).err() }
     }
 
     fn closer(&self, frame: &Frame) -> Result<(), SendError> {

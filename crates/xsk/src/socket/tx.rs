@@ -18,7 +18,7 @@ use crate::Result;
 use crate::limits::KICKS;
 use crate::metadata::{Request, Transmitted};
 use crate::ring::{Descriptor, Producer};
-use crate::umem::{Cache, Frame, Side};
+use crate::umem::{Cache, Frame, Side, Words};
 use crate::wait::{Delay, Waiter};
 
 pub use waiting::Drained;
@@ -139,24 +139,28 @@ impl Tx {
         self.push_or_recycle(frame)
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_or_recycle(&mut self, frame: Frame) -> Result<(), SendError> {
-        if let Err(rejected) = self.push(frame) {
-            self.cache.recycle(rejected.frame);
-            return Err(rejected.why);
+        match self.push(frame) {
+            Ok(()) if self.failed.is_none() => Ok(()),
+            Ok(()) => self.failure().map_err(|error| SendError::Failed(Box::new(error))),
+            Err(rejected) => {
+                self.cache.recycle(rejected.frame);
+                Err(rejected.why)
+            }
         }
-        self.failure().map_err(|error| SendError::Failed(Box::new(error)))
     }
 
     /// An empty frame to be filled and pushed; `None` when none is free.
     #[inline]
     pub fn alloc(&mut self) -> Option<Frame> {
         self.flush_late();
-        if self.cache.is_empty() {
-            self.collect();
-        }
-        let frame = self.cache.alloc();
-        if frame.is_some() { frame } else { self.alloc_late() }
+        // Chunks, not frames, come from what is not inlined: numbers stay in registers.
+        let chunk = match self.cache.pop() {
+            Some(chunk) => chunk,
+            None => self.take_late()?,
+        };
+        Some(self.cache.frame(chunk))
     }
 
     /// Gives a frame that was not sent back for use by this half.
@@ -166,8 +170,25 @@ impl Tx {
     }
 
     /// Sends a frame without a copy; it may come from any `Rx` of the same memory.
-    #[inline]
+    // Always inline: to pass a frame through memory takes as long as all the rest.
+    #[inline(always)]
     pub fn push(&mut self, frame: Frame) -> Result<(), Rejected> {
+        let is_plain = self.failed.is_none()
+            && self.cache.handle().is_same(frame.region())
+            && self.acceptance.is_plain(&frame)
+            && self.ring.free(1) > 0;
+        if !is_plain {
+            return self.push_closely(frame.into_words());
+        }
+        self.put_part(frame.into_chunk(), 0);
+        self.note_put(1);
+        Ok(())
+    }
+
+    /// As [`Tx::push`], where more is to be seen to.
+    #[inline(never)]
+    fn push_closely(&mut self, words: Words) -> Result<(), Rejected> {
+        let frame = Frame::from_words(words);
         if let Some(error) = self.failed.take() {
             return Err(Rejected {
                 frame,
@@ -183,12 +204,18 @@ impl Tx {
             return Err(Rejected { frame, why: SendError::Full });
         }
         self.put(frame);
+        self.note_put(parts);
+        Ok(())
+    }
+
+    /// A packet of so many parts was written into the ring.
+    #[inline]
+    fn note_put(&mut self, parts: u32) {
         self.given.frames += parts;
         self.counters.sent += 1;
         if self.ring.pending() >= self.batch || self.delay.note() {
             self.transmit();
         }
-        Ok(())
     }
 
     /// Sends what waits, and takes back frames that are done.
@@ -296,14 +323,19 @@ impl Tx {
         }
     }
 
-    /// All frames are in use: perhaps the kernel only waits to be called.
+    /// None is at hand: frames that were sent, then others of the memory; if all are in use,
+    /// perhaps the kernel only waits to be called.
     #[cold]
-    fn alloc_late(&mut self) -> Option<Frame> {
+    fn take_late(&mut self) -> Option<u32> {
+        self.collect();
+        if let Some(chunk) = self.cache.take() {
+            return Some(chunk);
+        }
         self.transmit();
         self.collect();
-        let frame = self.cache.alloc();
-        self.counters.full += u64::from(frame.is_none());
-        frame
+        let chunk = self.cache.take();
+        self.counters.full += u64::from(chunk.is_none());
+        chunk
     }
 
     fn transmit(&mut self) {

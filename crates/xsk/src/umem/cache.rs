@@ -1,6 +1,6 @@
 //! Free chunks that one half of a socket keeps for itself.
 
-use super::frame::Frame;
+use super::frame::{Frame, Words};
 use super::handle::Handle;
 use crate::limits::{CACHE, MAGAZINE, MAGAZINES};
 
@@ -26,10 +26,6 @@ impl Cache {
         &self.handle
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-
     /// Whether a chunk can be taken.
     pub fn has_free(&mut self) -> bool {
         !self.chunks.is_empty() || self.handle.fetch(&mut self.chunks) > 0
@@ -43,6 +39,12 @@ impl Cache {
         self.chunks.pop()
     }
 
+    /// As [`Cache::take`], of those that are at hand.
+    #[inline]
+    pub fn pop(&mut self) -> Option<u32> {
+        self.chunks.pop()
+    }
+
     /// A chunk that the caller owns.
     #[inline]
     pub fn put(&mut self, chunk: u32) {
@@ -52,16 +54,24 @@ impl Cache {
         self.chunks.push(chunk);
     }
 
-    /// An empty frame.
+    /// An empty frame of a chunk that the caller owned.
     #[inline]
-    pub fn alloc(&mut self) -> Option<Frame> {
-        let chunk = self.take()?;
-        Some(Frame::empty(self.handle.pointer(), chunk))
+    pub fn frame(&self, chunk: u32) -> Frame {
+        Frame::empty(self.handle.pointer(), chunk)
     }
 
     /// Takes a frame, with all its fragments, to be used again.
     #[inline]
     pub fn recycle(&mut self, frame: Frame) {
+        if frame.is_fragmented() || !self.handle.is_same(frame.region()) {
+            return self.recycle_other(frame.into_words());
+        }
+        self.put(frame.into_chunk().0);
+    }
+
+    #[cold]
+    fn recycle_other(&mut self, words: Words) {
+        let frame = Frame::from_words(words);
         if !self.handle.is_same(frame.region()) {
             return drop(frame);
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
@@ -32,6 +32,11 @@ pub struct Frame {
     /// See [`options`].
     options: u8,
 }
+
+/// A frame taken apart; it is lost unless it is put together again.
+#[derive(Debug)]
+#[must_use = "else the frame is lost"]
+pub(crate) struct Words(NonNull<Region>, u64, u64);
 
 /// What travels with a frame besides its bytes.
 pub(crate) mod options {
@@ -248,6 +253,45 @@ impl Frame {
         u32::from(self.more) + 1
     }
 
+    /// Chunk, offset and length of a frame of one part; the chunk is the caller's now.
+    #[inline]
+    pub(crate) fn into_chunk(self) -> (u32, u32, u32) {
+        assert!(self.more == 0, "the frame is of one part");
+        let part = (self.chunk, u32::from(self.offset), self.len);
+        mem::forget(self);
+        part
+    }
+
+    /// The frame as words, for calls that are not inlined: a frame that need not be in memory
+    /// costs a fraction of one that must.
+    #[inline]
+    pub(crate) fn into_words(self) -> Words {
+        let words = self.words();
+        mem::forget(self);
+        words
+    }
+
+    #[inline]
+    fn words(&self) -> Words {
+        let first = u64::from(self.len) << 32 | u64::from(self.chunk);
+        let bytes = u64::from(self.options) << 8 | u64::from(self.more);
+        let second = (bytes << 16 | u64::from(self.offset)) << 32 | u64::from(self.next);
+        Words(self.region, first, second)
+    }
+
+    /// What [`Frame::into_words`] took apart.
+    pub(crate) fn from_words(Words(region, first, second): Words) -> Self {
+        Self {
+            region,
+            chunk: first as u32,
+            len: (first >> 32) as u32,
+            next: second as u32,
+            offset: (second >> 32) as u16,
+            more: (second >> 48) as u8,
+            options: (second >> 56) as u8,
+        }
+    }
+
     /// As [`Frame::parts`]; the chunks are the caller's now.
     #[inline]
     pub(crate) fn into_parts(self) -> IntoParts {
@@ -309,17 +353,26 @@ impl DerefMut for Frame {
 }
 
 impl Drop for Frame {
+    #[inline]
     fn drop(&mut self) {
-        if self.more == 0 {
-            return bring_home(self.region, &[self.chunk]);
-        }
-        let mut chunks = [0; FRAGMENTS];
-        let count = self.count() as usize;
-        for (place, (chunk, _, _)) in chunks.iter_mut().zip(self.parts()) {
-            *place = chunk;
-        }
-        bring_home(self.region, &chunks[..count]);
+        free(self.words());
     }
+}
+
+/// All chunks of a frame go home. Not a part of `drop`, which is in every path on which something
+/// may panic: what it does not call with the frame's address can stay out of memory.
+#[inline(never)]
+fn free(words: Words) {
+    let frame = ManuallyDrop::new(Frame::from_words(words));
+    if frame.more == 0 {
+        return bring_home(frame.region, &[frame.chunk]);
+    }
+    let mut chunks = [0; FRAGMENTS];
+    let count = frame.count() as usize;
+    for (place, (chunk, _, _)) in chunks.iter_mut().zip(frame.parts()) {
+        *place = chunk;
+    }
+    bring_home(frame.region, &chunks[..count]);
 }
 
 impl fmt::Debug for Frame {

@@ -28,7 +28,7 @@ pub use builder::{Builder, HugePages};
 pub(crate) use cache::Cache;
 pub use fragments::{Fragments, FragmentsMut};
 pub use frame::Frame;
-pub(crate) use frame::options;
+pub(crate) use frame::{Words, options};
 pub(crate) use geometry::Place;
 pub(crate) use handle::Handle;
 #[cfg(any(test, fuzzing))]
