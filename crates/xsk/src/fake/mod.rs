@@ -4,10 +4,12 @@
 //!
 //! What is not here: what a real kernel does, which the tests in namespaces show.
 
+mod campaign;
 mod kernel;
 #[cfg(test)]
 mod tests;
 mod world;
 
+pub use campaign::campaign;
 pub(crate) use kernel::{Answer, Kernel, Line, Registered, State};
 pub(crate) use world::World;

@@ -9,6 +9,8 @@
 mod consumer;
 #[cfg(any(test, fuzzing))]
 mod heap;
+#[cfg(all(loom, test))]
+mod loom;
 mod memory;
 mod producer;
 mod slot;

@@ -21,6 +21,8 @@ mod geometry;
 mod handle;
 #[cfg(any(test, fuzzing))]
 mod heap;
+#[cfg(all(loom, test))]
+mod loom;
 mod region;
 
 pub use audit::Audit;

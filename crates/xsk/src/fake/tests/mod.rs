@@ -4,6 +4,7 @@
 mod defects;
 mod faults;
 mod life;
+mod random;
 
 use super::{Answer, Kernel, World};
 use crate::{Frame, Rx, Tx};
