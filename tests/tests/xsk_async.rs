@@ -174,9 +174,9 @@ fn a_sender_without_frames_waits_and_a_dropped_future_has_sent_nothing() {
     let mut tx = runtime.block_on(async {
         let mut tx = AsyncTx::new(tx).unwrap();
         while at_once(tx.send(&packet(61))).await.is_some() {}
-        let sent = tx.get_mut().counters().sent;
+        let sent = tx.tx().counters().sent;
         assert!(timeout(SOON, tx.send(&packet(62))).await.is_err());
-        assert_eq!(tx.get_mut().counters().sent, sent);
+        assert_eq!(tx.tx().counters().sent, sent);
         assert_eq!(tx.drain(SOON).await.left, 64, "every frame that is not in the fill ring");
         tx
     });
@@ -207,7 +207,7 @@ fn a_frame_in_a_dropped_future_is_free_again() {
         let mut sent = 0;
         while sent < 1024 - 64 {
             let frame = {
-                let mut frame = tx.get_mut().alloc().expect("the ring is full before");
+                let mut frame = tx.tx().alloc().expect("the ring is full before");
                 assert!(frame.write(&packet(61)));
                 frame
             };
@@ -217,7 +217,7 @@ fn a_frame_in_a_dropped_future_is_free_again() {
             sent += 1;
         }
         assert!(sent < 1024 - 64, "the ring is full at some time");
-        assert_eq!(tx.get_mut().counters().sent, sent + 1);
+        assert_eq!(tx.tx().counters().sent, sent + 1);
         tx
     });
     thread::scope(|scope| {

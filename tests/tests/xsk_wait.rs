@@ -430,7 +430,8 @@ fn a_partial_batch_is_sent_by_every_wait() {
     let net = net();
     let (mut tx, _rx) = open_with(&net.a, &umem(), |builder| builder.batch(64)).split();
     let (_tx, mut rx) = open(&net.b);
-    let acts: [(&str, fn(&mut Tx)); 4] = [
+    type Act = fn(&mut Tx);
+    let acts: [(&str, Act); 4] = [
         ("flush", |tx| tx.flush().unwrap()),
         ("wait", |tx| assert!(tx.wait(PATIENCE).unwrap())),
         ("drain", |tx| assert_eq!(tx.drain(PATIENCE).left, 0)),

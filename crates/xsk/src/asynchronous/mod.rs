@@ -13,9 +13,9 @@
 //!     for mut packet in rx.batch(64).await? {
 //!         let (to, from) = packet[..12].split_at_mut(6);
 //!         to.swap_with_slice(from);
-//!         tx.get_mut().push(packet).map_err(|rejected| rejected.why)?;
+//!         tx.tx().push(packet).map_err(|rejected| rejected.why)?;
 //!     }
-//!     tx.get_mut().flush()?;
+//!     tx.tx().flush()?;
 //! }
 //! # }
 //! ```

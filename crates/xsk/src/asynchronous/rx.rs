@@ -79,7 +79,7 @@ impl AsyncRx {
     }
 
     /// For everything that does not wait.
-    pub fn get_mut(&mut self) -> &mut Rx {
+    pub fn rx(&mut self) -> &mut Rx {
         &mut self.rx
     }
 

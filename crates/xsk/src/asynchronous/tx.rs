@@ -78,7 +78,7 @@ impl AsyncTx {
     }
 
     /// For everything that does not wait.
-    pub fn get_mut(&mut self) -> &mut Tx {
+    pub fn tx(&mut self) -> &mut Tx {
         &mut self.tx
     }
 

@@ -7,12 +7,12 @@
 //!
 //! # Which one
 //!
-//! | | waits by | answers after | CPU |
-//! |---|---|---|---|
-//! | [`Wait::Spin`] | looking at the ring | least | a whole one |
-//! | [`Wait::Poll`] | sleeping in `poll(2)` | a wake-up of the thread | least, with the largest batches |
-//! | [`Wait::BusyPoll`] | running the driver's receive code in the calling thread | little | a whole one |
-//! | [`Wait::Adaptive`] | spinning while single packets come in quick succession, else sleeping | as the one in use | as the one in use |
+//! | | waits by | costs |
+//! |---|---|---|
+//! | [`Wait::Spin`] | looking at the ring | a processor |
+//! | [`Wait::Poll`] | sleeping in `poll(2)` | the wake-up of a thread for each batch |
+//! | [`Wait::BusyPoll`] | running the driver's receive code itself | a processor |
+//! | [`Wait::Adaptive`] | spinning where single packets come soon, else sleeping | as that |
 //!
 //! # Other loops
 //!
