@@ -55,7 +55,7 @@ fn side<T: Copy + Send + 'static>(heap: &Arc<Heap<T>>) -> Memory<T> {
         flags: NonNull::from(&heap.flags),
         slots: NonNull::from(&*heap.slots).cast(),
         entries: heap.slots.len() as u32,
-        _keep: Box::new(Arc::clone(heap)),
+        _keep: Arc::clone(heap) as Arc<dyn Send + Sync>,
         _slots: std::marker::PhantomData,
     }
 }

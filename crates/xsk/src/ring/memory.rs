@@ -3,9 +3,11 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use sys::net::xsk::{RING_NEED_WAKEUP, RingMapping};
 
+use super::Gauge;
 use super::slot::Slot;
 use crate::sync::{AtomicU32, Ordering};
 
@@ -17,7 +19,7 @@ pub(crate) struct Memory<T> {
     pub(super) slots: NonNull<Slot<T>>,
     pub(super) entries: u32,
     /// Owns what the pointers point into.
-    pub(super) _keep: Box<dyn Send>,
+    pub(super) _keep: Arc<dyn Send + Sync>,
     pub(super) _slots: PhantomData<T>,
 }
 
@@ -36,9 +38,15 @@ impl<T: Copy> Memory<T> {
             flags: mapping.flags().cast(),
             slots: mapping.slots::<T>().cast(),
             entries,
-            _keep: Box::new(mapping),
+            _keep: Arc::new(mapping),
             _slots: PhantomData,
         }
+    }
+
+    /// For others to see how full the ring is.
+    pub fn gauge(&self) -> Gauge {
+        let (producer, consumer) = (self.producer, self.consumer);
+        Gauge { producer, consumer, entries: self.entries, _keep: Arc::clone(&self._keep) }
     }
 
     #[inline]

@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "the ring room: slots and indices that the kernel shares")]
 
 mod consumer;
+mod gauge;
 #[cfg(any(test, fuzzing))]
 mod heap;
 #[cfg(all(loom, test))]
@@ -16,6 +17,7 @@ mod producer;
 mod slot;
 
 pub(crate) use consumer::Consumer;
+pub(crate) use gauge::Gauge;
 #[cfg(any(test, fuzzing))]
 pub(crate) use heap::{Pair, Watch};
 pub(crate) use memory::Memory;

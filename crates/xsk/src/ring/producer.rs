@@ -1,6 +1,6 @@
 //! Our side of the fill and tx rings: slots are written, then published together.
 
-use super::Memory;
+use super::{Gauge, Memory};
 use crate::sync::Ordering;
 
 /// Puts into a ring that the kernel empties.
@@ -40,6 +40,10 @@ impl<T: Copy> Producer<T> {
 
     pub fn entries(&self) -> u32 {
         self.memory.entries()
+    }
+
+    pub fn gauge(&self) -> Gauge {
+        self.memory.gauge()
     }
 
     /// Slots that can be written now; asks the kernel's index only if fewer than `wanted` are

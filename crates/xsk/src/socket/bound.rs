@@ -1,7 +1,7 @@
 //! What both halves of a socket share: the descriptor, and the duty to bring frames home.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sys::net::Ifindex;
 use sys::net::xsk::XskSocket;
@@ -9,13 +9,15 @@ use sys::net::xsk::XskSocket;
 use super::link::Link;
 use crate::device::Device;
 use crate::diagnose::{Attempt, explain};
+use crate::ring::Gauge;
 use crate::umem::Handle;
 use crate::{Error, Result};
 
 /// A socket, bound or to be bound. Its rings are mapped by the halves, which hold it.
 #[derive(Debug)]
 pub(crate) struct Bound {
-    // First: the pool ends after the descriptor is closed.
+    // In this order: the last ring is unmapped, the descriptor closed, and then the pool ends.
+    gauges: OnceLock<Gauges>,
     link: Link,
     pool: Arc<Pool>,
     pub interface: String,
@@ -36,6 +38,13 @@ pub(crate) struct Opening {
     pub is_multi_buffer: bool,
 }
 
+/// How full the rings are that the kernel takes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Gauges {
+    pub fill: Gauge,
+    pub tx: Gauge,
+}
+
 /// The frames that the kernel has from the sockets of one queue.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -48,6 +57,7 @@ pub(crate) struct Pool {
 impl Bound {
     pub fn new(link: Link, pool: Arc<Pool>, opening: Opening) -> Arc<Self> {
         Arc::new(Self {
+            gauges: OnceLock::new(),
             link,
             pool,
             interface: opening.interface,
@@ -61,6 +71,16 @@ impl Bound {
     #[inline]
     pub fn socket(&self) -> &XskSocket {
         self.link.socket()
+    }
+
+    /// The rings are there; once.
+    pub fn set_gauges(&self, gauges: Gauges) {
+        let is_first = self.gauges.set(gauges).is_ok();
+        assert!(is_first, "a socket's rings are mapped once");
+    }
+
+    pub fn gauges(&self) -> Option<&Gauges> {
+        self.gauges.get()
     }
 
     #[inline]
@@ -96,6 +116,11 @@ impl Bound {
 
     pub fn is_zero_copy(&self) -> bool {
         self.pool.is_zero_copy.load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub fn assume_zero_copy(&self) {
+        self.pool.is_zero_copy.store(true, Ordering::Relaxed);
     }
 
     /// Asks the kernel, after the bind, which mode it chose.

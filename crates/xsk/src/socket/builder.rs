@@ -11,7 +11,7 @@ use sys::net::xsk::{
 };
 
 use super::acceptance::{Acceptance, Binding};
-use super::bound::{Bound, Opening, Pool};
+use super::bound::{Bound, Gauges, Opening, Pool};
 use super::completion::Completion;
 use super::fill::Fill;
 use super::link::Link;
@@ -353,6 +353,7 @@ impl Builder<'_> {
         let (rx, tx) = self.halves(handle, &bound, fill, done)?;
         self.bind_patiently(&bound, Some(first))?;
         self.check_mode(&bound)?;
+        handle.region().remember(&bound);
         Ok((bound, rx, tx))
     }
 
@@ -378,6 +379,7 @@ impl Builder<'_> {
         let ring = |kind| bound.socket().map_ring(kind, self.rings);
         let rx = Consumer::new(Memory::mapped(ring(RingKind::Rx)?));
         let tx = Producer::new(Memory::mapped(ring(RingKind::Tx)?));
+        bound.set_gauges(Gauges { fill: fill.look(Fill::gauge), tx: tx.gauge() });
         let cache = || Cache::new(handle.clone());
         let waiter = self.waits.waiter();
         let rx = Rx::new(rx, fill, cache(), Arc::clone(bound), waiter.clone());

@@ -1,6 +1,6 @@
 //! Empty frames for the kernel.
 
-use crate::ring::Producer;
+use crate::ring::{Gauge, Producer};
 use crate::umem::{Cache, Side};
 
 /// The fill ring, and how many frames the kernel could have besides those that it has.
@@ -16,6 +16,10 @@ impl Fill {
     pub fn new(ring: Producer<u64>, wipes: bool) -> Self {
         let missing = ring.entries();
         Self { ring, missing, wipes }
+    }
+
+    pub fn gauge(&self) -> Gauge {
+        self.ring.gauge()
     }
 
     /// Gives as many frames as the kernel lacks and there are, after `returned` came back with

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use sys::net::Ifindex;
 
 use super::acceptance::{Acceptance, Binding};
-use super::bound::{Bound, Opening, Pool};
+use super::bound::{Bound, Gauges, Opening, Pool};
 use super::completion::Completion;
 use super::fill::Fill;
 use super::link::Link;
@@ -43,7 +43,6 @@ pub(crate) fn alone(
     let fill = share(Fill::new(fill, false), options.is_shareable);
     let completion = share(Completion::new(completion, 0), options.is_shareable);
     let bound = Bound::new(link, Pool::new(umem.handle().clone()), opening(options));
-    umem.handle().region().remember(&bound);
     socket(bound, rings, fill, completion, options.batch)
 }
 
@@ -64,6 +63,8 @@ fn socket(
     batch: u32,
 ) -> Socket {
     let (rx, tx) = (Consumer::new(rings.rx), Producer::new(rings.tx));
+    bound.shared_pool().handle().region().remember(&bound);
+    bound.set_gauges(Gauges { fill: fill.look(Fill::gauge), tx: tx.gauge() });
     let waiter = || Waiter::new(Wait::Poll, None);
     let cache = || Cache::new(bound.shared_pool().handle().clone());
     let rx = Rx::new(rx, fill, cache(), Arc::clone(&bound), waiter());
@@ -97,5 +98,13 @@ fn opening(options: Options) -> Opening {
         queue: 0,
         is_wakeup_told: false,
         is_multi_buffer: options.is_multi_buffer,
+    }
+}
+
+#[cfg(test)]
+impl Socket {
+    /// As if the driver worked on the memory itself.
+    pub fn assume_zero_copy(&self) {
+        self.tx.bound().assume_zero_copy();
     }
 }

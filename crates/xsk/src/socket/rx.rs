@@ -120,6 +120,11 @@ impl Rx {
         self.cache.recycle(frame);
     }
 
+    /// Free frames that this half keeps for itself.
+    pub fn cached(&self) -> u32 {
+        self.cache.count()
+    }
+
     pub fn counters(&self) -> RxCounters {
         RxCounters { faults: self.ring.faults() + self.fill.look(Fill::faults), ..self.counters }
     }

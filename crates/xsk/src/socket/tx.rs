@@ -253,6 +253,11 @@ impl Tx {
         std::iter::from_fn(|| self.completion.with(Completion::transmitted))
     }
 
+    /// Free frames that this half keeps for itself.
+    pub fn cached(&self) -> u32 {
+        self.cache.count()
+    }
+
     pub fn counters(&self) -> TxCounters {
         TxCounters {
             faults: self.ring.faults() + self.completion.look(Completion::faults),

@@ -21,6 +21,11 @@ impl Cache {
         Self { chunks: Vec::with_capacity(CACHE), magazine, handle }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.chunks.len() as u32
+    }
+
     #[inline]
     pub fn handle(&self) -> &Handle {
         &self.handle

@@ -181,6 +181,12 @@ impl Region {
         self.has_retired.load(Ordering::Relaxed)
     }
 
+    /// Closed sockets whose frames cannot come home yet.
+    pub fn retired(&self) -> Vec<u32> {
+        let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.iter().map(|(pool, _)| *pool).collect()
+    }
+
     /// Closed sockets whose frames can come home now.
     pub fn released(&self) -> Vec<u32> {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
@@ -195,6 +201,12 @@ impl Region {
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         bound.retain(|socket| socket.strong_count() > 0);
         bound.push(Arc::downgrade(socket));
+    }
+
+    /// All living sockets that are bound with this memory.
+    pub fn living(&self) -> Vec<Arc<Bound>> {
+        let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        bound.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// A living socket that is bound with this memory.

@@ -1,0 +1,74 @@
+//! An audit tells of every frame whose it is.
+
+use super::*;
+use crate::umem::Audit;
+
+/// Of 64 frames, 16 are in the fill ring from the start.
+#[test]
+fn each_owner_is_told() {
+    let (umem, socket, kernel) = World { answer: Answer::Later, ..World::default() }.open();
+    let (mut tx, mut rx) = socket.split();
+    let held = |tx: &Tx, rx: &Rx, audit: &Audit| audit.held - tx.cached() - rx.cached();
+    let audit = umem.audit();
+    assert_eq!((audit.fill, audit.rx, audit.tx, audit.completion), (16, 0, 0, 0));
+    assert_eq!(held(&tx, &rx, &audit), 0);
+
+    (0..5).for_each(|tag| arrive(&kernel, tag, 60));
+    let audit = umem.audit();
+    assert_eq!((audit.fill, audit.rx, audit.receiving), (11, 5, 16), "received");
+
+    let mut frames = receive_all(&mut rx);
+    let audit = umem.audit();
+    assert_eq!((audit.fill, audit.rx), (16, 0), "taken, and others in their place");
+    assert_eq!(held(&tx, &rx, &audit), 5);
+
+    for _ in 0..4 {
+        tx.push(frames.pop().unwrap()).unwrap();
+    }
+    let audit = umem.audit();
+    assert_eq!((audit.tx, audit.completion, held(&tx, &rx, &audit)), (4, 0, 1), "to be sent");
+
+    kernel.state().transmit(3);
+    let audit = umem.audit();
+    assert_eq!((audit.tx, audit.completion, audit.transmitting), (1, 3, 4), "sent");
+
+    tx.reap();
+    let audit = umem.audit();
+    assert_eq!((audit.tx, audit.completion, held(&tx, &rx, &audit)), (1, 0, 1), "taken back");
+    assert_eq!(audit.free + audit.held + audit.receiving + audit.transmitting, audit.total);
+    drop((tx, rx, frames));
+    let all_free = Audit { total: 64, free: 64, ..Audit::default() };
+    assert_eq!(umem.audit(), all_free);
+}
+
+/// Frames of closed sockets with zero copy come home later, do not keep the memory, and come home
+/// by themselves when a program runs short.
+#[test]
+fn retired_frames_are_told_and_come_home() {
+    let world = World::default();
+    let (umem, heap) = world.memory.clone().build_on_heap().unwrap();
+    let (socket, _kernel) = world.open_on(&umem, &heap);
+    socket.assume_zero_copy();
+    drop(socket);
+    let audit = umem.audit();
+    assert_eq!((audit.retired, audit.free, audit.receiving, audit.held), (16, 48, 0, 0));
+    let others: Vec<_> = std::iter::from_fn(|| umem.alloc()).collect();
+    assert_eq!(others.len(), 48, "none of the retired");
+    let deadline = std::time::Instant::now() + 10 * crate::limits::RETIREMENT;
+    let late = loop {
+        assert!(std::time::Instant::now() < deadline, "they come home");
+        match umem.alloc() {
+            Some(frame) => break frame,
+            None => std::thread::yield_now(),
+        }
+    };
+    drop((others, late));
+    assert!(umem.audit().is_all_free());
+
+    let (socket, _kernel) = world.open_on(&umem, &heap);
+    socket.assume_zero_copy();
+    drop(socket);
+    let memory = std::sync::Arc::downgrade(&heap);
+    drop((heap, _kernel, umem));
+    assert_eq!(memory.strong_count(), 1, "the first kernel's, and nobody else's");
+}
