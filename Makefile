@@ -49,7 +49,7 @@ unit:
 
 # These make namespaces, load programs and attach them.
 root-tests:
-	$(CARGO) build --package xway --package xway-xsk-c
+	$(CARGO) build --package xway --package xway-xsk-c --package xway-examples
 	$(AS_ROOT) $(CARGO) test --package xway-tests -- --test-threads=1
 	$(AS_ROOT) $(CARGO) xtask conformance tests/conformance/everywhere --engine kernel
 
