@@ -139,3 +139,6 @@ impl Abilities {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use sys::signal::Stop;
 use traffic::{Rate, limits};
 use xsk::device::{Device, Wanted};
@@ -83,7 +83,17 @@ fn open(args: &BenchArgs) -> Result<Interface> {
         (_, true) => builder.steer(Steer::All),
         (_, false) => builder.steer(Steer::Rules(args.steer.clone())),
     };
-    Ok(builder.open()?)
+    builder.open().map_err(|error| match error {
+        // What is measured is left as it was found, so nothing is replaced.
+        xsk::Error::Kernel(inner) => match *inner {
+            kernel::Error::Occupied { interface, mode, program } => anyhow!(
+                "{interface} already runs {program} in {mode} mode; detach that first, or measure \
+                 another interface"
+            ),
+            other => other.into(),
+        },
+        other => other.into(),
+    })
 }
 
 fn queues(args: &BenchArgs, dev: &Interface, out: Option<&Interface>) -> Result<Vec<u32>> {

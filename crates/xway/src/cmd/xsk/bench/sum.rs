@@ -13,7 +13,7 @@ pub fn sum(facts: Facts, tallies: &[Tally]) -> Measured {
     tallies.iter().for_each(|tally| tracker.add(&tally.tracker));
     let arrived = tracker.arrived();
     let seconds = tallies.iter().map(|tally| tally.time.as_secs_f64()).fold(0.0, f64::max);
-    let packets = total(|tally| tally.sent.max(tally.came));
+    let packets = total(|tally| tally.sent.max(tally.tracker.arrived().received));
     let (user_ns, system_ns) =
         (total(|tally| tally.spent.user_ns), total(|tally| tally.spent.system_ns));
     let each = |ns: u64| if packets > 0 { ns as f64 / packets as f64 } else { 0.0 };
