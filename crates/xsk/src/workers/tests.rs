@@ -1,3 +1,5 @@
+//! Workers that end well, fail and panic.
+
 use super::*;
 
 fn tasks(count: u32) -> Vec<(Place, u32)> {
