@@ -39,7 +39,7 @@ async fn echo() -> Result<()> {
             tx.push(packet).await.map_err(|rejected| rejected.why)?;
             answered += 1;
         }
-        tx.get_mut().flush()?;
+        tx.tx().flush()?;
     }
 
     let end = tx.drain(Duration::from_secs(1)).await;
