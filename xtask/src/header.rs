@@ -112,6 +112,9 @@ const NAMES: &[(&str, &str)] = &[
     ("InterfaceInfo", "xway_xsk_interface_info"),
     ("TxStats", "xway_xsk_tx_stats"),
     ("RxStats", "xway_xsk_rx_stats"),
+    ("Known", "xway_xsk_known"),
+    ("ReceivedInfo", "xway_xsk_received"),
+    ("SentAt", "xway_xsk_sent_at"),
     ("Packet", "xway_xsk_packet"),
     ("CFrame", "xway_xsk_frame"),
 ];

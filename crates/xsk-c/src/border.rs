@@ -229,3 +229,108 @@ pub unsafe trait Versioned: Plain + Default {
 
 // SAFETY: a raw pointer is of a kind with integers here.
 unsafe impl Plain for *const c_char {}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    /// A struct that got a field, and later another one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(C)]
+    struct Sizes {
+        size: usize,
+        first: u64,
+        later: u32,
+        last: u32,
+    }
+
+    impl Default for Sizes {
+        fn default() -> Self {
+            Self { size: size_of::<Self>(), first: 1, later: 2, last: 3 }
+        }
+    }
+
+    // SAFETY: of integers alone.
+    unsafe impl Plain for Sizes {}
+    // SAFETY: begins with its size.
+    unsafe impl Versioned for Sizes {
+        const NAME: &'static str = "struct sizes";
+        const LEAST: usize = 16;
+    }
+
+    /// As the header of the next version has it.
+    #[repr(C)]
+    struct Larger {
+        known: Sizes,
+        newer: u64,
+    }
+
+    fn read(from: &Sizes) -> Result<Sizes> {
+        // SAFETY: begins with its size, and is there.
+        unsafe { options(from) }
+    }
+
+    #[test]
+    fn an_older_program_leaves_defaults() {
+        for (size, later, last) in [(16, 2, 3), (20, 70, 3), (24, 70, 80)] {
+            let given = Sizes { size, first: 60, later: 70, last: 80 };
+            assert_eq!(read(&given).unwrap(), Sizes { size, first: 60, later, last });
+        }
+        // SAFETY: NULL is allowed.
+        assert_eq!(unsafe { options::<Sizes>(ptr::null()) }.unwrap(), Sizes::default());
+    }
+
+    #[test]
+    fn a_newer_program_may_not_use_what_is_newer() {
+        let known = Sizes { size: size_of::<Larger>(), ..Sizes::default() };
+        let mut larger = Larger { known, newer: 0 };
+        let all = (&raw const larger).cast::<Sizes>();
+        // SAFETY: begins with the size of all of it.
+        assert_eq!(unsafe { options(all) }.unwrap().later, 2);
+        larger.newer = 1 << 40;
+        let all = (&raw const larger).cast::<Sizes>();
+        // SAFETY: as above.
+        assert!(unsafe { options(all) }.is_err());
+    }
+
+    #[test]
+    fn sizes_without_sense() {
+        for size in [0, 1, 15, 4097, usize::MAX] {
+            assert!(read(&Sizes { size, ..Sizes::default() }).is_err(), "{size}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_behind_the_callers_struct() {
+        for size in [16, 20, 24, 32] {
+            let mut larger = Larger { known: Sizes { size, ..Sizes::default() }, newer: 9 };
+            let value = Sizes { size: 0, first: 60, later: 70, last: 80 };
+            let all = (&raw mut larger).cast::<Sizes>();
+            // SAFETY: begins with a size, and has at least so many bytes.
+            unsafe { fill(all, value) }.unwrap();
+            let Sizes { size: stays, first, later, last } = larger.known;
+            assert_eq!((stays, first), (size, 60));
+            assert_eq!(later, if size > 16 { 70 } else { 2 });
+            assert_eq!(last, if size > 20 { 80 } else { 3 });
+            assert_eq!(larger.newer, if size > 24 { 0 } else { 9 });
+        }
+    }
+
+    #[test]
+    fn pointers_that_are_refused() {
+        let odd = ptr::without_provenance::<Sizes>(0x1001);
+        // SAFETY: refused before it is followed, as all below.
+        assert!(unsafe { array(odd, 1, "sizes") }.is_err());
+        // SAFETY: as above.
+        assert!(unsafe { array(ptr::null::<Sizes>(), 1, "sizes") }.is_err());
+        // SAFETY: as above.
+        assert!(unsafe { array(ptr::dangling::<Sizes>(), limits::ARRAY + 1, "sizes") }.is_err());
+        // SAFETY: as above.
+        assert!(unsafe { array(ptr::null::<Sizes>(), 0, "sizes") }.unwrap().is_empty());
+        // SAFETY: as above.
+        assert!(unsafe { bytes(ptr::dangling::<u8>().cast(), usize::MAX) }.is_err());
+        // SAFETY: as above.
+        assert!(unsafe { text(ptr::null(), "name") }.is_err());
+    }
+}

@@ -138,6 +138,18 @@ pub fn submit(
     })
 }
 
+/// Works on one frame of C's, with what C did to it; it stays C's.
+pub fn edit<T>(
+    books: &Books,
+    seen: &CFrame,
+    act: impl FnOnce(&mut Frame) -> Result<T>,
+) -> Result<T> {
+    let mut frame = books.take(seen.token())?;
+    let done = seen.apply(&mut frame).and_then(|()| act(&mut frame));
+    books.put_back(frame, seen.token());
+    done
+}
+
 /// `tail` becomes the end of `head`.
 pub fn append(books: &Books, head: &mut CFrame, tail: &mut CFrame) -> Result<()> {
     let mut first = books.take(head.token())?;

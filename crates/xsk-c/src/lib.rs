@@ -15,6 +15,7 @@ mod frame;
 mod handle;
 mod interface;
 mod limits;
+mod metadata;
 mod options;
 mod rx;
 mod socket;

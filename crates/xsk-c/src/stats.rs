@@ -29,6 +29,8 @@ pub struct TxStats {
     pub invalid: u64,
     /// Times that an index of the kernel was out of its ring; ignored.
     pub faults: u64,
+    /// Times of transmission that nobody asked for in time.
+    pub timestamps_lost: u64,
 }
 
 /// What the receiving half counted since it was opened, and the kernel for the whole socket.
@@ -76,6 +78,7 @@ impl TxStats {
             full: counted.full,
             invalid: counted.invalid,
             faults: counted.faults,
+            timestamps_lost: counted.timestamps_lost,
         }
     }
 }
@@ -114,6 +117,7 @@ impl Default for TxStats {
             full: 0,
             invalid: 0,
             faults: 0,
+            timestamps_lost: 0,
         }
     }
 }
@@ -146,7 +150,7 @@ unsafe impl Plain for RxStats {}
 // SAFETY: begins with its size.
 unsafe impl Versioned for TxStats {
     const NAME: &'static str = "struct xway_xsk_tx_stats";
-    const LEAST: usize = 72;
+    const LEAST: usize = 80;
 }
 // SAFETY: begins with its size.
 unsafe impl Versioned for RxStats {

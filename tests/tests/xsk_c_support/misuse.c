@@ -59,6 +59,8 @@ static void strangers(void *handle, int expected)
 	struct xway_xsk_interface_info interface_info = { .size = sizeof(interface_info) };
 	struct xway_xsk_tx_stats tx_stats = { .size = sizeof(tx_stats) };
 	struct xway_xsk_rx_stats rx_stats = { .size = sizeof(rx_stats) };
+	struct xway_xsk_received received = { .size = sizeof(received) };
+	struct xway_xsk_sent_at time;
 	struct xway_xsk_umem *umem;
 
 	memset(&frame, 0, sizeof(frame));
@@ -77,6 +79,10 @@ static void strangers(void *handle, int expected)
 	IS(expected, xway_xsk_tx_reserve(handle, &frame, 1));
 	IS(expected, xway_xsk_tx_submit(handle, &frame, 1));
 	IS(expected, xway_xsk_tx_release(handle, &frame, 1));
+	IS(expected, xway_xsk_tx_request_checksum(handle, &frame, 0, 0));
+	IS(expected, xway_xsk_tx_request_time(handle, &frame, 1));
+	IS(expected, xway_xsk_tx_request_launch(handle, &frame, 1));
+	IS(expected, xway_xsk_tx_sent_at(handle, &time, 1));
 	IS(expected, xway_xsk_tx_flush(handle));
 	IS(expected, xway_xsk_tx_drain(handle, -1));
 	IS(expected, xway_xsk_tx_wait(handle, -1));
@@ -88,6 +94,7 @@ static void strangers(void *handle, int expected)
 	IS(expected, xway_xsk_recv(handle, &frame, sizeof(frame), -1));
 	IS(expected, xway_xsk_recv_batch(handle, &packet, 1, -1));
 	IS(expected, xway_xsk_rx_take(handle, &frame, 1, -1));
+	IS(expected, xway_xsk_rx_received(handle, &frame, &received));
 	IS(expected, xway_xsk_rx_release(handle, &frame, 1));
 	IS(expected, xway_xsk_rx_wait(handle, -1));
 	IS(expected, xway_xsk_rx_fd(handle));
@@ -192,6 +199,12 @@ static void memory_of_nobody(struct xway_xsk_tx *tx, struct xway_xsk_rx *rx,
 	IS(ARGUMENT, xway_xsk_tx_submit(tx, NULL, 1));
 	IS(ARGUMENT, xway_xsk_tx_release(tx, NULL, 1));
 	IS(ARGUMENT, xway_xsk_tx_stats(tx, NULL));
+	IS(ARGUMENT, xway_xsk_tx_request_checksum(tx, NULL, 0, 0));
+	IS(ARGUMENT, xway_xsk_tx_request_time(tx, NULL, 0));
+	IS(ARGUMENT, xway_xsk_tx_request_launch(tx, NULL, 0));
+	IS(ARGUMENT, xway_xsk_tx_sent_at(tx, NULL, 1));
+	IS(0, xway_xsk_tx_sent_at(tx, NULL, 0));
+	IS(ARGUMENT, xway_xsk_rx_received(rx, NULL, NULL));
 	IS(ARGUMENT, xway_xsk_tx_umem(tx, NULL));
 	IS(ARGUMENT, xway_xsk_recv(rx, NULL, 60, 0));
 	IS(ARGUMENT, xway_xsk_recv_batch(rx, NULL, 1, 0));
@@ -235,6 +248,11 @@ static void frames_of_nobody(struct xway_xsk_tx *tx, struct xway_xsk_rx *rx,
 	IS(HANDLE, xway_xsk_umem_append(umem, &frames[0], &copy));
 	IS(HANDLE, xway_xsk_umem_append(umem, &frames[0], &frames[0]));
 	IS(1, xway_xsk_umem_parts(umem, &frames[0], parts, 2));
+	IS(ARGUMENT, xway_xsk_tx_request_checksum(tx, &frames[0], 0, 0));
+	IS(ARGUMENT, xway_xsk_tx_request_checksum(tx, &frames[0], 1 << 16, 0));
+	IS(CONFIG, xway_xsk_tx_request_checksum(tx, &frames[0], 34, 6));
+	IS(CONFIG, xway_xsk_tx_request_time(tx, &frames[0], 1));
+	IS(ARGUMENT, xway_xsk_rx_received(rx, &frames[0], NULL));
 	IS(1, xway_xsk_tx_submit(tx, frames, 1));
 	is(__LINE__, "a frame that was sent is empty", 1, frames[0].data == NULL);
 	IS(HANDLE, xway_xsk_tx_submit(tx, &copy, 1));
