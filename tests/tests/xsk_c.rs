@@ -1,4 +1,4 @@
-//! The C library as it is installed: header, symbols, manual, and C programs against a peer in Rust.
+//! The C library as it is installed: header, symbols, manual, and C programs with a peer in Rust.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 #[path = "xsk_c_support/mod.rs"]
@@ -70,9 +70,8 @@ fn the_header_is_clean_c99_and_cpp() {
     fs::write(folder.join("empty.c"), "#include <xway_xsk.h>\nint main(void) { return 0; }\n")
         .unwrap();
     fs::copy(folder.join("empty.c"), folder.join("empty.cc")).unwrap();
-    for (compiler, standard, file) in
-        [("cc", "-std=c99", "empty.c"), ("c++", "-std=c++11", "empty.cc")]
-    {
+    let sources = [("cc", "-std=c99", "empty.c"), ("c++", "-std=c++11", "empty.cc")];
+    for (compiler, standard, file) in sources {
         let mut command = Command::new(compiler);
         command.args([standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only"]);
         command.arg(format!("-I{}", installed.include().display())).arg(folder.join(file));
@@ -192,6 +191,33 @@ fn two_halves_in_two_threads() {
     }
     let _ = child.kill();
     said(child);
+}
+
+#[test]
+fn the_device_is_asked_and_tells() {
+    let program = Installed::once().checked("metadata.c");
+    let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
+    let (mut tx, mut rx) = socket(&lab.b).split();
+    let child = start(&lab.a, &program, &["eth0"]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut echoed = None;
+    while echoed.is_none() && Instant::now() < deadline {
+        rx.wait(Duration::from_millis(100)).unwrap();
+        for frame in rx.batch(64).filter(|frame| frame.ends_with(b"hi")) {
+            echoed = Some(frame.to_vec());
+            tx.push(frame).unwrap();
+        }
+    }
+    assert_eq!(said(child), "number 7, sent, received\n");
+    let packet = echoed.unwrap();
+    assert_eq!(udp_sum(&packet[14..]), 0xffff, "the checksum was filled in: {packet:02x?}");
+}
+
+/// The sum of pseudo header and datagram, which is 0xffff with the right checksum.
+fn udp_sum(ip: &[u8]) -> u32 {
+    let words = ip[12..].as_chunks::<2>().0.iter().map(|word| u32::from(u16::from_be_bytes(*word)));
+    let sum = words.sum::<u32>() + 17 + (ip.len() as u32 - 20);
+    (sum & 0xffff) + (sum >> 16)
 }
 
 #[test]

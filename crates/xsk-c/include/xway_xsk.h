@@ -158,6 +158,32 @@ enum xway_xsk_xdp {
 };
 
 /**
+ * For `known` of `struct xway_xsk_received`, which is a sum of these.
+ */
+enum xway_xsk_known {
+        /**
+         * `hash` and `hash_type`.
+         */
+        XWAY_XSK_KNOWN_HASH = 1,
+        /**
+         * `time_ns`.
+         */
+        XWAY_XSK_KNOWN_TIME = 2,
+        /**
+         * `time_ns` is of the device's own clock, else of CLOCK_MONOTONIC.
+         */
+        XWAY_XSK_KNOWN_DEVICE_TIME = 4,
+        /**
+         * `vlan_control` and `vlan_protocol`.
+         */
+        XWAY_XSK_KNOWN_VLAN = 8,
+        /**
+         * The tag is still in the packet, else the device took it off.
+         */
+        XWAY_XSK_KNOWN_VLAN_INSIDE = 16,
+};
+
+/**
  * An interface; any thread may use it at any time. Its packets go to sockets as long as its own
  * handle or one of a socket on it is open.
  */
@@ -230,6 +256,85 @@ struct xway_xsk_interface_info {
          */
         uint32_t rx_queues;
         uint32_t tx_queues;
+};
+
+/**
+ * A frame that the program owns: a packet in memory that is shared with the kernel, or an empty
+ * one to be written. It is owned until it is submitted or released; then `data` is NULL. A copy
+ * of this struct is not another frame: of two, the one that is used second is an error.
+ */
+struct xway_xsk_frame {
+        /**
+         * Where data starts. May be moved inside of the frame to take bytes off the front, or to
+         * add some there.
+         */
+        uint8_t *data;
+        /**
+         * Bytes of data; of the first part when there are more.
+         */
+        uint32_t len;
+        /**
+         * Bytes that fit, counted from `data`.
+         */
+        uint32_t capacity;
+        /**
+         * Parts of a long packet behind this first one; see xway_xsk_umem_parts().
+         */
+        uint32_t more;
+        /**
+         * Who it is: not to be changed.
+         */
+        uint32_t token[3];
+};
+
+/**
+ * What is known of a received packet beside its bytes.
+ */
+struct xway_xsk_received {
+        /**
+         * `sizeof(struct xway_xsk_received)`, set by the caller.
+         */
+        size_t size;
+        /**
+         * When it was received.
+         */
+        uint64_t time_ns;
+        /**
+         * A sum of enum xway_xsk_known: which of the others are there.
+         */
+        uint32_t known;
+        /**
+         * The device's, over what `hash_type` says.
+         */
+        uint32_t hash;
+        /**
+         * As the kernel's enum xdp_rss_hash_type.
+         */
+        uint32_t hash_type;
+        /**
+         * Priority, drop bit and number of the outermost VLAN tag.
+         */
+        uint32_t vlan_control;
+        /**
+         * 0x8100 or 0x88a8.
+         */
+        uint32_t vlan_protocol;
+        uint32_t reserved;
+};
+
+/**
+ * When a packet was transmitted that was asked with xway_xsk_tx_request_time().
+ */
+struct xway_xsk_sent_at {
+        /**
+         * As it was asked with.
+         */
+        uint64_t number;
+        /**
+         * With zero copy a time of the device's clock; in copy mode of CLOCK_TAI. 0 if the driver
+         * told none.
+         */
+        uint64_t time_ns;
 };
 
 /**
@@ -355,35 +460,6 @@ struct xway_xsk_packet {
 };
 
 /**
- * A frame that the program owns: a packet in memory that is shared with the kernel, or an empty
- * one to be written. It is owned until it is submitted or released; then `data` is NULL. A copy
- * of this struct is not another frame: of two, the one that is used second is an error.
- */
-struct xway_xsk_frame {
-        /**
-         * Where data starts. May be moved inside of the frame to take bytes off the front, or to
-         * add some there.
-         */
-        uint8_t *data;
-        /**
-         * Bytes of data; of the first part when there are more.
-         */
-        uint32_t len;
-        /**
-         * Bytes that fit, counted from `data`.
-         */
-        uint32_t capacity;
-        /**
-         * Parts of a long packet behind this first one; see xway_xsk_umem_parts().
-         */
-        uint32_t more;
-        /**
-         * Who it is: not to be changed.
-         */
-        uint32_t token[3];
-};
-
-/**
  * What the receiving half counted since it was opened, and the kernel for the whole socket.
  */
 struct xway_xsk_rx_stats {
@@ -481,6 +557,14 @@ struct xway_xsk_tx_stats {
          * Times that an index of the kernel was out of its ring; ignored.
          */
         uint64_t faults;
+        /**
+         * Times of transmission that were asked for and not taken before newer ones came.
+         */
+        uint64_t timestamps_lost;
+        /**
+         * Of those sent, dropped by the driver at once: no link, or its queue is full. Copy mode.
+         */
+        uint64_t dropped;
 };
 
 /**
@@ -575,6 +659,47 @@ int xway_xsk_interface_info(struct xway_xsk_interface *interface,
  * Whether a text is a rule, as for `rules` of struct xway_xsk_interface_options.
  */
 int xway_xsk_rule_check(const char *rule);
+
+/**
+ * Tells what is known of a packet beside its bytes, if the interface was opened with
+ * `rx_metadata`. Answers 1, or 0 if nothing is known.
+ */
+int xway_xsk_rx_received(struct xway_xsk_rx *rx,
+                         const struct xway_xsk_frame *frame,
+                         struct xway_xsk_received *received);
+
+/**
+ * Asks the device for the Internet checksum of the bytes from `start` to the packet's end. It is
+ * put `offset` bytes behind `start`, where the sum of the pseudo header must be already. With both
+ * 0, that is done here, for TCP and UDP. All requests need memory with `transmit_metadata`, and
+ * come after the last change to the frame's `data` and `len`.
+ */
+int xway_xsk_tx_request_checksum(struct xway_xsk_tx *tx,
+                                 const struct xway_xsk_frame *frame,
+                                 uint32_t start,
+                                 uint32_t offset);
+
+/**
+ * Asks when the packet is transmitted; xway_xsk_tx_sent_at() tells, with this number.
+ */
+int xway_xsk_tx_request_time(struct xway_xsk_tx *tx,
+                             const struct xway_xsk_frame *frame,
+                             uint64_t number);
+
+/**
+ * Asks the device not to transmit the packet before a time of its own clock, nor those behind it.
+ */
+int xway_xsk_tx_request_launch(struct xway_xsk_tx *tx,
+                               const struct xway_xsk_frame *frame,
+                               uint64_t at_ns);
+
+/**
+ * Tells when packets were transmitted, in the order in which their frames came back, `count` at
+ * most. Answers how many.
+ */
+int xway_xsk_tx_sent_at(struct xway_xsk_tx *tx,
+                        struct xway_xsk_sent_at *times,
+                        uint32_t count);
 
 /**
  * Fills in defaults. `size` is `sizeof *options`.

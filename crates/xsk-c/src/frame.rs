@@ -83,8 +83,17 @@ impl CFrame {
                 capacity - by
             )));
         }
-        let fits = frame.resize(before.max(by.max(0) as usize));
-        assert!(fits && frame.move_head(by) && frame.resize(len), "start and length were checked");
+        if by != 0 {
+            let fits = frame.resize(before.max(by.max(0) as usize));
+            assert!(fits, "it was checked that data starts inside");
+            if !frame.move_head(by) {
+                frame.resize(before);
+                let text = "the data of a frame stays where it is once something is asked for it";
+                return Err(Error::argument(text));
+            }
+        }
+        let fits = frame.resize(len);
+        assert!(fits, "the length was checked");
         Ok(())
     }
 }

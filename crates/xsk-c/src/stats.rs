@@ -29,8 +29,10 @@ pub struct TxStats {
     pub invalid: u64,
     /// Times that an index of the kernel was out of its ring; ignored.
     pub faults: u64,
-    /// Times of transmission that nobody asked for in time.
+    /// Times of transmission that were asked for and not taken before newer ones came.
     pub timestamps_lost: u64,
+    /// Of those sent, dropped by the driver at once: no link, or its queue is full. Copy mode.
+    pub dropped: u64,
 }
 
 /// What the receiving half counted since it was opened, and the kernel for the whole socket.
@@ -79,6 +81,7 @@ impl TxStats {
             invalid: counted.invalid,
             faults: counted.faults,
             timestamps_lost: counted.timestamps_lost,
+            dropped: counted.dropped,
         }
     }
 }
@@ -118,6 +121,7 @@ impl Default for TxStats {
             invalid: 0,
             faults: 0,
             timestamps_lost: 0,
+            dropped: 0,
         }
     }
 }
@@ -150,7 +154,7 @@ unsafe impl Plain for RxStats {}
 // SAFETY: begins with its size.
 unsafe impl Versioned for TxStats {
     const NAME: &'static str = "struct xway_xsk_tx_stats";
-    const LEAST: usize = 80;
+    const LEAST: usize = 88;
 }
 // SAFETY: begins with its size.
 unsafe impl Versioned for RxStats {
