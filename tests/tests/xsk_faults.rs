@@ -60,8 +60,8 @@ fn memory_that_cannot_be() {
         (Umem::builder().frame_size(3000), "power of two, such as 4096, or unaligned"),
         (Umem::builder().frames(0), "0 frames: have 1 to"),
         (Umem::builder().frames(u32::MAX), "4294967295 frames: have 1 to"),
-        (Umem::builder().headroom(1792), "headroom of 1792 bytes leaves no room"),
-        (Umem::builder().headroom(u32::MAX), "leaves no room"),
+        (Umem::builder().headroom(1345), "headroom of 1345 bytes in frames of 2048: have 1344"),
+        (Umem::builder().headroom(u32::MAX), "have 1344 at most, or larger frames"),
         (
             Umem::builder().frames(1 << 24).frame_size(4096).huge_pages(HugePages::Require),
             "vm.nr_hugepages",
@@ -240,10 +240,12 @@ fn packets_longer_than_a_frame_are_dropped_and_counted() {
         host.netlink().unwrap().set_mtu(ifindex, 3000).unwrap();
     }
     let wire = lab::Capture::open(&net.a, "eth0").unwrap();
-    wire.send(&packet(3000)).unwrap();
-    wire.send(&packet(1000)).unwrap();
-    assert_eq!(lengths(&mut rx, 1), [1000], "the long one is not cut");
-    assert_eq!(rx.stats().unwrap().kernel.rx_dropped, 1);
+    let room = umem.receive_room() as usize;
+    for len in [3000, room + 1, room, 1000] {
+        wire.send(&packet(len)).unwrap();
+    }
+    assert_eq!(lengths(&mut rx, 2), [room, 1000], "the long ones are not cut");
+    assert_eq!(rx.stats().unwrap().kernel.rx_dropped, 2);
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub const MAGAZINES: usize = 4;
 pub const CACHE: usize = MAGAZINES * MAGAZINE;
 /// Bytes of the smallest frame: the kernel's `XDP_UMEM_MIN_CHUNK_SIZE`.
 pub const LEAST_FRAME: u32 = 2048;
+/// Linux 6.18.44 refuses more headroom than leaves this of a frame: its own 256 bytes in front of
+/// a packet, 320 behind, and 128 for it. Older kernels refuse less, and have room for little then.
+pub const LEAST_ROOM: u32 = 704;
 /// Frames of one memory.
 pub const MOST_FRAMES: u32 = 1 << 24;
 /// Calls in a row that let the kernel transmit, while it takes packets. In copy mode one takes 32.

@@ -1,13 +1,14 @@
 //! Why memory was not registered: `XDP_UMEM_REG` has one errno for all that can be wrong with it.
 
 use super::facts::{Attempt, Facts, Kernel};
+use crate::limits::{LEAST_FRAME, LEAST_ROOM};
 
 /// `EINVAL`: which of the kernel's rules was broken (`xdp_umem_reg` in net/xdp/xdp_umem.c).
 pub(super) fn invalid(facts: &Facts<'_>) -> String {
     let Attempt { wanted, memory, unaligned, tx_metadata, .. } = facts.attempt;
     let (frame, headroom) = (wanted.frame_size, wanted.headroom);
-    if !(SMALLEST..=LARGEST).contains(&frame) {
-        return format!("a frame has {SMALLEST} to {LARGEST} bytes, not {frame}");
+    if !(LEAST_FRAME..=LARGEST).contains(&frame) {
+        return format!("a frame has {LEAST_FRAME} to {LARGEST} bytes, not {frame}");
     }
     if !unaligned && !frame.is_power_of_two() {
         return format!(
@@ -20,10 +21,10 @@ pub(super) fn invalid(facts: &Facts<'_>) -> String {
     if !unaligned && !memory.is_multiple_of(frame.into()) {
         return format!("{memory} bytes are no whole number of frames of {frame}");
     }
-    if headroom >= frame - KERNEL_HEADROOM {
+    if headroom > frame - LEAST_ROOM {
         return format!(
-            "a headroom of {headroom} bytes, and {KERNEL_HEADROOM} of the kernel's own, \
-             leave nothing of a frame of {frame}"
+            "a headroom of {headroom} bytes leaves less than {LEAST_ROOM} of a frame of {frame}, \
+             which the kernel wants for itself and a packet"
         );
     }
     if tx_metadata >= LARGEST_METADATA || !tx_metadata.is_multiple_of(8) {
@@ -63,11 +64,8 @@ fn kib(bytes: u64) -> u64 {
     bytes.div_ceil(1024)
 }
 
-/// `XDP_UMEM_MIN_CHUNK_SIZE` and a page.
-const SMALLEST: u32 = 2048;
+/// A page.
 const LARGEST: u32 = 4096;
-/// `XDP_PACKET_HEADROOM`.
-const KERNEL_HEADROOM: u32 = 256;
 const LARGEST_METADATA: u32 = 256;
 /// Where `XDP_UMEM_TX_METADATA_LEN` came; corrections of 6.8 to 6.10 have it too.
 const METADATA_SINCE: Kernel = Kernel(6, 11);

@@ -9,7 +9,7 @@ use super::bytes::Bytes;
 use super::geometry::Geometry;
 use super::handle::Handle;
 use super::region::Region;
-use crate::limits::{LEAST_FRAME, MOST_FRAMES};
+use crate::limits::{LEAST_FRAME, LEAST_ROOM, MOST_FRAMES};
 use crate::metadata::Request;
 use crate::{Error, Result};
 
@@ -194,8 +194,5 @@ impl Builder {
     }
 }
 
-/// Linux 6.18.44 refuses more headroom than leaves this: its own 256 bytes in front of a packet, 320
-/// behind, and 128 for it. Older kernels refuse less, and have room for little then.
-const LEAST_ROOM: u32 = 704;
 /// The kernel takes any multiple of 8 below 256.
 const METADATA: u32 = Request::SIZE as u32;

@@ -102,7 +102,7 @@ fn what_is_wrong_with_memory_is_found() {
         (|a| a.wanted.frame_size = 3000, "3000 is no power of two"),
         (|a| a.memory = 4095, "4095 bytes hold no frame"),
         (|a| a.memory = 6 << 10, "6144 bytes are no whole number of frames of 4096"),
-        (|a| a.wanted.headroom = 3840, "headroom of 3840"),
+        (|a| a.wanted.headroom = 3393, "headroom of 3393 bytes leaves less than 704"),
         (|a| a.tx_metadata = 256, "multiple of 8, not 256"),
         (|a| a.tx_metadata = 20, "multiple of 8, not 20"),
         (|a| (a.unaligned, a.wanted.frame_size, a.memory) = (true, 3000, 10_000), "page's start"),
