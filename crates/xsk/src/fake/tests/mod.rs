@@ -1,6 +1,7 @@
 //! What sockets do on a kernel that behaves, and on one that does not.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod allocation;
 mod audit;
 mod defects;
 mod faults;
