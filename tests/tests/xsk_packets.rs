@@ -5,9 +5,10 @@ mod packet_support;
 
 use std::time::Duration;
 
+use lab::{LinkOptions, TwoHosts};
 use packet_support::{End, arrivals, bytes, exchange, link, memory, packet, set_mtu};
 use xsk::umem::HugePages;
-use xsk::{Frame, SendError, Tx, Umem};
+use xsk::{Frame, Interface, SendError, Tx, Umem};
 
 /// The kernel's own bytes in front of a received packet.
 const KERNEL: usize = 256;
@@ -349,9 +350,33 @@ fn sizes_that_no_kernel_takes_are_refused_with_the_ones_it_does() {
         (memory(2048, 2048 - LEAST + 1), "have 1344 at most, or larger frames"),
         (memory(4096, 4096 - LEAST + 1), "have 3392 at most"),
         (memory(2048, u32::MAX), "have 1344 at most"),
+        (memory(2048, 0).software_checksum(true), "have transmit metadata, too"),
         (memory(2048, 0).frames(0), "0 frames"),
     ] {
         let refusal = memory.build().unwrap_err().to_string();
         assert!(refusal.contains(words), "{refusal}");
     }
+}
+
+/// The kernel has one setting for all sockets of a memory: that of the first.
+#[test]
+fn sockets_that_share_memory_agree_on_chains() {
+    let net = TwoHosts::build(&LinkOptions { queues: 3, ..LinkOptions::default() }).unwrap();
+    let umem = memory(2048, 0).build().unwrap();
+    let open = |queue, multi_buffer| {
+        let opened = net.a.run(|| {
+            let interface = Interface::builder("eth0").without_steering().open()?;
+            let socket = interface.socket(queue).umem(&umem).rings(64).fill(64);
+            socket.multi_buffer(multi_buffer).open()
+        });
+        opened.unwrap()
+    };
+    let single = open(0, false).unwrap();
+    let refusal = open(1, true).unwrap_err().to_string();
+    assert!(refusal.contains("open that one with it, too"), "{refusal}");
+    drop(single);
+    let _first = open(0, true).unwrap();
+    let (mut tx, _rx) = open(1, false).unwrap().split();
+    let frame = chain(&mut tx, &packet(100, 0), 2);
+    tx.push(frame).unwrap();
 }

@@ -1,9 +1,10 @@
 //! What a packet must be like to be sent through a socket.
 //!
-//! Rule: the kernel drops a packet with a descriptor that it does not like and counts it; before
-//! 6.18 it keeps the frame, too. At a request that it does not like it stops for good, and gives the
-//! frame back time and again while it still looks at it (seen on 6.18.44). What is over the MTU it
-//! loses without a word. So nothing of that kind gets into the ring.
+//! Rule: the kernel drops a packet with a descriptor that it does not like and counts it; older
+//! ones keep the frame, too (`xskq_cons_read_desc` in `net/xdp/xsk_queue.h`). At a request that it
+//! does not like it stops for good, and gives the frame back time and again while it still looks at
+//! it (seen on 6.18.44). What is over the MTU it loses without a word. So nothing of that kind
+//! gets into the ring.
 
 use super::refusal::SendError;
 use crate::device::Device;
@@ -118,3 +119,94 @@ impl Acceptance {
 /// An Ethernet header and one VLAN tag: what the stack lets through beside the MTU
 /// (`__is_skb_forwardable` in `include/linux/netdevice.h` at v6.18).
 const HEADERS: usize = 18;
+
+#[cfg(test)]
+mod tests {
+    use sys::net::XdpFeatures;
+
+    use super::*;
+    use crate::Umem;
+    use crate::metadata::{Offload, RequestError};
+
+    const CHECKSUM: Offload = Offload::Checksum { start: 14, offset: 16 };
+    const TIMESTAMP: Offload = Offload::Timestamp { number: 1 };
+    const LAUNCH: Offload = Offload::Launch { at_ns: 1 };
+
+    /// A device with zero copy that says `xsk` of itself, of 4 segments.
+    fn device(xsk: u64) -> Device {
+        let features = XdpFeatures { zero_copy_segments: 4, xsk, ..XdpFeatures::default() };
+        Device { mtu: 9000, features: Some(features), ..Device::default() }
+    }
+
+    fn binding(is_zero_copy: bool) -> Binding {
+        let is_software_checksum = true;
+        Binding { is_multi_buffer: true, is_zero_copy, metadata: 24, is_software_checksum }
+    }
+
+    fn frame(umem: &Umem, parts: u32) -> Frame {
+        let part = || {
+            let mut frame = umem.alloc().unwrap();
+            assert!(frame.resize(60));
+            frame
+        };
+        let mut first = part();
+        (1..parts).for_each(|_| first.append(part()).unwrap());
+        first
+    }
+
+    #[test]
+    fn wishes_are_granted_as_the_device_says() {
+        let umem = Umem::builder().frames(4).transmit_metadata(true).build().unwrap();
+        // Bits as in `NETDEV_XSK_FLAGS_*`: timestamp, checksum, launch time.
+        for (xsk, is_zero_copy, granted) in [
+            (0b000, true, [false, false, false]),
+            (0b001, true, [true, false, false]),
+            (0b010, true, [false, true, false]),
+            (0b100, true, [false, false, true]),
+            (0b111, true, [true, true, true]),
+            (0b000, false, [true, true, false]),
+            (0b100, false, [true, true, true]),
+        ] {
+            let acceptance = Acceptance::new(&device(xsk), binding(is_zero_copy));
+            for (offload, is_granted) in [TIMESTAMP, CHECKSUM, LAUNCH].into_iter().zip(granted) {
+                let mut frame = frame(&umem, 1);
+                frame.request(offload).unwrap();
+                let refusal = acceptance.refusal(&frame);
+                assert_eq!(refusal.is_none(), is_granted, "{offload:?}, {xsk:#b}: {refusal:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_parts_as_the_device_takes() {
+        let umem = Umem::builder().frames(64).transmit_metadata(true).build().unwrap();
+        let silent = Device { features: None, ..device(0) };
+        for (name, device, is_zero_copy, most) in [
+            ("zero copy", device(0), true, 4),
+            ("zero copy, not told", silent, true, 1),
+            ("copy", device(0), false, 18),
+        ] {
+            let acceptance = Acceptance::new(&device, binding(is_zero_copy));
+            assert_eq!(acceptance.parts(), most, "{name}");
+            assert!(acceptance.refusal(&frame(&umem, most)).is_none(), "{name}");
+            assert!(acceptance.refusal(&frame(&umem, most + 1)).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_kernel_sums_one_part_and_a_device_all() {
+        let umem = Umem::builder().frames(4).transmit_metadata(true).build().unwrap();
+        let mut frame = frame(&umem, 2);
+        frame.request(CHECKSUM).unwrap();
+        let refusal =
+            |is_zero_copy| Acceptance::new(&device(0b010), binding(is_zero_copy)).refusal(&frame);
+        assert!(refusal(true).is_none());
+        assert!(matches!(refusal(false), Some(SendError::Request(RequestError::Fragmented))));
+    }
+
+    #[test]
+    fn before_it_is_told_it_accepts_nothing() {
+        let umem = Umem::builder().frames(4).build().unwrap();
+        assert!(Acceptance::default().refusal(&frame(&umem, 1)).is_some());
+    }
+}

@@ -163,6 +163,13 @@ impl Builder {
                  addresses that it gives back"
             ));
         }
+        if self.software_checksum && !self.transmit_metadata {
+            return wrong(
+                "software checksums are computed where packets ask for them: have transmit \
+                 metadata, too"
+                    .to_owned(),
+            );
+        }
         let most = size - LEAST_ROOM;
         if self.headroom > most {
             return wrong(format!(
