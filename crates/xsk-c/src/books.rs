@@ -129,7 +129,8 @@ mod tests {
         let frame = umem.alloc().unwrap();
         let token = books.put(frame);
         let frame = books.take(token).unwrap();
-        assert!(books.take(token).is_err());
+        let empty = Token { generation: token.generation + 1, ..token };
+        assert!(books.take(token).is_err() && books.take(empty).is_err());
         let next = books.put(frame);
         assert_ne!(token, next);
         assert!(books.take(token).is_err());

@@ -202,6 +202,18 @@ mod tests {
         }
     }
 
+    #[derive(Debug)]
+    struct Never;
+    static NEVERS: Table<u32> = Table::new();
+    impl Kind for Never {
+        type Value = u32;
+        const TAG: u8 = 0x75;
+        const NAME: &'static str = "never";
+        fn table() -> &'static Table<u32> {
+            &NEVERS
+        }
+    }
+
     fn refused<T: std::fmt::Debug>(result: Result<T>) -> i32 {
         result.unwrap_err().keep()
     }
@@ -234,15 +246,26 @@ mod tests {
         assert_eq!(refused(with(handles[7], |_| Ok(()))), Code::Handle as i32);
         assert_eq!(refused(share(handles[7])), Code::Handle as i32);
         assert_eq!(with(again, |value| Ok(*value)).unwrap(), 1000);
-        assert_eq!(refused(with(again.cast::<Other>(), |_| Ok(()))), Code::Handle as i32);
+    }
+
+    #[test]
+    fn a_handle_of_another_kind_is_none() {
+        let numbers: Vec<_> = (0..100).map(|n| open::<Number>(n).unwrap()).collect();
+        let others: Vec<_> = (0..400).map(|n| open::<Other>(n).unwrap()).collect();
+        let same_but_tag = |number: &&*mut Number| {
+            others.iter().any(|other| other.addr() >> 8 == number.addr() >> 8)
+        };
+        let number = numbers.iter().find(same_but_tag).expect("slots are counted alike");
+        assert_eq!(refused(with(number.cast::<Other>(), |_| Ok(()))), Code::Handle as i32);
+        assert_eq!(refused(close(number.cast::<Other>())), Code::Handle as i32);
     }
 
     #[test]
     fn what_was_never_opened_is_no_handle() {
-        let null = std::ptr::null_mut::<Other>();
+        let null = std::ptr::null_mut::<Never>();
         assert_eq!(refused(with(null, |_| Ok(()))), Code::Argument as i32);
-        for bits in [0x73, 0x173, 0xffff_ff73, usize::MAX, 0x7fff_0000_1000, 1] {
-            let handle = std::ptr::without_provenance_mut::<Other>(bits);
+        for bits in [0x75, 0x175, 0xffff_ff75, usize::MAX, 0x7fff_0000_1000, 1] {
+            let handle = std::ptr::without_provenance_mut::<Never>(bits);
             assert_eq!(refused(with(handle, |_| Ok(()))), Code::Handle as i32, "{bits:#x}");
             assert_eq!(refused(close(handle)), Code::Handle as i32, "{bits:#x}");
         }
