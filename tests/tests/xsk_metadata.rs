@@ -417,3 +417,32 @@ fn nothing_is_known_of_packets_of_ones_own_or_without_the_program() {
     a.close();
     b.close();
 }
+
+/// Both stand in front of the packet: what is known of it is read before something is asked.
+#[test]
+fn a_received_packet_is_sent_on_with_wishes() {
+    let net = link(1500);
+    let mut a = End::new(&net.a, memory(2048, 0), false);
+    for place in [asking(2048, 0), asking(3000, 5)] {
+        let mut b = told(&net, place, Mode::Native);
+        let (since, right) = (tai_ns(), flow(false).udp(b"there and back").unwrap());
+        a.tx.send(&right).unwrap();
+        let deadline = Instant::now() + PATIENCE;
+        let mut frame = loop {
+            assert!(Instant::now() < deadline, "it did not come");
+            b.rx.wait(Duration::from_millis(100)).unwrap();
+            if let Some(frame) = b.rx.batch(64).find(|frame| frame.ends_with(b"back")) {
+                break frame;
+            }
+        };
+        assert!(frame.received().is_some());
+        let offload = checksum::prepare(&mut frame).unwrap();
+        frame.request(offload).unwrap();
+        frame.request(Offload::Timestamp { number: 5 }).unwrap();
+        assert_eq!(frame.received(), None, "the wishes stand there now");
+        assert!(everything(&mut b, &mut a, frame) == [right]);
+        assert_eq!(numbers(&mut b.tx, 1, since), [5]);
+        b.close();
+    }
+    a.close();
+}

@@ -74,7 +74,7 @@ impl Vlan {
 impl Frame {
     /// What the redirect program wrote of this packet, if the interface was opened with
     /// [`rx_metadata`](crate::steer::Options). `None` where it did not, had no room, or the
-    /// packet was not received.
+    /// packet was not received. A [request](Frame::request) for the same packet takes its place.
     pub fn received(&self) -> Option<Received> {
         let front = self.received_front()?;
         let metadata = Metadata::from_bytes(&array::from_fn(|i| front[i]));
