@@ -31,7 +31,7 @@ fn start(host: &Host, program: &Path, arguments: &[&str]) -> Child {
     let mut command = host.command(program.to_str().unwrap()).unwrap();
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.env("LD_LIBRARY_PATH", Installed::once().lib());
-    command.spawn().unwrap()
+    host.start(command).unwrap()
 }
 
 /// What a program said on stdout, if it ended well.
@@ -191,6 +191,24 @@ fn two_halves_in_two_threads() {
     }
     let _ = child.kill();
     said(child);
+}
+
+#[test]
+fn a_packet_of_several_frames() {
+    let program = Installed::once().checked("long.c");
+    let lab = TwoHosts::build(&LinkOptions { mtu: 9000, ..LinkOptions::default() }).unwrap();
+    let open = || Interface::open("eth0").unwrap().socket(0).multi_buffer(true).open().unwrap();
+    let (mut tx, mut rx) = lab.b.run(open).unwrap().split();
+    let mut child = start(&lab.a, &program, &["eth0"]);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+        rx.wait(Duration::from_millis(100)).unwrap();
+        for frame in rx.batch(64).filter(|frame| frame.packet_len() == 3600) {
+            tx.push(frame).unwrap();
+        }
+    }
+    let _ = child.kill();
+    assert_eq!(said(child), "3600 bytes\n");
 }
 
 #[test]
