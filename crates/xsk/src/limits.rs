@@ -24,6 +24,8 @@ pub const LEAST_FRAME: u32 = 2048;
 pub const LEAST_ROOM: u32 = 704;
 /// Frames of one memory.
 pub const MOST_FRAMES: u32 = 1 << 24;
+/// Packets whose first bytes are fetched before their turn comes: another processor wrote them.
+pub const AHEAD: u32 = 8;
 /// Calls in a row that let the kernel transmit, while it takes packets. In copy mode one takes 32.
 pub const KICKS: u32 = 256;
 /// How long a queue that its last socket has left may still be called busy.

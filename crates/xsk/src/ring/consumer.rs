@@ -56,6 +56,13 @@ impl<T: Copy> Consumer<T> {
         (self.tail != self.produced).then(|| self.memory.read(self.tail))
     }
 
+    /// The slot so many behind the next one, if it is known to be filled.
+    #[inline]
+    pub fn ahead(&self, distance: u32) -> Option<T> {
+        let is_filled = self.produced.wrapping_sub(self.tail) > distance;
+        is_filled.then(|| self.memory.read(self.tail.wrapping_add(distance)))
+    }
+
     /// The next slot, if there is one, is not seen again; it becomes the kernel's with
     /// [`Consumer::release`].
     #[inline]

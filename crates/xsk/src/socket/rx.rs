@@ -12,7 +12,7 @@ use super::fill::Fill;
 use super::share::Share;
 use super::stats::{RxCounters, Stats};
 use crate::Result;
-use crate::limits::FRAGMENTS;
+use crate::limits::{AHEAD, FRAGMENTS};
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Place, Side, options};
@@ -97,8 +97,9 @@ impl Rx {
     #[inline]
     pub fn batch(&mut self, most: usize) -> Batch<'_> {
         let ready = self.ring.available(u32::try_from(most).unwrap_or(u32::MAX));
-        if ready == 0 {
-            self.refill();
+        match ready {
+            0 => self.refill(),
+            _ => (0..AHEAD).for_each(|distance| self.prefetch(distance)),
         }
         Batch { rx: self, packets: most }
     }
@@ -153,6 +154,14 @@ impl Rx {
             let _ = self.bound.link().kick_receive();
         }
         is_enough
+    }
+
+    /// Has the start of a packet come nearer that is so many behind the next one.
+    #[inline]
+    fn prefetch(&self, distance: u32) {
+        if let Some(descriptor) = self.ring.ahead(distance) {
+            self.cache.handle().region().prefetch(descriptor.address);
+        }
     }
 
     /// The frame that a descriptor names, if the kernel had it from this socket.
@@ -249,6 +258,7 @@ impl Iterator for Batch<'_> {
     fn next(&mut self) -> Option<Frame> {
         while self.packets > 0 {
             let descriptor = self.rx.ring.first()?;
+            self.rx.prefetch(AHEAD);
             let frame = if descriptor.options & DESCRIPTOR_CONTINUES == 0 {
                 self.rx.ring.advance();
                 self.rx.accept(descriptor)

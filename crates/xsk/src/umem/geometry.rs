@@ -40,6 +40,16 @@ impl Geometry {
         u64::from(chunk) * u64::from(self.size)
     }
 
+    /// Bytes from the start of the memory to the data that an rx descriptor names; not checked.
+    #[inline]
+    pub fn distance(&self, address: u64) -> u64 {
+        if !self.unaligned {
+            return address;
+        }
+        let base = address & ((1 << UNALIGNED_OFFSET_SHIFT) - 1);
+        base + (address >> UNALIGNED_OFFSET_SHIFT)
+    }
+
     /// The place of an address in an rx or completion ring; `None` when it is outside.
     #[inline]
     pub fn place(&self, address: u64) -> Option<Place> {
