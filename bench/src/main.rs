@@ -25,6 +25,7 @@ mod noise;
 mod outcome;
 mod vm_interp;
 mod xsk;
+mod xsk_wait;
 
 use harness::Harness;
 use outcome::Outcome;
@@ -41,6 +42,7 @@ const ENTRIES: &[Entry] = &[
     noise::ENTRY,
     vm_interp::ENTRY,
     xsk::ENTRY,
+    xsk_wait::ENTRY,
 ];
 
 /// One benchmark.

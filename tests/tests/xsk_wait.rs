@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use lab::{Host, LinkOptions, TwoHosts, until};
 use sys::poll::readable;
+use sys::thread::Interruptible;
 use xsk::socket::Builder;
 use xsk::wait::{self, BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, SendError, SharedTx, Socket, Tx, Umem, Wait};
@@ -172,6 +173,36 @@ fn an_interrupt_ends_every_wait() {
         assert!(!wait::any(&mut [&mut rx], Deadline::NEVER).unwrap(), "{policy:?}");
         assert!(matches!(tx.send_until(&packet(60), Deadline::NEVER), Err(SendError::Full)));
     }
+}
+
+#[test]
+fn a_signal_ends_a_sleep_but_no_drain() {
+    let net = net();
+    let memory = umem();
+    let (mut tx, mut rx) = open_with(&net.a, &memory, |builder| builder.wait(Wait::Poll)).split();
+    let (_tx, mut there) = open(&net.b);
+    hold_back(&net.b, &mut tx, &mut there);
+    tx.send(&packet(60)).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(move || {
+            tell.send(Interruptible::current().unwrap()).unwrap();
+            let waited = rx.wait(Deadline::NEVER);
+            let start = Instant::now();
+            let drained = tx.drain(start + SOON);
+            (waited, drained, start.elapsed())
+        });
+        let thread = told.recv().unwrap();
+        // Until it is over: a signal before the sleep is not heard.
+        let over = until("the end of the wait", PATIENCE, || {
+            let _ = thread.interrupt();
+            Ok(waiting.is_finished().then_some(()))
+        });
+        over.unwrap();
+        let (waited, drained, took) = waiting.join().unwrap();
+        assert!(!waited.unwrap(), "there was no packet");
+        assert!(drained.failed.is_none() && drained.left > 0 && took >= SOON, "{drained:?}");
+    });
 }
 
 #[test]

@@ -108,6 +108,20 @@ mod tests {
     }
 
     #[test]
+    fn a_signal_is_told_from_the_end_of_the_time() {
+        let (tell, told) = std::sync::mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            tell.send(crate::thread::Interruptible::current().unwrap()).unwrap();
+            wait(&mut [], Some(Duration::from_secs(10))).unwrap()
+        });
+        let thread = told.recv().unwrap();
+        while !sleeper.is_finished() && thread.interrupt().is_ok() {
+            std::thread::yield_now();
+        }
+        assert_eq!(sleeper.join().unwrap(), Woken::Signal);
+    }
+
+    #[test]
     fn without_descriptors_it_sleeps() {
         let start = Instant::now();
         assert_eq!(wait(&mut [], Some(Duration::from_millis(2))).unwrap(), Woken::Late);
