@@ -194,6 +194,19 @@ fn two_halves_in_two_threads() {
 }
 
 #[test]
+fn two_sockets_on_one_queue_pass_frames_on() {
+    let program = Installed::once().checked("beside.c");
+    let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
+    let mut peer = socket(&lab.a);
+    let child = start(&lab.b, &program, &["eth0"]);
+    let (first, mut second) = (packet(1), packet(2));
+    second[13] = 0xb6;
+    let answers = exchange(&mut peer, &[first, second], 1);
+    said(child);
+    assert_eq!(answers, [first]);
+}
+
+#[test]
 fn a_packet_of_several_frames() {
     let program = Installed::once().checked("long.c");
     let lab = TwoHosts::build(&LinkOptions { mtu: 9000, ..LinkOptions::default() }).unwrap();
