@@ -13,7 +13,7 @@ PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
-.PHONY: build demo test setup lint unit root-tests python-tests bench bpf fuzz clean install-c
+.PHONY: build demo test setup lint unit loom root-tests python-tests bench bpf fuzz clean install-c
 
 build:
 	$(CARGO) build --release
@@ -24,7 +24,7 @@ demo:
 	$(CARGO) build --release --package xway
 	$(shell test -n "$(SUDO)" && sudo -n true 2>/dev/null && echo sudo) $(XWAY) demo
 
-test: setup lint unit root-tests python-tests
+test: setup lint unit loom root-tests python-tests
 	@echo "make test: all passed"
 
 setup:
@@ -46,6 +46,12 @@ lint:
 
 unit:
 	$(CARGO) test
+
+# Every order in which threads can act on the rings and the memory of AF_XDP sockets. In a folder of
+# its own, because the flag is for all crates.
+loom:
+	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom \
+	    --package xway-xsk --lib loom
 
 # These make namespaces, load programs and attach them.
 root-tests:
