@@ -74,6 +74,7 @@ fn peers() -> Vec<Peer> {
     let library = |name, feature| Made { name, found: build::rust(name, feature), extra: None };
     let made = [
         library(OURS, Some("ours")),
+        Made { name: OURS_IN_MAP, found: build::rust(OURS, Some("ours")), extra: None },
         Made { name: "libxdp", found: build::libxdp(), extra: None },
         Made { name: LIBXDP_BUDGET, found: build::libxdp(), extra: Some("--budget") },
         library("xsk-rs", Some("xsk-rs")),
@@ -175,6 +176,8 @@ fn tell(line: &str) {
 }
 
 const OURS: &str = "ours";
+/// Ours with the program that the other libraries have.
+const OURS_IN_MAP: &str = "ours-in-map";
 const LIBXDP_BUDGET: &str = "libxdp-budget";
 const AF_PACKET: &str = "af-packet";
 pub const MMSG: &str = "mmsg";

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ours::{Interface, Rx, Tx, Umem};
-use peers::kernel::xdp_dropped;
+use peers::kernel::{steer, xdp_dropped};
 use peers::{Bridge, Options, Port};
 
 fn main() -> ExitCode {
@@ -17,11 +17,18 @@ fn memory() -> io::Result<Umem> {
     Umem::builder().frames(FRAMES).build().map_err(io::Error::other)
 }
 
-/// A socket, with the interface's program attached for as long as it lives.
-fn open(umem: &Umem, device: &str, queue: u32) -> io::Result<(Tx, Rx)> {
-    let interface = Interface::open(device).map_err(io::Error::other)?;
-    let socket = interface.socket(queue).umem(umem).rings(RING).fill(RING).open();
-    Ok(socket.map_err(io::Error::other)?.split())
+/// A socket, with the interface's program attached for as long as it lives; or in the map of a
+/// program that is there.
+fn open(umem: &Umem, options: &Options) -> io::Result<(Tx, Rx)> {
+    let mut interface = Interface::builder(&options.device);
+    if options.map.is_some() {
+        interface = interface.without_steering();
+    }
+    let interface = interface.open().map_err(io::Error::other)?;
+    let socket = interface.socket(options.queue).umem(umem).rings(RING).fill(RING).open();
+    let (tx, rx) = socket.map_err(io::Error::other)?.split();
+    steer(options.map, options.queue, rx.as_raw_fd())?;
+    Ok((tx, rx))
 }
 
 /// One queue.
@@ -32,7 +39,7 @@ struct One {
 
 impl Port for One {
     fn open(options: &Options) -> io::Result<Self> {
-        let (tx, rx) = open(&memory()?, &options.device, options.queue)?;
+        let (tx, rx) = open(&memory()?, options)?;
         Ok(Self { tx, rx })
     }
 
@@ -82,8 +89,8 @@ struct Two {
 impl Bridge for Two {
     fn open(options: &Options) -> io::Result<Self> {
         let umem = memory()?;
-        let from = open(&umem, &options.device, options.queue)?;
-        let to = open(&umem, &options.out_device, options.queue)?;
+        let from = open(&umem, options)?;
+        let to = open(&umem, &options.out())?;
         Ok(Self { from, to })
     }
 
