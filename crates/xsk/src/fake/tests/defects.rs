@@ -193,8 +193,7 @@ fn a_dead_interface_is_an_error_and_then_works_again() {
 /// not left without packets.
 #[test]
 fn a_starved_fill_ring_is_filled_before_waiting() {
-    let mut world = World::default();
-    world.memory = Umem::builder().frames(16);
+    let world = World { memory: Umem::builder().frames(16), ..World::default() };
     let (_, socket, kernel) = world.open();
     let (_tx, mut rx) = socket.split();
     for tag in 0..16 {
