@@ -10,7 +10,8 @@ mod consumer;
 mod gauge;
 #[cfg(any(test, fuzzing))]
 mod heap;
-#[cfg(all(loom, test))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom;
 mod memory;
 mod producer;

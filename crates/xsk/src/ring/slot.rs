@@ -32,8 +32,8 @@ impl<T: Copy> Slot<T> {
     #[cfg(not(all(loom, test)))]
     #[inline]
     pub fn write(&self, value: T) {
-        // SAFETY: as in `read`; nobody has a reference to what is inside. Plain: the other side does
-        // not look before the index tells it to.
+        // SAFETY: as in `read`; nobody has a reference to what is inside. Plain, because the other
+        // side does not look before the index tells it to.
         unsafe { self.0.get().write(value) };
     }
 

@@ -21,7 +21,8 @@ mod geometry;
 mod handle;
 #[cfg(any(test, fuzzing))]
 mod heap;
-#[cfg(all(loom, test))]
+#[cfg(loom)]
+#[cfg(test)]
 mod loom;
 mod region;
 
