@@ -1,6 +1,5 @@
 //! Models of the rings: every order in which two sides can act, and every value that their memory
 //! model lets them see. Run by `make loom`.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use ::loom::model::Builder;
 use ::loom::thread;
@@ -28,7 +27,7 @@ fn what_is_published_is_seen_once_and_in_order() {
                 put += u64::from(ours.put(put));
                 ours.publish();
             }
-            let (mut kernels, mut seen) = peer.join().unwrap();
+            let (mut kernels, mut seen) = peer.join().expect("no panic");
             take_all(&mut kernels, &mut seen);
             assert!(put >= u64::from(entries));
             assert_eq!((seen, ours.faults(), kernels.faults()), (put, 0, 0));
@@ -67,7 +66,7 @@ fn batches_are_seen_whole() {
             slots.commit();
             put += 2;
         }
-        peer.join().unwrap();
+        peer.join().expect("no panic");
     });
 }
 

@@ -1,6 +1,5 @@
 //! Models of the depot and of the count that keeps the memory: every order in which threads can
 //! act. Run by `make loom`.
-#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::sync::Weak;
 
@@ -73,7 +72,7 @@ fn a_chunk_is_had_by_one_thread() {
         };
         let mut held = shared.take();
         held.extend(shared.take());
-        held.extend(other.join().unwrap());
+        held.extend(other.join().expect("no panic"));
         while let [chunk] = shared.take()[..] {
             held.push(chunk);
         }
@@ -92,7 +91,7 @@ fn a_magazine_is_whole_for_whoever_takes_it() {
         };
         let taken = shared.take();
         assert!(taken.is_empty() || taken == [2, 0, 1], "{taken:?}");
-        other.join().unwrap();
+        other.join().expect("no panic");
         if taken.is_empty() {
             assert_eq!(shared.take(), [2, 0, 1]);
         }
@@ -104,11 +103,11 @@ fn a_magazine_is_whole_for_whoever_takes_it() {
 fn the_last_handle_or_frame_frees_the_memory() {
     check(|| {
         let (umem, memory) = memory();
-        let frame = umem.alloc().unwrap();
+        let frame = umem.alloc().expect("one is free");
         let other = umem.clone();
         let threads = [thread::spawn(move || drop(frame)), thread::spawn(move || drop(other))];
         drop(umem);
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
         assert!(memory.upgrade().is_none(), "nobody is left");
     });
 }
@@ -118,7 +117,7 @@ fn the_last_handle_or_frame_frees_the_memory() {
 fn bytes_follow_their_frame() {
     check(|| {
         let (umem, memory) = memory();
-        let mut frame = umem.alloc().unwrap();
+        let mut frame = umem.alloc().expect("one is free");
         let kept = umem.alloc();
         let other = umem.clone();
         let thread = thread::spawn(move || {
@@ -128,7 +127,7 @@ fn bytes_follow_their_frame() {
         let write = |mut frame: Frame| frame.write(&[8; 4]);
         other.alloc().map(write);
         drop((umem, kept));
-        thread.join().unwrap();
+        thread.join().expect("no panic");
         assert!(memory.upgrade().is_some(), "a handle is left");
         assert!(other.audit().is_all_free());
         drop(other);
@@ -137,7 +136,7 @@ fn bytes_follow_their_frame() {
 }
 
 fn memory() -> (Umem, Weak<Heap>) {
-    let (umem, heap) = Umem::builder().frames(2).build_on_heap().unwrap();
+    let (umem, heap) = Umem::builder().frames(2).build_on_heap().expect("sizes that fit");
     (umem, std::sync::Arc::downgrade(&heap))
 }
 
