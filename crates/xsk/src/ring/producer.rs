@@ -76,12 +76,18 @@ impl<T: Copy> Producer<T> {
     /// Writes one slot, for a later [`Producer::publish`]. `false` when the ring is full.
     #[inline]
     pub fn put(&mut self, value: T) -> bool {
-        if self.free(1) == 0 {
-            return false;
+        let is_free = self.free(1) > 0;
+        if is_free {
+            self.write(value);
         }
+        is_free
+    }
+
+    /// Writes the next slot, which is known to be free.
+    #[inline]
+    fn write(&mut self, value: T) {
         self.memory.write(self.head, value);
         self.head = self.head.wrapping_add(1);
-        true
     }
 
     /// Undoes the last [`Producer::put`] that was not published.
@@ -135,7 +141,11 @@ impl<T: Copy> Slots<'_, T> {
     /// `false` when all reserved slots are written.
     #[inline]
     pub fn put(&mut self, value: T) -> bool {
-        self.producer.head != self.end && self.producer.put(value)
+        let is_reserved = self.producer.head != self.end;
+        if is_reserved {
+            self.producer.write(value);
+        }
+        is_reserved
     }
 
     /// How many were reserved.

@@ -67,7 +67,7 @@ impl Frame {
 
     /// A frame of a chunk that the kernel gave back, with data in it. `None`, and the chunk still
     /// counts as owned by the caller, when the data would leave the chunk.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn filled(
         region: NonNull<Region>,
         chunk: u32,
@@ -280,6 +280,7 @@ impl Frame {
     }
 
     /// What [`Frame::into_words`] took apart.
+    #[inline]
     pub(crate) fn from_words(Words(region, first, second): Words) -> Self {
         Self {
             region,
