@@ -21,6 +21,9 @@ pub(crate) struct Region {
     /// Why there are no huge pages.
     pub refused: Option<sys::Error>,
     pub chunks: Box<[Chunk]>,
+    /// [`Side::word`] of each chunk while the kernel has it, else 0. Apart from the records, since
+    /// the path of packets touches nothing else of a chunk's books: fewer lines of the cache.
+    owners: Box<[AtomicU32]>,
     pub depot: Depot,
     /// Handles in the upper half, frames outside of the depot in the lower.
     pub count: AtomicU64,
@@ -37,8 +40,6 @@ pub(crate) struct Region {
 /// What is known of one chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
-    /// [`Side::word`] of a socket while the kernel has it, else 0.
-    owner: AtomicU32,
     /// In a chain of chunks: the next one. In a packet's first chunk, while the kernel transmits
     /// it: [`STAMPED`] and the data's offset if its time is wanted.
     pub next: AtomicU32,
@@ -73,6 +74,7 @@ impl Side {
 impl Region {
     pub fn new(memory: Bytes, geometry: Geometry, flags: u32) -> Self {
         let chunks: Box<[Chunk]> = (0..geometry.frames).map(|_| Chunk::default()).collect();
+        let owners = (0..geometry.frames).map(|_| AtomicU32::new(0)).collect();
         Self {
             memory,
             geometry,
@@ -80,6 +82,7 @@ impl Region {
             refused: None,
             depot: Depot::default(),
             chunks,
+            owners,
             count: AtomicU64::new(0),
             next_pool: AtomicU32::new(1),
             bound: Mutex::default(),
@@ -123,7 +126,7 @@ impl Region {
     /// The chunk is the kernel's from now on.
     #[inline]
     pub fn give(&self, chunk: u32, to: Side) {
-        self.chunks[chunk as usize].owner.store(to.word(), Ordering::Relaxed);
+        self.owners[chunk as usize].store(to.word(), Ordering::Relaxed);
     }
 
     /// The chunk is ours again, if the kernel had it from there. Only one thread at a time may
@@ -131,7 +134,7 @@ impl Region {
     #[inline]
     #[must_use]
     pub fn take(&self, chunk: u32, from: Side) -> bool {
-        let owner = &self.chunks[chunk as usize].owner;
+        let owner = &self.owners[chunk as usize];
         let is_given = owner.load(Ordering::Relaxed) == from.word();
         if is_given {
             owner.store(0, Ordering::Relaxed);
@@ -144,7 +147,7 @@ impl Region {
     #[inline]
     #[must_use]
     pub fn take_from_many(&self, chunk: u32, from: Side) -> bool {
-        let owner = &self.chunks[chunk as usize].owner;
+        let owner = &self.owners[chunk as usize];
         owner.compare_exchange(from.word(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -178,7 +181,7 @@ impl Region {
 
     /// The pool whose socket the kernel has the chunk from, and whether for transmission.
     pub fn owner(&self, chunk: u32) -> Option<Side> {
-        match self.chunks[chunk as usize].owner.load(Ordering::Relaxed) {
+        match self.owners[chunk as usize].load(Ordering::Relaxed) {
             0 => None,
             word if word & 1 == 0 => Some(Side::Fill(word >> 1)),
             word => Some(Side::Tx(word >> 1)),
