@@ -41,6 +41,32 @@ pub trait Bridge: Sized {
     fn dropped(&self) -> u64;
 }
 
+/// A port as a bridge from itself to itself.
+pub(crate) struct Echo<P>(P);
+
+impl<P: Port> Bridge for Echo<P> {
+    fn open(options: &Options) -> io::Result<Self> {
+        P::open(options).map(Self)
+    }
+
+    #[inline(always)]
+    fn forward(&mut self, n: usize, turn: impl FnMut(&mut [u8])) -> io::Result<(usize, usize)> {
+        self.0.echo(n, turn)
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        self.0.wait()
+    }
+
+    fn in_flight(&mut self) -> io::Result<usize> {
+        self.0.in_flight()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.0.dropped()
+    }
+}
+
 /// Waits as was asked for.
 pub(crate) fn rest(wait: Wait, sleep: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match wait {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::cpu::Cpu;
 use crate::frame::{NUMBER, PORT, RTT_PORT, Template, Tracker, swap_macs};
 use crate::options::{Options, Role};
-use crate::port::{Bridge, Port, rest};
+use crate::port::{Bridge, Echo, Port, rest};
 use crate::report::{Report, ready};
 
 /// A peer's `main`.
@@ -15,7 +15,7 @@ pub fn main<P: Port, B: Bridge>() -> ExitCode {
     let done = Options::read().map_err(io::Error::other).and_then(|options| match options.role {
         Role::Tx => send::<P>(&options),
         Role::Rx => receive::<P>(&options),
-        Role::Echo => echo::<P>(&options),
+        Role::Echo => forward::<Echo<P>>(&options),
         Role::Forward => forward::<B>(&options),
         Role::Rtt => Err(io::Error::other("the client of round trips is af-packet's")),
     });
@@ -63,36 +63,8 @@ fn receive<P: Port>(options: &Options) -> io::Result<Report> {
         }
         Ok(tracker.received)
     };
-    let clock = first(options, &mut turn)?;
-    while !clock.is_over() {
-        for _ in 0..TURNS {
-            turn()?;
-        }
-    }
+    let clock = turns(options, &mut turn)?;
     Ok(Report { tracker, dropped: port.dropped(), ..clock.report() })
-}
-
-fn echo<P: Port>(options: &Options) -> io::Result<Report> {
-    let mut port = P::open(options)?;
-    let (mut tracker, mut sent) = (Tracker::default(), 0);
-    ready()?;
-    let mut turn = || {
-        let (came, left) = port.echo(options.batch, |frame| turn_around(&mut tracker, frame))?;
-        sent += left as u64;
-        if came == 0 {
-            rest(options.wait, || port.wait())?;
-        }
-        Ok(tracker.received)
-    };
-    let clock = first(options, &mut turn)?;
-    while !clock.is_over() {
-        for _ in 0..TURNS {
-            turn()?;
-        }
-    }
-    let left = drain(|| port.in_flight())?;
-    let dropped = port.dropped();
-    Ok(Report { sent, completed: sent - left, tracker, dropped, ..clock.report() })
 }
 
 fn forward<B: Bridge>(options: &Options) -> io::Result<Report> {
@@ -108,12 +80,7 @@ fn forward<B: Bridge>(options: &Options) -> io::Result<Report> {
         }
         Ok(tracker.received)
     };
-    let clock = first(options, &mut turn)?;
-    while !clock.is_over() {
-        for _ in 0..TURNS {
-            turn()?;
-        }
-    }
+    let clock = turns(options, &mut turn)?;
     let left = drain(|| bridge.in_flight())?;
     let dropped = bridge.dropped();
     Ok(Report { sent, completed: sent - left, tracker, dropped, ..clock.report() })
@@ -159,15 +126,21 @@ fn ask_with<P: Port>(port: io::Result<P>, options: &Options) -> io::Result<Repor
     Ok(Report { sent, tracker, round_trips_ns, ..clock.report() })
 }
 
-/// Turns until the first of our frames have come; the clock starts with them.
-fn first(options: &Options, mut turn: impl FnMut() -> io::Result<u64>) -> io::Result<Clock> {
+/// Turns until the time is over, which begins when the first of our frames have come.
+fn turns(options: &Options, mut turn: impl FnMut() -> io::Result<u64>) -> io::Result<Clock> {
     let deadline = Instant::now() + START;
     while turn()? == 0 {
         if Instant::now() > deadline {
             return Err(io::Error::other("no frame came"));
         }
     }
-    Ok(Clock::start(options))
+    let clock = Clock::start(options);
+    while !clock.is_over() {
+        for _ in 0..TURNS {
+            turn()?;
+        }
+    }
+    Ok(clock)
 }
 
 /// How many are still out when it is over.
