@@ -27,17 +27,13 @@ pub unsafe extern "C" fn xway_xsk_socket_open(
     rx: *mut *mut RxHandle,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
-        let tx = unsafe { border::place(tx, "tx") }?;
-        // SAFETY: the caller promised the room, see `border`; `rx` is not `tx`, whose type differs.
-        let rx = unsafe { border::place(rx, "rx") }?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
-        let options = unsafe { border::options(options) }?;
+        // SAFETY: the caller promised room for both halves, and a struct with its size.
+        let (halves, options) = unsafe { given(tx, rx, options) }?;
         let memory = match umem.is_null() {
             true => None,
             false => Some(handle::share(umem)?),
         };
-        open(interface, queue, Place { memory, beside: None }, &options, (tx, rx))
+        open(interface, queue, Place { memory, beside: None }, &options, halves)
     })
 }
 
@@ -52,19 +48,15 @@ pub unsafe extern "C" fn xway_xsk_socket_open_beside(
     rx: *mut *mut RxHandle,
 ) -> c_int {
     call(|| {
-        // SAFETY: the caller promised the room, see `border`.
-        let tx = unsafe { border::place(tx, "tx") }?;
-        // SAFETY: the caller promised the room, see `border`; `rx` is not `tx`, whose type differs.
-        let rx = unsafe { border::place(rx, "rx") }?;
-        // SAFETY: the caller promised a struct with its size, see `border`.
-        let options = unsafe { border::options(options) }?;
+        // SAFETY: the caller promised room for both halves, and a struct with its size.
+        let (halves, options) = unsafe { given(tx, rx, options) }?;
         let (queue, memory, beside) = handle::with(first, |first| {
             let shared = first.shared.clone();
             let not = "the first socket of the queue was not opened as shareable";
             Ok((first.queue, first.memory.clone(), shared.ok_or(Error::argument(not))?))
         })?;
         let place = Place { memory: Some(memory), beside: Some(beside) };
-        open(interface, queue, place, &options, (tx, rx))
+        open(interface, queue, place, &options, halves)
     })
 }
 
@@ -75,6 +67,24 @@ struct Place {
 }
 
 type Halves<'a> = (&'a mut MaybeUninit<*mut TxHandle>, &'a mut MaybeUninit<*mut RxHandle>);
+
+/// Where the halves go to, and what is asked for.
+///
+/// # Safety
+/// As for [`border::place`], of both, and [`border::options`].
+unsafe fn given<'a>(
+    tx: *mut *mut TxHandle,
+    rx: *mut *mut RxHandle,
+    options: *const SocketOptions,
+) -> Result<(Halves<'a>, SocketOptions)> {
+    // SAFETY: the caller promised the room.
+    let tx = unsafe { border::place(tx, "tx") }?;
+    // SAFETY: the caller promised the room; `rx` is not `tx`, whose type differs.
+    let rx = unsafe { border::place(rx, "rx") }?;
+    // SAFETY: the caller promised a struct with its size.
+    let options = unsafe { border::options(options) }?;
+    Ok(((tx, rx), options))
+}
 
 fn open(
     interface: *mut InterfaceHandle,
