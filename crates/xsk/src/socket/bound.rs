@@ -20,12 +20,7 @@ pub(crate) struct Bound {
     gauges: OnceLock<Gauges>,
     link: Link,
     pool: Arc<Pool>,
-    pub interface: String,
-    pub ifindex: Ifindex,
-    pub queue: u32,
-    /// The kernel tells when it wants to be called; else it is called for every batch.
-    pub is_wakeup_told: bool,
-    pub is_multi_buffer: bool,
+    pub opening: Opening,
 }
 
 /// Where and how a socket is bound.
@@ -34,6 +29,7 @@ pub(crate) struct Opening {
     pub interface: String,
     pub ifindex: Ifindex,
     pub queue: u32,
+    /// The kernel tells when it wants to be called; else it is called for every batch.
     pub is_wakeup_told: bool,
     pub is_multi_buffer: bool,
 }
@@ -56,16 +52,7 @@ pub(crate) struct Pool {
 
 impl Bound {
     pub fn new(link: Link, pool: Arc<Pool>, opening: Opening) -> Arc<Self> {
-        Arc::new(Self {
-            gauges: OnceLock::new(),
-            link,
-            pool,
-            interface: opening.interface,
-            ifindex: opening.ifindex,
-            queue: opening.queue,
-            is_wakeup_told: opening.is_wakeup_told,
-            is_multi_buffer: opening.is_multi_buffer,
-        })
+        Arc::new(Self { gauges: OnceLock::new(), link, pool, opening })
     }
 
     #[inline]
@@ -91,7 +78,7 @@ impl Bound {
     /// What the kernel refused, in words for whoever uses the socket.
     #[cold]
     pub fn explain(&self, error: sys::Error) -> Error {
-        let device = Device { name: self.interface.clone(), ..Device::default() };
+        let device = Device { name: self.opening.interface.clone(), ..Device::default() };
         explain(error, Attempt { device: Some(&device), ..Attempt::default() })
     }
 

@@ -319,7 +319,8 @@ impl Builder<'_> {
         let fill = self.share(Fill::new(fill, self.reads_metadata()));
         let done = self.share(Completion::new(done, timestamps));
         let pool = Pool::new(umem.handle().clone());
-        let bound = Bound::new(Link::Kernel(socket), pool, self.opening(shared.as_deref())?);
+        let opening = self.opening(shared.as_ref().map(|shared| &shared.opening))?;
+        let bound = Bound::new(Link::Kernel(socket), pool, opening);
         let (rx, tx) = self.halves(umem.handle(), &bound, fill, done)?;
         self.bind_patiently(&bound, shared.as_deref())?;
         bound.note_mode()?;
@@ -330,23 +331,23 @@ impl Builder<'_> {
 
     /// A socket that has its fill and completion ring from another.
     fn bind_beside(&self, socket: XskSocket, queue: &SharedQueue) -> Result<(Arc<Bound>, Rx, Tx)> {
-        let first = &queue.bound;
-        if (first.ifindex, first.queue) != (self.interface.ifindex(), self.queue) {
+        let (first, place) = (&queue.bound, &queue.bound.opening);
+        if (place.ifindex, place.queue) != (self.interface.ifindex(), self.queue) {
             return Err(Error::Config(format!(
                 "beside queue {} of {}: a socket of another queue has rings of its own; give it \
                  the same memory instead",
-                first.queue, first.interface
+                place.queue, place.interface
             )));
         }
         let handle = first.shared_pool().handle();
         if self.umem.as_ref().is_some_and(|umem| !umem.handle().is_same(handle.pointer())) {
             return Err(Error::Config(format!(
                 "beside queue {} of {}: sockets of one queue have one memory; give none or that",
-                first.queue, first.interface
+                place.queue, place.interface
             )));
         }
         self.create_rings(&socket)?;
-        let opening = self.opening(Some(first))?;
+        let opening = self.opening(Some(place))?;
         let bound = Bound::new(Link::Kernel(socket), Arc::clone(first.shared_pool()), opening);
         let fill = Share::Common(Arc::clone(&queue.fill));
         let done = Share::Common(Arc::clone(&queue.completion));
@@ -389,7 +390,7 @@ impl Builder<'_> {
     }
 
     /// Sockets that share memory have what the first one of them was bound with.
-    fn opening(&self, first: Option<&Bound>) -> Result<Opening> {
+    fn opening(&self, first: Option<&Opening>) -> Result<Opening> {
         if self.multi_buffer && first.is_some_and(|first| !first.is_multi_buffer) {
             return Err(Error::Config(
                 "multi-buffer, with the memory of a socket without: open that one with it, \
@@ -409,7 +410,7 @@ impl Builder<'_> {
     fn acceptance(&self, bound: &Bound) -> Acceptance {
         let region = bound.shared_pool().handle().region();
         let binding = Binding {
-            is_multi_buffer: bound.is_multi_buffer,
+            is_multi_buffer: bound.opening.is_multi_buffer,
             is_zero_copy: bound.is_zero_copy(),
             metadata: region.geometry.metadata,
             is_software_checksum: region.registration_flags & UMEM_SOFTWARE_CHECKSUM != 0,
@@ -434,7 +435,7 @@ impl Builder<'_> {
             return Ok(());
         }
         Err(Error::Interface {
-            interface: bound.interface.clone(),
+            interface: bound.opening.interface.clone(),
             why: "another socket of this memory is in the other copy mode: have the same for all, \
                   or another memory"
                 .to_owned(),
@@ -447,7 +448,7 @@ impl Builder<'_> {
             Some(_) => BIND_SHARED,
             None => self.flags(),
         };
-        let to = XskBinding { ifindex: bound.ifindex, queue: self.queue, flags };
+        let to = XskBinding { ifindex: bound.opening.ifindex, queue: self.queue, flags };
         let deadline = Instant::now() + self.patience;
         loop {
             match bound.socket().bind(to, shared.map(|shared| shared.socket().as_fd())) {

@@ -76,7 +76,7 @@ fn socket(
 fn acceptance(bound: &Bound) -> Acceptance {
     let device = Device { mtu: 65_535, ..Device::default() };
     let binding = Binding {
-        is_multi_buffer: bound.is_multi_buffer,
+        is_multi_buffer: bound.opening.is_multi_buffer,
         is_zero_copy: false,
         metadata: bound.shared_pool().handle().geometry().metadata,
         is_software_checksum: false,

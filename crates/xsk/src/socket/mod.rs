@@ -79,7 +79,7 @@ impl Socket {
     }
 
     pub fn queue(&self) -> u32 {
-        self.tx.bound().queue
+        self.tx.bound().opening.queue
     }
 
     /// What another socket on the same queue needs to be opened; `None` unless this one was opened

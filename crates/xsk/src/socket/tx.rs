@@ -347,7 +347,7 @@ impl Tx {
         self.collect();
         self.ring.publish();
         self.delay.end();
-        if !self.bound.is_wakeup_told || self.ring.needs_wakeup() {
+        if !self.bound.opening.is_wakeup_told || self.ring.needs_wakeup() {
             self.kick();
         }
     }
