@@ -38,7 +38,7 @@ struct Run {
 
 impl Run {
     fn step(&mut self, bytes: &mut Script<'_>) {
-        let act = bytes.byte() % if self.is_hostile { 16 } else { 11 };
+        let act = bytes.byte() % if self.is_hostile { 17 } else { 12 };
         match act {
             0 => self.receive(bytes),
             1 => self.look(bytes),
@@ -51,10 +51,11 @@ impl Run {
             8 => self.arrive(bytes),
             9 => _ = self.kernel.state().transmit(u32::from(bytes.byte() % 16)),
             10 => self.answer(bytes),
-            11 => self.show(bytes),
-            12 => self.complete(bytes),
-            13 => self.move_index(bytes),
-            14 => self.set_flags(bytes),
+            11 => self.burst(bytes),
+            12 => self.show(bytes),
+            13 => self.complete(bytes),
+            14 => self.move_index(bytes),
+            15 => self.set_flags(bytes),
             _ => _ = self.tx.reset(),
         }
     }
@@ -145,6 +146,11 @@ impl Run {
         // Every byte that it shows can be written.
         frame.fragments_mut().for_each(|part| part.fill(SENT));
         self.held.push(frame);
+    }
+
+    fn burst(&mut self, bytes: &mut Script<'_>) {
+        let (count, len) = (bytes.byte() % 40, bytes.word() % 2100);
+        _ = self.tx.send_burst(count.into(), len.into(), |packet| packet.fill(SENT));
     }
 
     fn batch(&mut self, bytes: &mut Script<'_>) {

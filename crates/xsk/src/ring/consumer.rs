@@ -1,6 +1,7 @@
 //! Our side of the rx and completion rings: slots are looked at, then given back together.
 
 use super::Memory;
+use super::slot::Slot;
 use crate::sync::Ordering;
 
 /// Takes from a ring that the kernel fills.
@@ -125,6 +126,14 @@ impl<T: Copy> View<'_, T> {
     pub fn at(&self, index: u32) -> T {
         assert!(index < self.count, "slot {index} is one of {}", self.count);
         self.consumer.memory.read(self.consumer.tail.wrapping_add(index))
+    }
+
+    /// All of them, in order: those up to the ring's end, and those from its start. Each goes over
+    /// plain memory.
+    #[inline]
+    pub fn halves(&self) -> [impl ExactSizeIterator<Item = T>; 2] {
+        let (first, second) = self.consumer.memory.places().slots(self.consumer.tail, self.count);
+        [first, second].map(|slots| slots.iter().map(Slot::read))
     }
 
     /// Gives all of them back to the kernel.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
+use std::slice;
 use std::sync::Arc;
 
 use sys::net::xsk::{RING_NEED_WAKEUP, RingMapping};
@@ -21,6 +22,13 @@ pub(crate) struct Memory<T> {
     /// Owns what the pointers point into.
     pub(super) _keep: Arc<dyn Send + Sync>,
     pub(super) _slots: PhantomData<T>,
+}
+
+/// Where slots are, as numbers that can stay in registers.
+pub(super) struct Places<'a, T> {
+    slots: NonNull<Slot<T>>,
+    mask: u32,
+    _memory: PhantomData<&'a Memory<T>>,
 }
 
 // SAFETY: the pointers lead into memory that `_keep` owns and that may move between threads.
@@ -77,21 +85,47 @@ impl<T: Copy> Memory<T> {
     /// The slot at a free-running index. Only its present owner may call this.
     #[inline]
     pub fn read(&self, index: u32) -> T {
-        self.slot(index).read()
+        self.places().slot(index).read()
     }
 
     /// As [`Memory::read`].
     #[inline]
     pub fn write(&mut self, index: u32, value: T) {
-        self.slot(index).write(value);
+        self.places().slot(index).write(value);
     }
 
+    /// The slots, for whoever goes over several.
     #[inline]
-    fn slot(&self, index: u32) -> &Slot<T> {
-        let place = index & (self.entries - 1);
-        // SAFETY: `place` is below `entries`, the number of slots.
-        let slot = unsafe { self.slots.add(place as usize) };
-        // SAFETY: alive with `_keep` and aligned; a shared slot gives out copies alone.
+    pub(super) fn places(&self) -> Places<'_, T> {
+        Places { slots: self.slots, mask: self.entries - 1, _memory: PhantomData }
+    }
+}
+
+impl<'a, T> Places<'a, T> {
+    /// The slots of so many free-running indices, in order: those up to the end of the ring, and
+    /// those from its start.
+    #[inline]
+    pub fn slots(&self, index: u32, count: u32) -> (&'a [Slot<T>], &'a [Slot<T>]) {
+        let entries = self.mask as usize + 1;
+        let start = (index & self.mask) as usize;
+        let count = (count as usize).min(entries);
+        let straight = count.min(entries - start);
+        // SAFETY: the start is below the number of slots.
+        let first = unsafe { self.slots.add(start) };
+        // SAFETY: alive with the memory and aligned, and the end is not beyond that of the ring; a
+        // shared slot gives out copies alone.
+        let first = unsafe { slice::from_raw_parts(first.as_ptr(), straight) };
+        // SAFETY: as above, from the ring's start.
+        let second = unsafe { slice::from_raw_parts(self.slots.as_ptr(), count - straight) };
+        (first, second)
+    }
+
+    /// At a free-running index.
+    #[inline]
+    pub fn slot(&self, index: u32) -> &'a Slot<T> {
+        // SAFETY: the place is below the number of slots, which is a power of two.
+        let slot = unsafe { self.slots.add((index & self.mask) as usize) };
+        // SAFETY: alive with the memory and aligned; a shared slot gives out copies alone.
         unsafe { slot.as_ref() }
     }
 }

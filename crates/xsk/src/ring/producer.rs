@@ -13,6 +13,8 @@ pub(crate) struct Producer<T> {
     published: u32,
     /// The kernel's index as last read.
     consumed: u32,
+    /// Slots, known to be free, that may be written with nothing else to see to.
+    credit: u32,
     /// Times that the kernel's index was out of the ring.
     faults: u64,
 }
@@ -35,7 +37,7 @@ impl<T: Copy> Producer<T> {
         let is_inside = head.wrapping_sub(consumed) <= memory.entries();
         let full = head.wrapping_sub(memory.entries());
         let (consumed, faults) = if is_inside { (consumed, 0) } else { (full, 1) };
-        Self { memory, head, published: head, consumed, faults }
+        Self { memory, head, published: head, consumed, credit: 0, faults }
     }
 
     pub fn entries(&self) -> u32 {
@@ -79,8 +81,47 @@ impl<T: Copy> Producer<T> {
         let is_free = self.free(1) > 0;
         if is_free {
             self.write(value);
+            self.credit = self.credit.saturating_sub(1);
         }
         is_free
+    }
+
+    /// From now on there is credit for at most so many slots, of those that are free.
+    pub fn set_credit(&mut self, most: u32) {
+        self.credit = self.free(most).min(most);
+    }
+
+    #[inline]
+    pub fn credit(&self) -> u32 {
+        self.credit
+    }
+
+    /// As [`Producer::put`], on credit; tells whether there is more of it.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline]
+    pub fn put_on_credit(&mut self, value: T) -> bool {
+        assert!(self.credit > 0, "there is credit");
+        self.write(value);
+        self.credit -= 1;
+        self.credit > 0
+    }
+
+    /// As [`Producer::put_on_credit`], of all values.
+    #[inline]
+    pub fn put_all_on_credit(&mut self, mut values: impl ExactSizeIterator<Item = T>) {
+        let count = values.len() as u32;
+        assert!(count <= self.credit, "there is credit for {count}");
+        let (first, second) = self.memory.places().slots(self.head, count);
+        for (slot, value) in first.iter().zip(values.by_ref()) {
+            slot.write(value);
+        }
+        for (slot, value) in second.iter().zip(values) {
+            slot.write(value);
+        }
+        self.credit -= count;
+        self.head = self.head.wrapping_add(count);
     }
 
     /// Writes the next slot, which is known to be free.

@@ -75,17 +75,17 @@ impl Acceptance {
         self.metadata > 0
     }
 
-    /// Whether a packet is accepted at first sight.
+    /// Whether a packet of one part and so many bytes, of which nothing is asked, is accepted; but
+    /// for metadata.
     #[inline]
-    pub fn is_plain(&self, frame: &Frame) -> bool {
+    pub fn is_plain(&self, len: usize) -> bool {
         // One less: an empty packet is then the longest of all.
-        let fits = frame.len().wrapping_sub(1) < self.longest;
-        fits && frame.is_plain() && self.metadata == 0
+        len.wrapping_sub(1) < self.longest
     }
 
     #[inline]
     pub fn refusal(&self, frame: &Frame) -> Option<SendError> {
-        if self.is_plain(frame) { None } else { self.closer(frame).err() }
+        self.closer(frame).err()
     }
 
     fn closer(&self, frame: &Frame) -> Result<(), SendError> {

@@ -95,12 +95,6 @@ impl Bound {
         &self.pool
     }
 
-    /// Whose the frames are that the kernel has from this socket.
-    #[inline]
-    pub fn pool(&self) -> u32 {
-        self.pool.number
-    }
-
     pub fn is_zero_copy(&self) -> bool {
         self.pool.is_zero_copy.load(Ordering::Relaxed)
     }
@@ -128,6 +122,11 @@ impl Pool {
 
     pub fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    /// Whose the frames are that the kernel has from its sockets.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 }
 

@@ -316,9 +316,9 @@ impl Builder<'_> {
         let done = Consumer::new(Memory::mapped(done));
         // Times are kept only where they can be asked for.
         let timestamps = if umem.handle().geometry().metadata > 0 { self.rings } else { 0 };
-        let fill = self.share(Fill::new(fill, self.reads_metadata()));
-        let done = self.share(Completion::new(done, timestamps));
         let pool = Pool::new(umem.handle().clone());
+        let fill = self.share(Fill::new(fill, pool.number(), self.reads_metadata()));
+        let done = self.share(Completion::new(done, pool.number(), timestamps));
         let opening = self.opening(shared.as_ref().map(|shared| &shared.opening))?;
         let bound = Bound::new(Link::Kernel(socket), pool, opening);
         let (rx, tx) = self.halves(umem.handle(), &bound, fill, done)?;

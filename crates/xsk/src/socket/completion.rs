@@ -9,6 +9,8 @@ use crate::umem::{Cache, Frame, Side};
 pub(crate) struct Completion {
     ring: Consumer<u64>,
     in_flight: u32,
+    /// Whose the frames are that come back.
+    side: Side,
     transmissions: Transmissions,
 }
 
@@ -30,8 +32,9 @@ pub(crate) struct Collected {
 
 impl Completion {
     /// `timestamps`: as many are kept until they are taken.
-    pub fn new(ring: Consumer<u64>, timestamps: u32) -> Self {
-        Self { ring, in_flight: 0, transmissions: Transmissions::new(timestamps as usize) }
+    pub fn new(ring: Consumer<u64>, pool: u32, timestamps: u32) -> Self {
+        let transmissions = Transmissions::new(timestamps as usize);
+        Self { ring, in_flight: 0, side: Side::tx(pool), transmissions }
     }
 
     pub fn in_flight(&self) -> u32 {
@@ -40,7 +43,7 @@ impl Completion {
 
     /// Takes everything that is there, after more was given.
     #[inline]
-    pub fn collect(&mut self, given: Given, cache: &mut Cache, pool: u32) -> Collected {
+    pub fn collect(&mut self, given: Given, cache: &mut Cache) -> Collected {
         self.in_flight += given.frames;
         self.transmissions.awaited += given.timestamps;
         let mut collected = Collected::default();
@@ -48,21 +51,13 @@ impl Completion {
             return collected;
         }
         let view = self.ring.peek(self.in_flight);
-        let count = view.len();
-        for at in 0..count {
-            let region = cache.handle().region();
-            let place = region.geometry.place(view.at(at));
-            match place.filter(|place| region.take(place.chunk, Side::Tx(pool))) {
-                Some(place) => {
-                    if self.transmissions.awaited > 0 {
-                        note_time(&mut self.transmissions, cache, place.chunk);
-                    }
-                    cache.put(place.chunk);
-                    collected.completed += 1;
-                }
-                None => collected.invalid += 1,
-            }
+        for addresses in view.halves() {
+            collected.completed += match self.transmissions.awaited {
+                0 => cache.regain(addresses, self.side),
+                _ => regain_timed(&mut self.transmissions, addresses, self.side, cache),
+            };
         }
+        collected.invalid = view.len() - collected.completed;
         view.release();
         self.in_flight -= collected.completed;
         collected
@@ -87,8 +82,26 @@ impl Completion {
     }
 }
 
-/// What the kernel wrote in front of a packet, if that was asked for.
+/// As [`Cache::regain`], with a look at what packets were transmitted when.
 #[cold]
+fn regain_timed(
+    transmissions: &mut Transmissions,
+    addresses: impl Iterator<Item = u64>,
+    from: Side,
+    cache: &mut Cache,
+) -> u32 {
+    let mut count = 0;
+    for address in addresses {
+        let region = cache.handle().region();
+        let Some(chunk) = region.take_at(address, from) else { continue };
+        note_time(transmissions, cache, chunk);
+        cache.put(chunk);
+        count += 1;
+    }
+    count
+}
+
+/// What the kernel wrote in front of a packet, if that was asked for.
 fn note_time(transmissions: &mut Transmissions, cache: &Cache, chunk: u32) {
     let handle = cache.handle();
     let Some((offset, number)) = handle.region().stamped(chunk) else { return };

@@ -8,14 +8,16 @@ use crate::umem::{Cache, Side};
 pub(crate) struct Fill {
     ring: Producer<u64>,
     missing: u32,
+    /// Whose the frames are that are in it.
+    side: Side,
     /// Somebody reads the redirect program's metadata: see `metadata::received`.
     wipes: bool,
 }
 
 impl Fill {
-    pub fn new(ring: Producer<u64>, wipes: bool) -> Self {
+    pub fn new(ring: Producer<u64>, pool: u32, wipes: bool) -> Self {
         let missing = ring.entries();
-        Self { ring, missing, wipes }
+        Self { ring, missing, side: Side::fill(pool), wipes }
     }
 
     pub fn gauge(&self) -> Gauge {
@@ -25,7 +27,7 @@ impl Fill {
     /// Gives as many frames as the kernel lacks and there are, after `returned` came back with
     /// packets. `false` when there were too few.
     #[inline]
-    pub fn refill(&mut self, returned: u32, cache: &mut Cache, pool: u32) -> bool {
+    pub fn refill(&mut self, returned: u32, cache: &mut Cache) -> bool {
         self.missing += returned;
         let mut slots = self.ring.reserve(self.missing);
         let mut given = 0;
@@ -35,7 +37,7 @@ impl Fill {
             if self.wipes {
                 region.wipe_mark(chunk);
             }
-            region.give(chunk, Side::Fill(pool));
+            region.give(chunk, self.side);
             let is_put = slots.put(region.geometry.address(chunk));
             assert!(is_put, "the slot was reserved");
             given += 1;

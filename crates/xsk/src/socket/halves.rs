@@ -40,9 +40,11 @@ pub(crate) fn alone(
     options: Options,
 ) -> Socket {
     let (fill, completion) = (Producer::new(fill), Consumer::new(completion));
-    let fill = share(Fill::new(fill, false), options.is_shareable);
-    let completion = share(Completion::new(completion, 0), options.is_shareable);
-    let bound = Bound::new(link, Pool::new(umem.handle().clone()), opening(options));
+    let pool = Pool::new(umem.handle().clone());
+    let fill = share(Fill::new(fill, pool.number(), false), options.is_shareable);
+    let completion = Completion::new(completion, pool.number(), 0);
+    let completion = share(completion, options.is_shareable);
+    let bound = Bound::new(link, pool, opening(options));
     socket(bound, rings, fill, completion, options.batch)
 }
 

@@ -32,6 +32,8 @@ pub struct Rx {
     cache: Cache,
     /// Frames that came with packets since the fill ring was filled.
     returned: u32,
+    /// Whose the frames were that come.
+    side: Side,
     /// What each packet comes with: see `umem::options`.
     options: u8,
     counters: RxCounters,
@@ -54,6 +56,7 @@ impl Rx {
             fill,
             cache,
             returned: 0,
+            side: Side::fill(bound.shared_pool().number()),
             options: 0,
             counters: RxCounters::default(),
             waiter,
@@ -144,10 +147,10 @@ impl Rx {
 
     /// As [`Rx::refill`]; `false` when there were too few.
     fn feed(&mut self) -> bool {
-        let (returned, pool) = (mem::take(&mut self.returned), self.bound.pool());
+        let returned = mem::take(&mut self.returned);
         let cache = &mut self.cache;
         let (is_enough, must_kick) =
-            self.fill.with(|fill| (fill.refill(returned, cache, pool), fill.needs_wakeup()));
+            self.fill.with(|fill| (fill.refill(returned, cache), fill.needs_wakeup()));
         if must_kick {
             self.counters.kicks += 1;
             // What is wrong with the interface shows in `wait` and when sending.
@@ -171,8 +174,7 @@ impl Rx {
         let handle = self.cache.handle();
         let region = handle.region();
         let place = region.geometry.place(descriptor.address);
-        let side = Side::Fill(self.bound.pool());
-        let is_shared = self.fill.common().is_some();
+        let (side, is_shared) = (self.side, self.fill.common().is_some());
         let is_ours = |place: &Place| match is_shared {
             false => region.take(place.chunk, side),
             true => region.take_from_many(place.chunk, side),

@@ -1,6 +1,6 @@
 //! Where all frames of a memory are.
 
-use super::region::{Region, Side};
+use super::region::Region;
 use crate::sync::Ordering;
 
 /// Frames by owner. `free`, `held`, `receiving`, `transmitting` and `retired` add up to `total`;
@@ -40,8 +40,8 @@ impl Audit {
             match region.owner(chunk) {
                 None => {}
                 Some(side) if retired.contains(&side.pool()) => audit.retired += 1,
-                Some(Side::Fill(_)) => audit.receiving += 1,
-                Some(Side::Tx(_)) => audit.transmitting += 1,
+                Some(side) if side.is_tx() => audit.transmitting += 1,
+                Some(_) => audit.receiving += 1,
             }
         }
         // Frames that move meanwhile may be counted twice.
@@ -62,8 +62,8 @@ impl Audit {
             let Some(gauges) = socket.gauges() else { continue };
             self.tx += gauges.tx.filled();
             // Sockets of one queue have one fill ring.
-            if !pools.contains(&socket.pool()) {
-                pools.push(socket.pool());
+            if !pools.contains(&socket.shared_pool().number()) {
+                pools.push(socket.shared_pool().number());
                 self.fill += gauges.fill.filled();
             }
         }

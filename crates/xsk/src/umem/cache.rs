@@ -2,13 +2,17 @@
 
 use super::frame::{Frame, Words};
 use super::handle::Handle;
+use super::region::{Region, Side};
 use crate::limits::{CACHE, MAGAZINE, MAGAZINES};
 
 /// Last in, first out; exchanges magazines with the depot when empty or full.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    /// Never grows: its capacity is [`CACHE`].
-    chunks: Vec<u32>,
+    chunks: Box<[u32; CACHE]>,
+    /// Of `chunks`, from the first on.
+    count: usize,
+    /// So many are kept at most.
+    most: usize,
     /// Chunks that move at once. In small memory they are few, so that no half keeps what another
     /// one waits for.
     magazine: usize,
@@ -18,12 +22,18 @@ pub(crate) struct Cache {
 impl Cache {
     pub fn new(handle: Handle) -> Self {
         let magazine = handle.geometry().magazine();
-        Self { chunks: Vec::with_capacity(CACHE), magazine, handle }
+        Self {
+            chunks: Box::new([0; CACHE]),
+            count: 0,
+            most: MAGAZINES * magazine,
+            magazine,
+            handle,
+        }
     }
 
     /// How many there are.
     pub fn count(&self) -> u32 {
-        self.chunks.len() as u32
+        self.count as u32
     }
 
     #[inline]
@@ -33,30 +43,73 @@ impl Cache {
 
     /// Whether a chunk can be taken.
     pub fn has_free(&mut self) -> bool {
-        !self.chunks.is_empty() || self.handle.fetch(&mut self.chunks) > 0
+        self.count > 0 || self.fetch()
     }
 
     #[inline]
     pub fn take(&mut self) -> Option<u32> {
-        if self.chunks.is_empty() {
-            self.handle.fetch(&mut self.chunks);
+        if self.count == 0 {
+            self.fetch();
         }
-        self.chunks.pop()
+        self.pop()
     }
 
     /// As [`Cache::take`], of those that are at hand.
     #[inline]
     pub fn pop(&mut self) -> Option<u32> {
-        self.chunks.pop()
+        self.count = self.count.checked_sub(1)?;
+        Some(self.chunks[self.count])
     }
 
     /// A chunk that the caller owns.
     #[inline]
     pub fn put(&mut self, chunk: u32) {
-        if self.chunks.len() >= MAGAZINES * self.magazine {
+        if self.count >= self.most {
             self.spill();
         }
-        self.chunks.push(chunk);
+        self.chunks[self.count] = chunk;
+        self.count += 1;
+    }
+
+    /// Has `write` fill up to `most` packets of `len` bytes in the chunks that are taken next;
+    /// tells how many. They stay here until [`Cache::take_filled`].
+    #[inline]
+    pub fn fill(&mut self, most: u32, len: usize, write: &mut impl FnMut(&mut [u8])) -> u32 {
+        let Some(window) = self.handle.region().window(len) else { return 0 };
+        let rest = self.count.saturating_sub(most as usize);
+        let chunks = &self.chunks[rest..self.count];
+        for &chunk in chunks.iter().rev() {
+            // SAFETY: the chunk is in this cache, which nobody else has.
+            write(unsafe { window.bytes(chunk) });
+        }
+        chunks.len() as u32
+    }
+
+    /// The next `count` chunks, the last one first: they are the caller's from now on.
+    ///
+    /// # Panics
+    /// When there are not so many.
+    #[inline]
+    pub fn take_filled(&mut self, count: u32) -> (&Region, &[u32]) {
+        let all = self.count;
+        self.count = all.checked_sub(count as usize).expect("filled chunks stay here");
+        (self.handle.region(), &self.chunks[self.count..all])
+    }
+
+    /// Takes the chunks of these addresses that the kernel had from there; tells how many.
+    #[inline]
+    pub fn regain(&mut self, mut addresses: impl ExactSizeIterator<Item = u64>, from: Side) -> u32 {
+        let mut total = 0;
+        while addresses.len() > 0 {
+            if self.count >= self.most {
+                self.spill();
+            }
+            let room = &mut self.chunks[self.count..self.most];
+            let taken = self.handle.region().take_all(&mut addresses, from, room);
+            self.count += taken;
+            total += taken as u32;
+        }
+        total
     }
 
     /// An empty frame of a chunk that the caller owned.
@@ -87,15 +140,24 @@ impl Cache {
 
     #[cold]
     fn spill(&mut self) {
-        let keep = self.chunks.len() - self.magazine;
-        self.handle.bring_home(&self.chunks[keep..]);
-        self.chunks.truncate(keep);
+        let all = self.count;
+        self.count -= self.magazine;
+        self.handle.bring_home(&self.chunks[self.count..all]);
+    }
+
+    /// A magazine from the depot, when there is nothing here; `false` when that is empty, too.
+    #[cold]
+    fn fetch(&mut self) -> bool {
+        let room = self.chunks[self.count..].first_chunk_mut().expect("there is room");
+        let count = self.handle.fetch(room);
+        self.count += count;
+        count > 0
     }
 }
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        for magazine in self.chunks.chunks(MAGAZINE) {
+        for magazine in self.chunks[..self.count].chunks(MAGAZINE) {
             self.handle.bring_home(magazine);
         }
     }

@@ -45,8 +45,8 @@ impl Depot {
         }
     }
 
-    /// Takes the topmost magazine: gives each of its chunks to `into`, and tells how many.
-    pub fn take(&self, records: &[Chunk], into: &mut Vec<u32>) -> usize {
+    /// Takes the topmost magazine: puts its chunks into `into`, and tells how many.
+    pub fn take(&self, records: &[Chunk], into: &mut [u32; MAGAZINE]) -> usize {
         let mut top = self.top.load(Ordering::Acquire);
         let (first, count) = loop {
             let first = (top & CHUNK) as u32;
@@ -63,12 +63,12 @@ impl Depot {
             }
         };
         let mut chunk = first;
-        for at in 0..count {
-            into.push(chunk);
-            if at + 1 < count {
-                chunk = records[chunk as usize].next.load(Ordering::Relaxed);
-            }
+        let (last, others) = into[..count].split_last_mut().expect("a magazine has chunks");
+        for place in others {
+            *place = chunk;
+            chunk = records[chunk as usize].next.load(Ordering::Relaxed);
         }
+        *last = chunk;
         count
     }
 }

@@ -55,7 +55,7 @@ impl Handle {
     }
 
     /// A magazine from the depot into `chunks`; they are counted from now on.
-    pub fn fetch(&self, chunks: &mut Vec<u32>) -> usize {
+    pub fn fetch(&self, chunks: &mut [u32; MAGAZINE]) -> usize {
         let region = self.region();
         let mut count = region.depot.take(&region.chunks, chunks);
         if count == 0 && region.has_retired() {
@@ -71,16 +71,16 @@ impl Handle {
         bring_home(self.region, chunks);
     }
 
-    /// One frame from the depot; the rest of its magazine goes back. Allocates: not for the path
-    /// of packets, where a [`Cache`](super::Cache) serves.
+    /// One frame from the depot; the rest of its magazine goes back. Not for the path of packets,
+    /// where a [`Cache`](super::Cache) serves.
     pub fn alloc(&self) -> Option<Frame> {
-        let mut chunks = Vec::with_capacity(MAGAZINE);
-        self.fetch(&mut chunks);
-        let chunk = chunks.pop()?;
-        if !chunks.is_empty() {
-            self.bring_home(&chunks);
+        let mut chunks = [0; MAGAZINE];
+        let count = self.fetch(&mut chunks);
+        let (chunk, rest) = chunks[..count].split_last()?;
+        if !rest.is_empty() {
+            self.bring_home(rest);
         }
-        Some(Frame::empty(self.region, chunk))
+        Some(Frame::empty(self.region, *chunk))
     }
 
     /// Everything that the kernel had from sockets that are closed goes home; tells how many.
@@ -113,7 +113,7 @@ impl Handle {
         let region = self.region();
         let (mut magazine, mut filled, mut count) = ([0; MAGAZINE], 0, 0);
         for chunk in 0..region.geometry.frames {
-            if region.take(chunk, Side::Fill(pool)) || region.take(chunk, Side::Tx(pool)) {
+            if region.take(chunk, Side::fill(pool)) || region.take(chunk, Side::tx(pool)) {
                 magazine[filled] = chunk;
                 filled += 1;
                 count += 1;

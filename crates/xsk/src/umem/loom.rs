@@ -12,6 +12,7 @@ use super::depot::Depot;
 use super::heap::Heap;
 use super::region::Chunk;
 use super::{Frame, Umem};
+use crate::limits::MAGAZINE;
 
 /// A depot, and what only the owner of a chunk may touch.
 struct Shared {
@@ -41,8 +42,9 @@ impl Shared {
     }
 
     fn take(&self) -> Vec<u32> {
-        let mut chunks = Vec::new();
-        self.depot.take(&self.records, &mut chunks);
+        let mut room = [0; MAGAZINE];
+        let count = self.depot.take(&self.records, &mut room);
+        let chunks = room[..count].to_vec();
         chunks.iter().for_each(|chunk| self.touch(*chunk));
         chunks
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::slice;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
@@ -10,6 +11,7 @@ use super::bytes::Bytes;
 use super::depot::Depot;
 use super::geometry::Geometry;
 use crate::limits::RETIREMENT;
+use crate::ring::Descriptor;
 use crate::socket::Bound;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
@@ -21,7 +23,7 @@ pub(crate) struct Region {
     /// Why there are no huge pages.
     pub refused: Option<sys::Error>,
     pub chunks: Box<[Chunk]>,
-    /// [`Side::word`] of each chunk while the kernel has it, else 0. Apart from the records, since
+    /// The [`Side`] of each chunk while the kernel has it, else 0. Apart from the records, since
     /// the path of packets touches nothing else of a chunk's books: fewer lines of the cache.
     owners: Box<[AtomicU32]>,
     pub depot: Depot,
@@ -48,26 +50,65 @@ pub(crate) struct Chunk {
     pub extra: AtomicU64,
 }
 
-/// Into which ring of which socket a chunk was put.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Fill(u32),
-    Tx(u32),
+/// The same place in every chunk of some memory; by numbers, so that they can stay in registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window<'a> {
+    base: NonNull<u8>,
+    owners: &'a [AtomicU32],
+    size: u32,
+    offset: u32,
+    /// From the offset on these many bytes are inside of a chunk.
+    len: u32,
 }
 
-impl Side {
+impl<'a> Window<'a> {
+    /// Its bytes in one chunk.
+    ///
+    /// # Safety
+    /// Nobody else has the chunk as long as the bytes are used.
     #[inline]
-    fn word(self) -> u32 {
-        match self {
-            Self::Fill(pool) => pool << 1,
-            Self::Tx(pool) => pool << 1 | 1,
-        }
+    pub unsafe fn bytes(&self, chunk: u32) -> &'a mut [u8] {
+        assert!((chunk as usize) < self.owners.len(), "chunk {chunk} is one of this memory");
+        // SAFETY: the memory has a chunk of `size` bytes for each owner, and `window` saw to it
+        // that offset and length are inside.
+        let start = unsafe { self.base.add(self.address(chunk) as usize) };
+        // SAFETY: as above, and the chunk is the caller's.
+        unsafe { slice::from_raw_parts_mut(start.as_ptr(), self.len as usize) }
+    }
+
+    /// One chunk is the kernel's from now on, for which this is the descriptor.
+    #[inline]
+    pub fn give(&self, chunk: u32, to: Side) -> Descriptor {
+        self.owners[chunk as usize].store(to.0, Ordering::Relaxed);
+        Descriptor { address: self.address(chunk), len: self.len, options: 0 }
+    }
+
+    #[inline]
+    fn address(&self, chunk: u32) -> u64 {
+        u64::from(chunk) * u64::from(self.size) + u64::from(self.offset)
+    }
+}
+
+/// Into which ring of which socket a chunk was put: the socket's pool in the upper bits, 1 in the
+/// lowest for tx. No pool is 0, so no side is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Side(u32);
+
+impl Side {
+    pub fn fill(pool: u32) -> Self {
+        Self(pool << 1)
+    }
+
+    pub fn tx(pool: u32) -> Self {
+        Self(pool << 1 | 1)
+    }
+
+    pub fn is_tx(self) -> bool {
+        self.0 & 1 != 0
     }
 
     pub fn pool(self) -> u32 {
-        match self {
-            Self::Fill(pool) | Self::Tx(pool) => pool,
-        }
+        self.0 >> 1
     }
 }
 
@@ -100,6 +141,19 @@ impl Region {
         unsafe { self.memory.as_ptr().add(at) }
     }
 
+    /// Where transmitted packets of `len` bytes lie in each chunk; `None` when it has no such room.
+    #[inline]
+    pub fn window(&self, len: usize) -> Option<Window<'_>> {
+        let fits = len <= self.geometry.transmit_room() as usize;
+        fits.then(|| Window {
+            base: self.memory.as_ptr(),
+            owners: &self.owners,
+            size: self.geometry.size,
+            offset: self.geometry.transmit_offset(),
+            len: len as u32,
+        })
+    }
+
     /// Fetches the first bytes at an address of the kernel's into this processor's cache, so that
     /// whoever reads them soon need not wait. An address that is outside is no harm.
     #[inline]
@@ -126,7 +180,7 @@ impl Region {
     /// The chunk is the kernel's from now on.
     #[inline]
     pub fn give(&self, chunk: u32, to: Side) {
-        self.owners[chunk as usize].store(to.word(), Ordering::Relaxed);
+        self.owners[chunk as usize].store(to.0, Ordering::Relaxed);
     }
 
     /// The chunk is ours again, if the kernel had it from there. Only one thread at a time may
@@ -135,11 +189,38 @@ impl Region {
     #[must_use]
     pub fn take(&self, chunk: u32, from: Side) -> bool {
         let owner = &self.owners[chunk as usize];
-        let is_given = owner.load(Ordering::Relaxed) == from.word();
+        let is_given = owner.load(Ordering::Relaxed) == from.0;
         if is_given {
             owner.store(0, Ordering::Relaxed);
         }
         is_given
+    }
+
+    /// As [`Region::take`], of the chunk that an address of the kernel's is in.
+    #[inline]
+    pub fn take_at(&self, address: u64, from: Side) -> Option<u32> {
+        let place = self.geometry.place(address)?;
+        self.take(place.chunk, from).then_some(place.chunk)
+    }
+
+    /// As [`Region::take_at`], of as many addresses as there is room for in `into`, where it puts
+    /// the chunks; tells how many.
+    #[inline]
+    pub fn take_all(
+        &self,
+        addresses: &mut impl Iterator<Item = u64>,
+        from: Side,
+        into: &mut [u32],
+    ) -> usize {
+        let (geometry, owners, addresses) =
+            (self.geometry, &*self.owners, addresses.take(into.len()));
+        if geometry.unaligned {
+            let chunk =
+                |address| geometry.place(address).map_or(usize::MAX, |at| at.chunk as usize);
+            return take_each(addresses.map(chunk), owners, from, into);
+        }
+        let shift = geometry.size.trailing_zeros();
+        take_each(addresses.map(|address| (address >> shift) as usize), owners, from, into)
     }
 
     /// As [`Region::take`], where others may take from the same side at the same time: one of them
@@ -148,7 +229,7 @@ impl Region {
     #[must_use]
     pub fn take_from_many(&self, chunk: u32, from: Side) -> bool {
         let owner = &self.owners[chunk as usize];
-        owner.compare_exchange(from.word(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        owner.compare_exchange(from.0, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// Notes whether somebody wants to know when the chunk, the first of a packet, is transmitted,
@@ -183,8 +264,7 @@ impl Region {
     pub fn owner(&self, chunk: u32) -> Option<Side> {
         match self.owners[chunk as usize].load(Ordering::Relaxed) {
             0 => None,
-            word if word & 1 == 0 => Some(Side::Fill(word >> 1)),
-            word => Some(Side::Tx(word >> 1)),
+            word => Some(Side(word)),
         }
     }
 
@@ -233,6 +313,28 @@ impl Region {
         let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         bound.iter().find_map(Weak::upgrade)
     }
+}
+
+/// Of these chunks, some of which may not exist, takes those that the kernel had from there.
+// By numbers and slices, so that all of it stays in registers.
+#[inline]
+fn take_each(
+    chunks: impl Iterator<Item = usize>,
+    owners: &[AtomicU32],
+    from: Side,
+    into: &mut [u32],
+) -> usize {
+    let mut count = 0;
+    for chunk in chunks {
+        if let Some(owner) = owners.get(chunk)
+            && owner.load(Ordering::Relaxed) == from.0
+        {
+            owner.store(0, Ordering::Relaxed);
+            into[count] = chunk as u32;
+            count += 1;
+        }
+    }
+    count
 }
 
 impl fmt::Debug for Region {

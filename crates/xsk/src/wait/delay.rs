@@ -21,6 +21,11 @@ impl Delay {
         self.since.get_or_insert_with(Instant::now).elapsed() >= longest
     }
 
+    /// Whether there is a longest one.
+    pub fn is_set(&self) -> bool {
+        self.longest.is_some()
+    }
+
     /// As [`Delay::note`], when no packet came.
     #[inline]
     pub fn is_over(&self) -> bool {

@@ -47,13 +47,10 @@ impl Port for One {
         &mut self,
         n: usize,
         size: usize,
-        mut write: impl FnMut(&mut [u8]),
+        write: impl FnMut(&mut [u8]),
     ) -> io::Result<usize> {
         let mut batch = self.tx.batch(n as u32);
-        let mut sent = 0;
-        while sent < n && batch.send_with(size, &mut write).is_ok() {
-            sent += 1;
-        }
+        let sent = batch.send_burst(n, size, write).map_err(io::Error::other)?;
         batch.finish().map_err(io::Error::other)?;
         Ok(sent)
     }

@@ -3,6 +3,7 @@
 
 mod allocation;
 mod audit;
+mod burst;
 mod defects;
 mod faults;
 mod life;

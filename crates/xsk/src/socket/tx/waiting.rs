@@ -8,7 +8,7 @@ use sys::poll::Woken;
 
 use super::{Given, Rejected, SendError, Tx};
 use crate::limits::NAPS;
-use crate::umem::{Frame, Side};
+use crate::umem::Frame;
 use crate::wait::{Deadline, Readiness, Turn, Wait};
 use crate::{Error, Result};
 
@@ -112,10 +112,10 @@ impl Tx {
         self.failed = None;
         self.delay.end();
         let (mut packets, mut given) = (0, Given::default());
+        let side = self.side;
         while let Some(descriptor) = self.ring.take_back() {
             let region = self.cache.handle().region();
             let place = region.geometry.place(descriptor.address);
-            let side = Side::Tx(self.bound.pool());
             if let Some(place) = place.filter(|place| region.take_from_many(place.chunk, side)) {
                 given.frames += 1;
                 given.timestamps += u32::from(region.stamped(place.chunk).is_some());
@@ -126,6 +126,7 @@ impl Tx {
         self.completion.with(|completion| completion.forget(given));
         // The kernel may have written into the slots meanwhile.
         self.counters.sent = self.counters.sent.saturating_sub(u64::from(packets));
+        self.renew_credit();
         packets
     }
 
@@ -141,6 +142,7 @@ impl Tx {
     pub fn set_longest_delay(&mut self, delay: Option<Duration>) {
         self.delay = crate::wait::Delay::new(delay);
         self.flush_late();
+        self.renew_credit();
     }
 
     /// For event loops: readable (sic) while the tx ring is at most half full. It does not tell

@@ -68,16 +68,13 @@ fn send(tx: &mut Tx, stream: usize, book: &mut Book<'_>) -> Result<()> {
 #[inline]
 fn burst(tx: &mut Tx, template: &Template, first: u64, most: u64) -> Result<u64> {
     let mut batch = tx.batch(u32::MAX);
-    let mut sent = 0;
-    while sent < most {
-        match batch.send_with(template.len(), |packet| template.write(packet, first + sent)) {
-            Ok(()) => sent += 1,
-            Err(SendError::Full) => break,
-            Err(other) => return Err(other.into()),
-        }
-    }
+    let mut next = first;
+    let sent = batch.send_burst(most as usize, template.len(), |packet| {
+        template.write(packet, next);
+        next += 1;
+    })?;
     batch.finish()?;
-    Ok(sent)
+    Ok(sent as u64)
 }
 
 /// Packets that may be sent now, at most a batch.
