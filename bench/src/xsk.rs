@@ -6,7 +6,16 @@
 //! counted where they arrive, those that it receives by itself. `XSK_PEERS` names a folder with
 //! peers that are built; without it they are built from `bench/peers/xsk`, which wants Debian's
 //! libxdp-dev, clang-19 and m4 for the two that stand on libxdp. `XSK_ROLES=tx,rx` and
-//! `XSK_ONLY=ours,libxdp` leave the others out.
+//! `XSK_ONLY=ours,libxdp` leave the others out; `XSK_BATCH=32` is how many frames all of them take
+//! or hand over at a time, instead of 64.
+//!
+//! Roles `rx-lost`, `echo-lost` and `forward-lost` ask for every frame: the generator floods for a
+//! while and stops, the peer goes on until nothing comes any more. Of all that the generator
+//! counted as offered, `rx-lost/PEER` did not arrive, and `rx-unnamed/PEER` nobody accounts for.
+//! Where something was lost under a name it has a row: `-link` (no room in the peer's interface),
+//! `-socket` (its socket had no room or no empty frame, as the kernel counts), `-refused` (the peer
+//! had no room to send it on), `-out` (lost behind the peer). Role `rx-paced` is the same at
+//! 200,000 frames a second: `rx-paced-missing/PEER` frames did not arrive, and it should be 0.
 //!
 //! What to know of veth. Where the receiver has a native program, it copies every packet that came
 //! from a socket into a page of its own, whoever sent it (`skb_pp_cow_data` in a profile), and
@@ -16,6 +25,7 @@
 
 mod build;
 mod counter;
+mod fate;
 mod field;
 mod peer;
 mod role;
@@ -42,7 +52,8 @@ pub const ENTRY: Entry =
 fn run(harness: &mut Harness) -> Result<Bench> {
     let field = &Field::build()?;
     tell(&field.places());
-    let (peers, client) = (&peers(), client());
+    let batch = batch()?;
+    let (peers, client) = (&peers(batch), client(batch));
     let client = client.as_ref();
     let books: &Books = &RefCell::default();
     let mut arms = Vec::new();
@@ -56,7 +67,7 @@ fn run(harness: &mut Harness) -> Result<Bench> {
             }
             played.push((role, peer.name));
             let name = format!("{}/{}", role.row(), peer.name);
-            arms.push(Arm::new(&name, unit(role), move |window| {
+            arms.push(Arm::new(&name, role.unit(), move |window| {
                 note(books, peer.name, &play(window)?)
             }));
         }
@@ -64,13 +75,13 @@ fn run(harness: &mut Harness) -> Result<Bench> {
     let mut bench = Bench::new("xsk");
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
-    add_others(&mut bench, &books.borrow());
+    add_others(&mut bench, books);
     add_ratios(&mut bench, &played);
     Ok(bench)
 }
 
 /// All that is measured and can be had.
-fn peers() -> Vec<Peer> {
+fn peers(batch: u32) -> Vec<Peer> {
     let library = |name, feature| Made { name, found: build::rust(name, feature), extra: None };
     let made = [
         library(OURS, Some("ours")),
@@ -85,13 +96,13 @@ fn peers() -> Vec<Peer> {
     ];
     made.into_iter()
         .filter(|made| is_wanted("XSK_ONLY", made.name))
-        .filter_map(Made::peer)
+        .filter_map(|made| made.peer(batch))
         .collect()
 }
 
 /// Asks for round trips.
-fn client() -> Option<Peer> {
-    Made { name: AF_PACKET, found: build::rust(AF_PACKET, None), extra: None }.peer()
+fn client(batch: u32) -> Option<Peer> {
+    Made { name: AF_PACKET, found: build::rust(AF_PACKET, None), extra: None }.peer(batch)
 }
 
 /// A program, or why there is none.
@@ -103,7 +114,7 @@ struct Made {
 }
 
 impl Made {
-    fn peer(self) -> Option<Peer> {
+    fn peer(self, batch: u32) -> Option<Peer> {
         let name = self.name;
         let path: PathBuf = match self.found {
             Ok(path) => path,
@@ -120,37 +131,50 @@ impl Made {
             _ if is_of_stack => Steer::Stack,
             _ => Steer::Map,
         };
-        Some(Peer { name, command, steering, batch: BATCH })
+        Some(Peer { name, command, steering, batch })
     }
 }
 
-/// Rows beside the arms' own, with the rounds' values.
-type Books = RefCell<BTreeMap<(usize, &'static str, &'static str), Vec<f64>>>;
+/// Rows beside the arms' own, with their unit and the rounds' values.
+type Books = RefCell<BTreeMap<(usize, &'static str, &'static str), (&'static str, Vec<f64>)>>;
 
 /// Keeps what a run told besides its first number.
 fn note(books: &Books, peer: &'static str, numbers: &Numbers) -> Result<f64> {
     let (first, others) = numbers.0.split_first().context("a run without numbers")?;
-    for (row, _, value) in others {
-        let place = OTHER_ROWS.iter().position(|(known, _)| known == row).context("which row?")?;
-        books.borrow_mut().entry((place, row, peer)).or_default().push(*value);
+    for (row, unit, value) in others {
+        let place = other_rows().position(|known| known == *row).context("which row?")?;
+        let mut books = books.borrow_mut();
+        let (_, values) = books.entry((place, row, peer)).or_insert((unit, Vec::new()));
+        values.push(*value);
     }
     Ok(first.2)
 }
 
-fn add_others(bench: &mut Bench, books: &BTreeMap<(usize, &str, &str), Vec<f64>>) {
-    for ((place, row, peer), values) in books {
+fn add_others(bench: &mut Bench, books: &Books) {
+    for ((_, row, peer), (unit, values)) in books.borrow().iter() {
         // As the arms: the first round warms up.
-        for value in values.iter().skip(1) {
-            bench.round(&format!("{row}/{peer}"), OTHER_ROWS[*place].1, *value);
+        let values = values.get(1..).unwrap_or_default();
+        if fate::is_name(row) && values.iter().all(|value| *value == 0.0) {
+            continue;
+        }
+        for value in values {
+            bench.round(&format!("{row}/{peer}"), unit, *value);
         }
     }
 }
 
-/// Ours over each other.
+/// In the order in which they are shown.
+fn other_rows() -> impl Iterator<Item = &'static str> {
+    let of_losses = [fate::RX, fate::ECHO, fate::FORWARD].into_iter().flatten();
+    OTHER_ROWS.into_iter().chain(of_losses)
+}
+
+/// Ours over each other, but of losses: there are none to divide by when all is well.
 fn add_ratios(bench: &mut Bench, played: &[(Role, &str)]) {
+    let played = played.iter().filter(|(role, _)| !role.is_counted_out());
     let own: Vec<Role> =
-        played.iter().filter(|(_, name)| *name == OURS).map(|(role, _)| *role).collect();
-    for (role, name) in played.iter().filter(|(role, name)| *name != OURS && own.contains(role)) {
+        played.clone().filter(|(_, name)| *name == OURS).map(|(role, _)| *role).collect();
+    for (role, name) in played.filter(|(role, name)| *name != OURS && own.contains(role)) {
         let rows: &[&str] = match role {
             Role::Rtt => &["rtt-p50", "rtt-p99"],
             role => &[role.row()],
@@ -166,8 +190,12 @@ fn is_wanted(variable: &str, name: &str) -> bool {
     std::env::var(variable).map_or(true, |only| only.split(',').any(|word| word == name))
 }
 
-fn unit(role: Role) -> &'static str {
-    if role == Role::Rtt { "ns" } else { "pps" }
+/// Frames at a time, the same for all.
+fn batch() -> Result<u32> {
+    let Some(text) = std::env::var_os("XSK_BATCH") else { return Ok(BATCH) };
+    let number = text.to_str().and_then(|text| text.parse().ok());
+    let number = number.filter(|number| (1..=BATCH_MOST).contains(number));
+    number.with_context(|| format!("XSK_BATCH={}: from 1 to {BATCH_MOST}", text.display()))
 }
 
 fn tell(line: &str) {
@@ -181,22 +209,23 @@ const OURS_IN_MAP: &str = "ours-in-map";
 const LIBXDP_BUDGET: &str = "libxdp-budget";
 const AF_PACKET: &str = "af-packet";
 pub const MMSG: &str = "mmsg";
-/// Frames at a time, the same for all.
 const BATCH: u32 = 64;
+/// What all peers have room for.
+const BATCH_MOST: u32 = 1024;
 /// Whether it works at all.
 const TRIAL: Duration = Duration::from_millis(50);
-const OTHER_ROWS: [(&str, &str); 13] = [
-    ("rtt-p99", "ns"),
-    ("tx-user-ns", "ns"),
-    ("rx-user-ns", "ns"),
-    ("echo-user-ns", "ns"),
-    ("forward-user-ns", "ns"),
-    ("tx-system-ns", "ns"),
-    ("rx-system-ns", "ns"),
-    ("echo-system-ns", "ns"),
-    ("forward-system-ns", "ns"),
-    ("tx-missing", "%"),
-    ("rx-missing", "%"),
-    ("echo-missing", "%"),
-    ("forward-missing", "%"),
+const OTHER_ROWS: [&str; 13] = [
+    "rtt-p99",
+    "tx-user-ns",
+    "rx-user-ns",
+    "echo-user-ns",
+    "forward-user-ns",
+    "tx-system-ns",
+    "rx-system-ns",
+    "echo-system-ns",
+    "forward-system-ns",
+    "tx-missing",
+    "rx-missing",
+    "echo-missing",
+    "forward-missing",
 ];

@@ -12,13 +12,15 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use lab::{LinkOptions, Router};
-use traffic::Template;
+use lab::{Host, LinkOptions, Router};
+use sys::net::Statistics;
 use traffic::generator::{Config, Generator, Load};
 use traffic::stream::{Layer, Raw, RawField, RawKind, Stream};
+use traffic::{Rate, Template};
 
 use super::counter::Counter;
-use super::peer::{Answer, Peer, Steer};
+use super::fate::Fate;
+use super::peer::{Answer, Peer, Running, Steer};
 use super::role::{Numbers, Role};
 use super::steering::Steering;
 
@@ -72,13 +74,14 @@ impl Field {
                 running.finish()?;
                 return Numbers::of_round_trips(&answer);
             }
+            role if role.is_counted_out() => return self.count_out(peer, role, window, running),
             _ => self.feed(peer, window, || running.finish())?,
         };
         self.judge(role, &answer).with_context(|| format!("{answer:?}"))
     }
 
     fn steer(&self, peer: &Peer, role: Role) -> Result<Vec<Steering>> {
-        let links: &[&str] = match role {
+        let links: &[&str] = match role.peers_part() {
             Role::Forward => &[LINK, OUT],
             _ => &[LINK],
         };
@@ -95,14 +98,12 @@ impl Field {
         steering: &[Steering],
         window: Duration,
     ) -> Result<Vec<String>> {
-        let word = match role {
-            Role::Rtt => Role::Echo,
-            role => role,
-        };
-        // The echo of round trips stays until its client has gone.
-        let grace = if role == Role::Rtt { GRACE } else { Duration::ZERO };
-        let mut words = words_of(word, window + grace);
-        if role == Role::Forward {
+        let part = role.peers_part();
+        // The echo of round trips stays until its client has gone, and who is asked for every frame
+        // until the last one has come.
+        let stays = role == Role::Rtt || role.is_counted_out();
+        let mut words = words_of(part, window + if stays { GRACE } else { Duration::ZERO });
+        if part == Role::Forward {
             words.extend(["--out-dev", OUT].map(String::from));
         }
         if role == Role::Rtt {
@@ -122,18 +123,72 @@ impl Field {
         window: Duration,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        let mut config = Config::new(LINK, Load::Streams(vec![stream(peer)?]));
-        config.profile = traffic::Rate::Max.into();
-        config.duration = Some(window + START);
-        config.cpus = vec![self.feeder];
-        let generator = self.net.a.run(|| Generator::start(config))??;
+        let generator = self.generate(peer, Rate::Max, window + START)?;
         let answer = work();
         generator.stop()?;
         answer
     }
 
+    /// Sends numbered frames for as long as the window, and asks what became of them when the peer
+    /// has had time for the last ones.
+    fn count_out(
+        &self,
+        peer: &Peer,
+        role: Role,
+        window: Duration,
+        running: Running,
+    ) -> Result<Numbers> {
+        let before = self.lost_behind(role)?;
+        let rate = if role == Role::RxPaced { PACE } else { Rate::Max };
+        let fed = self.generate(peer, rate, window)?.wait()?;
+        let answer = running.finish()?;
+        let told = || format!("{answer:?} of {:?}", fed.totals);
+        ensure!(fed.totals.blind.is_none(), "{:?}", fed.totals.blind);
+        let late = fed.seconds - window.as_secs_f64();
+        ensure!(late < GRACE.as_secs_f64() / 2.0, "the generator went on for {late} s too long");
+        let arrived = self.arrived(role, &answer).with_context(told)?;
+        let is_receiver = role.peers_part() == Role::Rx;
+        let fate = Fate {
+            offered: fed.totals.sent + fed.totals.not_sent,
+            arrived: if is_receiver { answer.received } else { arrived },
+            link: fed.totals.not_sent,
+            socket: answer.dropped,
+            refused: if is_receiver { 0 } else { answer.received.saturating_sub(answer.sent) },
+            out: self.lost_behind(role)? - before,
+        };
+        ensure!(fate.arrived <= fate.offered, "more arrived than was offered: {}", told());
+        Ok(fate.numbers(role))
+    }
+
+    fn generate(&self, peer: &Peer, rate: Rate, duration: Duration) -> Result<Generator> {
+        let mut config = Config::new(LINK, Load::Streams(vec![stream(peer)?]));
+        config.profile = rate.into();
+        config.duration = Some(duration);
+        config.cpus = vec![self.feeder];
+        Ok(self.net.a.run(|| Generator::start(config))??)
+    }
+
+    /// Frames that the link behind a peer has lost since it was made, as its two ends count.
+    fn lost_behind(&self, role: Role) -> Result<u64> {
+        let (from, to) = match role.peers_part() {
+            Role::Echo => ((&self.net.b, LINK), (&self.net.a, LINK)),
+            Role::Forward => ((&self.net.b, OUT), (&self.net.c, LINK)),
+            _ => return Ok(0),
+        };
+        let count = |(host, link): (&Host, &str)| -> Result<Statistics> {
+            Ok(host.netlink()?.link(link)?.statistics)
+        };
+        let (from, to) = (count(from)?, count(to)?);
+        Ok(from.tx_dropped + to.rx_dropped)
+    }
+
     fn judge(&self, role: Role, answer: &Answer) -> Result<Numbers> {
-        let arrived = match role {
+        Numbers::of(role, answer, self.arrived(role, answer)?)
+    }
+
+    /// Frames that a peer has sent and that have come, once each.
+    fn arrived(&self, role: Role, answer: &Answer) -> Result<u64> {
+        let arrived = match role.peers_part() {
             Role::Forward => self.far.arrived()?,
             _ => self.near.arrived()?,
         };
@@ -145,7 +200,7 @@ impl Field {
             answer.sent,
             arrived.frames
         );
-        Numbers::of(role, answer, arrived.frames)
+        Ok(arrived.frames)
     }
 }
 
@@ -174,3 +229,5 @@ const MTU: usize = 1500;
 /// The generator starts: a page pool is made and the kernel's grace period waited.
 const START: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_millis(200);
+/// Far below what any of the peers takes.
+const PACE: Rate = Rate::PacketsPerSecond(200_000.0);

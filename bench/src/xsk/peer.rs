@@ -47,6 +47,8 @@ pub struct Answer {
     pub received: u64,
     pub missing: u64,
     pub duplicated: u64,
+    /// Counted by the kernel for its socket.
+    pub dropped: u64,
     pub seconds: f64,
     pub user_ns: f64,
     pub system_ns: f64,

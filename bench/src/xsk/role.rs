@@ -11,14 +11,31 @@ pub enum Role {
     Echo,
     Forward,
     Rtt,
+    /// As `Rx`, `Echo` and `Forward`, to the last frame: what became of all that were offered.
+    RxLost,
+    EchoLost,
+    ForwardLost,
+    /// As `RxLost`, at a pace that nobody has trouble with.
+    RxPaced,
 }
 
 /// Of one run, in the order in which they are shown: row, unit, value.
 pub struct Numbers(pub Vec<(&'static str, &'static str, f64)>);
 
 impl Role {
-    pub const ALL: [Self; 5] = [Self::Tx, Self::Rx, Self::Echo, Self::Forward, Self::Rtt];
+    pub const ALL: [Self; 9] = [
+        Self::Tx,
+        Self::Rx,
+        Self::Echo,
+        Self::Forward,
+        Self::Rtt,
+        Self::RxLost,
+        Self::EchoLost,
+        Self::ForwardLost,
+        Self::RxPaced,
+    ];
 
+    /// For people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Tx => "tx",
@@ -26,6 +43,20 @@ impl Role {
             Self::Echo => "echo",
             Self::Forward => "forward",
             Self::Rtt => "rtt",
+            Self::RxLost => "rx-lost",
+            Self::EchoLost => "echo-lost",
+            Self::ForwardLost => "forward-lost",
+            Self::RxPaced => "rx-paced",
+        }
+    }
+
+    /// What the peer does in it: one of the first four, whose words peers know.
+    pub fn peers_part(self) -> Self {
+        match self {
+            Self::RxLost | Self::RxPaced => Self::Rx,
+            Self::Rtt | Self::EchoLost => Self::Echo,
+            Self::ForwardLost => Self::Forward,
+            role => role,
         }
     }
 
@@ -33,8 +64,23 @@ impl Role {
     pub fn row(self) -> &'static str {
         match self {
             Self::Rtt => "rtt-p50",
+            Self::RxPaced => "rx-paced-missing",
             role => role.word(),
         }
+    }
+
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Rtt => "ns",
+            Self::RxPaced => "frames",
+            role if role.is_counted_out() => "%",
+            _ => "pps",
+        }
+    }
+
+    /// Whether every frame that is offered is asked for.
+    pub fn is_counted_out(self) -> bool {
+        matches!(self, Self::RxLost | Self::EchoLost | Self::ForwardLost | Self::RxPaced)
     }
 }
 
