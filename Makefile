@@ -87,8 +87,8 @@ install-c:
 	install -m 644 crates/xsk-c/man/xway_xsk.3 $(C_ROOT)/share/man/man3/
 
 bench:
-	$(CARGO) build --release --package xway-bench
-	$(SUDO) target/release/xway-bench drop
+	$(CARGO) build --release --package xway
+	$(SUDO) $(XWAY) bench run drop
 
 bpf:
 	$(CARGO) xtask bpf

@@ -2,14 +2,15 @@
 //!
 //! Rule: the shape of [`Report`] is a contract that scripts rely on; keys are only ever added.
 //! Ratios are computed round by round, of rounds that were measured side by side. Not here: how
-//! the rounds are run (package `xway-bench`).
+//! the rounds are run (crate `bench`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::number::human;
 use crate::plot::Bars;
+use crate::samples::Interval;
 use crate::table::{Column, Table};
-use crate::{Error, Host, Samples, Stats};
+use crate::{Error, Figure, Host, Samples, Stats};
 
 /// Rounds of named rows, as they are measured.
 ///
@@ -28,7 +29,44 @@ pub struct Bench {
     scenario: String,
     rows: Vec<Rounds>,
     ratios: Vec<(String, String)>,
+    story: Story,
     fault: Option<Error>,
+}
+
+/// What is to be known of a run besides its values.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Story {
+    /// How it was measured, step by step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub method: Vec<String>,
+    /// Facts of this run: who shares a processor with whom, what was lost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What could not be measured here, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Absent>,
+    /// What to keep in mind of single rows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
+    /// Why there are fewer rounds than were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
+}
+
+/// Never a zero: it was not measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Absent {
+    pub name: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    pub row: String,
+    pub text: String,
 }
 
 /// Every value of one row, in the order of measurement.
@@ -46,6 +84,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     pub ratios: Vec<Ratio>,
     pub host: Host,
+    #[serde(flatten)]
+    pub story: Story,
 }
 
 /// One thing that was measured, in `unit`.
@@ -65,12 +105,22 @@ pub struct Ratio {
     pub min: f64,
     pub median: f64,
     pub max: f64,
+    /// Where the median probably lies, see [`Samples::median_interval`]; both are absent from
+    /// reports of before there was one.
+    #[serde(default)]
+    pub interval: Option<Interval>,
 }
 
 impl Bench {
     pub fn new(scenario: impl Into<String>) -> Bench {
         let scenario = scenario.into();
-        Bench { scenario, rows: Vec::new(), ratios: Vec::new(), fault: None }
+        Bench {
+            scenario,
+            rows: Vec::new(),
+            ratios: Vec::new(),
+            story: Story::default(),
+            fault: None,
+        }
     }
 
     /// One more value of row `name`. Rows keep the order in which they first appear.
@@ -93,10 +143,56 @@ impl Bench {
         self
     }
 
-    /// Asks for row `a` over row `b`. Both must have the same rounds, measured in turn.
+    /// Asks for row `a` over row `b`. Both must have the same rounds, measured in turn; of a run
+    /// that ended early, or an arm that failed, those count that both have. Without either row,
+    /// which is told as absent, there is no ratio.
     pub fn ratio(&mut self, a: &str, b: &str) -> &mut Bench {
         self.ratios.push((a.into(), b.into()));
         self
+    }
+
+    /// One more step of how it is measured.
+    pub fn method(&mut self, step: &str) -> &mut Bench {
+        self.story.method.push(step.into());
+        self
+    }
+
+    /// A fact of this run.
+    pub fn note(&mut self, fact: impl Into<String>) -> &mut Bench {
+        self.story.notes.push(fact.into());
+        self
+    }
+
+    /// Something that cannot be measured here.
+    pub fn absent(&mut self, name: &str, reason: impl Into<String>) -> &mut Bench {
+        self.story.absent.push(Absent { name: name.into(), reason: reason.into() });
+        self
+    }
+
+    /// What to keep in mind of a row.
+    pub fn mark(&mut self, row: &str, text: impl Into<String>) -> &mut Bench {
+        self.story.marks.push(Mark { row: row.into(), text: text.into() });
+        self
+    }
+
+    pub fn figure(&mut self, figure: Figure) -> &mut Bench {
+        self.story.figures.push(figure);
+        self
+    }
+
+    /// It ended early.
+    pub fn cut(&mut self, why: impl Into<String>) -> &mut Bench {
+        self.story.cut = Some(why.into());
+        self
+    }
+
+    pub fn story(&self) -> &Story {
+        &self.story
+    }
+
+    /// The median of a row that was measured.
+    pub fn median(&self, name: &str) -> Option<f64> {
+        Some(self.samples(name).ok()?.stats().median)
     }
 
     /// The name under which the results are reported.
@@ -120,16 +216,40 @@ impl Bench {
             return Err(Error::NoRows { scenario: self.scenario.clone() });
         }
         let rows = self.rows.iter().map(Rounds::row).collect::<Result<_, _>>()?;
-        let ratios = self.ratios.iter().map(|(a, b)| self.quotient(a, b));
+        let measured = self.ratios.iter().filter(|(a, b)| !self.is_absent(a) && !self.is_absent(b));
+        let ratios = measured.map(|(a, b)| self.quotient(a, b));
         let ratios = ratios.collect::<Result<_, _>>()?;
-        Ok(Report { scenario: self.scenario.clone(), rows, ratios, host })
+        Ok(Report {
+            scenario: self.scenario.clone(),
+            rows,
+            ratios,
+            host,
+            story: self.story.clone(),
+        })
     }
 
     fn quotient(&self, a: &str, b: &str) -> Result<Ratio, Error> {
-        let (top, base) = (self.samples(a)?, self.samples(b)?);
+        let (mut top, mut base) = (self.samples(a)?, self.samples(b)?);
+        if self.ended_early() {
+            // Rounds are in order, so those that both have are the first ones.
+            let both = top.values().len().min(base.values().len());
+            (top, base) = (top.first(both), base.first(both));
+        }
         let quotients = top.ratios(&base).map_err(|fault| fault.in_row(format!("{a} / {b}")))?;
         let Stats { min, median, max, .. } = quotients.stats();
-        Ok(Ratio { a: a.into(), b: b.into(), min, median, max })
+        let interval = Some(quotients.median_interval(CONFIDENCE, SEED));
+        Ok(Ratio { a: a.into(), b: b.into(), min, median, max, interval })
+    }
+
+    /// Whether there is no value of this row, which is known.
+    fn is_absent(&self, name: &str) -> bool {
+        self.story.absent.iter().any(|gone| gone.name == name)
+            && !self.rows.iter().any(|row| row.name == name)
+    }
+
+    /// Whether some rows may have fewer rounds than others.
+    fn ended_early(&self) -> bool {
+        self.story.cut.is_some() || !self.story.absent.is_empty()
     }
 
     fn samples(&self, name: &str) -> Result<Samples, Error> {
@@ -169,7 +289,7 @@ impl Report {
         }
         let columns = ["min", "median", "max"].map(Column::number);
         let mut table = Table::new([Column::text("round by round")].into_iter().chain(columns));
-        for Ratio { a, b, min, median, max } in &self.ratios {
+        for Ratio { a, b, min, median, max, .. } in &self.ratios {
             let [min, median, max] = [min, median, max].map(|value| human(*value, "x"));
             table.row([format!("{a} / {b}"), min, median, max]);
         }
@@ -190,6 +310,11 @@ impl Report {
     }
 }
 
+/// Of intervals.
+const CONFIDENCE: f64 = 0.95;
+/// Of their draws: the same rounds give the same interval.
+const SEED: u64 = 1;
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -205,6 +330,23 @@ mod tests {
     }
 
     #[test]
+    fn what_ended_early_is_compared_where_both_have_rounds() {
+        let mut bench = two_arms();
+        bench.round("native", "pps", 100.0).ratio("native", "generic");
+        let fault = bench.finish(Host::default()).unwrap_err();
+        assert!(matches!(fault, Error::Row { .. }), "{fault}");
+        let whole = two_arms().ratio("native", "generic").finish(Host::default()).unwrap();
+        let cut = bench.cut("interrupted").finish(Host::default()).unwrap();
+        assert_eq!(cut.ratios, whole.ratios);
+
+        let mut bench = two_arms();
+        bench.ratio("native", "offload").ratio("native", "generic");
+        assert!(bench.finish(Host::default()).is_err(), "nobody knows of it");
+        bench.absent("offload", "no such hardware");
+        assert_eq!(bench.finish(Host::default()).unwrap().ratios.len(), 1);
+    }
+
+    #[test]
     fn the_contract_for_scripts() {
         let report = two_arms().ratio("native", "generic").finish(Host::default()).unwrap();
         let want = json!({
@@ -215,7 +357,8 @@ mod tests {
                 {"name": "generic", "unit": "pps",
                  "min": 2.0, "median": 3.0, "max": 5.0, "rounds": 3},
             ],
-            "ratios": [{"a": "native", "b": "generic", "min": 2.0, "median": 2.0, "max": 3.0}],
+            "ratios": [{"a": "native", "b": "generic", "min": 2.0, "median": 2.0, "max": 3.0,
+                        "interval": {"low": 2.0, "high": 3.0}}],
             "host": {},
         });
         assert_eq!(serde_json::to_value(&report).unwrap(), want);

@@ -3,25 +3,29 @@
 //!
 //! Rule: the same values give the same text; only [`Host::read`] looks at the machine, and it
 //! reads files only. Every text from outside is escaped where it is written. Not here: measuring
-//! (package `xway-bench`), printing, choosing what to show (the binary).
+//! (crate `bench`), printing, choosing what to show (the binary).
 #![forbid(unsafe_code)]
 
 pub mod bench;
 mod error;
 mod escape;
+pub mod figure;
 pub mod host;
 pub mod number;
 pub mod page;
 pub mod plot;
+pub mod run;
 pub mod samples;
 pub mod table;
 pub mod timeline;
 
 pub use bench::Bench;
 pub use error::Error;
+pub use figure::Figure;
 pub use host::Host;
 pub use page::Page;
 pub use plot::Svg;
+pub use run::Run;
 pub use samples::{Samples, Stats};
 pub use table::Table;
 pub use timeline::Timeline;

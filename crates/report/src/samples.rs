@@ -49,6 +49,12 @@ impl Samples {
         &self.values
     }
 
+    /// The first `count` of them, at least one.
+    pub fn first(&self, count: usize) -> Samples {
+        let count = count.clamp(1, self.values.len());
+        Samples { values: self.values[..count].to_vec() }
+    }
+
     pub fn stats(&self) -> Stats {
         let sorted = sorted(&self.values);
         Stats {

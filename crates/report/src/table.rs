@@ -52,6 +52,17 @@ impl Table {
         self
     }
 
+    /// For a README.
+    pub fn to_markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+        let cell = |text: &String| escape::terminal(text).replace('|', "\\|");
+        let head = line(self.columns.iter().map(|column| cell(&column.name)).collect());
+        let rule = self.columns.iter().map(|column| if column.right { "--:" } else { "---" });
+        let rule = line(rule.map(str::to_owned).collect());
+        let rows = self.rows.iter().map(|row| line(row.iter().map(cell).collect()));
+        [head, rule].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
+    }
+
     /// An HTML `<table>`, in a box that scrolls sideways where the screen is narrow.
     pub(crate) fn to_html(&self) -> String {
         let headings = self.columns.iter().map(|column| column.name.as_str());
@@ -113,6 +124,13 @@ native  1.23 Mpps
 ";
         assert_eq!(table().to_string(), want);
         assert_eq!(Table::new([Column::text("a")]).to_string(), "a\n─\n");
+    }
+
+    #[test]
+    fn as_markdown() {
+        let mut table = Table::new([Column::text(""), Column::number("median")]);
+        table.row(["a | b", "1"]);
+        assert_eq!(table.to_markdown(), "|  | median |\n| --- | --: |\n| a \\| b | 1 |");
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Gen(args) => cmd::generate::run(&args, context),
         Command::Sink(args) => cmd::sink::run(&args, context),
         Command::Xsk(action) => cmd::xsk::run(&action, context),
+        Command::Bench(action) => cmd::bench::run(&action, context),
         Command::Prog(action) => cmd::prog::run(&action, context),
         Command::Map(action) => cmd::map::run(&action, context),
         Command::Lab(args) => cmd::lab::run(&args.action, context),

@@ -1,6 +1,7 @@
 //! What was typed, as plain values: no I/O happens here.
 
 mod attach;
+mod bench;
 pub mod generate;
 mod lab;
 mod measure;
@@ -15,6 +16,7 @@ use clap::{Parser, Subcommand};
 
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
+pub use bench::{BenchAction, BenchRunArgs};
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
@@ -69,6 +71,9 @@ pub enum Command {
     /// AF_XDP sockets: measure them, list them, ask what an interface can do for them
     #[command(subcommand)]
     Xsk(XskAction),
+    /// Measure what XDP does, beside what else there is, with figures and a page
+    #[command(subcommand)]
+    Bench(BenchAction),
     /// List, show and dump programs in the kernel
     #[command(subcommand)]
     Prog(ProgAction),

@@ -4,6 +4,7 @@
 //! fails leaves everything as it was and says who must do what.
 
 pub mod attach;
+pub mod bench;
 pub mod check;
 pub mod demo;
 mod descriptor;

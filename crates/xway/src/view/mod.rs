@@ -3,6 +3,7 @@
 //! Rule: nothing here asks the system anything; the same value always draws the same text.
 
 pub mod attach;
+pub mod bench;
 pub mod bytes;
 pub mod check;
 pub mod date;

@@ -22,16 +22,16 @@ use traffic::generator::{Config, Generator, Load, Rewrite};
 use traffic::stream::{Quick, QuickProtocol, Stream, Value};
 use traffic::{Rate, Template};
 
-use crate::Entry;
-use crate::drop::{LIMIT, limit_object};
 use crate::harness::{Arm, Harness};
+use crate::hook::limit;
+use crate::{Ground, Scenario};
 use peer::Peer;
 use raw::Raw;
 
-pub const ENTRY: Entry =
-    Entry { name: "gen-udp", about: "UDP frames sent a second, by what varies in them", run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "gen-udp", about: "UDP frames sent a second, by what varies in them", run };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let one = Field::build(1)?;
     let two = Field::build(2)?;
     let (one, two, cpus) = (&one, &two, sys::cpu::affinity()?);
@@ -107,9 +107,9 @@ struct Field {
 impl Field {
     fn build(queues: u32) -> Result<Self> {
         let net = TwoHosts::build(&LinkOptions { queues, ..LinkOptions::default() })?;
-        let object = limit_object()?;
+        let object = limit::object()?;
         let ifindex = net.b.ifindex(LINK)?;
-        let program = object.program(LIMIT)?;
+        let program = object.program(limit::NAME)?;
         let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
         let link = net.b.run(|| kernel::attach(&attach))??;
         Ok(Self { net, _link: link, _object: object })

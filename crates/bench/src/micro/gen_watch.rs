@@ -18,14 +18,14 @@ use spec::asm::{self, Assembler, Helper};
 use spec::{Input, ProgramKind, Spec};
 use sys::thread::Interruptible;
 
-use crate::Entry;
-use crate::drop::{LIMIT, limit_object};
 use crate::harness::{Arm, Harness};
+use crate::hook::limit;
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry =
-    Entry { name: "gen-watch", about: "what counting at tracepoints costs a sender", run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "gen-watch", about: "what counting at tracepoints costs a sender", run };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let field = Field::build()?;
     let mut bench = Bench::new("gen-watch");
     let arm = |name, watched| {
@@ -55,8 +55,8 @@ impl Field {
             Ok(Side { mac: host.mac(LINK)?, ip: host.ipv4(LINK)?.into(), port: 1234 })
         };
         let frame = Flow::new(side(&net.a)?, side(&net.b)?).udp_of_length(60)?;
-        let receiver = limit_object()?;
-        let (ifindex, program) = (net.b.ifindex(LINK)?, receiver.program(LIMIT)?);
+        let receiver = limit::object()?;
+        let (ifindex, program) = (net.b.ifindex(LINK)?, receiver.program(limit::NAME)?);
         let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
         let dropping = net.b.run(|| kernel::attach(&attach))??;
         let sender = redirecting(net.a.ifindex(LINK)?)?;
@@ -134,7 +134,7 @@ fn redirecting(out: Ifindex) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-const TRANSMIT: &[u8] = include_bytes!("../../bpf/prebuilt/transmit.o");
+const TRANSMIT: &[u8] = include_bytes!("../../../../bpf/prebuilt/transmit.o");
 const SENDER: &str = "sender";
 const LINK: &str = "eth0";
 const WARM_UP: u64 = 1000;

@@ -15,16 +15,16 @@ use sys::thread::Spent;
 use xsk::wait::{BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, Socket, Tx, Wait};
 
-use crate::Entry;
 use crate::harness::{Arm, Harness};
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry = Entry {
+pub const SCENARIO: Scenario = Scenario {
     name: "xsk-wait",
     about: "waiting for packets: round trips, and processor time at a trickle and in a flood",
     run,
 };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let mut bench = Bench::new("xsk-wait");
     let mut arms = Vec::new();
     for (name, wait) in WAYS {

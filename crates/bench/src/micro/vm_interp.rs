@@ -13,16 +13,16 @@ use spec::insn::{self, Insn};
 use spec::{Fixup, Function, Input, MapDef, MapKind, Program, ProgramKind, Spec, Target};
 use vm::{Machine, Options};
 
-use crate::Entry;
 use crate::harness::{Arm, Harness};
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry = Entry {
+pub const SCENARIO: Scenario = Scenario {
     name: "vm-interp",
     about: "nanoseconds an instruction of the engine's interpreter, and of a plain match",
     run,
 };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let mut bench = Bench::new("vm-interp");
     let mut arms = Vec::new();
     for (name, source) in PROGRAMS {

@@ -7,16 +7,16 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use report::Bench;
 
-use crate::Entry;
 use crate::harness::{Arm, Harness};
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry = Entry {
+pub const SCENARIO: Scenario = Scenario {
     name: "noise",
     about: "the same work twice: the least difference that this machine can show",
     run,
 };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let mut bench = Bench::new("noise");
     let work = |window| Ok(sums_a_second(window));
     let mut arms = [Arm::new("first", "/s", work), Arm::new("second", "/s", work)];

@@ -23,14 +23,14 @@ use lab::{LinkOptions, TwoHosts};
 use report::Bench;
 use traffic::tcp::{Config, Run};
 
-use crate::Entry;
 use crate::harness::{Arm, Harness};
+use crate::{Ground, Scenario};
 use judge::Judge;
 
-pub const ENTRY: Entry =
-    Entry { name: "gen-tcp", about: "TCP payload that arrives, and what was sent again", run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "gen-tcp", about: "TCP payload that arrives, and what was sent again", run };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let net = &TwoHosts::build(&LinkOptions::default())?;
     let offload = LinkOptions { checksum_offload: true, ..LinkOptions::default() };
     let offload = &TwoHosts::build(&offload)?;

@@ -13,14 +13,14 @@ use traffic::Template;
 use traffic::generator::Rewrite;
 use traffic::program::{self, Clock, Exit, Job, Made, abi};
 
-use crate::Entry;
-use crate::gen_udp::{self, raw};
 use crate::harness::{Arm, Harness};
+use crate::micro::gen_udp::{self, raw};
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry =
-    Entry { name: "gen-cost", about: "nanoseconds a frame of the generated program alone", run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "gen-cost", about: "nanoseconds a frame of the generated program alone", run };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let limit = raw::object(LOOPBACK.0)?;
     let mut cases =
         vec![(gen_udp::RAW, Case { object: limit, name: raw::RAW, frame: vec![0; 60] })];

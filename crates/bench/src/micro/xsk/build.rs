@@ -69,4 +69,4 @@ fn run(mut command: Command, name: &str) -> Result<()> {
     bail!("{name}: {}", line.unwrap_or("failed").trim());
 }
 
-const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/xsk");
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/peers/xsk");

@@ -22,13 +22,13 @@ use traffic::generator::{Config, Generator, Load};
 use traffic::histogram::{BUCKETS, Histogram};
 use traffic::{Rate, Template};
 
-use crate::Entry;
 use crate::harness::{Arm, Harness};
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry =
-    Entry { name: "gen-pacing", about: "how far from their times paced frames leave", run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "gen-pacing", about: "how far from their times paced frames leave", run };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let field = Field::build()?;
     let mut bench = Bench::new("gen-pacing");
     let runs: Vec<Run> = RATES

@@ -40,16 +40,16 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use report::Bench;
 
-use crate::Entry;
 use crate::harness::{Arm, Harness};
+use crate::{Ground, Scenario};
 use field::Field;
 use peer::{Peer, Steer};
 use role::{Numbers, Role};
 
-pub const ENTRY: Entry =
-    Entry { name: "xsk", about: "AF_XDP sockets: ours and other libraries, by role", run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "xsk", about: "AF_XDP sockets: ours and other libraries, by role", run };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let field = &Field::build()?;
     tell(&field.places());
     let batch = batch()?;

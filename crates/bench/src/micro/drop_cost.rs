@@ -12,23 +12,23 @@ use lab::frame::{Flow, Side};
 use report::Bench;
 use spec::{Input, Verdict};
 
-use crate::Entry;
-use crate::drop as on_veth;
 use crate::harness::{Arm, Harness};
+use crate::hook::{limit, xdp};
+use crate::{Ground, Scenario};
 
-pub const ENTRY: Entry = Entry {
+pub const SCENARIO: Scenario = Scenario {
     name: "drop-cost",
     about: "nanoseconds a packet of the drop program alone, by its number of rules",
     run,
 };
 
-fn run(harness: &mut Harness) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let hit = frame("10.0.0.2")?;
     let miss = frame("10.99.0.2")?;
-    let one = || on_veth::drop_object(&["10.0.0.2 udp 1234".to_owned()]);
-    let many = || on_veth::drop_object(&rules(MANY));
+    let one = || xdp::object(&["10.0.0.2 udp 1234".to_owned()]);
+    let many = || xdp::object(&rules(MANY));
     let cases = [
-        ("nothing", on_veth::limit_object()?, on_veth::LIMIT, &hit, Verdict::Drop),
+        ("nothing", limit::object()?, limit::NAME, &hit, Verdict::Drop),
         ("1-rule", one()?, drop::PROGRAM, &hit, Verdict::Drop),
         ("1-rule-pass", one()?, drop::PROGRAM, &miss, Verdict::Pass),
         ("10000-rules", many()?, drop::PROGRAM, &hit, Verdict::Drop),

@@ -1,0 +1,43 @@
+//! The least program that drops, counted by the interface: what the sender can do.
+
+use anyhow::Result;
+use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use spec::asm::{self, Assembler};
+use spec::{ProgramKind, Verdict};
+
+use super::{Hook, Set};
+use crate::field::{Field, Place};
+
+pub const LIMIT: Hook =
+    Hook { name: NAME, about: "the least program in the driver: what the sender can do", set };
+
+struct Attached {
+    receiver: Place,
+    _link: Link,
+}
+
+fn set(field: &Field) -> Result<Box<dyn Set>> {
+    let object = object()?;
+    let (program, ifindex) = (object.program(NAME)?, field.receiver.ifindex()?);
+    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
+    let link = field.receiver.run(|| kernel::attach(&attach))??;
+    Ok(Box::new(Attached { receiver: field.receiver.clone(), _link: link }))
+}
+
+/// Two instructions.
+pub fn object() -> Result<Object> {
+    let mut program = Assembler::new(NAME, ProgramKind::XDP);
+    program.verdict(Verdict::Drop);
+    let mut object = asm::Object::new(NAME, "Dual MIT/GPL");
+    object.program(program);
+    Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
+}
+
+impl Set for Attached {
+    fn ended(&self) -> Result<u64> {
+        Ok(self.receiver.statistics()?.rx_packets)
+    }
+}
+
+/// Of the program, and of the row.
+pub const NAME: &str = "limit";

@@ -1,0 +1,56 @@
+//! The drop program, in the driver and in the stack.
+
+use anyhow::Result;
+use functions::drop::{self, Config, Maps};
+use functions::stats;
+use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use spec::{Spec, Verdict};
+
+use super::{Hook, Set};
+use crate::field::{Field, PORT};
+
+pub const NATIVE: Hook = Hook {
+    name: "xdp-native",
+    about: "XDP in the driver, before a packet has a socket buffer",
+    set: |field| set(field, Mode::Native),
+};
+
+pub const GENERIC: Hook = Hook {
+    name: "xdp-generic",
+    about: "XDP in the stack, after it has one",
+    set: |field| set(field, Mode::Generic),
+};
+
+struct Attached {
+    object: Object,
+    _link: Link,
+}
+
+fn set(field: &Field, mode: Mode) -> Result<Box<dyn Set>> {
+    let object = object(&[format!("any udp {PORT}")])?;
+    let program = object.program(drop::PROGRAM)?;
+    let ifindex = field.receiver.ifindex()?;
+    let attach = Attach { ifindex, program, mode, replace: Replace::No };
+    let link = field.receiver.run(|| kernel::attach(&attach))??;
+    Ok(Box::new(Attached { object, _link: link }))
+}
+
+/// The drop program with these rules.
+pub fn object(rules: &[String]) -> Result<Object> {
+    let rules = rules.iter().map(|rule| Ok(rule.parse()?)).collect::<Result<_>>()?;
+    let config = Config { rules, ..Config::default() };
+    let mut spec = Spec::parse("drop", drop::OBJECT)?;
+    config.apply(&mut spec)?;
+    let object = Object::load(&spec, &LoadOptions::default())?;
+    drop::update(&config, &Maps::find(|name| object.map(name))?)?;
+    Ok(object)
+}
+
+impl Set for Attached {
+    fn ended(&self) -> Result<u64> {
+        let map = self.object.map(stats::MAP)?;
+        let labels: Vec<String> =
+            drop::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
+        Ok(stats::Stats::read(map, &labels)?.verdict(Verdict::Drop).packets)
+    }
+}

@@ -1,0 +1,86 @@
+//! What XDP does, measured: scenarios over namespaces or named network cards, and the method that
+//! all of them share.
+//!
+//! Rule: every number goes through the [`Harness`], so that it comes from interleaved rounds; what
+//! a kernel lacks is told as absent, never as zero. A scenario is one file with a `SCENARIO` and
+//! one line in [`SCENARIOS`]. Not here: statistics and pictures (`report`), arguments and printing
+//! (the binary).
+#![forbid(unsafe_code)]
+
+mod field;
+mod ground;
+mod harness;
+mod hook;
+mod micro;
+mod progress;
+mod scenario;
+
+pub use ground::Ground;
+pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
+pub use progress::{Progress, Silent, Told};
+
+use anyhow::{Result, bail};
+use report::Bench;
+
+/// What can be measured, in the order of the list: the pictures first, then parts of the project.
+pub const SCENARIOS: &[Scenario] = &[
+    scenario::drop::SCENARIO,
+    micro::drop_cost::SCENARIO,
+    micro::gen_cost::SCENARIO,
+    micro::gen_pacing::SCENARIO,
+    micro::gen_tcp::SCENARIO,
+    micro::gen_udp::SCENARIO,
+    micro::gen_watch::SCENARIO,
+    micro::noise::SCENARIO,
+    micro::vm_interp::SCENARIO,
+    micro::xsk::SCENARIO,
+    micro::xsk_wait::SCENARIO,
+];
+
+/// One measurement that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    pub name: &'static str,
+    /// One line for the list.
+    pub about: &'static str,
+    run: fn(&mut Harness, &Ground) -> Result<Bench>,
+}
+
+impl Scenario {
+    /// By name.
+    ///
+    /// # Errors
+    /// When there is none of that name; it tells what there is.
+    pub fn find(name: &str) -> Result<&'static Self> {
+        match SCENARIOS.iter().find(|scenario| scenario.name == name) {
+            Some(scenario) => Ok(scenario),
+            None => {
+                let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
+                bail!("no scenario \"{name}\"; there are: {}", names.join(", "))
+            }
+        }
+    }
+
+    /// Measures, and asks for the ratios worth knowing.
+    ///
+    /// # Errors
+    /// When the field cannot be made, or not one arm can be measured.
+    pub fn run(&self, harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+        (self.run)(harness, ground)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_are_found_by_their_own_names() {
+        for scenario in SCENARIOS {
+            let same = SCENARIOS.iter().filter(|other| other.name == scenario.name);
+            assert_eq!(same.count(), 1, "two are called {}", scenario.name);
+            assert_eq!(Scenario::find(scenario.name).unwrap().about, scenario.about);
+        }
+        assert!(Scenario::find("nothing").unwrap_err().to_string().contains("noise"));
+    }
+}

@@ -1,0 +1,12 @@
+//! Parts of the project alone: each file is one scenario.
+
+pub mod drop_cost;
+pub mod gen_cost;
+pub mod gen_pacing;
+pub mod gen_tcp;
+pub mod gen_udp;
+pub mod gen_watch;
+pub mod noise;
+pub mod vm_interp;
+pub mod xsk;
+pub mod xsk_wait;

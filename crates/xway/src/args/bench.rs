@@ -1,0 +1,54 @@
+//! `bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub enum BenchAction {
+    /// What can be measured
+    List,
+    /// Measure: every number comes from interleaved rounds
+    Run(BenchRunArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchRunArgs {
+    /// What to measure; `xway bench list` tells what there is
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+
+    /// Rounds that count; each runs every arm once, after one warm-up round
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = rounds)]
+    pub rounds: usize,
+
+    /// Seconds that an arm runs in each round
+    #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
+    pub seconds: f64,
+
+    /// Folder for raw.json, report.html, the figures and summary.md; what is there is replaced
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+
+    /// Measure on this interface instead of in a lab; no other is touched
+    #[arg(long, value_name = "DEV", requires = "peer")]
+    pub iface: Option<String>,
+
+    /// The interface that sends to it
+    #[arg(long, value_name = "DEV", requires = "iface")]
+    pub peer: Option<String>,
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    let rounds: usize = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    let (least, most) = (bench::ROUNDS.start(), bench::ROUNDS.end());
+    let is_bounded = bench::ROUNDS.contains(&rounds);
+    is_bounded.then_some(rounds).ok_or(format!("from {least} to {most} rounds"))
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    let (least, most) = (bench::SECONDS.start(), bench::SECONDS.end());
+    let is_bounded = bench::SECONDS.contains(&seconds);
+    is_bounded.then_some(seconds).ok_or(format!("from {least} to {most} seconds"))
+}

@@ -1,0 +1,55 @@
+//! What `bench` answers.
+
+use report::bench::Report;
+use report::{Table, table::Column};
+use serde::Serialize;
+
+use super::{Paint, View};
+
+/// What can be measured.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct List(pub Vec<Item>);
+
+#[derive(Debug, Serialize)]
+pub struct Item {
+    pub name: &'static str,
+    pub about: &'static str,
+}
+
+/// One scenario.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Answer(pub Report);
+
+impl View for List {
+    fn text(&self, _: Paint) -> String {
+        let mut table = Table::new([Column::text("name"), Column::text("measures")]);
+        for item in &self.0 {
+            table.row([item.name, item.about]);
+        }
+        table.to_string()
+    }
+}
+
+impl View for Answer {
+    fn text(&self, style: Paint) -> String {
+        let Self(report) = self;
+        let mut text = format!("{}\n\n{}", style.bold(&report.scenario), report.table());
+        if let Some(ratios) = report.ratio_table() {
+            text.push_str(&format!("\n{ratios}"));
+        }
+        let story = &report.story;
+        for gone in &story.absent {
+            text.push_str(&format!("\n{} is not here: {}", gone.name, gone.reason));
+        }
+        for mark in &story.marks {
+            text.push_str(&format!("\n{}: {}", mark.row, mark.text));
+        }
+        for line in story.notes.iter().chain(&story.cut) {
+            text.push_str(&format!("\n{line}"));
+        }
+        text.push_str(&format!("\n{}\n", style.dim(&report.host.summary())));
+        text
+    }
+}
