@@ -36,7 +36,8 @@ pub fn libxdp() -> Found {
         return Ok(path);
     }
     let mut ask = Command::new("pkg-config");
-    let answer = ask.args(["--cflags", "--libs", "libxdp"]).stderr(Stdio::null()).output();
+    let answer =
+        ask.args(["--cflags", "--libs", "libxdp", "libbpf"]).stderr(Stdio::null()).output();
     let answer = answer.context("pkg-config: install pkg-config and libxdp-dev")?;
     ensure!(answer.status.success(), "libxdp is not installed (Debian: libxdp-dev)");
     let folder = Path::new(SOURCES).join("target/release");
