@@ -386,10 +386,11 @@ static void report(const struct clock *clock, const struct port *port, __u64 sen
 	getrusage(RUSAGE_THREAD, &usage);
 	getsockopt(port->fd, SOL_XDP, XDP_STATISTICS, &statistics, &length);
 	printf("{\"sent\":%llu,\"completed\":%llu,\"received\":%llu,\"missing\":%llu,"
-	       "\"duplicated\":%llu,\"dropped\":%llu,\"seconds\":%.6f,\"user_ns\":%lld,"
-	       "\"system_ns\":%lld}\n",
+	       "\"duplicated\":%llu,\"dropped\":%llu,\"ring_full\":%llu,\"seconds\":%.6f,"
+	       "\"user_ns\":%lld,\"system_ns\":%lld}\n",
 	       sent, sent - left, tracker->received, tracker->missing, tracker->duplicated,
-	       statistics.rx_dropped + statistics.rx_ring_full, (end - clock->begin) / 1e9,
+	       statistics.rx_dropped + statistics.rx_ring_full, statistics.rx_ring_full,
+	       (end - clock->begin) / 1e9,
 	       between(clock->usage.ru_utime, usage.ru_utime),
 	       between(clock->usage.ru_stime, usage.ru_stime));
 }

@@ -8,6 +8,8 @@ use std::ptr::NonNull;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::Dropped;
+
 /// An answer of the kernel, or its error.
 pub fn check(answer: i32) -> io::Result<i32> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
@@ -94,8 +96,8 @@ fn bpf(command: libc::c_long, attributes: &[u64]) -> io::Result<i32> {
     check(unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), bytes) } as i32)
 }
 
-/// Frames for which an AF_XDP socket had no room, of all reasons.
-pub fn xdp_dropped(socket: RawFd) -> u64 {
+/// Of an AF_XDP socket.
+pub fn xdp_dropped(socket: RawFd) -> Dropped {
     // SAFETY: all zeros are statistics.
     let mut statistics: libc::xdp_statistics = unsafe { zeroed() };
     let mut length = size_of::<libc::xdp_statistics>() as libc::socklen_t;
@@ -104,7 +106,7 @@ pub fn xdp_dropped(socket: RawFd) -> u64 {
     unsafe {
         libc::getsockopt(socket, libc::SOL_XDP, libc::XDP_STATISTICS, place, &mut length);
     }
-    statistics.rx_dropped + statistics.rx_ring_full
+    Dropped { ring_full: statistics.rx_ring_full, others: statistics.rx_dropped }
 }
 
 const BPF_MAP_UPDATE_ELEM: libc::c_long = 2;

@@ -14,5 +14,5 @@ pub mod report;
 mod roles;
 
 pub use options::{Options, Role, Wait};
-pub use port::{Bridge, Port};
+pub use port::{Bridge, Dropped, Port};
 pub use roles::{ask, main};

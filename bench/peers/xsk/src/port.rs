@@ -4,6 +4,15 @@ use std::io;
 
 use crate::{Options, Wait};
 
+/// Frames that the kernel had for a socket and did not hand over.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dropped {
+    /// There was no room for it where the application takes its frames from.
+    pub ring_full: u64,
+    /// Something else: to AF_XDP, an empty frame was missing.
+    pub others: u64,
+}
+
 /// One implementation's socket on one queue of one interface.
 pub trait Port: Sized {
     /// Open, bound, and put into the map that frames are redirected by.
@@ -26,8 +35,8 @@ pub trait Port: Sized {
     /// Frames that were handed to the kernel and have not come back; asks it to go on.
     fn in_flight(&mut self) -> io::Result<usize>;
 
-    /// Frames that the kernel counted as not handed over.
-    fn dropped(&self) -> u64;
+    /// Since it was opened; to be asked for once.
+    fn dropped(&self) -> Dropped;
 }
 
 /// Two ports: what comes to the first leaves by the second.
@@ -38,7 +47,7 @@ pub trait Bridge: Sized {
     fn forward(&mut self, n: usize, turn: impl FnMut(&mut [u8])) -> io::Result<(usize, usize)>;
     fn wait(&mut self) -> io::Result<()>;
     fn in_flight(&mut self) -> io::Result<usize>;
-    fn dropped(&self) -> u64;
+    fn dropped(&self) -> Dropped;
 }
 
 /// A port as a bridge from itself to itself.
@@ -62,7 +71,7 @@ impl<P: Port> Bridge for Echo<P> {
         self.0.in_flight()
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         self.0.dropped()
     }
 }

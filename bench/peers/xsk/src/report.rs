@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::cpu::Cpu;
 use crate::frame::Tracker;
+use crate::port::Dropped;
 
 /// A run that has ended.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +15,7 @@ pub struct Report {
     /// Frames that it gave back as sent.
     pub completed: u64,
     pub tracker: Tracker,
-    /// Frames that the kernel says it could not hand over.
-    pub dropped: u64,
+    pub dropped: Dropped,
     pub time: Duration,
     pub cpu: Cpu,
     /// Of each frame that came back.
@@ -29,15 +29,16 @@ pub fn ready() -> io::Result<()> {
 
 impl Report {
     pub fn print(&mut self) -> io::Result<()> {
+        let Dropped { ring_full, others } = self.dropped;
         let Tracker { received, missing, duplicated, .. } = self.tracker;
         let (seconds, user) = (self.time.as_secs_f64(), self.cpu.user.as_nanos());
         let mut text = format!(
             "{{\"sent\":{},\"completed\":{},\"received\":{received},\"missing\":{missing},\
-             \"duplicated\":{duplicated},\"dropped\":{},\"seconds\":{seconds:.6},\
+             \"duplicated\":{duplicated},\"dropped\":{},\"ring_full\":{ring_full},\"seconds\":{seconds:.6},\
              \"user_ns\":{user},\"system_ns\":{}",
             self.sent,
             self.completed,
-            self.dropped,
+            ring_full + others,
             self.cpu.system.as_nanos(),
         );
         if !self.round_trips_ns.is_empty() {

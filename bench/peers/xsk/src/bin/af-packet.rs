@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{c_int, tpacket_block_desc, tpacket2_hdr, tpacket3_hdr};
 use peers::kernel::{check, ifindex, shared_memory, wait_readable};
-use peers::{Bridge, Options, Port, Role};
+use peers::{Bridge, Dropped, Options, Port, Role};
 
 fn main() -> ExitCode {
     match Options::read() {
@@ -116,7 +116,7 @@ impl Packets {
         Ok(left)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         // The kernel's counters begin anew when they are read: this is called once.
         let mut statistics = [0u32; 3];
         let mut length = size_of_val(&statistics) as libc::socklen_t;
@@ -124,7 +124,7 @@ impl Packets {
         let (fd, option) = (self.fd.as_raw_fd(), libc::PACKET_STATISTICS);
         // SAFETY: room for as many bytes as it is told.
         unsafe { libc::getsockopt(fd, libc::SOL_PACKET, option, place, &mut length) };
-        u64::from(statistics[1])
+        Dropped { ring_full: statistics[1].into(), others: 0 }
     }
 }
 
@@ -321,7 +321,7 @@ impl Port for One {
         self.0.in_flight()
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         self.0.dropped()
     }
 }
@@ -353,7 +353,7 @@ impl Bridge for Two {
         self.to.in_flight()
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         self.from.dropped()
     }
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use libc::{c_int, iovec, mmsghdr, sockaddr_in};
 use peers::frame::{BEYOND, OTHER, OWN, PAYLOAD, PORT, RTT_PORT, TO_PORT};
 use peers::kernel::{check, wait_readable};
-use peers::{Bridge, Options, Port, Role, Wait};
+use peers::{Bridge, Dropped, Options, Port, Role, Wait};
 
 fn main() -> ExitCode {
     peers::main::<One, Two>()
@@ -186,8 +186,8 @@ impl Port for One {
         Ok(0)
     }
 
-    fn dropped(&self) -> u64 {
-        0
+    fn dropped(&self) -> Dropped {
+        no_room(self.socket.as_raw_fd())
     }
 }
 
@@ -227,8 +227,8 @@ impl Bridge for Two {
         Ok(0)
     }
 
-    fn dropped(&self) -> u64 {
-        0
+    fn dropped(&self) -> Dropped {
+        self.from.dropped()
     }
 }
 
@@ -243,6 +243,19 @@ fn buffers(fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Messages for which a socket's buffer had no room.
+fn no_room(fd: RawFd) -> Dropped {
+    let mut words = [0u32; SK_MEMINFO_VARS];
+    let mut length = size_of_val(&words) as libc::socklen_t;
+    let place = (&raw mut words).cast();
+    // SAFETY: room for as many bytes as it is told.
+    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_MEMINFO, place, &mut length) };
+    Dropped { ring_full: words[SK_MEMINFO_DROPS].into(), others: 0 }
+}
+
+/// Of include/uapi/linux/sock_diag.h.
+const SK_MEMINFO_DROPS: usize = 8;
+const SK_MEMINFO_VARS: usize = 9;
 const MOST: usize = 1024;
 /// Bytes for one payload.
 const ROOM: usize = 1536;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ours::{Interface, Rx, Tx, Umem};
 use peers::kernel::{steer, xdp_dropped};
-use peers::{Bridge, Options, Port};
+use peers::{Bridge, Dropped, Options, Port};
 
 fn main() -> ExitCode {
     peers::main::<One, Two>()
@@ -72,7 +72,7 @@ impl Port for One {
         Ok(self.tx.in_flight() as usize)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.rx.as_raw_fd())
     }
 }
@@ -104,7 +104,7 @@ impl Bridge for Two {
         Ok(self.to.0.in_flight() as usize)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.from.1.as_raw_fd())
     }
 }

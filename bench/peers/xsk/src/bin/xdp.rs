@@ -6,7 +6,7 @@ use std::io;
 use std::process::ExitCode;
 
 use peers::kernel::{steer, until_free, wait_readable, xdp_dropped};
-use peers::{Bridge, Options, Port};
+use peers::{Bridge, Dropped, Options, Port};
 use xdp::nic::NicIndex;
 use xdp::slab::{HeapSlab, Slab};
 use xdp::socket::{BindFlags, XdpSocket, XdpSocketBuilder};
@@ -200,7 +200,7 @@ impl Port for One {
         Ok(self.flying)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.socket.raw_fd())
     }
 }
@@ -239,7 +239,11 @@ impl Bridge for Two {
             to.kick()?;
         }
         to.give_back();
-        from.give_back();
+        // For these there is no room, but they have come.
+        while let Some(mut received) = from.slab.pop_back() {
+            turn(&mut received);
+            from.umem.free_packet(received);
+        }
         if came > 0 {
             from.refill(came)?;
         }
@@ -254,7 +258,7 @@ impl Bridge for Two {
         self.to.in_flight()
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         self.from.dropped()
     }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::ptr::NonNull;
 
 use peers::kernel::{memory, steer, until_free, wait_readable, xdp_dropped};
-use peers::{Bridge, Options, Port};
+use peers::{Bridge, Dropped, Options, Port};
 use xdpilone::xdp::XdpDesc;
 use xdpilone::{
     DeviceQueue, Errno, IfInfo, RingRx, RingTx, Socket, SocketConfig, Umem, UmemConfig,
@@ -206,7 +206,7 @@ impl Port for One {
         Ok(self.rings.flying)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.rings.rx.as_raw_fd())
     }
 }
@@ -253,7 +253,7 @@ impl Bridge for Two {
         Ok(self.to.flying)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.from.rx.as_raw_fd())
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 
 use peers::kernel::{steer, until_free, wait_readable, xdp_dropped};
-use peers::{Bridge, Options, Port};
+use peers::{Bridge, Dropped, Options, Port};
 use xsk_rs::config::{
     BindFlags, FrameSize, Interface, LibxdpFlags, QueueSize, SocketConfig, UmemConfig,
 };
@@ -178,7 +178,7 @@ impl Port for One {
         Ok(self.rings.flying)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.rings.rx.fd().as_raw_fd())
     }
 }
@@ -231,7 +231,7 @@ impl Bridge for Two {
         Ok(self.to.flying)
     }
 
-    fn dropped(&self) -> u64 {
+    fn dropped(&self) -> Dropped {
         xdp_dropped(self.from.rx.fd().as_raw_fd())
     }
 }

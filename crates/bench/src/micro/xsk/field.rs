@@ -152,7 +152,8 @@ impl Field {
             offered: fed.totals.sent + fed.totals.not_sent,
             arrived: if is_receiver { answer.received } else { arrived },
             link: fed.totals.not_sent,
-            socket: answer.dropped,
+            ring_full: answer.ring_full,
+            dropped: answer.dropped.saturating_sub(answer.ring_full),
             refused: if is_receiver { 0 } else { answer.received.saturating_sub(answer.sent) },
             out: self.lost_behind(role)? - before,
         };

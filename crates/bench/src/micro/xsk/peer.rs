@@ -49,6 +49,9 @@ pub struct Answer {
     pub duplicated: u64,
     /// Counted by the kernel for its socket.
     pub dropped: u64,
+    /// Of these: found no room where the peer takes its frames from.
+    #[serde(default)]
+    pub ring_full: u64,
     pub seconds: f64,
     pub user_ns: f64,
     pub system_ns: f64,
