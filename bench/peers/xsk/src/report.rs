@@ -34,8 +34,8 @@ impl Report {
         let (seconds, user) = (self.time.as_secs_f64(), self.cpu.user.as_nanos());
         let mut text = format!(
             "{{\"sent\":{},\"completed\":{},\"received\":{received},\"missing\":{missing},\
-             \"duplicated\":{duplicated},\"dropped\":{},\"ring_full\":{ring_full},\"seconds\":{seconds:.6},\
-             \"user_ns\":{user},\"system_ns\":{}",
+             \"duplicated\":{duplicated},\"dropped\":{},\"ring_full\":{ring_full},\
+             \"seconds\":{seconds:.6},\"user_ns\":{user},\"system_ns\":{}",
             self.sent,
             self.completed,
             ring_full + others,
