@@ -24,6 +24,7 @@ mod limits;
 mod link;
 mod pollers;
 mod record;
+pub mod stage;
 mod topology;
 pub mod transactions;
 
@@ -34,4 +35,5 @@ pub use gc::{LabState, gc, list};
 pub use host::{Host, Interface};
 pub use lab::Lab;
 pub use link::LinkOptions;
+pub use stage::Stage;
 pub use topology::{Router, Service, ThreeHosts, Topology, TwoHosts};

@@ -94,11 +94,16 @@ impl Client {
     pub fn reconnects(&self) -> u64 {
         self.shared.reconnects.load(Ordering::Relaxed)
     }
+
+    /// Tells it to stop, and does not wait: for who drops several.
+    pub(crate) fn end(&self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.end();
         join(self.thread.take());
     }
 }

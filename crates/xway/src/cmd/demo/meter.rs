@@ -44,7 +44,7 @@ impl Meter {
         Self { start: Instant::now(), base_s: 0.0, phases: Vec::new(), last: Default::default() }
     }
 
-    pub fn begin(&mut self, phase: Phase, scene: &Scene) -> Result<()> {
+    pub fn begin(&mut self, phase: Phase, scene: &Scene<'_>) -> Result<()> {
         let first = scene.totals()?;
         self.base_s = self.phases.last().map_or(0.0, |phase| phase.end_s);
         self.start = Instant::now();
@@ -65,7 +65,7 @@ impl Meter {
         Ok(())
     }
 
-    pub fn sample(&mut self, scene: &Scene) -> Result<()> {
+    pub fn sample(&mut self, scene: &Scene<'_>) -> Result<()> {
         let (now, totals) = (self.now(), scene.totals()?);
         let (then, before) = std::mem::replace(&mut self.last, (now, totals));
         let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / (now - then).max(1e-9);
@@ -80,7 +80,7 @@ impl Meter {
         Ok(())
     }
 
-    pub fn end(&mut self, scene: &Scene) -> Result<()> {
+    pub fn end(&mut self, scene: &Scene<'_>) -> Result<()> {
         let (now, totals) = (self.now(), scene.totals()?);
         let current = self.phases.last_mut().context("no phase to end")?;
         current.close(now, totals);

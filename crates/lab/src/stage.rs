@@ -1,0 +1,158 @@
+//! A service on stage: its clients, its attacker, and who runs on which processor.
+//!
+//! On veth the sender's processor does the receiver's work, so a flood would slow only itself.
+//! Therefore the server's receive side polls in a kernel thread of its own, which shares one
+//! processor with the service and its clients; the attacker has another one to itself. Not here:
+//! what floods, and what defends.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use sys::net::Mac;
+
+use crate::error::{Error, Result};
+use crate::frame::{Flow, Side};
+use crate::link::LinkOptions;
+use crate::topology;
+use crate::transactions::{Client, Service};
+
+/// Field order is drop order: the service ends before its namespace goes.
+#[derive(Debug)]
+pub struct Stage {
+    _service: Service,
+    pub net: topology::Service,
+    pub service_cpu: usize,
+    pub attacker_cpu: usize,
+    /// The server's receive threads.
+    receivers: Vec<u32>,
+    _onlooker: Onlooker,
+}
+
+/// Connections that ask until this is dropped.
+#[derive(Debug)]
+pub struct Clients(Vec<Client>);
+
+/// The calling thread, kept away from the service's processor; dropped, it may go where it could.
+#[derive(Debug)]
+struct Onlooker {
+    cpus: Vec<usize>,
+}
+
+impl Stage {
+    /// The service runs when this returns, and nobody asks it. The calling thread is kept on the
+    /// attacker's processor as long as this lives, since it only looks on: the attacker's side
+    /// can spare that.
+    pub fn build() -> Result<Self> {
+        let onlooker = Onlooker { cpus: sys::cpu::affinity()? };
+        // The kernel lends every thread one processor at least.
+        let service_cpu = onlooker.cpus.first().copied().unwrap_or_default();
+        let attacker_cpu = onlooker.cpus.last().copied().unwrap_or_default();
+        let net = topology::Service::build(&LinkOptions::default())?;
+        net.server.pin_napi(SERVER_LINK, service_cpu)?;
+        net.server.raise_napi(SERVER_LINK)?;
+        let receivers = net.server.threaded_napi(SERVER_LINK)?;
+        let listen = || TcpListener::bind(SERVICE);
+        let listener = net.server.run(listen)?.map_err(fail("the service's listener"))?;
+        let _service = Service::start(listener, service_cpu)?;
+        sys::cpu::set_affinity(&[attacker_cpu])?;
+        Ok(Self { _service, net, service_cpu, attacker_cpu, receivers, _onlooker: onlooker })
+    }
+
+    /// Who shares a processor with whom, and what the clients do, for the reader to judge.
+    pub fn placement(&self) -> String {
+        let Self { service_cpu, attacker_cpu, .. } = self;
+        let caveat = if service_cpu == attacker_cpu {
+            " This machine lends only one processor, so the attacker also takes the service's time."
+        } else {
+            ""
+        };
+        format!(
+            "{CLIENTS} clients, the service and the server's receive thread (threaded NAPI, at \
+             real-time priority as a soft interrupt would be) share CPU {service_cpu}; the \
+             attacker alone has CPU {attacker_cpu}. Both reach the server through its one veth \
+             link and one receive queue. Each client has one TCP connection and asks {} ms after \
+             each answer, so that the service has a load and not all of the processor.{caveat}",
+            THINK.as_millis(),
+        )
+    }
+
+    /// Fresh connections, which ask from now on.
+    pub fn clients(&self) -> Result<Clients> {
+        let host = self.net.client.clone();
+        let connect = move || {
+            let connection = host.run(|| TcpStream::connect_timeout(&SERVICE, CONNECT));
+            connection.map_err(io::Error::other)?
+        };
+        let start = |_| Client::start(connect.clone(), self.service_cpu, THINK);
+        Ok(Clients((0..CLIENTS).map(start).collect::<Result<_>>()?))
+    }
+
+    /// What the attacker sends from [`ATTACKER_LINK`]: UDP to [`FLOOD_PORT`] of the server, of 60
+    /// bytes, from an address that nobody has.
+    pub fn attack(&self) -> Result<Vec<u8>> {
+        let attacker = Side { mac: ATTACKER_MAC, ip: ATTACKER.into(), port: FLOOD_PORT };
+        let mac = self.net.server.mac(SERVER_LINK)?;
+        let victim = Side { mac, ip: SERVICE.ip(), port: FLOOD_PORT };
+        Flow::new(attacker, victim).udp_of_length(FRAME_LEN)
+    }
+
+    /// Processor time of the server's receive threads, in nanoseconds.
+    pub fn receive_ns(&self) -> Result<u64> {
+        self.receivers.iter().map(|pid| Ok(sys::proc::run_ns(*pid)?)).sum()
+    }
+}
+
+/// Frames that leave together when so many are sent a second: as a network card that moderates its
+/// interrupts would deliver them.
+pub fn batch(rate_pps: u64) -> u32 {
+    (rate_pps / BATCHES).clamp(1, BATCH) as u32
+}
+
+impl Clients {
+    /// Answers received so far.
+    pub fn answers(&self) -> u64 {
+        self.0.iter().map(Client::answers).sum()
+    }
+
+    /// Connections that had to be made anew.
+    pub fn reconnects(&self) -> u64 {
+        self.0.iter().map(Client::reconnects).sum()
+    }
+}
+
+impl Drop for Clients {
+    /// All are told before the first is waited for.
+    fn drop(&mut self) {
+        self.0.iter().for_each(Client::end);
+    }
+}
+
+impl Drop for Onlooker {
+    fn drop(&mut self) {
+        // A destructor cannot report, and the thread works as well where it is.
+        let _stays = sys::cpu::set_affinity(&self.cpus);
+    }
+}
+
+fn fail(what: &'static str) -> impl Fn(io::Error) -> Error {
+    move |source| Error::Socket { what, source }
+}
+
+pub const SERVER_LINK: &str = "eth0";
+pub const ATTACKER_LINK: &str = "up0";
+pub const FLOOD_PORT: u16 = 1234;
+/// Where the server listens.
+pub const SERVICE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7);
+pub const CLIENTS: usize = 16;
+/// Of a client, after each answer.
+pub const THINK: Duration = Duration::from_millis(2);
+/// An address that nobody has: the flood is spoofed.
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
+const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
+const FRAME_LEN: usize = 60;
+/// Frames in a batch at most.
+const BATCH: u64 = 128;
+/// Batches a second at least, so that no frame waits long for the rest of its batch.
+const BATCHES: u64 = 4_000;
+const CONNECT: Duration = Duration::from_millis(250);
