@@ -2,7 +2,8 @@
 //!
 //! Rule: an exchange ends at the acknowledgement or at the end of the dump, so the socket is empty
 //! between two exchanges; a refusal carries the kernel's own sentence (extended acknowledgement).
-//! Not here: what the payloads mean (`link`, `address`, …, `generic`).
+//! Not here: many requests at once (`batch`), and what the payloads mean (`link`, `address`, …,
+//! `generic`).
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_ACK_TLVS, NLM_F_CAPPED, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_REQUEST,
@@ -13,8 +14,8 @@ use netlink_sys::{Socket, SocketAddr};
 use crate::error::{Error, Result};
 
 pub(super) struct Conversation {
-    socket: Socket,
-    sequence: u32,
+    pub(super) socket: Socket,
+    pub(super) sequence: u32,
 }
 
 /// What to ask, and how an error names it.
@@ -33,7 +34,7 @@ pub(super) struct Reply {
     pub payload: Vec<u8>,
 }
 
-enum Step {
+pub(super) enum Step {
     Part(Reply),
     Nothing,
     End,
@@ -66,13 +67,9 @@ impl Conversation {
         let dump = request.flags & NLM_F_DUMP == NLM_F_DUMP;
         let acknowledge = if dump { 0 } else { NLM_F_ACK };
         let flags = request.flags | NLM_F_REQUEST | acknowledge;
-        let mut message = Vec::with_capacity(HEADER + request.payload.len());
         let length = HEADER + request.payload.len();
-        message.extend_from_slice(&(length as u32).to_ne_bytes());
-        message.extend_from_slice(&request.kind.to_ne_bytes());
-        message.extend_from_slice(&flags.to_ne_bytes());
-        message.extend_from_slice(&self.sequence.to_ne_bytes());
-        message.extend_from_slice(&0u32.to_ne_bytes());
+        let mut message = Vec::with_capacity(length);
+        message.extend_from_slice(&header(length, request.kind, flags, self.sequence));
         message.extend_from_slice(&request.payload);
         let kernel = SocketAddr::new(0, 0);
         self.socket
@@ -122,16 +119,26 @@ impl std::fmt::Debug for Conversation {
     }
 }
 
+/// `struct nlmsghdr`; the kernel knows the sender's port.
+pub(super) fn header(length: usize, kind: u16, flags: u16, sequence: u32) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[0..4].copy_from_slice(&(length as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&flags.to_ne_bytes());
+    bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
+    bytes
+}
+
 /// One message inside a datagram.
-struct Message<'a> {
+pub(super) struct Message<'a> {
     kind: u16,
     flags: u16,
-    sequence: u32,
+    pub(super) sequence: u32,
     payload: &'a [u8],
 }
 
 impl Message<'_> {
-    fn step(&self, request: &Request<'_>) -> Result<Step> {
+    pub(super) fn step(&self, request: &Request<'_>) -> Result<Step> {
         match self.kind {
             NLMSG_NOOP => Ok(Step::Nothing),
             NLMSG_DONE => self.verdict(request, 4),
@@ -185,7 +192,7 @@ fn sentence(tlvs: &[u8]) -> String {
 }
 
 /// Cuts a datagram into messages; stops at the first that does not fit.
-fn messages(datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub(super) fn messages(datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         let length = word(rest, 0)? as usize;
@@ -209,14 +216,14 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-const fn aligned(length: usize) -> usize {
+pub(super) const fn aligned(length: usize) -> usize {
     (length + 3) & !3
 }
 
 /// `struct nlmsghdr`.
-const HEADER: usize = 16;
+pub(super) const HEADER: usize = 16;
 /// Larger than any datagram that the kernel builds for a dump (32 KiB).
-const DATAGRAM: usize = 1 << 16;
+pub(super) const DATAGRAM: usize = 1 << 16;
 const DUMP_ATTEMPTS: usize = 8;
 
 // `enum nlmsgerr_attrs` in include/uapi/linux/netlink.h.

@@ -5,6 +5,7 @@
 //! is [`netns`](crate::netns).
 
 mod address;
+mod batch;
 mod conntrack;
 mod conversation;
 mod create;

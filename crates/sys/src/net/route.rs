@@ -2,13 +2,14 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, Parseable};
+use netlink_packet_core::{Emitable, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, Parseable};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::address::family;
+use super::batch::Batch;
 use super::{Ifindex, Netlink};
 use crate::error::Result;
 
@@ -48,33 +49,61 @@ impl NewRoute {
         self.via = Some(gateway);
         self
     }
+
+    fn message(&self) -> RouteMessage {
+        let mut message = RouteMessage::default();
+        message.header = RouteHeader {
+            address_family: family(self.to),
+            destination_prefix_length: self.prefix,
+            protocol: RouteProtocol::Static,
+            scope: if self.via.is_some() { RouteScope::Universe } else { RouteScope::Link },
+            kind: RouteType::Unicast,
+            ..RouteHeader::default()
+        };
+        if self.to.is_ipv6() {
+            message.header.scope = RouteScope::Universe;
+        }
+        message.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::from(self.to)),
+            RouteAttribute::Oif(self.ifindex.0),
+            RouteAttribute::Table(self.table),
+        ];
+        let via = self.via.map(|via| RouteAttribute::Gateway(RouteAddress::from(via)));
+        message.attributes.extend(via);
+        message
+    }
+
+    /// What an error calls it.
+    fn object(&self) -> String {
+        let via = self.via.map_or(String::new(), |via| format!(" via {via}"));
+        format!("{}/{}{via}", self.to, self.prefix)
+    }
 }
 
 impl Netlink {
     pub fn add_route(&mut self, route: NewRoute) -> Result<()> {
-        let mut message = RouteMessage::default();
-        message.header = RouteHeader {
-            address_family: family(route.to),
-            destination_prefix_length: route.prefix,
-            protocol: RouteProtocol::Static,
-            scope: if route.via.is_some() { RouteScope::Universe } else { RouteScope::Link },
-            kind: RouteType::Unicast,
-            ..RouteHeader::default()
-        };
-        if route.to.is_ipv6() {
-            message.header.scope = RouteScope::Universe;
+        let (object, message) = (route.object(), RouteNetlinkMessage::NewRoute(route.message()));
+        self.ask(CALL, &object, &message, NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Many routes, about a thousand with each system call: for tables as large as the Internet's.
+    ///
+    /// # Errors
+    /// The first that the kernel refuses. Those in front of it are there, those behind it may be.
+    pub fn add_routes(&mut self, routes: &[NewRoute]) -> Result<()> {
+        let mut batch = Batch::new(CALL, libc::RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
+        let mut first = 0;
+        for (number, route) in routes.iter().enumerate() {
+            let message = route.message();
+            batch.push(message.buffer_len(), |payload| message.emit(payload));
+            if batch.is_full() || number + 1 == routes.len() {
+                let object =
+                    |place| routes.get(first + place).map_or_else(String::new, NewRoute::object);
+                self.conversation.send_batch(&mut batch, object)?;
+                first = number + 1;
+            }
         }
-        message.attributes = vec![
-            RouteAttribute::Destination(RouteAddress::from(route.to)),
-            RouteAttribute::Oif(route.ifindex.0),
-            RouteAttribute::Table(route.table),
-        ];
-        let via = route.via.map(|via| RouteAttribute::Gateway(RouteAddress::from(via)));
-        message.attributes.extend(via);
-        let via = route.via.map_or(String::new(), |via| format!(" via {via}"));
-        let object = format!("{}/{}{via}", route.to, route.prefix);
-        let message = RouteNetlinkMessage::NewRoute(message);
-        self.ask("rtnetlink(RTM_NEWROUTE)", &object, &message, NLM_F_CREATE | NLM_F_EXCL)?;
         Ok(())
     }
 
@@ -154,3 +183,5 @@ pub(super) fn ip(address: &RouteAddress) -> Option<IpAddr> {
         _ => None,
     }
 }
+
+const CALL: &str = "rtnetlink(RTM_NEWROUTE)";

@@ -44,6 +44,15 @@ pub fn setting(name: &str) -> Result<String> {
     read(&format!("/proc/sys/{name}")).map(|text| text.trim().to_owned())
 }
 
+/// Bytes of memory that can be had without swapping (`MemAvailable`).
+pub fn memory_available() -> Result<u64> {
+    let path = "/proc/meminfo";
+    let text = read(path)?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.map(|kib| kib << 10).ok_or_else(|| Error::new("read", path, libc::EPROTO))
+}
+
 /// Nanoseconds that a process or kernel thread has run for, its threads apart.
 pub fn run_ns(pid: u32) -> Result<u64> {
     let path = format!("/proc/{pid}/schedstat");
