@@ -7,7 +7,7 @@ use traffic::Rate;
 use traffic::Template;
 use traffic::generator::{Config, Generator, Load};
 
-use super::Field;
+use super::{Field, Place};
 
 /// Ends when dropped.
 #[derive(Debug)]
@@ -23,14 +23,25 @@ impl Flood {
         rate: Option<u64>,
         longest: Duration,
     ) -> Result<Self> {
-        let load = Load::Streams(vec![Template::constant("flood", frame)]);
+        let streams = vec![Template::constant("flood", frame)];
+        Self::streams(&field.sender, field.sender_cpu, streams, rate, longest)
+    }
+
+    /// The same with frames that vary, from any place.
+    pub fn streams(
+        sender: &Place,
+        cpu: usize,
+        streams: Vec<Template>,
+        rate: Option<u64>,
+        longest: Duration,
+    ) -> Result<Self> {
         let config = Config {
             duration: Some(longest + START),
-            cpus: vec![field.sender_cpu],
+            cpus: vec![cpu],
             profile: rate.map_or(Rate::Max, |pps| Rate::PacketsPerSecond(pps as f64)).into(),
-            ..Config::new(field.sender.device(), load)
+            ..Config::new(sender.device(), Load::Streams(streams))
         };
-        let generator = field.sender.run(|| Generator::start(config))??;
+        let generator = sender.run(|| Generator::start(config))??;
         lab::until("the flood", START, || Ok((generator.given() > 0).then_some(())))?;
         Ok(Self { generator })
     }
