@@ -41,9 +41,19 @@ pub const SCENARIOS: &[Scenario] = &[
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub name: &'static str,
+    pub kind: Kind,
     /// One line for the list.
     pub about: &'static str,
     run: fn(&mut Harness, &Ground) -> Result<Bench>,
+}
+
+/// What a scenario is measured for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One of the pictures for which people choose XDP.
+    Picture,
+    /// A part of the project alone, or the machine.
+    Part,
 }
 
 impl Scenario {

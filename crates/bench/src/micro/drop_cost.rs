@@ -14,10 +14,11 @@ use spec::{Input, Verdict};
 
 use crate::harness::{Arm, Harness};
 use crate::hook::{limit, xdp};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop-cost",
+    kind: Kind::Part,
     about: "nanoseconds a packet of the drop program alone, by its number of rules",
     run,
 };

@@ -15,10 +15,14 @@ use traffic::program::{self, Clock, Exit, Job, Made, abi};
 
 use crate::harness::{Arm, Harness};
 use crate::micro::gen_udp::{self, raw};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
-pub const SCENARIO: Scenario =
-    Scenario { name: "gen-cost", about: "nanoseconds a frame of the generated program alone", run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "gen-cost",
+    kind: Kind::Part,
+    about: "nanoseconds a frame of the generated program alone",
+    run,
+};
 
 fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let limit = raw::object(LOOPBACK.0)?;

@@ -23,10 +23,14 @@ use traffic::histogram::{BUCKETS, Histogram};
 use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
-pub const SCENARIO: Scenario =
-    Scenario { name: "gen-pacing", about: "how far from their times paced frames leave", run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "gen-pacing",
+    kind: Kind::Part,
+    about: "how far from their times paced frames leave",
+    run,
+};
 
 fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let field = Field::build()?;

@@ -24,11 +24,15 @@ use report::Bench;
 use traffic::tcp::{Config, Run};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 use judge::Judge;
 
-pub const SCENARIO: Scenario =
-    Scenario { name: "gen-tcp", about: "TCP payload that arrives, and what was sent again", run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "gen-tcp",
+    kind: Kind::Part,
+    about: "TCP payload that arrives, and what was sent again",
+    run,
+};
 
 fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let net = &TwoHosts::build(&LinkOptions::default())?;

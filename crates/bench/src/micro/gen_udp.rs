@@ -24,12 +24,16 @@ use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
 use crate::hook::limit;
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 use peer::Peer;
 use raw::Raw;
 
-pub const SCENARIO: Scenario =
-    Scenario { name: "gen-udp", about: "UDP frames sent a second, by what varies in them", run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "gen-udp",
+    kind: Kind::Part,
+    about: "UDP frames sent a second, by what varies in them",
+    run,
+};
 
 fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let one = Field::build(1)?;

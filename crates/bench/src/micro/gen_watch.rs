@@ -20,10 +20,14 @@ use sys::thread::Interruptible;
 
 use crate::harness::{Arm, Harness};
 use crate::hook::limit;
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
-pub const SCENARIO: Scenario =
-    Scenario { name: "gen-watch", about: "what counting at tracepoints costs a sender", run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "gen-watch",
+    kind: Kind::Part,
+    about: "what counting at tracepoints costs a sender",
+    run,
+};
 
 fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let field = Field::build()?;

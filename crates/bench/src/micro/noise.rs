@@ -8,10 +8,11 @@ use anyhow::Result;
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "noise",
+    kind: Kind::Part,
     about: "the same work twice: the least difference that this machine can show",
     run,
 };

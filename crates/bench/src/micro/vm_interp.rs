@@ -14,10 +14,11 @@ use spec::{Fixup, Function, Input, MapDef, MapKind, Program, ProgramKind, Spec, 
 use vm::{Machine, Options};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "vm-interp",
+    kind: Kind::Part,
     about: "nanoseconds an instruction of the engine's interpreter, and of a plain match",
     run,
 };

@@ -44,13 +44,17 @@ use anyhow::{Context, Result};
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 use field::Field;
 use peer::{Peer, Steer};
 use role::{Numbers, Role};
 
-pub const SCENARIO: Scenario =
-    Scenario { name: "xsk", about: "AF_XDP sockets: ours and other libraries, by role", run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "xsk",
+    kind: Kind::Part,
+    about: "AF_XDP sockets: ours and other libraries, by role",
+    run,
+};
 
 fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let field = &Field::build()?;

@@ -16,10 +16,11 @@ use xsk::wait::{BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, Socket, Tx, Wait};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk-wait",
+    kind: Kind::Part,
     about: "waiting for packets: round trips, and processor time at a trickle and in a flood",
     run,
 };

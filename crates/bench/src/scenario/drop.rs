@@ -13,10 +13,11 @@ use report::{Bench, Figure};
 use crate::field::Field;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span};
-use crate::{Ground, Scenario};
+use crate::{Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop",
+    kind: Kind::Picture,
     about: "packets that end a second, by hook: socket, netfilter, tc, XDP",
     run,
 };
