@@ -1,21 +1,52 @@
 //! An interface, and whoever acts where it is.
+//!
+//! Rule: no method takes an interface's name, so what is done through a place is done to its own
+//! interface or to nothing. Home is the caller's namespace, and a crate made for labs refuses to
+//! act there, so at home things are done plainly.
 
-use std::net::Ipv4Addr;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use lab::Host;
-use sys::net::{Ifindex, Mac, Netlink, Statistics};
+use sys::net::ethtool::Ethtool;
+use sys::net::{Ifindex, Link, Mac, Netlink, Statistics};
 
-/// An interface of a host of the lab.
+/// An interface of a host of the lab, one that somebody named here, or one that only its address
+/// is known of.
 #[derive(Clone, Debug)]
 pub struct Place {
-    host: Host,
+    at: At,
     device: String,
+}
+
+#[derive(Clone, Debug)]
+enum At {
+    Lab(Host),
+    Home,
+    Away(Mac),
 }
 
 impl Place {
     pub fn lab(host: Host, device: &str) -> Self {
-        Self { host, device: device.to_owned() }
+        Self { at: At::Lab(host), device: device.to_owned() }
+    }
+
+    /// An interface of the caller's namespace: whatever else is there is left alone.
+    pub fn home(device: &str) -> Self {
+        Self { at: At::Home, device: device.to_owned() }
+    }
+
+    /// On another host: nothing can be done there.
+    pub fn away(mac: Mac) -> Self {
+        Self { at: At::Away(mac), device: mac.to_string() }
+    }
+
+    /// Whether it is an interface that somebody uses for other things too: rules must name it, and
+    /// its namespace's settings are not to be changed.
+    pub fn is_home(&self) -> bool {
+        matches!(self.at, At::Home)
     }
 
     /// The interface's name.
@@ -23,30 +54,80 @@ impl Place {
         &self.device
     }
 
-    /// Does `work` on a thread of that namespace.
+    /// Does `work` in that namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
-        Ok(self.host.run(work)?)
+        match &self.at {
+            At::Lab(host) => Ok(host.run(work)?),
+            At::Home => Ok(work()),
+            At::Away(mac) => away(*mac),
+        }
+    }
+
+    /// A program that will run in that namespace. Waiting for it is the caller's.
+    pub fn command(&self, program: &str) -> Result<Command> {
+        match &self.at {
+            At::Lab(host) => Ok(host.command(program)?),
+            At::Home => Ok(Command::new(program)),
+            At::Away(mac) => away(*mac),
+        }
     }
 
     pub fn netlink(&self) -> Result<Netlink> {
-        Ok(self.host.netlink()?)
+        Ok(self.run(Netlink::open)??)
+    }
+
+    pub fn ethtool(&self) -> Result<Ethtool> {
+        Ok(self.run(Ethtool::open)??)
+    }
+
+    /// As it is now.
+    pub fn link(&self) -> Result<Link> {
+        Ok(self.netlink()?.link(&self.device)?)
     }
 
     pub fn ifindex(&self) -> Result<Ifindex> {
-        Ok(self.netlink()?.link(&self.device)?.ifindex)
+        Ok(self.link()?.ifindex)
     }
 
     pub fn mac(&self) -> Result<Mac> {
-        let link = self.netlink()?.link(&self.device)?;
-        link.mac.with_context(|| format!("{} has no hardware address", self.device))
+        match &self.at {
+            At::Away(mac) => Ok(*mac),
+            _ => self.link()?.mac.with_context(|| format!("{self} has no hardware address")),
+        }
     }
 
+    /// Its first IPv4 address. An interface at home may have none: what needs one is not measured
+    /// there.
     pub fn ipv4(&self) -> Result<Ipv4Addr> {
-        Ok(self.host.ipv4(&self.device)?)
+        let (ip, _) = self.network()?;
+        Ok(ip)
+    }
+
+    /// The same with the length of its network's prefix.
+    pub fn network(&self) -> Result<(Ipv4Addr, u8)> {
+        let mut netlink = self.netlink()?;
+        let ifindex = netlink.link(&self.device)?.ifindex;
+        let addresses = netlink.addresses()?;
+        let mut own = addresses.iter().filter(|address| address.ifindex == ifindex);
+        let first = own.find_map(|address| match address.ip {
+            IpAddr::V4(ip) => Some((ip, address.prefix)),
+            IpAddr::V6(_) => None,
+        });
+        first.with_context(|| format!("{self} has no IPv4 address, and this needs one"))
     }
 
     /// What the interface counted.
     pub fn statistics(&self) -> Result<Statistics> {
-        Ok(self.netlink()?.link(&self.device)?.statistics)
+        Ok(self.link()?.statistics)
     }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.device)
+    }
+}
+
+fn away<T>(mac: Mac) -> Result<T> {
+    bail!("{mac} is on another host: nothing can be done there from here")
 }
