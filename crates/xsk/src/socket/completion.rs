@@ -41,11 +41,19 @@ impl Completion {
         self.in_flight
     }
 
+    /// More is given to the kernel; tells how many frames it had before.
+    #[inline]
+    pub fn add(&mut self, given: Given) -> u32 {
+        let before = self.in_flight;
+        self.in_flight += given.frames;
+        self.transmissions.awaited += given.timestamps;
+        before
+    }
+
     /// Takes everything that is there, after more was given.
     #[inline]
     pub fn collect(&mut self, given: Given, cache: &mut Cache) -> Collected {
-        self.in_flight += given.frames;
-        self.transmissions.awaited += given.timestamps;
+        self.add(given);
         let mut collected = Collected::default();
         if self.in_flight == 0 {
             return collected;

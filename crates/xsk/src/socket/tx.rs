@@ -447,7 +447,9 @@ impl Tx {
     }
 
     fn transmit(&mut self) {
-        if self.completion.look(Completion::in_flight) > 0 {
+        let given = mem::take(&mut self.given);
+        // Counted before the kernel can send them: others on a shared queue wait for these, too.
+        if self.completion.with(|completion| completion.add(given)) > 0 {
             self.collect();
         }
         self.ring.publish();

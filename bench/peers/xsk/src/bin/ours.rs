@@ -43,12 +43,7 @@ impl Port for One {
         Ok(Self { tx, rx })
     }
 
-    fn send(
-        &mut self,
-        n: usize,
-        size: usize,
-        write: impl FnMut(&mut [u8]),
-    ) -> io::Result<usize> {
+    fn send(&mut self, n: usize, size: usize, write: impl FnMut(&mut [u8])) -> io::Result<usize> {
         let mut batch = self.tx.batch(n as u32);
         let sent = batch.send_burst(n, size, write).map_err(io::Error::other)?;
         batch.finish().map_err(io::Error::other)?;
