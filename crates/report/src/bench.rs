@@ -10,7 +10,7 @@ use crate::number::human;
 use crate::plot::Bars;
 use crate::samples::Interval;
 use crate::table::{Column, Table};
-use crate::{Error, Figure, Host, Samples, Stats};
+use crate::{Error, Figure, Host, Samples, Stats, row};
 
 /// Rounds of named rows, as they are measured.
 ///
@@ -296,10 +296,16 @@ impl Report {
         Some(table)
     }
 
-    /// One bar chart for each unit, in the order of the rows; references can be added to them.
+    /// What the arms are measured for; where everything is a detail, all of it.
+    pub fn main_rows(&self) -> impl Iterator<Item = &Row> {
+        let has_main = self.rows.iter().any(|row| row::is_main(&row.name));
+        self.rows.iter().filter(move |row| !has_main || row::is_main(&row.name))
+    }
+
+    /// One bar chart for each unit of the main rows, in the order of the rows; references can be added to them.
     pub fn bars(&self) -> Vec<Bars> {
         let mut charts: Vec<Bars> = Vec::new();
-        for Row { name, unit, stats } in &self.rows {
+        for Row { name, unit, stats } in self.main_rows() {
             let at = charts.iter().position(|chart| chart.unit() == unit).unwrap_or_else(|| {
                 charts.push(Bars::new(&self.scenario, unit));
                 charts.len() - 1

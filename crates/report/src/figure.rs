@@ -1,7 +1,8 @@
 //! What is to be drawn of a benchmark's rows: bars side by side, or curves over an axis.
 //!
 //! Rule: a figure names rows and holds no value of its own but published ones, so that it can be
-//! drawn of any run of the same scenario. Not here: drawing (`plot`), the rows (`bench`).
+//! drawn of any run of the same scenario. It also names rows that could not be measured, which
+//! are then shown as not here. Not here: drawing (`plot`), the rows (`bench`).
 
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,20 @@ impl Figure {
     pub fn reference_curve(mut self, name: &str, points: Vec<(f64, f64)>, source: &str) -> Self {
         self.references.push(Reference { name: name.into(), points, source: source.into() });
         self
+    }
+
+    pub(crate) fn is_bars(&self) -> bool {
+        matches!(self.shape, Shape::Bars { .. })
+    }
+
+    /// Whether it asks for this row, or has a curve of this name.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        match &self.shape {
+            Shape::Bars { rows } => rows.iter().any(|row| row == name),
+            Shape::Curves { series, .. } => series.iter().any(|series| {
+                series.name == name || series.points.iter().any(|(_, row)| row == name)
+            }),
+        }
     }
 
     fn new(name: &str, title: &str, shape: Shape) -> Self {

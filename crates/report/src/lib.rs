@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod drawing;
 mod error;
 mod escape;
 pub mod figure;
@@ -14,12 +15,14 @@ pub mod host;
 pub mod number;
 pub mod page;
 pub mod plot;
+mod row;
 pub mod run;
 pub mod samples;
 pub mod table;
 pub mod timeline;
 
 pub use bench::Bench;
+pub use drawing::Drawing;
 pub use error::Error;
 pub use figure::Figure;
 pub use host::Host;

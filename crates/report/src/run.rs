@@ -6,9 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bench::{Report, Rounds};
-use crate::figure::Shape;
-use crate::plot::Bars;
-use crate::{Bench, Error, Host, Page, Svg};
+use crate::{Bench, Drawing, Error, Host, Page, Svg};
 
 /// `raw.json` of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,7 +50,8 @@ impl Run {
 
     /// Every figure with the name of its file, without the ending.
     pub fn figures(&self) -> Vec<(String, Svg)> {
-        self.scenarios.iter().flat_map(|measured| measured.report.drawings()).collect()
+        let drawn = self.scenarios.iter().flat_map(|measured| measured.report.drawings());
+        drawn.map(|drawing| (drawing.name, drawing.picture)).collect()
     }
 
     /// For a README.
@@ -79,8 +78,8 @@ impl Run {
         let mut page = Page::new("Expressway: a run of its benchmarks");
         for Measured { report, .. } in &self.scenarios {
             page.section(&report.scenario);
-            for (name, drawing) in report.drawings() {
-                page.figure(&drawing, &name);
+            for Drawing { title, picture, .. } in report.drawings() {
+                page.figure(&picture, &title);
             }
             page.table(&report.table());
             if let Some(ratios) = report.ratio_table() {
@@ -93,32 +92,6 @@ impl Run {
         }
         page.raw("Every value (JSON)", self);
         page
-    }
-}
-
-impl Report {
-    /// Its figures with their names; where none was asked for, bars of all rows by unit.
-    pub fn drawings(&self) -> Vec<(String, Svg)> {
-        let asked = self.story.figures.iter().filter_map(|figure| match &figure.shape {
-            Shape::Bars { rows } => {
-                let mut bars: Option<Bars> = None;
-                for row in self.rows.iter().filter(|row| rows.contains(&row.name)) {
-                    bars.get_or_insert_with(|| Bars::new(&figure.title, &row.unit))
-                        .bar(&row.name, row.stats);
-                }
-                Some((figure.name.clone(), bars?.subtitle(&figure.subtitle).to_svg()))
-            }
-            Shape::Curves { .. } => None,
-        });
-        let asked: Vec<_> = asked.collect();
-        if !asked.is_empty() {
-            return asked;
-        }
-        let numbered = |(index, bars): (usize, &Bars)| {
-            let number = if index == 0 { String::new() } else { format!("-{}", index + 1) };
-            (format!("{}{number}", self.scenario), bars.to_svg())
-        };
-        self.bars().iter().enumerate().map(numbered).collect()
     }
 }
 

@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use proptest::prelude::*;
-use report::plot::{Bars, Chart, Grouped, Panel, Phase, Tone};
+use report::figure::Along;
+use report::plot::{Bars, Chart, Curves, Grouped, Panel, Phase, Point, Tone};
 use report::{Stats, Svg};
 
 /// What is drawn, without the style sheet that all figures share.
@@ -59,8 +60,10 @@ fn phase(name: &str, start: f64, end: f64) -> Phase {
 #[test]
 fn bars_look_as_they_did() {
     let mut bars = Bars::new("Drop", "pps");
-    bars.bar("native", stats(9e6, 10e6, 12e6)).missing("offload");
-    bars.reference("published", 5e6, "a talk");
+    bars.bar("native", stats(9e6, 10e6, 12e6)).mark("the sender is the limit");
+    bars.reference("native", 5e6, "a talk").missing("offload");
+    bars.absent("nft", "nft is not installed: apt install nftables")
+        .bound("limit", stats(12e6, 12e6, 12e6));
     let figure = bars.to_svg();
     check(&figure);
     assert_eq!(widths(&figure, "s0 bar")[0], 2.0 * widths(&figure, "s5 reference")[0]);
@@ -90,6 +93,47 @@ fn charts_look_as_they_did() {
     insta::assert_snapshot!("chart", marks(&figure));
 }
 
+/// A curve with a value at each place, one of them marked and one missing.
+fn curves(is_logarithmic: bool) -> Curves {
+    let x = Along { label: "offered load".into(), unit: "pps".into(), is_logarithmic };
+    let mut curves = Curves::new("Idle", "%", x);
+    let point = |x: f64, idle: f64| Point {
+        x,
+        stats: Some(stats(idle - 2.0, idle, idle + 1.0)),
+        marks: vec![],
+    };
+    let marked = Point { marks: vec!["the sender is the limit".into()], ..point(1e6, 60.0) };
+    let gap = Point { x: 5e5, stats: None, marks: vec![] };
+    curves.curve("XDP", [point(0.0, 99.0), point(2.5e5, 90.0), gap, marked]);
+    curves.curve("stack", [point(1e6, 20.0), point(0.0, 98.0), point(2.5e5, 70.0)]);
+    curves.reference("XDP", vec![(0.0, 100.0), (1e6, 80.4), (2.48e7, 0.0)], "a paper");
+    curves.remark("offload is not here: no such card");
+    curves
+}
+
+#[test]
+fn curves_look_as_they_did() {
+    for (name, is_logarithmic) in [("curves", false), ("curves_logarithmic", true)] {
+        let figure = curves(is_logarithmic).to_svg();
+        check(&figure);
+        insta::assert_snapshot!(name, marks(&figure));
+    }
+}
+
+#[test]
+fn a_published_line_does_not_squash_ours() {
+    let said = |figure: &Svg, words: &str| texts(figure).iter().any(|text| text == words);
+    let figure = curves(false).to_svg();
+    assert!(said(&figure, "offered load, Mpps") && said(&figure, "1.0"));
+    assert!(!said(&figure, "25"), "the published line goes on to 25 Mpps");
+    let mut bars = Bars::new("Drop", "pps");
+    bars.bar("native", Stats::single(2e6)).reference("native", 1e7, "a talk");
+    let figure = bars.to_svg();
+    check(&figure);
+    assert!(widths(&figure, "s0 bar")[0] > 200.0);
+    assert!(said(&figure, "beyond the scale"));
+}
+
 #[test]
 fn what_is_no_number_is_not_measured() {
     let mut bars = Bars::new("t", "ns");
@@ -103,6 +147,8 @@ fn empty_figures_are_still_figures() {
     check(&Bars::new("", "").to_svg());
     check(&Grouped::new("", "").to_svg());
     check(&Chart::new("", "").to_svg());
+    let nowhere = Along { label: String::new(), unit: String::new(), is_logarithmic: true };
+    check(&Curves::new("", "", nowhere).to_svg());
     check(&Chart::new("t", "s").panel(Panel::new("p", "").line("l", 0, vec![])).to_svg());
 }
 
@@ -135,6 +181,23 @@ proptest! {
         }
         check(&bars.to_svg());
         check(&grouped.to_svg());
+    }
+
+    #[test]
+    fn any_curves_are_sound(
+        name in ".{0,60}", is_logarithmic in any::<bool>(),
+        points in prop::collection::vec((any::<f64>(), any::<f64>()), 0..9),
+        near in prop::collection::vec((0f64..10.0, -1e9f64..1e9), 0..9),
+    ) {
+        let x = Along { label: name.clone(), unit: "pps".into(), is_logarithmic };
+        let mut curves = Curves::new(&name, "ns", x);
+        for points in [&points, &near] {
+            curves.curve(&name, points.iter().map(|(x, y)| {
+                Point { x: *x, stats: Some(stats(*y, *y, *x)), marks: vec![name.clone()] }
+            }));
+            curves.reference(&name, points.clone(), &name).remark(&name);
+        }
+        check(&curves.to_svg());
     }
 
     #[test]

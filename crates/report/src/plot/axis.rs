@@ -44,6 +44,16 @@ impl Axis {
         Axis { low, high, step, scale: Scale::of(low.abs().max(high.abs()), unit) }
     }
 
+    /// Without ticks between whole numbers, as for counted things.
+    pub fn in_whole_steps(mut self) -> Axis {
+        self.step = self.step.max(1.0);
+        self
+    }
+
+    pub fn high(&self) -> f64 {
+        self.high
+    }
+
     /// Where `value` lies: 0 at the low end, 1 at the high end.
     pub fn place(&self, value: f64) -> f64 {
         ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0)

@@ -5,7 +5,8 @@
 
 use super::axis::{Axis, is_plottable};
 use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, Svg, letters, wrap};
-use super::heading::{Key, heading, legend};
+use super::heading::{Key, Swatch, heading, legend};
+use super::mark::levels;
 use super::theme::{self, LETTER, LINE};
 
 /// Panels that share one x axis.
@@ -107,9 +108,9 @@ impl Panel {
 }
 
 impl Series {
-    fn swatch(&self) -> String {
+    fn swatch(&self) -> Swatch {
         let mark = if self.style == Style::Dashed { "reference" } else { "bar" };
-        format!("{} {mark}", theme::colour(self.colour))
+        Swatch::Box(format!("{} {mark}", theme::colour(self.colour)))
     }
 
     /// Runs of points that can be drawn.
@@ -216,7 +217,7 @@ impl Chart {
         let area = Area { x: START, y, width: RIGHT - START, height: PLOT + strip };
         self.shade(canvas, area, x);
         let plot = Plot { x, y: &axis, area: Area { y: y + strip, height: PLOT, ..area } };
-        plot.grid(canvas);
+        levels(canvas, plot.area, &axis);
         for series in &panel.series {
             series.draw(canvas, &plot);
         }
@@ -278,15 +279,6 @@ impl Plot<'_> {
 
     fn y(&self, value: f64) -> f64 {
         self.area.bottom() - self.area.height * self.y.place(value)
-    }
-
-    fn grid(&self, canvas: &mut Canvas) {
-        for (value, label) in self.y.ticks() {
-            let y = self.y(value);
-            let class = if value.abs() < f64::MIN_POSITIVE { "base" } else { "grid" };
-            canvas.path(class, &[(self.area.x, y), (self.area.right(), y)], false);
-            canvas.text("small soft", (self.area.x - 7.0, y + 5.0), Anchor::End, &label);
-        }
     }
 }
 

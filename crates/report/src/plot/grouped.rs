@@ -5,7 +5,7 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, Svg};
-use super::heading::{Key, bar_class, heading, legend, references};
+use super::heading::{Key, Swatch, bar_class, heading, legend, references};
 use super::mark::{self, drawable};
 use super::theme::{LETTER, LINE};
 use crate::Stats;
@@ -109,7 +109,7 @@ impl Grouped {
 
     fn keys(&self) -> Vec<Key> {
         let keys = self.series.iter().enumerate().map(|(index, series)| Key {
-            swatch: bar_class(index, series.is_reference),
+            swatch: Swatch::Box(bar_class(index, series.is_reference)),
             name: series.name.clone(),
         });
         keys.collect()

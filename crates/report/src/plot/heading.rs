@@ -2,14 +2,26 @@
 //!
 //! Rule: each part takes the y where it may start and returns the y where it ends.
 
-use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, balanced, letters};
+use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, balanced, clip, letters};
+use super::marker::marker;
 use super::theme::{self, LETTER, LINE, SMALL_LETTER, TITLE_LETTER};
 
-/// One entry of a legend: the classes of its swatch, and its name.
+/// One entry of a legend.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
-    pub swatch: String,
+    pub swatch: Swatch,
     pub name: String,
+}
+
+/// What stands before a name in a legend.
+#[derive(Debug, Clone)]
+pub(super) enum Swatch {
+    /// A box of these classes.
+    Box(String),
+    /// A piece of a line of these classes.
+    Line(String),
+    /// The line of this series, with its marker.
+    Curve(usize),
 }
 
 /// Title in bold and subtitle below it, both wrapped.
@@ -35,15 +47,38 @@ pub(super) fn note(canvas: &mut Canvas, mut y: f64, words: &str) -> f64 {
 pub(super) fn legend(canvas: &mut Canvas, y: f64, keys: &[Key]) -> f64 {
     let (mut x, mut top) = (LEFT, y);
     for Key { swatch, name } in keys {
-        let width = 40.0 + LETTER * name.chars().count() as f64;
+        let name = clip(name, letters(RIGHT - LEFT - KEY, LETTER));
+        let width = swatch.width() + KEY + LETTER * name.chars().count() as f64;
         if x > LEFT && x + width > RIGHT {
             (x, top) = (LEFT, top + LINE);
         }
-        canvas.rect(swatch, Area { x, y: top + 6.0, width: 16.0, height: 14.0 }, 2.0);
-        canvas.text("", (x + 22.0, top + 19.0), Anchor::Start, name);
+        swatch.draw(canvas, x, top + 13.0);
+        canvas.text("", (x + swatch.width() + 6.0, top + 19.0), Anchor::Start, &name);
         x += width;
     }
     if keys.is_empty() { y } else { top + LINE + 4.0 }
+}
+
+impl Swatch {
+    fn width(&self) -> f64 {
+        if matches!(self, Swatch::Box(_)) { 16.0 } else { 32.0 }
+    }
+
+    /// With its middle at the height `y`.
+    fn draw(&self, canvas: &mut Canvas, x: f64, y: f64) {
+        let line = [(x, y), (x + self.width(), y)];
+        match self {
+            Swatch::Box(class) => {
+                let area = Area { x, y: y - 7.0, width: self.width(), height: 14.0 };
+                canvas.rect(class, area, 2.0);
+            }
+            Swatch::Line(class) => canvas.path(class, &line, false),
+            Swatch::Curve(series) => {
+                canvas.path(&format!("{} line", theme::colour(*series)), &line, false);
+                marker(canvas, *series, (x + self.width() / 2.0, y), false);
+            }
+        }
+    }
 }
 
 /// The remark below lighter marks, with where they come from.
@@ -59,3 +94,6 @@ pub(super) fn references(canvas: &mut Canvas, y: f64, sources: &[String]) -> f64
 pub(super) fn bar_class(series: usize, is_reference: bool) -> String {
     format!("{} {}", theme::colour(series), if is_reference { "reference" } else { "bar" })
 }
+
+/// What a key takes beside its swatch and its name.
+const KEY: f64 = 24.0;

@@ -1,4 +1,4 @@
-//! One horizontal bar with its whisker, and the axis below a stack of them.
+//! One horizontal bar with its whisker, and the grids of axes.
 //!
 //! Rule: bars start at zero; the bar ends at the median, the whisker spans min to max.
 
@@ -40,6 +40,16 @@ pub(super) fn grid(canvas: &mut Canvas, area: Area, axis: &Axis) {
         let x = area.x + area.width * axis.place(value);
         let class = if value.abs() < f64::MIN_POSITIVE { "base" } else { "grid" };
         canvas.path(class, &[(x, area.y), (x, area.bottom())], false);
+    }
+}
+
+/// Grid lines across `area` with their labels at its left, for an axis that goes up.
+pub(super) fn levels(canvas: &mut Canvas, area: Area, axis: &Axis) {
+    for (value, label) in axis.ticks() {
+        let y = area.bottom() - area.height * axis.place(value);
+        let class = if value.abs() < f64::MIN_POSITIVE { "base" } else { "grid" };
+        canvas.path(class, &[(area.x, y), (area.right(), y)], false);
+        canvas.text("small soft", (area.x - 7.0, y + 5.0), Anchor::End, &label);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Figures as SVG: bars with whiskers, grouped bars, and panels over time.
+//! Figures as SVG: bars with whiskers, grouped bars, curves, and panels over time.
 //!
 //! Rule: a figure is text that stands alone (no script, font or network), follows the reader's
 //! light or dark setting by CSS, never rests on colour alone, and stays readable on a phone:
@@ -12,12 +12,18 @@ mod axis;
 mod bars;
 mod canvas;
 mod chart;
+mod curves;
+mod footnote;
 mod grouped;
 mod heading;
+mod logarithm;
 mod mark;
+mod marker;
+mod published;
 mod theme;
 
 pub use bars::Bars;
 pub use canvas::Svg;
 pub use chart::{Chart, Panel, Phase, Tone};
+pub use curves::{Curves, Point};
 pub use grouped::Grouped;

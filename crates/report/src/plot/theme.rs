@@ -48,6 +48,11 @@ svg.xway .bar{fill:currentColor}
 svg.xway .reference{fill:currentColor;fill-opacity:.22;stroke:currentColor;stroke-dasharray:4 3}
 svg.xway .line{fill:none;stroke:currentColor;stroke-width:2.4;stroke-linejoin:round}
 svg.xway .dashed{fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:6 4}
+svg.xway .published{fill:none;stroke:currentColor;stroke-width:2;stroke-dasharray:6 5;\
+stroke-opacity:.6}
+svg.xway .range{fill:none;stroke:currentColor;stroke-width:1.6;stroke-opacity:.65}
+svg.xway .point{fill:currentColor;stroke:#fff;stroke-width:1.4}
+svg.xway .hollow{fill:#fff;stroke:currentColor;stroke-width:2.4}
 svg.xway .area{fill:currentColor;fill-opacity:.3}
 @media (max-width:540px){
 svg.xway{font-size:19px}
@@ -63,6 +68,8 @@ svg.xway .grid{stroke:#28323d}
 svg.xway .base{stroke:#6b7885}
 svg.xway .whisker{stroke:#e8edf2}
 svg.xway .plain{fill:#9ba7b4}
+svg.xway .point{stroke:#151b23}
+svg.xway .hollow{fill:#151b23}
 svg.xway .danger{fill:#ff8a4c;fill-opacity:.12}
 svg.xway .safe{fill:#2bd4a8;fill-opacity:.11}
 svg.xway .s0{color:#58a6ff}
