@@ -302,7 +302,8 @@ impl Report {
         self.rows.iter().filter(move |row| !has_main || row::is_main(&row.name))
     }
 
-    /// One bar chart for each unit of the main rows, in the order of the rows; references can be added to them.
+    /// One bar chart for each unit of the main rows, in the order of the rows; references can be
+    /// added to them.
     pub fn bars(&self) -> Vec<Bars> {
         let mut charts: Vec<Bars> = Vec::new();
         for Row { name, unit, stats } in self.main_rows() {
