@@ -2,17 +2,18 @@
 //!
 //! Rule: a round runs each arm once, and each round begins with another arm; the first round is
 //! a warm-up and does not count. An arm that fails is left out from then on and told as such, an
-//! interrupt ends the run between two arms, and either way what was measured is kept. Not here:
-//! what an arm does, and statistics (`report`).
+//! interrupt ends the run between two arms, and either way what was measured is kept. An arm that
+//! takes far longer than its window is left out too, so that a run ends about when it said. Not
+//! here: what an arm does, and statistics (`report`).
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
 use report::Bench;
 
-use crate::progress::{Progress, Told};
+use crate::progress::{Plan, Progress, Told};
 
 /// How much to measure, and who is told about it.
 pub struct Harness<'p> {
@@ -104,7 +105,8 @@ impl<'p> Harness<'p> {
     /// When not one arm gave a value that counts.
     pub fn interleave(&mut self, bench: &mut Bench, arms: &mut [Arm]) -> Result<()> {
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-        self.progress.begins(&names, self.rounds);
+        let (rounds, window) = (self.rounds, self.window);
+        self.progress.begins(Plan { arms: &names, rounds, window });
         for round in 0..=self.rounds {
             for turn in 0..arms.len() {
                 if self.is_interrupted() {
@@ -125,6 +127,7 @@ impl<'p> Harness<'p> {
         if arm.is_out {
             return;
         }
+        self.progress.turns(&arm.name, round);
         match self.measure(round, arm) {
             Ok(values) if round > WARM_UP => {
                 values.iter().for_each(|Value { row, unit, value }| {
@@ -135,14 +138,17 @@ impl<'p> Harness<'p> {
             Err(fault) => {
                 arm.is_out = true;
                 let reason = format!("{}: {fault:#}", self.called(round));
-                self.progress.says(&format!("{} is left out: {reason}", arm.name));
+                self.progress.leaves(&arm.name, &reason);
                 bench.absent(&arm.name, reason);
             }
         }
     }
 
     fn measure(&mut self, round: usize, arm: &mut Arm) -> Result<Vec<Value>> {
+        let begin = Instant::now();
         let values = (arm.measure)(self.window)?;
+        let took = begin.elapsed();
+        ensure!(took <= self.window + OVERTIME, "took {took:.1?} for {:.1?}", self.window);
         for Value { row, value, .. } in &values {
             ensure!(value.is_finite(), "{row}: {value} is no measurement");
         }
@@ -173,6 +179,8 @@ impl<'p> Harness<'p> {
 }
 
 const WARM_UP: usize = 0;
+/// That an arm may take for its set-up and its end, on top of its window.
+const OVERTIME: Duration = Duration::from_secs(60);
 /// Below five, a median says nothing.
 pub const ROUNDS: RangeInclusive<usize> = 5..=1000;
 /// That an arm may take in a round.

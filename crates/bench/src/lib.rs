@@ -11,16 +11,20 @@ mod field;
 mod ground;
 mod harness;
 mod hook;
+mod machine;
 mod micro;
 mod progress;
 mod scenario;
 
 pub use ground::Ground;
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
-pub use progress::{Progress, Silent, Told};
+pub use machine::busy;
+pub use progress::{Plan, Progress, Silent, Told};
 
 use anyhow::{Result, bail};
 use report::Bench;
+
+use machine::Watch;
 
 /// What can be measured, in the order of the list: the pictures first, then parts of the project.
 pub const SCENARIOS: &[Scenario] = &[
@@ -76,7 +80,10 @@ impl Scenario {
     /// # Errors
     /// When the field cannot be made, or not one arm can be measured.
     pub fn run(&self, harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-        (self.run)(harness, ground)
+        let watch = Watch::begin();
+        let mut bench = (self.run)(harness, ground)?;
+        watch.end(&mut bench);
+        Ok(bench)
     }
 }
 

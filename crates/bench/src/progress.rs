@@ -2,7 +2,20 @@
 //!
 //! Rule: progress is a courtesy; whatever it does, the measurement is the same.
 
+use std::time::Duration;
+
 use report::Bench;
+
+/// What is about to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan<'a> {
+    /// By name; each has one turn a round.
+    pub arms: &'a [&'a str],
+    /// That count; one warm-up round comes before them.
+    pub rounds: usize,
+    /// Of each turn, its set-up not included.
+    pub window: Duration,
+}
 
 /// One value that was just measured.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +28,18 @@ pub struct Told<'a> {
     pub unit: &'a str,
 }
 
-/// Hears of a scenario's course, in this order: `begins`, values, `round_ends` after each round.
+/// Hears of a scenario's course, in this order: `begins`; then for each turn of an arm `turns`,
+/// and `value` or `leaves`; `round_ends` after each round. A scenario may begin more than once.
 pub trait Progress {
-    /// The arms that take turns, and how many rounds count.
-    fn begins(&mut self, _arms: &[&str], _rounds: usize) {}
+    fn begins(&mut self, _plan: Plan<'_>) {}
+
+    /// It is this arm's turn in `round`, of which 0 is the warm-up.
+    fn turns(&mut self, _arm: &str, _round: usize) {}
 
     fn value(&mut self, _told: Told<'_>) {}
+
+    /// The arm failed, and has no more turns.
+    fn leaves(&mut self, _arm: &str, _reason: &str) {}
 
     /// Something worth saying that is no value.
     fn says(&mut self, _text: &str) {}

@@ -15,8 +15,12 @@ pub enum BenchAction {
 #[derive(Debug, Args)]
 pub struct BenchRunArgs {
     /// What to measure; `xway bench list` tells what there is
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required_unless_present = "all", value_name = "NAME")]
     pub names: Vec<String>,
+
+    /// All pictures of the list
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
 
     /// Rounds that count; each runs every arm once, after one warm-up round
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = rounds)]
@@ -26,7 +30,8 @@ pub struct BenchRunArgs {
     #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
     pub seconds: f64,
 
-    /// Folder for raw.json, report.html, the figures and summary.md; what is there is replaced
+    /// Folder for raw.json, report.html, the figures and summary.md; what is there is replaced.
+    /// Without it, and where there is a folder bench/runs, a new one in that
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 

@@ -1,8 +1,13 @@
 //! `bench`: what XDP does, measured beside what else there is.
 
+mod home;
+mod interrupt;
+mod keeper;
 mod run;
+mod teller;
 
 use anyhow::Result;
+use bench::Kind;
 
 use super::{Context, Exit};
 use crate::args::BenchAction;
@@ -16,7 +21,14 @@ pub fn run(action: &BenchAction, context: &Context) -> Result<Exit> {
 }
 
 fn list(context: &Context) -> Result<Exit> {
-    let item = |scenario: &bench::Scenario| Item { name: scenario.name, about: scenario.about };
+    let item = |scenario: &bench::Scenario| Item {
+        name: scenario.name,
+        kind: match scenario.kind {
+            Kind::Picture => "picture",
+            Kind::Part => "part",
+        },
+        about: scenario.about,
+    };
     context.show(&List(bench::SCENARIOS.iter().map(item).collect()))?;
     Ok(Exit::Done)
 }

@@ -1,100 +1,168 @@
-//! `bench run`: scenarios one after the other, their files kept up to date while they run.
+//! `bench run`: scenarios one after the other; one that fails does not stop the next.
 
-use std::cell::Cell;
-
-use anyhow::{Context as _, Result};
-use bench::{Ground, Harness, Progress, Scenario, Told};
-use report::number::human;
+use anyhow::{Result, bail};
+use bench::{Ground, Harness, Kind, Plan, Progress, SCENARIOS, Scenario, Told};
+use report::bench::Report;
 use report::{Bench, Host, Run};
-use sys::signal::Stop;
 
+use super::home::Home;
+use super::interrupt::Interrupt;
+use super::keeper::Keeper;
+use super::teller::{Teller, To};
 use crate::args::BenchRunArgs;
-use crate::cmd::folder::Folder;
-use crate::cmd::{Context, Exit};
+use crate::cmd::{Context, Exit, rights};
 use crate::view::bench::Answer;
 use crate::view::say;
 
 pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
-    let scenarios =
-        args.names.iter().map(|name| Scenario::find(name)).collect::<Result<Vec<_>>>()?;
-    let ground = match (&args.iface, &args.peer) {
-        (Some(iface), Some(peer)) => Ground::Nic { iface: iface.clone(), peer: peer.clone() },
-        _ => Ground::Lab,
-    };
-    let (stop, asked) = (Stop::new()?, Cell::new(false));
-    let is_over = || {
-        asked.set(asked.get() || stop.pending().is_some());
-        asked.get()
-    };
-    let folder = args.out.as_deref().map(Folder::make).transpose()?;
-    let mut keeper = Keeper { run: Run::new(typed()), folder, fault: None };
-    let mut is_cut = false;
-    for scenario in scenarios {
-        let mut harness =
-            Harness::new(args.rounds, args.seconds, &mut keeper).interrupted_by(&is_over);
-        let bench = scenario.run(&mut harness, &ground);
-        let bench = bench.with_context(|| format!("benchmark \"{}\"", scenario.name))?;
-        is_cut |= bench.story().cut.is_some();
-        keeper.finish(&bench)?;
-        let measured = keeper.run.scenarios.last().context("it was put there")?;
-        if !context.show_next(&Answer(measured.report.clone()))? || is_cut {
+    let scenarios = wanted(args)?;
+    let host = Host::read();
+    let home = Home::choose(args.out.as_deref(), &host)?;
+    let to = To::choose(context.json);
+    let interrupt = Interrupt::listen(to == To::Lines)?;
+    let teller = Teller::new(to, interrupt.clone());
+    let keeper = Keeper::new(Run::new(typed()), home, host);
+    let asked = scenarios.len();
+    let mut session =
+        Session { asked, interrupt, teller, keeper, failed: Vec::new(), is_cut: false };
+    for (index, scenario) in scenarios.iter().enumerate() {
+        session.teller.scenario(match asked {
+            1 => scenario.name.to_owned(),
+            _ => format!("{} ({} of {asked})", scenario.name, index + 1),
+        });
+        if !session.play(scenario, args, context)? {
             break;
         }
     }
-    Ok(if is_cut { Exit::No } else { Exit::Done })
+    if to != To::Nobody {
+        session.keeper.told().iter().for_each(|words| say(words));
+    }
+    session.end()
 }
 
-/// Tells how it goes, and keeps the files up to date.
-struct Keeper {
-    run: Run,
-    folder: Option<Folder>,
-    /// The first file that could not be written.
-    fault: Option<anyhow::Error>,
+/// What a run is made of.
+struct Session {
+    /// Scenarios.
+    asked: usize,
+    interrupt: Interrupt,
+    teller: Teller,
+    keeper: Keeper,
+    /// Names and faults of scenarios.
+    failed: Vec<(&'static str, anyhow::Error)>,
+    is_cut: bool,
 }
 
-impl Progress for Keeper {
-    fn value(&mut self, told: Told<'_>) {
-        let round = match told.round {
-            0 => "warm-up".to_owned(),
-            round => format!("round {round} of {}", told.rounds),
+impl Session {
+    /// One scenario. `false` when there shall be no next one.
+    fn play(&mut self, one: &Scenario, args: &BenchRunArgs, context: &Context) -> Result<bool> {
+        let mut reads_on = true;
+        let done = match self.measure(one, args) {
+            Ok(report) => {
+                self.is_cut |= report.story.cut.is_some();
+                reads_on = context.show_next(&Answer(report))?;
+                self.keeper.save()
+            }
+            Err(fault) if self.interrupt.is_asked() => {
+                say(&format!("{}: {fault:#}", one.name));
+                Ok(())
+            }
+            Err(fault) => Err(fault),
         };
-        say(&format!("{}, {round}: {}", told.arm, human(told.value, told.unit)));
+        let is_asked = self.interrupt.is_asked();
+        self.is_cut |= is_asked;
+        if let Err(fault) = done {
+            self.fail(one, fault);
+        }
+        Ok(reads_on && !is_asked)
+    }
+
+    fn measure(&mut self, scenario: &Scenario, args: &BenchRunArgs) -> Result<Report> {
+        let Self { interrupt, teller, keeper, .. } = self;
+        let is_over = || interrupt.is_asked();
+        let mut told = Both { teller, keeper, round: 0, rounds: args.rounds };
+        let mut harness =
+            Harness::new(args.rounds, args.seconds, &mut told).interrupted_by(&is_over);
+        let measured = scenario.run(&mut harness, &ground(args));
+        self.teller.end();
+        let mut bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
+        self.keeper.finish(&mut bench)
+    }
+
+    fn fail(&mut self, scenario: &Scenario, fault: anyhow::Error) {
+        let fault = fault.context(format!("benchmark \"{}\"", scenario.name));
+        self.keeper.fail(&format!("{fault:#}"));
+        if self.asked > 1 {
+            say(&format!("xway: {fault:#}"));
+        }
+        self.failed.push((scenario.name, fault));
+    }
+
+    fn end(mut self) -> Result<Exit> {
+        if self.failed.is_empty() {
+            return Ok(if self.is_cut { Exit::No } else { Exit::Done });
+        }
+        let names: Vec<_> = self.failed.iter().map(|(name, _)| *name).collect();
+        match self.failed.pop().filter(|_| self.asked == 1) {
+            Some((_, fault)) => Err(fault),
+            None => bail!("not measured, or not kept: {}", names.join(", ")),
+        }
+    }
+}
+
+/// Those who are told.
+struct Both<'s> {
+    teller: &'s mut Teller,
+    keeper: &'s mut Keeper,
+    round: usize,
+    rounds: usize,
+}
+
+impl Progress for Both<'_> {
+    fn begins(&mut self, plan: Plan<'_>) {
+        self.teller.begins(plan);
+    }
+
+    fn turns(&mut self, arm: &str, round: usize) {
+        self.round = round;
+        self.teller.turns(arm, round);
+    }
+
+    fn value(&mut self, told: Told<'_>) {
+        self.teller.value(told);
+    }
+
+    fn leaves(&mut self, arm: &str, reason: &str) {
+        self.teller.leaves(arm, reason);
     }
 
     fn says(&mut self, text: &str) {
-        say(text);
+        self.teller.says(text);
     }
 
     fn round_ends(&mut self, so_far: &Bench) {
-        let mut bench = so_far.clone();
-        bench.cut("it was not at its end when this was written");
-        if !bench.rounds().is_empty() && self.fault.is_none() {
-            self.fault = self.keep(&bench).err();
-        }
+        self.keeper.round_ends(so_far, self.round, self.rounds);
     }
 }
 
-impl Keeper {
-    fn finish(&mut self, bench: &Bench) -> Result<()> {
-        if let Some(fault) = self.fault.take() {
-            return Err(fault);
-        }
-        self.keep(bench)?;
-        let Some(folder) = &self.folder else { return Ok(()) };
-        for (name, figure) in self.run.figures() {
-            folder.put(&format!("{name}.svg"), figure.as_str())?;
-        }
-        folder.put("summary.md", &self.run.summary())?;
-        folder.put("report.html", &self.run.page().to_html())?;
-        Ok(())
+/// Each once, in the order in which they were named.
+fn wanted(args: &BenchRunArgs) -> Result<Vec<&'static Scenario>> {
+    if args.all {
+        return Ok(SCENARIOS.iter().filter(|one| one.kind == Kind::Picture).collect());
     }
+    let mut wanted: Vec<&Scenario> = Vec::new();
+    for name in &args.names {
+        let scenario = Scenario::find(name)?;
+        if wanted.iter().all(|known| known.name != scenario.name) {
+            wanted.push(scenario);
+        }
+    }
+    Ok(wanted)
+}
 
-    /// Every value so far.
-    fn keep(&mut self, bench: &Bench) -> Result<()> {
-        self.run.put(bench, Host::read())?;
-        let Some(folder) = &self.folder else { return Ok(()) };
-        folder.put("raw.json", &serde_json::to_string_pretty(&self.run)?)?;
-        Ok(())
+fn ground(args: &BenchRunArgs) -> Ground {
+    match (&args.iface, &args.peer) {
+        (Some(iface), Some(peer)) => Ground::Nic { iface: iface.clone(), peer: peer.clone() },
+        _ => Ground::Lab,
     }
 }
 

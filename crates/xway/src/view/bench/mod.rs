@@ -1,5 +1,10 @@
 //! What `bench` answers.
 
+pub mod course;
+mod live;
+#[cfg(test)]
+mod tests;
+
 use report::bench::Report;
 use report::{Table, table::Column};
 use serde::Serialize;
@@ -14,6 +19,8 @@ pub struct List(pub Vec<Item>);
 #[derive(Debug, Serialize)]
 pub struct Item {
     pub name: &'static str,
+    /// `picture` or `part`.
+    pub kind: &'static str,
     pub about: &'static str,
 }
 
@@ -24,9 +31,9 @@ pub struct Answer(pub Report);
 
 impl View for List {
     fn text(&self, _: Paint) -> String {
-        let mut table = Table::new([Column::text("name"), Column::text("measures")]);
+        let mut table = Table::new(["name", "kind", "measures"].map(Column::text));
         for item in &self.0 {
-            table.row([item.name, item.about]);
+            table.row([item.name, item.kind, item.about]);
         }
         table.to_string()
     }

@@ -1,0 +1,103 @@
+//! What else the machine did: work that was there before a run, and time that a hypervisor gave to
+//! others while a scenario was measured.
+//!
+//! Rule: read from files of /proc alone; what they do not tell is not told. Whether the values are
+//! too noisy to say anything is judged from the values (`report`).
+
+use std::fs;
+
+use report::{Bench, Host};
+
+/// The processors' time since a scenario began.
+#[derive(Debug)]
+pub struct Watch(Option<Ticks>);
+
+/// Of all processors, since the machine started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    all: u64,
+    stolen: u64,
+}
+
+impl Watch {
+    pub fn begin() -> Self {
+        Self(Ticks::now())
+    }
+
+    /// Notes what there is to tell.
+    pub fn end(&self, bench: &mut Bench) {
+        if let Some(note) = self.0.zip(Ticks::now()).and_then(|(old, new)| old.stolen(new)) {
+            bench.note(note);
+        }
+    }
+}
+
+/// What to tell of a machine that was busy before a run, read before it began.
+pub fn busy(host: &Host) -> Option<String> {
+    let (load, processors) = (host.load?[0], host.cores?);
+    (load >= BUSY * processors as f64).then(|| {
+        format!(
+            "the machine was busy before it began: {load:.1} tasks on {processors} processors, on \
+             average over a minute"
+        )
+    })
+}
+
+impl Ticks {
+    fn now() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The line of all processors: user, nice, system, idle, iowait, irq, softirq, steal; what
+    /// comes after them, guests, is in user already.
+    fn parse(stat: &str) -> Option<Self> {
+        let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
+        let fields: Vec<u64> =
+            line.split_whitespace().take(KINDS).map_while(|field| field.parse().ok()).collect();
+        let stolen = *fields.get(KINDS - 1)?;
+        Some(Self { all: fields.iter().sum(), stolen })
+    }
+
+    fn stolen(self, after: Self) -> Option<String> {
+        let all = after.all.checked_sub(self.all).filter(|all| *all > 0)?;
+        let share = 100.0 * after.stolen.saturating_sub(self.stolen) as f64 / all as f64;
+        let told = share >= STOLEN_PERCENT;
+        told.then(|| format!("the hypervisor took {share:.1} % of the processors' time"))
+    }
+}
+
+/// Of time in `/proc/stat`, up to steal.
+const KINDS: usize = 8;
+/// Less is what every virtual machine loses.
+const STOLEN_PERCENT: f64 = 0.5;
+/// Tasks for each processor.
+const BUSY: f64 = 0.5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all() {
+        let stat = |steal: u64| format!("cpu  50 0 30 {} 0 0 10 {steal} 5 0\ncpu0 1 1\n", 10);
+        let ticks = |steal| Ticks::parse(&stat(steal)).unwrap();
+        assert_eq!(ticks(7), Ticks { all: 107, stolen: 7 });
+        let before = Ticks { all: 7, stolen: 0 };
+        let told = before.stolen(ticks(12)).unwrap();
+        assert_eq!(told, "the hypervisor took 11.4 % of the processors' time");
+        assert_eq!(before.stolen(ticks(0)), None);
+        assert_eq!(ticks(3).stolen(ticks(3)), None, "no time went by");
+        for broken in ["", "cpu  1 2 3 4", "cpu  1 2 3 four 5 6 7 8"] {
+            assert_eq!(Ticks::parse(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn only_a_good_part_of_the_machine_is_told() {
+        let host = |load| Host { load: Some([load, 0.0, 0.0]), cores: Some(2), ..Host::default() };
+        let told = busy(&host(1.04)).unwrap();
+        assert!(told.contains("1.0 tasks on 2 processors"), "{told}");
+        assert_eq!(busy(&host(0.9)), None);
+        assert_eq!(busy(&Host::default()), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Ctrl-C: once to end after the turn that is on, twice to end at once.
+//!
+//! Rule: the second one is heard on a thread of its own, because a turn may hang; no other thread
+//! looks at the signals.
+
+use std::io;
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use ratatui::crossterm::{cursor, execute};
+use sys::signal::Stop;
+
+use crate::view::say;
+
+/// What the thread and the run know of each other.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    asked: Arc<AtomicBool>,
+    /// The arm whose turn it is.
+    now: Arc<Mutex<String>>,
+}
+
+impl Interrupt {
+    /// Listens from now on. Call it before there is any other thread. `tells` is for where no
+    /// picture says it.
+    pub fn listen(tells: bool) -> Result<Self> {
+        let (this, stop) = (Self::default(), Stop::new()?);
+        let heard = this.clone();
+        let thread = thread::Builder::new().name("interrupt".into());
+        thread.spawn(move || heard.hear(&stop, tells)).context("cannot listen for signals")?;
+        Ok(this)
+    }
+
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// It is the turn of this arm, which is to be named if it hangs.
+    pub fn turns(&self, arm: &str) {
+        arm.clone_into(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn hear(&self, stop: &Stop, tells: bool) {
+        // A wait that fails once fails always: then a signal is as if it were not there.
+        while let Ok(signal) = stop.wait(LONG) {
+            if signal.is_some() && self.asked.swap(true, Ordering::Relaxed) {
+                self.end();
+            } else if signal.is_some() && tells {
+                say("ends after this turn and keeps what was measured; once more: at once");
+            }
+        }
+    }
+
+    /// Nothing is cleaned up: the lab's record stays, by which the next lab removes what it made.
+    fn end(&self) -> ! {
+        let _gone = execute!(io::stderr(), cursor::Show);
+        let arm = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        say(&format!(
+            "\nxway: ended at once, in the turn of \"{arm}\"; the next lab, or `xway lab gc`, \
+             removes what this one leaves"
+        ));
+        process::exit(CUT_OFF)
+    }
+}
+
+/// Between two waits for a signal.
+const LONG: Duration = Duration::from_secs(3600);
+/// The exit code of a run that was cut off.
+const CUT_OFF: i32 = 1;

@@ -1,0 +1,94 @@
+//! The files of a run, kept up to date while it goes on.
+//!
+//! Rule: after each round `raw.json` has every value so far, so that a run which is killed keeps
+//! them and says that it was cut off; the other files are made again after each scenario.
+
+use anyhow::Result;
+use report::bench::Report;
+use report::{Bench, Host, Run};
+
+use super::home::Home;
+
+pub struct Keeper {
+    run: Run,
+    home: Home,
+    /// Before the run.
+    host: Host,
+    /// The benchmark that is not at its end.
+    open: Option<String>,
+}
+
+impl Keeper {
+    pub fn new(run: Run, home: Home, host: Host) -> Self {
+        Self { run, home, host, open: None }
+    }
+
+    /// Where everything is, or how to have it.
+    pub fn told(&self) -> Option<String> {
+        let Some(folder) = self.home.folder() else {
+            return Some("not kept: --out DIR keeps every value, the figures and a page".into());
+        };
+        let is_there = !self.run.scenarios.is_empty();
+        is_there.then(|| format!("kept in {}: report.html shows it all", folder.path().display()))
+    }
+
+    /// What was measured up to this round, in case there is no next one.
+    pub fn round_ends(&mut self, so_far: &Bench, round: usize, rounds: usize) {
+        if so_far.rounds().is_empty() {
+            return;
+        }
+        let mut bench = so_far.clone();
+        bench.cut(format!("cut off after round {round} of {rounds}"));
+        self.open = Some(bench.scenario().to_owned());
+        // What is in the way of it now is told at the end, when all is written again.
+        let _ = self.keep(&bench);
+    }
+
+    /// A scenario is at its end, or was interrupted. Its files come with [`Keeper::save`].
+    pub fn finish(&mut self, bench: &mut Bench) -> Result<Report> {
+        if let Some(note) = bench::busy(&self.host) {
+            bench.note(note);
+        }
+        let measured = self.run.put(bench, self.host.clone())?;
+        self.open = None;
+        Ok(measured.report.clone())
+    }
+
+    /// Every file.
+    pub fn save(&self) -> Result<()> {
+        let Some(folder) = self.home.folder() else { return Ok(()) };
+        self.write()?;
+        for (name, figure) in self.run.figures() {
+            folder.put(&format!("{name}.svg"), figure.as_str())?;
+        }
+        folder.put("summary.md", &self.run.summary())?;
+        folder.put("report.html", &self.run.page().to_html())?;
+        Ok(())
+    }
+
+    /// A scenario failed: what it measured before stays, with the reason.
+    pub fn fail(&mut self, reason: &str) {
+        let Some(open) = self.open.take() else { return };
+        let mut known = self.run.scenarios.iter_mut();
+        if let Some(measured) = known.find(|measured| measured.report.scenario == open) {
+            measured.report.story.cut = Some(reason.to_owned());
+        }
+        // A failure is being told already, and what was written before is whole.
+        let _ = self.save();
+    }
+
+    fn keep(&mut self, bench: &Bench) -> Result<()> {
+        self.run.put(bench, self.host.clone())?;
+        self.write()
+    }
+
+    /// Every value so far.
+    fn write(&self) -> Result<()> {
+        let Some(folder) = self.home.folder() else { return Ok(()) };
+        folder.put(RAW, &serde_json::to_string_pretty(&self.run)?)?;
+        Ok(())
+    }
+}
+
+/// The file that has everything.
+pub const RAW: &str = "raw.json";

@@ -1,0 +1,93 @@
+//! The picture of a scenario while it runs: a bar for each arm, and what is going on.
+
+use ratatui::Frame;
+use ratatui::style::{Color, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use report::number::human;
+
+use super::course::{Course, Lane, rough};
+use crate::view::live::Drawing;
+
+impl Course {
+    /// Rows that all of it takes; a terminal with fewer shows the arms around the current one.
+    pub fn height(&self) -> u16 {
+        u16::try_from(self.lanes.len()).unwrap_or(u16::MAX).saturating_add(AROUND)
+    }
+
+    fn head(&self) -> Line<'_> {
+        let now = self.now.map_or("", |lane| self.lanes[lane].name.as_str());
+        Line::from(vec![
+            Span::from(self.title.as_str()).bold(),
+            format!("  {}, about {} left; now ", self.called(self.round), rough(self.left()))
+                .into(),
+            now.into(),
+        ])
+    }
+
+    /// The arms that `rows` have room for.
+    fn visible(&self, rows: usize) -> &[Lane] {
+        let rows = rows.min(self.lanes.len());
+        let begin = self.now.unwrap_or(0).saturating_sub(rows / 2);
+        let begin = begin.min(self.lanes.len() - rows);
+        &self.lanes[begin..begin + rows]
+    }
+
+    /// Bars of one unit share their scale.
+    fn largest(&self, unit: &str) -> f64 {
+        let medians = self.lanes.iter().filter(|lane| lane.unit == unit).filter_map(Lane::median);
+        medians.fold(0.0, f64::max)
+    }
+
+    fn row(&self, lane: &Lane, (label, width): (usize, usize)) -> Line<'_> {
+        let is_now = self.now.is_some_and(|now| self.lanes[now].name == lane.name);
+        let mark = if is_now { '>' } else { ' ' };
+        let name: String = lane.name.chars().take(label).collect();
+        let value = match lane.median() {
+            _ if lane.is_out => "not here".to_owned(),
+            None => String::new(),
+            Some(median) => human(median, &lane.unit),
+        };
+        let text = format!("{mark} {name:<label$} {value:>VALUE$} ");
+        let room = width.saturating_sub(label + VALUE + 4);
+        let share = lane.median().filter(|_| !lane.is_out).map_or(0.0, |median| {
+            let largest = self.largest(&lane.unit);
+            if largest > 0.0 { (median / largest).clamp(0.0, 1.0) } else { 0.0 }
+        });
+        let colour = if lane.counts() { Color::Blue } else { Color::DarkGray };
+        let bar = Span::styled(bar(share, room), Style::new().fg(colour));
+        let text = if is_now { Span::from(text).bold() } else { Span::from(text) };
+        Line::from(vec![text, bar])
+    }
+}
+
+impl Drawing for Course {
+    fn line(&self) -> String {
+        self.line.clone()
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>) {
+        let area = frame.area();
+        let rows = usize::from(area.height.saturating_sub(AROUND));
+        let longest = self.lanes.iter().map(|lane| lane.name.chars().count()).max();
+        let label = longest.unwrap_or(0).min(usize::from(area.width) / 3);
+        let size = (label, usize::from(area.width));
+        let lanes = self.visible(rows).iter().map(|lane| self.row(lane, size));
+        let foot = [Line::from(self.message.as_str()), Line::from(HINT).dim()];
+        let lines: Vec<Line<'_>> = [self.head()].into_iter().chain(lanes).chain(foot).collect();
+        frame.render_widget(Paragraph::new(lines), area);
+    }
+}
+
+/// `share` (0 to 1) of `room` columns, to an eighth of one.
+fn bar(share: f64, room: usize) -> String {
+    let eighths = (share * (room * 8) as f64).round() as usize;
+    let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    format!("{}{last}", "█".repeat(eighths / 8))
+}
+
+/// Rows for the head, what was said last, and the hint.
+const AROUND: u16 = 3;
+/// Columns of a value with its unit.
+const VALUE: usize = 11;
+const HINT: &str = "Ctrl-C ends after this turn and keeps what was measured; again: at once";
