@@ -134,6 +134,12 @@ fn offloads_channels_and_driver_statistics() {
     }
     assert!(ethtool.set_feature("eth0", "warp-drive", true).is_err());
     assert!(ethtool.set_feature("eth0", "hw-tc-offload", true).is_err());
+    assert_eq!(ethtool.speed_mbit("eth0").unwrap(), Some(10_000), "what veth claims");
+    let unknown = ethtool.speed_mbit("eth9").unwrap_err();
+    assert_eq!(sys::errno_name(unknown.errno), "ENODEV", "{unknown}");
+    for refusal in [ethtool.pause("eth0").unwrap_err(), ethtool.rings("eth0").unwrap_err()] {
+        assert_eq!(sys::errno_name(refusal.errno), "EOPNOTSUPP", "{refusal}");
+    }
     let channels = ethtool.channels("eth0").unwrap();
     assert_eq!((channels.rx, channels.tx, channels.most_rx), (4, 4, 4));
     ethtool.set_channels("eth0", Channels { tx: 2, ..channels }).unwrap();

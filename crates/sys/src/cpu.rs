@@ -23,6 +23,16 @@ pub fn of_interrupt(irq: u32) -> Option<usize> {
         .find_map(|file| list(&format!("/proc/irq/{irq}/{file}")).ok()?.first().copied())
 }
 
+/// Whether two processors share a core (hyper-threading); `None` where the kernel does not tell.
+pub fn shares_cores() -> Option<bool> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/smt/active").ok()?;
+    match text.trim() {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
 /// Processors that the calling thread may run on, in order.
 pub fn affinity() -> Result<Vec<usize>> {
     let mut set = empty_set();

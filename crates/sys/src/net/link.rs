@@ -212,6 +212,27 @@ impl Link {
     }
 }
 
+/// The interface and all that its packets pass below it: members of a bridge or bond, the one that
+/// a VLAN lies on.
+pub fn underneath(top: Ifindex, links: &[Link]) -> Vec<Ifindex> {
+    let mut found = vec![top];
+    let mut next = 0;
+    while next < found.len() {
+        let upper = found[next];
+        let enslaved = links.iter().filter(|link| link.master == Some(upper));
+        let own = links.iter().find(|link| link.ifindex == upper);
+        // A veth's other end is numbered in its own namespace, and is not underneath.
+        let lower = own.filter(|link| link.kind != "veth").and_then(|link| link.peer);
+        for ifindex in enslaved.map(|link| link.ifindex).chain(lower) {
+            if !found.contains(&ifindex) {
+                found.push(ifindex);
+            }
+        }
+        next += 1;
+    }
+    found
+}
+
 impl From<Stats64> for Statistics {
     fn from(stats: Stats64) -> Self {
         Self {

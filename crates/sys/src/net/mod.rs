@@ -31,7 +31,7 @@ pub use address::{Address, NewAddress};
 pub use conntrack::{TrackedConnection, tracked_connections};
 pub use create::{NewVeth, VethEnd};
 pub use datagrams::Datagrams;
-pub use link::{Ifindex, Link, Statistics};
+pub use link::{Ifindex, Link, Statistics, underneath};
 pub use mac::Mac;
 pub use neighbour::Neighbour;
 pub use netdev::{Direction, Napi, NetdevFamily, NetdevQueue, XdpFeatures};

@@ -78,6 +78,14 @@ pub fn parent(pid: u32) -> Option<u32> {
     (parent > 0).then_some(parent)
 }
 
+/// Whether a process of that name runs; the kernel keeps fifteen bytes of a name.
+pub fn is_running(name: &str) -> bool {
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    let pids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let mut commands = pids.filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).ok());
+    commands.any(|command| command.trim_end() == name)
+}
+
 /// A process that holds a descriptor of a BPF object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
@@ -175,6 +183,7 @@ mod tests {
         assert_eq!(parent(pid), Some(std::process::id()));
         assert_eq!(variable(pid, "XWAY_TEST").as_deref(), Some("a=b"));
         assert_eq!(variable(pid, "XWAY_TES"), None);
+        assert!(is_running("cat") && !is_running("ca"));
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!((parent(1), variable(u32::MAX, "PATH")), (None, None));

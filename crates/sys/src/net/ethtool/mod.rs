@@ -1,4 +1,5 @@
-//! What `ethtool` shows and changes: features, channels, driver and its statistics.
+//! What `ethtool` shows and changes: features, channels, driver and its statistics; and what it
+//! only shows here: flow control, rings, speed.
 //!
 //! Rule: an [`Ethtool`] speaks to the namespace that it was opened in, by interface name.
 //! It uses the ioctl, which every kernel since 5.15 and before has for all of this.
@@ -6,6 +7,9 @@
 mod channels;
 mod driver;
 mod features;
+mod pause;
+mod rings;
+mod speed;
 mod strings;
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -13,6 +17,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub use channels::Channels;
 pub use driver::Driver;
 pub use features::Feature;
+pub use pause::Pause;
+pub use rings::Rings;
 
 use super::link::check_name;
 use crate::error::{Error, Result};

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use anyhow::{Result, bail};
-use sys::net::{Address, Ifindex, Link, Netlink, Route};
+use sys::net::{Address, Ifindex, Link, Netlink, Route, underneath};
 use traffic::Rate;
 
 /// Addresses of both ends of an SSH session.
@@ -91,27 +91,7 @@ fn carries(
     let Some(owner) = owner.map(|address| address.ifindex) else { return false };
     let covering = routes.iter().filter(|route| covers(route, session.client));
     let out = covering.max_by_key(|route| route.prefix).and_then(|route| route.ifindex);
-    [Some(owner), out].into_iter().flatten().any(|used| below(used, links).contains(&dev))
-}
-
-/// The interface and all that its packets pass underneath.
-fn below(top: Ifindex, links: &[Link]) -> Vec<Ifindex> {
-    let mut found = vec![top];
-    let mut next = 0;
-    while next < found.len() {
-        let upper = found[next];
-        let enslaved = links.iter().filter(|link| link.master == Some(upper));
-        let own = links.iter().find(|link| link.ifindex == upper);
-        // A veth's other end is numbered in its own namespace, and is not underneath.
-        let lower = own.filter(|link| link.kind != "veth").and_then(|link| link.peer);
-        for ifindex in enslaved.map(|link| link.ifindex).chain(lower) {
-            if !found.contains(&ifindex) {
-                found.push(ifindex);
-            }
-        }
-        next += 1;
-    }
-    found
+    [Some(owner), out].into_iter().flatten().any(|used| underneath(used, links).contains(&dev))
 }
 
 /// Whether the route's network holds an address.
