@@ -6,11 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::human;
 use crate::plot::Bars;
 use crate::samples::Interval;
-use crate::table::{Column, Table};
-use crate::{Error, Figure, Host, Samples, Stats, row};
+use crate::{Error, Figure, Host, Samples, Stats};
 
 /// Rounds of named rows, as they are measured.
 ///
@@ -37,6 +35,9 @@ pub struct Bench {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Story {
+    /// What is measured, in one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// How it was measured, step by step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub method: Vec<String>,
@@ -148,6 +149,12 @@ impl Bench {
     /// which is told as absent, there is no ratio.
     pub fn ratio(&mut self, a: &str, b: &str) -> &mut Bench {
         self.ratios.push((a.into(), b.into()));
+        self
+    }
+
+    /// What is measured, in one line.
+    pub fn about(&mut self, text: &str) -> &mut Bench {
+        self.story.about = Some(text.into());
         self
     }
 
@@ -270,38 +277,6 @@ impl Rounds {
 }
 
 impl Report {
-    /// Name, min, median, max and rounds of each row.
-    pub fn table(&self) -> Table {
-        let columns = ["min", "median", "max", "rounds"].map(Column::number);
-        let mut table = Table::new([Column::text("")].into_iter().chain(columns));
-        for Row { name, unit, stats } in &self.rows {
-            let values = [stats.min, stats.median, stats.max].map(|value| human(value, unit));
-            let [min, median, max] = values;
-            table.row([name.clone(), min, median, max, stats.rounds.to_string()]);
-        }
-        table
-    }
-
-    /// The ratios, or nothing when none was asked for.
-    pub fn ratio_table(&self) -> Option<Table> {
-        if self.ratios.is_empty() {
-            return None;
-        }
-        let columns = ["min", "median", "max"].map(Column::number);
-        let mut table = Table::new([Column::text("round by round")].into_iter().chain(columns));
-        for Ratio { a, b, min, median, max, .. } in &self.ratios {
-            let [min, median, max] = [min, median, max].map(|value| human(*value, "x"));
-            table.row([format!("{a} / {b}"), min, median, max]);
-        }
-        Some(table)
-    }
-
-    /// What the arms are measured for; where everything is a detail, all of it.
-    pub fn main_rows(&self) -> impl Iterator<Item = &Row> {
-        let has_main = self.rows.iter().any(|row| row::is_main(&row.name));
-        self.rows.iter().filter(move |row| !has_main || row::is_main(&row.name))
-    }
-
     /// One bar chart for each unit of the main rows, in the order of the rows; references can be
     /// added to them.
     pub fn bars(&self) -> Vec<Bars> {
@@ -318,9 +293,9 @@ impl Report {
 }
 
 /// Of intervals.
-const CONFIDENCE: f64 = 0.95;
+pub(crate) const CONFIDENCE: f64 = 0.95;
 /// Of their draws: the same rounds give the same interval.
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -407,9 +382,9 @@ mod tests {
     fn tables_say_it_for_people() {
         let report = two_arms().ratio("native", "generic").finish(Host::default()).unwrap();
         let text = report.table().to_string();
-        assert!(text.contains("native   4 pps   9 pps  10 pps       3\n"), "{text}");
+        assert!(text.contains("native   4 pps   9 pps  10 pps    111 ms       3\n"), "{text}");
         let ratios = report.ratio_table().unwrap().to_string();
-        assert!(ratios.contains("native / generic   2x      2x   3x\n"), "{ratios}");
+        assert!(ratios.contains("native / generic   2x      2x   3x  2x to 3x\n"), "{ratios}");
         assert!(two_arms().finish(Host::default()).unwrap().ratio_table().is_none());
     }
 }

@@ -26,6 +26,18 @@ pub(crate) fn terminal(text: &str) -> String {
     text.chars().map(|c| if is_unprintable(c) { '\u{fffd}' } else { c }).collect()
 }
 
+/// `text` as one line of Markdown that is only text.
+pub(crate) fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in terminal(text).chars() {
+        if "\\`*_[]<>|#~".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
 fn is_unprintable(c: char) -> bool {
     let bidi =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -50,6 +62,11 @@ mod tests {
         for (text, want) in table {
             assert_eq!(markup(text), want);
         }
+    }
+
+    #[test]
+    fn markdown_is_only_text() {
+        assert_eq!(markdown("a_b <b>\n[x](y) `rm`"), "a\\_b \\<b\\>\u{fffd}\\[x\\](y) \\`rm\\`");
     }
 
     #[test]

@@ -28,6 +28,9 @@ pub struct Host {
     /// Whether the CPU says that a hypervisor is below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_machine: Option<bool>,
+    /// Of the first CPU, when it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_mhz: Option<f64>,
     /// Frequency governor of the first CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
@@ -65,6 +68,7 @@ impl Host {
                 .filter(|cores| *cores > 0),
             virtual_machine: field(&cpus, "flags")
                 .map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+            clock_mhz: field(&cpus, "cpu MHz").and_then(|mhz| mhz.parse().ok()),
             governor: text(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             memory_bytes: text(root, "proc/meminfo").and_then(|text| memory(&text)),
             load: text(root, "proc/loadavg").and_then(|text| load(&text)),
@@ -193,8 +197,7 @@ mod tests {
     #[test]
     fn facts_are_read_from_files() {
         let weak = "sys/devices/system/cpu/vulnerabilities";
-        let cpu =
-            "processor\t: 0\nmodel name\t: Nine Thousand @ 3.0GHz\nflags\t\t: fpu hypervisor\n";
+        let cpu = "processor\t: 0\nmodel name\t: Nine Thousand @ 3.0GHz\ncpu MHz\t\t: 2999.998\nflags\t\t: fpu hypervisor\n";
         let host = Root::new(
             "whole",
             &[
@@ -214,6 +217,7 @@ mod tests {
             (Some(2), Some(true), Some(1))
         );
         assert_eq!(host.memory_bytes, Some(24_605_340 * 1024));
+        assert_eq!(host.clock_mhz, Some(2999.998));
         assert_eq!(host.load, Some([1.04, 0.40, 0.17]));
         assert_eq!(host.mitigations.len(), 1);
         assert_eq!(host.mitigations["retbleed"], "Mitigation: Enhanced IBRS");

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod comparison;
 pub mod drawing;
 mod error;
 mod escape;
@@ -16,12 +17,14 @@ pub mod number;
 pub mod page;
 pub mod plot;
 mod row;
+mod rows;
 pub mod run;
 pub mod samples;
 pub mod table;
 pub mod timeline;
 
 pub use bench::Bench;
+pub use comparison::Comparison;
 pub use drawing::Drawing;
 pub use error::Error;
 pub use figure::Figure;

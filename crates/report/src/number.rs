@@ -82,7 +82,7 @@ fn prefixes_of(base: &str) -> &'static [(f64, &'static str)] {
 }
 
 /// What one of `unit` is in its base unit: `ns` is 1e-9 of `s`.
-fn folded(unit: &str) -> (f64, &str) {
+pub(crate) fn folded(unit: &str) -> (f64, &str) {
     let known = |base: &str| GLUED.contains(&base) && base != "/s";
     if known(unit) {
         return (1.0, unit);

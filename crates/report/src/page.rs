@@ -46,6 +46,18 @@ impl Page {
         self.push("<p>", text, "</p>\n")
     }
 
+    /// Something that casts doubt on what follows.
+    pub fn banner(&mut self, text: &str) -> &mut Page {
+        self.push("<p class=\"banner\" role=\"note\">", text, "</p>\n")
+    }
+
+    /// A heading and its entries; nothing without entries.
+    pub fn list(&mut self, name: &str, entries: impl IntoIterator<Item = String>) -> &mut Page {
+        let entries: Vec<_> = entries.into_iter().collect();
+        self.body.push_str(&list(name, ("h3", "ul"), &entries));
+        self
+    }
+
     /// A figure and the sentence below it.
     pub fn figure(&mut self, figure: &Svg, caption: &str) -> &mut Page {
         self.body.push_str("<figure>\n");
@@ -55,6 +67,14 @@ impl Page {
 
     pub fn table(&mut self, table: &Table) -> &mut Page {
         self.body.push_str(&table.to_html());
+        self
+    }
+
+    /// A table that is folded away under `name`.
+    pub fn folded(&mut self, name: &str, table: &Table) -> &mut Page {
+        self.push("<details><summary>", name, "</summary>\n");
+        self.table(table);
+        self.body.push_str("</details>\n");
         self
     }
 
@@ -83,8 +103,8 @@ impl Page {
         html.push_str(&format!("<body><main>\n<h1>{title}</h1>\n"));
         html.push_str(&self.highlights_html());
         html.push_str(&self.body);
-        html.push_str(&list("How it was done", "ol", &self.method));
-        html.push_str(&list("Notes", "ul", &self.footnotes));
+        html.push_str(&list("How it was done", ("h2", "ol"), &self.method));
+        html.push_str(&list("Notes", ("h2", "ul"), &self.footnotes));
         html.push_str(&self.raw_html());
         html.push_str("</main></body></html>\n");
         html
@@ -115,13 +135,13 @@ impl Page {
     }
 }
 
-fn list(heading: &str, tag: &str, entries: &[String]) -> String {
+fn list(heading: &str, (head, tag): (&str, &str), entries: &[String]) -> String {
     if entries.is_empty() {
         return String::new();
     }
     let entries: String =
         entries.iter().map(|text| format!("<li>{}</li>\n", markup(text))).collect();
-    format!("<h2>{heading}</h2>\n<{tag}>\n{entries}</{tag}>\n")
+    format!("<{head}>{}</{head}>\n<{tag}>\n{entries}</{tag}>\n", markup(heading))
 }
 
 const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
@@ -129,15 +149,21 @@ const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf
 <meta name=\"color-scheme\" content=\"light dark\">\n";
 
 const STYLE: &str = "\
-:root{--ink:#1f2933;--soft:#5a6672;--back:#f4f6f8;--card:#fff;--edge:#dfe4ea;--key:#0a6ebd}
+:root{--ink:#1f2933;--soft:#5a6672;--back:#f4f6f8;--card:#fff;--edge:#dfe4ea;--key:#0a6ebd;\
+--warn:#fdf0e6;--edge-warn:#d1480f}
 @media (prefers-color-scheme:dark){
-:root{--ink:#e8edf2;--soft:#9ba7b4;--back:#0d1218;--card:#151b23;--edge:#2d3742;--key:#58a6ff}}
+:root{--ink:#e8edf2;--soft:#9ba7b4;--back:#0d1218;--card:#151b23;--edge:#2d3742;--key:#58a6ff;\
+--warn:#33221a;--edge-warn:#ff8a4c}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--ink);font:17px/1.55 system-ui,-apple-system,\
 'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;-webkit-text-size-adjust:100%}
 main{max-width:760px;margin:0 auto;padding:28px 16px 56px}
 h1{font-size:1.9em;line-height:1.2;margin:.3em 0 .6em}
 h2{font-size:1.25em;margin:2em 0 .5em}
+h3{font-size:1em;margin:1.4em 0 .3em}
+ul,ol{padding-left:1.3em;overflow-wrap:anywhere}
+.banner{background:var(--warn);border-left:4px solid var(--edge-warn);border-radius:6px;\
+padding:10px 14px}
 p,li{max-width:68ch}
 li{margin:.3em 0}
 figure{margin:1.6em 0}
@@ -185,6 +211,7 @@ mod tests {
         let mut page = Page::new(HOSTILE);
         page.highlight(HOSTILE, HOSTILE).section(HOSTILE).paragraph(HOSTILE);
         page.figure(&figure, HOSTILE).table(&table).method(HOSTILE).footnote(HOSTILE);
+        page.banner(HOSTILE).list(HOSTILE, [HOSTILE.into()]).folded(HOSTILE, &table);
         page.raw(HOSTILE, &[HOSTILE]).to_html()
     }
 
@@ -192,7 +219,7 @@ mod tests {
     fn nothing_from_outside_comes_alive() {
         let html = hostile();
         assert!(!html.contains("<script"), "{html}");
-        assert!(html.matches("&lt;script&gt;").count() >= 12, "{html}");
+        assert!(html.matches("&lt;script&gt;").count() >= 16, "{html}");
     }
 
     #[test]

@@ -4,9 +4,12 @@
 //! Comparisons are made round by round, because a machine drifts between rounds. Not here: units
 //! and names (`bench`).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::number::human;
 
 /// One or more finite values, in the order in which they were measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,14 +91,38 @@ impl Samples {
     pub fn median_interval(&self, confidence: f64, seed: u64) -> Interval {
         let mut draw = Draw(seed);
         let mut set = vec![0.0; self.values.len()];
-        let mut medians: Vec<f64> =
-            (0..RESAMPLES).map(|_| self.resampled_median(&mut set, &mut draw)).collect();
-        medians.sort_by(f64::total_cmp);
-        let tail = (1.0 - confidence.clamp(0.0, 1.0)) / 2.0;
-        let last = (RESAMPLES - 1) as f64;
-        let low = (tail * last).floor() as usize;
-        let high = ((1.0 - tail) * last).ceil() as usize;
-        Interval { low: medians[low], high: medians[high] }
+        let medians = (0..RESAMPLES).map(|_| self.resampled_median(&mut set, &mut draw));
+        middle_part(medians.collect(), confidence)
+    }
+
+    /// Where the median of this over the median of `base` probably lies: as
+    /// [`Samples::median_interval`], but of sets whose rounds are no pairs. `None` when a median
+    /// of `base` may be zero.
+    pub fn quotient_interval(
+        &self,
+        base: &Samples,
+        confidence: f64,
+        seed: u64,
+    ) -> Option<Interval> {
+        let mut draw = Draw(seed);
+        let (mut set, mut base_set) = (self.values.clone(), base.values.clone());
+        let quotients = (0..RESAMPLES).map(|_| {
+            let top = self.resampled_median(&mut set, &mut draw);
+            top / base.resampled_median(&mut base_set, &mut draw)
+        });
+        Some(middle_part(Samples::new(quotients.collect::<Vec<_>>()).ok()?.values, confidence))
+    }
+
+    /// Where the middle half of the values lies.
+    pub fn middle_half(&self) -> Interval {
+        let sorted = sorted(&self.values);
+        let at = |part: f64| {
+            let place = part * (sorted.len() - 1) as f64;
+            let (below, share) = (place.floor() as usize, place.fract());
+            let above = (below + 1).min(sorted.len() - 1);
+            sorted[below] * (1.0 - share) + sorted[above] * share
+        };
+        Interval { low: at(0.25), high: at(0.75) }
     }
 
     fn resampled_median(&self, set: &mut [f64], draw: &mut Draw) -> f64 {
@@ -104,6 +131,19 @@ impl Samples {
         }
         set.sort_by(f64::total_cmp);
         middle(set)
+    }
+}
+
+impl Interval {
+    pub fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
+/// Of a ratio.
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", human(self.low, "x"), human(self.high, "x"))
     }
 }
 
@@ -116,6 +156,16 @@ impl Stats {
 
 /// How many sets the bootstrap draws; the ends of a 95 % interval then rest on 25 sets each.
 pub const RESAMPLES: usize = 1000;
+
+/// The middle `confidence` (0 to 1) of these.
+fn middle_part(mut values: Vec<f64>, confidence: f64) -> Interval {
+    values.sort_by(f64::total_cmp);
+    let tail = (1.0 - confidence.clamp(0.0, 1.0)) / 2.0;
+    let last = (values.len() - 1) as f64;
+    let low = (tail * last).floor() as usize;
+    let high = ((1.0 - tail) * last).ceil() as usize;
+    Interval { low: values[low], high: values[high] }
+}
 
 fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
@@ -196,6 +246,24 @@ mod tests {
         let set = samples(&[1.0, 5.0, 2.0, 8.0, 3.0, 9.0, 4.0]);
         assert_eq!(set.median_interval(0.95, 1), set.median_interval(0.95, 1));
         assert_eq!(samples(&[4.0; 9]).median_interval(0.95, 1), Interval { low: 4.0, high: 4.0 });
+    }
+
+    #[test]
+    fn quotients_of_unpaired_sets_have_an_interval_too() {
+        let (a, b) = (samples(&[10.0, 11.0, 9.0, 10.0, 10.0]), samples(&[5.0, 5.0, 6.0, 5.0]));
+        let twice = a.quotient_interval(&b, 0.95, 1).unwrap();
+        assert!(twice.holds(2.0) && !twice.holds(1.0) && !twice.holds(2.5), "{twice:?}");
+        assert!(a.quotient_interval(&a, 0.95, 1).unwrap().holds(1.0));
+        assert_eq!(a.quotient_interval(&samples(&[0.0, 1.0]), 0.95, 1), None);
+    }
+
+    #[test]
+    fn the_middle_half_is_between_the_quartiles() {
+        let table: [(&[f64], f64, f64); 3] =
+            [(&[5.0, 1.0, 3.0, 2.0, 4.0], 2.0, 4.0), (&[7.0], 7.0, 7.0), (&[0.0, 1.0], 0.25, 0.75)];
+        for (values, low, high) in table {
+            assert_eq!(samples(values).middle_half(), Interval { low, high });
+        }
     }
 
     /// How often the interval holds the true median, over 200 sets of 25 values.

@@ -3,10 +3,17 @@
 //! Rule: all forms are of the same values, and the data has every one of them, so that each form
 //! can be made again from it. Not here: files (the binary), measuring (crate `bench`).
 
+mod finding;
+mod noise;
+mod page;
+mod summary;
+
 use serde::{Deserialize, Serialize};
 
+pub use noise::Spread;
+
 use crate::bench::{Report, Rounds};
-use crate::{Bench, Drawing, Error, Host, Page, Svg};
+use crate::{Bench, Drawing, Error, Host, Svg};
 
 /// `raw.json` of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,6 +22,9 @@ pub struct Run {
     pub version: u32,
     /// What was typed.
     pub command: String,
+    /// The machine before anything was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Host>,
     pub scenarios: Vec<Measured>,
 }
 
@@ -29,7 +39,13 @@ pub struct Measured {
 
 impl Run {
     pub fn new(command: impl Into<String>) -> Self {
-        Self { version: VERSION, command: command.into(), scenarios: Vec::new() }
+        Self { version: VERSION, command: command.into(), start: None, scenarios: Vec::new() }
+    }
+
+    /// The machine before the first measurement: its load is not yet the run's own.
+    pub fn started_on(mut self, host: Host) -> Self {
+        self.start = Some(host);
+        self
     }
 
     /// Adds a benchmark; one of the same name is replaced.
@@ -54,44 +70,29 @@ impl Run {
         drawn.map(|drawing| (drawing.name, drawing.picture)).collect()
     }
 
-    /// For a README.
-    pub fn summary(&self) -> String {
-        let mut text = String::new();
-        for Measured { report, .. } in &self.scenarios {
-            text.push_str(&format!(
-                "## {}\n\n{}\n\n",
-                report.scenario,
-                report.table().to_markdown()
-            ));
-            if let Some(ratios) = report.ratio_table() {
-                text.push_str(&format!("{}\n\n", ratios.to_markdown()));
-            }
-            for gone in &report.story.absent {
-                text.push_str(&format!("- {} is not here: {}\n", gone.name, gone.reason));
-            }
-            text.push_str(&format!("\n{}\n\n", report.host.summary()));
-        }
-        text
+    /// The machine, as early as it was looked at.
+    pub fn host(&self) -> Option<&Host> {
+        self.start.as_ref().or(self.scenarios.first().map(|measured| &measured.report.host))
     }
 
-    pub fn page(&self) -> Page {
-        let mut page = Page::new("Expressway: a run of its benchmarks");
-        for Measured { report, .. } in &self.scenarios {
-            page.section(&report.scenario);
-            for Drawing { title, picture, .. } in report.drawings() {
-                page.figure(&picture, &title);
-            }
-            page.table(&report.table());
-            if let Some(ratios) = report.ratio_table() {
-                page.table(&ratios);
-            }
-            for gone in &report.story.absent {
-                page.paragraph(&format!("{} is not here: {}", gone.name, gone.reason));
-            }
-            report.story.method.iter().for_each(|step| _ = page.method(step));
-        }
-        page.raw("Every value (JSON)", self);
-        page
+    /// Names of the scenarios that were measured.
+    fn names(&self) -> String {
+        let names: Vec<_> = self.scenarios.iter().map(|one| one.report.scenario.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+impl Measured {
+    /// The figures, each with what it shows.
+    fn drawings(&self) -> Vec<(Drawing, Option<String>)> {
+        let figures = &self.report.story.figures;
+        let mut plain = figures.is_empty().then(|| self.plain_finding()).flatten();
+        let with = |drawing: Drawing| {
+            let figure = figures.iter().find(|figure| figure.name == drawing.name);
+            let finding = figure.and_then(|figure| self.finding(figure)).or(plain.take());
+            (drawing, finding)
+        };
+        self.report.drawings().into_iter().map(with).collect()
     }
 }
 

@@ -1,0 +1,161 @@
+//! What a figure shows, in one sentence.
+//!
+//! Rule: who is ahead is said only where the interval of the ratio, of rounds measured side by
+//! side, does not hold 1. What bounds the arms does not compete with them.
+
+use super::Measured;
+use crate::bench::{CONFIDENCE, Row, SEED};
+use crate::figure::{Along, Figure, Series, Shape};
+use crate::number::human;
+use crate::row;
+use crate::samples::{Interval, Samples};
+
+/// A row by the name that the figure has for it.
+type Named<'a> = (&'a str, &'a Row);
+
+impl Measured {
+    /// Of a figure that compares at least two things.
+    pub fn finding(&self, figure: &Figure) -> Option<String> {
+        match &figure.shape {
+            Shape::Bars { rows } => {
+                let row = |name: &'_ String| self.report.row(name);
+                self.contest(rows.iter().filter_map(row).map(|row| (row.name.as_str(), row)))
+            }
+            Shape::Curves { x, series } => self.at_the_end(x, series),
+        }
+    }
+
+    /// Where no figure was asked for: of the first unit.
+    pub fn plain_finding(&self) -> Option<String> {
+        self.contest(self.report.main_rows().map(|row| (row.name.as_str(), row)))
+    }
+
+    /// Of curves: at the last place that all have of which anything was measured.
+    fn at_the_end(&self, x: &Along, series: &[Series]) -> Option<String> {
+        let at = |series: &Series, place: f64| {
+            let mut points = series.points.iter().filter(|(at, _)| *at == place);
+            points.find_map(|(_, row)| self.report.row(row))
+        };
+        let is_here =
+            |series: &&Series| series.points.iter().any(|(x, _)| at(series, *x).is_some());
+        let series: Vec<_> = series.iter().filter(is_here).collect();
+        let places = series.first()?.points.iter().map(|(place, _)| *place);
+        let place = places.filter(|place| series.iter().all(|series| at(series, *place).is_some()));
+        let place = place.reduce(f64::max)?;
+        let rows =
+            series.iter().filter_map(|series| Some((series.name.as_str(), at(series, place)?)));
+        Some(format!("{} {}: {}", x.label, human(place, &x.unit), self.contest(rows)?))
+    }
+
+    /// Who of these is ahead, of the first one's unit.
+    fn contest<'a>(&self, rows: impl Iterator<Item = Named<'a>>) -> Option<String> {
+        let mut rows: Vec<Named> = rows.filter(|(_, row)| !row::is_bound(&row.name)).collect();
+        let unit = &rows.first()?.1.unit;
+        rows.retain(|(_, row)| row.unit == *unit);
+        rows.sort_by(|(_, a), (_, b)| a.stats.median.total_cmp(&b.stats.median));
+        if row::is_more_better(&rows[0].1.name, unit) {
+            rows.reverse();
+        }
+        let [best, second, ..] = rows.as_slice() else { return None };
+        let said = |(name, row): &Named| format!("{name} ({})", human(row.stats.median, unit));
+        if unit == "%" {
+            return Some(rows.iter().map(said).collect::<Vec<_>>().join(", ") + ".");
+        }
+        let others = match rows.as_slice() {
+            [_, second] => self.times(best, second)?,
+            [_, second, .., last] => {
+                format!("{}, {}", self.times(best, second)?, self.times(best, last)?)
+            }
+            _ => return None,
+        };
+        let is_ahead = self.between(best.1, second.1).is_some_and(|(_, within)| !within.holds(1.0));
+        Some(if is_ahead {
+            format!("{} is ahead: {others}.", said(best))
+        } else {
+            format!("{} and {} are too close to tell apart: {others}.", said(best), second.0)
+        })
+    }
+
+    /// `2.1 times tc`, or `half of what tc takes` said as `tc takes 2.1 times as much`.
+    fn times(&self, best: &Named, other: &Named) -> Option<String> {
+        let (ratio, _) = self.between(best.1, other.1)?;
+        if row::is_more_better(&best.1.name, &best.1.unit) {
+            return Some(format!("{} times {}", human(ratio, ""), other.0));
+        }
+        let (back, _) = self.between(other.1, best.1)?;
+        Some(format!("{} takes {} times as much", other.0, human(back, "")))
+    }
+
+    /// The median of one row over another, round by round, and where it probably lies.
+    pub(super) fn between(&self, a: &Row, b: &Row) -> Option<(f64, Interval)> {
+        let of = |row: &Row| {
+            let rounds = self.samples.iter().find(|rounds| rounds.name == row.name)?;
+            Samples::new(rounds.values.clone()).ok()
+        };
+        let (a, b) = (of(a)?, of(b)?);
+        let both = a.values().len().min(b.values().len());
+        let ratios = a.first(both).ratios(&b.first(both)).ok()?;
+        Some((ratios.stats().median, ratios.median_interval(CONFIDENCE, SEED)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bench, Host, Run};
+
+    fn measured(unit: &str, rows: &[(&str, [f64; 5])]) -> Measured {
+        let mut bench = Bench::new("drop");
+        for (name, values) in rows {
+            values.iter().for_each(|value| _ = bench.round(name, unit, *value));
+        }
+        let mut run = Run::new("");
+        run.put(&bench, Host::default()).unwrap().clone()
+    }
+
+    #[test]
+    fn who_is_ahead_in_one_sentence() {
+        let table = [
+            (
+                "pps",
+                vec![("tc", [2.0, 2.1, 1.9, 2.0, 2.0]), ("xdp", [4.0, 4.1, 3.9, 4.0, 4.0])],
+                "xdp (4 pps) is ahead: 2 times tc.",
+            ),
+            (
+                "pps",
+                vec![("limit", [9.0; 5]), ("a", [2.0; 5]), ("b", [4.0; 5]), ("c", [1.0; 5])],
+                "b (4 pps) is ahead: 2 times a, 4 times c.",
+            ),
+            (
+                "ns",
+                vec![("slow", [9.0; 5]), ("quick", [3.0; 5])],
+                "quick (3 ns) is ahead: slow takes 3 times as much.",
+            ),
+            (
+                "pps",
+                vec![("a", [4.0, 5.0, 4.0, 5.0, 4.5]), ("b", [5.0, 4.0, 5.0, 4.0, 4.5])],
+                "a (4.50 pps) and b are too close to tell apart: 1 times b.",
+            ),
+            ("%", vec![("a", [10.0; 5]), ("b", [0.0; 5])], "b (0 %), a (10 %)."),
+        ];
+        for (unit, rows, want) in table {
+            assert_eq!(measured(unit, &rows).plain_finding().as_deref(), Some(want));
+        }
+        assert_eq!(measured("pps", &[("alone", [1.0; 5])]).plain_finding(), None);
+    }
+
+    #[test]
+    fn curves_are_told_at_the_last_place_that_all_have() {
+        let rows = [("a@1", [8.0; 5]), ("b@1", [8.0; 5]), ("a@2", [6.0; 5]), ("b@2", [3.0; 5])];
+        let mut measured = measured("/s", &[&rows[..], &[("a@3", [5.0; 5])]].concat());
+        measured.report.story.absent.clear();
+        let x = Along { label: "cores".into(), unit: String::new(), is_logarithmic: false };
+        let series = ["a", "b", "gone"].map(|name| {
+            let points = [1, 2, 3].map(|at| (f64::from(at), format!("{name}@{at}")));
+            Series { name: name.into(), points: points.to_vec() }
+        });
+        let figure = Figure::curves("c", "C", x, series.to_vec());
+        let want = "cores 2: a (6 /s) is ahead: 2 times b.";
+        assert_eq!(measured.finding(&figure).as_deref(), Some(want));
+    }
+}

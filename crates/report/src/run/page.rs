@@ -1,0 +1,104 @@
+//! A run as one page.
+//!
+//! Rule: doubts come first, then each scenario in the same order: what it shows, the pictures,
+//! the numbers, what is missing, how it was measured. The machine and the data come last.
+
+use super::{Measured, Run};
+use crate::number::human;
+use crate::table::{Column, Table};
+use crate::{Drawing, Host, Page};
+
+impl Run {
+    /// Self-contained: it needs no network and no script.
+    pub fn page(&self) -> Page {
+        let mut page = Page::new(format!("xway bench: {}", self.names()));
+        if let Some(host) = self.host() {
+            page.paragraph(&format!("{}: {}", self.command, host.summary()));
+        }
+        for measured in &self.scenarios {
+            if let Some(ratio) = measured.report.ratios.first() {
+                let meaning = format!("{}: {} over {}", measured.report.scenario, ratio.a, ratio.b);
+                page.highlight(&human(ratio.median, "x"), &meaning);
+            }
+        }
+        for noise in self.noise() {
+            page.banner(&format!("This machine was noisy: {noise}."));
+        }
+        for measured in &self.scenarios {
+            measured.tell(&mut page);
+        }
+        if let Some(host) = self.host() {
+            page.section("The machine").table(&host.table());
+        }
+        page.raw("Every value (JSON)", self);
+        page
+    }
+}
+
+impl Measured {
+    fn tell(&self, page: &mut Page) {
+        let (report, story) = (&self.report, &self.report.story);
+        page.section(&report.scenario);
+        if let Some(about) = &story.about {
+            page.paragraph(about);
+        }
+        if let Some(why) = &story.cut {
+            page.banner(&format!("This run was cut off, so there are fewer rounds: {why}."));
+        }
+        for (Drawing { picture, title, .. }, finding) in self.drawings() {
+            page.figure(&picture, finding.as_deref().unwrap_or(&title));
+        }
+        report.curve_tables().iter().for_each(|table| _ = page.table(table));
+        self.tables(page);
+        let absent = story.absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
+        let marks = story.marks.iter().map(|mark| format!("{}: {}", mark.row, mark.text));
+        page.list("Not here", absent);
+        page.list("To keep in mind", marks);
+        page.list("Of this run", story.notes.iter().cloned());
+        page.list("How it was measured", story.method.iter().cloned());
+    }
+
+    /// Rows of curves are in tables of their own; what is a detail is folded away.
+    fn tables(&self, page: &mut Page) {
+        let report = &self.report;
+        let is_told = |name: &str| report.is_main(name) && !report.is_of_curve(name);
+        if report.rows.iter().any(|row| is_told(&row.name)) {
+            page.table(&report.table_of(is_told));
+        }
+        if let Some(ratios) = report.ratio_table() {
+            page.table(&ratios);
+        }
+        if report.rows.iter().any(|row| !is_told(&row.name)) {
+            page.folded("More rows", &report.table_of(|name| !is_told(name)));
+        }
+    }
+}
+
+impl Host {
+    /// What is known of the machine, a line each.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new([Column::text("fact"), Column::text("value")]);
+        let machine = self.virtual_machine.map(|is| if is { "yes" } else { "no" }.to_owned());
+        let load = self.load.map(|load| load.map(|load| format!("{load:.2}")).join(", "));
+        let facts = [
+            ("processor", self.cpu.clone()),
+            ("cores", self.cores.map(|cores| cores.to_string())),
+            ("clock", self.clock_mhz.map(|mhz| format!("{mhz:.0} MHz"))),
+            ("governor", self.governor.clone()),
+            ("virtual machine", machine),
+            ("memory", self.memory_bytes.map(|bytes| human(bytes as f64, "B"))),
+            ("kernel", self.kernel.clone()),
+            ("BPF JIT", self.bpf_jit.map(|jit| jit.to_string())),
+            ("load over 1, 5, 15 minutes", load),
+            ("date", self.date.clone()),
+        ];
+        for (name, value) in facts {
+            let unknown = || "unknown".to_owned();
+            table.row([name.to_owned(), value.unwrap_or_else(unknown)]);
+        }
+        for (weakness, state) in &self.mitigations {
+            table.row([weakness, state]);
+        }
+        table
+    }
+}

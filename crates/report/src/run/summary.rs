@@ -1,0 +1,51 @@
+//! A run in Markdown, for a README: the figures are linked by the names of their files.
+//!
+//! Rule: the same values as on the page, without what only one who checks them needs.
+
+use super::{Measured, Run};
+use crate::Drawing;
+use crate::escape::markdown;
+
+impl Run {
+    pub fn summary(&self) -> String {
+        let mut text = format!("# xway bench: {}\n\n", markdown(&self.names()));
+        if let Some(host) = self.host() {
+            text.push_str(&format!("`{}`  \n{}\n\n", self.command, markdown(&host.summary())));
+        }
+        for noise in self.noise() {
+            text.push_str(&format!("> **This machine was noisy:** {}.\n\n", markdown(&noise)));
+        }
+        self.scenarios.iter().for_each(|measured| text.push_str(&measured.summary()));
+        text.trim_end().to_owned() + "\n"
+    }
+}
+
+impl Measured {
+    fn summary(&self) -> String {
+        let (report, story) = (&self.report, &self.report.story);
+        let mut parts = vec![format!("## {}", markdown(&report.scenario))];
+        parts.extend(story.about.as_deref().map(markdown));
+        parts.extend(story.cut.as_ref().map(|why| format!("> **Cut off:** {}.", markdown(why))));
+        for (Drawing { name, title, .. }, finding) in self.drawings() {
+            parts.push(format!("![{}]({name}.svg)", markdown(&title)));
+            parts.extend(finding.as_deref().map(markdown));
+        }
+        let is_told = |name: &str| report.is_main(name) && !report.is_of_curve(name);
+        parts.extend(report.curve_tables().iter().map(|table| table.to_markdown()));
+        if report.rows.iter().any(|row| is_told(&row.name)) {
+            parts.push(report.table_of(is_told).to_markdown());
+        }
+        parts.extend(report.ratio_table().map(|table| table.to_markdown()));
+        let absent = story.absent.iter().map(|gone| {
+            format!("- {} is not here: {}", markdown(&gone.name), markdown(&gone.reason))
+        });
+        let marks = story.marks.iter();
+        let marks =
+            marks.map(|mark| format!("- {}: {}", markdown(&mark.row), markdown(&mark.text)));
+        let notes = story.notes.iter().map(|note| format!("- {}", markdown(note)));
+        let list: Vec<_> = absent.chain(marks).chain(notes).collect();
+        parts.push(list.join("\n"));
+        parts.retain(|part| !part.is_empty());
+        parts.join("\n\n") + "\n\n"
+    }
+}
