@@ -1,15 +1,19 @@
-//! Two ends of a link: one floods, the other is measured.
+//! Two ends of a link: one floods, the other is measured. Both are hosts of a lab, or cards that
+//! somebody named (`card`).
 //!
 //! Rule: everything that a scenario changes goes through a [`Place`], which knows whether it is a
 //! host of the lab or an interface that somebody named; no other interface is touched. On veth the
 //! receiver's work is done on the sender's processor, so a rate is of both together.
 
+mod card;
 mod flood;
+mod leftover;
 mod place;
 
 pub use flood::Flood;
 pub use place::Place;
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -34,7 +38,13 @@ impl Field {
     /// # Errors
     /// When the lab cannot be made, or the interfaces cannot be had.
     pub fn build(ground: &Ground) -> Result<Self> {
-        ground.lab_only()?;
+        match ground {
+            Ground::Lab => Self::lab(),
+            Ground::Nic { iface, peer } => Self::cards(iface, peer),
+        }
+    }
+
+    fn lab() -> Result<Self> {
         let net = TwoHosts::build(&LinkOptions::default())?;
         let place = |host: &lab::Host| Place::lab(host.clone(), LINK);
         let cpus = sys::cpu::affinity()?;
@@ -44,8 +54,39 @@ impl Field {
         Ok(Self { sender, receiver, sender_cpu, receiver_cpu, _lab: Some(net) })
     }
 
+    /// What dead runs left is taken away first.
+    fn cards(iface: &str, peer: &str) -> Result<Self> {
+        let (sender, receiver) = card::open(iface, peer)?;
+        leftover::sweep(&receiver)?;
+        let busy = card::interrupted(&receiver);
+        let (sender_cpu, receiver_cpu) = card::processors(&sys::cpu::affinity()?, &busy)?;
+        Ok(Self { sender, receiver, sender_cpu, receiver_cpu, _lab: None })
+    }
+
+    /// Whether it is known how many frames were sent: by another host they are not told.
+    pub fn is_offer_known(&self) -> bool {
+        !self.sender.is_away()
+    }
+
+    /// Source and destination of frames.
+    pub fn addresses(&self) -> Result<(Ipv4Addr, Ipv4Addr)> {
+        match self.receiver.is_home() {
+            true => card::addresses(&self.receiver),
+            false => Ok((self.sender.ipv4()?, self.receiver.ipv4()?)),
+        }
+    }
+
     /// Who shares a processor with whom, for the report.
     pub fn facts(&self) -> String {
+        let busy = card::interrupted(&self.receiver);
+        if !busy.is_empty() {
+            let busy = busy.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+            return format!(
+                "{} sends to {}, on processor {} if it is of this host; the receiver's interrupts \
+                 come to processors {busy}; its processes run on processor {}",
+                self.sender, self.receiver, self.sender_cpu, self.receiver_cpu
+            );
+        }
         let alone = self.sender_cpu != self.receiver_cpu;
         let processes = if alone { "have one of their own" } else { "share it" };
         format!(
@@ -57,10 +98,11 @@ impl Field {
 
     /// A UDP frame of 60 bytes, checksum set, from the sender to a port of the receiver.
     pub fn frame(&self, port: u16) -> Result<Vec<u8>> {
-        let side = |place: &Place| -> Result<Side> {
-            Ok(Side { mac: place.mac()?, ip: place.ipv4()?.into(), port })
+        let (from, to) = self.addresses()?;
+        let side = |place: &Place, ip: Ipv4Addr| -> Result<Side> {
+            Ok(Side { mac: place.mac()?, ip: ip.into(), port })
         };
-        Ok(Flow::new(side(&self.sender)?, side(&self.receiver)?).udp_of_length(FRAME)?)
+        Ok(Flow::new(side(&self.sender, from)?, side(&self.receiver, to)?).udp_of_length(FRAME)?)
     }
 
     /// Frames to [`PORT`] as fast as they go, or so many a second, for at most `longest`.

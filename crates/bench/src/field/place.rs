@@ -13,6 +13,8 @@ use lab::Host;
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, Mac, Netlink, Statistics};
 
+use super::leftover;
+
 /// An interface of a host of the lab, one that somebody named here, or one that only its address
 /// is known of.
 #[derive(Clone, Debug)]
@@ -47,6 +49,18 @@ impl Place {
     /// its namespace's settings are not to be changed.
     pub fn is_home(&self) -> bool {
         matches!(self.at, At::Home)
+    }
+
+    /// Whether it is on another host.
+    pub fn is_away(&self) -> bool {
+        matches!(self.at, At::Away(_))
+    }
+
+    /// What tables and chains that other programs make here are to be called: it tells whose they
+    /// are, and they are taken away if this process dies. At home nothing else is to be changed,
+    /// and rules must match this interface.
+    pub fn table(&self) -> Result<String> {
+        leftover::name()
     }
 
     /// The interface's name.
