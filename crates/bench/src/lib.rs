@@ -29,6 +29,8 @@ use machine::Watch;
 /// What can be measured, in the order of the list: the pictures first, then parts of the project.
 pub const SCENARIOS: &[Scenario] = &[
     scenario::drop::SCENARIO,
+    scenario::ddos::SCENARIO,
+    scenario::scale::SCENARIO,
     micro::drop_cost::SCENARIO,
     micro::gen_cost::SCENARIO,
     micro::gen_pacing::SCENARIO,

@@ -1,4 +1,4 @@
-//! Frames from the sender, as XDP live frames on one processor.
+//! Frames from the sender, as XDP live frames on its processors.
 
 use std::time::Duration;
 
@@ -36,11 +36,16 @@ impl Flood {
         longest: Duration,
     ) -> Result<Self> {
         let config = Config {
-            duration: Some(longest + START),
             cpus: vec![cpu],
             profile: rate.map_or(Rate::Max, |pps| Rate::PacketsPerSecond(pps as f64)).into(),
             ..Config::new(sender.device(), Load::Streams(streams))
         };
+        Self::of(sender, config, longest)
+    }
+
+    /// The same of anything that can be sent, on several processors or in other batches.
+    pub fn of(sender: &Place, config: Config, longest: Duration) -> Result<Self> {
+        let config = Config { duration: Some(longest + START), ..config };
         let generator = sender.run(|| Generator::start(config))??;
         lab::until("the flood", START, || Ok((generator.given() > 0).then_some(())))?;
         Ok(Self { generator })

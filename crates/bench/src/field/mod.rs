@@ -39,13 +39,17 @@ impl Field {
     /// When the lab cannot be made, or the interfaces cannot be had.
     pub fn build(ground: &Ground) -> Result<Self> {
         match ground {
-            Ground::Lab => Self::lab(),
+            Ground::Lab => Self::lab(&LinkOptions::default()),
             Ground::Nic { iface, peer } => Self::cards(iface, peer),
         }
     }
 
-    fn lab() -> Result<Self> {
-        let net = TwoHosts::build(&LinkOptions::default())?;
+    /// In a lab whose link is not the usual one.
+    ///
+    /// # Errors
+    /// When the lab cannot be made.
+    pub fn lab(options: &LinkOptions) -> Result<Self> {
+        let net = TwoHosts::build(options)?;
         let place = |host: &lab::Host| Place::lab(host.clone(), LINK);
         let cpus = sys::cpu::affinity()?;
         let sender_cpu = *cpus.last().context("no processor may be used")?;
@@ -74,6 +78,11 @@ impl Field {
             true => card::addresses(&self.receiver),
             false => Ok((self.sender.ipv4()?, self.receiver.ipv4()?)),
         }
+    }
+
+    /// Two places of a lab that somebody else keeps.
+    pub fn between(sender: Place, receiver: Place, sender_cpu: usize, receiver_cpu: usize) -> Self {
+        Self { sender, receiver, sender_cpu, receiver_cpu, _lab: None }
     }
 
     /// Who shares a processor with whom, for the report.

@@ -17,7 +17,12 @@ struct Attached {
 }
 
 fn set(field: &Field) -> Result<Box<dyn Set>> {
-    let object = object()?;
+    attach(field, &object()?)
+}
+
+/// An object's program [`NAME`] in the driver, counted by the interface: for all that drop every
+/// frame.
+pub fn attach(field: &Field, object: &Object) -> Result<Box<dyn Set>> {
     let (program, ifindex) = (object.program(NAME)?, field.receiver.ifindex()?);
     let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
     let link = field.receiver.run(|| kernel::attach(&attach))??;

@@ -1,3 +1,5 @@
 //! The pictures for which people choose XDP: each file is one scenario.
 
+pub mod ddos;
 pub mod drop;
+pub mod scale;

@@ -1,0 +1,128 @@
+//! What is made of the rows: marks, ratios, shares of the quiet rate, and figures beside the
+//! published curves.
+
+use report::figure::{Along, Series};
+use report::number::human;
+use report::{Bench, Figure};
+
+use super::{Defence, NONE, RATES, XDP, defences, point};
+
+/// Of those points that were measured.
+pub fn add(bench: &mut Bench) {
+    mark(bench);
+    keep(bench);
+    for rate in RATES {
+        let (with, without) = (point(XDP, *rate), point(NONE, *rate));
+        if bench.median(&with).is_some() && bench.median(&without).is_some_and(|pace| pace > 0.0) {
+            bench.ratio(&with, &without);
+        }
+    }
+    for figure in [absolute(bench), shares(bench)] {
+        bench.figure(figure);
+    }
+}
+
+/// Says of a point when the flood was not what it is named after.
+fn mark(bench: &mut Bench) {
+    for (row, rate) in points() {
+        let offered = bench.median(&format!("offered/{row}"));
+        if let Some(offered) = offered.filter(|offered| *offered < NEAR * rate as f64) {
+            bench.mark(&row, format!("the attacker came to {} only", human(offered, "pps")));
+        }
+    }
+}
+
+/// Adds each defence's share of what the service does when nobody attacks, round by round.
+fn keep(bench: &mut Bench) {
+    let Some(quiet) = values(bench, &point(NONE, 0)) else { return };
+    for (row, _) in points().filter(|(_, rate)| *rate > 0) {
+        let rounds = values(bench, &row).unwrap_or_default();
+        for (value, whole) in rounds.iter().zip(&quiet).filter(|(_, whole)| **whole > 0.0) {
+            bench.round(&kept(&row), "%", 100.0 * value / whole);
+        }
+    }
+}
+
+fn absolute(bench: &Bench) -> Figure {
+    let figure = curves(bench, "ddos", "Transactions a second beside a flood", |row| row.into());
+    let figure = figure.reference_curve("with XDP", up_to_ours(WITH), SOURCE);
+    figure.reference_curve("without XDP", up_to_ours(WITHOUT), SOURCE)
+}
+
+fn shares(bench: &Bench) -> Figure {
+    let share = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
+        let (_, whole) = curve[0];
+        up_to_ours(curve).into_iter().map(|(x, y)| (x, 100.0 * y / whole)).collect()
+    };
+    let title = "Share of the transactions that a flood leaves";
+    curves(bench, "ddos-kept", title, kept)
+        .reference_curve("with XDP", share(WITH), SOURCE)
+        .reference_curve("without XDP", share(WITHOUT), SOURCE)
+}
+
+/// A curve for each defence, over the rate of the flood as it was sent.
+fn curves(bench: &Bench, name: &str, title: &str, row: impl Fn(&str) -> String) -> Figure {
+    let curve = |defence: Defence| {
+        let points = defence.rates.iter().filter_map(|rate| {
+            let point = point(defence.name, *rate);
+            let offered = bench.median(&format!("offered/{point}"));
+            let row = row(&point);
+            bench.median(&row).map(|_| (offered.unwrap_or(*rate as f64), row))
+        });
+        Series { name: defence.name.into(), points: points.collect() }
+    };
+    let series = defences().into_iter().map(curve).filter(|series| !series.points.is_empty());
+    let x = Along { label: "Flood".into(), unit: "pps".into(), is_logarithmic: false };
+    Figure::curves(name, title, x, series.collect())
+        .subtitle("clients, service and receive thread share a processor; the attacker has another")
+}
+
+/// Every point that can be, with its rate.
+fn points() -> impl Iterator<Item = (String, u64)> {
+    let rates = |defence: Defence| defence.rates.iter().map(move |rate| (defence.name, *rate));
+    defences().into_iter().flat_map(rates).map(|(name, rate)| (point(name, rate), rate))
+}
+
+fn values(bench: &Bench, row: &str) -> Option<Vec<f64>> {
+    bench.rounds().iter().find(|rounds| rounds.name == row).map(|rounds| rounds.values.clone())
+}
+
+fn kept(point: &str) -> String {
+    format!("kept/{point}")
+}
+
+fn up_to_ours(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let most = RATES.iter().max().map_or(0.0, |rate| *rate as f64);
+    curve.iter().copied().filter(|(pps, _)| *pps <= most).collect()
+}
+
+/// Of what a point is named after.
+const NEAR: f64 = 0.95;
+
+const SOURCE: &str = "\"The eXpress Data Path\", CoNEXT 2018, figure 7, of which this is the \
+                      beginning: with XDP it goes on to 19.5 Mpps and dies at 23; TCP_RR of \
+                      netperf, Xeon E5-1650 v4, ConnectX-5 Ex at 100 Gbit/s, one receive queue, \
+                      Linux 4.18-pre";
+/// Frames of the flood and transactions, both a second; the first is without a flood.
+const WITH: &[(f64, f64)] = &[
+    (0.0, 34_525.0),
+    (256e3, 34_006.0),
+    (500e3, 33_873.0),
+    (1e6, 32_235.0),
+    (2e6, 31_547.0),
+    (3e6, 30_630.0),
+    (5e6, 28_665.0),
+];
+const WITHOUT: &[(f64, f64)] = &[
+    (0.0, 34_016.0),
+    (256e3, 32_811.0),
+    (500e3, 32_262.0),
+    (768e3, 29_587.0),
+    (1e6, 26_294.0),
+    (2e6, 26_027.0),
+    (2.5e6, 25_773.0),
+    (3e6, 20_036.0),
+    (3.4e6, 15_821.0),
+    (3.5e6, 0.0),
+    (4e6, 0.0),
+];
