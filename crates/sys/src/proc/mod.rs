@@ -46,11 +46,22 @@ pub fn setting(name: &str) -> Result<String> {
 
 /// Bytes of memory that can be had without swapping (`MemAvailable`).
 pub fn memory_available() -> Result<u64> {
+    memory("MemAvailable")
+}
+
+/// Bytes that the kernel has for objects of its own and cannot do without: `SUnreclaim` and
+/// `VmallocUsed`.
+pub fn memory_of_kernel() -> Result<u64> {
+    Ok(memory("SUnreclaim")? + memory("VmallocUsed")?)
+}
+
+fn memory(entry: &'static str) -> Result<u64> {
     let path = "/proc/meminfo";
     let text = read(path)?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.map(|kib| kib << 10).ok_or_else(|| Error::new("read", path, libc::EPROTO))
+    let value = text.lines().find_map(|line| line.strip_prefix(entry)?.strip_prefix(':'));
+    let kib = value.and_then(|value| value.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let missing = || Error::new("read", path, libc::EPROTO).with_detail(format!("no {entry}"));
+    kib.map(|kib| kib << 10).ok_or_else(missing)
 }
 
 /// Nanoseconds that a process or kernel thread has run for, its threads apart.
