@@ -20,6 +20,7 @@ pub use ground::Ground;
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
 pub use machine::busy;
 pub use progress::{Plan, Progress, Silent, Told};
+pub use scenario::router;
 
 use anyhow::{Result, bail};
 use report::Bench;
@@ -29,6 +30,7 @@ use machine::Watch;
 /// What can be measured, in the order of the list: the pictures first, then parts of the project.
 pub const SCENARIOS: &[Scenario] = &[
     scenario::drop::SCENARIO,
+    scenario::router::SCENARIO,
     scenario::ddos::SCENARIO,
     scenario::scale::SCENARIO,
     micro::drop_cost::SCENARIO,

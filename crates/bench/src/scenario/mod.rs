@@ -2,4 +2,5 @@
 
 pub mod ddos;
 pub mod drop;
+pub mod router;
 pub mod scale;

@@ -1,0 +1,218 @@
+//! `router`: packets a second that are routed between two interfaces on one core, by Linux and by
+//! XDP that asks Linux's tables, with one route and with as many as the Internet has.
+//!
+//! Rule: all arms have the same flood, to the same destinations; what is different is who routes
+//! and how many routes there are. Both routers are built once, since a table takes seconds, and
+//! their arms take turns.
+
+mod net;
+mod sweep;
+mod table;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use kernel::Link;
+use report::{Bench, Figure};
+use spec::Verdict;
+use traffic::Template;
+
+use crate::harness::{Arm, Harness, Value};
+use crate::hook::{Set, Span};
+use crate::{Ground, Kind, Scenario};
+pub use net::{Inserted, Net};
+pub use table::Table;
+
+pub const SCENARIO: Scenario = Scenario {
+    name: "router",
+    kind: Kind::Picture,
+    about: "packets routed a second on one core: Linux and XDP, 1 route and a full table",
+    run,
+};
+
+fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+    ground.lab_only()?;
+    measure(harness, FULL)
+}
+
+/// With a full table of so many routes.
+///
+/// # Errors
+/// As [`Scenario::run`]; that the full table cannot be had is told as absent.
+pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
+    let mut bench = Bench::new("router");
+    tell(&mut bench);
+    let table = Table::of(routes)?;
+    let mut routers = vec![Router::with_one_route()?];
+    harness.say(&format!("{routes} routes are given to the kernel"));
+    match Router::with(&table) {
+        Ok((router, inserted)) => {
+            bench.note(inserted.to_string());
+            routers.push(router);
+        }
+        Err(fault) => WAYS.iter().for_each(|way| {
+            bench.absent(&way.row(FULL_TABLE), format!("{fault:#}"));
+        }),
+    }
+    let destinations = table.destinations(net::LISTED)?;
+    let mut arms = Vec::new();
+    for way in WAYS {
+        for router in &routers {
+            let stream = router.net.stream(&destinations[..DESTINATIONS])?;
+            arms.push(way.arm(router, way.row(router.name), stream));
+        }
+    }
+    arms.extend(sweep::arms(&routers, &destinations)?);
+    harness.interleave(&mut bench, &mut arms)?;
+    drop(arms);
+    conclude(&mut bench);
+    if let Some(Router { net, .. }) = routers.get(1) {
+        let took = net.remove_routes()?;
+        bench.note(format!("The table was taken away in {:.1} s.", took.as_secs_f64()));
+    }
+    Ok(bench)
+}
+
+/// What is said of every run.
+fn tell(bench: &mut Bench) {
+    bench
+        .method(
+            "Three hosts in a line: one floods, one routes, and the last one's driver ends and \
+            counts all that arrives. The sender, the router and the sink share one processor.",
+        )
+        .method(&format!(
+            "UDP frames of 60 bytes go to {DESTINATIONS} destinations in turn, the same for all \
+             arms; making them costs the same whatever the number of destinations."
+        ))
+        .method(
+            "linux: Linux's own forwarding. xdp: `forward` in the driver, which asks \
+            bpf_fib_lookup and redirects.",
+        )
+        .method(
+            "1-route: a default route. full: a table made up with a fixed seed, prefixes of \
+            each length as often as in the Internet's, at random places of the unicast space, \
+            with four next hops.",
+        )
+        .method(&format!("The lengths are those of {}.", table::SOURCE))
+        .method("The sweep floods other numbers of destinations.");
+}
+
+/// Ratios, pictures, and what a lookup in the full table costs beyond one in the small.
+fn conclude(bench: &mut Bench) {
+    for size in [ONE_ROUTE, FULL_TABLE] {
+        bench.ratio(&XDP.row(size), &LINUX.row(size));
+    }
+    for way in WAYS {
+        let (one, full) = (way.row(ONE_ROUTE), way.row(FULL_TABLE));
+        bench.ratio(&full, &one);
+        let medians = (bench.median(&one), bench.median(&full), way.published);
+        if let (Some(one), Some(full), published) = medians {
+            bench.note(format!(
+                "The full table costs {} {:.0} ns a packet, by the medians ({published} ns in the \
+                 paper).",
+                way.name,
+                1e9 / full - 1e9 / one,
+            ));
+        }
+    }
+    let rows = WAYS.iter().flat_map(|way| [way.row(ONE_ROUTE), way.row(FULL_TABLE)]);
+    let bars = Figure::bars("router", "Packets a second that one core routes", rows)
+        .subtitle("one route, and as many as the Internet has");
+    let bars = PUBLISHED.iter().fold(bars, |bars, (row, pps)| bars.reference(row, *pps, PAPER));
+    bench.figure(bars).figure(sweep::figure());
+}
+
+/// A router and its routes.
+struct Router {
+    name: &'static str,
+    net: Net,
+    _ending: Link,
+}
+
+impl Router {
+    fn with_one_route() -> Result<Self> {
+        let net = Net::build()?;
+        net.add_default()?;
+        Ok(Self { name: ONE_ROUTE, _ending: net.end_frames()?, net })
+    }
+
+    fn with(table: &Table) -> Result<(Self, Inserted)> {
+        let net = Net::build()?;
+        let inserted = net.add_table(table)?;
+        Ok((Self { name: FULL_TABLE, _ending: net.end_frames()?, net }, inserted))
+    }
+}
+
+/// Who routes.
+struct Way {
+    name: &'static str,
+    is_xdp: bool,
+    /// Nanoseconds that the full table cost it in the paper.
+    published: u32,
+}
+
+impl Way {
+    fn row(&self, size: &str) -> String {
+        format!("{}/{size}", self.name)
+    }
+
+    fn arm<'a>(&'a self, router: &'a Router, row: String, stream: Template) -> Arm<'a> {
+        Arm::wide(&row.clone(), move |window| {
+            let span = self.measure(&router.net, &stream, window)?;
+            Ok(vec![
+                Value::new(&row, "pps", span.rate()),
+                Value::new(format!("lost/{row}"), "%", span.lost()),
+            ])
+        })
+    }
+
+    fn measure(&self, net: &Net, stream: &Template, window: Duration) -> Result<Span> {
+        let before = net.xdp_statistics()?;
+        let link = self.is_xdp.then(|| net.route_by_xdp()).transpose()?;
+        let routing = Routing { net, _link: link };
+        let flood = net.flood(stream, None, window)?;
+        let start = routing.ended()?;
+        lab::until("packets behind the router", PATIENCE, || {
+            Ok(routing.ended().is_ok_and(|ended| ended > start + WARM_UP).then_some(()))
+        })?;
+        let span = Span::of(&flood, &routing, || sleep(window))?;
+        let passed = net.xdp_statistics()?.since(&before).verdict(Verdict::Pass).packets;
+        ensure!(passed < span.ended / 100, "{passed} packets went to Linux instead");
+        Ok(span)
+    }
+}
+
+/// Counted is what arrives at the sink.
+struct Routing<'a> {
+    net: &'a Net,
+    _link: Option<Link>,
+}
+
+impl Set for Routing<'_> {
+    fn ended(&self) -> Result<u64> {
+        self.net.arrived()
+    }
+}
+
+const LINUX: Way = Way { name: "linux", is_xdp: false, published: 153 };
+const XDP: Way = Way { name: "xdp", is_xdp: true, published: 104 };
+const WAYS: &[Way] = &[LINUX, XDP];
+const ONE_ROUTE: &str = "1-route";
+const FULL_TABLE: &str = "full";
+/// Routes of the full table: about those that the paper had.
+const FULL: usize = 750_000;
+/// As in the paper.
+const DESTINATIONS: usize = 4_000;
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Packets that arrive before the clock starts.
+const WARM_UP: u64 = 1000;
+/// Figure 6.
+const PUBLISHED: [(&str, f64); 4] = [
+    ("linux/1-route", 1_739_672.0),
+    ("linux/full", 1_373_550.0),
+    ("xdp/1-route", 5_355_583.0),
+    ("xdp/full", 3_446_336.0),
+];
+const PAPER: &str = "The eXpress Data Path (CoNEXT 2018): one core of a Xeon E5-1650 v4 at 3.6 \
+    GHz, ConnectX-5 Ex 100G, Linux 4.18-pre, 752,138 routes";
