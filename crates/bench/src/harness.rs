@@ -166,7 +166,8 @@ impl<'p> Harness<'p> {
         Ok(())
     }
 
-    fn is_interrupted(&self) -> bool {
+    /// Whether the run is to end early.
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.is_some_and(|is_over| is_over())
     }
 

@@ -13,6 +13,7 @@ mod harness;
 mod hook;
 mod machine;
 mod micro;
+mod nic;
 mod progress;
 mod scenario;
 

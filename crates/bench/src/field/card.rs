@@ -219,15 +219,14 @@ mod tests {
 
     #[test]
     fn the_flood_stays_away_from_the_cards_interrupts() {
-        let table: [(&[usize], &[usize], (usize, usize)); 6] = [
-            (&[0, 1, 2, 3], &[], (3, 0)),
+        for (allowed, busy, want) in [
+            (&[0, 1, 2, 3][..], &[][..], (3, 0)),
             (&[0, 1, 2, 3], &[3], (2, 0)),
             (&[0, 1, 2, 3], &[0, 1, 3], (2, 0)),
             (&[0, 1], &[0, 1], (1, 0)),
             (&[0, 1], &[1], (0, 1)),
             (&[5], &[5], (5, 5)),
-        ];
-        for (allowed, busy, want) in table {
+        ] {
             assert_eq!(processors(allowed, busy).unwrap(), want, "{allowed:?} {busy:?}");
         }
         assert!(processors(&[], &[]).is_err());

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use traffic::Rate;
 use traffic::Template;
 use traffic::generator::{Config, Generator, Load};
 
 use super::{Field, Place};
 
-/// Ends when dropped.
+/// Ends when dropped; one from another host does not.
 #[derive(Debug)]
 pub struct Flood {
-    generator: Generator,
+    generator: Option<Generator>,
 }
 
 impl Flood {
@@ -23,6 +23,10 @@ impl Flood {
         rate: Option<u64>,
         longest: Duration,
     ) -> Result<Self> {
+        if field.sender.is_away() {
+            ensure!(rate.is_none(), "{} is on another host: its rate is set there", field.sender);
+            return Ok(Self { generator: None });
+        }
         let streams = vec![Template::constant("flood", frame)];
         Self::streams(&field.sender, field.sender_cpu, streams, rate, longest)
     }
@@ -48,12 +52,12 @@ impl Flood {
         let config = Config { duration: Some(longest + START), ..config };
         let generator = sender.run(|| Generator::start(config))??;
         lab::until("the flood", START, || Ok((generator.given() > 0).then_some(())))?;
-        Ok(Self { generator })
+        Ok(Self { generator: Some(generator) })
     }
 
-    /// Frames that the driver was given so far.
+    /// Frames that the driver was given so far; of another host's, none are known.
     pub fn given(&self) -> u64 {
-        self.generator.given()
+        self.generator.as_ref().map_or(0, Generator::given)
     }
 }
 

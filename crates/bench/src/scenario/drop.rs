@@ -13,7 +13,7 @@ use report::{Bench, Figure};
 use crate::field::Field;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span};
-use crate::{Ground, Kind, Scenario};
+use crate::{Ground, Kind, Scenario, nic};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop",
@@ -31,7 +31,7 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
     for hook in hook::ALL {
         bench.method(&format!("{}: {}.", hook.name, hook.about));
     }
-    bench.note(field.facts());
+    nic::begin(field, harness, &mut bench)?;
     let mut arms: Vec<Arm> = hook::ALL.iter().map(|hook| arm(field, hook)).collect();
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
@@ -45,10 +45,11 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
 fn arm<'a>(field: &'a Field, hook: &'a Hook) -> Arm<'a> {
     Arm::wide(hook.name, move |window| {
         let span = measure(field, hook, window)?;
-        Ok(vec![
-            Value::new(hook.name, "pps", span.rate()),
-            Value::new(format!("lost/{}", hook.name), "%", span.lost()),
-        ])
+        let mut values = vec![Value::new(hook.name, "pps", span.rate())];
+        if field.is_offer_known() {
+            values.push(Value::new(format!("lost/{}", hook.name), "%", span.lost()));
+        }
+        Ok(values)
     })
 }
 

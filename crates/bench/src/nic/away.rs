@@ -1,0 +1,48 @@
+//! A sender on another host: what to type there, and waiting until it sends.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::field::{FRAME, Field, PORT};
+use crate::harness::Harness;
+use crate::hook::{Set, xdp};
+
+/// Says what to type on the other host, and waits for its packets.
+///
+/// # Errors
+/// When none come within two minutes, or the run is interrupted.
+pub fn wait(field: &Field, harness: &mut Harness) -> Result<()> {
+    harness.say(&format!(
+        "type this on the host of {}, with its card in place of DEV; it ends by itself: {}",
+        field.sender,
+        command(field)?
+    ));
+    let set = (xdp::NATIVE.set)(field).or_else(|_| (xdp::GENERIC.set)(field))?;
+    let came = come(set.as_ref(), harness)?;
+    ensure!(came, "it was interrupted before the other host sent anything");
+    Ok(())
+}
+
+/// Whether they came before somebody interrupted.
+fn come(set: &dyn Set, harness: &Harness) -> Result<bool> {
+    let what = "packets from the other host";
+    Ok(lab::until(what, PATIENCE, || {
+        let came = set.ended().is_ok_and(|ended| ended > ENOUGH);
+        Ok((came || harness.is_interrupted()).then_some(came))
+    })?)
+}
+
+fn command(field: &Field) -> Result<String> {
+    let (from, to) = field.addresses()?;
+    let mac = field.receiver.mac()?;
+    Ok(format!(
+        "xway gen udp {to}:{PORT} --dev DEV --dst-mac {mac} --src {from} --sport {PORT} \
+         --size {FRAME} --no-stamp --time {LONGEST}"
+    ))
+}
+
+/// For somebody to type at another host.
+const PATIENCE: Duration = Duration::from_secs(120);
+const ENOUGH: u64 = 1000;
+const LONGEST: &str = "10m";
