@@ -34,6 +34,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario::router::SCENARIO,
     scenario::ddos::SCENARIO,
     scenario::scale::SCENARIO,
+    scenario::cpu::SCENARIO,
     micro::drop_cost::SCENARIO,
     micro::gen_cost::SCENARIO,
     micro::gen_pacing::SCENARIO,

@@ -9,9 +9,11 @@ mod card;
 mod flood;
 mod leftover;
 mod place;
+mod polling;
 
 pub use flood::Flood;
 pub use place::Place;
+pub use polling::{Attribute, work_on};
 
 use std::net::Ipv4Addr;
 use std::time::Duration;

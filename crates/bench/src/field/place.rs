@@ -134,6 +134,17 @@ impl Place {
     pub fn statistics(&self) -> Result<Statistics> {
         Ok(self.link()?.statistics)
     }
+
+    /// Of a lab.
+    ///
+    /// # Errors
+    /// Anywhere else its namespace's settings are not to be changed.
+    pub(super) fn host(&self) -> Result<&Host> {
+        match &self.at {
+            At::Lab(host) => Ok(host),
+            At::Home | At::Away(_) => bail!("{self} is no interface of a lab: it is left alone"),
+        }
+    }
 }
 
 impl fmt::Display for Place {

@@ -66,6 +66,11 @@ impl Span {
         self.ended as f64 / self.seconds
     }
 
+    /// Packets a second that were offered.
+    pub fn offered_rate(&self) -> f64 {
+        self.offered as f64 / self.seconds
+    }
+
     /// Of what was offered, the share that ended elsewhere, in percent; what is on its way at a
     /// look can make it a little less than it is.
     pub fn lost(&self) -> f64 {

@@ -1,5 +1,6 @@
 //! The pictures for which people choose XDP: each file is one scenario.
 
+pub mod cpu;
 pub mod ddos;
 pub mod drop;
 pub mod router;

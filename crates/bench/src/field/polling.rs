@@ -1,0 +1,71 @@
+//! How an interface's packets are received: by whom, and how long that may be put off.
+//!
+//! Rule: of interfaces of a lab alone; an [`Attribute`] is as it was again when dropped. Kernel
+//! threads stay with the interface until a poller has had it, so ask for them each time.
+
+use anyhow::Result;
+use lab::Host;
+use sys::priority::Priority;
+
+use super::Place;
+
+impl Place {
+    /// From now on its packets are received by kernel threads on `cpu`, ahead of ordinary ones
+    /// there, instead of on the sender's processor. Their process ids.
+    pub fn poll_in_threads(&self, cpu: usize) -> Result<Vec<u32>> {
+        let pollers = self.host()?.threaded_napi(self.device())?;
+        for pid in &pollers {
+            sys::cpu::set_affinity_of(*pid, &[cpu])?;
+            Priority::Nice(FAVOURED).give(*pid)?;
+        }
+        Ok(pollers)
+    }
+
+    /// Its packets are left to whoever polls it all the time: to no thread of the kernel, and to
+    /// soft interrupts only when nobody has polled for `timeout_ns`.
+    pub fn leave_to_poller(&self, timeout_ns: u32) -> Result<[Attribute; 3]> {
+        let threaded = Attribute::set(self, "threaded", "0")?;
+        let timeout = Attribute::set(self, "gro_flush_timeout", &timeout_ns.to_string())?;
+        let defer = Attribute::set(self, "napi_defer_hard_irqs", ROUNDS)?;
+        Ok([threaded, timeout, defer])
+    }
+}
+
+/// The calling thread works on `cpu`, ahead of ordinary ones there, as kernel threads that poll do.
+pub fn work_on(cpu: usize) -> Result<()> {
+    sys::cpu::set_affinity(&[cpu])?;
+    Ok(Priority::Nice(FAVOURED).give(CALLER)?)
+}
+
+/// A file in the interface's folder under `/sys`.
+#[derive(Debug)]
+pub struct Attribute {
+    host: Host,
+    device: String,
+    name: &'static str,
+    before: String,
+}
+
+impl Attribute {
+    fn set(place: &Place, name: &'static str, value: &str) -> Result<Self> {
+        let (host, device) = (place.host()?.clone(), place.device().to_owned());
+        let before = host.netns().attribute(&device, name)?;
+        host.netns().set_attribute(&device, name, value)?;
+        Ok(Self { host, device, name, before })
+    }
+}
+
+impl Drop for Attribute {
+    fn drop(&mut self) {
+        // The namespace ends with the run, whatever is set there.
+        let _ = self.host.netns().set_attribute(&self.device, self.name, self.before.trim());
+    }
+}
+
+/// Real-time priority would leave a twentieth of the processor to others, however much there is
+/// to do.
+const FAVOURED: i32 = -20;
+/// The calling thread, as the kernel takes it.
+const CALLER: u32 = 0;
+/// Empty polls before interrupts are let in again.
+const ROUNDS: &str = "2";

@@ -1,0 +1,261 @@
+//! `cpu`: how much of a processor receiving takes, by hook and by packets offered a second.
+//!
+//! On veth a receiver's work is done wherever its sender runs, and a sender that paces its frames
+//! never rests: the time of that processor says nothing. So the receiver polls in a kernel thread
+//! on the other processor. What the thread has run for, in nanoseconds as the scheduler counts
+//! them, is all that receiving takes there: driver, hook and stack, and the interrupts that hit it.
+//! `/proc/stat` would tell it in hundredths of a second, along with whatever else runs. Not in it:
+//! the thread's wake-ups, which the sender's processor pays for.
+
+mod busy_poll;
+mod published;
+mod taking;
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use report::figure::{Along, Series};
+use report::{Bench, Figure};
+
+use crate::field::{Field, Flood};
+use crate::harness::{Arm, Harness, Value};
+use crate::hook::{self, Span};
+use crate::{Ground, Kind, Scenario};
+use taking::{Taker, Taking};
+
+pub const SCENARIO: Scenario = Scenario {
+    name: "cpu",
+    kind: Kind::Picture,
+    about: "processor time that receiving takes, by packets offered: XDP, netfilter, busy polling",
+    run,
+};
+
+fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+    ground.lab_only()?;
+    let field = &Field::build(ground)?;
+    ensure!(field.sender_cpu != field.receiver_cpu, "two processors are needed to tell them apart");
+    let takers = takers();
+    let mut bench = Bench::new("cpu");
+    tell(&mut bench, field, &takers);
+    let reach = reach(field)?;
+    bench.note(format!("The sender reaches {reach} packets a second: no points above that."));
+    let mut cells = Vec::new();
+    for taker in &takers {
+        for pps in RATES {
+            if taken_at(*taker, pps) && pps <= reach {
+                cells.push((*taker, pps));
+            } else if taken_at(*taker, pps) {
+                bench.absent(&row(*taker, pps), format!("the sender reaches {reach} a second"));
+            }
+        }
+    }
+    let mut arms: Vec<Arm> = cells.iter().map(|(taker, pps)| arm(field, *taker, *pps)).collect();
+    harness.interleave(&mut bench, &mut arms)?;
+    drop(arms);
+    mark(&mut bench, &cells);
+    draw(&mut bench, &cells);
+    Ok(bench)
+}
+
+/// Hooks by name, where they are known, and what is always busy.
+fn takers() -> Vec<Taker> {
+    let hooks = HOOKS.iter().filter_map(|name| hook::ALL.iter().find(|hook| hook.name == *name));
+    hooks.map(Taker::Hook).chain([Taker::BusyPoll]).collect()
+}
+
+/// What never rests needs few points.
+fn taken_at(taker: Taker, pps: u64) -> bool {
+    match taker {
+        Taker::Hook(_) => true,
+        Taker::BusyPoll => BUSY_RATES.contains(&pps),
+    }
+}
+
+fn row(taker: Taker, pps: u64) -> String {
+    format!("{}@{pps}", taker.name())
+}
+
+fn tell(bench: &mut Bench, field: &Field, takers: &[Taker]) {
+    bench
+        .method("One sender offers UDP frames of 60 bytes at a fixed rate, in small groups.")
+        .method(
+            "The receiver polls in a kernel thread on another processor; counted is the time that \
+             this thread ran, and that of the process where one receives: % of one processor.",
+        )
+        .method(
+            "A rate that the sender does not keep within 10 % is tried twice more, then left out.",
+        );
+    for taker in takers {
+        bench.method(&format!("{}: {}.", taker.name(), taker.about()));
+    }
+    bench.note(format!(
+        "veth: the sender runs on processor {}, the receiver on {}, favoured there over all \
+         ordinary processes.",
+        field.sender_cpu, field.receiver_cpu
+    ));
+}
+
+/// Packets a second that the sender can offer to a receiver of this kind.
+fn reach(field: &Field) -> Result<u64> {
+    let Some(native) = hook::ALL.iter().find(|hook| hook.name == HOOKS[0]) else {
+        return Ok(u64::MAX);
+    };
+    let taking = Taker::Hook(native).start(field)?;
+    let flood = field.flood(None, TRIAL)?;
+    let begun = begin(&taking)?;
+    let span = Span::of(&flood, taking.set(), || sleep(TRIAL.saturating_sub(begun)))?;
+    Ok(span.offered_rate() as u64)
+}
+
+fn arm(field: &Field, taker: Taker, pps: u64) -> Arm<'_> {
+    let name = row(taker, pps);
+    Arm::wide(&name.clone(), move |window| {
+        let Cell { busy, span } = attempt(field, taker, pps, window)?;
+        let mut values = vec![Value::new(&name, "%", busy)];
+        if let Some(span) = span {
+            values.push(Value::new(format!("offered/{name}"), "pps", span.offered_rate()));
+            values.push(Value::new(format!("lost/{name}"), "%", span.lost()));
+        }
+        Ok(values)
+    })
+}
+
+/// Measures until the sender has kept its rate, a few times.
+fn attempt(field: &Field, taker: Taker, pps: u64, window: Duration) -> Result<Cell> {
+    for _ in 1..ATTEMPTS {
+        let cell = measure(field, taker, pps, window)?;
+        if cell.check(pps).is_ok() {
+            return Ok(cell);
+        }
+    }
+    let cell = measure(field, taker, pps, window)?;
+    cell.check(pps)?;
+    Ok(cell)
+}
+
+struct Cell {
+    /// Percent of a processor.
+    busy: f64,
+    /// Nothing where nothing is offered.
+    span: Option<Span>,
+}
+
+impl Cell {
+    /// What was offered is what was asked for.
+    ///
+    /// # Errors
+    /// It is not.
+    fn check(&self, pps: u64) -> Result<()> {
+        let Some(span) = &self.span else { return Ok(()) };
+        let offered = span.offered_rate();
+        let off = (offered / pps as f64 - 1.0).abs();
+        ensure!(
+            off <= TOLERANCE,
+            "the sender was to offer {pps} a second and offered {offered:.0}"
+        );
+        Ok(())
+    }
+}
+
+fn measure(field: &Field, taker: Taker, pps: u64, window: Duration) -> Result<Cell> {
+    let taking = taker.start(field)?;
+    if pps == 0 {
+        return Ok(Cell { busy: busy(&taking, window)?, span: None });
+    }
+    let flood = field.flood(Some(pps), window + PATIENCE)?;
+    begin(&taking)?;
+    watch(&taking, &flood, window)
+}
+
+/// Waits until packets end there; tells how long that took.
+fn begin(taking: &Taking) -> Result<Duration> {
+    let (start, before) = (Instant::now(), taking.set().ended()?);
+    lab::until("packets at the hook", PATIENCE, || {
+        Ok(taking.set().ended().is_ok_and(|ended| ended > before + WARM_UP).then_some(()))
+    })?;
+    Ok(start.elapsed())
+}
+
+fn watch(taking: &Taking, flood: &Flood, window: Duration) -> Result<Cell> {
+    let mut share = None;
+    let span = Span::of(flood, taking.set(), || share = Some(busy(taking, window)))?;
+    let busy = share.unwrap_or(Ok(0.0))?;
+    Ok(Cell { busy, span: Some(span) })
+}
+
+/// The share of a processor that receiving takes in so long.
+fn busy(taking: &Taking, window: Duration) -> Result<f64> {
+    let (start, before) = (Instant::now(), taking.spent_ns()?);
+    sleep(window);
+    let (took, after) = (start.elapsed(), taking.spent_ns()?);
+    let share = 100.0 * after.saturating_sub(before) as f64 / took.as_nanos() as f64;
+    // A tick more at the end than at the beginning is no time that there was.
+    Ok(share.min(100.0))
+}
+
+/// A processor that is at its end says so by its losses.
+fn mark(bench: &mut Bench, cells: &[(Taker, u64)]) {
+    for name in cells.iter().map(|(taker, pps)| row(*taker, *pps)) {
+        if let Some(lost) = bench.median(&format!("lost/{name}")).filter(|lost| *lost >= 1.0) {
+            bench.mark(&name, format!("{lost:.0} % of what was offered was lost"));
+        }
+    }
+}
+
+fn draw(bench: &mut Bench, cells: &[(Taker, u64)]) {
+    let mut series: Vec<Series> = Vec::new();
+    for (taker, pps) in cells {
+        let (name, row) = (taker.name(), row(*taker, *pps));
+        if bench.median(&row).is_none() {
+            continue;
+        }
+        match series.iter_mut().find(|curve| curve.name == name) {
+            Some(curve) => curve.points.push((*pps as f64, row)),
+            None => series.push(Series { name: name.to_owned(), points: vec![(*pps as f64, row)] }),
+        }
+    }
+    let x = Along { label: "offered".into(), unit: "pps".into(), is_logarithmic: false };
+    let title = "Processor time that receiving and dropping takes";
+    let subtitle = "share of one processor; where it is full, packets are lost";
+    let figure = Figure::curves("cpu", title, x, series).subtitle(subtitle);
+    bench.figure(published::beside(figure));
+}
+
+/// As [`hook::ALL`] calls them; the first is what the sender's reach is measured with.
+const HOOKS: [&str; 3] = ["xdp-native", "xdp-generic", "nft-raw"];
+/// Packets offered a second.
+const RATES: [u64; 9] =
+    [0, 100_000, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000, 20_000_000];
+const BUSY_RATES: [u64; 3] = [0, 500_000, 2_000_000];
+/// Of a rate.
+const TOLERANCE: f64 = 0.1;
+/// Of a point in one round.
+const ATTEMPTS: usize = 3;
+/// How long the sender's reach is looked at.
+const TRIAL: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Packets that end before the clock starts.
+const WARM_UP: u64 = 500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_that_was_not_kept_is_no_measurement() {
+        let cell =
+            |offered| Cell { busy: 1.0, span: Some(Span { seconds: 0.5, offered, ended: 1 }) };
+        for (in_half, is_kept) in [(500_000, true), (460_000, true), (440_000, false)] {
+            assert_eq!(cell(in_half).check(1_000_000).is_ok(), is_kept, "{in_half}");
+        }
+        let why = cell(440_000).check(1_000_000).unwrap_err().to_string();
+        assert_eq!(why, "the sender was to offer 1000000 a second and offered 880000");
+        assert!(Cell { busy: 0.0, span: None }.check(0).is_ok(), "nothing was to be offered");
+    }
+
+    #[test]
+    fn busy_polling_has_points_among_those_of_the_others() {
+        assert!(BUSY_RATES.iter().all(|pps| RATES.contains(pps)));
+    }
+}

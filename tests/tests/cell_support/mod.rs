@@ -1,0 +1,46 @@
+//! A scenario that is run here, and what its rows and reasons say.
+//!
+//! Rule: no value is compared with a number: a test machine's speed is nobody's promise.
+
+use std::fs;
+
+use bench::{Ground, Harness, Scenario, Silent};
+use report::Bench;
+
+/// Five rounds, each as short as makes sense.
+pub fn run(name: &str) -> Bench {
+    let mut silent = Silent;
+    let mut harness = Harness::new(5, 0.05, &mut silent);
+    Scenario::find(name).unwrap().run(&mut harness, &Ground::Lab).unwrap()
+}
+
+/// Why a cell is not there.
+pub fn reason<'b>(bench: &'b Bench, cell: &str) -> Option<&'b str> {
+    let mut absent = bench.story().absent.iter();
+    absent.find(|gone| gone.name == cell).map(|gone| gone.reason.as_str())
+}
+
+/// A cell has a value, or a reason why not.
+#[track_caller]
+pub fn told(bench: &Bench, cell: &str, row: &str) {
+    let (value, reason) = (bench.median(row), reason(bench, cell));
+    assert!(value.is_some() || reason.is_some_and(|why| !why.is_empty()), "{cell}: nothing said");
+}
+
+/// This process holds no namespace, no BPF object and no packet socket any more.
+#[track_caller]
+pub fn assert_nothing_left() {
+    let kinds = ["net:[", "anon_inode:bpf"];
+    let entries = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let held: Vec<String> = entries
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .map(|target| target.to_string_lossy().into_owned())
+        .filter(|target| kinds.iter().any(|kind| target.starts_with(kind)))
+        .collect();
+    assert!(held.is_empty(), "left behind: {held:?}");
+    for (protocol, what) in [("XDP", "AF_XDP sockets"), ("NETLINK", "netlink sockets")] {
+        let own = |pid| pid == std::process::id();
+        let left = sys::proc::socket_holders(protocol);
+        assert!(!left.iter().any(|holder| own(holder.pid)), "left behind: {what}");
+    }
+}
