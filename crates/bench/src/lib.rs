@@ -35,6 +35,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario::ddos::SCENARIO,
     scenario::scale::SCENARIO,
     scenario::cpu::SCENARIO,
+    scenario::latency::SCENARIO,
     micro::drop_cost::SCENARIO,
     micro::gen_cost::SCENARIO,
     micro::gen_pacing::SCENARIO,

@@ -3,5 +3,6 @@
 pub mod cpu;
 pub mod ddos;
 pub mod drop;
+pub mod latency;
 pub mod router;
 pub mod scale;

@@ -1,0 +1,40 @@
+//! Pictures of times, with what was published of the same.
+
+use report::{Bench, Figure};
+
+use super::{LOW, Way, cell};
+
+/// Average and maximum of every way at a rate.
+pub fn draw(bench: &mut Bench, pps: u64) {
+    for (what, title, column) in COLUMNS {
+        let rows = Way::ALL.iter().map(|way| format!("{what}/{}", cell(*way, pps)));
+        let rows: Vec<String> = rows.filter(|row| bench.median(row).is_some()).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let name = format!("latency-{what}-{}", if pps == LOW { "low" } else { "high" });
+        let title = format!("{title}, {pps} packets a second");
+        let figure = Figure::bars(&name, &title, rows).subtitle("one way through a device");
+        bench.figure(beside(figure, column, pps));
+    }
+}
+
+fn beside(figure: Figure, column: usize, pps: u64) -> Figure {
+    TABLE.iter().fold(figure, |figure, (name, low, high)| {
+        let microseconds = if pps == LOW { low[column] } else { high[column] };
+        let rate = if pps == LOW { "100 pps" } else { "1 Mpps" };
+        figure.reference(&format!("{name}, {rate}"), microseconds * 1e3, SOURCE)
+    })
+}
+
+const COLUMNS: [(&str, &str, usize); 2] =
+    [("avg", "Average latency", 0), ("max", "Longest latency", 1)];
+
+/// Average and maximum in microseconds, at 100 packets a second and at a million.
+const TABLE: &[(&str, [f64; 2], [f64; 2])] = &[
+    ("XDP", [82.0, 272.0], [7.0, 202.0]),
+    ("DPDK", [2.0, 161.0], [3.0, 189.0]),
+    ("Linux bridge", [89.0, 277.0], [20.0, 236.0]),
+];
+const SOURCE: &str = "\"The eXpress Data Path\", CoNEXT 2018, table 1 and its sources: two hosts, \
+                      ConnectX-5 Ex, 100 Gbit/s, 50 s";
