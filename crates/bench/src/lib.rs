@@ -7,13 +7,14 @@
 //! (the binary).
 #![forbid(unsafe_code)]
 
-mod field;
+pub mod field;
 mod ground;
 mod harness;
 mod hook;
 mod machine;
 mod micro;
 mod nic;
+pub mod path;
 mod progress;
 mod scenario;
 
@@ -31,6 +32,7 @@ use machine::Watch;
 /// What can be measured, in the order of the list: the pictures first, then parts of the project.
 pub const SCENARIOS: &[Scenario] = &[
     scenario::drop::SCENARIO,
+    scenario::forward::SCENARIO,
     scenario::router::SCENARIO,
     scenario::ddos::SCENARIO,
     scenario::scale::SCENARIO,

@@ -1,24 +1,30 @@
 //! Two ends of a link: one floods, the other is measured. Both are hosts of a lab, or cards that
-//! somebody named (`card`).
+//! somebody named (`card`). Or three hosts of a lab in a [`Line`].
 //!
 //! Rule: everything that a scenario changes goes through a [`Place`], which knows whether it is a
 //! host of the lab or an interface that somebody named; no other interface is touched. On veth the
 //! receiver's work is done on the sender's processor, so a rate is of both together.
 
 mod card;
+mod cpus;
 mod flood;
 mod leftover;
+mod line;
 mod place;
 mod polling;
+mod worker;
 
+pub use cpus::Cpus;
 pub use flood::Flood;
+pub use line::{FORWARD, Line};
 pub use place::Place;
 pub use polling::{Attribute, work_on};
+pub use worker::Worker;
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, TwoHosts};
 
@@ -53,9 +59,7 @@ impl Field {
     pub fn lab(options: &LinkOptions) -> Result<Self> {
         let net = TwoHosts::build(options)?;
         let place = |host: &lab::Host| Place::lab(host.clone(), LINK);
-        let cpus = sys::cpu::affinity()?;
-        let sender_cpu = *cpus.last().context("no processor may be used")?;
-        let receiver_cpu = *cpus.first().context("no processor may be used")?;
+        let Cpus { sender: sender_cpu, process: receiver_cpu } = Cpus::here()?;
         let (sender, receiver) = (place(&net.a), place(&net.b));
         Ok(Self { sender, receiver, sender_cpu, receiver_cpu, _lab: Some(net) })
     }

@@ -3,6 +3,7 @@
 pub mod cpu;
 pub mod ddos;
 pub mod drop;
+pub mod forward;
 pub mod latency;
 pub mod router;
 pub mod scale;

@@ -1,0 +1,14 @@
+//! No way at all: the sink stands at the forwarder's door, so it counts what the sender can do.
+
+use super::{Journey, Path, Set};
+
+pub const LIMIT: Path = Path {
+    name: "limit",
+    about: "nothing is forwarded; the sink itself is on the first link: what the sender can do",
+    journey: Journey::Stopped,
+    set: |_| Ok(Box::new(Nothing)),
+};
+
+struct Nothing;
+
+impl Set for Nothing {}

@@ -1,0 +1,64 @@
+//! Ways for a packet through the forwarder: each file is one, or two that differ in a word.
+//!
+//! Rule: a way that is set up is a guard; dropped, the forwarder is as it was. What cannot be set
+//! up says why, in the kernel's words where it has any. Counted is what arrived at the far end,
+//! and what arrived must be right ([`Journey::judge`]). Not here: counting (`sink`).
+
+mod af_xdp;
+mod bridge;
+mod forwarding;
+mod journey;
+mod limit;
+mod nft;
+mod nginx;
+mod proxy;
+mod route;
+mod sink;
+mod tc;
+mod turn;
+mod xdp;
+
+pub use journey::Journey;
+pub use sink::Sink;
+
+use anyhow::Result;
+
+use crate::field::Line;
+
+/// One way.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// Of its rows.
+    pub name: &'static str,
+    /// What is done there, in a line.
+    pub about: &'static str,
+    pub journey: Journey,
+    /// Sets it up on the forwarder.
+    pub set: fn(&Line) -> Result<Box<dyn Set>>,
+}
+
+/// A way that is set up; dropped, it is not.
+pub trait Set {
+    /// # Errors
+    /// Why it cannot go on, if that came out behind its setting up.
+    fn check(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Those that change the destination address, from user space down to the driver, and those that
+/// leave addresses alone.
+pub const ALL: &[Path] = &[
+    proxy::PROXY,
+    nginx::NGINX,
+    nft::DNAT,
+    tc::BPF,
+    xdp::GENERIC,
+    xdp::NATIVE,
+    route::ROUTE,
+    bridge::BRIDGE,
+    af_xdp::AF_XDP,
+    turn::REDIRECT,
+    turn::TX,
+    limit::LIMIT,
+];

@@ -1,0 +1,11 @@
+//! The kernel's router.
+
+use super::forwarding::Forwarding;
+use super::{Journey, Path};
+
+pub const ROUTE: Path = Path {
+    name: "route",
+    about: "Linux routes, no address is changed",
+    journey: Journey::Routed,
+    set: |line| Ok(Box::new(Forwarding::allow(line)?)),
+};

@@ -1,0 +1,88 @@
+//! Hardware addresses exchanged and out again: through the same interface, or the other one.
+
+use anyhow::Result;
+use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use spec::asm::Reg::{R1, R2, R3, R4, R5};
+use spec::asm::{self, Assembler, Helper};
+use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Verdict};
+
+use super::sink::is_ours;
+use super::{Journey, Path, Set};
+use crate::field::Line;
+
+pub const TX: Path = Path {
+    name: "xdp-tx",
+    about: "XDP in the driver exchanges hardware addresses and sends back through the same port",
+    journey: Journey::Returned,
+    set: |line| set(line, Out::Same),
+};
+
+pub const REDIRECT: Path = Path {
+    name: "xdp-redirect",
+    about: "XDP in the driver exchanges hardware addresses and redirects to the other port (devmap)",
+    journey: Journey::Crossed,
+    set: |line| set(line, Out::Other),
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Out {
+    Same,
+    Other,
+}
+
+struct Attached {
+    _link: Link,
+    _object: Object,
+}
+
+fn set(line: &Line, out: Out) -> Result<Box<dyn Set>> {
+    let object = object(out)?;
+    if out == Out::Other {
+        let port = line.far.ifindex()?.0.to_ne_bytes();
+        // The kernel looks for the number in the namespace of whoever writes it.
+        line.far.run(|| object.map(PORTS)?.update(&[0; 4], &port, Expect::Any))??;
+    }
+    let (ifindex, program) = (line.near.ifindex()?, object.program(NAME)?);
+    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
+    let link = line.near.run(|| kernel::attach(&attach))??;
+    Ok(Box::new(Attached { _link: link, _object: object }))
+}
+
+fn object(out: Out) -> Result<Object> {
+    let mut a = Assembler::new(NAME, ProgramKind::XDP);
+    let pass = a.label();
+    a.packet(R2, R3, R1).need(R2, R3, HEADERS, R4, pass);
+    is_ours(&mut a, pass);
+    a.note("exchange hardware addresses");
+    a.load32(R3, R2.at(0)).load16(R4, R2.at(4));
+    a.load32(R5, R2.at(6)).store32(R2.at(0), R5).load16(R5, R2.at(10)).store16(R2.at(4), R5);
+    a.store32(R2.at(6), R3).store16(R2.at(10), R4);
+    match out {
+        Out::Same => a.verdict(Verdict::Tx),
+        Out::Other => {
+            let otherwise = Verdict::Aborted as i32;
+            a.load_map(R1, PORTS).mov(R2, 0).mov(R3, otherwise).call(Helper::REDIRECT_MAP).exit()
+        }
+    };
+    a.bind(pass).verdict(Verdict::Pass);
+    let mut object = asm::Object::new(NAME, "Dual MIT/GPL");
+    if out == Out::Other {
+        object.map(MapDef {
+            name: PORTS.into(),
+            kind: MapKind::DEVMAP,
+            key_size: 4,
+            value_size: 4,
+            max_entries: 1,
+            ..MapDef::default()
+        });
+    }
+    object.program(a);
+    Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
+}
+
+impl Set for Attached {}
+
+const NAME: &str = "turn";
+const PORTS: &str = "ports";
+/// Up to the end of the UDP header.
+const HEADERS: i32 = 42;

@@ -1,0 +1,50 @@
+//! The forward program: translation and the kernel's routes, in the driver and in the stack.
+
+use anyhow::Result;
+use functions::forward::{self, Config, Maps, Nat};
+use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use spec::Spec;
+
+use super::forwarding::Forwarding;
+use super::{Journey, Path, Set};
+use crate::field::{Line, PORT};
+
+pub const NATIVE: Path = Path {
+    name: "xdp-native",
+    about: "XDP in the driver: the forward program translates, asks the kernel's routes, redirects",
+    journey: Journey::Translated,
+    set: |line| set(line, Mode::Native),
+};
+
+pub const GENERIC: Path = Path {
+    name: "xdp-generic",
+    about: "the same in the stack, after a packet has a socket buffer",
+    journey: Journey::Translated,
+    set: |line| set(line, Mode::Generic),
+};
+
+struct Attached {
+    _link: Link,
+    _object: Object,
+    _forwarding: Forwarding,
+}
+
+fn set(line: &Line, mode: Mode) -> Result<Box<dyn Set>> {
+    let rule = format!("{} udp {PORT} -> {}", line.near.ipv4()?, line.sink.ipv4()?);
+    let translations = vec![rule.parse()?];
+    let config = Config { nat: Nat::Required, translations, replies: false, ..Config::default() };
+    let mut spec = Spec::parse("forward", forward::OBJECT)?;
+    config.apply(&mut spec)?;
+    let object = Object::load(&spec, &LoadOptions::default())?;
+    let egress = [line.far.ifindex()?.0];
+    let maps = Maps::find(|name| object.map(name))?;
+    // The kernel looks for the number in the namespace of whoever writes it.
+    line.far.run(|| forward::update(&config, &egress, &maps))??;
+    let forwarding = Forwarding::allow(line)?;
+    let program = object.program(forward::PROGRAM)?;
+    let attach = Attach { ifindex: line.near.ifindex()?, program, mode, replace: Replace::No };
+    let link = line.near.run(|| kernel::attach(&attach))??;
+    Ok(Box::new(Attached { _link: link, _object: object, _forwarding: forwarding }))
+}
+
+impl Set for Attached {}
