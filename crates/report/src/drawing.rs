@@ -52,7 +52,8 @@ impl Report {
         let mut bars = Bars::new(&figure.title, unit);
         bars.subtitle(&figure.subtitle);
         let mut references: Vec<&Reference> = figure.references.iter().collect();
-        for name in names {
+        let others = self.unasked().filter(|_| with_others).map(|gone| &gone.name);
+        for name in names.iter().chain(others) {
             match (self.row(name).filter(|row| row.unit == *unit), self.absence(name)) {
                 (Some(row), _) if row::is_bound(name) => bars.bound(name, row.stats),
                 (Some(row), _) => bars.bar(name, row.stats),
@@ -65,9 +66,6 @@ impl Report {
             publish(&mut bars, &own);
         }
         publish(&mut bars, &references);
-        for gone in self.unasked().filter(|_| with_others) {
-            bars.absent(&gone.name, &gone.reason);
-        }
         Some(bars)
     }
 

@@ -197,7 +197,8 @@ mod tests {
     #[test]
     fn facts_are_read_from_files() {
         let weak = "sys/devices/system/cpu/vulnerabilities";
-        let cpu = "processor\t: 0\nmodel name\t: Nine Thousand @ 3.0GHz\ncpu MHz\t\t: 2999.998\nflags\t\t: fpu hypervisor\n";
+        let cpu = "processor\t: 0\nmodel name\t: Nine Thousand @ 3.0GHz\ncpu MHz\t\t: 2999.998\n\
+             flags\t\t: fpu hypervisor\n";
         let host = Root::new(
             "whole",
             &[

@@ -51,7 +51,7 @@ impl Page {
         self.push("<p class=\"banner\" role=\"note\">", text, "</p>\n")
     }
 
-    /// A heading and its entries; nothing without entries.
+    /// Entries below a heading, or without one; nothing without entries.
     pub fn list(&mut self, name: &str, entries: impl IntoIterator<Item = String>) -> &mut Page {
         let entries: Vec<_> = entries.into_iter().collect();
         self.body.push_str(&list(name, ("h3", "ul"), &entries));
@@ -141,7 +141,11 @@ fn list(heading: &str, (head, tag): (&str, &str), entries: &[String]) -> String 
     }
     let entries: String =
         entries.iter().map(|text| format!("<li>{}</li>\n", markup(text))).collect();
-    format!("<{head}>{}</{head}>\n<{tag}>\n{entries}</{tag}>\n", markup(heading))
+    let heading = match heading {
+        "" => String::new(),
+        words => format!("<{head}>{}</{head}>\n", markup(words)),
+    };
+    format!("{heading}<{tag}>\n{entries}</{tag}>\n")
 }
 
 const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\

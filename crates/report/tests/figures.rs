@@ -131,7 +131,7 @@ fn a_published_line_does_not_squash_ours() {
     let figure = bars.to_svg();
     check(&figure);
     assert!(widths(&figure, "s0 bar")[0] > 200.0);
-    assert!(said(&figure, "beyond the scale"));
+    assert!(said(&figure, "beyond the scale →"));
 }
 
 #[test]

@@ -217,7 +217,8 @@ mod tests {
         assert_eq!(a.compare(&b).doubts, Vec::<String>::new());
         a.scenarios.extend(run("forward", &[("a", "pps", STEADY)]).scenarios);
         let host = |kernel: &str| Host { kernel: Some(kernel.into()), ..Host::default() };
-        (a.start, b.start) = (Some(host("6.1")), Some(host("6.18")));
+        a.scenarios[0].report.host = host("6.1");
+        b.scenarios[0].report.host = host("6.18");
         b.scenarios[0].report.story.cut = Some("interrupted".into());
         let comparison = a.compare(&b);
         assert!(comparison.doubts[0].contains("hosts differ (kernel)"), "{:?}", comparison.doubts);

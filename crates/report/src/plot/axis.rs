@@ -30,7 +30,9 @@ impl Axis {
         let (low, high) = bounds(values.chain([0.0])).unwrap_or((0.0, 0.0));
         let high = if high - low < f64::MIN_POSITIVE { low + 1.0 } else { high };
         let step = round_step((high - low) / count as f64);
-        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        let (low, up) = ((low / step).floor() * step, (high / step).ceil() * step);
+        // Of shares, nothing is more than all.
+        let high = if unit == "%" && high <= 100.0 { up.min(100.0) } else { up };
         Axis { low, high, step, scale: Scale::of(low.abs().max(high), unit) }
     }
 
@@ -107,10 +109,11 @@ mod tests {
 
     #[test]
     fn ticks_are_round() {
-        let table: [(&[f64], &str, &str, &str); 8] = [
+        let table: [(&[f64], &str, &str, &str); 9] = [
             (&[9.94e6, 14.88e6], "pps", "Mpps", "0 5 10 15"),
             (&[783_063.0], "pps", "kpps", "0 200 400 600 800"),
             (&[12.3], "ns", "ns", "0 5 10 15"),
+            (&[97.0, 100.0], "%", "%", "0 20 40 60 80 100"),
             (&[0.9], "x", "x", "0 0.2 0.4 0.6 0.8 1.0"),
             (&[-3.0, 3.0], "", "", "-4 -2 0 2 4"),
             (&[0.0], "pps", "pps", "0 0.2 0.4 0.6 0.8 1.0"),

@@ -179,7 +179,7 @@ impl Bars {
         let (value, range) = mark::words(bar.stats, &self.unit);
         match bar.kind {
             Kind::Absent(_) => ("not here".into(), String::new()),
-            _ if bar.ends().any(|end| end > axis.high()) => (value, "beyond the scale".into()),
+            _ if bar.ends().any(|end| end > axis.high()) => (value, "beyond the scale →".into()),
             _ => (value, range),
         }
     }
@@ -254,6 +254,6 @@ impl Bar {
 
 const BAR: f64 = 20.0;
 /// How long a published bar may be beside the longest of ours.
-const REACH: f64 = 2.5;
+const REACH: f64 = 1.5;
 /// Of the text that says why something is absent.
 const REASON_LINES: usize = 2;

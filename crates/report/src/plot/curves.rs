@@ -88,7 +88,8 @@ impl Curves {
     }
 
     /// A published line (x, y), dashed, in the colour of the curve of the same name. `source`
-    /// says where it was published and on what. What lies far outside of ours is not drawn.
+    /// says where it was published and on what. What lies beyond the places of ours, or far above
+    /// them, is not drawn.
     pub fn reference(&mut self, name: &str, points: Vec<(f64, f64)>, source: &str) -> &mut Curves {
         if !self.sources.iter().any(|known| known == source) {
             self.sources.push(source.into());
@@ -107,8 +108,8 @@ impl Curves {
         let mut canvas = Canvas::default();
         let mut y = heading(&mut canvas, &self.title, &self.subtitle);
         y = legend(&mut canvas, y, &self.keys());
-        let plot = self.plot(y + LINE);
-        canvas.text("strong", (LEFT, y + LINE - 10.0), Anchor::Start, plot.y.unit());
+        let plot = self.plot(y + LINE + 4.0);
+        canvas.text("strong", (LEFT, y + LINE - 14.0), Anchor::Start, plot.y.unit());
         levels(&mut canvas, plot.area, &plot.y);
         for published in &self.published {
             self.draw_published(&mut canvas, &plot, published);
@@ -124,25 +125,32 @@ impl Curves {
         canvas.finish(&self.label(), y + 12.0)
     }
 
+    /// Ours set the scale of x; of y, published values may widen it by [`REACH`].
     fn plot(&self, y: f64) -> Plot {
-        let xs = || self.points().map(|point| point.x);
         let published = || self.published.iter().flat_map(|line| line.points().iter().copied());
-        let far =
-            |own: Option<f64>| own.filter(|own| *own > 0.0).map_or(f64::INFINITY, |o| o * REACH);
-        let widest = far(xs().reduce(f64::max));
-        let tallest = far(self.ends().reduce(f64::max));
-        let all = xs().chain(published().map(|point| point.0).filter(|x| *x <= widest));
-        let x = if self.x.is_logarithmic {
-            Scale::Logarithmic(Logarithm::over(all))
-        } else {
-            let is_counted = xs().all(|x| x.fract() == 0.0) && self.x.unit.is_empty();
-            let axis = Axis::exact(all, &self.x.unit, TICKS);
-            Scale::Linear(if is_counted { axis.in_whole_steps() } else { axis })
+        let has_own = self.points().next().is_some();
+        let own = self.points().map(|point| point.x);
+        let xs: Vec<f64> = match has_own {
+            true => own.collect(),
+            false => published().map(|point| point.0).collect(),
         };
+        let widest = xs.iter().copied().fold(0.0, f64::max);
+        let tallest = self.ends().reduce(f64::max).filter(|tallest| *tallest > 0.0);
+        let tallest = tallest.map_or(f64::INFINITY, |tallest| tallest * REACH);
         let near = published().filter(|(x, y)| *x <= widest && *y <= tallest);
         let values = self.ends().chain(near.map(|point| point.1));
         let area = Area { x: START, y, width: RIGHT - START, height: PLOT };
-        Plot { x, y: Axis::over(values, &self.unit, TICKS), area, widest }
+        Plot { x: self.scale(&xs), y: Axis::over(values, &self.unit, TICKS), area, widest }
+    }
+
+    fn scale(&self, xs: &[f64]) -> Scale {
+        let Along { unit, is_logarithmic, .. } = &self.x;
+        if *is_logarithmic {
+            return Scale::Logarithmic(Logarithm::over(xs.iter().copied()));
+        }
+        let is_counted = unit.is_empty() && xs.iter().all(|x| x.fract() == 0.0);
+        let axis = Axis::exact(xs.iter().copied(), unit, TICKS);
+        Scale::Linear(if is_counted { axis.in_whole_steps() } else { axis })
     }
 
     fn draw_published(&self, canvas: &mut Canvas, plot: &Plot, line: &Published) {
@@ -300,5 +308,5 @@ const INSET: f64 = 14.0;
 /// Half of a whisker's end.
 const CAP: f64 = 4.0;
 const TICKS: usize = 6;
-/// How far a published line may widen the picture beyond ours.
+/// How far a published line may widen the y axis beyond ours.
 const REACH: f64 = 2.5;

@@ -44,7 +44,10 @@ impl Measured {
         let place = place.reduce(f64::max)?;
         let rows =
             series.iter().filter_map(|series| Some((series.name.as_str(), at(series, place)?)));
-        Some(format!("{} {}: {}", x.label, human(place, &x.unit), self.contest(rows)?))
+        let mut label = x.label.chars();
+        let label = label.next().into_iter().flat_map(char::to_uppercase).chain(label);
+        let label: String = label.collect();
+        Some(format!("{label} {}: {}", human(place, &x.unit), self.contest(rows)?))
     }
 
     /// Who of these is ahead, of the first one's unit.
@@ -52,15 +55,17 @@ impl Measured {
         let mut rows: Vec<Named> = rows.filter(|(_, row)| !row::is_bound(&row.name)).collect();
         let unit = &rows.first()?.1.unit;
         rows.retain(|(_, row)| row.unit == *unit);
-        rows.sort_by(|(_, a), (_, b)| a.stats.median.total_cmp(&b.stats.median));
-        if row::is_more_better(&rows[0].1.name, unit) {
-            rows.reverse();
-        }
-        let [best, second, ..] = rows.as_slice() else { return None };
         let said = |(name, row): &Named| format!("{name} ({})", human(row.stats.median, unit));
         if unit == "%" {
-            return Some(rows.iter().map(said).collect::<Vec<_>>().join(", ") + ".");
+            let all = rows.iter().map(said).collect::<Vec<_>>().join(", ");
+            return (rows.len() > 1).then(|| format!("{all}."));
         }
+        let is_more_better = row::is_more_better(&rows[0].1.name, unit);
+        rows.sort_by(|(_, a), (_, b)| {
+            let order = a.stats.median.total_cmp(&b.stats.median);
+            if is_more_better { order.reverse() } else { order }
+        });
+        let [best, second, ..] = rows.as_slice() else { return None };
         let others = match rows.as_slice() {
             [_, second] => self.times(best, second)?,
             [_, second, .., last] => {
@@ -136,7 +141,7 @@ mod tests {
                 vec![("a", [4.0, 5.0, 4.0, 5.0, 4.5]), ("b", [5.0, 4.0, 5.0, 4.0, 4.5])],
                 "a (4.50 pps) and b are too close to tell apart: 1 times b.",
             ),
-            ("%", vec![("a", [10.0; 5]), ("b", [0.0; 5])], "b (0 %), a (10 %)."),
+            ("%", vec![("a", [10.0; 5]), ("b", [0.0; 5])], "a (10 %), b (0 %)."),
         ];
         for (unit, rows, want) in table {
             assert_eq!(measured(unit, &rows).plain_finding().as_deref(), Some(want));
@@ -155,7 +160,7 @@ mod tests {
             Series { name: name.into(), points: points.to_vec() }
         });
         let figure = Figure::curves("c", "C", x, series.to_vec());
-        let want = "cores 2: a (6 /s) is ahead: 2 times b.";
+        let want = "Cores 2: a (6 /s) is ahead: 2 times b.";
         assert_eq!(measured.finding(&figure).as_deref(), Some(want));
     }
 }

@@ -22,9 +22,6 @@ pub struct Run {
     pub version: u32,
     /// What was typed.
     pub command: String,
-    /// The machine before anything was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<Host>,
     pub scenarios: Vec<Measured>,
 }
 
@@ -39,16 +36,11 @@ pub struct Measured {
 
 impl Run {
     pub fn new(command: impl Into<String>) -> Self {
-        Self { version: VERSION, command: command.into(), start: None, scenarios: Vec::new() }
+        Self { version: VERSION, command: command.into(), scenarios: Vec::new() }
     }
 
-    /// The machine before the first measurement: its load is not yet the run's own.
-    pub fn started_on(mut self, host: Host) -> Self {
-        self.start = Some(host);
-        self
-    }
-
-    /// Adds a benchmark; one of the same name is replaced.
+    /// Adds a benchmark; one of the same name is replaced. `host` is the machine before the run:
+    /// later its load is the run's own.
     ///
     /// # Errors
     /// As [`Bench::finish`].
@@ -70,9 +62,9 @@ impl Run {
         drawn.map(|drawing| (drawing.name, drawing.picture)).collect()
     }
 
-    /// The machine, as early as it was looked at.
+    /// The machine before the first benchmark.
     pub fn host(&self) -> Option<&Host> {
-        self.start.as_ref().or(self.scenarios.first().map(|measured| &measured.report.host))
+        self.scenarios.first().map(|measured| &measured.report.host)
     }
 
     /// Names of the scenarios that were measured.

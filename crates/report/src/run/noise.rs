@@ -21,7 +21,7 @@ pub struct Spread {
 impl Run {
     /// What disturbed this run, in one sentence for each thing; none on a quiet machine.
     pub fn noise(&self) -> Vec<String> {
-        let load = self.start.as_ref().and_then(|host| {
+        let load = self.host().and_then(|host| {
             let ([load, ..], cores) = (host.load?, host.cores?);
             let is_loaded = load > LOAD_PER_CORE * cores as f64;
             is_loaded.then(|| {
@@ -139,7 +139,7 @@ mod tests {
         let mut run = run(&[("native", "pps", [1.0; 5])]);
         for (load, is_noisy) in [(0.4, false), (2.0, false), (2.5, true)] {
             let host = Host { load: Some([load, 0.0, 0.0]), cores: Some(2), ..Host::default() };
-            run.start = Some(host);
+            run.scenarios[0].report.host = host;
             assert_eq!(!run.noise().is_empty(), is_noisy, "{load}");
         }
     }

@@ -5,7 +5,6 @@
 
 use super::{Measured, Run};
 use crate::number::human;
-use crate::table::{Column, Table};
 use crate::{Drawing, Host, Page};
 
 impl Run {
@@ -28,7 +27,7 @@ impl Run {
             measured.tell(&mut page);
         }
         if let Some(host) = self.host() {
-            page.section("The machine").table(&host.table());
+            page.section("The machine").list("", host.facts());
         }
         page.raw("Every value (JSON)", self);
         page
@@ -75,30 +74,30 @@ impl Measured {
 }
 
 impl Host {
-    /// What is known of the machine, a line each.
-    pub fn table(&self) -> Table {
-        let mut table = Table::new([Column::text("fact"), Column::text("value")]);
+    /// What is known of the machine, each with its name.
+    pub fn facts(&self) -> Vec<String> {
         let machine = self.virtual_machine.map(|is| if is { "yes" } else { "no" }.to_owned());
         let load = self.load.map(|load| load.map(|load| format!("{load:.2}")).join(", "));
+        let memory = self.memory_bytes.map(|bytes| format!("{} GiB", (bytes + (1 << 29)) >> 30));
         let facts = [
             ("processor", self.cpu.clone()),
             ("cores", self.cores.map(|cores| cores.to_string())),
-            ("clock", self.clock_mhz.map(|mhz| format!("{mhz:.0} MHz"))),
+            ("clock", self.clock_mhz.map(|mhz| format!("{mhz:.0} MHz when it was looked at"))),
             ("governor", self.governor.clone()),
             ("virtual machine", machine),
-            ("memory", self.memory_bytes.map(|bytes| human(bytes as f64, "B"))),
+            ("memory", memory),
             ("kernel", self.kernel.clone()),
-            ("BPF JIT", self.bpf_jit.map(|jit| jit.to_string())),
-            ("load over 1, 5, 15 minutes", load),
+            ("net.core.bpf_jit_enable", self.bpf_jit.map(|jit| jit.to_string())),
+            ("load over 1, 5 and 15 minutes, before", load),
             ("date", self.date.clone()),
         ];
-        for (name, value) in facts {
-            let unknown = || "unknown".to_owned();
-            table.row([name.to_owned(), value.unwrap_or_else(unknown)]);
-        }
-        for (weakness, state) in &self.mitigations {
-            table.row([weakness, state]);
-        }
-        table
+        let facts = facts.map(|(name, value)| {
+            format!("{name}: {}", value.as_deref().unwrap_or("not told by this machine"))
+        });
+        let mitigations = self.mitigations.iter();
+        facts
+            .into_iter()
+            .chain(mitigations.map(|(name, state)| format!("{name}: {state}")))
+            .collect()
     }
 }
