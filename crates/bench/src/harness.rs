@@ -98,6 +98,11 @@ impl<'p> Harness<'p> {
         self.progress.says(text);
     }
 
+    /// Something that the user has to do.
+    pub(crate) fn ask(&mut self, text: &str) {
+        self.progress.asks(text);
+    }
+
     /// Runs all rounds of `arms` and adds their values to `bench`, so that ratios between any
     /// two of them are of one round.
     ///

@@ -44,6 +44,9 @@ pub trait Progress {
     /// Something worth saying that is no value.
     fn says(&mut self, _text: &str) {}
 
+    /// Something that the user has to do before it goes on: to be shown whatever else is not.
+    fn asks(&mut self, _text: &str) {}
+
     /// What was measured so far, warm-up left out; to be kept in case the run is cut off.
     fn round_ends(&mut self, _so_far: &Bench) {}
 }

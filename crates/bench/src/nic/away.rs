@@ -13,8 +13,8 @@ use crate::hook::{Set, xdp};
 /// # Errors
 /// When none come within two minutes, or the run is interrupted.
 pub fn wait(field: &Field, harness: &mut Harness) -> Result<()> {
-    harness.say(&format!(
-        "type this on the host of {}, with its card in place of DEV; it ends by itself: {}",
+    harness.ask(&format!(
+        "type this on the host of {}, with that card's name in place of DEV; it ends by itself: {}",
         field.sender,
         command(field)?
     ));

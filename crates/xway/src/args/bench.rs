@@ -39,8 +39,9 @@ pub struct BenchRunArgs {
     #[arg(long, value_name = "DEV", requires = "peer")]
     pub iface: Option<String>,
 
-    /// The interface that sends to it
-    #[arg(long, value_name = "DEV", requires = "iface")]
+    /// The interface that sends to it; or, for a card of another host, its MAC address: then what
+    /// to type on that host is told
+    #[arg(long, value_name = "DEV|MAC", requires = "iface")]
     pub peer: Option<String>,
 }
 

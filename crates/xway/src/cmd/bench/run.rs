@@ -10,6 +10,7 @@ use super::interrupt::Interrupt;
 use super::keeper::Keeper;
 use super::teller::{Teller, To};
 use crate::args::BenchRunArgs;
+use crate::cmd::generate::guard;
 use crate::cmd::{Context, Exit, rights};
 use crate::view::bench::Answer;
 use crate::view::say;
@@ -82,7 +83,7 @@ impl Session {
         let mut told = Both { teller, keeper, round: 0, rounds: args.rounds };
         let mut harness =
             Harness::new(args.rounds, args.seconds, &mut told).interrupted_by(&is_over);
-        let measured = scenario.run(&mut harness, &ground(args));
+        let measured = ground(args).and_then(|ground| scenario.run(&mut harness, &ground));
         self.teller.end();
         let mut bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
         self.keeper.finish(&mut bench)
@@ -139,6 +140,10 @@ impl Progress for Both<'_> {
         self.teller.says(text);
     }
 
+    fn asks(&mut self, text: &str) {
+        say(text);
+    }
+
     fn round_ends(&mut self, so_far: &Bench) {
         self.keeper.round_ends(so_far, self.round, self.rounds);
     }
@@ -159,11 +164,15 @@ fn wanted(args: &BenchRunArgs) -> Result<Vec<&'static Scenario>> {
     Ok(wanted)
 }
 
-fn ground(args: &BenchRunArgs) -> Ground {
-    match (&args.iface, &args.peer) {
-        (Some(iface), Some(peer)) => Ground::Nic { iface: iface.clone(), peer: peer.clone() },
-        _ => Ground::Lab,
+/// Cards that carry the user's own session are refused even where it ends on another interface.
+fn ground(args: &BenchRunArgs) -> Result<Ground> {
+    let (Some(iface), Some(peer)) = (&args.iface, &args.peer) else { return Ok(Ground::Lab) };
+    for card in [iface, peer] {
+        if let Some(client) = guard::carried(card)? {
+            bail!("{card} carries your own SSH session (from {client}): name another card");
+        }
     }
+    Ok(Ground::Nic { iface: iface.clone(), peer: peer.clone() })
 }
 
 /// The command line.
