@@ -10,7 +10,7 @@
 pub mod field;
 mod ground;
 mod harness;
-mod hook;
+pub mod hook;
 mod machine;
 mod micro;
 mod nic;
@@ -32,6 +32,7 @@ use machine::Watch;
 /// What can be measured, in the order of the list: the pictures first, then parts of the project.
 pub const SCENARIOS: &[Scenario] = &[
     scenario::drop::SCENARIO,
+    scenario::pass::SCENARIO,
     scenario::forward::SCENARIO,
     scenario::router::SCENARIO,
     scenario::ddos::SCENARIO,

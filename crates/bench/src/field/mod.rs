@@ -16,6 +16,7 @@ mod worker;
 
 pub use cpus::Cpus;
 pub use flood::Flood;
+pub use leftover::name;
 pub use line::{FORWARD, Line};
 pub use place::Place;
 pub use polling::{Attribute, work_on};

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
+use sys::priority::Priority;
 
 /// Ends when dropped.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ impl Worker {
         let is_over = Arc::clone(&stop);
         let body = move || {
             sys::cpu::set_affinity(&[cpu])?;
+            // As the sender; refused without CAP_SYS_NICE.
+            let _unsteady = Priority::Nice(-20).give(0);
             while !is_over.load(Ordering::Relaxed) {
                 turn()?;
             }

@@ -9,7 +9,7 @@ use super::{Hook, Set};
 use crate::field::{Field, Place};
 
 pub const LIMIT: Hook =
-    Hook { name: NAME, about: "the least program in the driver: what the sender can do", set };
+    Hook::new(NAME, "the least program in the driver: what the sender can do", set);
 
 struct Attached {
     receiver: Place,

@@ -5,17 +5,25 @@
 //! up says why, in the kernel's words where it has any. Counted is what ended there, by whoever
 //! ended it, never what was sent.
 
+pub mod af_xdp;
+pub mod counter;
+mod iptables;
 pub mod limit;
+pub mod nft;
+mod reader;
+mod socket;
+mod tc;
+mod tool;
 pub mod xdp;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
 use crate::field::{Field, Flood};
 
 /// One place.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Hook {
     /// Of its rows.
     pub name: &'static str,
@@ -23,6 +31,29 @@ pub struct Hook {
     pub about: &'static str,
     /// Sets it up on the receiver: packets of [`PORT`](crate::field::PORT) end there.
     pub set: fn(&Field) -> Result<Box<dyn Set>>,
+    /// It leaves behind what other hooks would meet (empty tables): in a lab, hosts of its own.
+    pub is_apart: bool,
+    /// Packets are read by a thread on another processor, so a packet's time is that of whoever is
+    /// slower.
+    pub is_read: bool,
+}
+
+impl Hook {
+    pub const fn new(
+        name: &'static str,
+        about: &'static str,
+        set: fn(&Field) -> Result<Box<dyn Set>>,
+    ) -> Self {
+        Self { name, about, set, is_apart: false, is_read: false }
+    }
+
+    const fn apart(self) -> Self {
+        Self { is_apart: true, ..self }
+    }
+
+    const fn read(self) -> Self {
+        Self { is_read: true, ..self }
+    }
 }
 
 /// A hook that is set up; dropped, it is not.
@@ -32,7 +63,29 @@ pub trait Set {
 }
 
 /// From the socket down to the driver.
-pub const ALL: &[Hook] = &[xdp::GENERIC, xdp::NATIVE, limit::LIMIT];
+pub const ALL: &[Hook] = &[
+    socket::SOCKET,
+    nft::CONNTRACK,
+    iptables::INPUT,
+    nft::INPUT,
+    iptables::RAW,
+    nft::RAW,
+    nft::NETDEV,
+    tc::BPF,
+    xdp::GENERIC,
+    af_xdp::AF_XDP,
+    xdp::NATIVE,
+    limit::LIMIT,
+];
+
+/// Returns when packets end there.
+pub fn warm_up(hook: &dyn Set) -> Result<()> {
+    let start = hook.ended()?;
+    lab::until("packets at the hook", PATIENCE, || match hook.ended() {
+        Ok(ended) => Ok((ended > start + WARM_UP).then_some(Ok(()))),
+        Err(fault) => Ok(Some(Err(fault))),
+    })?
+}
 
 /// Packets and time between two looks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,21 +100,28 @@ pub struct Span {
 impl Span {
     /// What happens while `wait` lasts.
     pub fn of(flood: &Flood, hook: &dyn Set, wait: impl FnOnce()) -> Result<Self> {
-        let look = || -> Result<(Instant, u64, u64)> {
-            Ok((Instant::now(), flood.given(), hook.ended()?))
-        };
-        let (start, given, ended) = look()?;
+        let start = Look::at(flood, hook)?;
         wait();
-        let after = look()?;
+        let end = Look::at(flood, hook)?;
         let span = Self {
-            seconds: (after.0 - start).as_secs_f64(),
-            offered: after.1 - given,
-            ended: after.2 - ended,
+            seconds: (end.time - start.time).as_secs_f64(),
+            offered: end.given - start.given,
+            ended: end.ended - start.ended,
         };
         ensure!(span.ended > 0, "nothing ended there: is something else attached?");
         Ok(span)
     }
 
+    /// Both, one after the other.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            seconds: self.seconds + other.seconds,
+            offered: self.offered + other.offered,
+            ended: self.ended + other.ended,
+        }
+    }
+
+    /// Packets a second that ended.
     pub fn rate(&self) -> f64 {
         self.ended as f64 / self.seconds
     }
@@ -77,3 +137,24 @@ impl Span {
         100.0 * self.offered.saturating_sub(self.ended) as f64 / self.offered.max(1) as f64
     }
 }
+
+/// Both counters at one time.
+struct Look {
+    time: Instant,
+    given: u64,
+    ended: u64,
+}
+
+impl Look {
+    /// Asking a tool takes milliseconds: the time, and what was given, are those half-way.
+    fn at(flood: &Flood, hook: &dyn Set) -> Result<Self> {
+        let (before, given) = (Instant::now(), flood.given());
+        let ended = hook.ended()?;
+        let time = before + before.elapsed() / 2;
+        Ok(Self { time, given: given.midpoint(flood.given()), ended })
+    }
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Packets that end before the clock starts.
+const WARM_UP: u64 = 1000;

@@ -9,17 +9,14 @@ use spec::{Spec, Verdict};
 use super::{Hook, Set};
 use crate::field::{Field, PORT};
 
-pub const NATIVE: Hook = Hook {
-    name: "xdp-native",
-    about: "XDP in the driver, before a packet has a socket buffer",
-    set: |field| set(field, Mode::Native),
-};
+pub const NATIVE: Hook =
+    Hook::new("xdp-native", "XDP in the driver, before a packet has a socket buffer", |field| {
+        set(field, Mode::Native)
+    });
 
-pub const GENERIC: Hook = Hook {
-    name: "xdp-generic",
-    about: "XDP in the stack, after it has one",
-    set: |field| set(field, Mode::Generic),
-};
+pub const GENERIC: Hook = Hook::new("xdp-generic", "XDP in the stack, after it has one", |field| {
+    set(field, Mode::Generic)
+});
 
 struct Attached {
     object: Object,

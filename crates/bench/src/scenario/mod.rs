@@ -1,9 +1,11 @@
 //! The pictures for which people choose XDP: each file is one scenario.
 
+mod cost;
 pub mod cpu;
 pub mod ddos;
 pub mod drop;
 pub mod forward;
 pub mod latency;
+pub mod pass;
 pub mod router;
 pub mod scale;

@@ -1,0 +1,27 @@
+//! A UDP socket of this process: the whole stack, and the way into user space.
+
+use std::net::UdpSocket;
+
+use anyhow::{Context, Result};
+use sys::net::Datagrams;
+
+use super::reader::{PATIENCE, Reader};
+use super::{Hook, Set};
+use crate::field::{Field, PORT};
+
+pub const SOCKET: Hook = Hook::new(
+    "socket",
+    "a UDP socket that a thread on another processor reads, 64 packets a call (recvmmsg)",
+    set,
+)
+.read();
+
+fn set(field: &Field) -> Result<Box<dyn Set>> {
+    let address = (field.receiver.ipv4()?, PORT);
+    let socket = field.receiver.run(|| UdpSocket::bind(address))?;
+    let socket = socket.with_context(|| format!("a socket at {}:{PORT}", address.0))?;
+    socket.set_read_timeout(Some(PATIENCE)).context("a socket's patience")?;
+    let mut datagrams = Datagrams::new();
+    let read = move || Ok(datagrams.receive(&socket)?);
+    Ok(Box::new(Reader::start(field.receiver_cpu, read)?))
+}

@@ -1,0 +1,107 @@
+//! The programs that set up what has no interface of ours: `nft`, `iptables`.
+//!
+//! Rule: they are looked for when they are needed, run where the rules are to be, and what they
+//! complain of is what is told.
+
+use std::ffi::OsStr;
+use std::io::{ErrorKind, Write};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use sys::priority::Priority;
+
+use crate::field::{Field, Place};
+
+/// One of them, for the receiver of a field.
+pub struct Tool {
+    program: &'static str,
+    place: Place,
+    cpu: usize,
+}
+
+impl Tool {
+    pub fn new(field: &Field, program: &'static str) -> Self {
+        Self { program, place: field.receiver.clone(), cpu: field.receiver_cpu }
+    }
+
+    /// Runs it to its end; what it printed.
+    ///
+    /// # Errors
+    /// When there is no such program, or it fails; the first lines that it said.
+    pub fn run<A: AsRef<OsStr>>(
+        &self,
+        words: impl IntoIterator<Item = A>,
+        input: &str,
+    ) -> Result<String> {
+        let program = self.program;
+        let mut command = self.place.command(program)?;
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = self.start(command)?;
+        // It may end before it has read everything: then it says why.
+        let _unread = child.stdin.take().map(|mut pipe| pipe.write_all(input.as_bytes()));
+        let output = child.wait_with_output().with_context(|| format!("waiting for {program}"))?;
+        let said = complaint(&String::from_utf8_lossy(&output.stderr));
+        ensure!(output.status.success(), "{program}: {said}");
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Out of the sender's way and soon done: a counter is read under a flood, and what passes
+    /// while it is read is not known of.
+    fn start(&self, mut command: Command) -> Result<Child> {
+        let spawn = || {
+            sys::cpu::set_affinity(&[self.cpu])?;
+            // Refused without CAP_SYS_NICE.
+            let _unsteady = Priority::Nice(-20).give(0);
+            Ok::<_, sys::Error>(command.spawn())
+        };
+        // A process has the processor and the priority of the thread that starts it.
+        let started = std::thread::scope(|scope| scope.spawn(spawn).join());
+        let Ok(started) = started else { bail!("{} could not be started", self.program) };
+        match started? {
+            Ok(child) => Ok(child),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("there is no {} in PATH: install it", self.program)
+            }
+            Err(error) => Err(error).with_context(|| format!("{} does not start", self.program)),
+        }
+    }
+}
+
+/// What matters of it: the lines that quote the input are left out.
+fn complaint(said: &str) -> String {
+    let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.filter(|line| !line.starts_with('#')).collect();
+    let errors = lines.iter().filter(|line| line.contains("rror"));
+    let errors: Vec<_> = errors.copied().take(MOST).collect();
+    let told = if errors.is_empty() { &lines[..lines.len().min(MOST)] } else { &errors[..] };
+    told.join("; ")
+}
+
+/// Lines of a complaint.
+const MOST: usize = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_complaint_is_its_errors_or_its_first_lines() {
+        let nft = "/dev/stdin:3:5-9: Error: Could not process rule: Operation not supported\n\
+                   chain drop {\n      ^^^^\n";
+        let legacy = "# Warning: tables present\n\
+                      iptables v1.8.9 (legacy): can't initialize iptables table `raw': no table\n\
+                      Perhaps iptables or your kernel needs to be upgraded.\n";
+        let table = [
+            (nft, "/dev/stdin:3:5-9: Error: Could not process rule: Operation not supported"),
+            (
+                legacy,
+                "iptables v1.8.9 (legacy): can't initialize iptables table `raw': no table; \
+                 Perhaps iptables or your kernel needs to be upgraded.",
+            ),
+            ("", ""),
+        ];
+        for (said, want) in table {
+            assert_eq!(complaint(said), want);
+        }
+    }
+}

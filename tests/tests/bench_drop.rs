@@ -1,0 +1,168 @@
+//! `bench run drop` and `pass`: packets end at every hook, are counted where they ended, and when a
+//! hook is gone there is nothing left of it. How fast it is, is no matter of tests.
+
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+#![forbid(unsafe_code)]
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use bench::Ground;
+use bench::field::{Field, PORT};
+use bench::hook::{self, Hook, Set};
+use lab::until;
+use serde_json::Value;
+use sys::net::PacketSocket;
+use xway_tests::xway::{Answer, Xway};
+
+#[test]
+fn each_hook_ends_and_counts_its_packets_alone_and_leaves_nothing() {
+    let mut unlike = 0;
+    for hook in hook::ALL {
+        let field = Field::build(&Ground::Lab).unwrap();
+        let empty = remains(&field);
+        assert!(empty.iter().all(String::is_empty), "{empty:?}");
+        let set = match (hook.set)(&field) {
+            Ok(set) => set,
+            Err(fault) => {
+                assert!(!ALWAYS.contains(&hook.name), "{}: {fault:#}", hook.name);
+                println!("{} is not here: {fault:#}", hook.name);
+                continue;
+            }
+        };
+        unlike += usize::from(remains(&field) != empty);
+        if hook.name != hook::limit::NAME {
+            assert!(arrives(&field, PORT + 1), "{} ends packets for others", hook.name);
+            assert_eq!(set.ended().unwrap(), 0, "{} counts packets for others", hook.name);
+        }
+        counts(&field, hook, set.as_ref());
+        drop(set);
+        assert_eq!(remains(&field), empty, "what {} left", hook.name);
+        assert!(arrives(&field, PORT), "packets still end at {}", hook.name);
+        // Nothing of it is in the way of the next round.
+        drop((hook.set)(&field).unwrap());
+    }
+    assert!(unlike >= 2, "what is left is looked for in the wrong place");
+}
+
+/// Some packets end there, and never more than there were.
+fn counts(field: &Field, hook: &Hook, set: &dyn Set) {
+    let flood = field.flood(Some(20_000), LONG).unwrap();
+    let start = set.ended().unwrap();
+    until(hook.name, LONG, || Ok((set.ended().unwrap() > start + 100).then_some(()))).unwrap();
+    let ended = set.ended().unwrap();
+    let given = flood.given();
+    assert!(ended <= given, "{}: {ended} ended of {given}", hook.name);
+}
+
+/// Whether a packet to this port gets to a socket.
+fn arrives(field: &Field, port: u16) -> bool {
+    let address = (field.receiver.ipv4().unwrap(), port);
+    let socket = field.receiver.run(|| UdpSocket::bind(address)).unwrap().unwrap();
+    socket.set_read_timeout(Some(LONG)).unwrap();
+    let ifindex = field.sender.ifindex().unwrap();
+    let sender = field.sender.run(|| PacketSocket::open(ifindex)).unwrap().unwrap();
+    sender.send(&field.frame(port).unwrap()).unwrap();
+    socket.recv(&mut [0; 2048]).is_ok()
+}
+
+/// Rules, queueing disciplines and programs at the receiver, as the tools list them; empty where
+/// there are none. A table or chain without rules may stay.
+fn remains(field: &Field) -> [String; 4] {
+    let listed = |program: &str, words: &[&str], marks: &[&str]| {
+        let output = field.receiver.command(program).unwrap().args(words).output();
+        // A tool that is not here has no rules.
+        let text =
+            output.map(|output| String::from_utf8(output.stdout).unwrap()).unwrap_or_default();
+        let lines = text.lines().filter(|line| marks.iter().any(|mark| line.contains(mark)));
+        lines.map(str::trim).collect::<Vec<_>>().join("\n")
+    };
+    let device = field.receiver.device();
+    let xdp = field.receiver.link().unwrap().xdp;
+    [
+        listed("nft", &["list", "ruleset"], &["dport", "xway"]),
+        listed("iptables-legacy-save", &[], &["-A"]),
+        listed("tc", &["qdisc", "show", "dev", device], &["clsact", "ingress"]),
+        xdp.programs().map(|(mode, _)| mode.name()).collect::<Vec<_>>().join(" "),
+    ]
+}
+
+#[test]
+fn a_short_run_has_every_row_or_says_why_not() {
+    let report = run("drop", None);
+    let names: Vec<&str> = hook::ALL.iter().map(|hook| hook.name).collect();
+    for name in &names {
+        match (row(&report, name), absent(&report, name)) {
+            (Some(row), None) => {
+                assert_eq!((&row["unit"], row["rounds"].as_u64()), (&"pps".into(), Some(5)));
+                assert!(row["min"].as_f64().unwrap() > 0.0, "{row}");
+                for what in ["offered", "lost"] {
+                    assert!(self::row(&report, &format!("{what}/{name}")).is_some(), "{what}");
+                }
+            }
+            (None, Some(reason)) => assert!(!ALWAYS.contains(name) && !reason.is_empty()),
+            both => panic!("{name}: {both:?}"),
+        }
+    }
+    let figure = &report["figures"][0];
+    assert!(figure["references"].as_array().unwrap().len() >= 8, "{figure}");
+    let times = report["rows"].as_array().unwrap().iter();
+    let mut times = times.filter(|row| row["unit"] == "ns");
+    assert!(times.all(|row| row["min"].as_f64().unwrap() > 0.0), "{report}");
+
+    let report = run("pass", None);
+    let [raw, behind] = ["raw", "raw-behind-xdp"].map(|name| row(&report, name));
+    match absent(&report, "raw-behind-xdp") {
+        None => assert!(raw.is_some() && behind.is_some(), "{report}"),
+        Some(reason) => assert!(reason.contains("nft"), "{reason}"),
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_here_is_told_and_the_others_are_measured() {
+    let report = run("drop", Some("/nonexistent"));
+    for hook in hook::ALL {
+        let name = hook.name;
+        let tool = [("nft", "nft"), ("conntrack", "nft"), ("iptables", "iptables-legacy")]
+            .into_iter()
+            .find(|(prefix, _)| name.starts_with(prefix));
+        let reason = absent(&report, name);
+        assert_eq!(row(&report, name).is_some(), tool.is_none(), "{name}: {reason:?}");
+        if let Some((_, tool)) = tool {
+            let wanted = format!("there is no {tool} in PATH");
+            assert!(reason.unwrap().contains(&wanted), "{name}: {reason:?}");
+        }
+    }
+    let ratios = report["ratios"].as_array().unwrap();
+    assert!(ratios.iter().any(|ratio| ratio["a"] == "xdp-native" && ratio["b"] == "tc-bpf"));
+    assert!(ratios.iter().all(|ratio| ratio["b"] != "nft-raw"));
+
+    let xway = Xway::new();
+    let mut command = xway.command(&["bench", "run", "pass", "--seconds", "0.05"]);
+    let answer = Answer::of(command.env("PATH", "/nonexistent").output().unwrap());
+    assert!(answer.error().contains("there is no nft in PATH"), "nothing to measure without it");
+}
+
+/// Of one scenario, perhaps where tools are looked for elsewhere.
+fn run(scenario: &str, path: Option<&str>) -> Value {
+    let xway = Xway::new();
+    let mut command = xway.command(&["bench", "run", scenario, "--seconds", "0.05", "--json"]);
+    if let Some(path) = path {
+        command.env("PATH", path);
+    }
+    Answer::of(command.output().unwrap()).json(0)
+}
+
+fn row<'a>(report: &'a Value, name: &str) -> Option<&'a Value> {
+    report["rows"].as_array()?.iter().find(|row| row["name"] == name)
+}
+
+fn absent<'a>(report: &'a Value, name: &str) -> Option<&'a str> {
+    let gone = report["absent"].as_array()?.iter().find(|gone| gone["name"] == name)?;
+    gone["reason"].as_str()
+}
+
+/// What every kernel that runs these tests has, and nobody must install.
+const ALWAYS: [&str; 6] = ["socket", "tc-bpf", "xdp-generic", "af-xdp", "xdp-native", "limit"];
+/// To wait for packets.
+const LONG: Duration = Duration::from_secs(5);
