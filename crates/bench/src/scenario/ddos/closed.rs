@@ -7,15 +7,15 @@ use anyhow::{Context, Result};
 use crate::field::{Field, Place};
 use crate::hook::{Hook, Set};
 
-pub const CLOSED: Hook = Hook {
-    name: "none",
-    about: "frames go up the stack to a UDP port where nothing listens",
-    set: |field: &Field| {
+pub const CLOSED: Hook = Hook::new(
+    "none",
+    "frames go up the stack to a UDP port where nothing listens",
+    |field: &Field| {
         let server = field.receiver.clone();
         let before = refused(&server)?;
         Ok(Box::new(Closed { server, before }))
     },
-};
+);
 
 struct Closed {
     server: Place,

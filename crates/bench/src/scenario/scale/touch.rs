@@ -11,11 +11,10 @@ use spec::{ProgramKind, Verdict};
 
 use crate::hook::{Hook, limit};
 
-pub const TOUCH: Hook = Hook {
-    name: "touch",
-    about: "it reads the frame's type, and drops it whatever that is",
-    set: |field| limit::attach(field, &object()?),
-};
+pub const TOUCH: Hook =
+    Hook::new("touch", "it reads the frame's type, and drops it whatever that is", |field| {
+        limit::attach(field, &object()?)
+    });
 
 /// Passes a frame without a type, of which there are none, so that the type must be looked at.
 fn object() -> Result<Object> {
