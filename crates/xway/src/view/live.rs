@@ -57,7 +57,9 @@ impl Drop for Screen {
     /// Leaves the rows empty, for what is printed next.
     fn drop(&mut self) {
         if let Some(terminal) = &mut self.terminal {
+            let begin = terminal.get_frame().area().as_position();
             drop(terminal.clear());
+            drop(terminal.set_cursor_position(begin));
             drop(terminal.show_cursor());
         }
     }

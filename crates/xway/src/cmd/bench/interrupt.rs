@@ -3,7 +3,7 @@
 //! Rule: the second one is heard on a thread of its own, because a turn may hang; no other thread
 //! looks at the signals.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -57,10 +57,14 @@ impl Interrupt {
 
     /// Nothing is cleaned up: the lab's record stays, by which the next lab removes what it made.
     fn end(&self) -> ! {
-        let _gone = execute!(io::stderr(), cursor::Show);
+        if io::stderr().is_terminal() {
+            // Below the picture, which hides the cursor. A terminal that went away needs neither.
+            let _gone = execute!(io::stderr(), cursor::Show);
+            say("");
+        }
         let arm = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         say(&format!(
-            "\nxway: ended at once, in the turn of \"{arm}\"; the next lab, or `xway lab gc`, \
+            "xway: ended at once, in the turn of \"{arm}\"; the next lab, or `xway lab gc`, \
              removes what this one leaves"
         ));
         process::exit(CUT_OFF)

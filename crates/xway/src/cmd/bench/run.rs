@@ -32,6 +32,7 @@ pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
             _ => format!("{} ({} of {asked})", scenario.name, index + 1),
         });
         if !session.play(scenario, args, context)? {
+            session.skips(&scenarios[index + 1..]);
             break;
         }
     }
@@ -64,17 +65,25 @@ impl Session {
                 self.keeper.save()
             }
             Err(fault) if self.interrupt.is_asked() => {
+                self.is_cut = true;
                 say(&format!("{}: {fault:#}", one.name));
                 Ok(())
             }
             Err(fault) => Err(fault),
         };
-        let is_asked = self.interrupt.is_asked();
-        self.is_cut |= is_asked;
         if let Err(fault) = done {
             self.fail(one, fault);
         }
-        Ok(reads_on && !is_asked)
+        Ok(reads_on && !self.interrupt.is_asked())
+    }
+
+    /// These have no turn any more.
+    fn skips(&mut self, rest: &[&Scenario]) {
+        let names: Vec<_> = rest.iter().map(|scenario| scenario.name).collect();
+        if !names.is_empty() {
+            self.is_cut = true;
+            say(&format!("ended early; not measured: {}", names.join(", ")));
+        }
     }
 
     fn measure(&mut self, scenario: &Scenario, args: &BenchRunArgs) -> Result<Report> {
