@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lab::until;
+use report::{Bench, Host, Run};
 use serde_json::Value;
 use xway_tests::xway::{Answer, Xway};
 
@@ -235,6 +236,57 @@ fn a_killed_run_keeps_its_rounds_and_leaves_no_namespace() {
     let left = lab::list().unwrap();
     let left = left.iter().filter(|one| !one.running && !known.contains(one));
     assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn two_runs_are_compared() {
+    let (xway, folder) = (Xway::new(), Folder::new("compared"));
+    let run = |name: &str, values: [f64; 5]| {
+        let mut bench = Bench::new("drop");
+        values.iter().for_each(|value| _ = bench.round("native", "pps", *value));
+        values.iter().for_each(|_| _ = bench.round("generic", "pps", 50.0));
+        bench.ratio("native", "generic");
+        let mut run = Run::new("xway bench run drop");
+        run.put(&bench, Host::default()).unwrap();
+        let path = folder.0.join(name);
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("raw.json"), serde_json::to_string(&run).unwrap()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let steady = [100.0, 101.0, 99.0, 102.0, 98.0];
+    let (quick, slow) = (run("quick", steady), run("slow", steady.map(|value| value / 2.0)));
+    let compare = |a: &str, b: &str| xway.run_powerless(&["bench", "compare", a, b]);
+    let text = compare(&quick, &slow).ended(1);
+    assert!(text.contains("slower") && text.contains("-50.0 %"), "{text}");
+    assert!(compare(&slow, &quick).ended(0).contains("faster"));
+    compare(&quick, &format!("{quick}/raw.json")).ended(0);
+    let words = ["bench", "compare", &quick, &slow, "--json"];
+    let answer = xway.run_powerless(&words).json(1);
+    assert_eq!(answer["scenarios"][0]["rows"][0]["verdict"], "slower");
+    assert_eq!(answer["scenarios"][0]["same_order"], true);
+}
+
+#[test]
+fn what_cannot_be_compared_is_told() {
+    let (xway, folder) = (Xway::new(), Folder::new("broken"));
+    let file = |name: &str, text: &str| {
+        let path = folder.0.join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let good = file("good", r#"{"version": 1, "command": "xway", "scenarios": []}"#);
+    let table = [
+        (file("cut", r#"{"version": 1, "comm"#), "is no run of `xway bench`"),
+        (file("other", "[1, 2]"), "is no run of `xway bench`"),
+        (file("later", &fs::read_to_string(&good).unwrap().replace('1', "9")), "of version 9"),
+        (folder.out(), "cannot read"),
+        (folder.0.to_str().unwrap().to_owned(), "raw.json"),
+        (good.clone(), "no scenario in common"),
+    ];
+    for (path, want) in &table {
+        let said = xway.run_powerless(&["bench", "compare", &good, path]).error();
+        assert!(said.contains(want), "{path}: {said}");
+    }
 }
 
 /// For something that is sure to happen.

@@ -20,7 +20,6 @@ mod scenario;
 
 pub use ground::Ground;
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
-pub use machine::busy;
 pub use progress::{Plan, Progress, Silent, Told};
 pub use scenario::router;
 
@@ -93,6 +92,9 @@ impl Scenario {
         let watch = Watch::begin();
         let mut bench = (self.run)(harness, ground)?;
         watch.end(&mut bench);
+        if bench.story().about.is_none() {
+            bench.about(self.about);
+        }
         Ok(bench)
     }
 }

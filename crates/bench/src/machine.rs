@@ -1,12 +1,11 @@
-//! What else the machine did: work that was there before a run, and time that a hypervisor gave to
-//! others while a scenario was measured.
+//! What else the machine did while a scenario was measured: time that a hypervisor gave to others.
 //!
-//! Rule: read from files of /proc alone; what they do not tell is not told. Whether the values are
-//! too noisy to say anything is judged from the values (`report`).
+//! Rule: read from /proc alone; what it does not tell is not told. Whether the values are too noisy
+//! to say anything is judged from the values and the load before (`report`).
 
 use std::fs;
 
-use report::{Bench, Host};
+use report::Bench;
 
 /// The processors' time since a scenario began.
 #[derive(Debug)]
@@ -30,17 +29,6 @@ impl Watch {
             bench.note(note);
         }
     }
-}
-
-/// What to tell of a machine that was busy before a run, read before it began.
-pub fn busy(host: &Host) -> Option<String> {
-    let (load, processors) = (host.load?[0], host.cores?);
-    (load >= BUSY * processors as f64).then(|| {
-        format!(
-            "the machine was busy before it began: {load:.1} tasks on {processors} processors, on \
-             average over a minute"
-        )
-    })
 }
 
 impl Ticks {
@@ -70,8 +58,6 @@ impl Ticks {
 const KINDS: usize = 8;
 /// Less is what every virtual machine loses.
 const STOLEN_PERCENT: f64 = 0.5;
-/// Tasks for each processor.
-const BUSY: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {
@@ -90,14 +76,5 @@ mod tests {
         for broken in ["", "cpu  1 2 3 4", "cpu  1 2 3 four 5 6 7 8"] {
             assert_eq!(Ticks::parse(broken), None, "{broken}");
         }
-    }
-
-    #[test]
-    fn only_a_good_part_of_the_machine_is_told() {
-        let host = |load| Host { load: Some([load, 0.0, 0.0]), cores: Some(2), ..Host::default() };
-        let told = busy(&host(1.04)).unwrap();
-        assert!(told.contains("1.0 tasks on 2 processors"), "{told}");
-        assert_eq!(busy(&host(0.9)), None);
-        assert_eq!(busy(&Host::default()), None);
     }
 }

@@ -10,6 +10,20 @@ pub enum BenchAction {
     List,
     /// Measure: every number comes from interleaved rounds
     Run(BenchRunArgs),
+    /// Two runs that were kept: what became faster, what slower, and whether the pictures are the
+    /// same; exit code 1 when something became slower than its rounds differ
+    Compare(BenchCompareArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BenchCompareArgs {
+    /// The earlier run: its folder, or its raw.json
+    #[arg(value_name = "A")]
+    pub before: PathBuf,
+
+    /// The later one
+    #[arg(value_name = "B")]
+    pub after: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
-pub use bench::{BenchAction, BenchRunArgs};
+pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;

@@ -23,13 +23,17 @@ impl Keeper {
         Self { run, home, host, open: None }
     }
 
-    /// Where everything is, or how to have it.
-    pub fn told(&self) -> Option<String> {
-        let Some(folder) = self.home.folder() else {
-            return Some("not kept: --out DIR keeps every value, the figures and a page".into());
+    /// What disturbed the run, and where it is, or how to have it.
+    pub fn told(&self) -> Vec<String> {
+        if self.run.scenarios.is_empty() {
+            return Vec::new();
+        }
+        let noise = self.run.noise().into_iter().map(|noise| format!("noisy: {noise}"));
+        let place = match self.home.folder() {
+            Some(folder) => format!("kept in {}: report.html has it all", folder.path().display()),
+            None => "not kept: --out DIR keeps every value, the figures and a page".to_owned(),
         };
-        let is_there = !self.run.scenarios.is_empty();
-        is_there.then(|| format!("kept in {}: report.html shows it all", folder.path().display()))
+        noise.chain([place]).collect()
     }
 
     /// What was measured up to this round, in case there is no next one.
@@ -45,10 +49,7 @@ impl Keeper {
     }
 
     /// A scenario is at its end, or was interrupted. Its files come with [`Keeper::save`].
-    pub fn finish(&mut self, bench: &mut Bench) -> Result<Report> {
-        if let Some(note) = bench::busy(&self.host) {
-            bench.note(note);
-        }
+    pub fn finish(&mut self, bench: &Bench) -> Result<Report> {
         let measured = self.run.put(bench, self.host.clone())?;
         self.open = None;
         Ok(measured.report.clone())

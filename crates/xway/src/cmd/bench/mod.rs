@@ -1,5 +1,6 @@
 //! `bench`: what XDP does, measured beside what else there is.
 
+mod compare;
 mod home;
 mod interrupt;
 mod keeper;
@@ -17,6 +18,7 @@ pub fn run(action: &BenchAction, context: &Context) -> Result<Exit> {
     match action {
         BenchAction::List => list(context),
         BenchAction::Run(args) => run::run(args, context),
+        BenchAction::Compare(args) => compare::run(args, context),
     }
 }
 

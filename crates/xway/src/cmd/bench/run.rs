@@ -22,7 +22,7 @@ pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
     let to = To::choose(context.json);
     let interrupt = Interrupt::listen(to == To::Lines)?;
     let teller = Teller::new(to, interrupt.clone());
-    let keeper = Keeper::new(Run::new(typed()), home, host);
+    let keeper = Keeper::new(Run::new(typed()).started_on(host.clone()), home, host);
     let asked = scenarios.len();
     let mut session =
         Session { asked, interrupt, teller, keeper, failed: Vec::new(), is_cut: false };
@@ -94,8 +94,8 @@ impl Session {
             Harness::new(args.rounds, args.seconds, &mut told).interrupted_by(&is_over);
         let measured = ground(args).and_then(|ground| scenario.run(&mut harness, &ground));
         self.teller.end();
-        let mut bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
-        self.keeper.finish(&mut bench)
+        let bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
+        self.keeper.finish(&bench)
     }
 
     fn fail(&mut self, scenario: &Scenario, fault: anyhow::Error) {

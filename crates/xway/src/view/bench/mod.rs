@@ -6,7 +6,8 @@ mod live;
 mod tests;
 
 use report::bench::Report;
-use report::{Table, table::Column};
+use report::table::Column;
+use report::{Comparison, Table};
 use serde::Serialize;
 
 use super::{Paint, View};
@@ -28,6 +29,11 @@ pub struct Item {
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct Answer(pub Report);
+
+/// Two runs.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Compared(pub Comparison);
 
 impl View for List {
     fn text(&self, _: Paint) -> String {
@@ -57,6 +63,26 @@ impl View for Answer {
             text.push_str(&format!("\n{line}"));
         }
         text.push_str(&format!("\n{}\n", style.dim(&report.host.summary())));
+        text
+    }
+}
+
+impl View for Compared {
+    fn text(&self, style: Paint) -> String {
+        let Self(comparison) = self;
+        let mut text = String::new();
+        for compared in &comparison.scenarios {
+            text.push_str(&format!("{}\n", compared.table()));
+            if !compared.ratios.is_empty() || compared.greatest.is_some() {
+                text.push_str(&format!("{}\n", compared.ratio_table()));
+            }
+        }
+        for compared in &comparison.scenarios {
+            text.push_str(&format!("{}\n", style.bold(&compared.sentence())));
+        }
+        for line in comparison.unpaired().iter().chain(&comparison.doubts) {
+            text.push_str(&format!("{line}\n"));
+        }
         text
     }
 }

@@ -1,0 +1,45 @@
+//! `bench compare`: two runs that were kept, beside each other.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use report::Run;
+use report::comparison::Verdict;
+use report::run::VERSION;
+
+use super::keeper::RAW;
+use crate::args::BenchCompareArgs;
+use crate::cmd::{Context, Exit};
+use crate::view::bench::Compared;
+
+/// The answer is no when something became slower than the rounds differ.
+pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let comparison = before.compare(&after);
+    ensure!(
+        !comparison.scenarios.is_empty(),
+        "the runs have no scenario in common: {}",
+        comparison.unpaired().join("; ")
+    );
+    let mut rows = comparison.scenarios.iter().flat_map(|compared| &compared.rows);
+    let is_slower = rows.any(|change| change.verdict == Verdict::Slower);
+    context.show(&Compared(comparison))?;
+    Ok(if is_slower { Exit::No } else { Exit::Done })
+}
+
+/// Of a run's folder, or of its file.
+fn read(path: &Path) -> Result<Run> {
+    let path = if path.is_dir() { path.join(RAW) } else { path.to_owned() };
+    let text = fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}: is it a run that was kept?", path.display()))?;
+    let run: Run = serde_json::from_str(&text)
+        .with_context(|| format!("{} is no run of `xway bench`", path.display()))?;
+    ensure!(
+        run.version <= VERSION,
+        "{} is of version {}, and this xway knows up to {VERSION}: use a newer one",
+        path.display(),
+        run.version
+    );
+    Ok(run)
+}
