@@ -10,8 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use lab::until;
-use report::{Bench, Host, Run};
-use serde_json::Value;
+use serde_json::{Value, json};
 use xway_tests::xway::{Answer, Xway};
 
 /// A folder of the test, removed at the end.
@@ -45,7 +44,7 @@ impl Drop for Folder {
     }
 }
 
-fn json(path: &Path) -> Value {
+fn read(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -93,7 +92,7 @@ fn a_run_keeps_what_scripts_read() {
     assert_eq!(report["scenario"], "noise");
     assert_eq!(report["rows"][0]["rounds"], 6);
     assert_eq!(names(Path::new(&out)), ["noise.svg", "raw.json", "report.html", "summary.md"]);
-    let raw = json(&folder.raw());
+    let raw = read(&folder.raw());
     assert_eq!(raw["scenarios"][0]["samples"][1]["values"].as_array().unwrap().len(), 6);
     assert!(raw["command"].as_str().unwrap().contains("bench run noise"), "{raw}");
     assert_eq!(raw["scenarios"][0]["cut"], Value::Null);
@@ -173,7 +172,7 @@ fn one_that_fails_does_not_stop_the_next() {
     assert_eq!(lines[1..], ["xway: not measured, or not kept: drop"]);
     let report: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(report["scenario"], "noise");
-    assert_eq!(json(&folder.raw())["scenarios"][0]["report"], report["report"]);
+    assert_eq!(read(&folder.raw())["scenarios"][0]["report"], report["report"]);
     let said = xway.run_powerless(&words[..3]).error();
     assert_eq!(said.matches("CAP_NET_ADMIN").count(), 1, "{said}");
 }
@@ -193,7 +192,7 @@ fn an_interrupt_ends_it_after_the_turn_and_keeps_all() {
     let text = answer.ended(1);
     assert!(text.contains("interrupted in round") && !text.contains("xdp-native"), "{text}");
     assert_eq!(names(Path::new(&out)), ["noise.svg", "raw.json", "report.html", "summary.md"]);
-    let raw = json(&folder.raw());
+    let raw = read(&folder.raw());
     assert!(raw["scenarios"][0]["cut"].as_str().unwrap().starts_with("interrupted"), "{raw}");
 }
 
@@ -227,7 +226,7 @@ fn a_killed_run_keeps_its_rounds_and_leaves_no_namespace() {
     folder.has_a_round();
     signal(&child, "KILL");
     child.wait().unwrap();
-    let raw = json(&folder.raw());
+    let raw = read(&folder.raw());
     let measured = &raw["scenarios"][0];
     let cut = measured["cut"].as_str().unwrap();
     assert!(cut.starts_with("cut off after round"), "{cut}");
@@ -241,20 +240,30 @@ fn a_killed_run_keeps_its_rounds_and_leaves_no_namespace() {
 #[test]
 fn two_runs_are_compared() {
     let (xway, folder) = (Xway::new(), Folder::new("compared"));
-    let run = |name: &str, values: [f64; 5]| {
-        let mut bench = Bench::new("drop");
-        values.iter().for_each(|value| _ = bench.round("native", "pps", *value));
-        values.iter().for_each(|_| _ = bench.round("generic", "pps", 50.0));
-        bench.ratio("native", "generic");
-        let mut run = Run::new("xway bench run drop");
-        run.put(&bench, Host::default()).unwrap();
+    let run = |name: &str, speed: f64| {
+        let row = |name: &str, speed: f64| {
+            let (min, max) = (0.98 * speed, 1.02 * speed);
+            json!({"name": name, "unit": "pps",
+                   "min": min, "median": speed, "max": max, "rounds": 5})
+        };
+        let samples = |name: &str, speed: f64| {
+            let values = [1.0, 1.01, 0.99, 1.02, 0.98].map(|part| part * speed);
+            json!({"name": name, "unit": "pps", "values": values})
+        };
+        let ratio = speed / 50.0;
+        let ratio =
+            json!({"a": "native", "b": "generic", "min": ratio, "median": ratio, "max": ratio});
+        let run = json!({"version": 1, "command": "xway bench run drop", "scenarios": [{
+            "scenario": "drop", "host": {}, "ratios": [ratio],
+            "rows": [row("native", speed), row("generic", 50.0)],
+            "samples": [samples("native", speed), samples("generic", 50.0)],
+        }]});
         let path = folder.0.join(name);
         fs::create_dir_all(&path).unwrap();
-        fs::write(path.join("raw.json"), serde_json::to_string(&run).unwrap()).unwrap();
+        fs::write(path.join("raw.json"), run.to_string()).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let steady = [100.0, 101.0, 99.0, 102.0, 98.0];
-    let (quick, slow) = (run("quick", steady), run("slow", steady.map(|value| value / 2.0)));
+    let (quick, slow) = (run("quick", 100.0), run("slow", 50.0));
     let compare = |a: &str, b: &str| xway.run_powerless(&["bench", "compare", a, b]);
     let text = compare(&quick, &slow).ended(1);
     assert!(text.contains("slower") && text.contains("-50.0 %"), "{text}");
