@@ -28,7 +28,8 @@ impl Keeper {
         if self.run.scenarios.is_empty() {
             return Vec::new();
         }
-        let noise = self.run.noise().into_iter().map(|noise| format!("noisy: {noise}"));
+        let noise =
+            self.run.noise().into_iter().map(|noise| format!("this machine was noisy: {noise}"));
         let place = match self.home.folder() {
             Some(folder) => format!("kept in {}: report.html has it all", folder.path().display()),
             None => "not kept: --out DIR keeps every value, the figures and a page".to_owned(),
