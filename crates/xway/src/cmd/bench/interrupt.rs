@@ -63,15 +63,34 @@ impl Interrupt {
             say("");
         }
         let arm = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        say(&format!(
-            "xway: ended at once, in the turn of \"{arm}\"; the next lab, or `xway lab gc`, \
-             removes what this one leaves"
-        ));
+        say(&farewell(&arm));
         process::exit(CUT_OFF)
     }
+}
+
+/// Without an arm it was still being set up.
+fn farewell(arm: &str) -> String {
+    let place = match arm {
+        "" => String::new(),
+        arm => format!(", in the turn of \"{arm}\""),
+    };
+    format!(
+        "xway: ended at once{place}; the next lab, or `xway lab gc`, removes what this one leaves"
+    )
 }
 
 /// Between two waits for a signal.
 const LONG: Duration = Duration::from_secs(3600);
 /// The exit code of a run that was cut off.
 const CUT_OFF: i32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::farewell;
+
+    #[test]
+    fn the_arm_that_hangs_is_named() {
+        assert!(farewell("tc").starts_with("xway: ended at once, in the turn of \"tc\"; "));
+        assert!(farewell("").starts_with("xway: ended at once; "));
+    }
+}

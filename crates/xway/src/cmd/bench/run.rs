@@ -22,7 +22,7 @@ pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
     let to = To::choose(context.json);
     let interrupt = Interrupt::listen(to == To::Lines)?;
     let teller = Teller::new(to, interrupt.clone());
-    let keeper = Keeper::new(Run::new(typed()).started_on(host.clone()), home, host);
+    let keeper = Keeper::new(Run::new(typed()), home, host);
     let asked = scenarios.len();
     let mut session =
         Session { asked, interrupt, teller, keeper, failed: Vec::new(), is_cut: false };
