@@ -10,12 +10,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use sys::net::Mac;
+use sys::priority::{self, Priority};
 
 use crate::error::{Error, Result};
 use crate::frame::{Flow, Side};
 use crate::link::LinkOptions;
 use crate::topology;
-use crate::transactions::{Client, Service};
+use crate::transactions::{Client, FAVOURED, Service};
 
 /// Field order is drop order: the service ends before its namespace goes.
 #[derive(Debug)]
@@ -33,18 +34,20 @@ pub struct Stage {
 #[derive(Debug)]
 pub struct Clients(Vec<Client>);
 
-/// The calling thread, kept away from the service's processor; dropped, it may go where it could.
+/// The calling thread, kept away from the service's processor and favoured as service and clients
+/// are, which threads that it starts inherit; dropped, it is as it was.
 #[derive(Debug)]
 struct Onlooker {
     cpus: Vec<usize>,
+    nice: i32,
 }
 
 impl Stage {
     /// The service runs when this returns, and nobody asks it. The calling thread is kept on the
     /// attacker's processor as long as this lives, since it only looks on: the attacker's side
-    /// can spare that.
+    /// can spare that. It and what it starts, as the attacker, are favoured as the service is.
     pub fn build() -> Result<Self> {
-        let onlooker = Onlooker { cpus: sys::cpu::affinity()? };
+        let onlooker = Onlooker { cpus: sys::cpu::affinity()?, nice: priority::nice() };
         // The kernel lends every thread one processor at least.
         let service_cpu = onlooker.cpus.first().copied().unwrap_or_default();
         let attacker_cpu = onlooker.cpus.last().copied().unwrap_or_default();
@@ -56,6 +59,8 @@ impl Stage {
         let listener = net.server.run(listen)?.map_err(fail("the service's listener"))?;
         let _service = Service::start(listener, service_cpu)?;
         sys::cpu::set_affinity(&[attacker_cpu])?;
+        // Refused, it works as well, only less steadily on a busy machine.
+        let _unsteady = Priority::Nice(FAVOURED).give(0);
         Ok(Self { _service, net, service_cpu, attacker_cpu, receivers, _onlooker: onlooker })
     }
 
@@ -72,7 +77,9 @@ impl Stage {
              real-time priority as a soft interrupt would be) share CPU {service_cpu}; the \
              attacker alone has CPU {attacker_cpu}. Both reach the server through its one veth \
              link and one receive queue. Each client has one TCP connection and asks {} ms after \
-             each answer, so that the service has a load and not all of the processor.{caveat}",
+             each answer, so that the service has a load and not all of the processor. \
+             All of them are favoured (nice {FAVOURED}), so that what else the machine does \
+             disturbs less.{caveat}",
             THINK.as_millis(),
         )
     }
@@ -132,6 +139,7 @@ impl Drop for Onlooker {
     fn drop(&mut self) {
         // A destructor cannot report, and the thread works as well where it is.
         let _stays = sys::cpu::set_affinity(&self.cpus);
+        let _stays = Priority::Nice(self.nice).give(0);
     }
 }
 

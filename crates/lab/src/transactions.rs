@@ -210,7 +210,7 @@ fn join(thread: Option<JoinHandle<()>>) {
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Nice value of service and client: what else a machine does disturbs a measurement less.
-const FAVOURED: i32 = -10;
+pub(crate) const FAVOURED: i32 = -10;
 
 /// A connection that answers nothing for so long is given up.
 const SILENCE: Duration = Duration::from_secs(1);

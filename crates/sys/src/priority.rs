@@ -22,6 +22,12 @@ impl Priority {
     }
 }
 
+/// The calling thread's nice value, which threads that it starts inherit.
+pub fn nice() -> i32 {
+    // SAFETY: plain numbers; of the caller itself it cannot fail.
+    unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+}
+
 fn set_nice(thread: u32, nice: i32) -> Result<()> {
     // SAFETY: plain numbers.
     if unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, nice) } != 0 {
@@ -49,6 +55,8 @@ mod tests {
     fn anybody_may_step_back_and_nobody_leaves_the_range() {
         std::thread::spawn(|| {
             Priority::Nice(19).give(0).unwrap();
+            assert_eq!(nice(), 19);
+            std::thread::spawn(|| assert_eq!(nice(), 19)).join().unwrap();
             let error = Priority::RealTime(1000).give(0).unwrap_err();
             assert!(error.to_string().contains("SCHED_FIFO 1000"), "{error}");
         })
