@@ -1,111 +1,110 @@
-//! `bench run ddos` from outside: its rows or why they are missing, and that nothing stays.
-//! Whether the service lives is a matter of speed, which tests do not judge.
-
+//! `bench ddos`: each point has its rows or says why not, and nothing stays. Whether the service
+//! lives is a matter of speed, which tests do not judge.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Command, Stdio};
+mod cell_support;
 
-use serde_json::Value;
-use xway_tests::xway::Xway;
+use std::cell::Cell;
 
-const RUN: [&str; 7] = ["bench", "run", "ddos", "--seconds", "0.05", "--rounds", "5"];
+use bench::{Ground, Harness, Scenario, Silent};
+use cell_support::{assert_nothing_left, reason, rounds, told};
+use report::Host;
+use report::figure::Shape;
 
-/// Those of the topology that is measured.
-fn labs() -> Vec<String> {
-    let all = lab::list().unwrap().into_iter();
-    all.filter(|lab| lab.topology.as_deref() == Some("service")).map(|lab| lab.id).collect()
-}
-
-/// Kernel threads that poll an interface of the name that servers' interfaces have.
-fn pollers() -> Vec<u32> {
-    sys::netns::pollers_named("eth0").unwrap()
-}
-
-fn words(value: &Value, list: &str, key: &str) -> Vec<String> {
-    let items = value[list].as_array().into_iter().flatten();
-    items.map(|item| item[key].as_str().unwrap().to_owned()).collect()
+/// Where the thread may run and how favoured it is, and what labs there are.
+fn surroundings() -> (Vec<usize>, i32, Vec<String>) {
+    let labs = lab::list().unwrap().into_iter();
+    let ours = labs.filter(|lab| lab.topology.as_deref() == Some("service"));
+    let ids = ours.map(|lab| lab.id).collect();
+    (sys::cpu::affinity().unwrap(), sys::priority::nice(), ids)
 }
 
 #[test]
 fn each_point_has_rows_or_a_reason_and_nothing_stays() {
-    let before = (labs(), pollers());
-    let report = Xway::new().run(&[&RUN[..], &["--json"]].concat()).json(0);
-    let rows = words(&report, "rows", "name");
-    let has = |row: &str| rows.iter().any(|name| name == row);
-    let gone = words(&report, "absent", "name");
+    let before = surroundings();
+    let bench = rounds("ddos", 1);
+    assert_nothing_left();
+    assert_eq!(surroundings(), before);
 
-    for (defence, rates) in [
-        ("none", &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000][..]),
-        ("xdp-drop", &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000]),
-    ] {
-        for rate in rates {
+    let has = |row: &str| bench.median(row).is_some();
+    for defence in ["none", "xdp-drop"] {
+        assert!(has(&format!("{defence}@0")), "without a flood there is nothing to reach");
+        for rate in RATES {
             let point = format!("{defence}@{rate}");
-            assert!(has(&point) != gone.contains(&point), "{point}: {report}");
-            assert!(has(&format!("lost/{point}")) == (has(&point) && *rate > 0), "{point}");
-            assert!(has(&format!("kept/{point}")) == (has(&point) && *rate > 0), "{point}");
+            told(&bench, &point, &point);
+            for what in ["offered", "lost", "kept"] {
+                let row = format!("{what}/{point}");
+                assert_eq!(has(&row), has(&point) && *rate > 0, "{row}");
+            }
         }
-        // Any machine that runs the tests reaches the least flood.
-        assert!(has(&format!("{defence}@0")) && has(&format!("offered/{defence}@250000")));
     }
-    for row in report["rows"].as_array().unwrap() {
-        let [name, unit] = ["name", "unit"].map(|key| row[key].as_str().unwrap());
-        let expected = match name.split_once('/') {
+    for row in bench.rounds() {
+        let (what, least) = (row.name.split_once('/').map(|(what, _)| what), row.values[0]);
+        let expected = match what {
             None => "/s",
-            Some(("offered", _)) => "pps",
+            Some("offered") => "pps",
             Some(_) => "%",
         };
-        assert_eq!(unit, expected, "{name}");
-        assert!(row["max"].as_f64().unwrap() >= 0.0, "{row}");
-        if unit == "pps" {
-            assert!(row["min"].as_f64().unwrap() > 0.0, "{row}");
-        }
+        assert_eq!(row.unit, expected, "{}", row.name);
+        assert!(least >= 0.0 && (what != Some("lost") || least <= 100.0), "{row:?}");
+        assert!(what != Some("offered") || least > 0.0, "{row:?}");
     }
-    for absent in report["absent"].as_array().into_iter().flatten() {
-        assert!(absent["reason"].as_str().unwrap().len() > 10, "{absent}");
-    }
-    let figures = words(&report, "figures", "name");
-    assert_eq!(figures, ["ddos", "ddos-kept"]);
-    for figure in report["figures"].as_array().unwrap() {
-        let references = figure["references"].as_array().unwrap();
-        assert_eq!(references.len(), 2, "{figure}");
-        for reference in references {
-            assert!(reference["source"].as_str().unwrap().contains("CoNEXT 2018"));
-        }
-    }
-    assert_eq!((labs(), pollers()), before, "what the run made is gone");
+    assert!(reason(&bench, "none@0").is_none());
 }
 
 #[test]
-fn interrupted_in_the_middle_it_keeps_what_it_has_and_removes_its_lab() {
-    let before = (labs(), pollers());
-    let xway = Xway::new();
-    let mut command = xway.command(&[&RUN[..], &["--json"]].concat());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    let begun = told.by_ref().any(|line| line.unwrap().contains("none@250000, round 1 of 5"));
-    assert!(begun, "it ended without a first round");
-    assert!(labs().len() > before.0.len(), "it runs in a lab of its own");
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
-    told.for_each(drop);
+fn figures_show_what_was_measured_beside_what_was_published() {
+    let bench = rounds("ddos", 1);
+    let figures = &bench.story().figures;
+    let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
+    assert_eq!(names, ["ddos", "ddos-kept"]);
+    for figure in figures {
+        let Shape::Curves { series, .. } = &figure.shape else { panic!("no curves") };
+        for (_, row) in series.iter().flat_map(|curve| &curve.points) {
+            assert!(bench.median(row).is_some(), "a point without a row: {row}");
+        }
+        let references: Vec<&str> = figure.references.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(references, ["with XDP", "without XDP"]);
+        assert!(figure.references.iter().all(|it| it.source.contains("figure 7")));
+    }
+    // A share begins at the whole, whosever it is.
+    for reference in &figures[1].references {
+        assert_eq!(reference.points[0], (0.0, 100.0), "{}", reference.name);
+    }
+    let report = bench.finish(Host::default()).unwrap();
+    assert!(report.ratios.iter().any(|ratio| ratio.a == "xdp-drop@0" && ratio.b == "none@0"));
+}
 
-    let mut text = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{text}");
-    let report: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(report["cut"], "interrupted in round 1 of 5");
-    let rows = words(&report, "rows", "name");
-    assert!(rows.iter().any(|row| row == "none@250000"), "{rows:?}");
-    assert_eq!((labs(), pollers()), before, "what the run made is gone");
+#[test]
+fn interrupted_in_the_middle_it_keeps_what_it_has_and_leaves_nothing() {
+    let before = surroundings();
+    let asked = Cell::new(0);
+    // It is asked before each turn, so some have ended by then, in the warm-up and after it.
+    let is_over = || {
+        asked.set(asked.get() + 1);
+        asked.get() > TURNS
+    };
+    let mut silent = Silent;
+    let mut harness = Harness::new(100, 0.01, &mut silent).interrupted_by(&is_over);
+    let bench = Scenario::find("ddos").unwrap().run(&mut harness, &Ground::Lab).unwrap();
+    assert_nothing_left();
+    assert_eq!(surroundings(), before);
+    assert!(bench.story().cut.as_deref().unwrap().starts_with("interrupted in round "));
+    bench.finish(Host::default()).unwrap();
 }
 
 #[test]
 fn on_a_network_card_it_is_refused_before_anything_is_made() {
-    let before = labs();
-    let words = [&RUN[..], &["--iface", "nowhere0", "--peer", "nowhere1"]].concat();
-    let said = Xway::new().run(&words).error();
-    assert!(said.contains("in a lab alone, not on nowhere0"), "{said}");
-    assert_eq!(labs(), before);
+    let before = surroundings();
+    let ground = Ground::Nic { iface: "nowhere0".into(), peer: "nowhere1".into() };
+    let mut silent = Silent;
+    let mut harness = Harness::new(1, 0.01, &mut silent);
+    let fault = Scenario::find("ddos").unwrap().run(&mut harness, &ground).unwrap_err();
+    assert!(fault.to_string().contains("in a lab alone, not on nowhere0"), "{fault}");
+    assert_eq!(surroundings(), before);
 }
+
+const RATES: &[u64] = &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000];
+/// More than a round has.
+const TURNS: usize = 30;

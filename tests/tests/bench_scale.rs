@@ -1,56 +1,51 @@
-//! `bench run scale` from outside: a row for each number of queues, and that nothing stays.
-
+//! `bench scale`: each number of queues has its rows, and nothing stays.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
-use serde_json::Value;
-use xway_tests::xway::Xway;
+mod cell_support;
 
-const RUN: [&str; 7] = ["bench", "run", "scale", "--seconds", "0.05", "--rounds", "5"];
-
-/// Those of the topology that is measured.
-fn labs() -> Vec<String> {
-    let all = lab::list().unwrap().into_iter();
-    all.filter(|lab| lab.topology.as_deref() == Some("two_hosts")).map(|lab| lab.id).collect()
-}
-
-fn named<'a>(report: &'a Value, list: &str, name: &str) -> Option<&'a Value> {
-    report[list].as_array().unwrap().iter().find(|item| item["name"] == name)
-}
+use bench::{Ground, Harness, Scenario, Silent};
+use cell_support::{assert_nothing_left, run};
+use report::Host;
+use report::figure::Shape;
 
 #[test]
 fn every_number_of_queues_has_its_rows_and_nothing_stays() {
-    let before = labs();
-    let report = Xway::new().run(&[&RUN[..], &["--json"]].concat()).json(0);
+    let bench = run("scale");
+    assert_nothing_left();
     let cpus = sys::cpu::affinity().unwrap().len();
-    for hook in ["xdp-native", "touch", "limit"] {
+    for hook in HOOKS {
         for queues in [1, cpus] {
             let point = format!("{hook}@{queues}");
-            let row = named(&report, "rows", &point).unwrap_or_else(|| panic!("{point}: {report}"));
-            assert_eq!((&row["unit"], &row["rounds"]), (&"pps".into(), &5.into()), "{row}");
-            assert!(row["min"].as_f64().unwrap() > 0.0, "{row}");
-            let lost = named(&report, "rows", &format!("lost/{point}")).unwrap();
-            assert!((0.0..=100.0).contains(&lost["max"].as_f64().unwrap()), "{lost}");
+            let rates = bench.rounds().iter().find(|row| row.name == point);
+            let rates = rates.unwrap_or_else(|| panic!("{point}: {:?}", bench.story().absent));
+            assert_eq!((rates.unit.as_str(), rates.values.len()), ("pps", 5), "{point}");
+            assert!(rates.values.iter().all(|rate| *rate > 0.0), "{rates:?}");
+            let lost = bench.median(&format!("lost/{point}")).unwrap();
+            assert!((0.0..=100.0).contains(&lost), "{point}: {lost}");
         }
+        let more = format!("{hook}@{}", cpus + 1);
+        assert_eq!(bench.median(&more), None, "no more queues than processors");
     }
-    let more = format!("xdp-native@{}", cpus + 1);
-    assert!(named(&report, "rows", &more).is_none(), "no more queues than processors");
-    let ratios = report["ratios"].as_array().unwrap();
-    let has = |a: &str, b: &str| ratios.iter().any(|ratio| ratio["a"] == a && ratio["b"] == b);
+    assert!(bench.story().notes.join("\n").contains("no descriptor rings"));
+
+    let figure = &bench.story().figures[0];
+    let Shape::Curves { series, .. } = &figure.shape else { panic!("no curves") };
+    assert_eq!(series.len(), HOOKS.len());
+    assert!(figure.references.iter().all(|it| it.source.contains("figure 3")));
+    let report = bench.finish(Host::default()).unwrap();
+    let has = |a: &str, b: &str| report.ratios.iter().any(|ratio| ratio.a == a && ratio.b == b);
     assert!(has("touch@1", "limit@1"));
     assert_eq!(has(&format!("xdp-native@{cpus}"), "xdp-native@1"), cpus > 1);
-    let figure = named(&report, "figures", "scale").unwrap();
-    assert_eq!(figure["shape"]["curves"]["series"].as_array().unwrap().len(), 3);
-    assert!(!figure["references"].as_array().unwrap().is_empty());
-    assert!(report["notes"].to_string().contains("no descriptor rings"));
-    assert_eq!(labs(), before, "the labs are gone");
 }
 
 #[test]
-fn on_a_network_card_it_is_refused_before_anything_is_made() {
-    let before = labs();
-    let words = [&RUN[..], &["--iface", "nowhere0", "--peer", "nowhere1"]].concat();
-    let said = Xway::new().run(&words).error();
-    assert!(said.contains("in a lab alone, not on nowhere0"), "{said}");
-    assert_eq!(labs(), before);
+fn on_a_network_card_it_is_refused() {
+    let ground = Ground::Nic { iface: "nowhere0".into(), peer: "nowhere1".into() };
+    let mut silent = Silent;
+    let mut harness = Harness::new(1, 0.01, &mut silent);
+    let fault = Scenario::find("scale").unwrap().run(&mut harness, &ground).unwrap_err();
+    assert!(fault.to_string().contains("in a lab alone, not on nowhere0"), "{fault}");
 }
+
+const HOOKS: [&str; 3] = ["xdp-native", "touch", "limit"];

@@ -1,6 +1,7 @@
 //! A scenario that is run here, and what its rows and reasons say.
 //!
 //! Rule: no value is compared with a number: a test machine's speed is nobody's promise.
+#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::fs;
 
@@ -9,8 +10,13 @@ use report::Bench;
 
 /// Five rounds, each as short as makes sense.
 pub fn run(name: &str) -> Bench {
+    rounds(name, 5)
+}
+
+/// So many rounds, for what takes its time.
+pub fn rounds(name: &str, rounds: usize) -> Bench {
     let mut silent = Silent;
-    let mut harness = Harness::new(5, 0.05, &mut silent);
+    let mut harness = Harness::new(rounds, 0.05, &mut silent);
     Scenario::find(name).unwrap().run(&mut harness, &Ground::Lab).unwrap()
 }
 
