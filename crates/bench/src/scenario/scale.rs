@@ -19,7 +19,7 @@ use traffic::generator::{Config, Load};
 
 use crate::field::{Field, Flood, PORT};
 use crate::harness::{Arm, Harness, Value};
-use crate::hook::{Hook, Span, limit, xdp};
+use crate::hook::{self, Hook, Span, limit, xdp};
 use crate::{Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -75,10 +75,7 @@ impl Wide {
         let frame = Template::constant("flood", field.frame(PORT)?);
         let load = Config::new(field.sender.device(), Load::Streams(vec![frame]));
         let flood = Flood::of(&field.sender, Config { cpus: cpus.clone(), ..load }, window)?;
-        let start = set.ended()?;
-        lab::until("packets at the hook", PATIENCE, || {
-            Ok((set.ended().is_ok_and(|ended| ended > start + WARM_UP)).then_some(()))
-        })?;
+        hook::warm_up(set.as_ref())?;
         Span::of(&flood, set.as_ref(), || sleep(window))
     }
 }
@@ -149,9 +146,6 @@ fn widths(cpus: usize) -> Vec<usize> {
 }
 
 const HOOKS: &[Hook] = &[xdp::NATIVE, touch::TOUCH, limit::LIMIT];
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Packets that end before the clock starts.
-const WARM_UP: u64 = 1000;
 
 #[cfg(test)]
 mod tests {
