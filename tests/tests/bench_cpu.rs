@@ -10,7 +10,7 @@ use report::figure::Shape;
 fn points_are_of_rates_that_were_kept_and_nothing_stays() {
     let bench = run("cpu");
     assert_nothing_left();
-    for (taker, rates) in [("xdp-native", RATES), ("xdp-generic", RATES), (POLL, POLL_RATES)] {
+    for (taker, rates) in [("xdp-native", RATES), ("nft-raw", RATES), (POLL, POLL_RATES)] {
         for pps in rates {
             let cell = format!("{taker}@{pps}");
             told(&bench, &cell, &cell);
