@@ -89,6 +89,9 @@ impl Scenario {
     /// # Errors
     /// When the field cannot be made, or not one arm can be measured.
     pub fn run(&self, harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+        if self.kind == Kind::Part {
+            ground.lab_only()?;
+        }
         let watch = Watch::begin();
         let mut bench = (self.run)(harness, ground)?;
         watch.end(&mut bench);

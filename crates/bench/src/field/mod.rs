@@ -79,6 +79,11 @@ impl Field {
         !self.sender.is_away()
     }
 
+    /// Whether the sender and the receiver's kernel work on one processor, as on veth.
+    pub fn is_shared(&self) -> bool {
+        self.is_offer_known() && card::interrupted(&self.receiver).is_empty()
+    }
+
     /// Source and destination of frames.
     pub fn addresses(&self) -> Result<(Ipv4Addr, Ipv4Addr)> {
         match self.receiver.is_home() {
