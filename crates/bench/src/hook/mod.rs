@@ -13,7 +13,7 @@ pub mod nft;
 mod reader;
 mod socket;
 mod tc;
-mod tool;
+pub(crate) mod tool;
 pub mod xdp;
 
 use std::time::{Duration, Instant};

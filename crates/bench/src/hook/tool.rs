@@ -12,7 +12,7 @@ use sys::priority::Priority;
 
 use crate::field::{Field, Place};
 
-/// One of them, for the receiver of a field.
+/// One of them, and where it acts.
 pub struct Tool {
     program: &'static str,
     place: Place,
@@ -20,8 +20,14 @@ pub struct Tool {
 }
 
 impl Tool {
+    /// For the receiver of a field.
     pub fn new(field: &Field, program: &'static str) -> Self {
-        Self { program, place: field.receiver.clone(), cpu: field.receiver_cpu }
+        Self::at(field.receiver.clone(), field.receiver_cpu, program)
+    }
+
+    /// For somebody else.
+    pub fn at(place: Place, cpu: usize, program: &'static str) -> Self {
+        Self { program, place, cpu }
     }
 
     /// Runs it to its end; what it printed.

@@ -19,7 +19,7 @@ pub const TX: Path = Path {
 
 pub const REDIRECT: Path = Path {
     name: "xdp-redirect",
-    about: "XDP in the driver exchanges hardware addresses and redirects by devmap to the other port",
+    about: "XDP in the driver exchanges hardware addresses, redirects to the other port (devmap)",
     journey: Journey::Crossed,
     set: |line| set(line, Out::Other),
 };
