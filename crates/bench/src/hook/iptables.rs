@@ -1,8 +1,8 @@
 //! iptables: a rule that drops, in one of its tables.
 //!
 //! Rule: one rule, the first of its chain, which goes with its guard. The table itself stays, since
-//! nobody can take it away: in a lab these hooks have hosts of their own. Where a lab's host has both
-//! kinds, the legacy one is used: the other one's rules are those of nft, which has its own hooks.
+//! nobody can take it away: in a lab these hooks have hosts of their own. Where a lab's host has
+//! both kinds, the legacy one is used: the other one's rules are those of nft, which has hooks too.
 //! At home it is the host's own choice, so that no second kind of tables comes up.
 
 use anyhow::{Context, Result, bail};

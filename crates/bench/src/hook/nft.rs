@@ -1,7 +1,7 @@
 //! nftables: a rule that counts and drops, in one of its hooks.
 //!
-//! Rule: everything is in a table of this process's name, which goes with its guard; what a run that
-//! was killed left is swept by the next one (`field`).
+//! Rule: everything is in a table of this process's name, which goes with its guard; what a run
+//! that was killed left is swept by the next one (`field`).
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

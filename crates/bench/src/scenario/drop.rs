@@ -138,7 +138,7 @@ const PUBLISHED: &[(&str, f64, &str)] = &[
     ("xdp-native", 23_863_471.0, PAPER),
 ];
 const TALK: &str = "Faster Packet Processing in Linux: XDP (SOSCON 2019): other hardware, \
-                    ConnectX-4 at 10 Gbit/s, one processor, 60-byte UDP, netfilter's hook not named";
+                    ConnectX-4 at 10 Gbit/s, one processor, 60-byte UDP, netfilter hook not told";
 const PAPER: &str = "The eXpress Data Path (CoNEXT 2018), figure 3: other hardware, ConnectX-5 at \
                      100 Gbit/s, one core of an E5-1650 v4, 64-byte frames, retpolines and \
                      preemption off";
