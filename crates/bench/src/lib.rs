@@ -94,7 +94,6 @@ impl Scenario {
         }
         let watch = Watch::begin();
         let mut bench = (self.run)(harness, ground)?;
-        bench.about(self.about);
         watch.end(&mut bench);
         if bench.story().about.is_none() {
             bench.about(self.about);
