@@ -45,9 +45,9 @@ fn bars_are_of_running_medians() {
     let (half, whole) = ("█".repeat(15), "█".repeat(30));
     let want = [
         "drop  round 4 of 5, about 7 seconds left; now native",
-        &format!("  tc         1.50 Mpps {half}"),
-        &format!("> native     3.00 Mpps {whole}"),
-        "  offload     not here",
+        &format!("  tc        1.50 Mpps {half}"),
+        &format!("> native    3.00 Mpps {whole}"),
+        "  offload    not here",
         "offload is left out: no such hardware",
         "Ctrl-C ends after this turn and keeps what was measu",
     ];
