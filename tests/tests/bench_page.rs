@@ -5,6 +5,7 @@
 //! installed, this is skipped and names the package.
 
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
+#![allow(clippy::print_stdout, reason = "a test that cannot run says why")]
 
 #[path = "../../crates/report/tests/made_up/mod.rs"]
 mod made_up;

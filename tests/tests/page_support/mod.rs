@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -95,10 +95,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        match std::fs::remove_dir_all(&self.home) {
-            Err(fault) if fault.kind() != ErrorKind::NotFound => eprintln!("{fault}"),
-            _ => (),
-        }
+        // What stays is in the folder for temporary files; there is nobody to tell.
+        let _ = std::fs::remove_dir_all(&self.home);
     }
 }
 
