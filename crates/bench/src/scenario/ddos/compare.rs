@@ -11,14 +11,24 @@ use super::{Defence, NONE, RATES, XDP, defences, point};
 pub fn add(bench: &mut Bench) {
     mark(bench);
     keep(bench);
-    for rate in RATES {
-        let (with, without) = (point(XDP, *rate), point(NONE, *rate));
-        if bench.median(&with).is_some() && bench.median(&without).is_some_and(|pace| pace > 0.0) {
-            bench.ratio(&with, &without);
-        }
-    }
+    RATES.iter().for_each(|rate| ratio(bench, *rate));
     for figure in [absolute(bench), shares(bench)] {
         bench.figure(figure);
+    }
+}
+
+/// With XDP over without any; a service that was dead in a round is no base, so there it is the
+/// other way round.
+fn ratio(bench: &mut Bench, rate: u64) {
+    let (with, without) = (point(XDP, rate), point(NONE, rate));
+    let is_alive = |row: &str| values(bench, row).map(|all| all.iter().all(|value| *value > 0.0));
+    match (is_alive(&with), is_alive(&without)) {
+        (Some(_), Some(true)) => _ = bench.ratio(&with, &without),
+        (Some(true), Some(false)) => {
+            bench.ratio(&without, &with);
+            bench.mark(&without, "no client got an answer in some rounds");
+        }
+        _ => (),
     }
 }
 
@@ -126,3 +136,32 @@ const WITHOUT: &[(f64, f64)] = &[
     (3.5e6, 0.0),
     (4e6, 0.0),
 ];
+
+#[cfg(test)]
+mod tests {
+    use report::Host;
+
+    use super::*;
+
+    #[test]
+    fn a_service_that_died_is_no_base_of_a_ratio() {
+        let mut bench = Bench::new("ddos");
+        for (quiet, with, without) in [(10.0, 8.0, 4.0), (20.0, 8.0, 0.0)] {
+            bench.round("none@0", "/s", quiet).round("xdp-drop@0", "/s", quiet);
+            bench.round("none@500000", "/s", without).round("xdp-drop@500000", "/s", with);
+            for point in ["none@500000", "xdp-drop@500000"] {
+                bench.round(&format!("offered/{point}"), "pps", 500_000.0);
+            }
+            bench.round("none@1000000", "/s", 0.0).round("xdp-drop@1000000", "/s", 0.0);
+            bench.round("offered/none@1000000", "pps", 700_000.0);
+        }
+        add(&mut bench);
+        let report = bench.finish(Host::default()).unwrap();
+        let ratios: Vec<_> = report.ratios.iter().map(|it| (it.a.as_str(), it.max)).collect();
+        assert_eq!(ratios, [("xdp-drop@0", 1.0), ("none@500000", 0.5)]);
+        let marks: Vec<_> = report.story.marks.iter().map(|it| it.row.as_str()).collect();
+        assert_eq!(marks, ["none@1000000", "none@500000"]);
+        let kept = report.rows.iter().find(|row| row.name == "kept/none@500000").unwrap();
+        assert_eq!((kept.stats.min, kept.stats.max), (0.0, 40.0));
+    }
+}
