@@ -129,18 +129,26 @@ fn hooks_are_measured_between_two_cards_and_nothing_stays() {
     let net = Net::new();
     let before = net.states();
     let others = ["other", "way-out", "far"].map(|name| counted(&net, name));
+    // A table that a killed run left, one of a run that lives, and somebody's.
+    let own = format!("xway-bench-{}", owner());
+    for table in ["xway-bench-4194304-1", &own, "somebody"] {
+        output(&net.here, "nft", &["add", "table", "ip", table]);
+    }
     let answer = net.run("drop --seconds 0.05 --iface card --peer peer --json").json(0);
     let report = if answer.is_array() { &answer[0] } else { &answer };
     let rows = rows(report);
-    for row in ["xdp-native", "xdp-generic", "limit", "lost/xdp-native"] {
+    for row in ["xdp-native", "xdp-generic", "nft-netdev", "limit", "lost/xdp-native"] {
         assert!(rows.iter().any(|one| one == row), "no {row} in {rows:?}");
+    }
+    for absent in ["socket", "nft-input", "iptables-input"] {
+        assert!(!rows.iter().any(|one| one == absent), "{absent} needs what is not here: {rows:?}");
     }
     let text = report.to_string();
     for note in ["198.18.0.1 to 198.18.0.2", "native XDP of card", "irqbalance", "GRO: on"] {
         assert!(text.contains(note), "nothing of {note}: {text}");
     }
     assert_eq!(net.states(), before);
-    assert_eq!(net.tables(), "");
+    assert_eq!(net.tables(), format!("table ip {own}\ntable ip somebody\n"));
     assert_eq!(["other", "way-out", "far"].map(|name| counted(&net, name)), others);
 }
 
@@ -164,17 +172,6 @@ fn a_run_that_is_interrupted_or_killed_leaves_nothing() {
         until("the card as it was", PATIENCE, is_clean).unwrap();
         assert_eq!(net.states(), before, "after SIG{name}");
     }
-    // A table that a killed run left, one of a run that lives, and somebody's.
-    let own = format!("xway-bench-{}", owner());
-    for table in ["xway-bench-4194304-1", &own, "somebody"] {
-        output(&net.here, "nft", &["add", "table", "ip", table]);
-    }
-    net.run("drop --seconds 0.01 --iface card --peer peer").ended(0);
-    let left = net.tables();
-    assert!(
-        !left.contains("4194304") && left.contains(&own) && left.contains("somebody"),
-        "{left}"
-    );
 }
 
 /// This process, as names of tables have it.

@@ -1,11 +1,11 @@
 //! iptables: a rule that drops, in one of its tables.
 //!
 //! Rule: one rule, the first of its chain, which goes with its guard. The table itself stays, since
-//! nobody can take it away: in a lab these hooks have hosts of their own. Where a lab's host has
-//! both kinds, the legacy one is used: the other one's rules are those of nft, which has hooks too.
-//! At home it is the host's own choice, so that no second kind of tables comes up.
+//! nobody can take it away: in a lab these hooks have hosts of their own, and at home there are
+//! none. Where a host has both kinds, the legacy one is used: the other one's rules are those of
+//! nft, which has hooks too.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::tool::Tool;
 use super::{Hook, Set};
@@ -34,9 +34,10 @@ struct Rule {
 }
 
 fn set(field: &Field, table: &'static str, chain: &'static str) -> Result<Box<dyn Set>> {
+    let is_home = field.receiver.is_home();
+    ensure!(!is_home, "its tables would stay in this namespace, and its rule if the run is killed");
     let mut refusals = Vec::new();
-    let programs = if field.receiver.is_home() { &PROGRAMS[2..] } else { &PROGRAMS };
-    for program in programs {
+    for program in PROGRAMS {
         let device = field.receiver.device().to_owned();
         let rule = Rule { iptables: Tool::new(field, program), device, table, chain };
         match rule.edit("-I") {

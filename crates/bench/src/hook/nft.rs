@@ -12,6 +12,8 @@ use crate::field::{self, Field, PORT};
 
 pub const INPUT: Hook =
     Hook::new("nft-input", "an nft rule in the input hook, behind the routing decision", |field| {
+        // Without an address, nothing is routed there.
+        field.receiver.ipv4()?;
         set(field, "ip", "hook input priority filter", "")
     });
 
