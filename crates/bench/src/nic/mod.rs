@@ -62,5 +62,5 @@ fn checklist(field: &Field) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-const PAPER: &str = "checked before the run, nothing was changed; \"the paper\" is The eXpress Data \
-                     Path (CoNEXT 2018): ConnectX-5 Ex, Xeon E5-1650 v4, Linux 4.18";
+const PAPER: &str = "checked before the run, nothing was changed; \"the paper\" is The eXpress \
+                     Data Path (CoNEXT 2018): ConnectX-5 Ex, Xeon E5-1650 v4, Linux 4.18";
