@@ -9,8 +9,8 @@ use std::cell::Cell;
 
 use bench::{Ground, Harness, Scenario, Silent};
 use cell_support::{assert_nothing_left, reason, rounds, told};
-use report::Host;
 use report::figure::Shape;
+use report::{Bench, Host};
 
 /// Where the thread may run and how favoured it is, and what labs there are.
 fn surroundings() -> (Vec<usize>, i32, Vec<String>) {
@@ -51,11 +51,13 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
         assert!(what != Some("offered") || least > 0.0, "{row:?}");
     }
     assert!(reason(&bench, "none@0").is_none());
+    figures(&bench);
+    let report = bench.finish(Host::default()).unwrap();
+    assert!(report.ratios.iter().any(|ratio| ratio.a == "xdp-drop@0" && ratio.b == "none@0"));
 }
 
-#[test]
-fn figures_show_what_was_measured_beside_what_was_published() {
-    let bench = rounds("ddos", 1);
+/// They show what was measured beside what was published.
+fn figures(bench: &Bench) {
     let figures = &bench.story().figures;
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
     assert_eq!(names, ["ddos", "ddos-kept"]);
@@ -72,8 +74,6 @@ fn figures_show_what_was_measured_beside_what_was_published() {
     for reference in &figures[1].references {
         assert_eq!(reference.points[0], (0.0, 100.0), "{}", reference.name);
     }
-    let report = bench.finish(Host::default()).unwrap();
-    assert!(report.ratios.iter().any(|ratio| ratio.a == "xdp-drop@0" && ratio.b == "none@0"));
 }
 
 #[test]
