@@ -102,15 +102,17 @@ fn judge(bench: &mut Bench, is_shared: bool) {
     bench.figure(figure(&there));
 }
 
-/// Neighbours, then native XDP and every other hook.
+/// Native XDP and every other hook, from the top of the stack down, then neighbours.
 fn pairs(there: &[&Hook]) -> Vec<(&'static str, &'static str)> {
     let names: Vec<_> = there.iter().map(|hook| hook.name).filter(|name| *name != LIMIT).collect();
-    let mut pairs: Vec<_> = names.windows(2).map(|pair| (pair[1], pair[0])).collect();
+    let mut pairs = Vec::new();
     if names.contains(&NATIVE) {
-        let others = names.iter().map(|name| (NATIVE, *name));
-        let new: Vec<_> = others.filter(|pair| pair.1 != NATIVE && !pairs.contains(pair)).collect();
-        pairs.extend(new);
+        let others = names.iter().filter(|name| **name != NATIVE);
+        pairs.extend(others.map(|name| (NATIVE, *name)));
     }
+    let neighbours = names.windows(2).map(|pair| (pair[1], pair[0]));
+    let new: Vec<_> = neighbours.filter(|pair| !pairs.contains(pair)).collect();
+    pairs.extend(new);
     pairs
 }
 
