@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_compared_and_native_with_every_other_one_once() {
+    fn native_is_compared_with_every_other_one_then_neighbours_once() {
         let hooks: Vec<Hook> = ["socket", "tc-bpf", "xdp-native", "limit"]
             .iter()
             .map(|name| *hook::ALL.iter().find(|hook| hook.name == *name).unwrap())
@@ -159,7 +159,7 @@ mod tests {
         let table: [(&[&Hook], &[_]); 4] = [
             (
                 &[socket, tc, native, limit],
-                &[("tc-bpf", "socket"), ("xdp-native", "tc-bpf"), ("xdp-native", "socket")],
+                &[("xdp-native", "socket"), ("xdp-native", "tc-bpf"), ("tc-bpf", "socket")],
             ),
             (&[socket, tc, limit], &[("tc-bpf", "socket")]),
             (&[native, limit], &[]),
