@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use kernel::{Attach, Mode, Program, Replace};
 use lab::Host;
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, Mac, Netlink, Statistics};
@@ -75,6 +76,13 @@ impl Place {
             At::Home => Ok(work()),
             At::Away(mac) => away(*mac),
         }
+    }
+
+    /// Attaches an XDP program to the interface, on which there must be none, until the link is
+    /// dropped.
+    pub fn attach(&self, program: &Program, mode: Mode) -> Result<kernel::Link> {
+        let attach = Attach { ifindex: self.ifindex()?, program, mode, replace: Replace::No };
+        Ok(self.run(|| kernel::attach(&attach))??)
     }
 
     /// A program that will run in that namespace. Waiting for it is the caller's.

@@ -1,7 +1,7 @@
 //! The least program that drops, counted by the interface: what the sender can do.
 
 use anyhow::Result;
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use spec::asm::{self, Assembler};
 use spec::{ProgramKind, Verdict};
 
@@ -23,9 +23,7 @@ fn set(field: &Field) -> Result<Box<dyn Set>> {
 /// An object's program [`NAME`] in the driver, counted by the interface: for all that drop every
 /// frame.
 pub fn attach(field: &Field, object: &Object) -> Result<Box<dyn Set>> {
-    let (program, ifindex) = (object.program(NAME)?, field.receiver.ifindex()?);
-    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-    let link = field.receiver.run(|| kernel::attach(&attach))??;
+    let link = field.receiver.attach(object.program(NAME)?, Mode::Native)?;
     Ok(Box::new(Attached { receiver: field.receiver.clone(), _link: link }))
 }
 

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use functions::drop::{self, Config, Maps};
 use functions::stats;
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use spec::{Spec, Verdict};
 
 use super::{Hook, Set};
@@ -25,10 +25,7 @@ struct Attached {
 
 fn set(field: &Field, mode: Mode) -> Result<Box<dyn Set>> {
     let object = object(&[format!("any udp {PORT}")])?;
-    let program = object.program(drop::PROGRAM)?;
-    let ifindex = field.receiver.ifindex()?;
-    let attach = Attach { ifindex, program, mode, replace: Replace::No };
-    let link = field.receiver.run(|| kernel::attach(&attach))??;
+    let link = field.receiver.attach(object.program(drop::PROGRAM)?, mode)?;
     Ok(Box::new(Attached { object, _link: link }))
 }
 

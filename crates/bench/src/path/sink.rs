@@ -3,7 +3,7 @@
 //! Rule: one queue is polled by one processor at a time, so the program counts without a lock.
 
 use anyhow::{Context, Result};
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use spec::asm::Reg::{R1, R2, R3, R4, R5};
 use spec::asm::{self, Assembler, Cond, Reg};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
@@ -20,9 +20,8 @@ pub struct Sink {
 impl Sink {
     pub fn attach(place: &Place) -> Result<Self> {
         let object = object()?;
-        let (program, ifindex) = (object.program(NAME)?, place.ifindex()?);
-        let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-        let link = place.run(|| kernel::attach(&attach))?.context("the counter at the far end")?;
+        let link = place.attach(object.program(NAME)?, Mode::Native);
+        let link = link.context("the counter at the far end")?;
         Ok(Self { object, _link: link })
     }
 

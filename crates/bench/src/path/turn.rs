@@ -1,7 +1,7 @@
 //! Hardware addresses exchanged and out again: through the same interface, or the other one.
 
 use anyhow::Result;
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use spec::asm::Reg::{R1, R2, R3, R4, R5};
 use spec::asm::{self, Assembler, Helper};
 use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Verdict};
@@ -42,9 +42,7 @@ fn set(line: &Line, out: Out) -> Result<Box<dyn Set>> {
         // The kernel looks for the number in the namespace of whoever writes it.
         line.far.run(|| object.map(PORTS)?.update(&[0; 4], &port, Expect::Any))??;
     }
-    let (ifindex, program) = (line.near.ifindex()?, object.program(NAME)?);
-    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-    let link = line.near.run(|| kernel::attach(&attach))??;
+    let link = line.near.attach(object.program(NAME)?, Mode::Native)?;
     Ok(Box::new(Attached { _link: link, _object: object }))
 }
 

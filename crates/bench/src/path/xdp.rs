@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use functions::forward::{self, Config, Maps, Nat};
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use spec::Spec;
 
 use super::forwarding::Forwarding;
@@ -41,9 +41,7 @@ fn set(line: &Line, mode: Mode) -> Result<Box<dyn Set>> {
     // The kernel looks for the number in the namespace of whoever writes it.
     line.far.run(|| forward::update(&config, &egress, &maps))??;
     let forwarding = Forwarding::allow(line)?;
-    let program = object.program(forward::PROGRAM)?;
-    let attach = Attach { ifindex: line.near.ifindex()?, program, mode, replace: Replace::No };
-    let link = line.near.run(|| kernel::attach(&attach))??;
+    let link = line.near.attach(object.program(forward::PROGRAM)?, mode)?;
     Ok(Box::new(Attached { _link: link, _object: object, _forwarding: forwarding }))
 }
 

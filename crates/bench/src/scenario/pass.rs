@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use report::{Bench, Figure};
 use spec::asm::{self, Assembler};
 use spec::{ProgramKind, Verdict};
@@ -93,9 +93,7 @@ impl Front {
         object.map(counter::map());
         object.program(a);
         let object = Object::load(&object.finish()?, &LoadOptions::default())?;
-        let (program, ifindex) = (object.program(PROGRAM)?, field.receiver.ifindex()?);
-        let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-        let link = field.receiver.run(|| kernel::attach(&attach))??;
+        let link = field.receiver.attach(object.program(PROGRAM)?, Mode::Native)?;
         Ok(Self { object, _link: link })
     }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use functions::forward::{self, Config, Maps, Nat};
 use functions::stats::{self, Stats};
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use lab::{LinkOptions, Router};
 use spec::Spec;
 use sys::net::NewRoute;
@@ -171,9 +171,7 @@ impl fmt::Display for Inserted {
 }
 
 fn attach(place: &Place, object: &Object, name: &str) -> Result<Link> {
-    let (program, ifindex) = (object.program(name)?, place.ifindex()?);
-    let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-    Ok(place.run(|| kernel::attach(&attach))??)
+    place.attach(object.program(name)?, Mode::Native)
 }
 
 /// `forward`, which translates nothing and sends out of one interface.
