@@ -10,6 +10,7 @@
 
 mod action;
 pub mod drop;
+pub mod filter;
 pub mod forward;
 pub mod stats;
 pub mod table;

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What the filter program, the code generated for its rules and its Rust half all know: reasons,
+ * the packet as rules see it, what a rule does, counters.
+ *
+ * The program is C; only "which rule decides?" is generated: filter_match() in filter.bpf.c is a
+ * place that the loader puts code into. That code reads `struct filter_packet` and nothing else of
+ * the program, so this header is the whole border.
+ */
+#ifndef XWAY_FILTER_ABI_H
+#define XWAY_FILTER_ABI_H
+
+#include <linux/types.h>
+
+#include <xway/reason.h>
+
+/* What is odd about a packet comes first: each of these has a policy. */
+enum xway_reason {
+	XWAY_COMMON_REASONS,
+	/* IPv4 options, or an IPv6 routing header that is not type 2 to 4. */
+	XWAY_OPTIONS,
+	/* An IP protocol that the filter cannot read behind its header. */
+	XWAY_UNKNOWN_PROTOCOL,
+	/* A later fragment whose first one was not seen. */
+	XWAY_LATER_FRAGMENT,
+	/* A packet inside of a packet, deeper than the filter looks. */
+	XWAY_TUNNEL,
+	/* The transport header's length disagrees with the network header's. */
+	XWAY_BAD_LENGTH,
+	/* A rule decided. */
+	XWAY_RULE,
+	/* No rule matched: the default decided. */
+	XWAY_DEFAULT,
+	/* The source is banned. */
+	XWAY_BANNED,
+	/* Over a rule's limit. */
+	XWAY_LIMITED,
+	/* Answered with a SYN cookie, or sent back by one that is wrong. */
+	XWAY_SYN_PROXY,
+};
+#define XWAY_REASONS (XWAY_SYN_PROXY + 1)
+/* Reasons below this one have a policy. */
+#define FILTER_ODDITIES XWAY_RULE
+
+/* What happens to an odd packet. */
+enum filter_policy {
+	/* The rules judge it by what could be read. */
+	FILTER_JUDGE,
+	FILTER_PASS,
+	FILTER_DROP,
+};
+
+/* Which fields of a packet are there, in `known`. Addresses, ttl, dscp: with either version. */
+enum filter_known {
+	FILTER_VLAN = 1 << 0,
+	FILTER_INNER_VLAN = 1 << 1,
+	FILTER_IPV4 = 1 << 2,
+	FILTER_IPV6 = 1 << 3,
+	/* `protocol`: the one behind all extension headers. */
+	FILTER_PROTOCOL = 1 << 4,
+	FILTER_PORTS = 1 << 5,
+	FILTER_TCP = 1 << 6,
+	FILTER_ICMP = 1 << 7,
+	/* Where the transport header begins is known: `transport`. */
+	FILTER_TRANSPORT = 1 << 8,
+};
+
+/* Extension headers that were seen, in `extensions`. */
+enum filter_extension {
+	FILTER_HOP_BY_HOP = 1 << 0,
+	FILTER_ROUTING = 1 << 1,
+	FILTER_FRAGMENT_HEADER = 1 << 2,
+	FILTER_DESTINATION = 1 << 3,
+	FILTER_AUTHENTICATION = 1 << 4,
+};
+
+/* In `fragment`. */
+enum filter_fragment {
+	FILTER_WHOLE,
+	FILTER_FIRST,
+	FILTER_LATER,
+};
+
+/* A packet as rules see it; numbers in the machine's byte order. Fields that are not known are 0. */
+struct filter_packet {
+	/* Addresses: the high half first; an IPv4 address is all of [1]. */
+	__u64 source[2];
+	__u64 dest[2];
+	__u64 source_mac;
+	__u64 dest_mac;
+	/* A pointer to the context, for rules that look into the packet. */
+	__u64 ctx;
+	/* Of the frame, from its Ethernet header on. */
+	__u32 length;
+	__u32 interface;
+	__u32 queue;
+	/* A set of bits. */
+	enum filter_known known;
+	enum filter_fragment fragment;
+	/* A set of bits. */
+	enum filter_extension extensions;
+	/* EtherType behind the tags, or a length below 0x600. */
+	__u16 ethertype;
+	__u16 vlan;
+	__u16 inner_vlan;
+	__u16 source_port;
+	__u16 dest_port;
+	/* Type, then code. */
+	__u16 icmp;
+	/* Offsets of headers in the frame. */
+	__u16 network;
+	__u16 transport;
+	__u8 protocol;
+	__u8 ttl;
+	__u8 dscp;
+	__u8 tcp_flags;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct filter_packet) == 104, "no hidden padding");
+
+/* What filter_match() answers when no rule decides. */
+#define FILTER_NO_RULE 0xffffffff
+
+/* What a rule does. */
+enum filter_action {
+	FILTER_ACTION_PASS,
+	FILTER_ACTION_DROP,
+	/* These go on to the next rule. */
+	FILTER_ACTION_COUNT,
+	FILTER_ACTION_LIMIT,
+	FILTER_ACTION_SAMPLE,
+	FILTER_ACTION_MARK,
+	FILTER_ACTION_SYN_PROXY,
+	/* These decide. */
+	FILTER_ACTION_BAN,
+	FILTER_ACTION_REDIRECT,
+};
+
+/* One element of `filter_rules`, by the rule's number. */
+struct filter_rule {
+	enum filter_action action;
+	/* Of the action: seconds of a ban, one in how many, a mark, a slot, a limiter. */
+	__u32 argument;
+};
+_Static_assert(sizeof(struct filter_rule) == 8, "no hidden padding");
+
+/* One element of `filter_counts` on one processor, by the rule's number. */
+struct filter_count {
+	__u64 packets;
+	__u64 bytes;
+};
+_Static_assert(sizeof(struct filter_count) == 16, "no hidden padding");
+
+#endif

@@ -1,0 +1,37 @@
+//! filter: ordered rules, compiled to BPF; the first that matches and decides says what becomes
+//! of a packet.
+//!
+//! ```text
+//!  text, file ──▶ Ruleset ──▶ plan: classes, tables ──▶ code ──▶ Spec     (the program)
+//!                    │                                                       same answer
+//!                    └──────▶ model: facts of a packet, rule by rule         (plain Rust)
+//! ```
+//!
+//! The program is `bpf/filter/filter.bpf.c`, with code generated from the rules in the place of its
+//! `filter_match()`. Rule: the model and the program give the same answer for any bytes, and tests
+//! hold them to it. Not here: loading, attaching, and which interface a program runs on.
+
+pub mod abi;
+mod field;
+mod policy;
+mod rule;
+mod values;
+
+pub use abi::{Policy, Reason};
+pub use field::{Facts, Family, Field, Place};
+pub use policy::Policies;
+pub use rule::{
+    Action, Addresses, Base, Classic, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset,
+    Side, SynProxy, Test, Unit,
+};
+pub use values::Values;
+
+/// The compiled program, without rules.
+pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/filter.o");
+/// The program's name in the object, and that for frames of several buffers.
+pub const PROGRAM: &str = "xway_filter";
+pub const PROGRAM_FRAGS: &str = "xway_filter_frags";
+/// The function whose place generated code takes.
+pub const MATCH: &str = "filter_match";
+/// What generated code calls for a rule that matches and does not decide.
+pub const EFFECT: &str = "filter_effect";

@@ -1,0 +1,297 @@
+//! Rules as values: what a packet must be, and what becomes of it then.
+//!
+//! Rule: what is in here can be compiled; text that cannot be is refused before (`text`, `file`).
+//! Not here: how people write rules, and what a packet is found to be (`Facts`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Family, Field, Policies, Values};
+use crate::Action as Verdict;
+
+/// Rules in order, and what happens when none decides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ruleset {
+    /// When no rule decides.
+    pub default: Verdict,
+    pub policies: Policies,
+    /// The first that matches and decides ends the search.
+    pub rules: Vec<Rule>,
+}
+
+/// A packet matches if all tests hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Unique in a ruleset; shown in counters, dumps and traces.
+    pub name: String,
+    pub tests: Vec<Test>,
+    pub action: Action,
+}
+
+/// Something that holds for a packet or not. What a packet does not have makes it fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Test {
+    Is(Field, Values),
+    /// The packet's address on one side belongs to these, or (negated) does not.
+    Address {
+        side: Side,
+        addresses: Arc<Addresses>,
+        negated: bool,
+    },
+    /// Came in by one of these interfaces, by name.
+    Interface(Vec<String>),
+    Payload(Payload),
+    Expression(Expression),
+}
+
+/// Which end of a packet's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    Source,
+    Dest,
+}
+
+/// Addresses of both families; a named set may have millions, and rules share it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of a set that has a name.
+    pub name: Option<String>,
+    pub v4: Values,
+    pub v6: Values,
+}
+
+/// Bytes of the packet under a mask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Payload {
+    pub from: Base,
+    /// Bytes behind `from`.
+    pub offset: u16,
+    /// At most [`Payload::LONGEST`]; both of the same length.
+    pub mask: Vec<u8>,
+    pub value: Vec<u8>,
+}
+
+/// Where offsets count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Base {
+    Frame,
+    Network,
+    Transport,
+}
+
+/// A tcpdump expression, with libpcap's program for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expression {
+    pub text: String,
+    pub program: Vec<Classic>,
+}
+
+/// An instruction of classic BPF, as in `struct bpf_insn` of libpcap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Classic {
+    pub code: u16,
+    pub jump_true: u8,
+    pub jump_false: u8,
+    pub k: u32,
+}
+
+/// What becomes of a packet that matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    Pass,
+    Drop,
+    /// Drops, and all that this source sends from now on for a time.
+    Ban(Duration),
+    Redirect(Redirect),
+    /// Counts and goes on to the next rule.
+    Count,
+    /// Drops what is over the limit; all else goes on to the next rule.
+    Limit(Limit),
+    /// Copies one packet in so many to user space, and goes on.
+    Sample {
+        one_in: u32,
+    },
+    /// Leaves a number in front of the packet for programs behind this one, and goes on.
+    Mark(u32),
+    /// Answers connection requests with cookies; what has proved its address goes on.
+    SynProxy(SynProxy),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Redirect {
+    /// Out of another interface, by name.
+    Interface(String),
+    /// To the stack on another processor.
+    Cpu(u32),
+    /// To the AF_XDP socket of the packet's queue.
+    Socket,
+}
+
+/// A token bucket for each of something.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Limit {
+    /// Tokens a second: packets, or bits of whole frames.
+    pub rate: u64,
+    pub unit: Unit,
+    /// Tokens that may be spent at once.
+    pub burst: u64,
+    pub per: Per,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    Packets,
+    Bits,
+}
+
+/// What has a bucket of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Per {
+    /// One bucket for the rule.
+    Rule,
+    /// Prefixes of these lengths in IPv4 and IPv6; whole addresses are 32 and 128.
+    Source {
+        v4: u8,
+        v6: u8,
+    },
+    Dest {
+        v4: u8,
+        v6: u8,
+    },
+    DestPort,
+    /// Both addresses, protocol and both ports.
+    Flow,
+}
+
+/// When to answer with cookies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SynProxy {
+    /// Connection requests a second to one destination from which on it is done; 0: always.
+    pub above: u64,
+}
+
+impl Rule {
+    /// The tests of one family as fields; `None` when no packet of it can match. Interfaces are
+    /// given by `ifindex`; payloads and expressions are not fields and are left out.
+    pub fn fields(
+        &self,
+        family: Family,
+        ifindex: impl Fn(&str) -> Option<u32>,
+    ) -> Option<Vec<(Field, Values)>> {
+        let mut fields: Vec<(Field, Values)> = Vec::new();
+        for test in &self.tests {
+            let Some((field, values)) = test.field(family, &ifindex) else { continue };
+            let known = fields.iter_mut().find(|(known, _)| *known == field);
+            let values = match known {
+                Some((_, known)) => {
+                    *known = known.intersection(&values);
+                    known.clone()
+                }
+                None => {
+                    fields.push((field, values.clone()));
+                    values
+                }
+            };
+            if values.is_empty() || !field.is_in(family) {
+                return None;
+            }
+        }
+        Some(fields)
+    }
+}
+
+impl Test {
+    fn field(
+        &self,
+        family: Family,
+        ifindex: impl Fn(&str) -> Option<u32>,
+    ) -> Option<(Field, Values)> {
+        match self {
+            Self::Is(field, values) => Some((*field, values.clone())),
+            Self::Address { side, addresses, negated } => {
+                let field = side.field(family);
+                let values = if family == Family::Ipv6 { &addresses.v6 } else { &addresses.v4 };
+                let values =
+                    if *negated { values.complement(field.highest()) } else { values.clone() };
+                Some((field, values))
+            }
+            Self::Interface(names) => {
+                let indices = names.iter().filter_map(|name| ifindex(name)).map(u128::from);
+                Some((Field::Interface, Values::new(indices.map(|index| (index, index)))))
+            }
+            Self::Payload(_) | Self::Expression(_) => None,
+        }
+    }
+
+    /// Whether it is a test of fields alone, which tables can make.
+    pub const fn is_of_fields(&self) -> bool {
+        !matches!(self, Self::Payload(_) | Self::Expression(_))
+    }
+}
+
+impl Side {
+    /// The address field of a family; packets without addresses have none, so any will do.
+    pub const fn field(self, family: Family) -> Field {
+        match (self, family) {
+            (Self::Source, Family::Ipv6) => Field::Source6,
+            (Self::Dest, Family::Ipv6) => Field::Dest6,
+            (Self::Source, _) => Field::Source4,
+            (Self::Dest, _) => Field::Dest4,
+        }
+    }
+}
+
+impl Payload {
+    pub const LONGEST: usize = 16;
+}
+
+impl Action {
+    /// Whether the search ends with it.
+    pub const fn decides(&self) -> bool {
+        matches!(self, Self::Pass | Self::Drop | Self::Ban(_) | Self::Redirect(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(tests: Vec<Test>) -> Rule {
+        Rule { name: "r".to_owned(), tests, action: Action::Drop }
+    }
+
+    fn from(v4: Values, v6: Values, negated: bool) -> Test {
+        let addresses = Arc::new(Addresses { name: None, v4, v6 });
+        Test::Address { side: Side::Source, addresses, negated }
+    }
+
+    #[test]
+    fn tests_of_one_field_are_all_to_hold() {
+        let ports = |first: u16, last: u16| Test::Is(Field::DestPort, Values::range(first, last));
+        let both = rule(vec![ports(10, 20), ports(15, 30)]);
+        let fields = both.fields(Family::Ipv4, |_| None).unwrap();
+        assert_eq!(fields, [(Field::DestPort, Values::range(15_u16, 20_u16))]);
+        let none = rule(vec![ports(10, 20), ports(25, 30)]);
+        assert_eq!(none.fields(Family::Ipv4, |_| None), None);
+    }
+
+    #[test]
+    fn addresses_belong_to_families() {
+        let only4 = rule(vec![from(Values::one(7_u32), Values::default(), false)]);
+        assert!(only4.fields(Family::Ipv4, |_| None).is_some());
+        assert_eq!(only4.fields(Family::Ipv6, |_| None), None);
+        assert_eq!(only4.fields(Family::Other, |_| None), None);
+        let others = rule(vec![from(Values::one(7_u32), Values::default(), true)]);
+        let fields = others.fields(Family::Ipv6, |_| None).unwrap();
+        assert_eq!(fields, [(Field::Source6, Values::range(0_u8, u128::MAX))]);
+        assert_eq!(others.fields(Family::Other, |_| None), None);
+    }
+
+    #[test]
+    fn interfaces_by_name() {
+        let rule = rule(vec![Test::Interface(vec!["eth7".to_owned(), "gone".to_owned()])]);
+        let fields = rule.fields(Family::Other, |name| (name == "eth7").then_some(7)).unwrap();
+        assert_eq!(fields, [(Field::Interface, Values::one(7_u8))]);
+        assert_eq!(rule.fields(Family::Other, |_| None), None);
+    }
+}
