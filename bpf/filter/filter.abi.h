@@ -81,7 +81,7 @@ enum filter_fragment {
 	FILTER_LATER,
 };
 
-/* A packet as rules see it; numbers in the machine's byte order. Fields that are not known are 0. */
+/* A packet as rules see it; numbers in the machine's byte order. What is not known is 0. */
 struct filter_packet {
 	/* Addresses: the high half first; an IPv4 address is all of [1]. */
 	__u64 source[2];

@@ -129,7 +129,10 @@ xway_inline int filter_read(struct xway_cursor *cur, struct filter_packet *packe
 
 xway_inline struct filter_end filter_judge(struct xdp_md *ctx, int frags)
 {
-	struct filter_packet packet = { .ctx = (unsigned long)ctx, .length = xway_frame_bytes(ctx, frags) };
+	struct filter_packet packet = {
+		.ctx = (unsigned long)ctx,
+		.length = xway_frame_bytes(ctx, frags),
+	};
 	struct xway_cursor cur;
 	__u32 rule;
 
