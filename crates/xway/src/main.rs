@@ -42,6 +42,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Status(args) => cmd::status::run(&args, context),
         Command::Drop(args) => cmd::drop::run(&args, context),
         Command::Forward(args) => cmd::forward::run(&args, context),
+        Command::Filter(action) => cmd::filter::run(&action, context),
         Command::Check(args) => cmd::check::run(&args, context),
         Command::Run(args) => cmd::run::run(&args, context),
         Command::Gen(args) => cmd::generate::run(&args, context),

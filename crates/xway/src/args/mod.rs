@@ -2,6 +2,7 @@
 
 mod attach;
 mod bench;
+mod filter;
 pub mod generate;
 mod lab;
 mod measure;
@@ -17,6 +18,7 @@ use clap::{Parser, Subcommand};
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
+pub use filter::{FilterAction, FilterCheckArgs};
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
@@ -60,6 +62,9 @@ pub enum Command {
     Drop(DropArgs),
     /// Forward packets by the routing table, with destination NAT
     Forward(ForwardArgs),
+    /// Ordered rules, compiled: the first that matches decides what becomes of a packet
+    #[command(subcommand)]
+    Filter(FilterAction),
     /// Load an object's programs without attaching and explain what the verifier dislikes
     Check(CheckArgs),
     /// Run a program over a capture, in user space or in the kernel

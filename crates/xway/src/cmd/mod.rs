@@ -11,6 +11,7 @@ mod descriptor;
 pub mod detach;
 pub mod doctor;
 pub mod drop;
+pub mod filter;
 mod folder;
 pub mod forward;
 pub mod generate;

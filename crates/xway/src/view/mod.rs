@@ -9,6 +9,7 @@ pub mod check;
 pub mod date;
 pub mod demo;
 pub mod doctor;
+pub mod filter;
 pub mod generate;
 pub mod lab;
 pub mod live;

@@ -1,0 +1,3 @@
+//! What `filter` shows, one file an action.
+
+pub mod check;
