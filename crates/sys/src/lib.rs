@@ -15,6 +15,7 @@ pub mod mmap;
 pub mod mount;
 pub mod net;
 pub mod netns;
+pub mod pcap;
 pub mod poll;
 pub mod priority;
 pub mod proc;
