@@ -12,6 +12,7 @@
 //! hold them to it. Not here: loading, attaching, and which interface a program runs on.
 
 pub mod abi;
+pub mod classic;
 mod field;
 mod policy;
 mod rule;
@@ -21,8 +22,8 @@ pub use abi::{Policy, Reason};
 pub use field::{Facts, Family, Field, Place};
 pub use policy::Policies;
 pub use rule::{
-    Action, Addresses, Base, Classic, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset,
-    Side, SynProxy, Test, Unit,
+    Action, Addresses, Base, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset, Side,
+    SynProxy, Test, Unit,
 };
 pub use values::Values;
 

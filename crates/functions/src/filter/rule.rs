@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::classic::Program;
 use super::{Family, Field, Policies, Values};
 use crate::Action as Verdict;
 
@@ -83,16 +84,7 @@ pub enum Base {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     pub text: String,
-    pub program: Vec<Classic>,
-}
-
-/// An instruction of classic BPF, as in `struct bpf_insn` of libpcap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Classic {
-    pub code: u16,
-    pub jump_true: u8,
-    pub jump_false: u8,
-    pub k: u32,
+    pub program: Program,
 }
 
 /// What becomes of a packet that matches.

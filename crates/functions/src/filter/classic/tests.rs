@@ -1,0 +1,124 @@
+//! What is no program, and what programs answer; the translation is tested where it can run.
+
+use super::*;
+
+const fn insn(code: u16, jump_true: u8, jump_false: u8, k: u32) -> Classic {
+    Classic { code, jump_true, jump_false, k }
+}
+
+const NO: Classic = insn(0x06, 0, 0, 0);
+const YES: Classic = insn(0x06, 0, 0, 262_144);
+
+/// `udp[10:2] = 1`, as libpcap compiles it.
+const PAYLOAD: [Classic; 11] = [
+    insn(0x28, 0, 0, 12),
+    insn(0x15, 0, 8, 0x800),
+    insn(0x30, 0, 0, 23),
+    insn(0x15, 0, 6, 17),
+    insn(0x28, 0, 0, 20),
+    insn(0x45, 4, 0, 0x1fff),
+    insn(0xb1, 0, 0, 14),
+    insn(0x48, 0, 0, 24),
+    insn(0x15, 0, 1, 1),
+    YES,
+    NO,
+];
+
+fn matches(program: &[Classic], frame: &[u8]) -> bool {
+    Program::new(program).unwrap().matches(frame, frame.len() as u32)
+}
+
+#[test]
+fn what_is_wrong_is_no_program() {
+    let table: [(&[Classic], &str); 17] = [
+        (&[], "between 1 and"),
+        (&[YES; 4097], "between 1 and"),
+        (&[insn(0x28, 0, 0, 12)], "does not return"),
+        (&[insn(0x05, 0, 0, u32::MAX), YES], "jumps back or out"),
+        (&[insn(0x05, 0, 0, 1), YES], "jumps back or out"),
+        (&[insn(0x15, 1, 0, 1), YES], "jumps back or out"),
+        (&[insn(0x15, 0, 1, 1), YES], "jumps back or out"),
+        (&[insn(0x28, 0, 0, 0xffff_f004), YES], "inbound"),
+        (&[insn(0x34, 0, 0, 0), YES], "divides by zero"),
+        (&[insn(0x94, 0, 0, 0), YES], "divides by zero"),
+        (&[insn(0x64, 0, 0, 32), YES], "shifts"),
+        (&[insn(0x02, 0, 0, 16), YES], "memory word 16"),
+        (&[insn(0x60, 0, 0, 3), YES], "memory word 3"),
+        // Written on one of two ways.
+        (&[insn(0x15, 0, 1, 7), insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES], "memory word 3"),
+        (&[insn(0x38, 0, 0, 0), YES], "no operation 0x0038"),
+        (&[insn(0x0e, 0, 0, 0), YES], "no operation"),
+        (&[insn(0x29, 0, 0, 0), YES], "no operation"),
+    ];
+    for (program, word) in table {
+        let error = Program::new(program).unwrap_err().to_string();
+        assert!(error.contains(word), "{program:?}: {error}");
+    }
+    let memory = [insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES];
+    assert!(Program::new(&memory).unwrap().has_memory());
+}
+
+#[test]
+fn a_load_behind_the_end_is_no_match() {
+    let mut frame = vec![0; 14];
+    frame[12] = 0x08;
+    frame.extend([0x46, 0, 0, 36, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    frame.extend([0; 4 + 8 + 2]);
+    frame.extend([0, 1]);
+    assert!(matches(&PAYLOAD, &frame));
+    for length in 0..frame.len() {
+        assert!(!matches(&PAYLOAD, &frame[..length]), "{length} bytes");
+    }
+    frame[14] = 0x45;
+    assert!(!matches(&PAYLOAD, &frame), "without options it is elsewhere");
+    // A matching packet needs no bytes that no way asks for.
+    assert!(matches(&[YES], &[]));
+}
+
+#[test]
+fn arithmetic_is_that_of_32_bits() {
+    // A and X, an operation with X, and what A is then; nothing where it does not match.
+    let table = [
+        (0x0c, u32::MAX, 2, Some(1)),
+        (0x1c, 1, 2, Some(u32::MAX)),
+        (0x2c, 0x8000_0001, 2, Some(2)),
+        (0x3c, 7, 2, Some(3)),
+        (0x3c, 7, 0, None),
+        (0x4c, 5, 2, Some(7)),
+        (0x5c, 7, 2, Some(2)),
+        (0x6c, 1, 31, Some(0x8000_0000)),
+        (0x6c, 1, 32, Some(0)),
+        (0x7c, u32::MAX, 31, Some(1)),
+        (0x7c, u32::MAX, 33, Some(0)),
+        (0x84, 1, 0, Some(u32::MAX)),
+        (0x9c, 7, 4, Some(3)),
+        (0x9c, 7, 0, None),
+        (0xac, 7, 5, Some(2)),
+    ];
+    for (code, a, x, want) in table {
+        let set = [insn(0x00, 0, 0, a), insn(0x01, 0, 0, x), insn(code, 0, 0, 0)];
+        for guess in [want.unwrap_or(0), want.unwrap_or(0).wrapping_add(1)] {
+            let compare = [insn(0x15, 0, 1, guess), YES, NO];
+            let program: Vec<_> = set.into_iter().chain(compare).collect();
+            let is_equal = want == Some(guess);
+            assert_eq!(matches(&program, &[]), is_equal, "{code:#x} {a:#x} {x:#x} = {guess:#x}");
+        }
+    }
+}
+
+#[test]
+fn bounds_are_checked_once() {
+    use spec::ProgramKind;
+    use spec::asm::{Assembler, Reg};
+
+    let mut asm = Assembler::new("expression", ProgramKind::XDP);
+    let [matched, unmatched] = [asm.label(), asm.label()];
+    asm.mov(Reg::R6, Reg::R1);
+    let program = Program::new(&PAYLOAD).unwrap();
+    program.append(&mut asm, Site { packet: Reg::R6, memory: 0, matched, unmatched });
+    asm.bind(matched).mov(Reg::R0, 1).exit().bind(unmatched).mov(Reg::R0, 0).exit();
+    let program = asm.finish().unwrap();
+    let above = |insn: &&spec::Insn| insn.code == 0x2d;
+    // One for the frame up to the fragment's offset, one for what is behind its header.
+    assert_eq!(program.insns.iter().filter(above).count(), 2, "{program:?}");
+}
