@@ -58,9 +58,13 @@ impl Fill {
         self.wipes
     }
 
+    pub fn entries(&self) -> u32 {
+        self.ring.entries()
+    }
+
     /// Whether the kernel has no frame at all.
     pub fn is_empty(&self) -> bool {
-        self.missing == self.ring.entries()
+        self.missing == self.entries()
     }
 
     pub fn faults(&self) -> u64 {

@@ -12,7 +12,7 @@ use super::fill::Fill;
 use super::share::Share;
 use super::stats::{RxCounters, Stats};
 use crate::Result;
-use crate::limits::{AHEAD, FRAGMENTS};
+use crate::limits::{AHEAD, FRAGMENTS, REFILL};
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Place, Side, Words, options};
@@ -20,8 +20,9 @@ use crate::wait::Waiter;
 
 /// Receives in one thread at a time.
 ///
-/// Whatever is done with packets, empty frames go back to the kernel in the same call: one store a
-/// batch. While a program holds on to frames, others of the memory take their place.
+/// Whatever is done with packets, the kernel is given as many empty frames: one store a batch, at
+/// its end, or for a few packets at the start of the next one. While a program holds on to frames,
+/// others of the memory take their place.
 #[derive(Debug)]
 pub struct Rx {
     /// In the map of sockets; gone first, so that packets fall back to the stack.
@@ -32,6 +33,8 @@ pub struct Rx {
     cache: Cache,
     /// Frames that came with packets since the fill ring was filled.
     returned: u32,
+    /// With so many of them it is filled at the end of a batch.
+    refill_at: u32,
     /// Whose the frames were that come.
     side: Side,
     /// What each packet comes with: see `umem::options`.
@@ -50,12 +53,14 @@ impl Rx {
         bound: Arc<Bound>,
         waiter: Waiter,
     ) -> Self {
+        let refill_at = REFILL.min(fill.look(Fill::entries) / 4).max(1);
         let mut rx = Self {
             entry: None,
             ring,
             fill,
             cache,
             returned: 0,
+            refill_at,
             side: Side::fill(bound.shared_pool().number()),
             options: 0,
             counters: RxCounters::default(),
@@ -289,8 +294,11 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        if self.rx.ring.release() {
-            self.rx.refill();
+        let rx = &mut *self.rx;
+        let is_news = rx.ring.release();
+        // A driver that asks to be called has run out of frames.
+        if is_news && (rx.returned >= rx.refill_at || rx.fill.look(Fill::needs_wakeup)) {
+            rx.refill();
         }
     }
 }

@@ -447,6 +447,9 @@ impl Tx {
     }
 
     fn transmit(&mut self) {
+        if self.ring.pending() == 0 && self.in_flight() == 0 {
+            return self.renew_credit();
+        }
         let given = mem::take(&mut self.given);
         // Counted before the kernel can send them: others on a shared queue wait for these, too.
         if self.completion.with(|completion| completion.add(given)) > 0 {

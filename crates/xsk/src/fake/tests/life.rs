@@ -4,7 +4,8 @@
 use std::mem;
 
 use super::*;
-use crate::Socket;
+use crate::sync::Ordering;
+use crate::{Socket, Umem};
 
 /// What is done before the drop; what it returns is still held then.
 type Act = fn(&mut Tx, &mut Rx, &Kernel) -> Vec<Frame>;
@@ -159,4 +160,29 @@ fn sockets_that_share_memory_end_in_any_order() {
         drop(halves);
         assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
     }
+}
+
+/// What answers a few packets is not held up by the fill ring; a flood does not empty it.
+#[test]
+fn few_frames_go_back_with_the_next_batch_and_many_at_once() {
+    let world = World { memory: Umem::builder().frames(256), fill: 64, ..World::default() };
+    let (umem, socket, kernel) = world.open();
+    let (tx, mut rx) = socket.split();
+    // As the kernel sees it: what it may take.
+    let given = || kernel.state().fill.memory().producer().load(Ordering::Acquire);
+    let start = given();
+    for tag in 0..4 {
+        arrive(&kernel, tag, 60);
+    }
+    assert_eq!(rx.for_each(64, |_| ()), 4);
+    assert_eq!(given(), start, "a few wait");
+    assert_eq!(rx.for_each(64, |_| ()), 0);
+    assert_eq!(given(), start + 4, "they go back before anything else is waited for");
+    for tag in 0..16 {
+        arrive(&kernel, tag, 60);
+    }
+    assert_eq!(rx.for_each(64, |_| ()), 16);
+    assert_eq!(given(), start + 20, "a quarter of the ring goes back at once");
+    drop((tx, rx));
+    assert_eq!(umem.audit().free, 256);
 }
