@@ -17,16 +17,20 @@
 /* What is odd about a packet comes first: each of these has a policy. */
 enum xway_reason {
 	XWAY_COMMON_REASONS,
-	/* IPv4 options, or an IPv6 routing header that is not type 2 to 4. */
+	/* The UDP header's length says more than the IP packet holds, or less than a header. */
+	XWAY_BAD_LENGTH,
+	/* The sender chose the way: loose or strict source route, IPv6 routing header of type 0. */
+	XWAY_SOURCE_ROUTE,
+	/* Other IPv4 options, or an IPv6 routing header that is not type 2 to 4. */
 	XWAY_OPTIONS,
 	/* An IP protocol that the filter cannot read behind its header. */
 	XWAY_UNKNOWN_PROTOCOL,
-	/* A later fragment whose first one was not seen. */
+	XWAY_FIRST_FRAGMENT,
 	XWAY_LATER_FRAGMENT,
-	/* A packet inside of a packet, deeper than the filter looks. */
+	/* A later fragment that is to follow its first one, which was not seen. */
+	XWAY_UNKNOWN_FRAGMENT,
+	/* A packet inside of packets: deeper than the filter looks, or in a way that it cannot read. */
 	XWAY_TUNNEL,
-	/* The transport header's length disagrees with the network header's. */
-	XWAY_BAD_LENGTH,
 	/* A rule decided. */
 	XWAY_RULE,
 	/* No rule matched: the default decided. */
@@ -48,7 +52,26 @@ enum filter_policy {
 	FILTER_JUDGE,
 	FILTER_PASS,
 	FILTER_DROP,
+	/* As the first fragment was; of XWAY_LATER_FRAGMENT alone. */
+	FILTER_TRACK,
 };
+
+/*
+ * What some rule asks for, as a set of bits. What nobody asks for is not read, so that nothing odd
+ * is found there. Link: tags and EtherType. Network: everything up to the protocol. Transport: what
+ * is behind. Inner: packets inside of packets, which are judged, too.
+ */
+enum filter_need {
+	FILTER_NEED_ARRIVAL = 1 << 0,
+	FILTER_NEED_MACS = 1 << 1,
+	FILTER_NEED_LINK = 1 << 2,
+	FILTER_NEED_NETWORK = 1 << 3,
+	FILTER_NEED_TRANSPORT = 1 << 4,
+	FILTER_NEED_INNER = 1 << 5,
+};
+
+/* Packets inside of each other that are looked at. */
+#define FILTER_LAYERS 3
 
 /* Which fields of a packet are there, in `known`. Addresses, ttl, dscp: with either version. */
 enum filter_known {
@@ -63,6 +86,8 @@ enum filter_known {
 	FILTER_ICMP = 1 << 7,
 	/* Where the transport header begins is known: `transport`. */
 	FILTER_TRANSPORT = 1 << 8,
+	/* Another packet is inside, behind the transport offset. */
+	FILTER_INNER = 1 << 9,
 };
 
 /* Extension headers that were seen, in `extensions`. */
@@ -81,7 +106,14 @@ enum filter_fragment {
 	FILTER_LATER,
 };
 
-/* A packet as rules see it; numbers in the machine's byte order. What is not known is 0. */
+/*
+ * A packet as rules see it; numbers in the machine's byte order. What is not known is 0, what no
+ * rule asks for undefined. Inside of a tunnel: the packet in there, with the link of the outermost
+ * one that has an Ethernet header of its own.
+ *
+ * On eight-byte boundaries stands only what the verifier cannot know: it follows constants there,
+ * and would walk the rules' code once for each way through the parser.
+ */
 struct filter_packet {
 	/* Addresses: the high half first; an IPv4 address is all of [1]. */
 	__u64 source[2];
@@ -96,25 +128,26 @@ struct filter_packet {
 	__u32 queue;
 	/* A set of bits. */
 	enum filter_known known;
+	/* Offsets of headers in the frame. */
+	__u16 network;
+	__u16 transport;
 	enum filter_fragment fragment;
-	/* A set of bits. */
-	enum filter_extension extensions;
+	__u16 vlan;
 	/* EtherType behind the tags, or a length below 0x600. */
 	__u16 ethertype;
-	__u16 vlan;
 	__u16 inner_vlan;
 	__u16 source_port;
 	__u16 dest_port;
 	/* Type, then code. */
 	__u16 icmp;
-	/* Offsets of headers in the frame. */
-	__u16 network;
-	__u16 transport;
-	__u8 protocol;
+	/* A set of bits. */
+	enum filter_extension extensions;
 	__u8 ttl;
+	__u8 protocol;
 	__u8 dscp;
 	__u8 tcp_flags;
-	__u32 zero;
+	/* Of a fragment: what its siblings have, too. */
+	__u32 identification;
 };
 _Static_assert(sizeof(struct filter_packet) == 104, "no hidden padding");
 

@@ -13,6 +13,8 @@
 
 /* Policy by oddity, see enum filter_policy. */
 const volatile enum filter_policy filter_policies[FILTER_ODDITIES];
+/* Bits of enum filter_need. */
+const volatile enum filter_need filter_needs = 0xffffffff;
 /* Verdict when no rule decides. */
 const volatile __u32 filter_default = XDP_PASS;
 

@@ -116,10 +116,11 @@ pub enum Known {
     Tcp = 64,
     Icmp = 128,
     Transport = 256,
+    Inner = 512,
 }
 
 impl Known {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Vlan,
         Self::InnerVlan,
         Self::Ipv4,
@@ -129,6 +130,7 @@ impl Known {
         Self::Tcp,
         Self::Icmp,
         Self::Transport,
+        Self::Inner,
     ];
 
     /// As counters, JSON and options spell it.
@@ -143,6 +145,36 @@ impl Known {
             Self::Tcp => "tcp",
             Self::Icmp => "icmp",
             Self::Transport => "transport",
+            Self::Inner => "inner",
+        }
+    }
+}
+
+/// `enum filter_need`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Need {
+    Arrival = 1,
+    Macs = 2,
+    Link = 4,
+    Network = 8,
+    Transport = 16,
+    Inner = 32,
+}
+
+impl Need {
+    pub const ALL: [Self; 6] =
+        [Self::Arrival, Self::Macs, Self::Link, Self::Network, Self::Transport, Self::Inner];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Arrival => "arrival",
+            Self::Macs => "macs",
+            Self::Link => "link",
+            Self::Network => "network",
+            Self::Transport => "transport",
+            Self::Inner => "inner",
         }
     }
 }
@@ -154,10 +186,11 @@ pub enum Policy {
     Judge = 0,
     Pass = 1,
     Drop = 2,
+    Track = 3,
 }
 
 impl Policy {
-    pub const ALL: [Self; 3] = [Self::Judge, Self::Pass, Self::Drop];
+    pub const ALL: [Self; 4] = [Self::Judge, Self::Pass, Self::Drop, Self::Track];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -165,6 +198,7 @@ impl Policy {
             Self::Judge => "judge",
             Self::Pass => "pass",
             Self::Drop => "drop",
+            Self::Track => "track",
         }
     }
 }
@@ -177,29 +211,35 @@ pub enum Reason {
     BadHeader = 1,
     TooManyTags = 2,
     TooManyExtensions = 3,
-    Options = 4,
-    UnknownProtocol = 5,
-    LaterFragment = 6,
-    Tunnel = 7,
-    BadLength = 8,
-    Rule = 9,
-    Default = 10,
-    Banned = 11,
-    Limited = 12,
-    SynProxy = 13,
+    BadLength = 4,
+    SourceRoute = 5,
+    Options = 6,
+    UnknownProtocol = 7,
+    FirstFragment = 8,
+    LaterFragment = 9,
+    UnknownFragment = 10,
+    Tunnel = 11,
+    Rule = 12,
+    Default = 13,
+    Banned = 14,
+    Limited = 15,
+    SynProxy = 16,
 }
 
 impl Reason {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
         Self::TooManyExtensions,
+        Self::BadLength,
+        Self::SourceRoute,
         Self::Options,
         Self::UnknownProtocol,
+        Self::FirstFragment,
         Self::LaterFragment,
+        Self::UnknownFragment,
         Self::Tunnel,
-        Self::BadLength,
         Self::Rule,
         Self::Default,
         Self::Banned,
@@ -214,11 +254,14 @@ impl Reason {
             Self::BadHeader => "bad-header",
             Self::TooManyTags => "too-many-tags",
             Self::TooManyExtensions => "too-many-extensions",
+            Self::BadLength => "bad-length",
+            Self::SourceRoute => "source-route",
             Self::Options => "options",
             Self::UnknownProtocol => "unknown-protocol",
+            Self::FirstFragment => "first-fragment",
             Self::LaterFragment => "later-fragment",
+            Self::UnknownFragment => "unknown-fragment",
             Self::Tunnel => "tunnel",
-            Self::BadLength => "bad-length",
             Self::Rule => "rule",
             Self::Default => "default",
             Self::Banned => "banned",
@@ -265,21 +308,21 @@ pub struct Packet {
     pub interface: u32,
     pub queue: u32,
     pub known: u32,
+    pub network: u16,
+    pub transport: u16,
     pub fragment: u32,
-    pub extensions: u32,
-    pub ethertype: u16,
     pub vlan: u16,
+    pub ethertype: u16,
     pub inner_vlan: u16,
     pub source_port: u16,
     pub dest_port: u16,
     pub icmp: u16,
-    pub network: u16,
-    pub transport: u16,
-    pub protocol: u8,
+    pub extensions: u32,
     pub ttl: u8,
+    pub protocol: u8,
     pub dscp: u8,
     pub tcp_flags: u8,
-    pub zero: u32,
+    pub identification: u32,
 }
 
 impl Packet {
@@ -302,21 +345,21 @@ impl Packet {
         bytes[60..64].copy_from_slice(&self.interface.to_le_bytes());
         bytes[64..68].copy_from_slice(&self.queue.to_le_bytes());
         bytes[68..72].copy_from_slice(&self.known.to_le_bytes());
-        bytes[72..76].copy_from_slice(&self.fragment.to_le_bytes());
-        bytes[76..80].copy_from_slice(&self.extensions.to_le_bytes());
-        bytes[80..82].copy_from_slice(&self.ethertype.to_le_bytes());
-        bytes[82..84].copy_from_slice(&self.vlan.to_le_bytes());
+        bytes[72..74].copy_from_slice(&self.network.to_le_bytes());
+        bytes[74..76].copy_from_slice(&self.transport.to_le_bytes());
+        bytes[76..80].copy_from_slice(&self.fragment.to_le_bytes());
+        bytes[80..82].copy_from_slice(&self.vlan.to_le_bytes());
+        bytes[82..84].copy_from_slice(&self.ethertype.to_le_bytes());
         bytes[84..86].copy_from_slice(&self.inner_vlan.to_le_bytes());
         bytes[86..88].copy_from_slice(&self.source_port.to_le_bytes());
         bytes[88..90].copy_from_slice(&self.dest_port.to_le_bytes());
         bytes[90..92].copy_from_slice(&self.icmp.to_le_bytes());
-        bytes[92..94].copy_from_slice(&self.network.to_le_bytes());
-        bytes[94..96].copy_from_slice(&self.transport.to_le_bytes());
-        bytes[96] = self.protocol;
-        bytes[97] = self.ttl;
+        bytes[92..96].copy_from_slice(&self.extensions.to_le_bytes());
+        bytes[96] = self.ttl;
+        bytes[97] = self.protocol;
         bytes[98] = self.dscp;
         bytes[99] = self.tcp_flags;
-        bytes[100..104].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[100..104].copy_from_slice(&self.identification.to_le_bytes());
         bytes
     }
 
@@ -331,21 +374,21 @@ impl Packet {
             interface: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),
             queue: u32::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
             known: u32::from_le_bytes(array::from_fn(|i| bytes[68 + i])),
-            fragment: u32::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
-            extensions: u32::from_le_bytes(array::from_fn(|i| bytes[76 + i])),
-            ethertype: u16::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
-            vlan: u16::from_le_bytes(array::from_fn(|i| bytes[82 + i])),
+            network: u16::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
+            transport: u16::from_le_bytes(array::from_fn(|i| bytes[74 + i])),
+            fragment: u32::from_le_bytes(array::from_fn(|i| bytes[76 + i])),
+            vlan: u16::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
+            ethertype: u16::from_le_bytes(array::from_fn(|i| bytes[82 + i])),
             inner_vlan: u16::from_le_bytes(array::from_fn(|i| bytes[84 + i])),
             source_port: u16::from_le_bytes(array::from_fn(|i| bytes[86 + i])),
             dest_port: u16::from_le_bytes(array::from_fn(|i| bytes[88 + i])),
             icmp: u16::from_le_bytes(array::from_fn(|i| bytes[90 + i])),
-            network: u16::from_le_bytes(array::from_fn(|i| bytes[92 + i])),
-            transport: u16::from_le_bytes(array::from_fn(|i| bytes[94 + i])),
-            protocol: bytes[96],
-            ttl: bytes[97],
+            extensions: u32::from_le_bytes(array::from_fn(|i| bytes[92 + i])),
+            ttl: bytes[96],
+            protocol: bytes[97],
             dscp: bytes[98],
             tcp_flags: bytes[99],
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[100 + i])),
+            identification: u32::from_le_bytes(array::from_fn(|i| bytes[100 + i])),
         }
     }
 }

@@ -15,10 +15,16 @@ impl Policies {
         self.0.get(oddity as usize).copied()
     }
 
-    /// Sets it; a reason that is no oddity changes nothing.
+    /// Whether an oddity can have a policy: later fragments alone have a first one to follow.
+    pub const fn allows(oddity: Reason, policy: Policy) -> bool {
+        (oddity as usize) < Self::COUNT
+            && (!matches!(policy, Policy::Track) || matches!(oddity, Reason::LaterFragment))
+    }
+
+    /// Sets it; what is not allowed changes nothing.
     pub fn set(&mut self, oddity: Reason, policy: Policy) -> &mut Self {
-        if let Some(place) = self.0.get_mut(oddity as usize) {
-            *place = policy;
+        if Self::allows(oddity, policy) {
+            self.0[oddity as usize] = policy;
         }
         self
     }
@@ -36,10 +42,11 @@ impl Policies {
 
 impl Default for Policies {
     /// What could hide a banned source, or is refused by every stack, is dropped; what honest
-    /// senders do is judged by the rules.
+    /// senders do is judged by the rules, and fragments follow their first one.
     fn default() -> Self {
         Self(std::array::from_fn(|place| match Reason::ALL[place] {
-            Reason::Options | Reason::UnknownProtocol | Reason::Tunnel => Policy::Judge,
+            Reason::Options | Reason::UnknownProtocol | Reason::FirstFragment => Policy::Judge,
+            Reason::LaterFragment => Policy::Track,
             _ => Policy::Drop,
         }))
     }
