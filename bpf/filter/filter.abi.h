@@ -86,8 +86,10 @@ enum filter_known {
 	FILTER_ICMP = 1 << 7,
 	/* Where the transport header begins is known: `transport`. */
 	FILTER_TRANSPORT = 1 << 8,
-	/* Another packet is inside, behind the transport offset. */
+	/* Another packet is inside: where it begins is told by the transport offset. */
 	FILTER_INNER = 1 << 9,
+	/* This packet itself is inside of another one. */
+	FILTER_INSIDE = 1 << 10,
 };
 
 /* Extension headers that were seen, in `extensions`. */

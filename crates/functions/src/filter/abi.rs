@@ -117,10 +117,11 @@ pub enum Known {
     Icmp = 128,
     Transport = 256,
     Inner = 512,
+    Inside = 1024,
 }
 
 impl Known {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Vlan,
         Self::InnerVlan,
         Self::Ipv4,
@@ -131,6 +132,7 @@ impl Known {
         Self::Icmp,
         Self::Transport,
         Self::Inner,
+        Self::Inside,
     ];
 
     /// As counters, JSON and options spell it.
@@ -146,6 +148,7 @@ impl Known {
             Self::Icmp => "icmp",
             Self::Transport => "transport",
             Self::Inner => "inner",
+            Self::Inside => "inside",
         }
     }
 }
