@@ -3,6 +3,7 @@
 //! Rule: what is in here can be compiled; text that cannot be is refused before (`text`, `file`).
 //! Not here: how people write rules, and what a packet is found to be (`Facts`).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,27 +165,26 @@ pub struct SynProxy {
 
 impl Rule {
     /// The tests of one family as fields; `None` when no packet of it can match. Interfaces are
-    /// given by `ifindex`; payloads and expressions are not fields and are left out.
+    /// given by `ifindex`; payloads and expressions are not fields and are left out. A set that is
+    /// one test alone is borrowed, so rules that share it are seen to.
     pub fn fields(
         &self,
         family: Family,
         ifindex: impl Fn(&str) -> Option<u32>,
-    ) -> Option<Vec<(Field, Values)>> {
-        let mut fields: Vec<(Field, Values)> = Vec::new();
+    ) -> Option<Vec<(Field, Cow<'_, Values>)>> {
+        let mut fields: Vec<(Field, Cow<'_, Values>)> = Vec::new();
         for test in &self.tests {
             let Some((field, values)) = test.field(family, &ifindex) else { continue };
             let known = fields.iter_mut().find(|(known, _)| *known == field);
-            let values = match known {
-                Some((_, known)) => {
-                    *known = known.intersection(&values);
-                    known.clone()
-                }
-                None => {
-                    fields.push((field, values.clone()));
-                    values
-                }
+            let none = if let Some((_, known)) = known {
+                *known = Cow::Owned(known.intersection(&values));
+                known.is_empty()
+            } else {
+                let none = values.is_empty();
+                fields.push((field, values));
+                none
             };
-            if values.is_empty() || !field.is_in(family) {
+            if none || !field.is_in(family) {
                 return None;
             }
         }
@@ -197,19 +197,23 @@ impl Test {
         &self,
         family: Family,
         ifindex: impl Fn(&str) -> Option<u32>,
-    ) -> Option<(Field, Values)> {
+    ) -> Option<(Field, Cow<'_, Values>)> {
         match self {
-            Self::Is(field, values) => Some((*field, values.clone())),
+            Self::Is(field, values) => Some((*field, Cow::Borrowed(values))),
             Self::Address { side, addresses, negated } => {
                 let field = side.field(family);
                 let values = if family == Family::Ipv6 { &addresses.v6 } else { &addresses.v4 };
-                let values =
-                    if *negated { values.complement(field.highest()) } else { values.clone() };
+                let values = if *negated {
+                    Cow::Owned(values.complement(field.highest()))
+                } else {
+                    Cow::Borrowed(values)
+                };
                 Some((field, values))
             }
             Self::Interface(names) => {
                 let indices = names.iter().filter_map(|name| ifindex(name)).map(u128::from);
-                Some((Field::Interface, Values::new(indices.map(|index| (index, index)))))
+                let values = Values::new(indices.map(|index| (index, index)));
+                Some((Field::Interface, Cow::Owned(values)))
             }
             Self::Payload(_) | Self::Expression(_) => None,
         }
@@ -262,7 +266,7 @@ mod tests {
         let ports = |first: u16, last: u16| Test::Is(Field::DestPort, Values::range(first, last));
         let both = rule(vec![ports(10, 20), ports(15, 30)]);
         let fields = both.fields(Family::Ipv4, |_| None).unwrap();
-        assert_eq!(fields, [(Field::DestPort, Values::range(15_u16, 20_u16))]);
+        assert_eq!(fields, [(Field::DestPort, Cow::Owned(Values::range(15_u16, 20_u16)))]);
         let none = rule(vec![ports(10, 20), ports(25, 30)]);
         assert_eq!(none.fields(Family::Ipv4, |_| None), None);
     }
@@ -275,7 +279,7 @@ mod tests {
         assert_eq!(only4.fields(Family::Other, |_| None), None);
         let others = rule(vec![from(Values::one(7_u32), Values::default(), true)]);
         let fields = others.fields(Family::Ipv6, |_| None).unwrap();
-        assert_eq!(fields, [(Field::Source6, Values::range(0_u8, u128::MAX))]);
+        assert_eq!(fields, [(Field::Source6, Cow::Owned(Values::range(0_u8, u128::MAX)))]);
         assert_eq!(others.fields(Family::Other, |_| None), None);
     }
 
@@ -283,7 +287,7 @@ mod tests {
     fn interfaces_by_name() {
         let rule = rule(vec![Test::Interface(vec!["eth7".to_owned(), "gone".to_owned()])]);
         let fields = rule.fields(Family::Other, |name| (name == "eth7").then_some(7)).unwrap();
-        assert_eq!(fields, [(Field::Interface, Values::one(7_u8))]);
+        assert_eq!(fields, [(Field::Interface, Cow::Owned(Values::one(7_u8)))]);
         assert_eq!(rule.fields(Family::Other, |_| None), None);
     }
 }
