@@ -14,6 +14,7 @@
 pub mod abi;
 pub mod classic;
 mod field;
+pub mod plan;
 mod policy;
 mod rule;
 mod values;

@@ -1,0 +1,384 @@
+//! Sorted boundaries of a wide field, searched in few dependent loads.
+//!
+//! ```text
+//!  value ── in low..high? ──▶ key ──▶ node of level 0 ──▶ …… ──▶ run of entries ──▶ class
+//!             │ no              value >> shift,   top bits │ of the key      few probes
+//!             ▼                 cut to its width           ▼
+//!      below or above                                    a class: done
+//! ```
+//!
+//! Rule: entries are in order all through, whatever points at them, so a search that looks behind
+//! its run sees only keys that are greater than the one that it looks for.
+//!
+//! Cost: one load of the root says the class where no boundary is near. Behind it, at most
+//! `LEVELS` - 1 more nodes and `short` probes (3) where boundaries are even enough, `long` probes
+//! otherwise: the bits of the number of boundaries in the longest run, never more than those of
+//! all boundaries. Probes of a short run are within 7 entries, one or two cache lines. Memory: an
+//! entry for each boundary, a root of at most two words an entry, and at most two words for each
+//! entry in a level's crowded places.
+
+use super::Boundary;
+
+/// Many boundaries of a field of 32 bits and more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ranges {
+    /// Values under `low` have the class `below`, values from `high` on the class `above`.
+    pub low: u128,
+    pub high: u128,
+    pub below: u32,
+    pub above: u32,
+    /// The key of a value is `value >> shift`, cut to `width` bits: what is common to all
+    /// boundaries, in front and behind, is left out.
+    pub shift: u32,
+    pub width: u32,
+    /// At least one; level by level, with the nodes that each one's windows have.
+    pub levels: Vec<Level>,
+    /// See [`Node`].
+    pub nodes: Vec<u32>,
+    pub entries: Entries,
+    /// Probes in short and in long runs; see [`Ranges::probe`]. No long runs: 0.
+    pub short: u32,
+    pub long: u32,
+}
+
+/// Which bits of a key choose a node of a window: `key >> shift`, cut to `bits`. A window never
+/// lies across bit 64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level {
+    pub shift: u32,
+    pub bits: u32,
+}
+
+/// Keys in order, each with the class of values from there on. The first key is 0 and stands for
+/// `below`; behind the last one are sentinels with the key of `high`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entries {
+    /// Keys of at most 32 bits: the key in the high half, the class in the low one.
+    Short(Vec<u64>),
+    /// Keys of at most 64 bits, and their classes.
+    Long(Vec<u64>, Vec<u32>),
+    /// Wider keys, and their classes.
+    Full(Vec<u128>, Vec<u32>),
+}
+
+/// What a word of `nodes` says. Classes (and states, which first steps have in their place) never
+/// begin with the bits 01, so those mark what is none: then bit 29 is set for the next level's
+/// window, and bit 28 for a long run; the other bits are where it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Node {
+    Class(u32),
+    /// Index of the window in `nodes`.
+    Window(u32),
+    /// Index of an entry whose key is not greater than any that comes here.
+    Run {
+        start: u32,
+        long: bool,
+    },
+}
+
+impl Node {
+    /// `word >> TAG_SHIFT == TAG`: no class.
+    pub const TAG_SHIFT: u32 = 30;
+    pub const TAG: u32 = 1;
+    pub const WINDOW: u32 = 1 << 29;
+    pub const LONG: u32 = 1 << 28;
+    pub const INDEX: u32 = Self::LONG - 1;
+
+    pub const fn parse(word: u32) -> Self {
+        match word {
+            class if class >> Self::TAG_SHIFT != Self::TAG => Self::Class(class),
+            window if window & Self::WINDOW != 0 => Self::Window(window & Self::INDEX),
+            run => Self::Run { start: run & Self::INDEX, long: run & Self::LONG != 0 },
+        }
+    }
+
+    fn word(self) -> u32 {
+        let (flags, index) = match self {
+            Self::Class(class) => {
+                assert!(class >> Self::TAG_SHIFT != Self::TAG, "less than 2^30 classes");
+                return class;
+            }
+            Self::Window(index) => (Self::WINDOW, index),
+            Self::Run { start, long: true } => (Self::LONG, start),
+            Self::Run { start, long: false } => (0, start),
+        };
+        assert!(index <= Self::INDEX, "less than 2^28 boundaries");
+        Self::TAG << Self::TAG_SHIFT | flags | index
+    }
+}
+
+impl Ranges {
+    /// Levels of nodes, the root among them.
+    pub const LEVELS: usize = 4;
+    /// Probes in a short run: up to 7 entries.
+    const SHORT: u32 = 3;
+    const ROOT_BITS: u32 = 22;
+
+    /// From at least three boundaries, sorted, the first one at 0.
+    pub(super) fn new(boundaries: &[Boundary]) -> Self {
+        let [first, inner @ .., last] = boundaries else { panic!("three boundaries at least") };
+        let low = inner.first().expect("three boundaries at least").first;
+        let common = inner.iter().fold(last.first, |bits, one| bits | one.first);
+        let shift = common.trailing_zeros();
+        let width = 128 - ((low ^ last.first) >> shift).leading_zeros();
+        let search = Search::new(boundaries, shift, width);
+        Self {
+            low,
+            high: last.first,
+            below: first.class,
+            above: last.class,
+            shift,
+            width,
+            long: search.long,
+            entries: search.entries(),
+            levels: search.levels,
+            nodes: search.nodes,
+            short: Self::SHORT,
+        }
+    }
+
+    /// Bits of a value that its key has.
+    pub fn key(&self, value: u128) -> u128 {
+        value >> self.shift & mask(self.width)
+    }
+
+    /// Steps of a search with so many probes, each half of the one before: an entry so far behind
+    /// the place where the search is, if its key is not greater, is the new place.
+    pub fn probe(probes: u32) -> impl Iterator<Item = usize> {
+        (0..probes).rev().map(|power| 1 << power)
+    }
+
+    pub fn class(&self, value: u128) -> u32 {
+        if value < self.low {
+            return self.below;
+        }
+        if value >= self.high {
+            return self.above;
+        }
+        let key = self.key(value);
+        let mut window = 0;
+        for level in &self.levels {
+            let place = key >> level.shift & mask(level.bits);
+            match Node::parse(self.nodes[window + index(place)]) {
+                Node::Class(class) => return class,
+                Node::Window(next) => window = next as usize,
+                Node::Run { start, long } => {
+                    return self.search(key, start as usize, long);
+                }
+            }
+        }
+        unreachable!("the last level has no windows below it")
+    }
+
+    fn search(&self, key: u128, start: usize, long: bool) -> u32 {
+        let probes = if long { self.long } else { self.short };
+        let found = Self::probe(probes).fold(start, |place, step| {
+            if self.entries.key(place + step) <= key { place + step } else { place }
+        });
+        self.entries.class(found)
+    }
+
+    /// Bytes of memory that it reads.
+    pub fn bytes(&self) -> usize {
+        let entry = match self.entries {
+            Entries::Short(_) => 8,
+            Entries::Long(..) => 12,
+            Entries::Full(..) => 20,
+        };
+        4 * self.nodes.len() + entry * self.entries.len()
+    }
+}
+
+impl Entries {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Short(packed) => packed.len(),
+            Self::Long(keys, _) => keys.len(),
+            Self::Full(keys, _) => keys.len(),
+        }
+    }
+
+    /// Never: the first one stands for `below`.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn key(&self, place: usize) -> u128 {
+        match self {
+            Self::Short(packed) => u128::from(packed[place] >> 32),
+            Self::Long(keys, _) => keys[place].into(),
+            Self::Full(keys, _) => keys[place],
+        }
+    }
+
+    pub fn class(&self, place: usize) -> u32 {
+        match self {
+            Self::Short(packed) => packed[place] as u32,
+            Self::Long(_, classes) | Self::Full(_, classes) => classes[place],
+        }
+    }
+}
+
+/// Nodes in the making.
+struct Search {
+    width: u32,
+    /// Key and class in order, from `below` at 0 to the one before `high`.
+    keys: Vec<(u128, u32)>,
+    high: (u128, u32),
+    levels: Vec<Level>,
+    nodes: Vec<u32>,
+    long: u32,
+}
+
+/// A part of the keys' space, aligned to its size, and the entries with keys inside of it, behind
+/// its beginning.
+#[derive(Clone, Copy)]
+struct Bucket {
+    first: u128,
+    start: usize,
+    end: usize,
+}
+
+impl Search {
+    fn new(boundaries: &[Boundary], shift: u32, width: u32) -> Self {
+        let cut = |one: &Boundary| (one.first >> shift & mask(width), one.class);
+        let mut keys: Vec<_> = boundaries.iter().map(cut).collect();
+        let high = keys.pop().expect("three boundaries at least");
+        let mut search = Self { width, keys, high, levels: Vec::new(), nodes: Vec::new(), long: 0 };
+        search.grow();
+        search
+    }
+
+    fn grow(&mut self) {
+        let start = 1 + usize::from(self.begins(1, 0));
+        let all = Bucket { first: 0, start, end: self.keys.len() };
+        let count = u32::try_from(self.keys.len()).expect("less than 2^28 boundaries");
+        let bits = (count.ilog2() + 1).min(Ranges::ROOT_BITS).min(self.width);
+        let mut level = Level { shift: self.width - bits, bits }.within_a_word();
+        let mut crowded = vec![(0, all)];
+        self.nodes = vec![0];
+        loop {
+            crowded = self.open(level, &crowded);
+            self.levels.push(level);
+            let Some(next) = self.next_level(level, &crowded) else { break };
+            level = next;
+        }
+        self.close(&crowded);
+    }
+
+    /// Gives each bucket a window of a level; its parts that are crowded, with their nodes.
+    fn open(&mut self, level: Level, buckets: &[(usize, Bucket)]) -> Vec<(usize, Bucket)> {
+        let mut crowded = Vec::new();
+        for (node, bucket) in buckets {
+            // The root's window begins at 0, in the place of the node that stood for all.
+            let window = if self.levels.is_empty() { 0 } else { self.nodes.len() };
+            if window != 0 {
+                self.nodes[*node] = Node::Window(as_index(window)).word();
+            }
+            self.nodes.resize(window + (1 << level.bits), 0);
+            let mut start = bucket.start;
+            for place in 0..1_usize << level.bits {
+                let part = self.part(*bucket, level, place, start);
+                start = part.end;
+                self.nodes[window + place] = self.leaf(part);
+                if part.end - part.start >= 1 << Ranges::SHORT {
+                    crowded.push((window + place, part));
+                }
+                // An entry at the very beginning of the next part is not inside of it.
+                let next = part.first.wrapping_add(1 << level.shift);
+                start += usize::from(self.begins(start, next));
+            }
+        }
+        crowded
+    }
+
+    /// Entries from `start` on that lie in a part of a bucket, behind its beginning.
+    fn part(&self, bucket: Bucket, level: Level, place: usize, start: usize) -> Bucket {
+        let first = bucket.first + ((place as u128) << level.shift);
+        let last = first + mask(level.shift);
+        let inside = self.keys[start..bucket.end].iter().take_while(|(key, _)| *key <= last);
+        Bucket { first, start, end: start + inside.count() }
+    }
+
+    fn begins(&self, place: usize, first: u128) -> bool {
+        self.keys.get(place).is_some_and(|(key, _)| *key == first)
+    }
+
+    fn leaf(&self, bucket: Bucket) -> u32 {
+        if bucket.start == bucket.end {
+            Node::Class(self.keys[bucket.start - 1].1).word()
+        } else {
+            Node::Run { start: as_index(bucket.start - 1), long: false }.word()
+        }
+    }
+
+    /// A level for the crowded buckets, if it makes them less crowded.
+    fn next_level(&self, above: Level, crowded: &[(usize, Bucket)]) -> Option<Level> {
+        if crowded.is_empty() || self.levels.len() == Ranges::LEVELS {
+            return None;
+        }
+        let inside: usize = crowded.iter().map(|(_, bucket)| bucket.end - bucket.start).sum();
+        let bits = (2 * inside / crowded.len()).ilog2().min(above.shift);
+        let mut level = Level { shift: above.shift - bits, bits };
+        if above.shift > 64 {
+            level = level.within_a_word();
+        }
+        let spread = |(_, bucket): &(usize, Bucket)| self.spreads(level, *bucket);
+        (4 * crowded.iter().filter(|one| spread(one)).count() >= crowded.len()).then_some(level)
+    }
+
+    /// Whether a level tells a bucket's first entry from the one in its middle.
+    fn spreads(&self, level: Level, bucket: Bucket) -> bool {
+        let middle = bucket.start + (bucket.end - bucket.start) / 2;
+        self.keys[bucket.start].0 >> level.shift != self.keys[middle].0 >> level.shift
+    }
+
+    /// What is still crowded becomes long runs.
+    fn close(&mut self, crowded: &[(usize, Bucket)]) {
+        for (node, bucket) in crowded {
+            let entries = bucket.end - bucket.start;
+            self.long = self.long.max(entries.ilog2() + 1);
+            let run = Node::Run { start: as_index(bucket.start - 1), long: true };
+            self.nodes[*node] = run.word();
+        }
+    }
+
+    fn entries(&self) -> Entries {
+        let padding = (1 << self.long.max(Ranges::SHORT)) - 1;
+        let all = self.keys.iter().copied().chain(std::iter::repeat_n(self.high, padding));
+        match self.width {
+            ..=32 => Entries::Short(
+                all.map(|(key, class)| (key as u64) << 32 | u64::from(class)).collect(),
+            ),
+            33..=64 => {
+                let (keys, classes) = all.map(|(key, class)| (key as u64, class)).unzip();
+                Entries::Long(keys, classes)
+            }
+            _ => {
+                let (keys, classes) = all.unzip();
+                Entries::Full(keys, classes)
+            }
+        }
+    }
+}
+
+impl Level {
+    /// The same top bit, but no bits on the other side of bit 64.
+    fn within_a_word(self) -> Self {
+        let end = self.shift + self.bits;
+        let shift = if self.shift < 64 && end > 64 { 64 } else { self.shift };
+        Self { shift, bits: end - shift }
+    }
+}
+
+const fn mask(bits: u32) -> u128 {
+    if bits == 0 { 0 } else { u128::MAX >> (128 - bits) }
+}
+
+fn index(place: u128) -> usize {
+    usize::try_from(place).expect("a place in a window")
+}
+
+fn as_index(place: usize) -> u32 {
+    u32::try_from(place).expect("less than 2^28 boundaries")
+}
