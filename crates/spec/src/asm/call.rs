@@ -45,6 +45,13 @@ impl Assembler {
         self.raw(Insn::new(CALL, 0, PSEUDO_CALL, 0, 0))
     }
 
+    /// Calls a function, by name, of the program that this code is going to be a part of
+    /// ([`splice`](crate::compose::splice)).
+    pub fn call_function(&mut self, name: impl Into<String>) -> &mut Self {
+        self.calls.push((self.slot(), name.into()));
+        self.raw(Insn::new(CALL, 0, PSEUDO_CALL, 0, 0))
+    }
+
     /// `dst = &function`, a callback for helpers such as `bpf_loop`.
     pub fn load_function(&mut self, dst: Reg, function: Label) -> &mut Self {
         self.patch(function, Form::Address);

@@ -29,6 +29,8 @@ pub enum Fault {
     LeavesFunction { slot: usize, target: usize },
     #[error("slot {slot} calls slot {target}, where no function begins")]
     NoFunction { slot: usize, target: usize },
+    #[error("slot {slot} calls function \"{name}\", which is not there")]
+    UnknownFunction { slot: usize, name: String },
     #[error("function \"{name}\" has no instructions")]
     EmptyFunction { name: String },
     #[error("slot {slot} uses map \"{name}\", which is not declared")]

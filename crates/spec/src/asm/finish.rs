@@ -3,6 +3,15 @@
 use super::{Assembler, Error, Fault, Form, MapRef, Note, Patch, Reference};
 use crate::model::{Fixup, Function, MapDef, Program, Target};
 
+/// Code that is going to be a part of a program.
+pub(crate) struct Fragment {
+    /// Its functions and what they refer to; the first is the entry.
+    pub program: Program,
+    pub notes: Vec<Note>,
+    /// Calls of functions that it has not: slot and name.
+    pub calls: Vec<(usize, String)>,
+}
+
 impl Assembler {
     /// The program alone: maps by index only, and no source lines, which need an object's types.
     /// [`Object`](super::Object) makes a whole [`Spec`](crate::Spec).
@@ -12,11 +21,25 @@ impl Assembler {
 
     /// `maps` are those of the object: names are looked up and indices checked in it.
     pub(super) fn assemble(self, maps: Option<&[MapDef]>) -> Result<(Program, Vec<Note>), Error> {
-        let name = self.name.clone();
-        self.resolve(maps).map_err(|fault| Error { program: name, fault })
+        let fragment = self.resolve(maps)?;
+        if let Some((slot, name)) = fragment.calls.into_iter().next() {
+            let fault = Fault::UnknownFunction { slot, name };
+            return Err(Error { program: fragment.program.name, fault });
+        }
+        Ok((fragment.program, fragment.notes))
     }
 
-    fn resolve(mut self, maps: Option<&[MapDef]>) -> Result<(Program, Vec<Note>), Fault> {
+    /// Everything but calls by name, which whoever puts it into a program resolves.
+    pub(crate) fn fragment(self, maps: &[MapDef]) -> Result<Fragment, Error> {
+        self.resolve(Some(maps))
+    }
+
+    fn resolve(self, maps: Option<&[MapDef]>) -> Result<Fragment, Error> {
+        let name = self.name.clone();
+        self.try_resolve(maps).map_err(|fault| Error { program: name, fault })
+    }
+
+    fn try_resolve(mut self, maps: Option<&[MapDef]>) -> Result<Fragment, Fault> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
@@ -41,7 +64,7 @@ impl Assembler {
             functions,
             ..Program::default()
         };
-        Ok((program, self.notes))
+        Ok(Fragment { program, notes: self.notes, calls: self.calls })
     }
 
     /// The entry and the local functions, each with at least one instruction.

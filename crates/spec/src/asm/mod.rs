@@ -36,6 +36,7 @@ pub mod text;
 pub use alu::Alu;
 pub use call::MapRef;
 pub use error::{Error, Fault};
+pub(crate) use finish::Fragment;
 pub use helper::Helper;
 pub use jump::Cond;
 pub use memory::{Atomic, Size, Width};
@@ -55,6 +56,8 @@ pub struct Assembler {
     patches: Vec<Patch>,
     functions: Vec<(usize, String)>,
     references: Vec<(usize, Reference)>,
+    /// Calls of functions that the assembler has not: slot and name.
+    calls: Vec<(usize, String)>,
     notes: Vec<Note>,
     fault: Option<Fault>,
 }
@@ -94,9 +97,9 @@ enum Reference {
 
 /// What a stretch of instructions is for; becomes a source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Note {
-    slot: usize,
-    text: String,
+pub(crate) struct Note {
+    pub slot: usize,
+    pub text: String,
 }
 
 impl Assembler {
@@ -109,6 +112,7 @@ impl Assembler {
             patches: Vec::new(),
             functions: Vec::new(),
             references: Vec::new(),
+            calls: Vec::new(),
             notes: Vec::new(),
             fault: None,
         }

@@ -49,6 +49,11 @@ pub enum Error {
     #[error("types of the composed program: {0}")]
     Types(Box<crate::Error>),
 
-    #[error("generated main: {0}")]
+    #[error(
+        "program \"{program}\" has no function \"{function}\" to call or to replace; it has: {known}"
+    )]
+    NoFunction { program: String, function: String, known: String },
+
+    #[error("generated code: {0}")]
     Generated(#[from] crate::asm::Error),
 }

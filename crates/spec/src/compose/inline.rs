@@ -4,7 +4,7 @@
 //! counting does and as much as many a program. So main takes the entry functions in: their exits
 //! become jumps, and their stack moves down to leave room for main's own few bytes at its top.
 //!
-//! Rule: what cannot be moved for certain is not; then main calls it. Every instruction keeps its
+//! Rule: what cannot be moved for certain is not; then it is called. Every instruction keeps its
 //! distance to the others of its function.
 
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ const ADD_IMM: u8 = CLASS_ALU64 | ADD;
 const GOTOL: u8 = CLASS_JMP32 | JA;
 
 /// Slots that a 16-bit jump surely spans, with main's own code around.
-const LONGEST: usize = 32_000;
+pub const LONGEST: usize = 32_000;
 
 /// Where the entry function ends and the others begin.
 pub fn entry_end(program: &Program) -> usize {
@@ -39,7 +39,12 @@ pub fn body(program: &Program, reserve: i16) -> Option<Vec<Insn>> {
     if end > LONGEST || calls_entry(program) {
         return None;
     }
-    let mut body = program.insns[..end].to_vec();
+    lowered(&program.insns[..end], reserve)
+}
+
+/// A function's code with its stack `reserve` bytes lower.
+pub fn lowered(code: &[Insn], reserve: i16) -> Option<Vec<Insn>> {
+    let mut body = code.to_vec();
     let targets = jump_targets(&body)?;
     let starts: Vec<usize> = slots(&body).collect();
     for slot in starts {
@@ -47,16 +52,39 @@ pub fn body(program: &Program, reserve: i16) -> Option<Vec<Insn>> {
             Moved::Same => {}
             Moved::To(insn) => body[slot] = insn,
             Moved::Address => {
-                let next = body.get_mut(slot + 1).filter(|_| !targets.contains(&(slot + 1)))?;
-                let copy = program.insns[slot].dst;
-                if next.code != ADD_IMM || next.dst != copy {
-                    return None;
-                }
-                next.imm = next.imm.checked_sub(reserve.into())?;
+                let off = address(&body, slot, &targets)?;
+                body[slot + 1].imm = off.checked_sub(reserve.into())?;
             }
         }
     }
     Some(body)
+}
+
+/// How far below the frame pointer a function may reach, as a multiple of eight, or `None` when
+/// that cannot be followed.
+pub fn depth(body: &[Insn]) -> Option<i16> {
+    let targets = jump_targets(body)?;
+    let (mut deepest, mut below) = (0, 0);
+    for slot in slots(body) {
+        let insn = body[slot];
+        match moved(insn, 0)? {
+            Moved::Address => deepest = deepest.min(address(body, slot, &targets)?),
+            Moved::To(insn) => deepest = deepest.min(insn.off.into()),
+            // It may go through an address of the frame.
+            Moved::Same if matches!(insn.class(), CLASS_LDX | CLASS_ST | CLASS_STX) => {
+                below = below.min(i32::from(insn.off));
+            }
+            Moved::Same => {}
+        }
+    }
+    let depth = u16::try_from(-(deepest + below)).ok()?.checked_next_multiple_of(8)?;
+    i16::try_from(depth).ok()
+}
+
+/// The constant of `rX = r10; rX += constant`, where `slot` is the first of both.
+fn address(body: &[Insn], slot: usize, targets: &BTreeSet<usize>) -> Option<i32> {
+    let next = body.get(slot + 1).filter(|_| !targets.contains(&(slot + 1)))?;
+    (next.code == ADD_IMM && next.dst == body[slot].dst).then_some(next.imm)
 }
 
 /// Whether the immediate is the distance from the next slot to a function of this program.
@@ -99,21 +127,34 @@ fn is_tail_call(insn: Insn) -> bool {
 }
 
 /// Slots of the function that jumps go to; `None` when one leaves it.
-fn jump_targets(body: &[Insn]) -> Option<BTreeSet<usize>> {
+pub fn jump_targets(body: &[Insn]) -> Option<BTreeSet<usize>> {
     let mut targets = BTreeSet::new();
     for slot in slots(body) {
-        let insn = body[slot];
-        let distance = match (insn.class(), insn.code) {
-            (_, CALL | EXIT) => continue,
-            (_, GOTOL) => i64::from(insn.imm),
-            (CLASS_JMP | CLASS_JMP32, _) => i64::from(insn.off),
-            _ => continue,
-        };
-        let target = usize::try_from(slot as i64 + 1 + distance).ok()?;
-        if target >= body.len() {
-            return None;
+        if let Some(distance) = distance(body[slot]) {
+            let target = usize::try_from(slot as i64 + 1 + distance).ok()?;
+            if target >= body.len() {
+                return None;
+            }
+            targets.insert(target);
         }
-        targets.insert(target);
     }
     Some(targets)
+}
+
+/// How far a jump goes, from the next slot on.
+pub fn distance(insn: Insn) -> Option<i64> {
+    match (insn.class(), insn.code) {
+        (_, CALL | EXIT) => None,
+        (_, GOTOL) => Some(insn.imm.into()),
+        (CLASS_JMP | CLASS_JMP32, _) => Some(insn.off.into()),
+        _ => None,
+    }
+}
+
+/// The same jump with another distance; `None` when that does not fit.
+pub fn with_distance(insn: Insn, distance: i64) -> Option<Insn> {
+    if insn.code == GOTOL {
+        return Some(Insn { imm: i32::try_from(distance).ok()?, ..insn });
+    }
+    Some(Insn { off: i16::try_from(distance).ok()?, ..insn })
 }

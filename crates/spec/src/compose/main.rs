@@ -11,7 +11,7 @@
 
 use super::inline::{body, entry_end, refers_to_function};
 use super::{ENTRIES, Link, MAIN, VerdictSet, XDP_HAS_FRAGS};
-use crate::asm::{Assembler, At, Cond, Error, Helper, Label, Reg::*};
+use crate::asm::{Assembler, At, Cond, Error, Helper, Label, Note, Reg::*};
 use crate::insn::{EXIT, Insn};
 use crate::model::{Program, ProgramKind};
 use crate::seam::Verdict;
@@ -39,12 +39,6 @@ pub struct Place {
     rest: usize,
     /// Part of main, not a function of its own.
     pub inlined: bool,
-}
-
-/// What a stretch of main is for.
-pub struct Note {
-    pub slot: usize,
-    pub text: String,
 }
 
 impl Place {

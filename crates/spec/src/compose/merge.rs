@@ -4,7 +4,7 @@
 
 use super::main::Code;
 use super::types::Types;
-use super::{ENTRIES, Error, Link, VERDICTS_MAP};
+use super::{ENTRIES, Error, Link, MAIN, VERDICTS_MAP};
 use crate::btf::Appended;
 use crate::model::{
     Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, Spec, Target, Unresolved,
@@ -38,7 +38,7 @@ impl<'a> Merge<'a> {
         let [name, license] = [&first.name, &first.license].map(String::clone);
         let mut merge = Self {
             spec: Spec { name, license, ..Spec::default() },
-            types: Types::new(links.iter().any(|link| link.spec.btf.is_some())),
+            types: Types::new(MAIN, links.iter().any(|link| link.spec.btf.is_some())),
             sources: Vec::new(),
             of_link: Vec::new(),
         };

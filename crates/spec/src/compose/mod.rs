@@ -11,6 +11,7 @@
 //! ```
 //!
 //! Rule: a composed program gives the verdict that its parts give, and touches no packet itself.
+//! Besides, [`splice`] puts generated code into one program, in the place of one of its functions.
 //!
 //! Limits that the kernel checks at load: 16 bytes of the 512-byte stack are main's own; a program
 //! that must be called has its frame below main's; only 256 bytes may lie above a function that
@@ -19,11 +20,15 @@
 
 mod error;
 mod inline;
+mod live;
 mod main;
 mod merge;
+mod parts;
+mod splice;
 mod types;
 
 pub use error::Error;
+pub use splice::splice;
 
 use crate::model::{Program, ProgramKind, Spec, Target};
 use crate::seam::Verdict;
@@ -143,7 +148,8 @@ fn check<'a>(links: &[Link<'a>]) -> Result<Vec<&'a Program>, Error> {
 }
 
 fn check_one<'a>(link: &Link<'a>) -> Result<&'a Program, Error> {
-    let program = link.spec.program(link.program).ok_or_else(|| no_program(link))?;
+    let program =
+        link.spec.program(link.program).ok_or_else(|| no_program(link.spec, link.program))?;
     let name = || program.name.clone();
     if !program.kind.is_xdp() {
         return Err(Error::NotXdp { program: name(), program_type: program.kind.program_type });
@@ -157,11 +163,11 @@ fn check_one<'a>(link: &Link<'a>) -> Result<&'a Program, Error> {
     Ok(program)
 }
 
-fn no_program(link: &Link<'_>) -> Error {
-    let names: Vec<&str> = link.spec.programs.iter().map(|known| &*known.name).collect();
+fn no_program(spec: &Spec, program: &str) -> Error {
+    let names: Vec<&str> = spec.programs.iter().map(|known| &*known.name).collect();
     Error::NoProgram {
-        object: link.spec.name.clone(),
-        program: link.program.to_owned(),
+        object: spec.name.clone(),
+        program: program.to_owned(),
         known: names.join(", "),
     }
 }
@@ -180,5 +186,7 @@ fn common_kind(programs: &[&Program]) -> Result<ProgramKind, Error> {
     Ok(ProgramKind { flags: bare(first.kind).flags | all, ..first.kind })
 }
 
+#[cfg(test)]
+mod splice_tests;
 #[cfg(test)]
 mod tests;

@@ -4,19 +4,21 @@
 //! object has types, what the others lack is made up. Without types there are no lines either.
 
 use super::MAIN;
-use super::main::Note;
+use crate::asm::Note;
 use crate::btf::{Appended, Btf, Builder, Kind, Linkage};
 use crate::model::{Function, Line, Program, Spec};
 
 /// The types of all objects in one blob, unless none of them has any.
 pub struct Types {
+    /// What generated lines name as their file.
+    file: &'static str,
     builder: Option<Builder>,
     made_up: Option<u32>,
 }
 
 impl Types {
-    pub fn new(wanted: bool) -> Self {
-        Self { builder: wanted.then(Builder::new), made_up: None }
+    pub fn new(file: &'static str, wanted: bool) -> Self {
+        Self { file, builder: wanted.then(Builder::new), made_up: None }
     }
 
     pub fn append(&mut self, btf: Option<&Btf>) -> Appended {
@@ -109,7 +111,7 @@ impl Types {
 
     fn line(&mut self, slot: usize, text: &str, line: u32) -> Option<Line> {
         let builder = self.builder.as_mut()?;
-        let [file, text] = [MAIN, text].map(|text| builder.string(text));
+        let [file, text] = [self.file, text].map(|text| builder.string(text));
         Some(Line { slot, file, text, line, column: 1 })
     }
 }
