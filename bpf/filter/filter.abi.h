@@ -150,8 +150,15 @@ struct filter_packet {
 	__u8 tcp_flags;
 	/* Of a fragment: what its siblings have, too. */
 	__u32 identification;
+	/* From here on: what rules found and want, not what they look at. 0: the clock is not read. */
+	__u64 now;
+	/* Rules by number, or FILTER_NO_RULE. */
+	__u32 sampled_by;
+	__u32 decided_by;
+	__u32 mark;
+	__u32 marked;
 };
-_Static_assert(sizeof(struct filter_packet) == 104, "no hidden padding");
+_Static_assert(sizeof(struct filter_packet) == 128, "no hidden padding");
 
 /* What filter_match() answers when no rule decides. */
 #define FILTER_NO_RULE 0xffffffff
@@ -168,13 +175,18 @@ enum filter_action {
 	FILTER_ACTION_SYN_PROXY,
 	/* These decide. */
 	FILTER_ACTION_BAN,
-	FILTER_ACTION_REDIRECT,
+	FILTER_ACTION_TO_INTERFACE,
+	FILTER_ACTION_TO_CPU,
+	FILTER_ACTION_TO_SOCKET,
 };
 
 /* One element of `filter_rules`, by the rule's number. */
 struct filter_rule {
 	enum filter_action action;
-	/* Of the action: seconds of a ban, one in how many, a mark, a slot, a limiter. */
+	/*
+	 * Of the action: seconds of a ban, a mark, a slot of a redirect, a limit's number; the
+	 * highest random number that makes a sample.
+	 */
 	__u32 argument;
 };
 _Static_assert(sizeof(struct filter_rule) == 8, "no hidden padding");
@@ -183,7 +195,111 @@ _Static_assert(sizeof(struct filter_rule) == 8, "no hidden padding");
 struct filter_count {
 	__u64 packets;
 	__u64 bytes;
+	/* Of these, packets that the action took: over the limit, sampled. */
+	__u64 taken;
 };
-_Static_assert(sizeof(struct filter_count) == 16, "no hidden padding");
+_Static_assert(sizeof(struct filter_count) == 24, "no hidden padding");
+
+/* What could not be done as rules say; an index of `filter_events`. */
+enum filter_event {
+	/* A ban that was not made: the map is full. */
+	FILTER_BANS_FULL,
+	/* A sample that was not written: nobody read the ones before. */
+	FILTER_SAMPLE_LOST,
+	/* No room in front of the packet, or a driver without metadata. */
+	FILTER_MARK_REFUSED,
+	/* A redirect to an interface, processor or socket that is not there. */
+	FILTER_NO_TARGET,
+	/* A packet that passed a limit uncounted: other processors changed its bucket each time. */
+	FILTER_CONTENDED,
+};
+#define FILTER_EVENTS (FILTER_CONTENDED + 1)
+
+/* Buckets in a line. */
+#define FILTER_WAYS 8
+/* Prefixes around a sender that have limits of their own, with the sender's. */
+#define FILTER_LEVELS 3
+
+/* One element of `filter_lines`: buckets, each a time and a tag. */
+struct filter_line {
+	__u64 buckets[FILTER_WAYS];
+};
+_Static_assert(sizeof(struct filter_line) == 64, "a cache line");
+
+/* The one element of `filter_seed`. */
+struct filter_seed {
+	__u64 words[14];
+};
+_Static_assert(sizeof(struct filter_seed) == 112, "no hidden padding");
+
+/* What shares a bucket: masks of what counts, and where the buckets are. */
+struct filter_level {
+	/* Each in two halves, the high one first. */
+	__u64 source6[2];
+	__u64 dest6[2];
+	__u32 source4;
+	__u32 dest4;
+	/* Source port, then destination port. */
+	__u32 ports;
+	__u32 protocol;
+	/* Lines: the first, and how many less one; that is a power of two less one. */
+	__u32 first;
+	__u32 mask;
+	/* Times: to fill an empty bucket, and to earn one token; 0 ends the levels. */
+	__u64 burst;
+	__u64 cost;
+};
+_Static_assert(sizeof(struct filter_level) == 72, "no hidden padding");
+
+enum filter_unit {
+	FILTER_PACKETS,
+	FILTER_BYTES,
+};
+
+/* One element of `filter_limits`. */
+struct filter_limit {
+	enum filter_unit unit;
+	/* A time of the limit is the clock's << finer >> coarser. */
+	__u32 finer;
+	__u32 coarser;
+	__u32 zero;
+	struct filter_level levels[FILTER_LEVELS];
+};
+_Static_assert(sizeof(struct filter_limit) == 232, "no hidden padding");
+
+/* In the low half of an IPv4 source: as in ::ffff:192.0.2.1. */
+#define FILTER_IPV4_SOURCE 0xffff00000000ULL
+
+/* Key of `filter_bans`: an IPv6 address in two halves, or an IPv4 address as such. */
+struct filter_source {
+	__u64 high;
+	__u64 low;
+};
+_Static_assert(sizeof(struct filter_source) == 16, "no hidden padding");
+
+struct filter_ban {
+	/* On the monotonic clock, in nanoseconds. */
+	__u64 until;
+	/* Dropped so far. */
+	__u64 packets;
+};
+_Static_assert(sizeof(struct filter_ban) == 16, "no hidden padding");
+
+/* What is in front of a packet's bytes in `filter_samples`. */
+struct filter_sample {
+	/* On the monotonic clock, in nanoseconds. */
+	__u64 time;
+	/* Rules by number; who decided may be FILTER_NO_RULE. */
+	__u32 rule;
+	__u32 decided_by;
+	__u32 verdict;
+	enum xway_reason reason;
+	/* Of the frame, and how much of it follows. */
+	__u32 length;
+	__u32 captured;
+	__u32 interface;
+	__u32 queue;
+};
+_Static_assert(sizeof(struct filter_sample) == 40, "no hidden padding");
 
 #endif

@@ -11,47 +11,12 @@
 #include <xway/parse.h>
 #include <xway/stats.h>
 
+#include "act.h"
+
 /* Policy by oddity, see enum filter_policy. */
 const volatile enum filter_policy filter_policies[FILTER_ODDITIES];
 /* Bits of enum filter_need. */
 const volatile enum filter_need filter_needs = 0xffffffff;
-/* Verdict when no rule decides. */
-const volatile __u32 filter_default = XDP_PASS;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct filter_rule);
-} filter_rules SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct filter_count);
-} filter_counts SEC(".maps");
-
-/* How a packet ends. */
-struct filter_end {
-	__u32 verdict;
-	enum xway_reason reason;
-};
-
-/*
- * What a rule that does not decide does. True ends the search: the rule has decided after all.
- * Called by the generated code.
- */
-static __attribute__((noinline)) __u32 filter_effect(struct filter_packet *packet, __u32 rule)
-{
-	struct filter_count *count = bpf_map_lookup_elem(&filter_counts, &rule);
-
-	if (count) {
-		count->packets++;
-		count->bytes += packet->length;
-	}
-	return 0;
-}
 
 /*
  * The number of the first rule that matches and decides, or FILTER_NO_RULE. The loader puts code
@@ -66,21 +31,6 @@ static __attribute__((noinline)) __u32 filter_match(struct filter_packet *packet
 	if (rule != FILTER_NO_RULE && filter_effect(packet, rule))
 		return rule;
 	return FILTER_NO_RULE;
-}
-
-xway_inline struct filter_end filter_decided(struct filter_packet *packet, __u32 number)
-{
-	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
-	struct filter_count *count = bpf_map_lookup_elem(&filter_counts, &number);
-
-	if (!rule || !count)
-		return (struct filter_end){ filter_default, XWAY_DEFAULT };
-	count->packets++;
-	count->bytes += packet->length;
-	return (struct filter_end){
-		rule->action == FILTER_ACTION_PASS ? XDP_PASS : XDP_DROP,
-		XWAY_RULE,
-	};
 }
 
 xway_inline void filter_read_transport(struct xway_cursor *cur, struct filter_packet *packet,
@@ -129,17 +79,19 @@ xway_inline int filter_read(struct xway_cursor *cur, struct filter_packet *packe
 	return 0;
 }
 
-xway_inline struct filter_end filter_judge(struct xdp_md *ctx, int frags)
+xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet,
+					   int frags)
 {
-	struct filter_packet packet = {
-		.ctx = (unsigned long)ctx,
-		.length = xway_frame_bytes(ctx, frags),
-	};
 	struct xway_cursor cur;
+	int fault;
 	__u32 rule;
 
 	xway_cursor(&cur, ctx, frags);
-	if (filter_read(&cur, &packet) < 0) {
+	fault = filter_read(&cur, packet);
+	/* Nothing that is odd about a packet helps a banned source. */
+	if (filter_is_banned(packet))
+		return (struct filter_end){ XDP_DROP, XWAY_BANNED };
+	if (fault < 0) {
 		enum filter_policy policy = FILTER_JUDGE;
 
 		if (cur.fault < FILTER_ODDITIES)
@@ -150,16 +102,23 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, int frags)
 				cur.fault,
 			};
 	}
-	rule = filter_match(&packet);
+	rule = filter_match(packet);
 	if (rule == FILTER_NO_RULE)
 		return (struct filter_end){ filter_default, XWAY_DEFAULT };
-	return filter_decided(&packet, rule);
+	return filter_decided(ctx, packet, rule);
 }
 
 xway_inline int filter_run(struct xdp_md *ctx, int frags)
 {
-	struct filter_end end = filter_judge(ctx, frags);
+	struct filter_packet packet = {
+		.ctx = (unsigned long)ctx,
+		.length = xway_frame_bytes(ctx, frags),
+		.sampled_by = FILTER_NO_RULE,
+		.decided_by = FILTER_NO_RULE,
+	};
+	struct filter_end end = filter_judge(ctx, &packet, frags);
 
+	filter_finish(ctx, &packet, &end);
 	return xway_done(ctx, frags, end.verdict, end.reason);
 }
 

@@ -19,9 +19,6 @@ REDIRECT_DEVICE int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *ha
 REDIRECT_DEVICE int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *proto,
 						 __u16 *tci);
 
-XWAY_HELPER long (*const bpf_xdp_adjust_meta)(struct xdp_md *ctx, int delta) =
-	(void *)BPF_FUNC_xdp_adjust_meta;
-
 const volatile struct redirect_metadata redirect_unknown = { .magic = REDIRECT_METADATA_MAGIC };
 
 xway_inline void redirect_ask_device(struct xdp_md *ctx, struct redirect_metadata *known)

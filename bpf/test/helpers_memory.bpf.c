@@ -17,8 +17,6 @@ static void *(*const bpf_dynptr_data)(const struct bpf_dynptr *ptr, __u64 offset
 	(void *)BPF_FUNC_dynptr_data;
 static long (*const bpf_for_each_map_elem)(const void *map, void *callback, void *ctx,
 					   __u64 flags) = (void *)BPF_FUNC_for_each_map_elem;
-static long (*const bpf_map_update_elem)(const void *map, const void *key, const void *value,
-					 __u64 flags) = (void *)BPF_FUNC_map_update_elem;
 static void *(*const bpf_map_lookup_percpu_elem)(const void *map, const void *key, __u32 cpu) =
 	(void *)BPF_FUNC_map_lookup_percpu_elem;
 

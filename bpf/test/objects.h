@@ -24,11 +24,6 @@ XWAY_HELPER long (*const bpf_timer_start)(struct bpf_timer *timer, __u64 nsecs, 
 	(void *)BPF_FUNC_timer_start;
 XWAY_HELPER long (*const bpf_timer_cancel)(struct bpf_timer *timer) = (void *)BPF_FUNC_timer_cancel;
 
-XWAY_HELPER long (*const bpf_map_update_elem)(const void *map, const void *key, const void *value,
-					 __u64 flags) = (void *)BPF_FUNC_map_update_elem;
-XWAY_HELPER long (*const bpf_map_delete_elem)(const void *map, const void *key) =
-	(void *)BPF_FUNC_map_delete_elem;
-
 /* Types that the uapi headers of Linux 6.1 lack. */
 struct bpf_list_head {
 	__u64 opaque[2];

@@ -55,7 +55,14 @@
 
 XWAY_HELPER void *(*const bpf_map_lookup_elem)(const void *map, const void *key) =
 	(void *)BPF_FUNC_map_lookup_elem;
+XWAY_HELPER long (*const bpf_map_update_elem)(const void *map, const void *key, const void *value,
+					      __u64 flags) = (void *)BPF_FUNC_map_update_elem;
+XWAY_HELPER long (*const bpf_map_delete_elem)(const void *map, const void *key) =
+	(void *)BPF_FUNC_map_delete_elem;
 XWAY_HELPER __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+/* The time of the last tick, one to ten milliseconds ago. */
+XWAY_HELPER __u64 (*const bpf_ktime_get_coarse_ns)(void) = (void *)BPF_FUNC_ktime_get_coarse_ns;
+XWAY_HELPER __u32 (*const bpf_get_prandom_u32)(void) = (void *)BPF_FUNC_get_prandom_u32;
 /* At most 512 bytes before Linux 6.13. */
 XWAY_HELPER __s64 (*const bpf_csum_diff)(const void *from, __u32 from_size, const void *to,
 					 __u32 to_size, __wsum seed) = (void *)BPF_FUNC_csum_diff;
@@ -68,6 +75,14 @@ XWAY_HELPER long (*const bpf_fib_lookup)(void *ctx, struct bpf_fib_lookup *param
 					 __u32 flags) = (void *)BPF_FUNC_fib_lookup;
 XWAY_HELPER long (*const bpf_ringbuf_output)(void *ring, void *data, __u64 size, __u64 flags) =
 	(void *)BPF_FUNC_ringbuf_output;
+XWAY_HELPER void *(*const bpf_ringbuf_reserve)(void *ring, __u64 size, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_reserve;
+XWAY_HELPER void (*const bpf_ringbuf_submit)(void *data, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_submit;
+XWAY_HELPER void (*const bpf_ringbuf_discard)(void *data, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_discard;
+XWAY_HELPER long (*const bpf_xdp_adjust_meta)(struct xdp_md *ctx, int delta) =
+	(void *)BPF_FUNC_xdp_adjust_meta;
 /* Linux 5.17. */
 XWAY_HELPER long (*const bpf_loop)(__u32 count, void *callback, void *ctx, __u64 flags) =
 	(void *)BPF_FUNC_loop;

@@ -17,11 +17,13 @@ pub enum Action {
     Mark = 5,
     SynProxy = 6,
     Ban = 7,
-    Redirect = 8,
+    ToInterface = 8,
+    ToCpu = 9,
+    ToSocket = 10,
 }
 
 impl Action {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Pass,
         Self::Drop,
         Self::Count,
@@ -30,7 +32,9 @@ impl Action {
         Self::Mark,
         Self::SynProxy,
         Self::Ban,
-        Self::Redirect,
+        Self::ToInterface,
+        Self::ToCpu,
+        Self::ToSocket,
     ];
 
     /// As counters, JSON and options spell it.
@@ -44,7 +48,36 @@ impl Action {
             Self::Mark => "mark",
             Self::SynProxy => "syn-proxy",
             Self::Ban => "ban",
-            Self::Redirect => "redirect",
+            Self::ToInterface => "to-interface",
+            Self::ToCpu => "to-cpu",
+            Self::ToSocket => "to-socket",
+        }
+    }
+}
+
+/// `enum filter_event`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Event {
+    BansFull = 0,
+    SampleLost = 1,
+    MarkRefused = 2,
+    NoTarget = 3,
+    Contended = 4,
+}
+
+impl Event {
+    pub const ALL: [Self; 5] =
+        [Self::BansFull, Self::SampleLost, Self::MarkRefused, Self::NoTarget, Self::Contended];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::BansFull => "bans-full",
+            Self::SampleLost => "sample-lost",
+            Self::MarkRefused => "mark-refused",
+            Self::NoTarget => "no-target",
+            Self::Contended => "contended",
         }
     }
 }
@@ -206,6 +239,26 @@ impl Policy {
     }
 }
 
+/// `enum filter_unit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Unit {
+    Packets = 0,
+    Bytes = 1,
+}
+
+impl Unit {
+    pub const ALL: [Self; 2] = [Self::Packets, Self::Bytes];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Packets => "packets",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
 /// `enum xway_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -274,20 +327,47 @@ impl Reason {
     }
 }
 
+/// `struct filter_ban`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ban {
+    pub until: u64,
+    pub packets: u64,
+}
+
+impl Ban {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.until.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.packets.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            until: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            packets: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
 /// `struct filter_count`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Count {
     pub packets: u64,
     pub bytes: u64,
+    pub taken: u64,
 }
 
 impl Count {
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 24;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..8].copy_from_slice(&self.packets.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.taken.to_le_bytes());
         bytes
     }
 
@@ -295,6 +375,128 @@ impl Count {
         Self {
             packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             bytes: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            taken: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+        }
+    }
+}
+
+/// `struct filter_level`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Level {
+    pub source6: [u64; 2],
+    pub dest6: [u64; 2],
+    pub source4: u32,
+    pub dest4: u32,
+    pub ports: u32,
+    pub protocol: u32,
+    pub first: u32,
+    pub mask: u32,
+    pub burst: u64,
+    pub cost: u64,
+}
+
+impl Level {
+    pub const SIZE: usize = 72;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.source6.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        for (n, item) in self.dest6.iter().enumerate() {
+            let at = 16 + n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[32..36].copy_from_slice(&self.source4.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.dest4.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.ports.to_le_bytes());
+        bytes[44..48].copy_from_slice(&self.protocol.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.first.to_le_bytes());
+        bytes[52..56].copy_from_slice(&self.mask.to_le_bytes());
+        bytes[56..64].copy_from_slice(&self.burst.to_le_bytes());
+        bytes[64..72].copy_from_slice(&self.cost.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            source6: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            dest6: array::from_fn(|n| {
+                u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))
+            }),
+            source4: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            dest4: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
+            ports: u32::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
+            protocol: u32::from_le_bytes(array::from_fn(|i| bytes[44 + i])),
+            first: u32::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
+            mask: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
+            burst: u64::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
+            cost: u64::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
+        }
+    }
+}
+
+/// `struct filter_limit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Limit {
+    pub unit: u32,
+    pub finer: u32,
+    pub coarser: u32,
+    pub zero: u32,
+    pub levels: [Level; 3],
+}
+
+impl Limit {
+    pub const SIZE: usize = 232;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.unit.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.finer.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.coarser.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.zero.to_le_bytes());
+        for (n, item) in self.levels.iter().enumerate() {
+            let at = 16 + n * 72;
+            bytes[at..at + 72].copy_from_slice(&item.to_bytes());
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            unit: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            finer: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            coarser: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            levels: array::from_fn(|n| {
+                Level::from_bytes(&array::from_fn(|i| bytes[16 + n * 72 + i]))
+            }),
+        }
+    }
+}
+
+/// `struct filter_line`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Line {
+    pub buckets: [u64; 8],
+}
+
+impl Line {
+    pub const SIZE: usize = 64;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.buckets.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            buckets: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
         }
     }
 }
@@ -326,10 +528,15 @@ pub struct Packet {
     pub dscp: u8,
     pub tcp_flags: u8,
     pub identification: u32,
+    pub now: u64,
+    pub sampled_by: u32,
+    pub decided_by: u32,
+    pub mark: u32,
+    pub marked: u32,
 }
 
 impl Packet {
-    pub const SIZE: usize = 104;
+    pub const SIZE: usize = 128;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -363,6 +570,11 @@ impl Packet {
         bytes[98] = self.dscp;
         bytes[99] = self.tcp_flags;
         bytes[100..104].copy_from_slice(&self.identification.to_le_bytes());
+        bytes[104..112].copy_from_slice(&self.now.to_le_bytes());
+        bytes[112..116].copy_from_slice(&self.sampled_by.to_le_bytes());
+        bytes[116..120].copy_from_slice(&self.decided_by.to_le_bytes());
+        bytes[120..124].copy_from_slice(&self.mark.to_le_bytes());
+        bytes[124..128].copy_from_slice(&self.marked.to_le_bytes());
         bytes
     }
 
@@ -392,6 +604,11 @@ impl Packet {
             dscp: bytes[98],
             tcp_flags: bytes[99],
             identification: u32::from_le_bytes(array::from_fn(|i| bytes[100 + i])),
+            now: u64::from_le_bytes(array::from_fn(|i| bytes[104 + i])),
+            sampled_by: u32::from_le_bytes(array::from_fn(|i| bytes[112 + i])),
+            decided_by: u32::from_le_bytes(array::from_fn(|i| bytes[116 + i])),
+            mark: u32::from_le_bytes(array::from_fn(|i| bytes[120 + i])),
+            marked: u32::from_le_bytes(array::from_fn(|i| bytes[124 + i])),
         }
     }
 }
@@ -417,6 +634,100 @@ impl Rule {
         Self {
             action: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
             argument: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+        }
+    }
+}
+
+/// `struct filter_sample`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sample {
+    pub time: u64,
+    pub rule: u32,
+    pub decided_by: u32,
+    pub verdict: u32,
+    pub reason: u32,
+    pub length: u32,
+    pub captured: u32,
+    pub interface: u32,
+    pub queue: u32,
+}
+
+impl Sample {
+    pub const SIZE: usize = 40;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.rule.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.decided_by.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.verdict.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.reason.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.length.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.captured.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.interface.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.queue.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            time: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            rule: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            decided_by: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            reason: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            length: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            captured: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+            interface: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            queue: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
+        }
+    }
+}
+
+/// `struct filter_seed`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seed {
+    pub words: [u64; 14],
+}
+
+impl Seed {
+    pub const SIZE: usize = 112;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.words.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self { words: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))) }
+    }
+}
+
+/// `struct filter_source`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Source {
+    pub high: u64,
+    pub low: u64,
+}
+
+impl Source {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.high.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.low.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            high: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            low: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
         }
     }
 }

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * What rules do.
+ *
+ * A rule that does not decide acts in filter_effect() when it matches: it counts, limits, chooses
+ * the packet for a sample or a mark. What needs the verdict or moves the packet's start waits in
+ * `struct filter_packet` for filter_finish(). A rule that decides acts in filter_decided().
+ * Rule: the code of what no rule does is cut out by the verifier (filter_actions).
+ */
+#ifndef FILTER_ACT_H
+#define FILTER_ACT_H
+
+#include "filter.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/frame.h>
+#include <xway/stats.h>
+
+#include "ban.h"
+#include "event.h"
+#include "limit.h"
+#include "sample.h"
+
+/* A bit for each enum filter_action that some rule has. */
+const volatile __u32 filter_actions;
+/* Verdict when no rule decides. */
+const volatile __u32 filter_default = XDP_PASS;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_rule);
+} filter_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_count);
+} filter_counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_DEVMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} filter_interfaces SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_CPUMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} filter_cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} filter_sockets SEC(".maps");
+
+/* How a packet ends. */
+struct filter_end {
+	__u32 verdict;
+	enum xway_reason reason;
+};
+
+xway_inline int filter_does(enum filter_action action)
+{
+	return filter_actions >> action & 1;
+}
+
+/*
+ * Counts a match and does what the rule says. True ends the search. Verified once, whatever the
+ * number of rules: the packet is plain memory here, and the pointer to the context in it is lost.
+ */
+xway_global __u32 filter_apply(struct filter_packet *packet, __u32 number)
+{
+	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
+	struct filter_count *count = bpf_map_lookup_elem(&filter_counts, &number);
+
+	if (!packet || !rule || !count)
+		return 0;
+	count->packets++;
+	count->bytes += packet->length;
+	if (filter_does(FILTER_ACTION_LIMIT) && rule->action == FILTER_ACTION_LIMIT) {
+		if (!filter_over_limit(packet, rule->argument))
+			return 0;
+		count->taken++;
+		return 1;
+	}
+	if (filter_does(FILTER_ACTION_SAMPLE) && rule->action == FILTER_ACTION_SAMPLE)
+		filter_choose_sample(packet, count, number, rule->argument);
+	if (filter_does(FILTER_ACTION_MARK) && rule->action == FILTER_ACTION_MARK) {
+		packet->marked = 1;
+		packet->mark = rule->argument;
+	}
+	return 0;
+}
+
+/*
+ * What a rule that does not decide does. True ends the search: the rule has decided after all.
+ * Called by the generated code.
+ */
+static __attribute__((noinline)) __u32 filter_effect(struct filter_packet *packet, __u32 rule)
+{
+	__u64 ctx = packet->ctx;
+	__u32 ends = filter_apply(packet, rule);
+
+	packet->ctx = ctx;
+	return ends;
+}
+
+/* A packet that has nowhere to go, counted. */
+xway_inline __u32 filter_redirected(__u32 verdict)
+{
+	if (verdict != XDP_REDIRECT)
+		filter_count_event(FILTER_NO_TARGET);
+	return verdict;
+}
+
+/*
+ * Without a target: what was to leave by another interface is not for this host and is dropped;
+ * what was to go to a processor or socket of this host is passed.
+ */
+xway_inline __u32 filter_verdict(struct xdp_md *ctx, struct filter_packet *packet,
+				 const struct filter_rule *rule)
+{
+	if (rule->action == FILTER_ACTION_PASS)
+		return XDP_PASS;
+	if (filter_does(FILTER_ACTION_BAN) && rule->action == FILTER_ACTION_BAN)
+		filter_make_ban(packet, rule->argument);
+	if (filter_does(FILTER_ACTION_TO_INTERFACE) && rule->action == FILTER_ACTION_TO_INTERFACE)
+		return filter_redirected(
+			bpf_redirect_map(&filter_interfaces, rule->argument, XDP_DROP));
+	if (filter_does(FILTER_ACTION_TO_CPU) && rule->action == FILTER_ACTION_TO_CPU)
+		return filter_redirected(bpf_redirect_map(&filter_cpus, rule->argument, XDP_PASS));
+	if (filter_does(FILTER_ACTION_TO_SOCKET) && rule->action == FILTER_ACTION_TO_SOCKET)
+		return filter_redirected(
+			bpf_redirect_map(&filter_sockets, ctx->rx_queue_index, XDP_PASS));
+	return XDP_DROP;
+}
+
+/* The end of a packet by the rule that filter_match() answered. */
+xway_inline struct filter_end filter_decided(struct xdp_md *ctx, struct filter_packet *packet,
+					     __u32 number)
+{
+	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
+	struct filter_count *count = bpf_map_lookup_elem(&filter_counts, &number);
+
+	if (!rule || !count)
+		return (struct filter_end){ filter_default, XWAY_DEFAULT };
+	packet->decided_by = number;
+	/* Counted when it matched. */
+	if (rule->action == FILTER_ACTION_LIMIT)
+		return (struct filter_end){ XDP_DROP, XWAY_LIMITED };
+	count->packets++;
+	count->bytes += packet->length;
+	return (struct filter_end){ filter_verdict(ctx, packet, rule), XWAY_RULE };
+}
+
+/* Four bytes in front of the packet, where programs behind this one find them. */
+xway_inline void filter_write_mark(struct xdp_md *ctx, __u32 mark)
+{
+	if (!bpf_xdp_adjust_meta(ctx, -(int)sizeof(mark))) {
+		__u32 *place = (void *)(unsigned long)ctx->data_meta;
+
+		if ((void *)(place + 1) <= xway_data(ctx)) {
+			*place = mark;
+			return;
+		}
+	}
+	filter_count_event(FILTER_MARK_REFUSED);
+}
+
+/* What waited for the verdict. */
+xway_inline void filter_finish(struct xdp_md *ctx, struct filter_packet *packet,
+			       const struct filter_end *end)
+{
+	if (filter_does(FILTER_ACTION_SAMPLE) && packet->sampled_by != FILTER_NO_RULE)
+		filter_write_sample(ctx, packet, end->verdict, end->reason);
+	if (filter_does(FILTER_ACTION_MARK) && packet->marked && end->verdict != XDP_DROP)
+		filter_write_mark(ctx, packet->mark);
+}
+
+#endif

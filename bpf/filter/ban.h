@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Bans: sources of which nothing is let in for a time.
+ *
+ * Rule: a ban is never pushed out by others; when the map is full, new ones are not made, and
+ * counted. One whose time is over goes with the next packet from there; user space sweeps the rest.
+ */
+#ifndef FILTER_BAN_H
+#define FILTER_BAN_H
+
+#include "filter.abi.h"
+
+#include <xway/bpf.h>
+
+#include "event.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct filter_source);
+	__type(value, struct filter_ban);
+} filter_bans SEC(".maps");
+
+/* Whether there can be any: some rule bans, or somebody may ban by hand. */
+const volatile __u32 filter_may_ban;
+
+/* False for a packet that has no addresses. */
+xway_inline int filter_source_of(const struct filter_packet *packet, struct filter_source *source)
+{
+	source->high = packet->source[0];
+	source->low = packet->source[1];
+	if (packet->known & FILTER_IPV4)
+		source->low |= FILTER_IPV4_SOURCE;
+	return packet->known & (FILTER_IPV4 | FILTER_IPV6);
+}
+
+/* Bans are in seconds: ticks will do. */
+xway_inline int filter_is_banned(struct filter_packet *packet)
+{
+	struct filter_source source;
+	struct filter_ban *ban;
+
+	if (!filter_may_ban || !filter_source_of(packet, &source))
+		return 0;
+	ban = bpf_map_lookup_elem(&filter_bans, &source);
+	if (!ban)
+		return 0;
+	if (ban->until <= bpf_ktime_get_coarse_ns()) {
+		bpf_map_delete_elem(&filter_bans, &source);
+		return 0;
+	}
+	ban->packets++;
+	return 1;
+}
+
+xway_inline void filter_make_ban(struct filter_packet *packet, __u32 seconds)
+{
+	struct filter_ban ban = {};
+	struct filter_source source;
+
+	if (!filter_source_of(packet, &source))
+		return;
+	ban.until = bpf_ktime_get_coarse_ns() + seconds * 1000000000ULL;
+	if (bpf_map_update_elem(&filter_bans, &source, &ban, BPF_ANY))
+		filter_count_event(FILTER_BANS_FULL);
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Limits: token buckets for any number of senders in fixed memory.
+ *
+ * A bucket is the time at which it will be full again: empty buckets are far in the future, full
+ * ones in the past, so an idle or jumping clock never gives more than the burst, and a full bucket
+ * need not be remembered. A hash chooses a line of eight buckets, one cache line. The sender's own
+ * bucket is found by sixteen more bits of the hash; who has none takes the fullest bucket of the
+ * line with what is missing from it. So nobody ever gets more than the limit, whatever the number
+ * of senders; what a sender can lose is told in docs/filter.md.
+ *
+ * Rule: a packet costs the same, found or not: there is no branch on it.
+ */
+#ifndef FILTER_LIMIT_H
+#define FILTER_LIMIT_H
+
+#include "filter.abi.h"
+
+#include <xway/bpf.h>
+
+#include "event.h"
+
+/* Times are the high 48 bits of a bucket, and wrap. */
+#define FILTER_TIME_MASK 0xffffffffffffULL
+#define FILTER_TAG_BITS 16
+#define FILTER_TAG_MASK 0xffffULL
+/* Attempts to write a bucket that other processors write, too. */
+#define FILTER_ATTEMPTS 4
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_limit);
+} filter_limits SEC(".maps");
+
+/* Mappable only because such arrays begin on a page: a line must not lie on two cache lines. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_line);
+} filter_lines SEC(".maps");
+
+/* Random numbers of the hash; a map, so that they can be taken along when rules change. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_seed);
+} filter_seed SEC(".maps");
+
+/*
+ * Whether some limit's burst is over so soon that ticks are too coarse. The exact clock costs ten
+ * times as much.
+ */
+const volatile __u32 filter_exact_clock;
+
+/* The packet's time, read once. */
+xway_inline __u64 filter_now(struct filter_packet *packet)
+{
+	if (!packet->now)
+		packet->now = filter_exact_clock ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
+	return packet->now;
+}
+
+/*
+ * Which line and which tag: 32-bit pieces times random 64-bit numbers, summed up. Of the sum's high
+ * half it is proven that any two keys meet with a chance of 2^-32 (multilinear hashing), so that
+ * nobody can choose addresses that do.
+ */
+xway_inline __u64 filter_hash(const struct filter_packet *packet, const struct filter_level *level,
+			      const struct filter_seed *seed)
+{
+	__u64 ports = ((__u32)packet->source_port << 16 | packet->dest_port) & level->ports;
+	__u64 protocol = packet->protocol & level->protocol;
+	__u64 source = packet->source[1] & level->source6[1];
+	__u64 dest = packet->dest[1] & level->dest6[1];
+	__u64 sum = seed->words[0] + ports * seed->words[1] + protocol * seed->words[2];
+
+	if (!(packet->known & FILTER_IPV6))
+		return sum + (packet->source[1] & level->source4) * seed->words[3] +
+		       (packet->dest[1] & level->dest4) * seed->words[4];
+	sum += seed->words[5] + (__u32)source * seed->words[6] + (source >> 32) * seed->words[7] +
+	       (__u32)dest * seed->words[8] + (dest >> 32) * seed->words[9];
+	source = packet->source[0] & level->source6[0];
+	dest = packet->dest[0] & level->dest6[0];
+	return sum + (__u32)source * seed->words[10] + (source >> 32) * seed->words[11] +
+	       (__u32)dest * seed->words[12] + (dest >> 32) * seed->words[13];
+}
+
+/* All ones for a negative number, else 0. The compiler is not to make a branch of it. */
+xway_inline __u64 filter_sign(__u64 number)
+{
+	xway_opaque(number);
+	number = (__u64)((__s64)number >> 63);
+	xway_opaque(number);
+	return number;
+}
+
+/* The lower of two numbers below 2^63. */
+xway_inline __u64 filter_lower(__u64 a, __u64 b)
+{
+	return b + (a - b & filter_sign(a - b));
+}
+
+/* Where a bucket stands in its line, the lowest to be taken; its number in the last three bits. */
+xway_inline __u64 filter_order(const struct filter_line *line, int number, __u64 tag,
+			       __u64 horizon)
+{
+	__u64 bucket = *(const volatile __u64 *)&line->buckets[number];
+	__u64 other = filter_sign(-((bucket ^ tag) & FILTER_TAG_MASK));
+
+	return ((bucket - horizon) >> 13 & ~7ULL & other) | number;
+}
+
+/* The tag's bucket, or else the one that is or will be full the earliest. */
+xway_inline __u32 filter_bucket(const struct filter_line *line, __u64 tag, __u64 horizon)
+{
+	__u64 even = filter_order(line, 0, tag, horizon);
+	__u64 odd = filter_order(line, 1, tag, horizon);
+
+	xway_unroll
+	for (int i = 2; i < FILTER_WAYS; i += 2) {
+		even = filter_lower(filter_order(line, i, tag, horizon), even);
+		odd = filter_lower(filter_order(line, i + 1, tag, horizon), odd);
+	}
+	return filter_lower(even, odd) & (FILTER_WAYS - 1);
+}
+
+/*
+ * Takes `cost` out of the bucket; true when there is too little in it. Times are in the limit's
+ * units; what is missing from a bucket is how far its time is ahead.
+ */
+static __attribute__((noinline)) __u32 filter_take(struct filter_line *line, __u64 tag, __u64 now,
+						   __u64 cost, __u64 burst)
+{
+	for (int i = 0; i < FILTER_ATTEMPTS; i++) {
+		__u32 number = filter_bucket(line, tag, (now + burst + 1) << FILTER_TAG_BITS);
+		__u64 *bucket = &line->buckets[number & (FILTER_WAYS - 1)];
+		__u64 old = *(volatile __u64 *)bucket;
+		__u64 missing = (old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
+		__u64 next;
+
+		/* Its time is past. */
+		if (missing > burst)
+			missing = 0;
+		missing += cost;
+		if (missing > burst)
+			return 1;
+		next = (now + missing & FILTER_TIME_MASK) << FILTER_TAG_BITS | tag;
+		if (__sync_val_compare_and_swap(bucket, old, next) == old)
+			return 0;
+	}
+	filter_count_event(FILTER_CONTENDED);
+	return 0;
+}
+
+/* Whether a packet is over a limit: of its sender, or of a prefix around that. */
+xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
+{
+	struct filter_limit *limit = bpf_map_lookup_elem(&filter_limits, &number);
+	__u32 zero = 0;
+	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
+	__u64 now, tokens;
+
+	if (!limit || !seed)
+		return 0;
+	now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
+	tokens = limit->unit == FILTER_BYTES ? packet->length : 1;
+	for (int i = 0; i < FILTER_LEVELS; i++) {
+		const struct filter_level *level = &limit->levels[i];
+		__u64 hash, cost = tokens * level->cost;
+		struct filter_line *line;
+		__u32 at;
+
+		if (!cost)
+			break;
+		hash = filter_hash(packet, level, seed);
+		at = level->first + (hash >> 48 & level->mask);
+		line = bpf_map_lookup_elem(&filter_lines, &at);
+		if (line && filter_take(line, hash >> 32 & FILTER_TAG_MASK, now, cost, level->burst))
+			return 1;
+	}
+	return 0;
+}
+
+#endif

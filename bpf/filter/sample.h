@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Samples: copies of packets for user space, with what became of them.
+ *
+ * Rule: a packet is copied once, at its end, for the first rule that chose it. Linux 5.18, for
+ * bpf_xdp_load_bytes(); without rules that sample, nothing here is left in the program.
+ */
+#ifndef FILTER_SAMPLE_H
+#define FILTER_SAMPLE_H
+
+#include "filter.abi.h"
+
+#include <xway/bpf.h>
+#include <xway/frame.h>
+
+#include "event.h"
+
+/* Bytes; the least that a ring buffer can have. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} filter_samples SEC(".maps");
+
+/* Bytes of a packet that are kept at most. */
+const volatile __u32 filter_sample_bytes = 128;
+/* Brings the layout into the object's BTF. */
+const volatile struct filter_sample filter_sample_layout;
+
+/* One in so many on average, by chance, so that nothing that repeats is seen always or never. */
+xway_inline void filter_choose_sample(struct filter_packet *packet, struct filter_count *count,
+				      __u32 rule, __u32 chance)
+{
+	if (bpf_get_prandom_u32() > chance)
+		return;
+	count->taken++;
+	if (packet->sampled_by != FILTER_NO_RULE)
+		return;
+	packet->sampled_by = rule;
+}
+
+xway_inline void filter_write_sample(struct xdp_md *ctx, struct filter_packet *packet,
+				     __u32 verdict, __u32 reason)
+{
+	__u32 captured = packet->length;
+	struct filter_sample *sample;
+
+	if (captured > filter_sample_bytes)
+		captured = filter_sample_bytes;
+	sample = bpf_ringbuf_reserve(&filter_samples, sizeof(*sample) + filter_sample_bytes, 0);
+	if (!sample) {
+		filter_count_event(FILTER_SAMPLE_LOST);
+		return;
+	}
+	*sample = (struct filter_sample){
+		.time = bpf_ktime_get_ns(),
+		.rule = packet->sampled_by,
+		.decided_by = packet->decided_by,
+		.verdict = verdict,
+		.reason = reason,
+		.length = packet->length,
+		.captured = captured,
+		.interface = ctx->ingress_ifindex,
+		.queue = ctx->rx_queue_index,
+	};
+	if (!captured || bpf_xdp_load_bytes(ctx, 0, sample + 1, captured)) {
+		bpf_ringbuf_discard(sample, 0);
+		filter_count_event(FILTER_SAMPLE_LOST);
+		return;
+	}
+	bpf_ringbuf_submit(sample, 0);
+}
+
+#endif
