@@ -30,8 +30,8 @@ impl Program {
     /// Bytes of the stack for the word memory.
     pub const MEMORY: i16 = 4 * super::WORDS as i16;
 
-    /// Appends the program to `asm`: it goes on at one of the site's labels. R0 to R5 are
-    /// overwritten.
+    /// Appends the program to `asm`: it goes on at one of the site's labels, both of which the
+    /// kernel's verifier sees a way to. R0 to R5 are overwritten.
     pub fn append(&self, asm: &mut Assembler, site: Site) {
         let needs = needs(&self.0);
         let known = known(&self.0, &needs);
@@ -61,6 +61,7 @@ impl Translation<'_> {
         if ops.iter().any(|op| matches!(op, Op::Load(..) | Op::LoadHeaderLength(_))) {
             self.asm.load64(R3, self.site.packet.at(CONTEXT)).packet(R2, R3, R3);
         }
+        self.lead_to_both(ops, known);
         let early = |register| {
             let is_early = |(op, known): (&Op, &Option<Known>)| {
                 let there = |known: &Known| if register == Register::A { known.a } else { known.x };
@@ -71,6 +72,20 @@ impl Translation<'_> {
         for register in [Register::A, Register::X] {
             if early(register) {
                 self.asm.mov32(reg(register), 0);
+            }
+        }
+    }
+
+    /// A program may always or never match; what follows it is not to be unreachable for that.
+    fn lead_to_both(&mut self, ops: &[Op], known: &[Option<Known>]) {
+        let mut leads = [false; 2];
+        for (op, _) in ops.iter().zip(known).filter(|(_, known)| known.is_some()) {
+            let (matched, unmatched) = op.leads();
+            leads = [leads[0] | matched, leads[1] | unmatched];
+        }
+        for (leads, label) in leads.into_iter().zip([self.site.matched, self.site.unmatched]) {
+            if !leads {
+                self.asm.mov32(R0, 0).jump32_if(R0, Cond::Ne, 0, label);
             }
         }
     }
@@ -223,6 +238,18 @@ impl Translation<'_> {
 }
 
 impl Op {
+    /// Whether it may end matched, and whether unmatched.
+    fn leads(self) -> (bool, bool) {
+        match self {
+            Self::Return(Source::Constant(k)) => (k != 0, k == 0),
+            Self::Return(_) => (true, true),
+            // The first load is checked, and no other comes without a first one.
+            Self::Load(..) | Self::LoadHeaderLength(_) => (false, true),
+            Self::Alu(Alu::Div | Alu::Mod, Source::Register(_)) => (false, true),
+            _ => (false, false),
+        }
+    }
+
     fn reads(self, register: Register) -> bool {
         let from = |source| source == Source::Register(register);
         let is_a = register == Register::A;
