@@ -179,6 +179,11 @@ impl Facts {
         self
     }
 
+    pub(super) fn clear(&mut self, field: Field) -> &mut Self {
+        self.0[field as usize] = None;
+        self
+    }
+
     pub fn family(&self) -> Family {
         let has = |field| self.field(field).is_some();
         match (has(Field::Source4), has(Field::Source6)) {

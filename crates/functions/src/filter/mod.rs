@@ -14,14 +14,20 @@
 pub mod abi;
 pub mod classic;
 mod field;
+pub mod model;
+mod needs;
 pub mod plan;
 mod policy;
+pub mod read;
 mod rule;
 mod values;
 
 pub use abi::{Policy, Reason};
 pub use field::{Facts, Family, Field, Place};
+pub use model::{Judgement, Model};
+pub use needs::Needs;
 pub use policy::Policies;
+pub use read::{Frame, Reading, read};
 pub use rule::{
     Action, Addresses, Base, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset, Side,
     SynProxy, Test, Unit,

@@ -193,7 +193,7 @@ impl Rule {
 }
 
 impl Test {
-    fn field(
+    pub(super) fn field(
         &self,
         family: Family,
         ifindex: impl Fn(&str) -> Option<u32>,

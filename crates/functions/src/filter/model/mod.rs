@@ -1,0 +1,239 @@
+//! What the program must answer, in plain Rust: a ruleset and a packet in; verdict, reason and the
+//! rule that decided out, and for each rule in front of that one why it did not.
+//!
+//! Rule: it is written from the words of `filter.abi.h` and says the same as the program for any
+//! bytes. What depends on state that it does not have is assumed away: no limit is exceeded, nobody
+//! is banned, no connection is proxied. Fragments it follows itself.
+//! Not here: how headers are found (`read`).
+
+mod fragments;
+#[cfg(test)]
+mod tests;
+mod why;
+
+use std::collections::HashMap;
+
+use spec::Verdict;
+
+use super::abi::{Need, Policy};
+use super::read::{Frame, Layer, Reading, Siblings, read};
+use super::{Action, Base, Needs, Payload, Reason, Ruleset, Test};
+use fragments::{Fragments, Kept};
+pub use why::Miss;
+
+/// A ruleset at work.
+#[derive(Debug)]
+pub struct Model<'a> {
+    rules: &'a Ruleset,
+    needs: Needs,
+    /// Those that rules name and that are there.
+    interfaces: HashMap<String, u32>,
+    fragments: Fragments,
+}
+
+/// What became of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub reason: Reason,
+    /// The rule that decided, by its place.
+    pub rule: Option<usize>,
+    /// The layers that were judged, the outermost first.
+    pub layers: Vec<Judged>,
+    /// Which of them decided; `None` when something in front of the rules did.
+    pub decided: Option<usize>,
+}
+
+/// One packet of those inside of each other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    pub layer: Layer,
+    /// The first rule that matches and decides.
+    pub rule: Option<usize>,
+    /// Rules before it that matched and went on.
+    pub effects: Vec<usize>,
+    /// Rules before it that did not match, in order.
+    pub misses: Vec<Miss>,
+}
+
+#[derive(Clone, Copy)]
+struct End {
+    verdict: Verdict,
+    reason: Reason,
+    rule: Option<usize>,
+}
+
+impl<'a> Model<'a> {
+    /// `ifindex` knows interfaces by name; needs are those of the ruleset.
+    pub fn new(rules: &'a Ruleset, ifindex: impl Fn(&str) -> Option<u32>) -> Self {
+        let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
+        let names = tests.filter_map(|test| match test {
+            Test::Interface(names) => Some(names),
+            _ => None,
+        });
+        let known = |name: &String| Some((name.clone(), ifindex(name)?));
+        Self {
+            rules,
+            needs: Needs::of(rules),
+            interfaces: names.flatten().filter_map(known).collect(),
+            fragments: Fragments::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_needs(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// Judges the next frame; `now_ns` is any clock that does not go back, for fragments.
+    pub fn judge(&mut self, frame: &Frame<'_>, now_ns: u64) -> Judgement {
+        let Reading { layers, beyond } = read(frame, self.needs);
+        let mut judgement = Judgement {
+            verdict: Verdict::Pass,
+            reason: Reason::Default,
+            rule: None,
+            layers: Vec::new(),
+            decided: None,
+        };
+        let first = layers.iter().find(|layer| layer.is_first_fragment());
+        let first = first.and_then(|layer| layer.siblings);
+        for (number, layer) in layers.into_iter().enumerate() {
+            let judged = self.judge_layer(frame, layer, now_ns, &mut judgement);
+            if number == 0 || is_stronger(judged.verdict, judgement.verdict) {
+                judgement.settle(judged, Some(number));
+            }
+            if judgement.verdict == Verdict::Drop {
+                break;
+            }
+        }
+        if let Some(oddity) = beyond
+            && judgement.verdict != Verdict::Drop
+            && self.policy(oddity) == Policy::Drop
+        {
+            judgement.settle(End::odd(Verdict::Drop, oddity), None);
+        }
+        if let Some(siblings) = first {
+            self.keep(siblings, &judgement, now_ns);
+        }
+        judgement
+    }
+
+    fn policy(&self, oddity: Reason) -> Policy {
+        self.rules.policies.policy(oddity).unwrap_or(Policy::Judge)
+    }
+
+    fn judge_layer(
+        &mut self,
+        frame: &Frame<'_>,
+        layer: Layer,
+        now_ns: u64,
+        judgement: &mut Judgement,
+    ) -> End {
+        let odd = layer.oddities.iter().find_map(|oddity| match self.policy(*oddity) {
+            Policy::Judge => None,
+            Policy::Pass => Some(End::odd(Verdict::Pass, *oddity)),
+            Policy::Drop => Some(End::odd(Verdict::Drop, *oddity)),
+            Policy::Track => self.follow(&layer, now_ns),
+        });
+        let mut judged = Judged { layer, rule: None, effects: Vec::new(), misses: Vec::new() };
+        let end = odd.unwrap_or_else(|| self.search(frame, &mut judged));
+        judgement.layers.push(judged);
+        end
+    }
+
+    /// The first rule that matches and decides.
+    fn search(&self, frame: &Frame<'_>, judged: &mut Judged) -> End {
+        for (number, rule) in self.rules.rules.iter().enumerate() {
+            let failed = rule.tests.iter().position(|test| !self.holds(test, frame, &judged.layer));
+            match failed {
+                Some(test) => judged.misses.push(Miss { rule: number, test }),
+                None if rule.action.decides() => {
+                    judged.rule = Some(number);
+                    let verdict = match rule.action {
+                        Action::Pass => Verdict::Pass,
+                        Action::Redirect(_) => Verdict::Redirect,
+                        _ => Verdict::Drop,
+                    };
+                    return End { verdict, reason: Reason::Rule, rule: judged.rule };
+                }
+                None => judged.effects.push(number),
+            }
+        }
+        End { verdict: self.rules.default.verdict(), reason: Reason::Default, rule: None }
+    }
+
+    fn holds(&self, test: &Test, frame: &Frame<'_>, layer: &Layer) -> bool {
+        match test {
+            Test::Payload(payload) => holds_payload(payload, frame, layer),
+            Test::Expression(expression) => {
+                expression.program.matches(frame.bytes, frame.bytes.len() as u32)
+            }
+            _ => test
+                .field(layer.facts.family(), |name| self.interfaces.get(name).copied())
+                .is_some_and(|(field, values)| {
+                    layer.facts.field(field).is_some_and(|value| values.contains(value))
+                }),
+        }
+    }
+
+    /// As the first fragment was, `None` to judge by the rules.
+    fn follow(&mut self, layer: &Layer, now_ns: u64) -> Option<End> {
+        if !self.needs.has(Need::Transport) {
+            return None;
+        }
+        let length = layer.facts.field(super::Field::Length).unwrap_or_default() as u32;
+        let kept = layer.siblings.and_then(|key| self.fragments.follow(&key, length, now_ns));
+        match (kept, self.policy(Reason::UnknownFragment)) {
+            (Some(kept), _) => {
+                Some(End { verdict: kept.verdict, reason: Reason::LaterFragment, rule: kept.rule })
+            }
+            (None, Policy::Drop) => Some(End::odd(Verdict::Drop, Reason::UnknownFragment)),
+            (None, Policy::Pass) => Some(End::odd(Verdict::Pass, Reason::UnknownFragment)),
+            (None, _) => None,
+        }
+    }
+
+    /// A drop is kept only where unknown fragments would not be dropped anyway: a flood of what is
+    /// dropped shall not push out what passes.
+    fn keep(&mut self, siblings: Siblings, judgement: &Judgement, now_ns: u64) {
+        let tracks =
+            self.policy(Reason::LaterFragment) == Policy::Track && self.needs.has(Need::Transport);
+        let is_default = judgement.verdict == Verdict::Drop
+            && self.policy(Reason::UnknownFragment) == Policy::Drop;
+        if tracks && !is_default {
+            let kept = Kept { verdict: judgement.verdict, rule: judgement.rule };
+            self.fragments.keep(siblings, kept, now_ns);
+        }
+    }
+}
+
+impl End {
+    const fn odd(verdict: Verdict, reason: Reason) -> Self {
+        Self { verdict, reason, rule: None }
+    }
+}
+
+impl Judgement {
+    fn settle(&mut self, end: End, layer: Option<usize>) {
+        (self.verdict, self.reason, self.rule) = (end.verdict, end.reason, end.rule);
+        self.decided = layer;
+    }
+}
+
+/// Among packets inside of each other a drop wins, then what is more than passing.
+fn is_stronger(new: Verdict, old: Verdict) -> bool {
+    new == Verdict::Drop && old != Verdict::Drop || new != Verdict::Pass && old == Verdict::Pass
+}
+
+fn holds_payload(payload: &Payload, frame: &Frame<'_>, layer: &Layer) -> bool {
+    let base = match payload.from {
+        Base::Frame => Some(0),
+        Base::Network => layer.network,
+        Base::Transport => layer.transport,
+    };
+    let bytes = base.and_then(|base| frame.bytes.get(base + usize::from(payload.offset)..));
+    bytes.and_then(|bytes| bytes.get(..payload.mask.len())).is_some_and(|bytes| {
+        let mut rows = bytes.iter().zip(&payload.mask).zip(&payload.value);
+        rows.all(|((byte, mask), value)| byte & mask == value & mask)
+    })
+}
