@@ -1,6 +1,10 @@
 //! The running kernel's symbols and types, read only when something asks for them.
+//!
+//! Rule: the kernel's own types are the same as long as it runs, so a process reads and indexes
+//! these megabytes once; symbols and modules may change, so each load reads them anew.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::OnceLock;
 
 use spec::btf::{Btf, Kind};
 
@@ -18,7 +22,6 @@ pub(crate) struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Host {
     symbols: Option<String>,
-    types: Option<Option<Btf>>,
     modules: Option<Vec<Module>>,
 }
 
@@ -28,15 +31,16 @@ impl Host {
     }
 
     /// The kernel's own types, `None` when it has none.
-    pub fn types(&mut self) -> Result<Option<&Btf>> {
-        if self.types.is_none() {
-            self.types = Some(match sys::proc::kernel_btf() {
-                Ok(raw) => Some(Btf::parse(&raw)?),
-                Err(error) if error.is(ENOENT) => None,
-                Err(error) => return Err(error.into()),
-            });
+    pub fn types(&self) -> Result<Option<&'static Btf>> {
+        if let Some(known) = TYPES.get() {
+            return Ok(known.as_ref());
         }
-        Ok(self.types.as_ref().and_then(Option::as_ref))
+        let read = match sys::proc::kernel_btf() {
+            Ok(raw) => Some(Btf::parse(&raw)?),
+            Err(error) if error.is(ENOENT) => None,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(TYPES.get_or_init(|| read).as_ref())
     }
 
     /// The address of a symbol, `None` when there is none or it is hidden.
@@ -76,8 +80,7 @@ impl Host {
             return Ok(Some(Place { type_id, module: None }));
         }
         if self.modules.is_none() {
-            let base = self.types.as_ref().and_then(Option::as_ref);
-            self.modules = Some(base.map(module::all).unwrap_or_default());
+            self.modules = Some(module::all(types));
         }
         let modules = self.modules.as_deref().unwrap_or_default();
         Ok(modules.iter().enumerate().find_map(|(number, module)| {
@@ -86,6 +89,9 @@ impl Host {
         }))
     }
 }
+
+/// Of the kernel that runs, once something has asked for them; none where it has none.
+static TYPES: OnceLock<Option<Btf>> = OnceLock::new();
 
 /// Lines are `address type name`, with the module's name behind a tab.
 fn find_symbol(text: &str, name: &str) -> Option<u64> {
