@@ -166,7 +166,19 @@ fn what_cannot_be_asked_for_is_told() {
 fn one_that_fails_does_not_stop_the_next() {
     let (xway, folder) = (Xway::new(), Folder::new("failed"));
     let out = folder.out();
-    let words = ["bench", "run", "drop", "noise", "--seconds", "0.01", "--out", &out, "--json"];
+    let words = [
+        "bench",
+        "run",
+        "drop",
+        "noise",
+        "--rounds",
+        "5",
+        "--seconds",
+        "0.01",
+        "--out",
+        &out,
+        "--json",
+    ];
     let answer = xway.run_powerless(&words);
     assert_eq!(answer.code, 2, "{}", answer.stderr);
     let lines: Vec<&str> = answer.stderr.lines().collect();

@@ -1,7 +1,9 @@
 //! Rounds: every arm in turn, again and again, so that what drifts meets all of them alike.
 //!
 //! Rule: a round runs each arm once, and each round begins with another arm; the first round is
-//! a warm-up and does not count. An arm that fails is left out from then on and told as such, an
+//! a warm-up and does not count. A turn that came to nothing for a [`Passing`] reason is tried
+//! again at once, a few times, and then the arm misses the round; an arm that misses more than half
+//! of them is not here. An arm that fails for good is left out from then on and told as such, an
 //! interrupt ends the run between two arms, and either way what was measured is kept. An arm that
 //! takes far longer than its window is left out too, so that a run ends about when it said. Not
 //! here: what an arm does, and statistics (`report`).
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use report::Bench;
 
+use crate::passing::Passing;
 use crate::progress::{Plan, Progress, Told};
 
 /// How much to measure, and who is told about it.
@@ -28,6 +31,13 @@ pub struct Arm<'a> {
     name: String,
     measure: Measure<'a>,
     is_out: bool,
+    /// Rows that it gave values of.
+    rows: Vec<String>,
+    /// Rounds that count and that it has values of.
+    had: usize,
+    /// Those that it has none of, and why the last time.
+    missed: usize,
+    why: String,
 }
 
 /// One number that an arm's turn gave.
@@ -76,7 +86,24 @@ impl<'a> Arm<'a> {
 
     /// With several values, each in a row of its own.
     pub fn wide(name: &str, measure: impl FnMut(Duration) -> Result<Vec<Value>> + 'a) -> Arm<'a> {
-        Arm { name: name.into(), measure: Box::new(measure), is_out: false }
+        let (name, measure) = (name.into(), Box::new(measure));
+        Arm { name, measure, is_out: false, rows: vec![], had: 0, missed: 0, why: String::new() }
+    }
+
+    /// Puts down what it gave in a round that counts.
+    fn keep(&mut self, bench: &mut Bench, round: usize, values: &[Value]) {
+        self.had += 1;
+        for Value { row, unit, value } in values {
+            bench.round_at(round, row, unit, *value);
+            if !self.rows.contains(row) {
+                self.rows.push(row.clone());
+            }
+        }
+    }
+
+    /// Of the rounds that count, so far.
+    fn rounds(&self) -> usize {
+        self.had + self.missed
     }
 }
 
@@ -116,7 +143,7 @@ impl<'p> Harness<'p> {
             for turn in 0..arms.len() {
                 if self.is_interrupted() {
                     bench.cut(format!("interrupted in {}", self.called(round)));
-                    return self.end(bench);
+                    return end(bench, arms);
                 }
                 // The first round that counts begins with the first arm, so rows keep its order.
                 let begin = round + arms.len() - 1;
@@ -124,7 +151,7 @@ impl<'p> Harness<'p> {
             }
             self.progress.round_ends(bench);
         }
-        self.end(bench)
+        end(bench, arms)
     }
 
     /// One arm's part of a round.
@@ -133,19 +160,42 @@ impl<'p> Harness<'p> {
             return;
         }
         self.progress.turns(&arm.name, round);
-        match self.measure(round, arm) {
-            Ok(values) if round > WARM_UP => {
-                values.iter().for_each(|Value { row, unit, value }| {
-                    bench.round(row, unit, *value);
-                });
-            }
+        match self.attempt(round, arm) {
+            Ok(values) if round > WARM_UP => arm.keep(bench, round, &values),
             Ok(_) => (),
+            Err(fault) if Passing::is_reason_of(&fault) => self.misses(round, arm, &fault),
             Err(fault) => {
                 arm.is_out = true;
                 let reason = format!("{}: {fault:#}", self.called(round));
                 self.progress.leaves(&arm.name, &reason);
                 bench.absent(&arm.name, reason);
             }
+        }
+    }
+
+    /// Measures until nothing that passes is in the way, a few times.
+    fn attempt(&mut self, round: usize, arm: &mut Arm) -> Result<Vec<Value>> {
+        let tries = if round == WARM_UP { 1 } else { TRIES };
+        for _ in 1..tries {
+            match self.measure(round, arm) {
+                Err(fault) if Passing::is_reason_of(&fault) && !self.is_interrupted() => (),
+                done => return done,
+            }
+        }
+        self.measure(round, arm)
+    }
+
+    /// It has no value of this round; one that cannot come to half of them any more has no turns.
+    fn misses(&mut self, round: usize, arm: &mut Arm, fault: &anyhow::Error) {
+        let why = format!("{fault:#}");
+        if round > WARM_UP {
+            arm.missed += 1;
+            arm.why.clone_from(&why);
+        }
+        arm.is_out = arm.missed * 2 > self.rounds;
+        match arm.is_out {
+            true => self.progress.leaves(&arm.name, &format!("missed most rounds: {why}")),
+            false => self.progress.misses(&arm.name, &why),
         }
     }
 
@@ -163,14 +213,6 @@ impl<'p> Harness<'p> {
         Ok(values)
     }
 
-    fn end(&self, bench: &Bench) -> Result<()> {
-        if let Some(absent) = bench.story().absent.first().filter(|_| bench.rounds().is_empty()) {
-            bail!("{}: {}", absent.name, absent.reason);
-        }
-        ensure!(!bench.rounds().is_empty(), "nothing was measured before it was interrupted");
-        Ok(())
-    }
-
     /// Whether the run is to end early.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.is_some_and(|is_over| is_over())
@@ -184,7 +226,33 @@ impl<'p> Harness<'p> {
     }
 }
 
+/// Says what is missing.
+fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
+    let (few, some): (Vec<&Arm>, Vec<&Arm>) =
+        arms.iter().filter(|arm| arm.missed > 0).partition(|arm| arm.had * 2 < arm.rounds());
+    for arm in few {
+        arm.rows.iter().for_each(|row| _ = bench.remove(row));
+        let (missed, rounds, why) = (arm.missed, arm.rounds(), &arm.why);
+        bench.absent(&arm.name, format!("came to nothing in {missed} of {rounds} rounds: {why}"));
+    }
+    if let Some(last) = some.last() {
+        let told =
+            some.iter().map(|arm| format!("{} {} of {}", arm.name, arm.missed, arm.rounds()));
+        let (told, why) = (told.collect::<Vec<_>>().join(", "), &last.why);
+        bench.note(format!(
+            "Rounds that came to nothing in {TRIES} tries: {told}. The last: {why}."
+        ));
+    }
+    if let Some(absent) = bench.story().absent.first().filter(|_| bench.rounds().is_empty()) {
+        bail!("{}: {}", absent.name, absent.reason);
+    }
+    ensure!(!bench.rounds().is_empty(), "nothing was measured before it was interrupted");
+    Ok(())
+}
+
 const WARM_UP: usize = 0;
+/// Of a turn that something that passes is in the way of.
+const TRIES: usize = 3;
 /// That an arm may take for its set-up and its end, on top of its window.
 const OVERTIME: Duration = Duration::from_secs(60);
 /// Below five, a median says nothing.
@@ -259,6 +327,63 @@ mod tests {
             .interleave(&mut Bench::new("x"), &mut [dead])
             .unwrap_err();
         assert_eq!(fault.to_string(), "native: warm-up: no such device");
+    }
+
+    /// An arm whose turns fail for a passing reason where a plan has a dash.
+    fn moody<'a>(name: &str, plan: &'static str) -> Arm<'a> {
+        let mut turns = plan.chars();
+        Arm::wide(name, {
+            let name = name.to_owned();
+            move |_| {
+                let Some(value) = turns.next().and_then(|turn| turn.to_digit(10)) else {
+                    return Err(Passing::new("the sender was late").into());
+                };
+                let lost = Value::new(format!("lost/{name}"), "%", 0.0);
+                Ok(vec![Value::new(&name, "pps", value.into()), lost])
+            }
+        })
+    }
+
+    #[test]
+    fn what_passes_is_tried_again_and_then_costs_a_round() {
+        // A warm-up of one try, then rounds of up to three.
+        let arms = &mut [
+            moody("steady", "012345"),
+            moody("second-try", "-1-2--345"),
+            moody("two-rounds-less", "01---2---3"),
+            moody("two-rounds-only", "-1---2---"),
+            moody("never", ""),
+        ];
+        let mut bench = Bench::new("x");
+        let mut silent = Silent;
+        Harness::new(5, 0.01, &mut silent).interleave(&mut bench, arms).unwrap();
+        let rounds: Vec<(&str, Vec<(usize, f64)>)> = bench
+            .rounds()
+            .iter()
+            .filter(|row| row.unit == "pps")
+            .map(|row| (row.name.as_str(), row.numbered().collect()))
+            .collect();
+        let all = |values: [f64; 5]| (1..).zip(values).collect::<Vec<_>>();
+        let want = [
+            ("steady", all([1.0, 2.0, 3.0, 4.0, 5.0])),
+            ("second-try", all([1.0, 2.0, 3.0, 4.0, 5.0])),
+            ("two-rounds-less", vec![(1, 1.0), (3, 2.0), (5, 3.0)]),
+        ];
+        assert_eq!(rounds, want);
+        let absent =
+            bench.story().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
+        let why = "rounds: the sender was late";
+        let want = [
+            format!("two-rounds-only: came to nothing in 3 of 5 {why}"),
+            format!("never: came to nothing in 3 of 3 {why}"),
+        ];
+        assert_eq!(absent.collect::<Vec<_>>(), want);
+        assert!(bench.rounds().iter().all(|row| !row.name.contains("only")), "with its details");
+        let want = "Rounds that came to nothing in 3 tries: two-rounds-less 2 of 5. \
+                    The last: the sender was late.";
+        assert_eq!(bench.story().notes, [want]);
+        let report = bench.ratio("steady", "two-rounds-less").finish(Host::default()).unwrap();
+        assert_eq!(report.ratios[0].median, 1.5, "of rounds 1, 3 and 5");
     }
 
     #[test]

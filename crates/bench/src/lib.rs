@@ -14,12 +14,14 @@ pub mod hook;
 mod machine;
 mod micro;
 mod nic;
+mod passing;
 pub mod path;
 mod progress;
 mod scenario;
 
 pub use ground::Ground;
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
+pub use passing::Passing;
 pub use progress::{Plan, Progress, Silent, Told};
 pub use scenario::router;
 
@@ -57,7 +59,26 @@ pub struct Scenario {
     pub kind: Kind,
     /// One line for the list.
     pub about: &'static str,
+    /// Unless somebody asks for something else.
+    pub effort: Effort,
     run: fn(&mut Harness, &Ground) -> Result<Bench>,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// That count.
+    pub rounds: usize,
+    /// Of an arm in each round.
+    pub seconds: f64,
+}
+
+impl Effort {
+    /// For arms whose set-up takes longer than their window.
+    pub const USUAL: Self = Self { rounds: 5, seconds: 0.5 };
+    /// For rates whose ratios count: what disturbs a machine lasts about as long as a turn then, so
+    /// that it spoils some rounds, which a median does not heed, instead of a part of each.
+    pub const SHORT: Self = Self { rounds: 25, seconds: 0.15 };
 }
 
 /// What a scenario is measured for.
@@ -111,6 +132,8 @@ mod tests {
         for scenario in SCENARIOS {
             let same = SCENARIOS.iter().filter(|other| other.name == scenario.name);
             assert_eq!(same.count(), 1, "two are called {}", scenario.name);
+            let Effort { rounds, seconds } = scenario.effort;
+            assert!(ROUNDS.contains(&rounds) && SECONDS.contains(&seconds), "{}", scenario.name);
             assert_eq!(Scenario::find(scenario.name).unwrap().about, scenario.about);
         }
         assert!(Scenario::find("nothing").unwrap_err().to_string().contains("noise"));

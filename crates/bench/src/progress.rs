@@ -29,7 +29,7 @@ pub struct Told<'a> {
 }
 
 /// Hears of a scenario's course, in this order: `begins`; then for each turn of an arm `turns`,
-/// and `value` or `leaves`; `round_ends` after each round. A scenario may begin more than once.
+/// and `value`, `misses` or `leaves`; `round_ends` after each round. A scenario may begin more than once.
 pub trait Progress {
     fn begins(&mut self, _plan: Plan<'_>) {}
 
@@ -37,6 +37,9 @@ pub trait Progress {
     fn turns(&mut self, _arm: &str, _round: usize) {}
 
     fn value(&mut self, _told: Told<'_>) {}
+
+    /// The arm has no value of this round, because of something that may have passed by the next.
+    fn misses(&mut self, _arm: &str, _reason: &str) {}
 
     /// The arm failed, and has no more turns.
     fn leaves(&mut self, _arm: &str, _reason: &str) {}

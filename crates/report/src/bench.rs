@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::plot::Bars;
 use crate::samples::Interval;
-use crate::{Error, Figure, Host, Samples, Stats};
+use crate::{Error, Figure, Host, Rounds, Samples, Stats};
 
 /// Rounds of named rows, as they are measured.
 ///
@@ -70,14 +70,6 @@ pub struct Mark {
     pub text: String,
 }
 
-/// Every value of one row, in the order of measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Rounds {
-    pub name: String,
-    pub unit: String,
-    pub values: Vec<f64>,
-}
-
 /// What a benchmark prints with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
@@ -124,19 +116,25 @@ impl Bench {
         }
     }
 
-    /// One more value of row `name`. Rows keep the order in which they first appear.
+    /// One more value of row `name`, of the round behind its last. Rows keep the order in which
+    /// they first appear.
     pub fn round(&mut self, name: &str, unit: &str, value: f64) -> &mut Bench {
-        let at = self.rows.iter().position(|row| row.name == name);
-        let row = match at {
-            Some(at) => &mut self.rows[at],
-            None => {
-                self.rows.push(Rounds { name: name.into(), unit: unit.into(), values: vec![] });
-                let last = self.rows.len() - 1;
-                &mut self.rows[last]
-            }
-        };
+        self.put(None, name, unit, value)
+    }
+
+    /// The same of a round with this number, counted from 1: for rows that miss some.
+    pub fn round_at(&mut self, number: usize, name: &str, unit: &str, value: f64) -> &mut Bench {
+        self.put(Some(number), name, unit, value)
+    }
+
+    fn put(&mut self, number: Option<usize>, name: &str, unit: &str, value: f64) -> &mut Bench {
+        let at = self.rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
+            self.rows.push(Rounds::new(name, unit));
+            self.rows.len() - 1
+        });
+        let row = &mut self.rows[at];
         if row.unit == unit {
-            row.values.push(value);
+            row.push(number.unwrap_or(row.next()), value);
         } else if self.fault.is_none() {
             let (first, second) = (row.unit.clone(), unit.into());
             self.fault = Some(Error::Units { row: name.into(), first, second });
@@ -144,9 +142,14 @@ impl Bench {
         self
     }
 
-    /// Asks for row `a` over row `b`. Both must have the same rounds, measured in turn; of a run
-    /// that ended early, or an arm that failed, those count that both have. Without either row,
-    /// which is told as absent, there is no ratio.
+    /// Takes a row away: it has too few rounds to say anything.
+    pub fn remove(&mut self, name: &str) -> &mut Bench {
+        self.rows.retain(|row| row.name != name);
+        self
+    }
+
+    /// Asks for row `a` over row `b`, of the rounds that both have. Without either row, which is
+    /// told as absent, there is no ratio.
     pub fn ratio(&mut self, a: &str, b: &str) -> &mut Bench {
         self.ratios.push((a.into(), b.into()));
         self
@@ -236,15 +239,10 @@ impl Bench {
     }
 
     fn quotient(&self, a: &str, b: &str) -> Result<Ratio, Error> {
-        let (mut top, mut base) = (self.samples(a)?, self.samples(b)?);
-        if self.ended_early() {
-            // Rounds are in order, so those that both have are the first ones.
-            let both = top.values().len().min(base.values().len());
-            (top, base) = (top.first(both), base.first(both));
-        }
-        let quotients = top.ratios(&base).map_err(|fault| fault.in_row(format!("{a} / {b}")))?;
+        let quotients = self.rounds_of(a)?.ratios(self.rounds_of(b)?);
+        let quotients = quotients.map_err(|fault| fault.in_row(format!("{a} / {b}")))?;
         let Stats { min, median, max, .. } = quotients.stats();
-        let interval = Some(quotients.median_interval(CONFIDENCE, SEED));
+        let interval = Some(quotients.confident());
         Ok(Ratio { a: a.into(), b: b.into(), min, median, max, interval })
     }
 
@@ -254,25 +252,13 @@ impl Bench {
             && !self.rows.iter().any(|row| row.name == name)
     }
 
-    /// Whether some rows may have fewer rounds than others.
-    fn ended_early(&self) -> bool {
-        self.story.cut.is_some() || !self.story.absent.is_empty()
+    fn rounds_of(&self, name: &str) -> Result<&Rounds, Error> {
+        let row = self.rows.iter().find(|row| row.name == name);
+        row.ok_or_else(|| Error::UnknownRow { row: name.into() })
     }
 
     fn samples(&self, name: &str) -> Result<Samples, Error> {
-        let row = self.rows.iter().find(|row| row.name == name);
-        row.ok_or_else(|| Error::UnknownRow { row: name.into() })?.samples()
-    }
-}
-
-impl Rounds {
-    fn samples(&self) -> Result<Samples, Error> {
-        Samples::new(self.values.clone()).map_err(|fault| fault.in_row(&self.name))
-    }
-
-    fn row(&self) -> Result<Row, Error> {
-        let stats = self.samples()?.stats();
-        Ok(Row { name: self.name.clone(), unit: self.unit.clone(), stats })
+        self.rounds_of(name)?.samples()
     }
 }
 
@@ -292,11 +278,6 @@ impl Report {
     }
 }
 
-/// Of intervals.
-pub(crate) const CONFIDENCE: f64 = 0.95;
-/// Of their draws: the same rounds give the same interval.
-pub(crate) const SEED: u64 = 1;
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -312,20 +293,24 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_early_is_compared_where_both_have_rounds() {
-        let mut bench = two_arms();
-        bench.round("native", "pps", 100.0).ratio("native", "generic");
-        let fault = bench.finish(Host::default()).unwrap_err();
-        assert!(matches!(fault, Error::Row { .. }), "{fault}");
-        let whole = two_arms().ratio("native", "generic").finish(Host::default()).unwrap();
-        let cut = bench.cut("interrupted").finish(Host::default()).unwrap();
-        assert_eq!(cut.ratios, whole.ratios);
+    fn rows_are_compared_where_both_have_rounds() {
+        let ratios = |bench: &mut Bench| {
+            bench.ratio("native", "generic").finish(Host::default()).unwrap().ratios
+        };
+        let whole = ratios(&mut two_arms());
+        assert_eq!(ratios(two_arms().round("native", "pps", 100.0)), whole);
+        let gap =
+            two_arms().round_at(5, "native", "pps", 100.0).round("generic", "pps", 1.0).clone();
+        assert_eq!(ratios(&mut gap.clone()), whole, "one is of round 5, the other of round 4");
+        assert_eq!(ratios(gap.clone().round("generic", "pps", 1.0))[0].max, 100.0);
 
         let mut bench = two_arms();
         bench.ratio("native", "offload").ratio("native", "generic");
         assert!(bench.finish(Host::default()).is_err(), "nobody knows of it");
         bench.absent("offload", "no such hardware");
         assert_eq!(bench.finish(Host::default()).unwrap().ratios.len(), 1);
+        bench.remove("generic");
+        assert!(bench.finish(Host::default()).is_err(), "it was taken away and nothing said");
     }
 
     #[test]
@@ -358,8 +343,8 @@ mod tests {
                 "row \"native\" is in pps, but a later round is in ns",
             ),
             (
-                finish(two_arms().round("native", "pps", 1.0).ratio("native", "generic")),
-                "\"native / generic\": a ratio needs pairs: 4 rounds against 3",
+                finish(two_arms().round_at(9, "late", "pps", 1.0).ratio("native", "late")),
+                "\"native / late\": a ratio needs pairs: 3 rounds against 1",
             ),
             (
                 finish(two_arms().round("native", "pps", f64::NAN)),

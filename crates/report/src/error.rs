@@ -11,7 +11,7 @@ pub enum Error {
     /// NaN or infinite; `index` counts from 0.
     #[error("sample {index} is {value}, which is no measurement")]
     NotFinite { index: usize, value: f64 },
-    /// A ratio's pair was not measured in the same rounds.
+    /// A ratio's pair has no round in common.
     #[error("a ratio needs pairs: {a} rounds against {b}")]
     Unpaired { a: usize, b: usize },
     /// A ratio's second value is zero; `index` counts from 0.

@@ -14,12 +14,13 @@ use spec::{Input, Verdict};
 
 use crate::harness::{Arm, Harness};
 use crate::hook::{limit, xdp};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop-cost",
     kind: Kind::Part,
     about: "nanoseconds a packet of the drop program alone, by its number of rules",
+    effort: Effort::USUAL,
     run,
 };
 

@@ -15,12 +15,13 @@ use traffic::program::{self, Clock, Exit, Job, Made, abi};
 
 use crate::harness::{Arm, Harness};
 use crate::micro::gen_udp::{self, raw};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-cost",
     kind: Kind::Part,
     about: "nanoseconds a frame of the generated program alone",
+    effort: Effort::USUAL,
     run,
 };
 

@@ -23,12 +23,13 @@ use traffic::histogram::{BUCKETS, Histogram};
 use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-pacing",
     kind: Kind::Part,
     about: "how far from their times paced frames leave",
+    effort: Effort::USUAL,
     run,
 };
 

@@ -24,13 +24,14 @@ use report::Bench;
 use traffic::tcp::{Config, Run};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 use judge::Judge;
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-tcp",
     kind: Kind::Part,
     about: "TCP payload that arrives, and what was sent again",
+    effort: Effort::USUAL,
     run,
 };
 

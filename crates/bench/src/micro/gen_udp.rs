@@ -24,7 +24,7 @@ use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
 use crate::hook::limit;
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 use peer::Peer;
 use raw::Raw;
 
@@ -32,6 +32,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "gen-udp",
     kind: Kind::Part,
     about: "UDP frames sent a second, by what varies in them",
+    effort: Effort::USUAL,
     run,
 };
 

@@ -20,12 +20,13 @@ use sys::thread::Interruptible;
 
 use crate::harness::{Arm, Harness};
 use crate::hook::limit;
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-watch",
     kind: Kind::Part,
     about: "what counting at tracepoints costs a sender",
+    effort: Effort::USUAL,
     run,
 };
 

@@ -8,12 +8,13 @@ use anyhow::Result;
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "noise",
     kind: Kind::Part,
     about: "the same work twice: the least difference that this machine can show",
+    effort: Effort::USUAL,
     run,
 };
 

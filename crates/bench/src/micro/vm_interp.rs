@@ -14,12 +14,13 @@ use spec::{Fixup, Function, Input, MapDef, MapKind, Program, ProgramKind, Spec, 
 use vm::{Machine, Options};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "vm-interp",
     kind: Kind::Part,
     about: "nanoseconds an instruction of the engine's interpreter, and of a plain match",
+    effort: Effort::USUAL,
     run,
 };
 

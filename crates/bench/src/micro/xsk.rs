@@ -44,7 +44,7 @@ use anyhow::{Context, Result};
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 use field::Field;
 use peer::{Peer, Steer};
 use role::{Numbers, Role};
@@ -53,6 +53,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "xsk",
     kind: Kind::Part,
     about: "AF_XDP sockets: ours and other libraries, by role",
+    effort: Effort::USUAL,
     run,
 };
 

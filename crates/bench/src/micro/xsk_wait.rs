@@ -16,12 +16,13 @@ use xsk::wait::{BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, Socket, Tx, Wait};
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk-wait",
     kind: Kind::Part,
     about: "waiting for packets: round trips, and processor time at a trickle and in a flood",
+    effort: Effort::USUAL,
     run,
 };
 

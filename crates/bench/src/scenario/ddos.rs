@@ -20,13 +20,14 @@ use report::number::human;
 use crate::field::{Field, Place};
 use crate::harness::{Arm, Harness};
 use crate::hook::{self, Hook};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 use turn::Turn;
 
 pub const SCENARIO: Scenario = Scenario {
     name: "ddos",
     kind: Kind::Picture,
     about: "TCP transactions a second beside a flood, by its rate and where it is ended",
+    effort: Effort::USUAL,
     run,
 };
 

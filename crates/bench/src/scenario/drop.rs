@@ -14,12 +14,13 @@ use super::cost;
 use crate::field::Field;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span};
-use crate::{Ground, Kind, Scenario, nic};
+use crate::{Effort, Ground, Kind, Scenario, nic};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop",
     kind: Kind::Picture,
     about: "packets that end a second, by hook: socket, netfilter, tc, XDP, AF_XDP",
+    effort: Effort::SHORT,
     run,
 };
 

@@ -13,12 +13,13 @@ use report::{Bench, Figure};
 use crate::field::{Flood, Line};
 use crate::harness::{Arm, Harness, Value};
 use crate::path::{self, Journey, Path, Set, Sink};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "forward",
     kind: Kind::Picture,
     about: "packets that arrive a second behind a forwarder: proxies, netfilter, tc, bridge, XDP",
+    effort: Effort::SHORT,
     run,
 };
 

@@ -16,7 +16,7 @@ use anyhow::Result;
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 use cable::Cable;
 use redirect::Redirect;
 use stage::Stage;
@@ -26,6 +26,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "latency",
     kind: Kind::Picture,
     about: "time through a device, one way: bridge, router, XDP, AF_XDP; at 100 pps and many",
+    effort: Effort { rounds: 9, seconds: 0.5 },
     run,
 };
 

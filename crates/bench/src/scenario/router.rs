@@ -20,7 +20,7 @@ use traffic::Template;
 
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{Set, Span};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 pub use net::{Inserted, Net};
 pub use table::Table;
 
@@ -28,6 +28,7 @@ pub const SCENARIO: Scenario = Scenario {
     name: "router",
     kind: Kind::Picture,
     about: "packets routed a second on one core: Linux and XDP, 1 route and a full table",
+    effort: Effort::USUAL,
     run,
 };
 

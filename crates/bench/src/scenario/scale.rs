@@ -20,12 +20,13 @@ use traffic::generator::{Config, Load};
 use crate::field::{Field, Flood, PORT};
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, limit, xdp};
-use crate::{Ground, Kind, Scenario};
+use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "scale",
     kind: Kind::Picture,
     about: "packets dropped in the driver a second, by queues and processors",
+    effort: Effort { rounds: 15, seconds: 0.2 },
     run,
 };
 

@@ -7,10 +7,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::bench::{CONFIDENCE, Rounds, Row, SEED};
+use crate::bench::Row;
 use crate::row;
 use crate::run::Measured;
-use crate::samples::{Interval, Samples, Stats};
+use crate::samples::{CONFIDENCE, Interval, SEED, Samples, Stats};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
@@ -54,9 +54,7 @@ pub(super) fn rows(a: &Measured, b: &Measured) -> Vec<Change> {
 }
 
 fn samples(measured: &Measured, row: &Row) -> Option<Samples> {
-    let mut all = measured.samples.iter();
-    let Rounds { values, .. } = all.find(|rounds| rounds.name == row.name)?;
-    Samples::new(values.clone()).ok()
+    measured.samples.iter().find(|rounds| rounds.name == row.name)?.samples().ok()
 }
 
 impl Change {

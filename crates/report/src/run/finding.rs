@@ -4,11 +4,11 @@
 //! side, does not hold 1. What bounds the arms does not compete with them.
 
 use super::Measured;
-use crate::bench::{CONFIDENCE, Row, SEED};
+use crate::bench::Row;
 use crate::figure::{Along, Figure, Series, Shape};
 use crate::number::human;
 use crate::row;
-use crate::samples::{Interval, Samples};
+use crate::samples::Interval;
 
 /// A row by the name that the figure has for it.
 type Named<'a> = (&'a str, &'a Row);
@@ -92,15 +92,10 @@ impl Measured {
     }
 
     /// The median of one row over another, round by round, and where it probably lies.
-    pub(super) fn between(&self, a: &Row, b: &Row) -> Option<(f64, Interval)> {
-        let of = |row: &Row| {
-            let rounds = self.samples.iter().find(|rounds| rounds.name == row.name)?;
-            Samples::new(rounds.values.clone()).ok()
-        };
-        let (a, b) = (of(a)?, of(b)?);
-        let both = a.values().len().min(b.values().len());
-        let ratios = a.first(both).ratios(&b.first(both)).ok()?;
-        Some((ratios.stats().median, ratios.median_interval(CONFIDENCE, SEED)))
+    pub(crate) fn between(&self, a: &Row, b: &Row) -> Option<(f64, Interval)> {
+        let of = |row: &Row| self.samples.iter().find(|rounds| rounds.name == row.name);
+        let ratios = of(a)?.ratios(of(b)?).ok()?;
+        Some((ratios.stats().median, ratios.confident()))
     }
 }
 

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 pub use noise::Spread;
 
-use crate::bench::{Report, Rounds};
-use crate::{Bench, Drawing, Error, Host, Svg};
+use crate::bench::Report;
+use crate::{Bench, Drawing, Error, Host, Rounds, Svg};
 
 /// `raw.json` of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,8 +4,7 @@
 //! for is judged: losses and maxima vary on quiet machines too. Not here: what to do about it.
 
 use super::{Measured, Run};
-use crate::Samples;
-use crate::bench::Rounds;
+use crate::{Rounds, Samples};
 
 /// One row whose rounds are further apart than they should be, in parts of its median; of a
 /// share in per cent, in parts of the whole.

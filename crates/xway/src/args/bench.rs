@@ -36,13 +36,14 @@ pub struct BenchRunArgs {
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 
-    /// Rounds that count; each runs every arm once, after one warm-up round
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = rounds)]
-    pub rounds: usize,
+    /// Rounds that count; each runs every arm once, after one warm-up round. Without it, as many as
+    /// `xway bench list` tells of the scenario
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub rounds: Option<usize>,
 
-    /// Seconds that an arm runs in each round
-    #[arg(long, value_name = "S", default_value_t = 0.5, value_parser = seconds)]
-    pub seconds: f64,
+    /// Seconds that an arm runs in each round; without it, those of the list
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub seconds: Option<f64>,
 
     /// Folder for raw.json, report.html, the figures and summary.md; what is there is replaced.
     /// Without it, and where there is a folder bench/runs, a new one in that

@@ -44,11 +44,13 @@ fn mark(bench: &mut Bench) {
 
 /// Adds each defence's share of what the service does when nobody attacks, round by round.
 fn keep(bench: &mut Bench) {
-    let Some(quiet) = values(bench, &point(NONE, 0)) else { return };
     for (row, _) in points().filter(|(_, rate)| *rate > 0) {
-        let rounds = values(bench, &row).unwrap_or_default();
-        for (value, whole) in rounds.iter().zip(&quiet).filter(|(_, whole)| **whole > 0.0) {
-            bench.round(&kept(&row), "%", 100.0 * value / whole);
+        let of = |name: &str| bench.rounds().iter().find(|rounds| rounds.name == name);
+        let pairs = of(&row).zip(of(&point(NONE, 0))).map(|(row, quiet)| row.pairs(quiet));
+        for (round, value, whole) in pairs.unwrap_or_default() {
+            if whole > 0.0 {
+                bench.round_at(round, &kept(&row), "%", 100.0 * value / whole);
+            }
         }
     }
 }

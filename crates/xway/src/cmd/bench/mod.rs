@@ -30,6 +30,8 @@ fn list(context: &Context) -> Result<Exit> {
             Kind::Part => "part",
         },
         about: scenario.about,
+        rounds: scenario.effort.rounds,
+        seconds: scenario.effort.seconds,
     };
     context.show(&List(bench::SCENARIOS.iter().map(item).collect()))?;
     Ok(Exit::Done)

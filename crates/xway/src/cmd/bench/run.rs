@@ -89,9 +89,10 @@ impl Session {
     fn measure(&mut self, scenario: &Scenario, args: &BenchRunArgs) -> Result<Report> {
         let Self { interrupt, teller, keeper, .. } = self;
         let is_over = || interrupt.is_asked();
-        let mut told = Both { teller, keeper, round: 0, rounds: args.rounds };
-        let mut harness =
-            Harness::new(args.rounds, args.seconds, &mut told).interrupted_by(&is_over);
+        let rounds = args.rounds.unwrap_or(scenario.effort.rounds);
+        let seconds = args.seconds.unwrap_or(scenario.effort.seconds);
+        let mut told = Both { teller, keeper, round: 0, rounds };
+        let mut harness = Harness::new(rounds, seconds, &mut told).interrupted_by(&is_over);
         let measured = ground(args).and_then(|ground| scenario.run(&mut harness, &ground));
         self.teller.end();
         let bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
@@ -139,6 +140,10 @@ impl Progress for Both<'_> {
 
     fn value(&mut self, told: Told<'_>) {
         self.teller.value(told);
+    }
+
+    fn misses(&mut self, arm: &str, reason: &str) {
+        self.teller.misses(arm, reason);
     }
 
     fn leaves(&mut self, arm: &str, reason: &str) {

@@ -78,6 +78,11 @@ impl Teller {
         self.show();
     }
 
+    pub fn misses(&mut self, arm: &str, reason: &str) {
+        self.course.misses(arm, reason, self.took());
+        self.show();
+    }
+
     pub fn leaves(&mut self, arm: &str, reason: &str) {
         self.course.leaves(arm, reason, self.took());
         self.show();

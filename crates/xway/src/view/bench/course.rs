@@ -67,6 +67,11 @@ impl Course {
         }
     }
 
+    pub fn misses(&mut self, arm: &str, reason: &str, took: Duration) {
+        self.says(&format!("{arm}, {}: nothing: {reason}", self.called(self.round)));
+        self.ended(took);
+    }
+
     pub fn leaves(&mut self, arm: &str, reason: &str, took: Duration) {
         self.says(&format!("{arm} is left out: {reason}"));
         if let Some(lane) = self.ended(took) {

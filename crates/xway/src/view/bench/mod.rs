@@ -23,6 +23,9 @@ pub struct Item {
     /// `picture` or `part`.
     pub kind: &'static str,
     pub about: &'static str,
+    /// How much is measured without other words: rounds that count, seconds of an arm in each.
+    pub rounds: usize,
+    pub seconds: f64,
 }
 
 /// One scenario.
@@ -37,9 +40,11 @@ pub struct Compared(pub Comparison);
 
 impl View for List {
     fn text(&self, _: Paint) -> String {
-        let mut table = Table::new(["name", "kind", "measures"].map(Column::text));
+        let columns = ["name", "kind", "rounds", "measures"].map(Column::text);
+        let mut table = Table::new(columns);
         for item in &self.0 {
-            table.row([item.name, item.kind, item.about]);
+            let effort = format!("{} x {} s", item.rounds, item.seconds);
+            table.row([item.name, item.kind, &effort, item.about]);
         }
         table.to_string()
     }

@@ -80,9 +80,13 @@ fn the_time_left_follows_what_turns_took() {
     course.value(Told { arm: "slow", round: 0, rounds: 5, value: 7.0, unit: "ns" }, 3 * SECOND);
     assert_eq!(course.line(), "slow, warm-up: 7 ns");
     assert_eq!(course.left(), 20 * SECOND);
+    course.turns("quick", 1);
+    course.misses("quick", "it was late", SECOND);
+    assert_eq!(course.line(), "quick, round 1 of 5: nothing: it was late");
+    assert_eq!(course.left(), 19 * SECOND, "the round is over all the same");
     course.turns("slow", 1);
     course.leaves("slow", "it broke", SECOND);
-    assert_eq!(course.left(), 5 * SECOND);
+    assert_eq!(course.left(), 4 * SECOND);
 }
 
 #[test]
