@@ -20,6 +20,8 @@ pub mod plan;
 mod policy;
 pub mod read;
 mod rule;
+mod sets;
+pub mod text;
 mod values;
 
 pub use abi::{Policy, Reason};
@@ -32,6 +34,7 @@ pub use rule::{
     Action, Addresses, Base, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset, Side,
     SynProxy, Test, Unit,
 };
+pub use sets::{Compile, Scope, Set, Sets};
 pub use values::Values;
 
 /// The compiled program, without rules.

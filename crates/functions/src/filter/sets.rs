@@ -1,0 +1,80 @@
+//! Sets of addresses by name, which rules share, and what else the words of a rule may refer to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Addresses;
+use super::classic::Program;
+
+/// Sets by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sets(BTreeMap<String, Set>);
+
+/// One of them; a rule that tests it holds the same `addresses`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Set {
+    pub addresses: Arc<Addresses>,
+    /// Where its lines stand, as the rules' file writes it; `None` when they stand in there.
+    pub file: Option<PathBuf>,
+}
+
+/// Makes the program of a tcpdump expression, or says why there is none.
+pub type Compile = fn(&str) -> Result<Program, String>;
+
+/// What the words of a rule may refer to.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    pub sets: Sets,
+    pub compile: Compile,
+}
+
+impl Sets {
+    /// Adds a set or takes the place of the one of this name.
+    pub fn insert(&mut self, name: &str, mut addresses: Addresses, file: Option<PathBuf>) {
+        addresses.name = Some(name.to_owned());
+        self.0.insert(name.to_owned(), Set { addresses: Arc::new(addresses), file });
+    }
+
+    pub fn set(&self, name: &str) -> Option<&Set> {
+        self.0.get(name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Set)> {
+        self.0.iter().map(|(name, set)| (name.as_str(), set))
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Set {
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Ranges of both families.
+    pub fn ranges(&self) -> usize {
+        self.addresses.v4.ranges().len() + self.addresses.v6.ranges().len()
+    }
+}
+
+impl Default for Scope {
+    /// No sets, and no expressions.
+    fn default() -> Self {
+        Self { sets: Sets::default(), compile: |_| Err(NO_EXPRESSIONS.to_owned()) }
+    }
+}
+
+impl From<Sets> for Scope {
+    fn from(sets: Sets) -> Self {
+        Self { sets, ..Self::default() }
+    }
+}
+
+const NO_EXPRESSIONS: &str = "expressions are not understood here";
