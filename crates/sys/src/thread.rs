@@ -82,6 +82,19 @@ pub fn sleep_precisely() -> Result<()> {
     Ok(())
 }
 
+/// Waits until every run of a BPF program in the kernel that had begun before has ended: what a
+/// program counted that was just replaced is final then. Where the kernel does not offer it
+/// (full dynticks), a time that is long against any run must do.
+pub fn wait_for_running_programs() {
+    /// `MEMBARRIER_CMD_GLOBAL`, which is `synchronize_rcu()` (kernel/sched/membarrier.c).
+    const GLOBAL: libc::c_int = 1;
+    // SAFETY: plain numbers; the call only waits.
+    let answer = unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) };
+    if answer != 0 {
+        std::thread::sleep(LONGEST_RUN);
+    }
+}
+
 /// Nanoseconds of `CLOCK_MONOTONIC`: the clock of `bpf_ktime_get_ns`.
 pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
@@ -128,6 +141,9 @@ impl Spent {
         }
     }
 }
+
+/// Far longer than a run: a poll of a driver is at most some milliseconds.
+const LONGEST_RUN: std::time::Duration = std::time::Duration::from_millis(200);
 
 fn of_timeval(time: libc::timeval) -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1000

@@ -12,6 +12,7 @@
 //! hold them to it. Not here: loading, attaching, and which interface a program runs on.
 
 pub mod abi;
+pub mod carried;
 pub mod classic;
 mod field;
 pub mod model;
@@ -25,6 +26,7 @@ pub mod text;
 mod values;
 
 pub use abi::{Policy, Reason};
+pub use carried::Carried;
 pub use field::{Facts, Family, Field, Place};
 pub use model::{Judgement, Model};
 pub use needs::Needs;

@@ -9,6 +9,7 @@
 //! Rule: the kernel alone says what runs. A generation counts if the interface runs its program;
 //! whatever else lies here is left over and is swept away by the next command that writes.
 
+mod counts;
 mod generation;
 mod slot;
 

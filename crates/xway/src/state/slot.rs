@@ -114,6 +114,9 @@ impl Slot {
 
     /// Removes all generations but those of the programs that the interface runs.
     pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
+        for id in running {
+            self.generation_of(*id).map_or(Ok(()), |one| self.settle(&one))?;
+        }
         self.keep_where(|one| one.program().is_some_and(|it| running.contains(&it.id())))
     }
 
@@ -124,9 +127,7 @@ impl Slot {
     }
 
     fn keep_only(&self, program_id: Option<u32>) -> Result<()> {
-        self.keep_where(|one| {
-            program_id.is_some() && one.program().map(|program| program.id()) == program_id
-        })
+        self.sweep_but(program_id.as_slice())
     }
 
     fn keep_where(&self, wanted: impl Fn(&Generation) -> bool) -> Result<()> {
