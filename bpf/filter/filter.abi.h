@@ -212,8 +212,10 @@ enum filter_event {
 	FILTER_NO_TARGET,
 	/* A packet that passed a limit uncounted: other processors changed its bucket each time. */
 	FILTER_CONTENDED,
+	/* A packet of a trial that was not counted: too many pairs of rules. */
+	FILTER_PAIRS_FULL,
 };
-#define FILTER_EVENTS (FILTER_CONTENDED + 1)
+#define FILTER_EVENTS (FILTER_PAIRS_FULL + 1)
 
 /* Buckets in a line. */
 #define FILTER_WAYS 8
@@ -301,5 +303,51 @@ struct filter_sample {
 	__u32 queue;
 };
 _Static_assert(sizeof(struct filter_sample) == 40, "no hidden padding");
+
+/* Parts of a trial, see try.h. */
+enum filter_part {
+	FILTER_ALONE,
+	/* In front: the rules that are tried. */
+	FILTER_NEW,
+	/* Behind it: the rules in force. */
+	FILTER_OLD,
+};
+
+/* What a program makes of a packet. */
+struct filter_opinion {
+	/* By number, or FILTER_NO_RULE. */
+	__u32 rule;
+	__u32 verdict;
+	enum xway_reason reason;
+};
+_Static_assert(sizeof(struct filter_opinion) == 12, "no hidden padding");
+
+/* Key of `filter_pairs`. */
+struct filter_pair {
+	struct filter_opinion old;
+	struct filter_opinion fresh;
+};
+_Static_assert(sizeof(struct filter_pair) == 24, "no hidden padding");
+
+/* Value of `filter_pairs` on one processor. */
+struct filter_tally {
+	__u64 packets;
+	__u64 bytes;
+};
+_Static_assert(sizeof(struct filter_tally) == 16, "no hidden padding");
+
+/* Bytes of a packet that are kept at most. */
+#define FILTER_CHANGE_BYTES 128
+
+/* What is in front of a packet's bytes in `filter_changes`. */
+struct filter_change {
+	/* On the monotonic clock, in nanoseconds. */
+	__u64 time;
+	struct filter_pair pair;
+	/* Of the frame, and how much of it follows. */
+	__u32 length;
+	__u32 captured;
+};
+_Static_assert(sizeof(struct filter_change) == 40, "no hidden padding");
 
 #endif

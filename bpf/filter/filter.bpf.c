@@ -12,6 +12,7 @@
 #include <xway/stats.h>
 
 #include "act.h"
+#include "try.h"
 
 /* Policy by oddity, see enum filter_policy. */
 const volatile enum filter_policy filter_policies[FILTER_ODDITIES];
@@ -118,7 +119,7 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 	};
 	struct filter_end end = filter_judge(ctx, &packet, frags);
 
-	filter_finish(ctx, &packet, &end);
+	filter_end_with(ctx, &packet, &end);
 	return xway_done(ctx, frags, end.verdict, end.reason);
 }
 

@@ -64,11 +64,18 @@ pub enum Event {
     MarkRefused = 2,
     NoTarget = 3,
     Contended = 4,
+    PairsFull = 5,
 }
 
 impl Event {
-    pub const ALL: [Self; 5] =
-        [Self::BansFull, Self::SampleLost, Self::MarkRefused, Self::NoTarget, Self::Contended];
+    pub const ALL: [Self; 6] = [
+        Self::BansFull,
+        Self::SampleLost,
+        Self::MarkRefused,
+        Self::NoTarget,
+        Self::Contended,
+        Self::PairsFull,
+    ];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -78,6 +85,7 @@ impl Event {
             Self::MarkRefused => "mark-refused",
             Self::NoTarget => "no-target",
             Self::Contended => "contended",
+            Self::PairsFull => "pairs-full",
         }
     }
 }
@@ -215,6 +223,28 @@ impl Need {
     }
 }
 
+/// `enum filter_part`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Part {
+    Alone = 0,
+    New = 1,
+    Old = 2,
+}
+
+impl Part {
+    pub const ALL: [Self; 3] = [Self::Alone, Self::New, Self::Old];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::New => "new",
+            Self::Old => "old",
+        }
+    }
+}
+
 /// `enum filter_policy`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -348,6 +378,37 @@ impl Ban {
         Self {
             until: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             packets: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
+/// `struct filter_change`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Change {
+    pub time: u64,
+    pub pair: Pair,
+    pub length: u32,
+    pub captured: u32,
+}
+
+impl Change {
+    pub const SIZE: usize = 40;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..32].copy_from_slice(&self.pair.to_bytes());
+        bytes[32..36].copy_from_slice(&self.length.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.captured.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            time: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            pair: Pair::from_bytes(&array::from_fn(|i| bytes[8 + i])),
+            length: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            captured: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
         }
     }
 }
@@ -501,6 +562,34 @@ impl Line {
     }
 }
 
+/// `struct filter_opinion`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Opinion {
+    pub rule: u32,
+    pub verdict: u32,
+    pub reason: u32,
+}
+
+impl Opinion {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.rule.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.verdict.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.reason.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            rule: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            reason: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
 /// `struct filter_packet`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packet {
@@ -609,6 +698,31 @@ impl Packet {
             decided_by: u32::from_le_bytes(array::from_fn(|i| bytes[116 + i])),
             mark: u32::from_le_bytes(array::from_fn(|i| bytes[120 + i])),
             marked: u32::from_le_bytes(array::from_fn(|i| bytes[124 + i])),
+        }
+    }
+}
+
+/// `struct filter_pair`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    pub old: Opinion,
+    pub fresh: Opinion,
+}
+
+impl Pair {
+    pub const SIZE: usize = 24;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..12].copy_from_slice(&self.old.to_bytes());
+        bytes[12..24].copy_from_slice(&self.fresh.to_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            old: Opinion::from_bytes(&array::from_fn(|i| bytes[i])),
+            fresh: Opinion::from_bytes(&array::from_fn(|i| bytes[12 + i])),
         }
     }
 }
@@ -728,6 +842,31 @@ impl Source {
         Self {
             high: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             low: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
+/// `struct filter_tally`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tally {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+impl Tally {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.packets.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.bytes.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            bytes: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
         }
     }
 }

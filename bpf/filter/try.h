@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * A trial: new rules meet the packets that the rules in force meet, without any effect.
+ *
+ * Two programs of this source run one behind the other as one. The first has the new rules: it
+ * leaves its opinion of the packet. The second has the rules in force: it acts as ever, and counts
+ * both opinions as a pair.
+ * Rule: what has the new rules changes nothing but maps of its own; what changes packets asks
+ * filter_is_trial() first. Outside of a trial the verifier removes all of it.
+ */
+#ifndef FILTER_TRY_H
+#define FILTER_TRY_H
+
+#include "act.h"
+
+/* Which of the two this program is. */
+const volatile enum filter_part filter_part;
+
+/* Between the two programs on one processor. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_opinion);
+} filter_opinion SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct filter_pair);
+	__type(value, struct filter_tally);
+} filter_pairs SEC(".maps");
+
+/* Packets on which the two differ: struct filter_change, then bytes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} filter_changes SEC(".maps");
+
+/* Brings the layout into the object's BTF. */
+const volatile struct filter_change filter_change_layout;
+
+xway_inline int filter_is_trial(void)
+{
+	return filter_part == FILTER_NEW;
+}
+
+xway_inline struct filter_opinion filter_opinion_of(const struct filter_packet *packet,
+						    const struct filter_end *end)
+{
+	return (struct filter_opinion){ packet->decided_by, end->verdict, end->reason };
+}
+
+/* For the program behind this one. */
+xway_inline void filter_leave_opinion(const struct filter_packet *packet,
+				      const struct filter_end *end)
+{
+	__u32 only = 0;
+	struct filter_opinion *opinion = bpf_map_lookup_elem(&filter_opinion, &only);
+
+	if (opinion)
+		*opinion = filter_opinion_of(packet, end);
+}
+
+xway_inline void filter_write_change(struct xdp_md *ctx, const struct filter_packet *packet,
+				     const struct filter_pair *pair)
+{
+	__u32 captured = packet->length;
+	struct filter_change *change;
+
+	if (captured > FILTER_CHANGE_BYTES)
+		captured = FILTER_CHANGE_BYTES;
+	change = bpf_ringbuf_reserve(&filter_changes, sizeof(*change) + FILTER_CHANGE_BYTES, 0);
+	if (!change)
+		return;
+	*change = (struct filter_change){
+		.time = bpf_ktime_get_ns(),
+		.pair = *pair,
+		.length = packet->length,
+		.captured = captured,
+	};
+	if (!captured || bpf_xdp_load_bytes(ctx, 0, change + 1, captured)) {
+		bpf_ringbuf_discard(change, 0);
+		return;
+	}
+	bpf_ringbuf_submit(change, 0);
+}
+
+/* The tally of a pair on this processor; NULL when there are too many pairs. */
+xway_inline struct filter_tally *filter_tally_of(const struct filter_pair *pair)
+{
+	struct filter_tally *tally = bpf_map_lookup_elem(&filter_pairs, pair);
+	struct filter_tally none = {};
+
+	if (tally)
+		return tally;
+	bpf_map_update_elem(&filter_pairs, pair, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&filter_pairs, pair);
+}
+
+/*
+ * Counts both opinions. Of the packets that would meet another verdict some are kept: the 1st, 2nd,
+ * 4th, 8th of each pair, and so on.
+ */
+xway_inline void filter_compare(struct xdp_md *ctx, const struct filter_packet *packet,
+				const struct filter_end *end)
+{
+	__u32 only = 0;
+	struct filter_opinion *other = bpf_map_lookup_elem(&filter_opinion, &only);
+	struct filter_tally *tally;
+	struct filter_pair pair;
+
+	if (!other)
+		return;
+	pair = (struct filter_pair){ filter_opinion_of(packet, end), *other };
+	tally = filter_tally_of(&pair);
+	if (!tally) {
+		filter_count_event(FILTER_PAIRS_FULL);
+		return;
+	}
+	tally->packets++;
+	tally->bytes += packet->length;
+	if (pair.old.verdict != pair.fresh.verdict && !(tally->packets & (tally->packets - 1)))
+		filter_write_change(ctx, packet, &pair);
+}
+
+/* The end of a packet in any part of a trial, or without one. */
+xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packet,
+				 const struct filter_end *end)
+{
+	if (filter_is_trial()) {
+		filter_leave_opinion(packet, end);
+		return;
+	}
+	if (filter_part == FILTER_OLD)
+		filter_compare(ctx, packet, end);
+	filter_finish(ctx, packet, end);
+}
+
+#endif
