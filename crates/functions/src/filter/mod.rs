@@ -12,15 +12,19 @@
 //! hold them to it. Not here: loading, attaching, and which interface a program runs on.
 
 pub mod abi;
+pub mod act;
+pub mod ban;
 pub mod carried;
 pub mod classic;
 mod field;
+pub mod limit;
 pub mod model;
 mod needs;
 pub mod plan;
 mod policy;
 pub mod read;
 mod rule;
+pub mod sample;
 mod sets;
 pub mod text;
 mod values;
