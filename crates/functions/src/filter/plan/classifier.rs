@@ -15,7 +15,8 @@ pub enum Classifier {
     Branches(Vec<Boundary>),
     /// A class for each value: fields of at most 16 bits.
     Direct(Vec<u32>),
-    /// Many boundaries in wide fields: a search in memory.
+    /// Boundaries in memory, searched: wide fields, and fewer boundaries than a direct table is
+    /// worth.
     Ranges(Ranges),
 }
 
@@ -31,8 +32,11 @@ impl Classifier {
     /// in wider ones.
     const BRANCHES_NARROW: usize = 4;
     const BRANCHES_WIDE: usize = 8;
-    /// Fields up to so many bits can have a direct table.
+    /// Fields up to so many bits always have a direct table, and up to so many if there are more
+    /// boundaries than can be searched in some kilobytes.
+    const BYTE_BITS: u32 = 8;
     const NARROW_BITS: u32 = 16;
+    const SEARCHED: usize = 256;
 
     /// From sorted boundaries, of which the first is at 0.
     ///
@@ -46,7 +50,7 @@ impl Classifier {
         let few = if narrow { Self::BRANCHES_NARROW } else { Self::BRANCHES_WIDE };
         if boundaries.len() <= few {
             Self::Branches(boundaries)
-        } else if narrow {
+        } else if field.bits() <= Self::BYTE_BITS || narrow && boundaries.len() > Self::SEARCHED {
             Self::Direct(direct(field, &boundaries))
         } else {
             Self::Ranges(Ranges::new(&boundaries))
@@ -145,6 +149,7 @@ mod tests {
         for (field, count, form) in [
             (Field::Protocol, 2, "Branches"),
             (Field::Protocol, 3, "Direct"),
+            (Field::DestPort, 100, "Ranges"),
             (Field::DestPort, 1_000, "Direct"),
             (Field::Source4, 4, "Branches"),
             (Field::Source4, 5, "Ranges"),

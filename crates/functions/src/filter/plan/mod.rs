@@ -11,18 +11,31 @@
 //! plan always ends: a group whose table would grow too big is split, and the table of one rule is
 //! no bigger than the rule. Not here: code (`code`), and text for people but for `describe`.
 
+mod build;
+mod classes;
 mod classifier;
+mod comb;
+mod conjunction;
+mod describe;
+mod join;
+mod make;
 mod ranges;
-mod rows;
+mod row;
+mod runs;
+mod split;
 mod table;
 
 #[cfg(test)]
 mod random;
+#[cfg(test)]
+mod tests;
 
 pub use classifier::{Boundary, Classifier};
+pub use comb::{Comb, Entry, Row};
+pub use describe::Description;
 pub use ranges::{Entries, Level, Node, Ranges};
-pub use rows::{Entry, Row, Rows};
-pub use table::{Step, Table};
+pub use runs::{RunRow, Runs};
+pub use table::{Step, Table, Way};
 
 use super::{Facts, Family};
 
@@ -35,6 +48,23 @@ pub const FINAL: State = 1 << 31;
 pub const NO_RULE: State = u32::MAX;
 /// The state of an entry that is nobody's.
 pub const FREE: State = u32::MAX;
+
+/// What a plan may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes of rows for a family's rules that decide, and as many for the others. Classifiers are
+    /// beyond it: they cost what the rules' sets cost.
+    pub bytes: usize,
+    /// Up to so many rules of fields, with so many ranges together, are tested one by one.
+    pub straight_rules: usize,
+    pub straight_ranges: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { bytes: 16 << 20, straight_rules: 8, straight_ranges: 64 }
+    }
+}
 
 /// What is made of a ruleset.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Sorted boundaries of a wide field, searched in few dependent loads.
+//! Sorted boundaries of a field, searched in few dependent loads.
 //!
 //! ```text
 //!  value ── in low..high? ──▶ key ──▶ node of level 0 ──▶ …… ──▶ run of entries ──▶ class
@@ -19,7 +19,7 @@
 
 use super::Boundary;
 
-/// Many boundaries of a field of 32 bits and more.
+/// Many boundaries of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
     /// Values under `low` have the class `below`, values from `high` on the class `above`.

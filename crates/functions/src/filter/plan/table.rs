@@ -1,10 +1,10 @@
-//! A group of rules as memory: field after field, the packet's value becomes a class, and state
-//! and class become the next state, until the state is final.
+//! A group of rules as memory: field after field, state and value become the next state, until
+//! the state is final.
 //!
 //! Rule: what [`Table::walk`] does is what generated code does, load for load; so what is shown of
 //! it in tests holds for the code. Not here: how a table is made (`build`).
 
-use super::{Classifier, FINAL, NO_RULE, Rows, State};
+use super::{Classifier, Comb, FINAL, NO_RULE, Runs, State};
 use crate::filter::{Facts, Field};
 
 /// The lowest rule of a group that a packet matches.
@@ -22,11 +22,20 @@ pub struct Table {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub field: Field,
-    pub classifier: Classifier,
-    /// The class of packets that do not have the field.
-    pub absent: u32,
-    /// None in the first step: its classes are states already.
-    pub rows: Option<Rows>,
+    pub way: Way,
+}
+
+/// How a step finds the next state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The first step, and no other: there is one state, so a class is a state already. `absent`
+    /// is that of packets without the field.
+    First { classifier: Classifier, absent: State },
+    /// By state and class; `absent` is the class of packets without the field.
+    Comb { classifier: Classifier, absent: u32, comb: Comb },
+    /// By the state's own ranges of values; or, in fields of more than 32 bits, of the ranks that
+    /// a classifier gives values: greater for greater values.
+    Runs { ranks: Option<Classifier>, runs: Runs },
 }
 
 impl Table {
@@ -34,8 +43,7 @@ impl Table {
     pub fn walk(&self, facts: &Facts) -> State {
         let mut state = 0;
         for step in &self.steps {
-            let class = step.class(facts);
-            state = step.rows.as_ref().map_or(class, |rows| rows.next(state, class));
+            state = step.next(state, facts);
             if state & FINAL != 0 {
                 return state;
             }
@@ -58,12 +66,28 @@ impl Table {
 }
 
 impl Step {
-    pub fn class(&self, facts: &Facts) -> u32 {
-        facts.field(self.field).map_or(self.absent, |value| self.classifier.class(value))
+    pub fn next(&self, state: State, facts: &Facts) -> State {
+        let value = facts.field(self.field);
+        let class =
+            |classifier: &Classifier, absent| value.map_or(absent, |value| classifier.class(value));
+        match &self.way {
+            Way::First { classifier, absent } => class(classifier, *absent),
+            Way::Comb { classifier, absent, comb } => comb.next(state, class(classifier, *absent)),
+            Way::Runs { ranks, runs } => {
+                let Some(value) = value else { return runs.absent(state) };
+                let narrow = || u32::try_from(value).expect("at most 32 bits have no ranks");
+                let rank = ranks.as_ref().map_or_else(narrow, |ranks| ranks.class(value));
+                runs.next(state, rank)
+            }
+        }
     }
 
     /// Bytes of memory that it reads.
     pub fn bytes(&self) -> usize {
-        self.classifier.bytes() + self.rows.as_ref().map_or(0, Rows::bytes)
+        match &self.way {
+            Way::First { classifier, .. } => classifier.bytes(),
+            Way::Comb { classifier, comb, .. } => classifier.bytes() + comb.bytes(),
+            Way::Runs { ranks, runs } => ranks.as_ref().map_or(0, Classifier::bytes) + runs.bytes(),
+        }
     }
 }

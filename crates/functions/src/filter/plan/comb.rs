@@ -1,4 +1,4 @@
-//! A step from one field to the next: state and class become the next state.
+//! A step from one field to the next by state and class.
 //!
 //! Most states go to one and the same next state for most classes, so only what differs is kept:
 //! the states' rows lie in one array, displaced so that the entries of one fill the holes of
@@ -9,7 +9,7 @@ use super::{FREE, State};
 
 /// Rows of all states of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rows {
+pub struct Comb {
     /// By state.
     pub rows: Vec<Row>,
     /// At `base + class`, with 32 bits of sum; behind the end is no entry.
@@ -30,14 +30,16 @@ pub struct Entry {
     pub next: State,
 }
 
-/// A row before it has a place: classes in order, those with the default left out.
+/// A row before it has a place: classes in order, those with the default left out. In front of
+/// [`Runs`](super::Runs): first values in order, the first one 0, and as default what becomes of
+/// packets without the field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sparse {
     pub default: State,
     pub entries: Vec<(u32, State)>,
 }
 
-impl Rows {
+impl Comb {
     /// The fullest rows are given a place first, while there are few holes to fit.
     pub(super) fn new(sparse: &[Sparse]) -> Self {
         let mut order: Vec<usize> = (0..sparse.len()).collect();
@@ -122,7 +124,7 @@ mod tests {
                     Sparse { default, entries: entries.into_iter().collect() }
                 })
                 .collect();
-            let comb = Rows::new(&rows);
+            let comb = Comb::new(&rows);
             for (state, row) in rows.iter().enumerate() {
                 let asked = row.entries.iter().map(|(class, _)| *class);
                 for class in asked.chain((0..100).map(|_| random.below(classes) as u32)) {
@@ -146,7 +148,7 @@ mod tests {
             })
             .collect();
         let entries: usize = rows.iter().map(|row| row.entries.len()).sum();
-        let comb = Rows::new(&rows);
+        let comb = Comb::new(&rows);
         assert!(comb.entries.len() < entries * 5 / 4 + 4_000, "{}", comb.entries.len());
     }
 }
