@@ -17,6 +17,7 @@ pub mod ban;
 pub mod carried;
 pub mod classic;
 mod field;
+pub mod file;
 pub mod limit;
 pub mod model;
 mod needs;
@@ -32,6 +33,7 @@ mod values;
 pub use abi::{Policy, Reason};
 pub use carried::Carried;
 pub use field::{Facts, Family, Field, Place};
+pub use file::File;
 pub use model::{Judgement, Model};
 pub use needs::Needs;
 pub use policy::Policies;
@@ -40,7 +42,7 @@ pub use rule::{
     Action, Addresses, Base, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset, Side,
     SynProxy, Test, Unit,
 };
-pub use sets::{Compile, Scope, Set, Sets};
+pub use sets::{Compile, Scope, Set, Sets, Source};
 pub use values::Values;
 
 /// The compiled program, without rules.

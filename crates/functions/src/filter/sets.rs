@@ -15,8 +15,16 @@ pub struct Sets(BTreeMap<String, Set>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     pub addresses: Arc<Addresses>,
-    /// Where its lines stand, as the rules' file writes it; `None` when they stand in there.
-    pub file: Option<PathBuf>,
+    pub source: Source,
+}
+
+/// Where a set's addresses stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Beside the rules: addresses, prefixes, ranges, and other sets as `@name`.
+    List(Vec<String>),
+    /// One a line.
+    File(PathBuf),
 }
 
 /// Makes the program of a tcpdump expression, or says why there is none.
@@ -31,9 +39,15 @@ pub struct Scope {
 
 impl Sets {
     /// Adds a set or takes the place of the one of this name.
-    pub fn insert(&mut self, name: &str, mut addresses: Addresses, file: Option<PathBuf>) {
+    pub fn insert(&mut self, name: &str, mut addresses: Addresses, source: Source) {
         addresses.name = Some(name.to_owned());
-        self.0.insert(name.to_owned(), Set { addresses: Arc::new(addresses), file });
+        self.0.insert(name.to_owned(), Set { addresses: Arc::new(addresses), source });
+    }
+
+    /// The same for a set whose addresses are to be written as they are.
+    pub fn insert_list(&mut self, name: &str, addresses: Addresses) {
+        let source = Source::List(addresses.items().collect());
+        self.insert(name, addresses, source);
     }
 
     pub fn set(&self, name: &str) -> Option<&Set> {
@@ -54,8 +68,12 @@ impl Sets {
 }
 
 impl Set {
+    /// `None` when its addresses stand beside the rules.
     pub fn file(&self) -> Option<&Path> {
-        self.file.as_deref()
+        match &self.source {
+            Source::File(path) => Some(path),
+            Source::List(_) => None,
+        }
     }
 
     /// Ranges of both families.

@@ -25,7 +25,7 @@ mod value;
 mod words;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use address::Span;
 pub use error::Error;

@@ -15,7 +15,7 @@ use crate::filter::{
 pub fn scope() -> Scope {
     let mut sets = Sets::default();
     for (name, prefix) in [("office", "10.1.0.0/16"), ("good", "2001:db8::/32")] {
-        sets.insert(name, Addresses::of([prefix.parse().unwrap()]), None);
+        sets.insert_list(name, Addresses::of([prefix.parse().unwrap()]));
     }
     let compile = |text: &str| match text {
         "wrong" => Err("syntax error".to_owned()),

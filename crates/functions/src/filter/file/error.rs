@@ -1,0 +1,55 @@
+//! `Errors`: all that is wrong with a file of rules, so that it is corrected in one go.
+
+use std::fmt;
+
+/// One place; the author of the file must act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub file: String,
+    /// From 1 on; `None` when the whole file is meant.
+    pub line: Option<usize>,
+    pub reason: String,
+}
+
+/// At least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Errors(pub Vec<Error>);
+
+impl Error {
+    pub(super) fn new(file: &str, line: Option<usize>, reason: impl Into<String>) -> Self {
+        Self { file: file.to_owned(), line, reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ":{line}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+impl fmt::Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown: Vec<_> = self.0.iter().take(SHOWN).map(ToString::to_string).collect();
+        f.write_str(&shown.join("\n"))?;
+        match self.0.len() - shown.len() {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
+    }
+}
+
+impl From<Error> for Errors {
+    fn from(error: Error) -> Self {
+        Self(vec![error])
+    }
+}
+
+impl std::error::Error for Error {}
+impl std::error::Error for Errors {}
+
+/// More of them on a screen help nobody.
+const SHOWN: usize = 20;
