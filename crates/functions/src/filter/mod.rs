@@ -19,6 +19,7 @@ pub mod classic;
 mod field;
 pub mod file;
 pub mod limit;
+pub mod import;
 pub mod model;
 mod needs;
 pub mod plan;

@@ -1,0 +1,47 @@
+//! Rules in other tools' words: read into a [`Ruleset`], and written from one.
+//!
+//! Rule: what is read decides as the other tool would; a statement that cannot be said here is an
+//! error that names it, and none is left out in silence. Writing is the same the other way. Not
+//! here: running those tools, and our own text (`text`).
+//!
+//! [`Ruleset`]: super::Ruleset
+
+mod conjunction;
+pub mod nft;
+
+use std::fmt;
+
+/// What cannot be taken over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Where it stands, such as `chain ingress, rule 3` or `line 7`; empty for the whole.
+    pub place: String,
+    /// In the words of the other tool; may be empty.
+    pub statement: String,
+    pub reason: String,
+}
+
+impl Error {
+    pub(crate) fn new(place: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { place: place.into(), statement: String::new(), reason: reason.into() }
+    }
+
+    fn of(mut self, statement: impl fmt::Display) -> Self {
+        self.statement = statement.to_string();
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        if !self.statement.is_empty() {
+            write!(f, "`{}`: ", self.statement)?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for Error {}
