@@ -88,8 +88,8 @@ impl Listing {
     pub fn set(&self, of: &Key, name: &str) -> Result<&[Value], String> {
         let key = Key { name: name.to_owned(), ..of.clone() };
         let set = self.sets.get(&key).ok_or_else(|| format!("there is no set {name}"))?;
-        let flags = set["flags"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        if let Some(flag) = flags.into_iter().find(|flag| matches!(*flag, "dynamic" | "timeout")) {
+        let mut flags = set["flags"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        if let Some(flag) = flags.find(|flag| matches!(*flag, "dynamic" | "timeout")) {
             return Err(format!("the set {name} changes by itself ({flag})"));
         }
         if !set["type"].is_string() {

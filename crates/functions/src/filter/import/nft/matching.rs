@@ -24,8 +24,11 @@ pub(super) fn add(
         |parse: number::Parse<'_>, bits| Reader { listing, key, parse, bits }.compared(op, right);
     match subject {
         Subject::Field(number) => {
-            let parse = parser(number);
-            let values = read(&*parse, number.field.bits())?;
+            let bits = number.field.bits();
+            let values = match number.field {
+                Field::SourceMac | Field::DestMac => read(&number::mac, bits)?,
+                _ => read(&number::named(number.names), bits)?,
+            };
             add_number(number, &values, tests)
         }
         Subject::Icmp { is_v6, is_code } => {
@@ -71,13 +74,6 @@ pub(super) fn add(
             tests.push(Test::Payload(Payload { from: base, offset, ..payload }));
             Ok(())
         }
-    }
-}
-
-fn parser(number: Number) -> Box<dyn Fn(&Value) -> Option<u128>> {
-    match number.field {
-        Field::SourceMac | Field::DestMac => Box::new(number::mac),
-        _ => Box::new(number::named(number.names)),
     }
 }
 

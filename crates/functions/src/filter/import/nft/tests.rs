@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::Action as Verdict;
-use crate::filter::{Action, Base, Field, Payload, Test, Values};
+use crate::filter::{Action, Field, Rule, Test, Values};
 
 /// A listing with one base chain of `policy` whose rules are these, and a chain to jump to.
 fn listing(family: &str, policy: &str, rules: &[Value], jumped: &[Value]) -> String {
@@ -64,103 +64,60 @@ fn is(field: Field, ranges: &[(u128, u128)]) -> Test {
 #[test]
 fn matches_become_tests() {
     let flags = |mask| json!({"&": [payload("tcp", "flags"), mask]});
-    let tcp = || is(Field::Protocol, &[(6, 6)]);
-    let v4 = || is(Field::EtherType, &[(0x800, 0x800)]);
-    let v6 = || is(Field::EtherType, &[(0x86dd, 0x86dd)]);
-    let with = |mask, value| Test::Is(Field::TcpFlags, Values::masked(mask, value, 0xff));
     let raw = json!({"&": [{"payload": {"base": "nh", "offset": 64, "len": 16}}, 0xff0f]});
+    let offset = json!({"&": [payload("ip", "frag-off"), 8191]});
+    let ports = json!({"set": [80, {"range": [1000, 2000]}]});
     let table = [
-        (
-            payload("tcp", "dport"),
-            "==",
-            json!({"set": [80, {"range": [1000, 2000]}]}),
-            vec![tcp(), is(Field::DestPort, &[(80, 80), (1000, 2000)])],
-        ),
-        (
-            payload("udp", "sport"),
-            "!=",
-            json!("@ports"),
-            vec![
-                is(Field::Protocol, &[(17, 17)]),
-                is(Field::SourcePort, &[(0, 0), (2, 52), (54, 0xffff)]),
-            ],
-        ),
-        (flags(json!(["syn", "ack"])), "==", json!("syn"), vec![tcp(), with(0x12, 2)]),
+        (payload("tcp", "dport"), "==", ports, "drop tcp dport {80, 1000-2000}"),
+        (payload("udp", "sport"), "!=", json!("@ports"), "drop udp sport not {1, 53}"),
+        (flags(json!(["syn", "ack"])), "==", json!("syn"), "drop tcp flags syn/syn,ack"),
         (
             payload("tcp", "flags"),
             "==",
             json!({"set": [{"|": ["syn", "ack"]}, "syn"]}),
-            vec![tcp(), is(Field::TcpFlags, &[(2, 2), (0x12, 0x12)])],
+            "drop tcp flags syn/fin,syn,rst,psh,urg,ece,cwr",
         ),
-        (
-            payload("tcp", "flags"),
-            "in",
-            json!(["syn", "ack"]),
-            vec![tcp(), Test::Is(Field::TcpFlags, Values::masked(0x12, 0, 0xff).complement(0xff))],
-        ),
+        (payload("tcp", "flags"), "in", json!(["syn", "ack"]), "drop tcp flags not none/syn,ack"),
         (
             payload("icmp", "type"),
             "==",
             json!("echo-request"),
-            vec![v4(), is(Field::Protocol, &[(1, 1)]), is(Field::Icmp, &[(0x800, 0x8ff)])],
+            "drop ethertype ipv4 icmp type echo-request",
         ),
+        (payload("icmpv6", "type"), "<", json!(128), "drop ethertype ipv6 icmpv6 type 0-127"),
+        (meta("l4proto"), "==", json!({"set": ["tcp", 47]}), "drop protocol {tcp, gre}"),
+        (meta("length"), ">", json!(100), "drop length > 114"),
+        (meta("protocol"), "==", json!("ip6"), "drop ethertype ipv6"),
+        (meta("iifname"), "==", json!("eth7"), "drop in eth7"),
+        (payload("vlan", "id"), "==", json!({"range": [5, 7]}), "drop vlan 5-7"),
+        (payload("ip6", "nexthdr"), "==", json!("esp"), "drop ethertype ipv6 extension none esp"),
+        (payload("ip", "dscp"), "==", json!("ef"), "drop ethertype ipv4 dscp ef"),
+        (payload("ip", "ttl"), "<=", json!(5), "drop ethertype ipv4 ttl < 6"),
+        (payload("ip6", "hoplimit"), ">=", json!(255), "drop ethertype ipv6 ttl 255"),
         (
-            payload("icmpv6", "type"),
-            "<",
-            json!(128),
-            vec![v6(), is(Field::Protocol, &[(58, 58)]), is(Field::Icmp, &[(0, 0x7fff)])],
-        ),
-        (
-            meta("l4proto"),
-            "==",
-            json!({"set": ["tcp", 47]}),
-            vec![is(Field::Protocol, &[(6, 6), (47, 47)])],
-        ),
-        (meta("length"), ">", json!(100), vec![is(Field::Length, &[(115, 0xffff_ffff)])]),
-        (meta("protocol"), "==", json!("ip6"), vec![v6()]),
-        (meta("iifname"), "==", json!("eth7"), vec![Test::Interface(vec!["eth7".into()])]),
-        (payload("vlan", "id"), "==", json!({"range": [5, 7]}), vec![is(Field::Vlan, &[(5, 7)])]),
-        (
-            payload("ip6", "nexthdr"),
-            "==",
-            json!("esp"),
-            vec![v6(), is(Field::Extensions, &[(0, 0)]), is(Field::Protocol, &[(50, 50)])],
-        ),
-        (payload("ip", "dscp"), "==", json!("ef"), vec![v4(), is(Field::Dscp, &[(46, 46)])]),
-        (payload("ip", "ttl"), "<=", json!(5), vec![v4(), is(Field::Ttl, &[(0, 5)])]),
-        (
-            json!({"&": [payload("ip", "frag-off"), 8191]}),
+            payload("ip6", "daddr"),
             "!=",
-            json!(0),
-            vec![v4(), is(Field::Fragment, &[(2, 2)])],
+            json!({"prefix": {"addr": "2001:db8::", "len": 32}}),
+            "drop ethertype ipv6 to not 2001:db8::/32",
         ),
+        (offset, "!=", json!(0), "drop ethertype ipv4 fragment later"),
         (
             payload("ether", "saddr"),
             "==",
             json!("02:00:00:00:00:01"),
-            vec![is(Field::SourceMac, &[(0x0200_0000_0001, 0x0200_0000_0001)])],
+            "drop from-mac 02:00:00:00:00:01",
         ),
-        (
-            raw,
-            "==",
-            json!(0x1203),
-            vec![Test::Payload(Payload {
-                from: Base::Network,
-                offset: 8,
-                mask: vec![0xff, 0x0f],
-                value: vec![0x12, 0x03],
-            })],
-        ),
+        (raw, "==", json!(0x1203), "drop payload network+8 0xff0f = 0x1203"),
     ];
     for (left, op, right, want) in table {
         let statement = matched(left, op, right);
         let ruleset = one(json!([statement, drop()])).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(ruleset.rules.len(), 1);
-        assert_eq!(
-            (&ruleset.rules[0].tests, &ruleset.rules[0].action),
-            (&want, &Action::Drop),
-            "{statement}"
-        );
+        let bodies: Vec<_> = ruleset.rules.iter().map(Rule::body).collect();
+        if want.is_empty() {
+            eprintln!("GOT {:?}", bodies[0]);
+            continue;
+        }
+        assert_eq!(bodies, [want], "{statement}");
     }
 }
 
@@ -289,7 +246,12 @@ fn what_cannot_be_said_is_named() {
 
 #[test]
 fn one_chain_is_chosen() {
-    let chain = |family: &str, name: &str, kind: &str, hook: &str| json!({"chain": {"family": family, "table": "t", "name": name, "type": kind, "hook": hook}});
+    let chain = |family: &str, name: &str, kind: &str, hook: &str| {
+        let chain = json!({"family": family, "table": "t", "name": name, "type": kind});
+        let mut object = json!({"chain": chain});
+        object["chain"]["hook"] = json!(hook);
+        object
+    };
     let json = json!({"nftables": [
         chain("ip", "a", "filter", "input"), chain("inet", "a", "filter", "prerouting"),
         chain("ip", "out", "filter", "output"), chain("ip", "nat", "nat", "prerouting"),
