@@ -20,7 +20,6 @@ mod field;
 pub mod file;
 pub mod import;
 pub mod limit;
-pub mod limit;
 pub mod model;
 mod needs;
 pub mod plan;
