@@ -16,6 +16,8 @@ pub mod act;
 pub mod ban;
 pub mod carried;
 pub mod classic;
+pub mod code;
+mod compile;
 mod field;
 pub mod file;
 pub mod import;
@@ -33,6 +35,7 @@ mod values;
 
 pub use abi::{Policy, Reason};
 pub use carried::Carried;
+pub use compile::{Compiled, Environment, Error, compile};
 pub use field::{Facts, Family, Field, Place};
 pub use file::File;
 pub use model::{Judgement, Model};

@@ -1,0 +1,77 @@
+//! From a field's value to its class.
+//!
+//! Rule: the value is in R2 (and R1), the class is left in R0; R0 to R5 are overwritten, and R9 by
+//! searches among IPv6 addresses.
+
+use spec::asm::Label;
+use spec::asm::Reg::{R0, R4};
+
+use super::data::{MAP, Place};
+use super::value::{LOW, load, tree};
+use super::{Code, search};
+use crate::filter::Field;
+use crate::filter::plan::{Boundary, Classifier, Step};
+
+impl Code<'_> {
+    /// The class of a step's field. A packet that does not have the field is found out only where
+    /// that makes a difference: what is not there is 0.
+    pub(super) fn class(&mut self, step: &Step) {
+        let known = self.unsure(step.field);
+        let done = self.asm.label();
+        if known != 0 && step.absent != step.classifier.class(0) {
+            let there = self.asm.label();
+            self.known(R0).jump32_if(R0, spec::asm::Cond::Set, known.cast_signed(), there);
+            self.asm.mov32(R0, step.absent.cast_signed()).jump(done).bind(there);
+        }
+        load(&mut self.asm, step.field);
+        self.classify(step.field, &step.classifier);
+        self.asm.bind(done);
+    }
+
+    pub(super) fn classify(&mut self, field: Field, classifier: &Classifier) {
+        match classifier {
+            Classifier::Branches(boundaries) => self.branches(field, boundaries),
+            Classifier::Direct(classes) => self.direct(classes),
+            Classifier::Ranges(ranges) => search::search(self, field, ranges),
+        }
+    }
+
+    fn branches(&mut self, field: Field, boundaries: &[Boundary]) {
+        let mut classes: Vec<u32> = boundaries.iter().map(|one| one.class).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let labels: Vec<Label> = classes.iter().map(|_| self.asm.label()).collect();
+        let label = |class| labels[classes.binary_search(&class).unwrap_or_default()];
+        let last = boundaries.last().map_or(0, |one| one.class);
+        tree(&mut self.asm, field, boundaries, &label, Some(label(last)));
+        let done = self.asm.label();
+        self.asm.bind(label(last)).mov32(R0, last.cast_signed());
+        for class in classes.iter().copied().filter(|class| *class != last) {
+            self.asm.jump(done).bind(label(class)).mov32(R0, class.cast_signed());
+        }
+        self.asm.bind(done);
+    }
+
+    /// Elements are as small as the greatest class allows.
+    fn direct(&mut self, classes: &[u32]) {
+        use spec::asm::Size;
+        let greatest = classes.iter().copied().max().unwrap_or_default();
+        let (size, shift) = match greatest {
+            0..=0xff => (Size::Byte, 0),
+            0x100..=0xffff => (Size::Half, 1),
+            _ => (Size::Word, 2),
+        };
+        let bytes = classes.iter().flat_map(|class| class.to_le_bytes()[..1 << shift].to_vec());
+        let place = self.data.table(bytes.collect(), classes.len(), 0);
+        self.point(place);
+        if shift > 0 {
+            self.asm.lsh(LOW, shift);
+        }
+        self.asm.add(R4, LOW).load(size, R0, R4.at(0));
+    }
+
+    /// R4 = the table.
+    pub(super) fn point(&mut self, place: Place) {
+        self.asm.load_map_value(R4, MAP, place.offset);
+    }
+}

@@ -1,0 +1,90 @@
+//! The memory that generated code reads: one value of one array, frozen, found at its address.
+//!
+//! Rule: an index that the verifier bounds by a mask may point beyond its table by less than the
+//! table's size, so the memory is long enough for that; what is read there is never used.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use spec::{MapDef, MapKind};
+
+/// Name of the map.
+pub const MAP: &str = "filter_data";
+
+/// Tables begin at such offsets: a cache line.
+const ALIGNMENT: usize = 64;
+/// `BPF_F_RDONLY_PROG`.
+const READ_ONLY: u32 = 1 << 7;
+
+/// Tables, one behind the other.
+#[derive(Debug, Default)]
+pub struct Data {
+    bytes: Vec<u8>,
+    /// How far code may read.
+    reach: usize,
+    /// Where tables of this hash and length are.
+    known: HashMap<(u64, usize), usize>,
+}
+
+/// A table in memory, with elements of `stride` bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// In bytes.
+    pub offset: u32,
+    /// A mask that every right index survives.
+    pub mask: i32,
+}
+
+impl Data {
+    /// Adds a table of `count` elements, or finds the same one. Code may read up to `beyond`
+    /// elements behind the one that a masked index points to.
+    pub fn table(&mut self, bytes: Vec<u8>, count: usize, beyond: usize) -> Place {
+        let (length, stride) = (bytes.len(), bytes.len() / count.max(1));
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        let key = (hasher.finish(), length);
+        let same = |place: &usize| self.bytes[*place..*place + length] == bytes;
+        let offset = self.known.get(&key).copied().filter(same).unwrap_or_else(|| {
+            let offset = self.bytes.len().next_multiple_of(ALIGNMENT);
+            self.bytes.resize(offset, 0);
+            self.bytes.extend(bytes);
+            self.known.insert(key, offset);
+            offset
+        });
+        let masked = count.max(1).next_power_of_two();
+        self.reach = self.reach.max(offset + (masked + beyond) * stride);
+        Place {
+            offset: u32::try_from(offset).expect("less than 4 GiB of tables"),
+            mask: i32::try_from(masked - 1).expect("less than 2^31 elements"),
+        }
+    }
+
+    pub fn words(&mut self, words: &[u32], beyond: usize) -> Place {
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.table(bytes, words.len(), beyond)
+    }
+
+    /// Bytes of tables, without room at the end.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The map with everything in it, unless that is nothing.
+    pub fn map(mut self) -> Option<MapDef> {
+        if self.bytes.is_empty() {
+            return None;
+        }
+        self.bytes.resize(self.reach.max(self.bytes.len()).next_multiple_of(8), 0);
+        Some(MapDef {
+            name: MAP.to_owned(),
+            kind: MapKind::ARRAY,
+            key_size: 4,
+            value_size: u32::try_from(self.bytes.len()).expect("less than 4 GiB of tables"),
+            max_entries: 1,
+            flags: READ_ONLY,
+            contents: Some(self.bytes),
+            frozen: true,
+            ..MapDef::default()
+        })
+    }
+}

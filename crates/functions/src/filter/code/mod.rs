@@ -1,0 +1,263 @@
+//! code: from a plan to instructions and the memory that they read.
+//!
+//! ```text
+//!  known? ─▶ family ─▶ tables ─▶ R7: the lowest rule that decides ─▶ straight rules below it
+//!                         └────▶ effects: lists of rules below it ─▶ filter_effect() in order
+//! ```
+//!
+//! Rule: what `Plan::decide` says is what this code answers; every part does what the part of the
+//! plan with its name does. R6 is the packet, R7 the lowest rule found so far with the bit
+//! `FINAL`, R8 a table's state, R0 to R5 are free. Numbers that the verifier could follow through
+//! many ways are made unknown to it (`forget`), or it would walk what comes behind once for each.
+//! Not here: which rules go where (`plan`), and the program around it (`compile`).
+
+mod classify;
+mod data;
+mod effects;
+mod payload;
+mod search;
+mod straight;
+mod table;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+use spec::asm::Reg::{R0, R1, R3, R5, R7};
+use spec::asm::{Assembler, Cond, Label, Reg};
+use spec::{MapDef, ProgramKind};
+
+use self::data::Data;
+use self::straight::Leads;
+use self::value::PACKET;
+use super::abi::Known;
+use super::plan::{FINAL, FamilyPlan, NO_RULE, Plan};
+use super::{Family, MATCH, Rule, Ruleset, Test};
+
+pub use self::data::MAP as DATA_MAP;
+
+/// Interfaces by name.
+pub type Interfaces<'a> = &'a dyn Fn(&str) -> Option<u32>;
+
+/// What the rules became.
+#[derive(Debug)]
+pub struct Generated {
+    pub code: Assembler,
+    /// The tables; none where code alone decides.
+    pub data: Option<MapDef>,
+    /// Instructions, in slots of eight bytes.
+    pub slots: usize,
+    /// Bytes of tables.
+    pub bytes: usize,
+    /// Each family in a function of its own, because jumps would not reach.
+    pub split: bool,
+    /// Lists of rules that do not decide are walked by `bpf_loop` (Linux 5.17).
+    pub loops: bool,
+}
+
+/// Code with one jump table of families is not longer than this.
+const LONGEST: usize = 24_000;
+/// Characters of a note.
+const LINE: usize = 160;
+/// Straight rules of a family, or tables, from which on the verifier must not tell one from another.
+const MANY: usize = 8;
+
+/// Code that answers which rule of a ruleset decides, with `struct filter_packet *` in R1.
+pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Generated {
+    let whole = Code::new(rules, ifindex, false).all(plan);
+    if whole.slots <= LONGEST { whole } else { Code::new(rules, ifindex, true).all(plan) }
+}
+
+struct Code<'a> {
+    asm: Assembler,
+    data: Data,
+    rules: &'a Ruleset,
+    ifindex: Interfaces<'a>,
+    split: bool,
+    loops: bool,
+    /// Bits of `known` that every packet of the family in hand has.
+    sure: u32,
+    /// The family in hand has many rules that decide one by one.
+    many: bool,
+    /// Bytes at the top of the stack that expressions use.
+    memory: i16,
+    /// Functions that walk lists, by family.
+    callbacks: [Option<Label>; Family::ALL.len()],
+}
+
+impl<'a> Code<'a> {
+    fn new(rules: &'a Ruleset, ifindex: Interfaces<'a>, split: bool) -> Self {
+        let words = |test: &Test| matches!(test, Test::Expression(expression) if expression.program.has_memory());
+        let words = rules.rules.iter().any(|rule| rule.tests.iter().any(words));
+        Self {
+            asm: Assembler::new(MATCH, ProgramKind::XDP),
+            data: Data::default(),
+            rules,
+            ifindex,
+            split,
+            loops: false,
+            sure: 0,
+            many: false,
+            memory: if words { super::classic::Program::MEMORY } else { 0 },
+            callbacks: [None; Family::ALL.len()],
+        }
+    }
+
+    fn all(mut self, plan: &Plan) -> Generated {
+        self.asm.note("which rule decides").mov(PACKET, R1);
+        let other = plan.family(Family::Other);
+        let apart: Vec<(&FamilyPlan, Known, Label)> =
+            [(Family::Ipv4, Known::Ipv4), (Family::Ipv6, Known::Ipv6)]
+                .into_iter()
+                .map(|(family, known)| (plan.family(family), known))
+                .filter(|(family, _)| !is_trivial(other) || !same_answer(family, other))
+                .map(|(family, known)| (family, known, self.asm.label()))
+                .collect();
+        if !apart.is_empty() {
+            self.known(R1);
+        }
+        for (_, known, label) in &apart {
+            self.asm.jump32_if(R1, Cond::Set, *known as i32, *label);
+        }
+        let mut functions = Vec::new();
+        self.dispatched(other, &mut functions);
+        for (family, _, label) in &apart {
+            self.asm.bind(*label);
+            self.dispatched(family, &mut functions);
+        }
+        for (family, label) in functions {
+            self.asm.function(label, format!("filter_{}", name(family.family)));
+            self.asm.mov(PACKET, R1);
+            self.family(family);
+        }
+        self.effect_loops(plan);
+        Generated {
+            slots: self.asm.slot(),
+            bytes: self.data.len(),
+            split: self.split,
+            loops: self.loops,
+            data: self.data.map(),
+            code: self.asm,
+        }
+    }
+
+    /// A family's code here, or a call of it.
+    fn dispatched<'p>(&mut self, plan: &'p FamilyPlan, apart: &mut Vec<(&'p FamilyPlan, Label)>) {
+        if self.split && !is_trivial(plan) {
+            let label = self.asm.label();
+            self.asm.mov(R1, PACKET).call_local(label).exit();
+            apart.push((plan, label));
+        } else {
+            self.family(plan);
+        }
+    }
+
+    /// Everything for packets of one family; nothing falls through.
+    fn family(&mut self, plan: &FamilyPlan) {
+        self.asm.note(format!("packets of {}", name(plan.family)));
+        self.sure = match plan.family {
+            Family::Ipv4 => Known::Ipv4 as u32,
+            Family::Ipv6 => Known::Ipv6 as u32,
+            Family::Other => 0,
+        };
+        self.many = plan.straight.len() > MANY;
+        if !plan.effects.is_empty() {
+            self.with_effects(plan);
+        } else if plan.straight.is_empty() && plan.tables.len() == 1 && plan.otherwise == NO_RULE {
+            self.walk(&plan.tables[0]);
+            self.answer(R0);
+        } else {
+            if !plan.tables.is_empty() {
+                self.lowest(&plan.tables, plan.otherwise);
+            }
+            self.one_by_one(plan);
+        }
+    }
+
+    fn one_by_one(&mut self, plan: &FamilyPlan) {
+        for rule in &plan.straight {
+            if !plan.tables.is_empty() {
+                self.stop_at(*rule);
+            }
+            let decides = self.rules.rules[*rule as usize].action.decides();
+            let leads = self.rule(plan.family, *rule, |code, rule, next| {
+                if decides { code.decide(rule) } else { code.effect(rule, next) }
+            });
+            if leads == Leads::Nowhere {
+                return;
+            }
+        }
+        if plan.tables.is_empty() {
+            self.asm.note(if plan.otherwise == NO_RULE { "no rule decides" } else { "all others" });
+            self.asm.mov32(R0, plan.otherwise.cast_signed()).exit();
+        } else {
+            self.answer(R7);
+        }
+    }
+
+    /// Answers R7 unless it is a rule behind this one.
+    fn stop_at(&mut self, rule: u32) {
+        let below = self.asm.label();
+        self.asm.jump32_if(R7, Cond::Gt, (rule | FINAL).cast_signed(), below);
+        self.answer(R7);
+        self.asm.bind(below);
+    }
+
+    /// Ends with a final state.
+    fn answer(&mut self, state: Reg) {
+        let none = self.asm.label();
+        if state != R0 {
+            self.asm.mov32(R0, state);
+        }
+        self.asm.jump32_if(R0, Cond::Eq, NO_RULE.cast_signed(), none);
+        self.asm.and32(R0, (!FINAL).cast_signed()).bind(none).exit();
+    }
+
+    /// `into` = which fields are there.
+    fn known(&mut self, into: Reg) -> &mut Assembler {
+        self.asm.load32(into, PACKET.at(Known::OFFSET))
+    }
+
+    /// Adds a zero that the verifier does not know to be one.
+    fn forget(&mut self, number: Reg) {
+        self.known(R3);
+        self.known(R5);
+        self.asm.sub32(R3, R5).add32(number, R3);
+    }
+
+    fn forget_if_many(&mut self, number: Reg) {
+        if self.many {
+            self.forget(number);
+        }
+    }
+}
+
+/// One answer for all packets.
+fn is_trivial(plan: &FamilyPlan) -> bool {
+    plan.tables.is_empty() && plan.effects.is_empty() && plan.straight.is_empty()
+}
+
+fn same_answer(one: &FamilyPlan, other: &FamilyPlan) -> bool {
+    is_trivial(one) && is_trivial(other) && one.otherwise == other.otherwise
+}
+
+const fn name(family: Family) -> &'static str {
+    match family {
+        Family::Ipv4 => "ipv4",
+        Family::Ipv6 => "ipv6",
+        Family::Other => "other",
+    }
+}
+
+/// A rule as its note shows it: as people write it, as far as a line goes.
+fn text(rule: &Rule) -> String {
+    let mut text = rule.to_string();
+    if !text.starts_with(&format!("{}: ", rule.name)) {
+        text = format!("{}: {text}", rule.name);
+    }
+    if let Some((end, _)) = text.char_indices().nth(LINE) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}

@@ -1,0 +1,100 @@
+//! From rules to a program that can be loaded: everything that is not done per packet.
+//!
+//! ```text
+//!  Ruleset ─▶ Plan ─▶ code, filter_data ─▶ splice ─┐
+//!     └─────▶ Acts, Needs, Policies ─▶ globals ────┴▶ Spec      after loading: Compiled::acts.fill
+//! ```
+//!
+//! Rule: nothing here looks at the running system; what it knows of one is in the `Environment`.
+//! Not here: loading, filling maps, and what goes over from an older program (`carried`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use spec::Spec;
+use spec::compose::splice;
+
+use super::act::{self, Acts, Sizes};
+use super::code::{self, Generated};
+use super::plan::{Budget, Plan};
+use super::{MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, Ruleset};
+
+/// What is known of the system that the program will run on.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// Indices by name. A rule for an interface that is not here matches nothing.
+    pub interfaces: BTreeMap<String, u32>,
+    pub sizes: Sizes,
+    pub budget: Budget,
+}
+
+/// A ruleset as an object.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// Both programs, [`PROGRAM`] and [`PROGRAM_FRAGS`], with their globals and `filter_data`.
+    pub spec: Spec,
+    /// What rules do. User space must call [`Acts::fill`] once the maps are there.
+    pub acts: Acts,
+    /// By number.
+    pub names: Vec<String>,
+    /// What became of the rules, in lines for people.
+    pub description: String,
+}
+
+/// Why rules cannot be compiled.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Act(#[from] act::Error),
+    #[error("the filter's object is not what this build expects: {0}")]
+    Object(#[from] spec::Error),
+    #[error("the filter's code cannot be put into its program: {0}")]
+    Splice(#[from] spec::compose::Error),
+}
+
+impl Environment {
+    pub fn ifindex(&self, name: &str) -> Option<u32> {
+        self.interfaces.get(name).copied()
+    }
+}
+
+/// Makes the program of a ruleset.
+///
+/// # Errors
+/// A rule that cannot be done; all else is a mistake of this crate.
+pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, Error> {
+    let ifindex = |name: &str| environment.ifindex(name);
+    let acts = Acts::new(rules, environment.sizes, ifindex)?;
+    let mut spec = Spec::parse("filter", OBJECT)?;
+    acts.apply(&mut spec)?;
+    let mut needs = Needs::of(rules);
+    if acts.may_ban() {
+        needs = needs.with(super::abi::Need::Network);
+    }
+    spec.set_global(Needs::GLOBAL, &needs.to_global())?;
+    spec.set_global("filter_policies", &rules.policies.to_global())?;
+    let plan = Plan::new(rules, ifindex, &environment.budget);
+    let generated = code::generate(rules, &plan, &ifindex);
+    let description = description(&plan, &generated);
+    spec.maps.extend(generated.data);
+    for program in [PROGRAM, PROGRAM_FRAGS] {
+        spec = splice(&spec, program, MATCH, generated.code.clone())?;
+    }
+    let names = rules.rules.iter().map(|rule| rule.name.clone()).collect();
+    Ok(Compiled { spec, acts, names, description })
+}
+
+fn description(plan: &Plan, generated: &Generated) -> String {
+    let mut text = plan.describe().to_string();
+    let Generated { slots, bytes, split, loops, .. } = generated;
+    // Writing to a string does not fail.
+    let _ = write!(text, "code: {slots} instructions, {bytes} bytes of tables");
+    if *split {
+        text.push_str("; a function for each family, because jumps would not reach");
+    }
+    if *loops {
+        text.push_str("; bpf_loop (Linux 5.17)");
+    }
+    text.push('\n');
+    text
+}
