@@ -19,6 +19,9 @@ use super::code::{self, Generated};
 use super::plan::{Budget, Plan};
 use super::{MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, Ruleset};
 
+/// Bytes of rows that a family may have at most.
+const MOST_BYTES: usize = 1 << 28;
+
 /// What is known of the system that the program will run on.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
@@ -46,6 +49,11 @@ pub struct Compiled {
 pub enum Error {
     #[error(transparent)]
     Act(#[from] act::Error),
+    #[error(
+        "the rules that count, limit, sample or mark test too many combinations of fields to be \
+         walked together; write fewer of them, or with fewer fields"
+    )]
+    TooManyGroups,
     #[error("the filter's object is not what this build expects: {0}")]
     Object(#[from] spec::Error),
     #[error("the filter's code cannot be put into its program: {0}")]
@@ -73,7 +81,7 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     }
     spec.set_global(Needs::GLOBAL, &needs.to_global())?;
     spec.set_global("filter_policies", &rules.policies.to_global())?;
-    let plan = Plan::new(rules, ifindex, &environment.budget);
+    let plan = plan(rules, environment)?;
     let generated = code::generate(rules, &plan, &ifindex);
     let description = description(&plan, &generated);
     spec.maps.extend(generated.data);
@@ -82,6 +90,21 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     }
     let names = rules.rules.iter().map(|rule| rule.name.clone()).collect();
     Ok(Compiled { spec, acts, names, description })
+}
+
+/// With as many bytes as it takes for the groups of rules that go on to be few enough.
+fn plan(rules: &Ruleset, environment: &Environment) -> Result<Plan, Error> {
+    let mut budget = environment.budget;
+    loop {
+        let plan = Plan::new(rules, |name| environment.ifindex(name), &budget);
+        if code::fits(&plan) {
+            return Ok(plan);
+        }
+        if budget.bytes >= MOST_BYTES {
+            return Err(Error::TooManyGroups);
+        }
+        budget.bytes = (budget.bytes * 4).clamp(1 << 10, MOST_BYTES);
+    }
 }
 
 fn description(plan: &Plan, generated: &Generated) -> String {

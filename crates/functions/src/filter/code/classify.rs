@@ -3,28 +3,28 @@
 //! Rule: the value is in R2 (and R1), the class is left in R0; R0 to R5 are overwritten, and R9 by
 //! searches among IPv6 addresses.
 
-use spec::asm::Label;
 use spec::asm::Reg::{R0, R4};
+use spec::asm::{Cond, Label, Size};
 
 use super::data::{MAP, Place};
 use super::value::{LOW, load, tree};
 use super::{Code, search};
 use crate::filter::Field;
-use crate::filter::plan::{Boundary, Classifier, Step};
+use crate::filter::plan::{Boundary, Classifier};
 
 impl Code<'_> {
-    /// The class of a step's field. A packet that does not have the field is found out only where
-    /// that makes a difference: what is not there is 0.
-    pub(super) fn class(&mut self, step: &Step) {
-        let known = self.unsure(step.field);
+    /// The class of a field. A packet that does not have it is found out only where that makes a
+    /// difference: what is not there is 0.
+    pub(super) fn class(&mut self, field: Field, classifier: &Classifier, absent: u32) {
+        let known = self.unsure(field);
         let done = self.asm.label();
-        if known != 0 && step.absent != step.classifier.class(0) {
+        if known != 0 && absent != classifier.class(0) {
             let there = self.asm.label();
-            self.known(R0).jump32_if(R0, spec::asm::Cond::Set, known.cast_signed(), there);
-            self.asm.mov32(R0, step.absent.cast_signed()).jump(done).bind(there);
+            self.known(R0).jump32_if(R0, Cond::Set, known.cast_signed(), there);
+            self.asm.mov32(R0, absent.cast_signed()).jump(done).bind(there);
         }
-        load(&mut self.asm, step.field);
-        self.classify(step.field, &step.classifier);
+        load(&mut self.asm, field);
+        self.classify(field, classifier);
         self.asm.bind(done);
     }
 
@@ -54,7 +54,6 @@ impl Code<'_> {
 
     /// Elements are as small as the greatest class allows.
     fn direct(&mut self, classes: &[u32]) {
-        use spec::asm::Size;
         let greatest = classes.iter().copied().max().unwrap_or_default();
         let (size, shift) = match greatest {
             0..=0xff => (Size::Byte, 0),

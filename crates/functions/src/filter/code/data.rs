@@ -64,6 +64,12 @@ impl Data {
         self.table(bytes, words.len(), beyond)
     }
 
+    /// Elements of two words.
+    pub fn pairs(&mut self, pairs: Vec<[u32; 2]>) -> Place {
+        let bytes = pairs.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
+        self.table(bytes, pairs.len(), 0)
+    }
+
     /// Bytes of tables, without room at the end.
     pub fn len(&self) -> usize {
         self.bytes.len()

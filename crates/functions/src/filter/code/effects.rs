@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  the frame, at the bottom of the code's stack:
-//!   0  the packet     8  limit     12  the rule that ended the search     16 + 8n  cursor n
+//!   0  the packet     8  limit     12  the rule that ended the search     16 + 4n  cursor n
 //! ```
 //!
 //! A cursor is an index into its group's lists. Rule: every list ends with `NO_RULE`, which is
@@ -22,6 +22,9 @@ use crate::filter::{EFFECT, Family};
 
 /// Calls of the effect that the verifier may walk one by one.
 const STEPS: usize = 32;
+
+/// Groups whose cursors fit the stack beside all else that is there.
+const GROUPS: usize = 24;
 
 const LIMIT: i16 = 8;
 const ENDED: i16 = 12;
@@ -78,7 +81,7 @@ impl Code<'_> {
     }
 
     fn frame(&self, plan: &FamilyPlan) -> i16 {
-        -self.memory - CURSORS - 8 * plan.effects.len() as i16
+        -self.memory - (CURSORS + 4 * plan.effects.len() as i16 + 7) / 8 * 8
     }
 
     fn callback(&mut self, family: Family) -> Label {
@@ -103,7 +106,7 @@ impl Code<'_> {
         let starts = self.data.words(&ended(effects).1, 0);
         self.point(starts);
         self.asm.and32(R0, starts.mask).lsh(R0, 2).add(R4, R0).load32(R0, R4.at(0)).jump(store);
-        self.asm.bind(none).mov32(R0, 0).bind(store).store64(cursor, R0);
+        self.asm.bind(none).mov32(R0, 0).bind(store).store32(cursor, R0);
     }
 
     fn effect_loop(&mut self, plan: &FamilyPlan) {
@@ -172,7 +175,7 @@ impl Run<'_> {
 
 impl Merge {
     fn cursor(&self, group: usize) -> At {
-        self.base.at(self.frame + CURSORS + 8 * group as i16)
+        self.base.at(self.frame + CURSORS + 4 * group as i16)
     }
 
     /// R9 = the lowest number that a cursor points to, without `FINAL`, and the cursor behind it;
@@ -196,7 +199,7 @@ impl Merge {
             let a = &mut code.asm;
             let other = a.label();
             a.jump32_if(R3, Cond::Ne, R9, other);
-            a.load64(R1, self.cursor(group)).add(R1, 1).store64(self.cursor(group), R1);
+            a.load32(R1, self.cursor(group)).add32(R1, 1).store32(self.cursor(group), R1);
             a.bind(other);
         }
         code.asm.and32(R9, (!FINAL).cast_signed());
@@ -206,9 +209,14 @@ impl Merge {
     fn load(&self, code: &mut Code<'_>, group: usize) {
         let place = self.lists[group];
         let a = &mut code.asm;
-        a.load64(R1, self.cursor(group)).and32(R1, place.mask).lsh(R1, 2);
+        a.load32(R1, self.cursor(group)).and32(R1, place.mask).lsh(R1, 2);
         a.load_map_value(R4, MAP, place.offset).add(R4, R1).load32(R3, R4.at(0));
     }
+}
+
+/// Whether a plan's lists can be walked together.
+pub fn fits(plan: &Plan) -> bool {
+    plan.families.iter().all(|family| family.effects.len() <= GROUPS)
 }
 
 fn longest(plan: &FamilyPlan) -> usize {

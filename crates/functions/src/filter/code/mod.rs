@@ -35,6 +35,7 @@ use super::plan::{FINAL, FamilyPlan, NO_RULE, Plan};
 use super::{Family, MATCH, Rule, Ruleset, Test};
 
 pub use self::data::MAP as DATA_MAP;
+pub use self::effects::fits;
 
 /// Interfaces by name.
 pub type Interfaces<'a> = &'a dyn Fn(&str) -> Option<u32>;

@@ -14,13 +14,24 @@ use super::Code;
 use super::data::Place;
 use super::value::{HIGH, LOW, at_least, below};
 use crate::filter::Field;
-use crate::filter::plan::{Entries, Level, Node, Ranges};
+use crate::filter::plan::{Entries, Level, Node, Ranges, Runs};
+
+/// Probes of runs that are not called long, where a step has both.
+pub const SHORT: u32 = 3;
+/// Set in the start of a run that has more probes.
+pub const LONG_RUN: u32 = 1 << 31;
 
 /// What it is searched in.
 struct Search<'a> {
     ranges: &'a Ranges,
     nodes: Place,
-    entries: Place,
+    entries: Sorted,
+}
+
+/// Entries in the order of their keys.
+#[derive(Clone, Copy)]
+struct Sorted {
+    place: Place,
     layout: Layout,
 }
 
@@ -46,6 +57,23 @@ pub fn search(code: &mut Code<'_>, field: Field, ranges: &Ranges) {
     code.asm.jump(done);
     code.asm.bind(low).mov32(R0, ranges.below.cast_signed()).jump(done);
     code.asm.bind(high).mov32(R0, ranges.above.cast_signed()).bind(done);
+}
+
+/// The next state, into R0, from the run's start in R0 and the key in R2.
+pub fn run(code: &mut Code<'_>, runs: &Runs, done: Label) {
+    // The greatest number that has a difference with a sign to any key.
+    let key = |key: &u64| (*key).min(i64::MAX as u64);
+    let words = runs.keys.iter().map(key).zip(runs.next.iter().map(|next| u64::from(*next)));
+    let bytes = words.flat_map(|(key, next)| [key, next]).flat_map(u64::to_le_bytes).collect();
+    let place = code.data.table(bytes, runs.keys.len(), 1 << runs.probes);
+    let sorted = Sorted { place, layout: Layout::Long };
+    if runs.probes > SHORT {
+        let long = code.asm.label();
+        code.asm.jump32_if(R0, Cond::Slt, 0, long);
+        sorted.probes(code, SHORT);
+        code.asm.jump(done).bind(long);
+    }
+    sorted.probes(code, runs.probes);
 }
 
 /// From value to key, in place.
@@ -84,7 +112,7 @@ impl<'a> Search<'a> {
         let beyond = 1 << ranges.long.max(ranges.short);
         let nodes = code.data.words(&ranges.nodes, most(&ranges.levels));
         let entries = code.data.table(bytes(&ranges.entries), ranges.entries.len(), beyond);
-        Self { ranges, nodes, entries, layout }
+        Self { ranges, nodes, entries: Sorted { place: entries, layout } }
     }
 
     /// Falls through with the class, or goes to `done` with it.
@@ -106,11 +134,11 @@ impl<'a> Search<'a> {
         if self.ranges.long > 0 {
             let long = code.asm.label();
             code.asm.jump32_if(R0, Cond::Set, Node::LONG.cast_signed(), long);
-            self.probes(code, self.ranges.short);
+            self.entries.probes(code, self.ranges.short);
             code.asm.jump(done).bind(long);
-            self.probes(code, self.ranges.long);
+            self.entries.probes(code, self.ranges.long);
         } else {
-            self.probes(code, self.ranges.short);
+            self.entries.probes(code, self.ranges.short);
         }
     }
 
@@ -130,13 +158,15 @@ impl<'a> Search<'a> {
         code.point(self.nodes);
         code.asm.lsh(R3, 2).add(R4, R3).load32(R0, R4.at(0));
     }
+}
 
-    /// From the node of a run in R0 to the class of the last key that is not greater.
+impl Sorted {
+    /// From where a run begins, in the low bits of R0, to the class of the last key that is not greater.
     fn probes(&self, code: &mut Code<'_>, probes: u32) {
         let stride = self.layout.stride();
-        code.asm.and32(R0, self.entries.mask);
+        code.asm.and32(R0, self.place.mask);
         code.asm.mul(R0, stride);
-        code.point(self.entries);
+        code.point(self.place);
         code.asm.add(R4, R0);
         match self.layout {
             // Not greater than the key is less than the next key.

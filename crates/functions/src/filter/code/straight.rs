@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use spec::asm::Reg::{R0, R1, R2, R10};
+use spec::asm::Reg::{R0, R1, R2};
 use spec::asm::{Cond, Label};
 
 use super::Code;

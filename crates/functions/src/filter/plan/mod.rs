@@ -26,9 +26,9 @@ mod split;
 mod table;
 
 #[cfg(test)]
-mod random;
+pub(crate) mod random;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use classifier::{Boundary, Classifier};
 pub use comb::{Comb, Entry, Row};

@@ -1,5 +1,5 @@
 //! Plans answer what their rules answer one after the other.
 
 mod adversarial;
-mod rulesets;
-mod same_answers;
+pub mod rulesets;
+pub mod same_answers;

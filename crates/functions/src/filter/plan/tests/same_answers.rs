@@ -9,7 +9,7 @@ use crate::filter::plan::{Budget, Plan};
 use crate::filter::{Action, Addresses, Field, Rule, Ruleset, Side, Test, Values};
 
 /// Few different ones, all over the field.
-fn value(random: &mut Random, field: Field) -> u128 {
+pub fn value(random: &mut Random, field: Field) -> u128 {
     let few = random.below(6) as u128;
     match random.below(3) {
         0 => few,
@@ -48,7 +48,7 @@ fn test(random: &mut Random, fields: &[Field]) -> Test {
     }
 }
 
-fn random_rules(random: &mut Random, effects: u64) -> Ruleset {
+pub fn random_rules(random: &mut Random, effects: u64) -> Ruleset {
     let fields: Vec<Field> = (0..=random.below(5)).map(|_| random.one_of(&Field::ALL)).collect();
     let rules = (0..random.below(120)).map(|number| {
         let action = match random.below(100) {
