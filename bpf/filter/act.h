@@ -20,6 +20,7 @@
 #include "event.h"
 #include "limit.h"
 #include "sample.h"
+#include "syn.h"
 
 /* A bit for each enum filter_action that some rule has. */
 const volatile __u32 filter_actions;
@@ -100,6 +101,17 @@ xway_global __u32 filter_apply(struct filter_packet *packet, __u32 number)
 	return 0;
 }
 
+/* The SYN proxy of a rule, if it is one; true when the packet is for the proxy. */
+xway_inline __u32 filter_guard(struct xdp_md *ctx, struct filter_packet *packet, __u32 number)
+{
+	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
+
+	if (!rule || rule->action != FILTER_ACTION_SYN_PROXY)
+		return 0;
+	packet->guarded = filter_guard_request(ctx, packet, rule->argument);
+	return packet->guarded != FILTER_GO_ON;
+}
+
 /*
  * What a rule that does not decide does. True ends the search: the rule has decided after all.
  * Called by the generated code.
@@ -110,6 +122,8 @@ static __attribute__((noinline)) __u32 filter_effect(struct filter_packet *packe
 	__u32 ends = filter_apply(packet, rule);
 
 	packet->ctx = ctx;
+	if (filter_does(FILTER_ACTION_SYN_PROXY))
+		ends |= filter_guard((struct xdp_md *)(unsigned long)ctx, packet, rule);
 	return ends;
 }
 
@@ -156,6 +170,10 @@ xway_inline struct filter_end filter_decided(struct xdp_md *ctx, struct filter_p
 	/* Counted when it matched. */
 	if (rule->action == FILTER_ACTION_LIMIT)
 		return (struct filter_end){ XDP_DROP, XWAY_LIMITED };
+	if (filter_does(FILTER_ACTION_SYN_PROXY) && rule->action == FILTER_ACTION_SYN_PROXY) {
+		count->taken++;
+		return (struct filter_end){ filter_proxy_verdict(ctx, packet), XWAY_SYN_PROXY };
+	}
 	count->packets++;
 	count->bytes += packet->length;
 	return (struct filter_end){ filter_verdict(ctx, packet, rule), XWAY_RULE };

@@ -156,7 +156,9 @@ struct filter_packet {
 	__u32 sampled_by;
 	__u32 decided_by;
 	__u32 mark;
-	__u32 marked;
+	__u16 marked;
+	/* enum filter_guarded */
+	__u16 guarded;
 };
 _Static_assert(sizeof(struct filter_packet) == 128, "no hidden padding");
 
@@ -214,8 +216,48 @@ enum filter_event {
 	FILTER_CONTENDED,
 	/* A packet of a trial that was not counted: too many pairs of rules. */
 	FILTER_PAIRS_FULL,
+	/* A connection request that was answered with a cookie, and one that could not be. */
+	FILTER_COOKIE_SENT,
+	FILTER_COOKIE_FAILED,
+	/* A packet for a listener that brought back a cookie, and one that brought none. */
+	FILTER_COOKIE_GOOD,
+	FILTER_COOKIE_BAD,
 };
-#define FILTER_EVENTS (FILTER_PAIRS_FULL + 1)
+#define FILTER_EVENTS (FILTER_COOKIE_BAD + 1)
+
+/* What becomes of a packet at a SYN proxy. */
+enum filter_guarded {
+	/* The next rules see it. */
+	FILTER_GO_ON,
+	/* It is a request, and turns into the answer. */
+	FILTER_ANSWER,
+	FILTER_REFUSE,
+};
+
+/* What answers to connection requests say of the listener. */
+struct filter_syn {
+	/* The longest segment that this host takes, with IPv4 and IPv6. */
+	__u16 mss4;
+	__u16 mss6;
+	/* That the stack chooses for listeners: it follows from net.ipv4.tcp_rmem. */
+	__u16 window_scale;
+	/* Timestamps start at the clock: net.ipv4.tcp_timestamps is 2. */
+	__u16 has_time;
+};
+_Static_assert(sizeof(struct filter_syn) == 8, "no hidden padding");
+
+/* One element of `filter_guards`: requests to destinations, by time on the monotonic clock. */
+struct filter_guard {
+	/* When the second began in which `requests` came. */
+	__u64 second;
+	/* Until when requests are answered by the proxy. */
+	__u64 until;
+	/* When the last one went on to the stack meanwhile. */
+	__u64 passed;
+	__u32 requests;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct filter_guard) == 32, "no hidden padding");
 
 /* Buckets in a line. */
 #define FILTER_WAYS 8

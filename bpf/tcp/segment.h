@@ -18,9 +18,6 @@
 
 #include <xway/frame.h>
 
-XWAY_HELPER long (*const bpf_xdp_adjust_tail)(struct xdp_md *ctx, int delta) =
-	(void *)BPF_FUNC_xdp_adjust_tail;
-
 /* Shorter frames are filled up (IEEE 802.3, without the checksum). */
 #define TCP_FRAME_LEAST 60
 #define TCP_HOPS 64

@@ -96,4 +96,23 @@ XWAY_HELPER long (*const bpf_xdp_load_bytes)(struct xdp_md *ctx, __u32 at, void 
 XWAY_HELPER long (*const bpf_xdp_store_bytes)(struct xdp_md *ctx, __u32 at, const void *from,
 					      __u32 size) = (void *)BPF_FUNC_xdp_store_bytes;
 
+/* Linux 5.8 grows a frame, older ones only shrink it. */
+XWAY_HELPER long (*const bpf_xdp_adjust_tail)(struct xdp_md *ctx, int delta) =
+	(void *)BPF_FUNC_xdp_adjust_tail;
+XWAY_HELPER struct bpf_sock *(*const bpf_skc_lookup_tcp)(void *ctx, struct bpf_sock_tuple *tuple,
+							 __u32 size, __u64 netns, __u64 flags) =
+	(void *)BPF_FUNC_skc_lookup_tcp;
+XWAY_HELPER long (*const bpf_sk_release)(void *socket) = (void *)BPF_FUNC_sk_release;
+/* Linux 6.0, and the other three. */
+XWAY_HELPER __s64 (*const bpf_tcp_raw_gen_syncookie_ipv4)(const void *ip, const void *tcp,
+							  __u32 size) =
+	(void *)BPF_FUNC_tcp_raw_gen_syncookie_ipv4;
+XWAY_HELPER __s64 (*const bpf_tcp_raw_gen_syncookie_ipv6)(const void *ip, const void *tcp,
+							  __u32 size) =
+	(void *)BPF_FUNC_tcp_raw_gen_syncookie_ipv6;
+XWAY_HELPER long (*const bpf_tcp_raw_check_syncookie_ipv4)(const void *ip, const void *tcp) =
+	(void *)BPF_FUNC_tcp_raw_check_syncookie_ipv4;
+XWAY_HELPER long (*const bpf_tcp_raw_check_syncookie_ipv6)(const void *ip, const void *tcp) =
+	(void *)BPF_FUNC_tcp_raw_check_syncookie_ipv6;
+
 #endif

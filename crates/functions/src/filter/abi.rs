@@ -65,16 +65,24 @@ pub enum Event {
     NoTarget = 3,
     Contended = 4,
     PairsFull = 5,
+    CookieSent = 6,
+    CookieFailed = 7,
+    CookieGood = 8,
+    CookieBad = 9,
 }
 
 impl Event {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 10] = [
         Self::BansFull,
         Self::SampleLost,
         Self::MarkRefused,
         Self::NoTarget,
         Self::Contended,
         Self::PairsFull,
+        Self::CookieSent,
+        Self::CookieFailed,
+        Self::CookieGood,
+        Self::CookieBad,
     ];
 
     /// As counters, JSON and options spell it.
@@ -86,6 +94,10 @@ impl Event {
             Self::NoTarget => "no-target",
             Self::Contended => "contended",
             Self::PairsFull => "pairs-full",
+            Self::CookieSent => "cookie-sent",
+            Self::CookieFailed => "cookie-failed",
+            Self::CookieGood => "cookie-good",
+            Self::CookieBad => "cookie-bad",
         }
     }
 }
@@ -140,6 +152,28 @@ impl Fragment {
             Self::Whole => "whole",
             Self::First => "first",
             Self::Later => "later",
+        }
+    }
+}
+
+/// `enum filter_guarded`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum Guarded {
+    GoOn = 0,
+    Answer = 1,
+    Refuse = 2,
+}
+
+impl Guarded {
+    pub const ALL: [Self; 3] = [Self::GoOn, Self::Answer, Self::Refuse];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::GoOn => "go-on",
+            Self::Answer => "answer",
+            Self::Refuse => "refuse",
         }
     }
 }
@@ -441,6 +475,40 @@ impl Count {
     }
 }
 
+/// `struct filter_guard`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Guard {
+    pub second: u64,
+    pub until: u64,
+    pub passed: u64,
+    pub requests: u32,
+    pub zero: u32,
+}
+
+impl Guard {
+    pub const SIZE: usize = 32;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.second.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.until.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.passed.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.requests.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.zero.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            second: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            until: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            passed: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            requests: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+        }
+    }
+}
+
 /// `struct filter_level`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Level {
@@ -621,7 +689,8 @@ pub struct Packet {
     pub sampled_by: u32,
     pub decided_by: u32,
     pub mark: u32,
-    pub marked: u32,
+    pub marked: u16,
+    pub guarded: u16,
 }
 
 impl Packet {
@@ -663,7 +732,8 @@ impl Packet {
         bytes[112..116].copy_from_slice(&self.sampled_by.to_le_bytes());
         bytes[116..120].copy_from_slice(&self.decided_by.to_le_bytes());
         bytes[120..124].copy_from_slice(&self.mark.to_le_bytes());
-        bytes[124..128].copy_from_slice(&self.marked.to_le_bytes());
+        bytes[124..126].copy_from_slice(&self.marked.to_le_bytes());
+        bytes[126..128].copy_from_slice(&self.guarded.to_le_bytes());
         bytes
     }
 
@@ -697,7 +767,8 @@ impl Packet {
             sampled_by: u32::from_le_bytes(array::from_fn(|i| bytes[112 + i])),
             decided_by: u32::from_le_bytes(array::from_fn(|i| bytes[116 + i])),
             mark: u32::from_le_bytes(array::from_fn(|i| bytes[120 + i])),
-            marked: u32::from_le_bytes(array::from_fn(|i| bytes[124 + i])),
+            marked: u16::from_le_bytes(array::from_fn(|i| bytes[124 + i])),
+            guarded: u16::from_le_bytes(array::from_fn(|i| bytes[126 + i])),
         }
     }
 }
@@ -842,6 +913,37 @@ impl Source {
         Self {
             high: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             low: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
+/// `struct filter_syn`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Syn {
+    pub mss4: u16,
+    pub mss6: u16,
+    pub window_scale: u16,
+    pub has_time: u16,
+}
+
+impl Syn {
+    pub const SIZE: usize = 8;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..2].copy_from_slice(&self.mss4.to_le_bytes());
+        bytes[2..4].copy_from_slice(&self.mss6.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.window_scale.to_le_bytes());
+        bytes[6..8].copy_from_slice(&self.has_time.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            mss4: u16::from_le_bytes(array::from_fn(|i| bytes[i])),
+            mss6: u16::from_le_bytes(array::from_fn(|i| bytes[2 + i])),
+            window_scale: u16::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            has_time: u16::from_le_bytes(array::from_fn(|i| bytes[6 + i])),
         }
     }
 }

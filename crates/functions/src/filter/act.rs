@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use spec::{Expect, Map, Spec};
 
 use super::limit::{self, Limits};
-use super::{Action, Redirect, Rule, Ruleset, abi, ban, sample};
+use super::{Action, Listeners, Redirect, Rule, Ruleset, Unfit, abi, ban, sample};
 
 /// Names of the maps in the object.
 pub const RULES: &str = "filter_rules";
@@ -17,6 +17,7 @@ pub const EVENTS: &str = "filter_events";
 pub const INTERFACES: &str = "filter_interfaces";
 pub const CPUS: &str = "filter_cpus";
 pub const SOCKETS: &str = "filter_sockets";
+pub const GUARDED: &str = "filter_guards";
 
 /// Sizes that rules do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,9 @@ pub struct Sizes {
     pub samples: u32,
     /// Receive queues that may have an AF_XDP socket.
     pub sockets: u32,
+    /// What answers of a SYN proxy must agree with; unknown, they offer nothing that could go
+    /// wrong: segments of 536 bytes.
+    pub listeners: Option<Listeners>,
 }
 
 /// What the rules of a ruleset do, by number.
@@ -44,6 +48,7 @@ pub struct Acts {
     /// Interfaces by slot.
     interfaces: Vec<u32>,
     cpus: Vec<u32>,
+    syn: abi::Syn,
 }
 
 /// An action that cannot be done.
@@ -57,6 +62,10 @@ pub enum Error {
     Sample { rule: String },
     #[error("rule `{rule}`: a ban takes from one second to {} years", u32::MAX / SECONDS_A_YEAR)]
     Ban { rule: String },
+    #[error("rule `{rule}`: {error}")]
+    Listeners { rule: String, error: Unfit },
+    #[error("rule `{rule}`: at most {} requests a second", u32::MAX)]
+    Above { rule: String },
 }
 
 impl Acts {
@@ -74,6 +83,7 @@ impl Acts {
             limits: Limits::default(),
             interfaces: Vec::new(),
             cpus: Vec::new(),
+            syn: abi::Syn { mss4: 536, mss6: 1220, ..abi::Syn::default() },
         };
         for rule in &ruleset.rules {
             let act = acts.rule(rule, &ifindex)?;
@@ -93,7 +103,14 @@ impl Acts {
             Action::Drop => (abi::Action::Drop, 0),
             Action::Count => (abi::Action::Count, 0),
             Action::Mark(mark) => (abi::Action::Mark, *mark),
-            Action::SynProxy(_) => (abi::Action::SynProxy, 0),
+            Action::SynProxy(proxy) => {
+                if let Some(listeners) = &self.sizes.listeners {
+                    let syn = abi::Syn::of(listeners);
+                    self.syn = syn.map_err(|error| Error::Listeners { rule: name(), error })?;
+                }
+                let above = u32::try_from(proxy.above);
+                (abi::Action::SynProxy, above.map_err(|_| Error::Above { rule: name() })?)
+            }
             Action::Ban(time) => {
                 let seconds = u32::try_from(time.as_secs()).ok().filter(|seconds| *seconds > 0);
                 (abi::Action::Ban, seconds.ok_or_else(|| Error::Ban { rule: name() })?)
@@ -132,6 +149,9 @@ impl Acts {
         spec.set_global("filter_default", &self.default.to_global())?;
         spec.set_global("filter_may_ban", &word(u32::from(self.may_ban())))?;
         spec.set_global("filter_exact_clock", &word(u32::from(self.limits.needs_exact_clock())))?;
+        spec.set_global("filter_syn", &self.syn.to_bytes())?;
+        let guards = if self.does(abi::Action::SynProxy) { GUARDS } else { 1 };
+        spec.set_global("filter_guard_mask", &word(guards - 1))?;
         spec.set_global("filter_sample_bytes", &word(self.sizes.sample))?;
         for (name, entries) in self.entries() {
             if let Some(map) = spec.maps.iter_mut().find(|map| map.name == name) {
@@ -150,6 +170,7 @@ impl Acts {
             (COUNTS, rules),
             (INTERFACES, self.interfaces.len() as u32),
             (CPUS, self.cpus.iter().max().map_or(1, |cpu| cpu + 1)),
+            (GUARDED, if_any(self.does(abi::Action::SynProxy), GUARDS)),
             (SOCKETS, if_any(self.does(abi::Action::ToSocket), self.sizes.sockets)),
             (ban::BANS, if_any(self.may_ban(), self.sizes.bans)),
             (sample::SAMPLES, if self.samples() { self.sizes.samples } else { LEAST_RING }),
@@ -192,6 +213,11 @@ impl Acts {
         self.sizes.manual_bans || self.does(abi::Action::Ban)
     }
 
+    /// Whether some rule answers connection requests: then [`Sizes::listeners`] matter.
+    pub fn proxies(&self) -> bool {
+        self.does(abi::Action::SynProxy)
+    }
+
     /// Whether some rule samples.
     pub fn samples(&self) -> bool {
         self.does(abi::Action::Sample)
@@ -204,7 +230,14 @@ impl Acts {
 
 impl Default for Sizes {
     fn default() -> Self {
-        Self { bans: 1 << 16, manual_bans: false, sample: 128, samples: 1 << 20, sockets: 64 }
+        Self {
+            bans: 1 << 16,
+            manual_bans: false,
+            sample: 128,
+            samples: 1 << 20,
+            sockets: 64,
+            listeners: None,
+        }
     }
 }
 
@@ -241,6 +274,8 @@ fn slot(list: &mut Vec<u32>, wanted: u32) -> u32 {
 
 /// Frames that wait for another processor.
 const CPU_QUEUE: u32 = 2048;
+/// Destinations, by a hash, whose connection requests a SYN proxy counts apart: a power of two.
+const GUARDS: u32 = 8192;
 /// The least that a ring buffer can have.
 const LEAST_RING: u32 = 4096;
 const SECONDS_A_YEAR: u32 = 366 * 86_400;
@@ -250,7 +285,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::filter::{Limit, Per, Unit};
+    use crate::filter::{Limit, Per, SynProxy, Unit};
 
     fn ruleset(actions: &[Action]) -> Ruleset {
         let rule = |(number, action): (usize, &Action)| Rule {
@@ -272,6 +307,10 @@ mod tests {
 
     fn limit(burst: u64) -> Action {
         Action::Limit(Limit { rate: 10, unit: Unit::Packets, burst, per: Per::Rule })
+    }
+
+    fn proxy(above: u64) -> Action {
+        Action::SynProxy(SynProxy { above })
     }
 
     fn sizes(acts: &Acts) -> Vec<(String, u32)> {
@@ -297,6 +336,7 @@ mod tests {
             Action::Redirect(Redirect::Socket),
             limit(1),
             limit(2),
+            proxy(50),
         ])
         .unwrap();
         let wanted = [
@@ -313,6 +353,7 @@ mod tests {
             (abi::Action::ToSocket, 0),
             (abi::Action::Limit, 0),
             (abi::Action::Limit, 1),
+            (abi::Action::SynProxy, 50),
         ];
         let rules = wanted.map(|(action, argument)| abi::Rule { action: action as u32, argument });
         assert_eq!(acts.rules, rules);
@@ -325,7 +366,7 @@ mod tests {
         let text = |sizes: Vec<(String, u32)>| {
             sizes.iter().map(|(name, size)| format!("{name} {size}")).collect::<Vec<_>>().join(", ")
         };
-        let fixed = "filter_events 5";
+        let fixed = format!("filter_events {}", abi::Event::ALL.len());
         for (actions, wanted) in [
             (vec![Action::Drop], ""),
             (vec![Action::Drop; 3], "filter_rules 3, filter_counts 3"),
@@ -334,9 +375,10 @@ mod tests {
             (vec![Action::Redirect(Redirect::Socket)], "filter_sockets 64"),
             (vec![Action::Ban(Duration::from_secs(1))], "filter_bans 65536"),
             (vec![Action::Sample { one_in: 9 }], "filter_samples 1048576"),
+            (vec![proxy(0)], "filter_guards 8192"),
         ] {
             let mut sizes = sizes(&acts(&actions).unwrap());
-            sizes.retain(|(name, size)| *size != LEAST_RING && format!("{name} {size}") != fixed);
+            sizes.retain(|(name, size)| *size != LEAST_RING && format!("{name} {size}") != *fixed);
             assert_eq!(text(sizes), wanted, "{actions:?}");
         }
     }
@@ -347,6 +389,7 @@ mod tests {
             (limit(0), "rule `r0`: a limit needs a rate and a burst"),
             (out("lan"), "rule `r0`: there is no interface `lan` to redirect to"),
             (Action::Sample { one_in: 0 }, "rule `r0`: one in 0"),
+            (proxy(1 << 32), "rule `r0`: at most 4294967295 requests a second"),
             (Action::Ban(Duration::from_millis(999)), "rule `r0`: a ban takes from one second"),
             (Action::Ban(Duration::from_secs(1 << 32)), "rule `r0`: a ban takes from one second"),
         ] {

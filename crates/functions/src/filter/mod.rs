@@ -30,6 +30,7 @@ pub mod read;
 mod rule;
 pub mod sample;
 mod sets;
+mod syn;
 pub mod text;
 mod values;
 
@@ -47,6 +48,7 @@ pub use rule::{
     SynProxy, Test, Unit,
 };
 pub use sets::{Compile, Scope, Set, Sets, Source};
+pub use syn::{Listeners, Unfit};
 pub use values::Values;
 
 /// The compiled program, without rules.
