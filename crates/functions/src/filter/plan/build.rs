@@ -61,7 +61,7 @@ pub fn table(group: Group<'_>, most: Most) -> Option<Built> {
     for step in 0..group.order.len() {
         lists = build.step(step, &lists)?;
     }
-    Some(build.finish())
+    build.finish()
 }
 
 /// A table in the making.
@@ -110,7 +110,7 @@ impl<'a> Build<'a> {
     /// The rows of a step's states, from their lists; the next step's lists.
     fn step(&mut self, step: usize, lists: &[Vec<u32>]) -> Option<Vec<Vec<u32>>> {
         let classes = &self.group.order[step];
-        let form = self.form(step, lists);
+        let form = self.form(step, lists)?;
         let mut next = Lists::default();
         let mut rows = Vec::with_capacity(lists.len());
         for list in lists {
@@ -129,28 +129,24 @@ impl<'a> Build<'a> {
     }
 
     /// Runs where the rules left in a state have few ranges but many classes; and where there is
-    /// little left of a wide field to search, since that spares its classes' search.
-    fn form(&self, step: usize, lists: &[Vec<u32>]) -> Form {
+    /// little left of a wide field to search, since that spares its classes' search. `None` if
+    /// either is too much work.
+    fn form(&self, step: usize, lists: &[Vec<u32>]) -> Option<Form> {
         const SHORT: usize = 15;
         let classes = &self.group.order[step];
         let (mut entries, mut ranges, mut longest) = (0, 0, 0);
         for list in lists {
             let tests = list.iter().filter_map(|rule| classes.ranges(*rule, self.group.sets));
             let run = 1 + tests.map(|ranges| 2 * ranges.len()).sum::<usize>();
-            entries += list
-                .iter()
-                .filter_map(|rule| classes.of_rule(*rule))
-                .map(<[u32]>::len)
-                .sum::<usize>();
+            let holds = list.iter().filter_map(|rule| classes.of_rule(*rule));
+            entries += holds.map(<[u32]>::len).sum::<usize>();
             ranges += run;
             longest = longest.max(run);
         }
         let spares = classes.field.bits() == 32 && longest <= SHORT;
-        if step > 0 && longest <= Runs::LONGEST && (spares || ranges < entries) {
-            Form::Values
-        } else {
-            Form::Classes
-        }
+        let values = step > 0 && longest <= Runs::LONGEST && (spares || ranges < entries);
+        let (form, work) = if values { (Form::Values, ranges) } else { (Form::Classes, entries) };
+        (work <= self.most.work).then_some(form)
     }
 
     /// Counts work done; `None` when it is too much.
@@ -188,39 +184,39 @@ impl<'a> Build<'a> {
         self.last[rule as usize] <= step
     }
 
-    fn finish(mut self) -> Built {
+    fn finish(mut self) -> Option<Built> {
         join_equal(&mut self.rows);
-        let steps = self.group.order.iter().zip(&self.rows);
-        let table = Table {
-            least: self.group.rules[0].number,
-            rules: self.group.rules.len() as u32,
-            steps: steps
-                .enumerate()
-                .filter(|(_, (_, rows))| !rows.rows.is_empty())
-                .map(|(step, (classes, rows))| Step {
-                    field: classes.field,
-                    way: way(step, classes, rows),
-                })
-                .collect(),
-        };
+        let mut steps = Vec::new();
+        for (step, (classes, rows)) in self.group.order.iter().zip(&self.rows).enumerate() {
+            if !rows.rows.is_empty() {
+                steps.push(Step { field: classes.field, way: way(step, classes, rows)? });
+            }
+        }
+        let [least, ..] = self.group.rules else { panic!("a group has rules") };
+        let (least, rules) = (least.number, self.group.rules.len() as u32);
         let number = |rule: &u32| self.group.rules[*rule as usize].number;
         let lists = self.finals.into_lists();
-        Built { table, lists: lists.iter().map(|list| list.iter().map(number).collect()).collect() }
+        let lists = lists.iter().map(|list| list.iter().map(number).collect()).collect();
+        Some(Built { table: Table { least, rules, steps }, lists })
     }
 }
 
-fn way(step: usize, classes: &Classes, rows: &Rows) -> Way {
+/// `None` if rows do not fit together: a comb full of holes is memory as well.
+fn way(step: usize, classes: &Classes, rows: &Rows) -> Option<Way> {
+    const HOLES: usize = 4;
     if step == 0 {
-        return first(classes, &rows.rows[0]);
+        return Some(first(classes, &rows.rows[0]));
     }
-    match rows.form {
-        Form::Classes => Way::Comb {
-            classifier: Classifier::new(classes.field, classes.boundaries.clone()),
-            absent: 0,
-            comb: Comb::new(&rows.rows),
-        },
-        Form::Values => Way::Runs { ranks: classes.ranks(), runs: Runs::new(&rows.rows) },
+    if rows.form == Form::Values {
+        return Some(Way::Runs { ranks: classes.ranks(), runs: Runs::new(&rows.rows) });
     }
+    let entries: usize = rows.rows.iter().map(|row| row.entries.len()).sum();
+    let comb = Comb::new(&rows.rows);
+    (comb.entries.len() <= HOLES * entries + classes.count as usize).then(|| Way::Comb {
+        classifier: Classifier::new(classes.field, classes.boundaries.clone()),
+        absent: 0,
+        comb,
+    })
 }
 
 /// The first step's classes are states at once.

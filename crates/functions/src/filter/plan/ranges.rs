@@ -382,3 +382,65 @@ fn index(place: u128) -> usize {
 fn as_index(place: usize) -> u32 {
     u32::try_from(place).expect("less than 2^28 boundaries")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::random::Random;
+    use super::*;
+
+    /// Boundaries in crowds, many of them or wide apart, with lone ones between.
+    fn crowds(crowds: u64, each: u64, apart: u32, bits: u32, seed: u64) -> Vec<Boundary> {
+        let mut random = Random(seed);
+        let mut firsts = vec![0];
+        for _ in 0..crowds {
+            let crowd = random.wide() >> (128 - bits);
+            firsts.extend((0..each).map(|one| crowd ^ u128::from(one) << apart));
+        }
+        firsts.extend((0..crowds).map(|_| random.wide() >> (128 - bits)));
+        firsts.sort_unstable();
+        firsts.dedup();
+        (0..).zip(firsts).map(|(class, first)| Boundary { first, class }).collect()
+    }
+
+    #[test]
+    fn crowded_places_are_searched_in_more_steps() {
+        let mut seen = (0, 0);
+        for (crowds_of, each, apart, bits) in [
+            (1, 2_000, 1, 32),
+            (50, 100, 0, 32),
+            (3, 500, 8, 48),
+            (100, 20, 0, 128),
+            (2, 3_000, 60, 128),
+            (500, 9, 64, 128),
+        ] {
+            let boundaries = crowds(crowds_of, each, apart, bits, each);
+            let ranges = Ranges::new(&boundaries);
+            assert!(ranges.levels.len() <= Ranges::LEVELS);
+            for level in &ranges.levels {
+                assert!(level.shift >= 64 || level.shift + level.bits <= 64, "{level:?}");
+            }
+            seen = (seen.0.max(ranges.levels.len()), seen.1.max(ranges.long));
+            for one in &boundaries {
+                for value in [one.first.saturating_sub(1), one.first, one.first + 1] {
+                    let place = boundaries.partition_point(|one| one.first <= value) - 1;
+                    assert_eq!(ranges.class(value), boundaries[place].class, "{value:#x}");
+                }
+            }
+        }
+        assert!(seen.0 > 2 && seen.1 > 3, "levels and probes {seen:?}");
+    }
+
+    #[test]
+    fn words_say_what_nodes_are() {
+        for node in [
+            Node::Class(0),
+            Node::Class(u32::MAX),
+            Node::Class(1 << 31 | 5),
+            Node::Window(Node::INDEX),
+            Node::Run { start: 7, long: false },
+            Node::Run { start: Node::INDEX, long: true },
+        ] {
+            assert_eq!(Node::parse(node.word()), node);
+        }
+    }
+}

@@ -42,7 +42,7 @@ fn half_on_the_source_half_on_the_dest() {
     let plan = plan(&ruleset);
     assert_eq!(v4(&plan).tables.len(), 2);
     assert!(v4(&plan).bytes() < 1 << 20, "{}", v4(&plan).bytes());
-    let packets = (0..1_000).map(|number| packet4(host(number), host(number * 7 % 11_000), 1, 2));
+    let packets = (0..100).map(|number| packet4(host(number * 10), host(number * 77), 1, 2));
     agree(&ruleset, &plan, packets);
 }
 
@@ -57,7 +57,7 @@ fn all_pairs() {
     assert!(v4(&plan).bytes() < 200_000, "{}", v4(&plan).bytes());
     let mut random = Random(3);
     let host = |random: &mut Random| 0x0a00_0000 + random.below(310) as u32;
-    let packets = (0..1_000).map(|_| packet4(host(&mut random), host(&mut random), 1, 2));
+    let packets = (0..150).map(|_| packet4(host(&mut random), host(&mut random), 1, 2));
     agree(&ruleset, &plan, packets.collect::<Vec<_>>());
 }
 
@@ -70,7 +70,7 @@ fn nested_prefixes() {
     }));
     let plan = plan(&ruleset);
     let mut random = Random(4);
-    let packets = (0..1_000).map(|_| {
+    let packets = (0..150).map(|_| {
         let source = 0xc0a8_0101 ^ (random.next() as u32 >> random.below(32));
         packet4(source, 1, 1, random.below(3_300) as u16)
     });
@@ -88,9 +88,8 @@ fn nested_ranges() {
     let plan = plan(&ruleset);
     let mut random = Random(5);
     let packets =
-        (0..1_000).map(|_| packet4(1, 2, random.below(21_000) as u16, random.below(4_100) as u16));
+        (0..150).map(|_| packet4(1, 2, random.below(21_000) as u16, random.below(4_100) as u16));
     agree(&ruleset, &plan, packets.collect::<Vec<_>>());
-    eprintln!("{}", plan.describe());
     assert!(v4(&plan).bytes() < 16 << 20, "{}", v4(&plan).bytes());
 }
 
@@ -100,7 +99,7 @@ fn every_port() {
     let plan = plan(&ruleset);
     let [table] = &v4(&plan).tables[..] else { panic!("one table") };
     assert_eq!(table.bytes(), 4 << 16);
-    agree(&ruleset, &plan, (0..20).map(|number| packet4(1, 2, 3, number * 3_000)));
+    agree(&ruleset, &plan, (0..5).map(|number| packet4(1, 2, 3, number * 13_000)));
 }
 
 /// As people write them: prefixes of both sides, protocols, ports and ranges of ports.
@@ -141,14 +140,13 @@ fn ten_thousand_mixed_rules() {
     let plan = plan(&ruleset);
     let mut random = Random(7);
     let address = |random: &mut Random| 0x0a00_0000 | random.next() as u32 & 0x001f_ffff;
-    let packets = (0..300).map(|_| {
+    let packets = (0..100).map(|_| {
         let dest_port = random.one_of(&[22, 53, 80, 443, 8_080, 1_500, 40_000]);
         packet4(address(&mut random), address(&mut random), 5_000, dest_port)
     });
     agree(&ruleset, &plan, packets.collect::<Vec<_>>());
-    eprintln!("{}", plan.describe());
-    assert!(v4(&plan).tables.len() <= 12, "{}", v4(&plan).tables.len());
-    assert!(v4(&plan).bytes() <= 16 << 20, "{}", v4(&plan).bytes());
+    assert!(v4(&plan).tables.len() <= 5, "{}", v4(&plan).tables.len());
+    assert!(v4(&plan).bytes() <= 4 << 20, "{}", v4(&plan).bytes());
 }
 
 fn big_set(v4: Values, v6: Values) -> Ruleset {
@@ -160,11 +158,11 @@ fn big_set(v4: Values, v6: Values) -> Ruleset {
 #[test]
 fn a_set_of_many_addresses() {
     let mut random = Random(8);
-    let hosts: Vec<u128> = (0..100_000).map(|_| random.next() as u32 as u128).collect();
+    let hosts: Vec<u128> = (0..20_000).map(|_| u128::from(random.next() as u32)).collect();
     let ruleset = big_set(Values::new(hosts.iter().map(|host| (*host, *host))), Values::default());
     let plan = plan(&ruleset);
     assert!(v4(&plan).bytes() <= 32 * hosts.len(), "{}", v4(&plan).bytes());
-    let sources = hosts.iter().take(1_000).flat_map(|host| [*host as u32, *host as u32 ^ 1]);
+    let sources = hosts.iter().take(500).flat_map(|host| [*host as u32, *host as u32 ^ 1]);
     agree(&ruleset, &plan, sources.map(|source| packet4(source, 1, 2, 3)));
 }
 
@@ -178,7 +176,7 @@ fn a_set_of_many_networks() {
     let plan = plan(&ruleset);
     let bytes = plan.family(Family::Ipv6).bytes();
     assert!(bytes <= 40 * networks.len(), "{bytes}");
-    let sources = networks.iter().take(1_000).flat_map(|one| [*one, one + (1 << 64), one - 1]);
+    let sources = networks.iter().take(500).flat_map(|one| [*one, one + (1 << 64), one - 1]);
     agree(
         &ruleset,
         &plan,

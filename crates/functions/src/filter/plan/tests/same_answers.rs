@@ -75,11 +75,11 @@ fn agree(ruleset: &Ruleset, plan: &Plan, packets: usize, seed: u64) {
 
 #[test]
 fn plans_answer_what_rules_answer() {
-    for seed in 1..=400 {
+    for seed in 1..=150 {
         let mut random = Random(seed);
         let effects = random.one_of(&[0, 0, 20, 90]);
         let ruleset = random_rules(&mut random, effects);
-        agree(&ruleset, &plan(&ruleset), 300, seed);
+        agree(&ruleset, &plan(&ruleset), 100, seed);
     }
 }
 
@@ -88,14 +88,14 @@ fn plans_answer_what_rules_answer() {
 fn plans_within_a_tiny_budget_answer_the_same() {
     let tiny = Budget { bytes: 64, straight_rules: 0, straight_ranges: 0 };
     let mut split = 0;
-    for seed in 1_000..1_200 {
+    for seed in 1_000..1_080 {
         let mut random = Random(seed);
         let ruleset = random_rules(&mut random, 30);
         let plan = Plan::new(&ruleset, |_| None, &tiny);
         split += plan.families.iter().filter(|family| family.tables.len() > 3).count();
-        agree(&ruleset, &plan, 200, seed);
+        agree(&ruleset, &plan, 60, seed);
     }
-    assert!(split > 100, "only {split} were split");
+    assert!(split > 40, "only {split} were split");
 }
 
 /// No ruleset is too small to be in tables, if told so.
