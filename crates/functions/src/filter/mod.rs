@@ -22,6 +22,7 @@ mod field;
 pub mod file;
 pub mod import;
 pub mod limit;
+pub mod lint;
 pub mod model;
 mod needs;
 pub mod plan;

@@ -62,6 +62,15 @@ impl Sets {
         self.0.keys().map(String::as_str)
     }
 
+    /// Names of sets that other sets hold.
+    pub fn members(&self) -> impl Iterator<Item = &str> {
+        let lists = self.0.values().filter_map(|set| match &set.source {
+            Source::List(items) => Some(items),
+            Source::File(_) => None,
+        });
+        lists.flatten().filter_map(|item| item.strip_prefix('@'))
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

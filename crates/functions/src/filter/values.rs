@@ -89,7 +89,11 @@ impl Values {
 
     /// Whether every number of `other` is in this set.
     pub fn covers(&self, other: &Self) -> bool {
-        self.intersection(other) == *other
+        // Ranges are not adjacent, so one of theirs is inside of one of ours or not all here.
+        other.0.iter().all(|(first, last)| {
+            let behind = self.0.partition_point(|(start, _)| start <= first);
+            behind.checked_sub(1).is_some_and(|place| *last <= self.0[place].1)
+        })
     }
 }
 

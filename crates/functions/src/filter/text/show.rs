@@ -16,6 +16,11 @@ impl Rule {
         }
         words.join(" ")
     }
+
+    /// One of its tests; there must be one at this place.
+    pub fn test_text(&self, place: usize) -> String {
+        test(&self.tests[place], &self.tests[..place])
+    }
 }
 
 /// The whole rule; a name that is made from the text is left out.

@@ -1,14 +1,83 @@
 //! `filter check`: a file of rules as it is understood.
 
-use anyhow::{Context as _, Result};
+use std::path::Path;
 
+use anyhow::Result;
+use functions::filter::abi::Need;
+use functions::filter::lint::lint;
+use functions::filter::{File, Needs, Policies};
+
+use super::rules::read;
 use crate::args::FilterCheckArgs;
 use crate::cmd::{Context, Exit};
-use crate::view::filter::check::Checked;
+use crate::view::filter::check::{Checked, Policy, Rule, Set, Warning};
 
 pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
-    let file = args.file.display().to_string();
-    std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {file}"))?;
-    context.show(&Checked { file })?;
+    let mut checked = match &args.file {
+        Some(path) => understood(path)?,
+        None => Checked { policies: policies(&Policies::default()), ..Checked::default() },
+    };
+    checked.all_policies = args.policies;
+    context.show(&checked)?;
     Ok(Exit::Done)
+}
+
+fn understood(path: &Path) -> Result<Checked> {
+    let file = read(path)?;
+    let needs = Needs::of(&file.ruleset);
+    let reads = Need::ALL.into_iter().filter(|need| needs.has(*need)).map(Need::label);
+    Ok(Checked {
+        file: Some(path.display().to_string()),
+        default: file.ruleset.default.to_string(),
+        rules: rules(&file),
+        sets: sets(&file),
+        policies: policies(&file.ruleset.policies),
+        reads: reads.collect(),
+        warnings: warnings(&file),
+        all_policies: false,
+    })
+}
+
+fn rules(file: &File) -> Vec<Rule> {
+    let rules = file.ruleset.rules.iter().enumerate();
+    let rules = rules.map(|(number, rule)| Rule {
+        number: number + 1,
+        name: rule.name.clone(),
+        rule: rule.body(),
+        decides: rule.action.decides(),
+    });
+    rules.collect()
+}
+
+fn sets(file: &File) -> Vec<Set> {
+    let sets = file.scope.sets.iter().map(|(name, set)| Set {
+        name: name.to_owned(),
+        ipv4_ranges: set.addresses.v4.ranges().len(),
+        ipv6_ranges: set.addresses.v6.ranges().len(),
+        file: set.file().map(|path| path.display().to_string()),
+    });
+    sets.collect()
+}
+
+fn policies(policies: &Policies) -> Vec<Policy> {
+    let usual = Policies::default();
+    let all = policies.iter().map(|(oddity, policy)| Policy {
+        oddity: oddity.label(),
+        policy: policy.label(),
+        usual: usual.policy(oddity) == Some(policy),
+    });
+    all.collect()
+}
+
+fn warnings(file: &File) -> Vec<Warning> {
+    let names = |numbers: &[usize]| {
+        numbers.iter().map(|number| file.ruleset.rules[*number].name.clone()).collect()
+    };
+    let warnings = lint(file).into_iter().map(|one| Warning {
+        kind: one.kind.label(),
+        rules: names(&one.rules),
+        because: names(&one.because),
+        text: one.text,
+    });
+    warnings.collect()
 }

@@ -1,6 +1,7 @@
 //! `filter`: rules read, checked and shown, one file an action.
 
 mod check;
+mod rules;
 
 use anyhow::Result;
 
