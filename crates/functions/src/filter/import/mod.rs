@@ -7,6 +7,7 @@
 //! [`Ruleset`]: super::Ruleset
 
 mod conjunction;
+pub mod flowspec;
 pub mod nft;
 
 use std::fmt;
