@@ -29,7 +29,8 @@ fn components_become_tests() {
         ("icmp-type echo-request;", "drop ethertype ipv4 icmp type echo-request"),
         (
             "icmp-type =3; icmp-code <=1;",
-            "drop ethertype ipv4 icmp type destination-unreachable/net-unreachable-host-unreachable",
+            "drop ethertype ipv4 icmp type \
+                destination-unreachable/net-unreachable-host-unreachable",
         ),
         ("tcp-flags [ =syn+ack ];", "drop ethertype ipv4 tcp flags syn,ack"),
         ("tcp-flags syn&!ack;", "drop ethertype ipv4 tcp flags syn/syn,ack"),
@@ -37,7 +38,7 @@ fn components_become_tests() {
         ("packet-length <100;", "drop ethertype ipv4 length < 114"),
         ("dscp 46;", "drop ethertype ipv4 dscp ef"),
         ("fragment [ first-fragment is-fragment ];", "drop ethertype ipv4 fragment any"),
-        ("fragment !is-fragment;", "drop ethertype ipv4 fragment not later"),
+        ("fragment !is-fragment;", "drop ethertype ipv4 fragment {whole, first}"),
     ];
     for (text, want) in table {
         let ruleset = one(text).unwrap_or_else(|error| panic!("{text}: {error}"));
