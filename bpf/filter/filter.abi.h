@@ -272,9 +272,9 @@ _Static_assert(sizeof(struct filter_line) == 64, "a cache line");
 
 /* The one element of `filter_seed`. */
 struct filter_seed {
-	__u64 words[14];
+	__u64 words[13];
 };
-_Static_assert(sizeof(struct filter_seed) == 112, "no hidden padding");
+_Static_assert(sizeof(struct filter_seed) == 104, "no hidden padding");
 
 /* What shares a bucket: masks of what counts, and where the buckets are. */
 struct filter_level {

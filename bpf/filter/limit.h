@@ -82,12 +82,12 @@ xway_inline __u64 filter_hash(const struct filter_packet *packet, const struct f
 	if (!(packet->known & FILTER_IPV6))
 		return sum + (packet->source[1] & level->source4) * seed->words[3] +
 		       (packet->dest[1] & level->dest4) * seed->words[4];
-	sum += seed->words[5] + (__u32)source * seed->words[6] + (source >> 32) * seed->words[7] +
-	       (__u32)dest * seed->words[8] + (dest >> 32) * seed->words[9];
+	sum += (__u32)source * seed->words[5] + (source >> 32) * seed->words[6] +
+	       (__u32)dest * seed->words[7] + (dest >> 32) * seed->words[8];
 	source = packet->source[0] & level->source6[0];
 	dest = packet->dest[0] & level->dest6[0];
-	return sum + (__u32)source * seed->words[10] + (source >> 32) * seed->words[11] +
-	       (__u32)dest * seed->words[12] + (dest >> 32) * seed->words[13];
+	return sum + (__u32)source * seed->words[9] + (source >> 32) * seed->words[10] +
+	       (__u32)dest * seed->words[11] + (dest >> 32) * seed->words[12];
 }
 
 /* All ones for a negative number, else 0. The compiler is not to make a branch of it. */
@@ -129,58 +129,99 @@ xway_inline __u32 filter_bucket(const struct filter_line *line, __u64 tag, __u64
 	return filter_lower(even, odd) & (FILTER_WAYS - 1);
 }
 
-/*
- * Takes `cost` out of the bucket; true when there is too little in it. Times are in the limit's
- * units; what is missing from a bucket is how far its time is ahead.
- */
-static __attribute__((noinline)) __u32 filter_take(struct filter_line *line, __u64 tag, __u64 now,
-						   __u64 cost, __u64 burst)
-{
-	for (int i = 0; i < FILTER_ATTEMPTS; i++) {
-		__u32 number = filter_bucket(line, tag, (now + burst + 1) << FILTER_TAG_BITS);
-		__u64 *bucket = &line->buckets[number & (FILTER_WAYS - 1)];
-		__u64 old = *(volatile __u64 *)bucket;
-		__u64 missing = (old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
-		__u64 next;
+/* A bucket of one level, before and after. */
+struct filter_found {
+	struct filter_line *line;
+	__u64 tag;
+	__u32 number;
+	__u64 old;
+	__u64 next;
+};
 
-		/* Its time is past. */
-		if (missing > burst)
-			missing = 0;
-		missing += cost;
-		if (missing > burst)
+/*
+ * Finds the bucket and what it will be with `cost` taken out; true when there is too little in it.
+ * Times are in the limit's units; what is missing from a bucket is how far its time is ahead.
+ */
+xway_inline int filter_look(struct filter_found *found, __u64 now, __u64 cost, __u64 burst)
+{
+	struct filter_line *line = found->line;
+	__u64 missing;
+
+	found->number = filter_bucket(line, found->tag, (now + burst + 1) << FILTER_TAG_BITS);
+	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
+	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
+	/* Its time is past. */
+	if (missing > burst)
+		missing = 0;
+	missing += cost;
+	found->next = (now + missing & FILTER_TIME_MASK) << FILTER_TAG_BITS | found->tag;
+	return missing > burst;
+}
+
+/* False when another processor changed the bucket meanwhile. */
+xway_inline int filter_write(struct filter_found *found)
+{
+	__u64 *bucket = &found->line->buckets[found->number & (FILTER_WAYS - 1)];
+
+	return __sync_val_compare_and_swap(bucket, found->old, found->next) == found->old;
+}
+
+/* Looks again where another processor was faster; true when there is too little left. */
+static __attribute__((noinline)) __u32 filter_again(struct filter_line *line, __u64 tag, __u64 now,
+						    __u64 cost, __u64 burst)
+{
+	struct filter_found found = { .line = line, .tag = tag };
+
+	for (int i = 0; i < FILTER_ATTEMPTS; i++) {
+		if (filter_look(&found, now, cost, burst))
 			return 1;
-		next = (now + missing & FILTER_TIME_MASK) << FILTER_TAG_BITS | tag;
-		if (__sync_val_compare_and_swap(bucket, old, next) == old)
+		if (filter_write(&found))
 			return 0;
 	}
 	filter_count_event(FILTER_CONTENDED);
 	return 0;
 }
 
-/* Whether a packet is over a limit: of its sender, or of a prefix around that. */
+/*
+ * Whether a packet is over a limit: of its sender, or of a prefix around that. All levels are
+ * looked at before any is written: only what passes counts, so a sender that is over its own limit
+ * uses up nothing of its prefix, and the reads from memory do not wait for each other.
+ */
 xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 {
 	struct filter_limit *limit = bpf_map_lookup_elem(&filter_limits, &number);
 	__u32 zero = 0;
 	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
+	struct filter_found found[FILTER_LEVELS] = {};
 	__u64 now, tokens;
 
 	if (!limit || !seed)
 		return 0;
 	now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
 	tokens = limit->unit == FILTER_BYTES ? packet->length : 1;
-	for (int i = 0; i < FILTER_LEVELS; i++) {
+	xway_unroll
+	for (int i = FILTER_LEVELS - 1; i >= 0; i--) {
 		const struct filter_level *level = &limit->levels[i];
-		__u64 hash, cost = tokens * level->cost;
-		struct filter_line *line;
+		__u64 hash;
 		__u32 at;
 
-		if (!cost)
-			break;
+		if (!level->cost)
+			continue;
 		hash = filter_hash(packet, level, seed);
 		at = level->first + (hash >> 48 & level->mask);
-		line = bpf_map_lookup_elem(&filter_lines, &at);
-		if (line && filter_take(line, hash >> 32 & FILTER_TAG_MASK, now, cost, level->burst))
+		found[i].tag = hash >> 32 & FILTER_TAG_MASK;
+		found[i].line = bpf_map_lookup_elem(&filter_lines, &at);
+		if (found[i].line &&
+		    filter_look(&found[i], now, tokens * level->cost, level->burst))
+			return 1;
+	}
+	xway_unroll
+	for (int i = 0; i < FILTER_LEVELS; i++) {
+		const struct filter_level *level = &limit->levels[i];
+
+		if (found[i].line && !filter_write(&found[i]) &&
+		    filter_again(found[i].line, found[i].tag, now, tokens * level->cost,
+				 level->burst))
 			return 1;
 	}
 	return 0;

@@ -872,11 +872,11 @@ impl Sample {
 /// `struct filter_seed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed {
-    pub words: [u64; 14],
+    pub words: [u64; 13],
 }
 
 impl Seed {
-    pub const SIZE: usize = 112;
+    pub const SIZE: usize = 104;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];

@@ -147,7 +147,7 @@ struct Level {
 }
 
 impl Level {
-    /// As many buckets as earn [`FLOOD_PPS`] together, up to a mebibyte of them.
+    /// As many buckets as earn [`FLOOD_PPS`] together, as far as caches hold them.
     fn lines(&self, limit: &Limit) -> u32 {
         if self.masks == abi::Level::default() {
             return 1;
@@ -224,8 +224,9 @@ const FLOOD_PPS: u64 = 16_000_000;
 /// Bits of the shortest frame.
 const LEAST_BITS: u64 = 480;
 const LEAST_LINES: u32 = 256;
-/// Of one level: 1 MiB, which most second-level caches hold. Hashes choose among 65,536 at most.
-const MOST_LEVEL_LINES: u64 = 1 << 14;
+/// Of one level: 256 KiB, of which a second-level cache holds all, or each packet of a new sender
+/// waits for memory. Hashes could choose among 65,536.
+const MOST_LEVEL_LINES: u64 = 1 << 12;
 /// Of all limits: 64 MiB.
 const MOST_LINES: u32 = 1 << 20;
 

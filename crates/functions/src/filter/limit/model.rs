@@ -42,7 +42,7 @@ impl Sender {
     }
 
     fn hash(&self, level: &Level, seed: &Seed) -> u64 {
-        let [base, ports, protocol, source4, dest4, base6, source6 @ ..] = seed.words;
+        let [base, ports, protocol, source4, dest4, words6 @ ..] = seed.words;
         let port = u32::from(self.source_port) << 16 | u32::from(self.dest_port);
         let mut sum = base;
         let mut add = |piece: u128, word: u64| {
@@ -59,8 +59,7 @@ impl Sender {
         let dest = self.dest & whole(level.dest6);
         let pieces = [source, source >> 32, dest, dest >> 32];
         let high = [source >> 64, source >> 96, dest >> 64, dest >> 96];
-        add(1, base6);
-        for (piece, word) in pieces.into_iter().chain(high).zip(source6) {
+        for (piece, word) in pieces.into_iter().chain(high).zip(words6) {
             add(piece, word);
         }
         sum
@@ -83,12 +82,20 @@ impl Model {
         let limit = self.limits[number as usize];
         let now = now_ns << limit.finer >> limit.coarser;
         let tokens = if limit.unit == abi::Unit::Bytes as u32 { u64::from(length) } else { 1 };
-        limit.levels.iter().take_while(|level| level.cost > 0).any(|level| {
+        let mut found = Vec::with_capacity(limit.levels.len());
+        for level in limit.levels.iter().take_while(|level| level.cost > 0) {
             let hash = sender.hash(level, &self.seed);
-            let line = level.first + ((hash >> 48) as u32 & level.mask);
-            let line = &mut self.lines[line as usize];
-            !take(line, hash >> 32 & TAG_MASK, now, tokens * level.cost, level.burst)
-        })
+            let line = (level.first + ((hash >> 48) as u32 & level.mask)) as usize;
+            let tag = hash >> 32 & TAG_MASK;
+            match look(&self.lines[line], tag, now, tokens * level.cost, level.burst) {
+                None => return true,
+                Some((number, bucket)) => found.push((line, number, bucket)),
+            }
+        }
+        for (line, number, bucket) in found {
+            self.lines[line][number] = bucket;
+        }
+        false
     }
 
     /// The buckets, to compare them with the program's.
@@ -97,26 +104,20 @@ impl Model {
     }
 }
 
-/// Takes `cost` out of the tag's bucket, or else out of the fullest one; false if too little is in
-/// it.
-fn take(line: &mut [u64], tag: u64, now: u64, cost: u64, burst: u64) -> bool {
+/// The tag's bucket, or else the fullest one, by number, and what it becomes with `cost` taken out;
+/// `None` if too little is in it.
+fn look(line: &[u64], tag: u64, now: u64, cost: u64, burst: u64) -> Option<(usize, u64)> {
     let horizon = now.wrapping_add(burst).wrapping_add(1);
-    // The longest full comes first, in a clock that wraps.
+    // What has been full the longest comes first, in a clock that wraps.
     let order = |bucket: u64| (bucket >> TAG_BITS).wrapping_sub(horizon) & TIME_MASK;
-    let own = |bucket: u64| bucket & TAG_MASK == tag;
-    let Some(bucket) = line
-        .iter_mut()
-        .min_by_key(|bucket| if own(**bucket) { (0, 0) } else { (1, order(**bucket)) })
-    else {
-        return true;
-    };
+    let (number, bucket) = line.iter().enumerate().min_by_key(|(_, bucket)| {
+        let is_own = **bucket & TAG_MASK == tag;
+        if is_own { (0, 0) } else { (1, order(**bucket)) }
+    })?;
     let missing = (*bucket >> TAG_BITS).wrapping_sub(now) & TIME_MASK;
     let missing = if missing > burst { cost } else { missing + cost };
-    if missing > burst {
-        return false;
-    }
-    *bucket = (now.wrapping_add(missing) & TIME_MASK) << TAG_BITS | tag;
-    true
+    let becomes = (now.wrapping_add(missing) & TIME_MASK) << TAG_BITS | tag;
+    (missing <= burst).then_some((number, becomes))
 }
 
 fn whole(halves: [u64; 2]) -> u128 {

@@ -212,11 +212,11 @@ fn beyond_the_memory_all_senders_share_what_it_earns() {
 fn memory_is_bounded_and_told() {
     let mut limits = Limits::default();
     limits.add(&packets(1, 1, SOURCE)).unwrap();
-    assert!(limits.bytes() <= 0x11_4000, "{}", limits.bytes());
+    assert!(limits.bytes() <= 0x4_8000, "{}", limits.bytes());
     let before = limits.bytes();
     limits.add(&packets(1, 1, Per::Rule)).unwrap();
     assert_eq!(limits.bytes(), before + 64);
-    let error = (0..200).find_map(|_| limits.add(&packets(1, 1, SOURCE)).err()).unwrap();
+    let error = (0..300).find_map(|_| limits.add(&packets(1, 1, SOURCE)).err()).unwrap();
     assert_eq!(error.to_string(), "the limits need more than 64 MiB; use fewer, or `per rule`");
     assert!(limits.bytes() <= 64 << 20);
 }

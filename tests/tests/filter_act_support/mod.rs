@@ -1,0 +1,56 @@
+//! What the tests of the filter's actions share: a program whose rules all match, without the
+//! compiler, so that what fails here is what rules do and not which one is met.
+#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use functions::filter::act::{Acts, Sizes};
+use functions::filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
+use spec::asm::Reg::{R0, R1, R2, R6};
+use spec::asm::{Assembler, Cond};
+use spec::{ProgramKind, Runtime, Spec, compose};
+
+/// One rule for each action, in order.
+pub fn ruleset(actions: &[Action]) -> Ruleset {
+    let rule = |(number, action): (usize, &Action)| Rule {
+        name: format!("rule {number}"),
+        tests: Vec::new(),
+        action: action.clone(),
+    };
+    Ruleset { rules: actions.iter().enumerate().map(rule).collect(), ..Ruleset::default() }
+}
+
+/// The program in which every packet matches every rule, and what its maps are to hold.
+pub fn filter(actions: &[Action], sizes: Sizes) -> (Spec, Acts) {
+    let ruleset = ruleset(actions);
+    let number = |name: &str| name.strip_prefix("port")?.parse().ok();
+    let acts = Acts::new(&ruleset, sizes, number).unwrap();
+    let mut spec = Spec::parse("filter", OBJECT).unwrap();
+    acts.apply(&mut spec).unwrap();
+    for program in [PROGRAM, PROGRAM_FRAGS] {
+        spec = compose::splice(&spec, program, MATCH, matches_all(&ruleset)).unwrap();
+    }
+    (spec, acts)
+}
+
+/// Writes the rules' actions into the maps of what was loaded.
+pub fn fill<R: Runtime>(runtime: &R, acts: &Acts) {
+    acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
+}
+
+fn matches_all(ruleset: &Ruleset) -> Assembler {
+    let mut code = Assembler::new("matches_all", ProgramKind::XDP);
+    let end = code.label();
+    code.mov(R6, R1);
+    for (number, rule) in ruleset.rules.iter().enumerate() {
+        let number = i32::try_from(number).unwrap();
+        if rule.action.decides() {
+            code.mov32(R0, number).exit();
+            break;
+        }
+        let next = code.label();
+        code.mov(R1, R6).mov32(R2, number).call_function(EFFECT);
+        code.jump_if(R0, Cond::Eq, 0, next).mov32(R0, number).jump(end).bind(next);
+    }
+    code.mov32(R0, -1).bind(end).exit();
+    code
+}
