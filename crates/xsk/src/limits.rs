@@ -24,10 +24,12 @@ pub const LEAST_FRAME: u32 = 2048;
 pub const LEAST_ROOM: u32 = 704;
 /// Frames of one memory.
 pub const MOST_FRAMES: u32 = 1 << 24;
-/// Frames that came with packets go back to the kernel at the end of a batch if they are so many or
-/// a quarter of the fill ring; fewer when the next batch begins, so that answers to few packets
-/// leave first.
+/// So many frames that came with packets, or a quarter of the fill ring, go back to the kernel at
+/// the end of a batch; fewer when the next batch begins, so that answers to few packets leave first.
 pub const REFILL: u32 = 16;
+/// With fewer frames left, or half of the fill ring, the kernel is given every one at once: it has
+/// to bridge the time until the next batch.
+pub const RESERVE: u32 = 64;
 /// Packets whose first bytes are fetched before their turn comes: another processor wrote them.
 pub const AHEAD: u32 = 8;
 /// Calls in a row that let the kernel transmit, while it takes packets. In copy mode one takes 32.

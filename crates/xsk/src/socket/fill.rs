@@ -1,5 +1,6 @@
 //! Empty frames for the kernel.
 
+use crate::limits::{REFILL, RESERVE};
 use crate::ring::{Gauge, Producer};
 use crate::umem::{Cache, Side};
 
@@ -58,13 +59,19 @@ impl Fill {
         self.wipes
     }
 
-    pub fn entries(&self) -> u32 {
-        self.ring.entries()
+    /// Whether frames should go back now that `returned` came with packets since the last time.
+    pub fn is_due(&self, returned: u32) -> bool {
+        let entries = self.ring.entries();
+        let left = entries - self.missing - returned.min(entries - self.missing);
+        // A driver that asks to be called has run out of frames.
+        returned >= REFILL.min(entries / 4)
+            || left < RESERVE.min(entries / 2)
+            || self.needs_wakeup()
     }
 
     /// Whether the kernel has no frame at all.
     pub fn is_empty(&self) -> bool {
-        self.missing == self.entries()
+        self.missing == self.ring.entries()
     }
 
     pub fn faults(&self) -> u64 {

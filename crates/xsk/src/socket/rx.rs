@@ -12,7 +12,7 @@ use super::fill::Fill;
 use super::share::Share;
 use super::stats::{RxCounters, Stats};
 use crate::Result;
-use crate::limits::{AHEAD, FRAGMENTS, REFILL};
+use crate::limits::{AHEAD, FRAGMENTS};
 use crate::ring::{Consumer, Descriptor};
 use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Place, Side, Words, options};
@@ -33,8 +33,6 @@ pub struct Rx {
     cache: Cache,
     /// Frames that came with packets since the fill ring was filled.
     returned: u32,
-    /// With so many of them it is filled at the end of a batch.
-    refill_at: u32,
     /// Whose the frames were that come.
     side: Side,
     /// What each packet comes with: see `umem::options`.
@@ -53,14 +51,12 @@ impl Rx {
         bound: Arc<Bound>,
         waiter: Waiter,
     ) -> Self {
-        let refill_at = REFILL.min(fill.look(Fill::entries) / 4).max(1);
         let mut rx = Self {
             entry: None,
             ring,
             fill,
             cache,
             returned: 0,
-            refill_at,
             side: Side::fill(bound.shared_pool().number()),
             options: 0,
             counters: RxCounters::default(),
@@ -295,9 +291,7 @@ impl Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let rx = &mut *self.rx;
-        let is_news = rx.ring.release();
-        // A driver that asks to be called has run out of frames.
-        if is_news && (rx.returned >= rx.refill_at || rx.fill.look(Fill::needs_wakeup)) {
+        if rx.ring.release() && rx.fill.look(|fill| fill.is_due(rx.returned)) {
             rx.refill();
         }
     }

@@ -182,7 +182,21 @@ fn few_frames_go_back_with_the_next_batch_and_many_at_once() {
         arrive(&kernel, tag, 60);
     }
     assert_eq!(rx.for_each(64, |_| ()), 16);
-    assert_eq!(given(), start + 20, "a quarter of the ring goes back at once");
+    assert_eq!(given(), start + 20, "many go back at once");
     drop((tx, rx));
     assert_eq!(umem.audit().free, 256);
+}
+
+/// A packet that comes before the next batch begins must find a frame.
+#[test]
+fn where_the_kernel_has_few_frames_each_goes_back_at_once() {
+    let world = World { memory: Umem::builder().frames(8), fill: 64, ..World::default() };
+    let (_umem, socket, kernel) = world.open();
+    let (_tx, mut rx) = socket.split();
+    let given = || kernel.state().fill.memory().producer().load(Ordering::Acquire);
+    for taken in 1..20 {
+        let before = given();
+        arrive(&kernel, taken, 60);
+        assert_eq!((rx.for_each(64, |_| ()), given()), (1, before.wrapping_add(1)), "{taken}");
+    }
 }
