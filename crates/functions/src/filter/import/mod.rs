@@ -3,14 +3,14 @@
 //! Rule: what is read decides as the other tool would; a statement that cannot be said here is an
 //! error that names it, and none is left out in silence. Writing is the same the other way. Not
 //! here: running those tools, and our own text (`text`).
-//!
-//! [`Ruleset`]: super::Ruleset
 
 mod conjunction;
 pub mod flowspec;
 pub mod nft;
 
 use std::fmt;
+
+use super::{File, Ruleset, Test};
 
 /// What cannot be taken over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,21 @@ pub struct Error {
     /// In the words of the other tool; may be empty.
     pub statement: String,
     pub reason: String,
+}
+
+/// The file that says rules which were read, with the sets that they share.
+pub fn file(ruleset: Ruleset) -> File {
+    let mut file = File::default();
+    for test in ruleset.rules.iter().flat_map(|rule| &rule.tests) {
+        if let Test::Address { addresses, .. } = test
+            && let Some(name) = &addresses.name
+            && file.scope.sets.set(name).is_none()
+        {
+            file.scope.sets.insert_list(name, (**addresses).clone());
+        }
+    }
+    file.ruleset = ruleset;
+    file
 }
 
 impl Error {
