@@ -5,7 +5,10 @@
 //! none. Where a host has both kinds, the legacy one is used: the other one's rules are those of
 //! nft, which has hooks too.
 
-use anyhow::{Context, Result, bail, ensure};
+use std::cell::RefCell;
+
+use anyhow::{Result, bail, ensure};
+use sys::net::{Chain, Iptables, NftFamily, Nftables};
 
 use super::tool::Tool;
 use super::{Hook, Set};
@@ -14,14 +17,14 @@ use crate::field::{Field, PORT};
 pub const INPUT: Hook = Hook::new(
     "iptables-input",
     "an iptables rule in INPUT, behind the routing decision",
-    |field| set(field, "filter", "INPUT"),
+    |field| set(field, "filter", Chain::Input),
 )
 .apart();
 
 pub const RAW: Hook = Hook::new(
     "iptables-raw",
     "an iptables rule in PREROUTING of table raw, before tracking and routing",
-    |field| set(field, "raw", "PREROUTING"),
+    |field| set(field, "raw", Chain::Prerouting),
 )
 .apart();
 
@@ -30,10 +33,10 @@ struct Rule {
     iptables: Tool,
     device: String,
     table: &'static str,
-    chain: &'static str,
+    chain: Chain,
 }
 
-fn set(field: &Field, table: &'static str, chain: &'static str) -> Result<Box<dyn Set>> {
+fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn Set>> {
     let is_home = field.receiver.is_home();
     ensure!(!is_home, "its tables would stay in this namespace, and its rule if the run is killed");
     let mut refusals = Vec::new();
@@ -41,7 +44,7 @@ fn set(field: &Field, table: &'static str, chain: &'static str) -> Result<Box<dy
         let device = field.receiver.device().to_owned();
         let rule = Rule { iptables: Tool::new(field, program), device, table, chain };
         match rule.edit("-I") {
-            Ok(()) => return Ok(Box::new(Put(rule))),
+            Ok(()) => return Ok(Box::new(Put { counters: rule.counters(field)?, rule })),
             Err(fault) => refusals.push(fault.to_string()),
         }
     }
@@ -52,7 +55,7 @@ impl Rule {
     /// Puts it first (`-I`) or takes it away (`-D`).
     fn edit(&self, act: &str) -> Result<()> {
         let port = PORT.to_string();
-        let table = ["-w", WAIT, "-t", self.table, act, self.chain];
+        let table = ["-w", WAIT, "-t", self.table, act, word(self.chain)];
         let rule = ["-i", &self.device, "-p", "udp", "--dport", &port, "-j", "DROP"];
         self.iptables.run(table.iter().chain(&rule), "")?;
         Ok(())
@@ -60,48 +63,56 @@ impl Rule {
 }
 
 /// One that is there.
-struct Put(Rule);
+struct Put {
+    rule: Rule,
+    counters: Counters,
+}
+
+/// Where the kernel keeps the rules of either kind.
+enum Counters {
+    Legacy(Iptables),
+    Nft(RefCell<Nftables>),
+}
+
+impl Rule {
+    /// Of the kind of iptables that put it.
+    fn counters(&self, field: &Field) -> Result<Counters> {
+        let is_nft = self.iptables.run(["--version"], "")?.contains("nf_tables");
+        Ok(match is_nft {
+            true => Counters::Nft(RefCell::new(field.receiver.run(Nftables::open)??)),
+            false => Counters::Legacy(field.receiver.run(Iptables::open)??),
+        })
+    }
+}
 
 impl Set for Put {
     fn ended(&self) -> Result<u64> {
-        let Rule { iptables, table, chain, .. } = &self.0;
-        counted(&iptables.run(["-w", WAIT, "-t", table, "-nvxL", chain, "1"], "")?)
+        let Rule { table, chain, .. } = self.rule;
+        Ok(match &self.counters {
+            Counters::Legacy(tables) => tables.first_counted(table, chain)?,
+            Counters::Nft(tables) => {
+                tables.borrow_mut().counted(NftFamily::Ipv4, table, word(chain))?
+            }
+        })
     }
 }
 
 impl Drop for Put {
     fn drop(&mut self) {
         // A destructor cannot report; in a lab it goes with the namespace.
-        let _ = self.0.edit("-D");
+        let _ = self.rule.edit("-D");
     }
 }
 
-/// Packets of the one rule that is listed; they are the line's first word.
-fn counted(list: &str) -> Result<u64> {
-    let port = format!("dpt:{PORT}");
-    let mut lines = list.lines().filter(|line| line.contains("DROP") && line.contains(&port));
-    let packets = lines.next().and_then(|line| line.split_whitespace().next());
-    let packets = packets.context("the rule is not where it was: somebody else has changed it")?;
-    packets.parse().with_context(|| format!("\"{packets}\" is no number of packets"))
+/// As iptables calls it.
+fn word(chain: Chain) -> &'static str {
+    match chain {
+        Chain::Prerouting => "PREROUTING",
+        Chain::Input => "INPUT",
+    }
 }
 
 /// The last is what a host calls its own choice.
 const PROGRAMS: [&str; 3] = ["iptables-legacy", "iptables-nft", "iptables"];
 /// Seconds to wait for others that change rules.
 const WAIT: &str = "5";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_counter_is_the_first_word_of_our_rule() {
-        let legacy = "  1234567890123 74074073407380 DROP       17   --  eth0   *       \
-                      0.0.0.0/0            0.0.0.0/0            udp dpt:1234\n";
-        assert_eq!(counted(legacy).unwrap(), 1_234_567_890_123);
-        let other = legacy.replace("dpt:1234", "dpt:53");
-        for list in ["", "\n", &other] {
-            assert!(counted(list).is_err(), "{list}");
-        }
-    }
-}

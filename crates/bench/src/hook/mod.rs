@@ -148,15 +148,35 @@ struct Look {
 }
 
 impl Look {
-    /// Asking a tool takes milliseconds: the time, and what was given, are those half-way.
+    /// Every hook answers in microseconds; one that is held up is asked again, for the time and
+    /// what was given are those half-way.
     fn at(flood: &Flood, hook: &dyn Set) -> Result<Self> {
+        let (mut look, mut took) = Self::once(flood, hook)?;
+        for _ in 1..LOOKS {
+            if took <= SOON {
+                break;
+            }
+            let again = Self::once(flood, hook)?;
+            if again.1 < took {
+                (look, took) = again;
+            }
+        }
+        Ok(look)
+    }
+
+    /// And how long it took.
+    fn once(flood: &Flood, hook: &dyn Set) -> Result<(Self, Duration)> {
         let (before, given) = (Instant::now(), flood.given());
         let ended = hook.ended()?;
-        let time = before + before.elapsed() / 2;
-        Ok(Self { time, given: given.midpoint(flood.given()), ended })
+        let took = before.elapsed();
+        Ok((Self { time: before + took / 2, given: given.midpoint(flood.given()), ended }, took))
     }
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);
+/// A look that took no longer is good: less than a thousandth of the shortest usual window.
+const SOON: Duration = Duration::from_micros(150);
+/// Of which the quickest counts.
+const LOOKS: usize = 5;
 /// Packets that end before the clock starts.
 const WARM_UP: u64 = 1000;

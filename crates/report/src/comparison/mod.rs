@@ -39,7 +39,8 @@ pub struct Compared {
     pub figures: Vec<Picture>,
     /// The ratio that changed most, of those and of any two things in one figure.
     pub greatest: Option<Moved>,
-    /// Whether every figure has its bars in the same order.
+    /// Whether every figure has its bars in the same order, but for those that neither run tells
+    /// apart.
     pub same_order: bool,
     /// Rows of one run only.
     pub only_a: Vec<String>,
@@ -71,7 +72,7 @@ impl Compared {
         let names = |one: &Measured| -> Vec<String> {
             one.report.rows.iter().map(|row| row.name.clone()).collect()
         };
-        let figures = Picture::all(&a.report, &b.report);
+        let figures = Picture::all(a, b);
         let ratios = picture::ratios(&a.report, &b.report);
         let all = ratios.iter().chain(figures.iter().filter_map(|figure| figure.greatest.as_ref()));
         let greatest = all.max_by(|a, b| a.size().total_cmp(&b.size())).cloned();
@@ -208,6 +209,31 @@ mod tests {
         assert!(!compared.same_order && !compared.repeats());
         assert_eq!(compared.figures[0].swapped, [("a".to_owned(), "b".to_owned())]);
         assert!(compared.sentence().contains("another order (a, b)"), "{}", compared.sentence());
+    }
+
+    #[test]
+    fn two_that_neither_run_tells_apart_have_no_order() {
+        let apart = |a: f64, b: f64| [("a", "pps", times(a)), ("b", "pps", times(b))];
+        // Of each other's rounds: now one is ahead, now the other.
+        let near = |a: f64, b: f64| {
+            let [one, other] = [[9.0, 12.0, 8.0, 11.0, 10.0], [11.0, 9.0, 10.0, 9.0, 12.0]];
+            let scaled = |values: [f64; 5], by: f64| values.map(|value| value * by);
+            [("a", "pps", scaled(one, a)), ("b", "pps", scaled(other, b))]
+        };
+        let neither = "drop: the same order, but for a and b, which neither run tells apart; \
+                       the ratio that changed most is a / b, by -4.0 %.";
+        for (before, after, is_same, want) in [
+            (near(1.0, 0.99), near(0.97, 1.0), true, neither),
+            (near(1.0, 0.99), apart(1.0, 2.0), false, "another order (a, b)"),
+            (apart(2.0, 1.0), near(0.97, 1.0), false, "another order (a, b)"),
+            (apart(2.0, 1.0), apart(1.0, 2.0), false, "another order (a, b)"),
+            (near(1.0, 0.99), near(1.0, 0.98), true, "drop: the same order; "),
+        ] {
+            let comparison = run("drop", &before).compare(&run("drop", &after));
+            let compared = &comparison.scenarios[0];
+            assert_eq!(compared.same_order, is_same, "{want}: {compared:?}");
+            assert!(compared.sentence().contains(want), "{want}: {}", compared.sentence());
+        }
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! times one thing is another.
 //!
 //! Rule: only things of one group are compared: the bars of a figure, the curves at one place.
-//! Shares in per cent have no ratios.
+//! Shares in per cent have no ratios. Two that neither run tells apart have no order to change.
 
 use serde::Serialize;
 
 use crate::bench::{Report, Row};
 use crate::figure::{Figure, Shape};
 use crate::row;
+use crate::run::Measured;
 
 /// One figure of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -16,8 +17,10 @@ pub struct Picture {
     pub figure: String,
     /// Of all ratios of two things in one group, the one that changed most.
     pub greatest: Option<Moved>,
-    /// Pairs of rows that changed their order.
+    /// Pairs of rows that changed their order, and at least one run tells them apart.
     pub swapped: Vec<(String, String)>,
+    /// Pairs that changed it, but in both runs the interval of their ratio holds 1.
+    pub close: Vec<(String, String)>,
 }
 
 /// How many times row `a` was row `b`.
@@ -57,21 +60,22 @@ pub(super) fn ratios(a: &Report, b: &Report) -> Vec<Moved> {
 type Pair<'a> = (&'a Row, &'a Row);
 
 impl Picture {
-    pub(super) fn all(a: &Report, b: &Report) -> Vec<Picture> {
-        let figures = &a.story.figures;
+    pub(super) fn all(a: &Measured, b: &Measured) -> Vec<Picture> {
+        let report = &a.report;
+        let figures = &report.story.figures;
         if figures.is_empty() {
-            let names = a.main_rows().map(|row| row.name.clone());
-            let plain = Figure::bars(&a.scenario, &a.scenario, names);
+            let names = report.main_rows().map(|row| row.name.clone());
+            let plain = Figure::bars(&report.scenario, &report.scenario, names);
             return vec![Picture::of(&plain, a, b)];
         }
         figures.iter().map(|figure| Picture::of(figure, a, b)).collect()
     }
 
-    fn of(figure: &Figure, a: &Report, b: &Report) -> Picture {
+    fn of(figure: &Figure, before: &Measured, after: &Measured) -> Picture {
         let pairs: Vec<(Pair, Pair)> = groups(figure)
             .iter()
             .flat_map(|group| {
-                let both = |name: &&str| Some((a.row(name)?, b.row(name)?));
+                let both = |name: &&str| Some((before.report.row(name)?, after.report.row(name)?));
                 pairs(&group.iter().filter_map(both).collect::<Vec<_>>())
             })
             .collect();
@@ -87,9 +91,17 @@ impl Picture {
             before == later_a.stats.median.total_cmp(&later_b.stats.median).reverse()
                 && before.is_ne()
         };
-        let swapped = pairs.iter().filter(is_swapped);
-        let swapped = swapped.map(|((a, _), (b, _))| (a.name.clone(), b.name.clone())).collect();
-        Picture { figure: figure.name.clone(), greatest, swapped }
+        let is_close = |((a, later_a), (b, later_b)): &&(Pair, Pair)| {
+            let both = [before.between(a, b), after.between(later_a, later_b)];
+            both.iter().all(|ratio| ratio.as_ref().is_some_and(|(_, within)| within.holds(1.0)))
+        };
+        let (close, swapped): (Vec<_>, Vec<_>) =
+            pairs.iter().filter(is_swapped).partition(is_close);
+        let names = |pairs: Vec<&(Pair, Pair)>| {
+            pairs.iter().map(|((a, _), (b, _))| (a.name.clone(), b.name.clone())).collect()
+        };
+        let (swapped, close) = (names(swapped), names(close));
+        Picture { figure: figure.name.clone(), greatest, swapped, close }
     }
 }
 

@@ -45,10 +45,16 @@ impl Compared {
     /// What the goal of a repeatable picture comes to, in one sentence.
     pub fn sentence(&self) -> String {
         let swapped: Vec<_> = self.figures.iter().flat_map(|figure| &figure.swapped).collect();
-        let order = match swapped.as_slice() {
-            [] => "the same order".to_owned(),
-            [(a, b)] => format!("another order ({a}, {b})"),
-            [(a, b), rest @ ..] => {
+        let close: Vec<_> = self.figures.iter().flat_map(|figure| &figure.close).collect();
+        let order = match (swapped.as_slice(), close.as_slice()) {
+            ([], []) => "the same order".to_owned(),
+            ([], close) => {
+                let pairs = close.iter().map(|(a, b)| format!("{a} and {b}")).collect::<Vec<_>>();
+                let pairs = pairs.join(", ");
+                format!("the same order, but for {pairs}, which neither run tells apart")
+            }
+            ([(a, b)], _) => format!("another order ({a}, {b})"),
+            ([(a, b), rest @ ..], _) => {
                 format!("another order ({a}, {b} and {} more)", rest.len())
             }
         };
