@@ -1,4 +1,5 @@
-//! `bench latency`: every way has its times at a low and at a high rate, or says why not.
+//! `bench latency`: every way has its times at a low and at a high rate, or says why not; what is
+//! looked for is the highest rate of each.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod cell_support;
@@ -6,6 +7,7 @@ mod cell_support;
 use std::collections::BTreeSet;
 
 use cell_support::{assert_nothing_left, run, told};
+use report::figure::Shape;
 
 #[test]
 fn each_way_has_times_and_nothing_stays() {
@@ -13,10 +15,13 @@ fn each_way_has_times_and_nothing_stays() {
     assert_nothing_left();
     let rates: BTreeSet<&str> =
         bench.rounds().iter().filter_map(|row| Some(row.name.split_once('@')?.1)).collect();
-    assert!(rates.contains("100") && rates.len() <= 2, "{rates:?}");
+    // On a machine that is busy there may be no high rate, which is said.
+    assert!(rates.contains("100") || !bench.story().absent.is_empty(), "{rates:?}");
+    for way in WAYS {
+        told(&bench, &format!("{way}@100"), &format!("avg/{way}@100"));
+    }
     for (way, rate) in WAYS.iter().flat_map(|way| rates.iter().map(move |rate| (way, rate))) {
         let cell = format!("{way}@{rate}");
-        told(&bench, &cell, &format!("avg/{cell}"));
         let row = |what: &str| bench.median(&format!("{what}/{cell}"));
         let times = ["p50", "p99", "max"].map(|what| row(what).unwrap_or(0.0));
         assert!(times.is_sorted(), "{cell}: {times:?}");
@@ -24,9 +29,13 @@ fn each_way_has_times_and_nothing_stays() {
         assert!(shares.iter().all(|share| (0.0..=100.0).contains(share)), "{cell}: {shares:?}");
         assert_eq!(row("avg").is_some(), row("max").is_some_and(|ns| ns > 0.0), "{cell}");
     }
-    // Whatever was tried above the rate that was taken failed, and who failed is named.
+    // What each way carries is told, and who carries less than another at which rate it fails.
     let notes = bench.story().notes.join("\n");
-    assert!(rates.contains("1000000") || notes.contains("Not at 1000000 packets"), "{notes}");
+    assert!(WAYS.iter().all(|way| notes.contains(&format!("{way} carries "))), "{notes}");
+    for figure in bench.story().figures.iter().filter(|figure| figure.name.contains("own")) {
+        let Shape::Bars { rows } = &figure.shape else { panic!("{figure:?}") };
+        assert!(rows.iter().all(|row| bench.median(row).is_some()), "{rows:?}");
+    }
 }
 
 const WAYS: [&str; 4] = ["bridge", "route", "xdp-redirect", "af-xdp-busy-poll"];

@@ -14,7 +14,7 @@ use lab::frame::{Flow, Side};
 use lab::{Host, LinkOptions, Router};
 use traffic::Template;
 
-use super::{Cpus, Flood, PORT, Place};
+use super::{Cpus, FRAME, Flood, PORT, Place};
 use crate::Ground;
 
 /// What ways of forwarding are measured on.
@@ -62,9 +62,18 @@ impl Line {
 
     /// UDP of 60 bytes with its checksum, from the sender to `ip` behind the interface `mac` of.
     pub fn frame(&self, mac: &Place, ip: &Place) -> Result<Vec<u8>> {
+        Ok(self.flow(mac, ip)?.udp(&PAYLOAD)?)
+    }
+
+    /// The same without a checksum, its payload zeros.
+    pub fn blank(&self, mac: &Place, ip: &Place) -> Result<Vec<u8>> {
+        Ok(self.flow(mac, ip)?.udp_of_length(FRAME)?)
+    }
+
+    fn flow(&self, mac: &Place, ip: &Place) -> Result<Flow> {
         let source = Side { mac: self.sender.mac()?, ip: self.sender.ipv4()?.into(), port: PORT };
         let target = Side { mac: mac.mac()?, ip: ip.ipv4()?.into(), port: PORT };
-        Ok(Flow::new(source, target).udp(&PAYLOAD)?)
+        Ok(Flow::new(source, target))
     }
 
     /// These frames as fast as they go, for at most `longest`.

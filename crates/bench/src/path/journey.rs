@@ -25,10 +25,22 @@ pub enum Journey {
 impl Journey {
     /// What the sender sends.
     pub fn frame(self, line: &Line) -> Result<Vec<u8>> {
+        let (mac, ip) = self.target(line);
+        line.frame(mac, ip)
+    }
+
+    /// The same without a payload and its checksum, for who writes into it.
+    pub fn blank(self, line: &Line) -> Result<Vec<u8>> {
+        let (mac, ip) = self.target(line);
+        line.blank(mac, ip)
+    }
+
+    /// Whose hardware address frames have, and whose IP address.
+    fn target(self, line: &Line) -> (&Place, &Place) {
         match self {
-            Self::Translated | Self::Stopped => line.frame(&line.near, &line.near),
-            Self::Routed | Self::Crossed | Self::Returned => line.frame(&line.near, &line.sink),
-            Self::Bridged => line.frame(&line.sink, &line.sink),
+            Self::Translated | Self::Stopped => (&line.near, &line.near),
+            Self::Routed | Self::Crossed | Self::Returned => (&line.near, &line.sink),
+            Self::Bridged => (&line.sink, &line.sink),
         }
     }
 

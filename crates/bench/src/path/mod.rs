@@ -18,8 +18,12 @@ mod tc;
 mod turn;
 mod xdp;
 
+pub use af_xdp::BUSY_POLL;
+pub use bridge::BRIDGE;
 pub use journey::Journey;
+pub use route::ROUTE;
 pub use sink::Sink;
+pub use turn::REDIRECT;
 
 use anyhow::Result;
 

@@ -99,8 +99,14 @@ fn tell(bench: &mut Bench, field: &Field, takers: &[Taker]) {
     ));
 }
 
-/// Packets a second that the sender can offer to a receiver of this kind.
+/// Packets a second that the sender can offer to a receiver of this kind: in the best of a few
+/// trials, so that nobody's moment on its processor takes points away.
 fn reach(field: &Field) -> Result<u64> {
+    let trials = (0..TRIALS).map(|_| trial(field)).collect::<Result<Vec<_>>>()?;
+    Ok(trials.into_iter().max().unwrap_or(0))
+}
+
+fn trial(field: &Field) -> Result<u64> {
     let Some(native) = hook::ALL.iter().find(|hook| hook.name == HOOKS[0]) else {
         return Ok(u64::MAX);
     };
@@ -226,8 +232,9 @@ const BUSY_RATES: [u64; 3] = [0, 500_000, 2_000_000];
 const FULL: f64 = 90.0;
 /// Of a rate.
 const TOLERANCE: f64 = 0.1;
-/// How long the sender's reach is looked at.
-const TRIAL: Duration = Duration::from_millis(300);
+/// How often, and how long each time, the sender's reach is looked at.
+const TRIALS: usize = 3;
+const TRIAL: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets that end before the clock starts.
 const WARM_UP: u64 = 500;

@@ -4,23 +4,23 @@
 //! high rate a frame also waits for those in front of it. At a low rate every frame wakes a
 //! sleeping device: most of its time is the wake-up.
 
-mod cable;
 mod published;
-mod redirect;
-mod stage;
+mod reach;
 mod times;
+mod trip;
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use report::Bench;
 
+use crate::field::{Cpus, Line};
 use crate::harness::{Arm, Harness};
+use crate::path::{BRIDGE, BUSY_POLL, Path, REDIRECT, ROUTE};
 use crate::{Effort, Ground, Kind, Scenario};
-use cable::Cable;
-use redirect::Redirect;
-use stage::Stage;
+use reach::{Reach, common};
 use times::Times;
+use trip::Trip;
 
 pub const SCENARIO: Scenario = Scenario {
     name: "latency",
@@ -31,107 +31,95 @@ pub const SCENARIO: Scenario = Scenario {
 };
 
 fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
-    let stages = Stages { switched: Stage::switched()?, routed: Stage::routed()? };
+    let line = &Line::build(ground)?;
+    let Cpus { sender, process } = line.cpus;
+    ensure!(sender != process, "the device needs a processor of its own, and there is one");
     let mut bench = Bench::new("latency");
-    tell(&mut bench, &stages);
-    let high = highest(&mut bench, &stages);
-    if high.is_none() {
-        bench.absent("a high rate", "there is none of those tried that every way carries");
+    tell(&mut bench, line);
+    let reaches = search(harness, &mut bench, line);
+    let common = common(&reaches);
+    if common.is_none() {
+        bench.absent("a high rate", "there is none of those tried that any way carries");
     }
-    let rates: Vec<u64> = [LOW].into_iter().chain(high).collect();
-    let cells = rates.iter().flat_map(|pps| Way::ALL.map(|way| (way, *pps)));
-    let mut arms: Vec<Arm> = cells.map(|(way, pps)| arm(&stages, way, pps)).collect();
+    let sets = sets(&reaches, common);
+    let mut cells: Vec<Cell> = sets.iter().flat_map(|set| set.cells.iter().copied()).collect();
+    cells.sort_by_key(|(way, pps)| (*pps, WAYS.iter().position(|known| known.name == way.name)));
+    cells.dedup_by_key(|(way, pps)| row(way, *pps));
+    let mut arms: Vec<Arm> = cells.iter().map(|(way, pps)| arm(line, way, *pps)).collect();
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
-    for pps in rates {
-        published::draw(&mut bench, pps);
-        let row = |way: Way| format!("p50/{}", cell(way, pps));
-        let pairs = [(Way::Redirect, Way::Bridge), (Way::AfXdp, Way::Bridge)];
-        for (a, b) in pairs.map(|(a, b)| (row(a), row(b))) {
-            if bench.median(&a).is_some() && bench.median(&b).is_some() {
-                bench.ratio(&a, &b);
-            }
-        }
+    sets.iter().for_each(|set| published::draw(&mut bench, set));
+    for pps in [LOW].into_iter().chain(common) {
+        compare(&mut bench, pps);
     }
     Ok(bench)
 }
 
-/// What is between sender and sink.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Bridge,
-    Route,
-    Redirect,
-    AfXdp,
-}
-
-struct Stages {
-    switched: Stage,
-    routed: Stage,
-}
-
-/// Gone when dropped.
-enum Set {
-    /// The topology's own bridge or router does it.
-    Kernel,
-    Redirect {
-        _redirect: Redirect,
-    },
-    Cable {
-        _cable: Cable,
-    },
-}
-
-impl Way {
-    const ALL: [Self; 4] = [Self::Bridge, Self::Route, Self::Redirect, Self::AfXdp];
-
-    /// Of its rows.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Bridge => "bridge",
-            Self::Route => "route",
-            Self::Redirect => "xdp-redirect",
-            Self::AfXdp => "af-xdp-busy-poll",
+/// What each way carries.
+fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<Reach> {
+    harness.say("looking for the highest rate that each way carries");
+    let mut reaches = Vec::new();
+    for way in WAYS {
+        if harness.is_interrupted() {
+            break;
+        }
+        match Reach::find(line, way) {
+            Ok(reach) => {
+                harness.say(&reach.told());
+                bench.note(reach.told());
+                reaches.push(reach);
+            }
+            // It has its say in the rounds, too.
+            Err(fault) => harness.say(&format!("{}: {fault:#}", way.name)),
         }
     }
+    reaches
+}
 
-    const fn about(self) -> &'static str {
-        match self {
-            Self::Bridge => "a Linux bridge of two ports",
-            Self::Route => "a Linux router with two routes",
-            Self::Redirect => "XDP in the driver, through a map of devices to the other port",
-            Self::AfXdp => "a thread that polls one AF_XDP socket and sends through another",
+/// A way at a rate, in packets a second.
+type Cell = (&'static Path, u64);
+
+/// Cells of a picture.
+struct Together {
+    /// In the names of its files.
+    name: &'static str,
+    /// At the end of its titles.
+    at: String,
+    cells: Vec<Cell>,
+}
+
+/// All ways at a low rate and at the highest that all of them carry, and then each at its own
+/// highest, if that is higher for any.
+fn sets(reaches: &[Reach], common: Option<u64>) -> Vec<Together> {
+    let all = |name, pps: u64| {
+        let cells = WAYS.iter().map(|way| (*way, pps)).collect();
+        Together { name, at: format!("{pps} packets a second"), cells }
+    };
+    let mut sets = vec![all("low", LOW)];
+    sets.extend(common.map(|pps| all("high", pps)));
+    let own = reaches.iter().filter_map(|reach| Some((reach.path, reach.pps?)));
+    let cells: Vec<Cell> = own.collect();
+    if cells.iter().any(|(_, pps)| Some(*pps) != common) {
+        let at = "each at the highest rate that it carries".to_owned();
+        sets.push(Together { name: "own", at, cells });
+    }
+    sets
+}
+
+fn compare(bench: &mut Bench, pps: u64) {
+    for way in [&REDIRECT, &BUSY_POLL] {
+        let [a, b] = [way, &BRIDGE].map(|way| format!("p50/{}", row(way, pps)));
+        if bench.median(&a).is_some() && bench.median(&b).is_some() {
+            bench.ratio(&a, &b);
         }
-    }
-
-    fn stage(self, stages: &Stages) -> &Stage {
-        if self == Self::Route { &stages.routed } else { &stages.switched }
-    }
-
-    fn set(self, stage: &Stage) -> Result<Set> {
-        if self != Self::AfXdp {
-            stage.near.poll_in_threads(stage.cpu)?;
-        }
-        Ok(match self {
-            Self::Bridge | Self::Route => Set::Kernel,
-            Self::Redirect => Set::Redirect { _redirect: Redirect::attach(stage)? },
-            Self::AfXdp => Set::Cable { _cable: Cable::start(stage)? },
-        })
-    }
-
-    fn measure(self, stages: &Stages, pps: u64, window: Duration) -> Result<Times> {
-        let stage = self.stage(stages);
-        let _set = self.set(stage)?;
-        stage.send(pps, window)
     }
 }
 
-fn cell(way: Way, pps: u64) -> String {
-    format!("{}@{pps}", way.name())
+fn row(way: &Path, pps: u64) -> String {
+    format!("{}@{pps}", way.name)
 }
 
-fn tell(bench: &mut Bench, stages: &Stages) {
+fn tell(bench: &mut Bench, line: &Line) {
     bench
         .method(
             "One sender sends UDP frames of 60 bytes with a stamp at a fixed rate. A sink behind \
@@ -143,51 +131,60 @@ fn tell(bench: &mut Bench, stages: &Stages) {
         )
         .method(&format!(
             "At {LOW} frames a second a round has few of them, so that p99 is nearly its maximum."
-        ));
-    bench.method(
-        "A rate that the sender does not keep within 10 % is tried twice more, then left out.",
-    );
-    for way in Way::ALL {
-        bench.method(&format!("{}: {}.", way.name(), way.about()));
+        ))
+        .method(
+            "Before the rounds the highest rate that each way carries is looked for, of a few: in \
+             the best of five short trials the sender keeps 97 % of it, and 1 % at most is lost.",
+        )
+        .method(
+            "A turn in which the sender does not keep its rate within 10 % is tried twice more, then \
+             that round is missing.",
+        );
+    for way in WAYS {
+        bench.method(&format!("{}: {}.", way.name, way.about));
     }
-    bench.note(stages.switched.facts());
+    let Cpus { sender, process } = line.cpus;
+    bench.note(format!(
+        "veth: the sender runs on processor {sender}, the device and the sink behind it on \
+         {process}, favoured there over all ordinary processes."
+    ));
 }
 
-/// The highest of some rates that every way carries; those above it are told with who does not.
-fn highest(bench: &mut Bench, stages: &Stages) -> Option<u64> {
-    HIGH.into_iter().find(|pps| {
-        let refused = Way::ALL.iter().find_map(|way| {
-            // A way that cannot be set up has its say in the rounds.
-            let times = way.measure(stages, *pps, TRIAL).ok()?;
-            let why = times.carried(*pps).err()?;
-            Some(format!("Not at {pps} packets a second, where {} fails: {why}.", way.name()))
-        });
-        refused.map(|why| bench.note(why)).is_none()
-    })
+fn arm<'a>(line: &'a Line, way: &'static Path, pps: u64) -> Arm<'a> {
+    let name = row(way, pps);
+    Arm::wide(&name.clone(), move |window| measure(line, way, pps, window)?.values(&name))
 }
 
-fn arm(stages: &Stages, way: Way, pps: u64) -> Arm<'_> {
-    let name = cell(way, pps);
-    Arm::wide(&name.clone(), move |window| attempt(stages, way, pps, window)?.values(&name))
-}
-
-/// Measures until the sender has kept its rate, a few times.
-fn attempt(stages: &Stages, way: Way, pps: u64, window: Duration) -> Result<Times> {
-    for _ in 1..ATTEMPTS {
-        let times = way.measure(stages, pps, window)?;
-        if times.check(pps).is_ok() {
-            return Ok(times);
-        }
-    }
-    let times = way.measure(stages, pps, window)?;
+fn measure(line: &Line, way: &'static Path, pps: u64, window: Duration) -> Result<Times> {
+    let times = Trip::begin(line, way)?.send(pps, window)?;
     times.check(pps)?;
     Ok(times)
 }
 
+const WAYS: [&Path; 4] = [&BRIDGE, &ROUTE, &REDIRECT, &BUSY_POLL];
 /// Packets a second.
 const LOW: u64 = 100;
-const HIGH: [u64; 6] = [1_000_000, 750_000, 500_000, 250_000, 100_000, 50_000];
-/// Of a cell in one round.
-const ATTEMPTS: usize = 3;
-/// How long a rate is tried.
-const TRIAL: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_picture_has_its_cells() {
+        let names = |sets: &[Together]| -> Vec<(&str, Vec<String>)> {
+            let of = |set: &Together| set.cells.iter().map(|(way, pps)| row(way, *pps)).collect();
+            sets.iter().map(|set| (set.name, of(set))).collect()
+        };
+        let reach = |path, pps| Reach::of(path, Some(pps));
+        let all = |pps: u64| -> Vec<String> { WAYS.iter().map(|way| row(way, pps)).collect() };
+        let same = [reach(&BRIDGE, 500_000), reach(&ROUTE, 500_000)];
+        let want = [("low", all(LOW)), ("high", all(500_000))];
+        assert_eq!(names(&sets(&same, common(&same))), want);
+        let unlike =
+            [reach(&BRIDGE, 500_000), reach(&REDIRECT, 1_000_000), Reach::of(&ROUTE, None)];
+        let own = ["bridge@500000", "xdp-redirect@1000000"].map(String::from).to_vec();
+        let want = [("low", all(LOW)), ("high", all(500_000)), ("own", own)];
+        assert_eq!(names(&sets(&unlike, common(&unlike))), want);
+        assert_eq!(names(&sets(&[], None)), [("low", all(LOW))]);
+    }
+}

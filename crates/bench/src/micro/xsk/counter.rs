@@ -4,11 +4,13 @@
 //! Rule: what has arrived is what this says, never what a sender believes.
 
 use anyhow::{Context, Result};
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use lab::Host;
 use spec::asm::Reg::{R1, R2, R3, R4, R5};
 use spec::asm::{self, Assembler, Cond};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
+
+use crate::field::Place;
 
 /// The program on one interface, until dropped.
 pub struct Counter {
@@ -29,10 +31,8 @@ pub struct Arrived {
 impl Counter {
     pub fn attach(host: &Host, interface: &str) -> Result<Self> {
         let object = object()?;
-        let program = object.program(NAME)?;
-        let ifindex = host.ifindex(interface)?;
-        let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-        let link = host.run(|| kernel::attach(&attach))??;
+        let place = Place::lab(host.clone(), interface);
+        let link = place.attach(object.program(NAME)?, Mode::Native)?;
         Ok(Self { object, _link: link })
     }
 

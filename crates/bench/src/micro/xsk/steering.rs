@@ -2,11 +2,13 @@
 //! put their sockets into a map that they are told.
 
 use anyhow::Result;
-use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use kernel::{Link, LoadOptions, Mode, Object};
 use lab::Host;
 use spec::asm::Reg::{R1, R2, R3};
 use spec::asm::{self, Assembler, Helper};
 use spec::{MapDef, MapKind, ProgramKind, Verdict};
+
+use crate::field::Place;
 
 /// The program and its map, until dropped.
 pub struct Steering {
@@ -17,10 +19,8 @@ pub struct Steering {
 impl Steering {
     pub fn attach(host: &Host, interface: &str) -> Result<Self> {
         let object = object()?;
-        let program = object.program(NAME)?;
-        let ifindex = host.ifindex(interface)?;
-        let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
-        let link = host.run(|| kernel::attach(&attach))??;
+        let place = Place::lab(host.clone(), interface);
+        let link = place.attach(object.program(NAME)?, Mode::Native)?;
         Ok(Self { object, _link: link })
     }
 

@@ -2,27 +2,28 @@
 
 use report::{Bench, Figure};
 
-use super::{LOW, Way, cell};
+use super::{LOW, Together, row};
 
-/// Average and maximum of every way at a rate.
-pub fn draw(bench: &mut Bench, pps: u64) {
+/// Average and maximum of the cells that were measured.
+pub fn draw(bench: &mut Bench, set: &Together) {
     for (what, title, column) in COLUMNS {
-        let rows = Way::ALL.iter().map(|way| format!("{what}/{}", cell(*way, pps)));
+        let rows = set.cells.iter().map(|(way, pps)| format!("{what}/{}", row(way, *pps)));
         let rows: Vec<String> = rows.filter(|row| bench.median(row).is_some()).collect();
         if rows.is_empty() {
             continue;
         }
-        let name = format!("latency-{what}-{}", if pps == LOW { "low" } else { "high" });
-        let title = format!("{title}, {pps} packets a second");
+        let (name, title) =
+            (format!("latency-{what}-{}", set.name), format!("{title}, {}", set.at));
         let figure = Figure::bars(&name, &title, rows).subtitle("one way through a device");
-        bench.figure(beside(figure, column, pps));
+        bench.figure(beside(figure, column, set));
     }
 }
 
-fn beside(figure: Figure, column: usize, pps: u64) -> Figure {
+fn beside(figure: Figure, column: usize, set: &Together) -> Figure {
+    let is_low = set.cells.iter().all(|(_, pps)| *pps == LOW);
     TABLE.iter().fold(figure, |figure, (name, low, high)| {
-        let microseconds = if pps == LOW { low[column] } else { high[column] };
-        let rate = if pps == LOW { "100 pps" } else { "1 Mpps" };
+        let microseconds = if is_low { low[column] } else { high[column] };
+        let rate = if is_low { "100 pps" } else { "1 Mpps" };
         figure.reference(&format!("{name}, {rate}"), microseconds * 1e3, SOURCE)
     })
 }

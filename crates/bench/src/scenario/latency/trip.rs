@@ -1,0 +1,64 @@
+//! `Trip`: frames with stamps go one way through a device, and a sink tells how long each took.
+//!
+//! Rule: sender, device and sink are one machine's, so stamps are compared with the clock that
+//! wrote them. The device works on a processor of its own, woken by the sender's as by an
+//! interrupt; the sink's part is done there behind it.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use traffic::sink::{Sink, SinkConfig, StreamReport};
+use traffic::{Expect, Template};
+
+use super::times::Times;
+use crate::field::{Flood, Line};
+use crate::path::{BUSY_POLL, Path, Set};
+
+/// A way that is set up, until dropped.
+pub struct Trip<'a> {
+    line: &'a Line,
+    path: &'a Path,
+    set: Box<dyn Set>,
+}
+
+impl<'a> Trip<'a> {
+    /// What the way does is done on the device's processor from now on.
+    pub fn begin(line: &'a Line, path: &'a Path) -> Result<Self> {
+        // Who polls the interface itself takes it from the threads, for as long as it polls.
+        if path.name != BUSY_POLL.name {
+            line.near.poll_in_threads(line.cpus.process)?;
+        }
+        Ok(Self { line, path, set: (path.set)(line)? })
+    }
+
+    /// Frames at a rate for so long, from when the first one has arrived.
+    pub fn send(&mut self, pps: u64, window: Duration) -> Result<Times> {
+        let Self { line, path, set } = self;
+        let place = path.journey.end(line);
+        let config =
+            SinkConfig { verify: false, streams: 1, sources: 1, ..SinkConfig::new(place.device()) };
+        let sink = place.run(|| Sink::start(&config))??;
+        let mut stream = Template::constant("latency", path.journey.blank(line)?);
+        stream.stamp = Some(Expect::Pass);
+        let (cpu, longest) = (line.cpus.sender, window + PATIENCE);
+        let flood = Flood::streams(&line.sender, cpu, vec![stream], Some(pps), longest)?;
+        lab::until("the first frame's arrival", PATIENCE, || {
+            Ok(seen(&sink).is_ok_and(|stream| stream.received > 0).then_some(()))
+        })?;
+        let look = || -> Result<_> { Ok((Instant::now(), flood.given(), seen(&sink)?)) };
+        let start = look()?;
+        sleep(window);
+        let end = look()?;
+        set.check()?;
+        Times::between(start, end)
+    }
+}
+
+/// What the sink knows of the one stream.
+fn seen(sink: &Sink) -> Result<StreamReport> {
+    let report = sink.snapshot()?;
+    report.streams.into_iter().next().context("nothing has arrived")
+}
+
+const PATIENCE: Duration = Duration::from_secs(5);
