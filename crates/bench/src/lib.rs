@@ -41,6 +41,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario::cpu::SCENARIO,
     scenario::latency::SCENARIO,
     micro::drop_cost::SCENARIO,
+    micro::filter::SCENARIO,
     micro::gen_cost::SCENARIO,
     micro::gen_pacing::SCENARIO,
     micro::gen_tcp::SCENARIO,

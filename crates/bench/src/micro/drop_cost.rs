@@ -40,7 +40,7 @@ fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let mut arms: Vec<_> = cases
         .into_iter()
         .map(|(name, object, program, frame, verdict)| {
-            let case = Case { object, program, frame, verdict };
+            let case = Case { object, program, frame: frame.clone(), verdict };
             Arm::new(name, "ns", move |window| case.measure(window))
         })
         .collect();
@@ -49,17 +49,18 @@ fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     Ok(bench)
 }
 
-struct Case<'a> {
-    object: Object,
-    program: &'static str,
-    frame: &'a [u8],
-    verdict: Verdict,
+/// A program, a frame and what is to become of it.
+pub(super) struct Case {
+    pub object: Object,
+    pub program: &'static str,
+    pub frame: Vec<u8>,
+    pub verdict: Verdict,
 }
 
-impl Case<'_> {
+impl Case {
     /// Mean nanoseconds a packet over the window.
-    fn measure(&self, window: Duration) -> Result<f64> {
-        let input = Input { packet: self.frame.to_vec(), ..Input::default() };
+    pub fn measure(&self, window: Duration) -> Result<f64> {
+        let input = Input { packet: self.frame.clone(), ..Input::default() };
         let run = TestRun { input, repeat: REPEAT, ..TestRun::default() };
         let program = self.object.program(self.program)?;
         let (mut total_ns, mut calls) = (0.0, 0.0);

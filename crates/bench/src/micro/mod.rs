@@ -1,6 +1,7 @@
 //! Parts of the project alone: each file is one scenario.
 
 pub mod drop_cost;
+pub mod filter;
 pub mod gen_cost;
 pub mod gen_pacing;
 pub mod gen_tcp;

@@ -78,11 +78,11 @@ impl Comb {
         let first = entries[0].0;
         let end = self.entries.len();
         let holes = (free..end).filter(|place| !self.taken(*place)).take(TRIES);
-        let bases = holes.chain([end]).map(|place| as_u32(place).wrapping_sub(first));
+        let mut bases = holes.chain([end]).map(|place| as_u32(place).wrapping_sub(first));
         let fits = |base: &u32| {
             entries.iter().all(|(class, _)| !self.taken(base.wrapping_add(*class) as usize))
         };
-        bases.filter(fits).next().expect("there is room behind the end")
+        bases.find(fits).expect("there is room behind the end")
     }
 
     fn taken(&self, place: usize) -> bool {

@@ -79,6 +79,6 @@ fn holds_always(field: Field, family: Family, values: &Values) -> bool {
         Field::Source6 | Field::Dest6 => family == Family::Ipv6,
         _ => field.place().known == 0,
     };
-    always_there && values.ranges().first() == Some(&(0, u128::MAX))
-        || always_there && values.ranges() == [(0, field.highest())]
+    let all = [(0, u128::MAX), (0, field.highest())];
+    always_there && values.ranges().first().is_some_and(|range| all.contains(range))
 }
