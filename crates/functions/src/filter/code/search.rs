@@ -8,7 +8,7 @@
 //! (key, class) or 24 (high half, low half, class).
 
 use spec::asm::Reg::{R0, R1, R3, R4, R5, R9};
-use spec::asm::{Cond, Label};
+use spec::asm::{At, Cond, Label, Reg};
 
 use super::Code;
 use super::data::Place;
@@ -20,6 +20,9 @@ use crate::filter::plan::{Entries, Level, Node, Ranges, Runs};
 pub const SHORT: u32 = 3;
 /// Set in the start of a run that has more probes.
 pub const LONG_RUN: u32 = 1 << 31;
+
+/// Words of windows are not less than this, among those that are no class.
+const WINDOWS: i32 = (Node::TAG << Node::TAG_SHIFT | Node::WINDOW).cast_signed();
 
 /// What it is searched in.
 struct Search<'a> {
@@ -94,6 +97,7 @@ fn cut(code: &mut Code<'_>, field: Field, ranges: &Ranges) {
     }
     let keep = |width: u32| 64 - width as i32;
     match ranges.width {
+        width @ ..32 => _ = a.and32(LOW, ((1_u32 << width) - 1).cast_signed()),
         64 => {}
         width @ ..64 => _ = a.lsh(LOW, keep(width)).rsh(LOW, keep(width)),
         width @ 65..128 => _ = a.lsh(HIGH, keep(width - 64)).rsh(HIGH, keep(width - 64)),
@@ -125,9 +129,7 @@ impl<'a> Search<'a> {
             a.mov32(R3, R0).rsh32(R3, Node::TAG_SHIFT as i32);
             a.jump32_if(R3, Cond::Ne, Node::TAG as i32, done);
             if number + 1 < levels.len() {
-                let next = a.label();
-                a.jump32_if(R0, Cond::Set, Node::WINDOW.cast_signed(), next);
-                a.jump(run).bind(next);
+                a.jump32_if(R0, Cond::Lt, WINDOWS, run);
             }
         }
         code.asm.bind(run);
@@ -165,7 +167,7 @@ impl Sorted {
     fn probes(&self, code: &mut Code<'_>, probes: u32) {
         let stride = self.layout.stride();
         code.asm.and32(R0, self.place.mask);
-        code.asm.mul(R0, stride);
+        times(code, R0, stride);
         code.point(self.place);
         code.asm.add(R4, R0);
         match self.layout {
@@ -184,30 +186,46 @@ impl Sorted {
     /// Goes `bytes` further if the key there is not greater.
     fn probe(&self, code: &mut Code<'_>, bytes: i32) {
         let a = &mut code.asm;
-        a.mov(R5, R4).add(R5, bytes);
+        let key = match i16::try_from(bytes + 8) {
+            Ok(off) => R4.at(off - 8),
+            Err(_) => {
+                a.mov(R5, R4).add(R5, bytes);
+                R5.at(0)
+            }
+        };
         match self.layout {
-            Layout::Short => _ = a.load64(R3, R5.at(0)).rsh(R3, 32).sub(R3, LOW).rsh(R3, 63),
-            Layout::Long => _ = a.load64(R3, R5.at(0)).sub(R3, LOW).rsh(R3, 63),
+            Layout::Short => _ = a.load64(R3, key).rsh(R3, 32).sub(R3, LOW).rsh(R3, 63),
+            Layout::Long => _ = a.load64(R3, key).sub(R3, LOW).rsh(R3, 63),
             Layout::Word => {
-                a.load64(R3, R5.at(0)).mov(R5, LOW).sub(R5, R3);
+                a.load64(R3, key).mov(R5, LOW).sub(R5, R3);
                 a.mov(R0, R1).or(R0, R3).and(R5, R0).and(R3, R1).or(R3, R5).rsh(R3, 63).xor(R3, 1);
             }
-            Layout::Full => full(code),
+            Layout::Full => full(code, key),
         }
-        code.asm.mul(R3, bytes).add(R4, R3);
+        times(code, R3, bytes);
+        code.asm.add(R4, R3);
     }
 }
 
-/// R3 = 1 if the 128 bits at R5 are not greater than R1 and R2. What is borrowed by a subtraction
+/// A shift costs a third of a multiplication.
+fn times(code: &mut Code<'_>, number: Reg, factor: i32) {
+    if factor.count_ones() == 1 {
+        code.asm.lsh(number, factor.trailing_zeros() as i32);
+    } else {
+        code.asm.mul(number, factor);
+    }
+}
+
+/// R3 = 1 if the 128 bits at `key` are not greater than R1 and R2. What is borrowed by a subtraction
 /// k - e is the top bit of `(!k & e) | ((!k | e) & (k - e))`.
-fn full(code: &mut Code<'_>) {
+fn full(code: &mut Code<'_>, key: At) {
     let a = &mut code.asm;
     // R0 = what the low halves borrow.
-    a.load64(R3, R5.at(8)).mov(R0, LOW).sub(R0, R3);
+    a.load64(R3, key.base.at(key.off + 8)).mov(R0, LOW).sub(R0, R3);
     a.mov(R9, LOW).xor(R9, -1).or(R9, R3).and(R0, R9);
     a.mov(R9, LOW).xor(R9, -1).and(R9, R3).or(R0, R9).rsh(R0, 63);
     // R0 = the difference of the high halves.
-    a.load64(R3, R5.at(0)).mov(R5, HIGH).sub(R5, R3).sub(R5, R0).mov(R0, R5);
+    a.load64(R3, key).mov(R5, HIGH).sub(R5, R3).sub(R5, R0).mov(R0, R5);
     a.mov(R9, HIGH).xor(R9, -1).mov(R5, R9).or(R9, R3).and(R0, R9);
     a.and(R3, R5).or(R3, R0).rsh(R3, 63).xor(R3, 1);
 }

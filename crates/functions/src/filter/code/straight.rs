@@ -10,7 +10,7 @@ use spec::asm::Reg::{R0, R1, R2};
 use spec::asm::{Cond, Label};
 
 use super::Code;
-use super::value::{LOW, PACKET, boundaries, load, tree};
+use super::value::{LOW, PACKET, boundaries, is, is_not, load, tree};
 use crate::filter::classic::Program;
 use crate::filter::plan::Classifier;
 use crate::filter::{EFFECT, Family, Field, Rule, Test, Values};
@@ -120,6 +120,11 @@ impl Code<'_> {
         if let Some((mask, value, inside)) = masked(field, values) {
             let cond = if inside { Cond::Ne } else { Cond::Eq };
             self.asm.and32(LOW, mask).jump32_if(LOW, cond, value, fail);
+        } else if let Some((last, first)) = few(values).and_then(<[_]>::split_last) {
+            let inside = self.asm.label();
+            first.iter().for_each(|(one, _)| is(&mut self.asm, field, *one, inside));
+            is_not(&mut self.asm, field, last.0, fail);
+            self.asm.bind(inside);
         } else if boundaries.len() <= BRANCHES {
             let inside = self.asm.label();
             let label = |class| if class == 1 { inside } else { fail };
@@ -150,6 +155,12 @@ impl Tested<'_> {
             .fold(0_u128, |count, (first, last)| count.saturating_add(last - first));
         (width + 256 * many, count << (128 - self.field.bits()))
     }
+}
+
+/// A set of a few single values.
+fn few(values: &Values) -> Option<&[(u128, u128)]> {
+    let ranges = values.ranges();
+    (ranges.len() <= 4 && ranges.iter().all(|(first, last)| first == last)).then_some(ranges)
 }
 
 /// A set of the values that are `value` under a mask, or (false) of all others.

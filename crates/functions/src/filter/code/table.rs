@@ -9,7 +9,7 @@ use super::search::{LONG_RUN, SHORT};
 use super::value::{LOW, load};
 use super::{Code, search};
 use crate::filter::Field;
-use crate::filter::plan::{Classifier, Comb, FINAL, RunRow, Runs, Table, Way};
+use crate::filter::plan::{Classifier, Comb, FINAL, NO_RULE, RunRow, Runs, Table, Way};
 
 impl Code<'_> {
     /// R0 = the final state of the packet.
@@ -38,6 +38,11 @@ impl Code<'_> {
 
     /// R7 = the lowest of what it was and of what each table finds, all with the bit `FINAL`.
     pub(super) fn lowest(&mut self, tables: &[Table], otherwise: u32) {
+        if let ([only], NO_RULE) = (tables, otherwise) {
+            self.walk(only);
+            self.asm.mov32(R7, R0);
+            return;
+        }
         self.asm.mov32(R7, (otherwise | FINAL).cast_signed());
         for (number, table) in tables.iter().enumerate() {
             let next = self.asm.label();

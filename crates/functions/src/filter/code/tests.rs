@@ -13,10 +13,12 @@ use vm::VmRuntime;
 use super::{fits, generate};
 use crate::filter::abi::Known;
 use crate::filter::plan::random::Random;
-use crate::filter::plan::tests::rulesets::{one_by_one, packet};
+use crate::filter::plan::tests::rulesets::{self, one_by_one, packet};
 use crate::filter::plan::tests::same_answers::{random_rules, value};
 use crate::filter::plan::{Budget, NO_RULE, Plan};
-use crate::filter::{EFFECT, Facts, Family, Field, MATCH, Ruleset, abi};
+use crate::filter::{
+    Base, EFFECT, Facts, Family, Field, MATCH, Payload, Ruleset, Test, Values, abi,
+};
 
 const PACKET: i16 = abi::Packet::SIZE as i16;
 /// Behind the packet: the answer, the number of effects, up to so many of them.
@@ -131,7 +133,11 @@ impl Engine {
 
     /// The answer, and the rules whose effects were asked for.
     fn ask(&mut self, facts: &Facts, ends: u32) -> (u32, Vec<u32>) {
-        let input = Input { packet: frame(facts, ends), ..Input::default() };
+        self.ask_bytes(frame(facts, ends))
+    }
+
+    fn ask_bytes(&mut self, packet: Vec<u8>) -> (u32, Vec<u32>) {
+        let input = Input { packet, ..Input::default() };
         let outcome = self.0.run("host", &input).unwrap_or_else(|error| panic!("{error}"));
         let word = |at: usize| u32::from_le_bytes(outcome.packet[at..at + 4].try_into().unwrap());
         let count = word(COUNT as usize) as usize;
@@ -210,4 +216,90 @@ fn split_tables_answer_the_same() {
 fn no_rules_decide_nothing() {
     let mut engine = Engine::new(&Ruleset::default(), &Budget::default(), 1);
     assert_eq!(engine.ask(&Facts::default(), NO_RULE), (NO_RULE, vec![]));
+}
+
+/// A set of random ranges, `near` each other.
+fn ranges(random: &mut Random, field: Field, count: usize, near: u128) -> Values {
+    let base = random.wide() & field.highest();
+    let range = |_| {
+        let first = (base ^ (random.wide() & near)) & field.highest();
+        let length = random.wide() & (near >> random.below(100).min(90)) & 0xff;
+        (first, first.saturating_add(length).min(field.highest()))
+    };
+    Values::new((0..count).map(range))
+}
+
+/// Every field, every form of comparing and searching, at the ends of every range.
+#[test]
+fn every_field_at_the_ends_of_its_ranges() {
+    let all = Budget { straight_rules: 10, straight_ranges: 100_000, ..Budget::default() };
+    let none = Budget { straight_rules: 0, straight_ranges: 0, ..Budget::default() };
+    let nears = [0xff, 0xffff_ffff, u128::from(u64::MAX), u128::from(u64::MAX) << 32, u128::MAX];
+    for (seed, field) in (1..).zip(Field::ALL) {
+        let mut random = Random(seed);
+        for near in nears.into_iter().filter(|near| near >> 8 <= field.highest()) {
+            for (count, budget) in [(1, &all), (3, &all), (50, &all), (4, &none), (300, &none)] {
+                let values = ranges(&mut random, field, count, near);
+                let tests = vec![Test::Is(field, values.clone())];
+                let ruleset = rulesets::drop([tests]);
+                let mut engine = Engine::new(&ruleset, budget, 1);
+                let ends = values.ranges().iter().take(20).flat_map(|(first, last)| {
+                    [first.saturating_sub(1), *first, *last, last.saturating_add(1)]
+                });
+                for value in ends.chain([0, field.highest()]) {
+                    let mut facts = facts_with(&mut random, field);
+                    facts.set(field, value.min(field.highest()));
+                    let expected = one_by_one(&ruleset, &facts);
+                    let place = format!("{field:?} {value:#x} of {count} near {near:#x}");
+                    assert_eq!(engine.ask(&facts, NO_RULE), expected, "{place}");
+                }
+            }
+        }
+    }
+}
+
+fn facts_with(random: &mut Random, field: Field) -> Facts {
+    loop {
+        let facts = readable(random);
+        if facts.field(field).is_some() {
+            return facts;
+        }
+    }
+}
+
+/// Rules that look at bytes of the frame, which is the packet as rules see it.
+#[test]
+fn payloads_are_looked_at_inside_the_frame_only() {
+    let mut random = Random(77);
+    for turn in 0..400 {
+        let facts = readable(&mut random);
+        let mut bytes = frame(&facts, NO_RULE);
+        let [network, transport] = [random.below(40) as u16, random.below(700) as u16];
+        bytes[72..74].copy_from_slice(&network.to_le_bytes());
+        bytes[74..76].copy_from_slice(&transport.to_le_bytes());
+        let known = &mut bytes[Known::OFFSET as usize + 1];
+        *known = *known & !1 | u8::from(random.below(2) == 0);
+        let is_known = *known & 1 != 0;
+        let (from, base) = match random.below(3) {
+            0 => (Base::Frame, Some(0)),
+            1 => (Base::Network, Some(usize::from(network)).filter(|base| *base > 0)),
+            _ => (Base::Transport, Some(usize::from(transport)).filter(|_| is_known)),
+        };
+        let offset = random.one_of(&[0, 1, 70, 90, FRAME as u16, 32_767, 65_530, 65_535]);
+        let length = 1 + random.below(16) as usize;
+        let there = base.and_then(|base| bytes.get(base + usize::from(offset)..)?.get(..length));
+        let mut value = there.map_or_else(|| vec![1; length], <[u8]>::to_vec);
+        if random.below(3) == 0 {
+            value[random.below(length as u64) as usize] ^= 0x10;
+        }
+        let mask: Vec<u8> = (0..length).map(|_| random.one_of(&[0xff, 0xff, 0, 0x0f])).collect();
+        let holds = there.is_some_and(|there| {
+            there.iter().zip(&mask).zip(&value).all(|((is, mask), one)| is & mask == one & mask)
+        });
+        let payload = Payload { from, offset, mask, value };
+        let ruleset = rulesets::drop([vec![Test::Payload(payload)]]);
+        let mut engine = Engine::new(&ruleset, &Budget::default(), 1);
+        let answer = engine.ask_bytes(bytes).0;
+        assert_eq!(answer, if holds { 0 } else { NO_RULE }, "turn {turn}: {:?}", ruleset.rules);
+    }
 }
