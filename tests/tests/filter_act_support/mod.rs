@@ -40,17 +40,16 @@ pub fn fill<R: Runtime>(runtime: &R, acts: &Acts) {
 fn matches_all(ruleset: &Ruleset) -> Assembler {
     let mut code = Assembler::new("matches_all", ProgramKind::XDP);
     let end = code.label();
+    let decides = ruleset.rules.iter().position(|rule| rule.action.decides());
     code.mov(R6, R1);
-    for (number, rule) in ruleset.rules.iter().enumerate() {
+    for number in 0..decides.unwrap_or(ruleset.rules.len()) {
         let number = i32::try_from(number).unwrap();
-        if rule.action.decides() {
-            code.mov32(R0, number).exit();
-            break;
-        }
         let next = code.label();
         code.mov(R1, R6).mov32(R2, number).call_function(EFFECT);
         code.jump_if(R0, Cond::Eq, 0, next).mov32(R0, number).jump(end).bind(next);
     }
-    code.mov32(R0, -1).bind(end).exit();
+    // FILTER_NO_RULE, or the rule that decides.
+    let answer = decides.map_or(-1, |number| i32::try_from(number).unwrap());
+    code.mov32(R0, answer).bind(end).exit();
     code
 }
