@@ -12,8 +12,7 @@ use std::collections::HashMap;
 
 use spec::{Expect, Map, MapDef, MapKind};
 
-use super::abi;
-use crate::stats::Count;
+use super::abi::Count;
 
 /// What a new generation of rules has from the one before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,7 +57,8 @@ impl Carried {
         let gone = self.base.len().saturating_sub(1);
         for (number, count) in old.iter().enumerate() {
             let place = self.becomes.get(number).map_or(gone, |place| *place as usize);
-            self.base[place.min(gone)] += *count;
+            let base = &mut self.base[place.min(gone)];
+            *base = sum(*base, *count);
         }
         self.pending = None;
         self.becomes.clear();
@@ -68,7 +68,7 @@ impl Carried {
     /// last is for rules that are gone.
     pub fn totals(&self, own: &[Count]) -> Vec<Count> {
         let own = own.iter().copied().chain(std::iter::repeat(Count::default()));
-        self.base.iter().zip(own).map(|(base, own)| *base + own).collect()
+        self.base.iter().zip(own).map(|(base, own)| sum(*base, own)).collect()
     }
 
     /// The map that holds it.
@@ -102,20 +102,20 @@ impl Carried {
         let pending = [u32::from(self.pending.is_some()), self.pending.unwrap_or(0)];
         let sizes = [self.base.len() as u32, self.becomes.len() as u32];
         let head = pending.into_iter().chain(sizes).flat_map(u32::to_le_bytes);
-        let base = self.base.iter().flat_map(|one| [one.packets, one.bytes]);
+        let base = self.base.iter().flat_map(|one| one.to_bytes());
         let becomes = self.becomes.iter().copied().flat_map(u32::to_le_bytes);
-        head.chain(base.flat_map(u64::to_le_bytes)).chain(becomes).collect()
+        head.chain(base).chain(becomes).collect()
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_at_checked(HEAD)?;
         let head: Vec<u32> = words(head).collect();
-        let (base, rest) = rest.split_at_checked(abi::Count::SIZE * head[2] as usize)?;
+        let (base, rest) = rest.split_at_checked(Count::SIZE * head[2] as usize)?;
         let becomes = rest.get(..4 * head[3] as usize)?;
         Some(Self {
             pending: (head[0] != 0).then_some(head[1]),
             becomes: words(becomes).collect(),
-            base: base.chunks_exact(abi::Count::SIZE).map(Count::sum).collect(),
+            base: parts(base).collect(),
         })
     }
 }
@@ -124,9 +124,25 @@ impl Carried {
 pub fn counts<M: Map>(map: &M) -> Result<Vec<Count>, M::Error> {
     let mut counts = Vec::new();
     while let Some(value) = map.lookup(&(counts.len() as u32).to_le_bytes())? {
-        counts.push(Count::sum(&value));
+        counts.push(parts(&value).fold(Count::default(), sum));
     }
     Ok(counts)
+}
+
+fn parts(bytes: &[u8]) -> impl Iterator<Item = Count> {
+    let whole = bytes.chunks_exact(Count::SIZE);
+    whole.map(|part| Count::from_bytes(&std::array::from_fn(|at| part[at])))
+}
+
+/// Word by word, whatever else is counted.
+fn sum(one: Count, other: Count) -> Count {
+    let (mut sum, other) = (one.to_bytes(), other.to_bytes());
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+    for (to, from) in sum.chunks_exact_mut(8).zip(other.chunks_exact(8)) {
+        let both = word(to).wrapping_add(word(from));
+        to.copy_from_slice(&both.to_le_bytes());
+    }
+    Count::from_bytes(&sum)
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
@@ -141,7 +157,7 @@ mod tests {
     use crate::memory::Memory;
 
     fn count(packets: u64) -> Count {
-        Count { packets, bytes: packets * 60 }
+        Count { packets, bytes: packets * 60, ..Count::default() }
     }
 
     fn kept(carried: &Carried) -> Memory {

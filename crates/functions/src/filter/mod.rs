@@ -34,6 +34,7 @@ pub mod sample;
 mod sets;
 mod syn;
 pub mod text;
+pub mod trial;
 mod values;
 
 pub use abi::{Policy, Reason};

@@ -1,13 +1,145 @@
 //! `filter`: one action a variant, each with its own struct of arguments.
 
+use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+
+use super::attach::{ModeArg, assignment, duration};
+use super::sink::Telling;
 
 #[derive(Debug, Subcommand)]
 pub enum FilterAction {
     /// Read a file of rules, show how they are understood and what is perhaps not meant
     Check(FilterCheckArgs),
+    /// Put a file of rules in force; those in force before decide until then
+    #[command(visible_alias = "apply")]
+    Load(FilterLoadArgs),
+    /// Add one rule to those in force, such as 'drop udp dport 1234 from 10.0.0.0/8'
+    Add(FilterAddArgs),
+    /// Remove rules from those in force, by name
+    Remove(FilterRemoveArgs),
+    /// Remove all rules; the default decides
+    Flush(FilterFlushArgs),
+    /// Take the filter off an interface
+    Unload(FilterUnloadArgs),
+    /// Show the rules in force with what they count
+    Show(FilterShowArgs),
+    /// Watch the rules in force: the busiest first
+    Top(FilterTopArgs),
+    /// Run new rules beside those in force, without effect: which packets would fare otherwise
+    Try(FilterTryArgs),
+    /// Drop all that a source sends, for a time or until it is taken back
+    Ban(FilterBanArgs),
+    /// Take bans back
+    Unban(FilterUnbanArgs),
+    /// List banned sources
+    Bans(FilterBansArgs),
+}
+
+/// How the program of the rules is put on an interface.
+#[derive(Clone, Debug, Default, Args)]
+pub struct FilterPlacement {
+    /// In the driver, in the stack, or on the card; by itself where it runs now, else native
+    #[arg(long, value_enum)]
+    pub mode: Option<ModeArg>,
+
+    /// Take the place of a program that is no filter
+    #[arg(long)]
+    pub replace: bool,
+
+    /// Set a global variable of the program before it is loaded (may be repeated)
+    #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
+    pub set: Vec<(String, String)>,
+}
+
+/// `xway filter load`.
+#[derive(Debug, Args)]
+pub struct FilterLoadArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// File of rules, in TOML
+    pub file: PathBuf,
+
+    #[command(flatten)]
+    pub placement: FilterPlacement,
+}
+
+/// `xway filter add`.
+#[derive(Debug, Args)]
+pub struct FilterAddArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// The rule
+    pub rule: String,
+
+    /// Its name; by itself one that is free
+    #[arg(long)]
+    pub name: Option<String>,
+
+    /// In front of this rule; else behind all others
+    #[arg(long, value_name = "NAME")]
+    pub before: Option<String>,
+
+    #[command(flatten)]
+    pub placement: FilterPlacement,
+}
+
+/// `xway filter remove`.
+#[derive(Debug, Args)]
+pub struct FilterRemoveArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// Rules, by name
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
+/// `xway filter flush`.
+#[derive(Debug, Args)]
+pub struct FilterFlushArgs {
+    /// Network interface
+    pub iface: String,
+}
+
+/// `xway filter unload`.
+#[derive(Debug, Args)]
+pub struct FilterUnloadArgs {
+    /// Network interface
+    pub iface: String,
+}
+
+/// `xway filter show`.
+#[derive(Debug, Args)]
+pub struct FilterShowArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// Time over which rates are measured, such as 500ms or 2s
+    #[arg(long, default_value = "1s", value_parser = duration)]
+    pub interval: Duration,
+
+    /// Print the file of rules that is in force instead
+    #[arg(long)]
+    pub file: bool,
+}
+
+/// `xway filter top`.
+#[derive(Debug, Args)]
+pub struct FilterTopArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// Watch for this long; else until Ctrl-C
+    #[arg(long, value_parser = duration, value_name = "TIME")]
+    pub time: Option<Duration>,
+
+    #[command(flatten)]
+    pub telling: Telling,
 }
 
 /// `xway filter check`.
@@ -39,4 +171,59 @@ mod tests {
         let error = taken("").unwrap_err().to_string();
         assert!(error.contains("FILE"), "{error}");
     }
+}
+
+/// `xway filter try`.
+#[derive(Debug, Args)]
+pub struct FilterTryArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// File of the new rules, in TOML
+    pub file: PathBuf,
+
+    /// How long
+    #[arg(long = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
+    pub time: Duration,
+
+    /// Show so many of the packets that would meet another verdict
+    #[arg(long, default_value_t = 10)]
+    pub samples: usize,
+
+    /// Write such packets into a capture (pcapng)
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+}
+
+/// `xway filter ban`.
+#[derive(Debug, Args)]
+pub struct FilterBanArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// Addresses
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<IpAddr>,
+
+    /// How long; else until it is taken back
+    #[arg(long = "for", value_parser = duration, value_name = "TIME")]
+    pub time: Option<Duration>,
+}
+
+/// `xway filter unban`.
+#[derive(Debug, Args)]
+pub struct FilterUnbanArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// Addresses
+    #[arg(required = true, value_name = "SOURCE")]
+    pub sources: Vec<IpAddr>,
+}
+
+/// `xway filter bans`.
+#[derive(Debug, Args)]
+pub struct FilterBansArgs {
+    /// Network interface
+    pub iface: String,
 }

@@ -18,7 +18,11 @@ use clap::{Parser, Subcommand};
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
-pub use filter::{FilterAction, FilterCheckArgs};
+pub use filter::{
+    FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterFlushArgs,
+    FilterLoadArgs, FilterPlacement, FilterRemoveArgs, FilterShowArgs, FilterTopArgs,
+    FilterTryArgs, FilterUnbanArgs, FilterUnloadArgs,
+};
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;

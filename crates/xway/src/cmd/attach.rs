@@ -1,7 +1,7 @@
 //! `attach`: a program onto an interface, kept there by its pins.
 
 use anyhow::{Context as _, Result, bail};
-use kernel::{Attach, Binding, LoadOptions, Mode, Object, Replace};
+use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Replace};
 use spec::{Spec, compose};
 use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
@@ -99,11 +99,23 @@ impl Target {
 
     /// Loads programs: for this device alone when they go onto the card.
     pub fn load(&self, spec: &Spec, programs: Vec<String>, mode: ModeArg) -> Result<Object> {
+        self.load_sharing(spec, programs, mode, Vec::new())
+    }
+
+    /// The same with maps that are there already, by the object's name for them.
+    pub fn load_sharing(
+        &self,
+        spec: &Spec,
+        programs: Vec<String>,
+        mode: ModeArg,
+        reuse: Vec<(String, Map)>,
+    ) -> Result<Object> {
         let binding = match mode {
             ModeArg::Offload => Binding::Offload(self.ifindex),
             ModeArg::Native | ModeArg::Generic => Binding::Any,
         };
-        let options = LoadOptions { programs: Some(programs), binding, ..LoadOptions::default() };
+        let programs = Some(programs);
+        let options = LoadOptions { programs, binding, reuse, ..LoadOptions::default() };
         let object = Object::load(spec, &options);
         if mode == ModeArg::Offload {
             return object

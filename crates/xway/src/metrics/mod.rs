@@ -6,6 +6,7 @@
 
 mod connections;
 mod endpoint;
+mod filter;
 mod generator;
 mod sink;
 
@@ -19,6 +20,8 @@ use prometheus_client::registry::Registry;
 use traffic::generator::Snapshot;
 use traffic::sink::SinkReport;
 use traffic::tcp;
+
+use crate::view::filter::show::Shown;
 
 /// The page of one reading of each that there is; streams go by name.
 pub fn page(generator: Option<(&Snapshot, &[String])>, sink: Option<&SinkReport>) -> String {
@@ -36,6 +39,13 @@ pub fn page(generator: Option<(&Snapshot, &[String])>, sink: Option<&SinkReport>
 pub fn connections(snapshot: &tcp::Snapshot) -> String {
     let mut sheet = Sheet::new("xway");
     connections::add(&mut sheet, snapshot);
+    sheet.text()
+}
+
+/// The page of a filter.
+pub fn filter(shown: &Shown) -> String {
+    let mut sheet = Sheet::new("xway");
+    filter::add(&mut sheet, shown);
     sheet.text()
 }
 

@@ -5,8 +5,8 @@
 
 use anyhow::Result;
 use functions::filter::Carried;
+use functions::filter::abi::Count;
 use functions::filter::carried::{self, CARRIED, COUNTS};
-use functions::stats::Count;
 use kernel::Map;
 
 use super::{Generation, Slot};

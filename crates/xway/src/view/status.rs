@@ -91,7 +91,7 @@ impl Rates {
 }
 
 impl Rate {
-    fn between(before: Count, now: Count, seconds: f64) -> Self {
+    pub fn between(before: Count, now: Count, seconds: f64) -> Self {
         let per_second = |old: u64, new: u64| match seconds {
             none if none <= 0.0 => 0.0,
             seconds => new.saturating_sub(old) as f64 / seconds,
@@ -104,7 +104,8 @@ impl Rate {
         }
     }
 
-    fn text(&self) -> [String; 3] {
+    /// Packets, packets a second, bits a second.
+    pub fn text(&self) -> [String; 3] {
         [human(self.packets as f64, ""), human(self.pps, "pps"), human(self.bps, "bit/s")]
     }
 }

@@ -1,7 +1,17 @@
 //! `filter`: rules read, checked and shown, one file an action.
 
+mod bans;
+mod before;
+mod capture;
+mod change;
 mod check;
+mod file;
+mod live;
+mod load;
 mod rules;
+mod show;
+mod top;
+mod trial;
 
 use anyhow::Result;
 
@@ -11,5 +21,16 @@ use crate::args::FilterAction;
 pub fn run(action: &FilterAction, context: &Context) -> Result<Exit> {
     match action {
         FilterAction::Check(args) => check::run(args, context),
+        FilterAction::Load(args) => load::load(args, context),
+        FilterAction::Add(args) => load::add(args, context),
+        FilterAction::Remove(args) => load::remove(args, context),
+        FilterAction::Flush(args) => load::flush(args, context),
+        FilterAction::Unload(args) => load::unload(args, context),
+        FilterAction::Show(args) => show::run(args, context),
+        FilterAction::Top(args) => top::run(args, context),
+        FilterAction::Try(args) => trial::run(args, context),
+        FilterAction::Ban(args) => bans::ban(args, context),
+        FilterAction::Unban(args) => bans::unban(args, context),
+        FilterAction::Bans(args) => bans::list(args, context),
     }
 }

@@ -1,3 +1,8 @@
 //! What `filter` shows, one file an action.
 
+pub mod bans;
 pub mod check;
+pub mod load;
+pub mod show;
+pub mod top;
+pub mod trial;

@@ -1,0 +1,83 @@
+//! `Before`: what rules that are in force leave to those that take their place.
+//!
+//! Rule: what can be the same map is, so nothing is lost between reading and writing: counters of
+//! reasons, bans, samples, buckets while all limits stay. Buckets of limits that stay while others
+//! change are copied. Counts of rules are added later, see `state::counts`.
+
+use std::collections::HashMap;
+
+use anyhow::Result;
+use functions::filter::act::{Acts, EVENTS};
+use functions::filter::limit::{self, LINES, SEED};
+use functions::filter::sample::SAMPLES;
+use functions::filter::{Compiled, Ruleset, ban};
+use functions::stats;
+use kernel::{Map, Object};
+use spec::{Expect, Map as _, Spec};
+
+use super::file;
+use super::live::Live;
+
+#[derive(Debug)]
+pub struct Before<'a> {
+    live: &'a Live,
+    /// Old numbers and new ones of limits of rules that stay.
+    limits: Vec<(u32, u32)>,
+    /// All limits stay as they are, where they are.
+    same_limits: bool,
+}
+
+impl<'a> Before<'a> {
+    pub fn of(live: &'a Live, made: &Compiled, rules: &Ruleset) -> Result<Self> {
+        let old = live.rules()?;
+        let host = file::environment(false)?;
+        let acts = Acts::new(&old, host.sizes, |name| host.ifindex(name));
+        // Rules in force that could not be made today: an interface of theirs is gone.
+        let Ok(acts) = acts else {
+            return Ok(Self { live, limits: Vec::new(), same_limits: false });
+        };
+        let number = |acts: &Acts, rules: &Ruleset| -> HashMap<String, u32> {
+            let names = file::identities(rules).into_iter().enumerate();
+            names.filter_map(|(rule, name)| Some((name, acts.limit_of(rule)?))).collect()
+        };
+        let (was, is) = (number(&acts, &old), number(&made.acts, rules));
+        let limits = was.iter().filter_map(|(name, old)| Some((*old, *is.get(name)?))).collect();
+        Ok(Self { live, limits, same_limits: was == is })
+    }
+
+    /// Maps that both use.
+    pub fn shared(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
+        let mut names = vec![ban::BANS, EVENTS, SAMPLES];
+        if self.same_limits {
+            names.extend([LINES, SEED]);
+        }
+        if self.live.has_reasons_of(spec) {
+            names.push(stats::MAP);
+        }
+        self.live.alike(spec, names)
+    }
+
+    /// Copies into maps that are not in use yet what could not be shared.
+    pub fn hand_over(&self, object: &Object) -> Result<()> {
+        let bans = (self.live.map(ban::BANS)?, object.map(ban::BANS)?);
+        if bans.0.id() != bans.1.id() {
+            copy_bans(&bans.0, bans.1)?;
+        }
+        if self.same_limits || self.limits.is_empty() {
+            return Ok(());
+        }
+        let [limits, lines, seed] = [limit::LIMITS, LINES, SEED].map(|name| self.live.map(name));
+        let (limits, lines, seed) = (limits?, lines?, seed?);
+        let from = limit::Maps { limits: &limits, lines: &lines, seed: &seed };
+        limit::carry(&from, &limit::Maps::find(|name| object.map(name))?, &self.limits)?;
+        Ok(())
+    }
+}
+
+/// As many as there is room for.
+fn copy_bans(from: &Map, to: &Map) -> Result<()> {
+    for (key, value) in from.entries()?.into_iter().take(to.max_entries() as usize) {
+        to.update(&key, &value, Expect::Any)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `Capture`: packets that a filter gave, as a pcapng file.
+//!
+//! Rule: the file has its name only when it is whole.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use functions::filter::trial::Changed;
+use pcap::{LinkType, Options, Packet, Writer};
+
+#[derive(Debug)]
+pub struct Capture {
+    path: PathBuf,
+    part: PathBuf,
+    writer: Writer<File>,
+    /// What a time on the monotonic clock is on that of people, less itself, in nanoseconds.
+    ahead_ns: u64,
+}
+
+impl Capture {
+    pub fn create(path: &Path) -> Result<Self> {
+        let part = path.with_extension("part");
+        let shown = || format!("cannot write {}", part.display());
+        let file = File::create(&part).with_context(shown)?;
+        let options = Options { application: Some("xway filter".to_owned()), ..Options::default() };
+        let mut writer = Writer::pcapng(file, &options).with_context(shown)?;
+        writer.interface("xway", LinkType::ETHERNET).with_context(shown)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let ahead_ns = (now.as_nanos() as u64).saturating_sub(sys::thread::monotonic_ns());
+        Ok(Self { path: path.to_owned(), part, writer, ahead_ns })
+    }
+
+    /// With the verdict that the packet met.
+    pub fn write(&mut self, changed: &Changed) -> Result<()> {
+        let packet = Packet {
+            timestamp_ns: self.ahead_ns + changed.time_ns,
+            original_len: changed.length,
+            data: changed.bytes.clone(),
+            verdict: Some((changed.old.verdict as u32).into()),
+            ..Packet::default()
+        };
+        self.writer.write(&packet).with_context(|| self.part.display().to_string())
+    }
+
+    pub fn finish(self) -> Result<()> {
+        let Self { path, part, writer, .. } = self;
+        writer.finish().with_context(|| part.display().to_string())?;
+        fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))
+    }
+}

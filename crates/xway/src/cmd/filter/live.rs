@@ -1,0 +1,165 @@
+//! `Live`: the filter that an interface runs, found through its pins.
+//!
+//! Rule: what is told of it is read from the kernel alone: the file of rules is kept in a map
+//! beside the program, so program, rules and counters cannot disagree. Looking takes no lock.
+
+use anyhow::{Context as _, Result, bail};
+use functions::filter::abi::Count;
+use functions::filter::ban::BANS;
+use functions::filter::carried::CARRIED;
+use functions::filter::{Carried, File, Ruleset};
+use functions::stats;
+use kernel::{Map, Mode, Program};
+use spec::{Map as _, MapDef, MapKind, Spec};
+use sys::net::{Ifindex, Netlink};
+use sys::netns::NetNs;
+
+use super::file;
+use crate::cmd::Context;
+use crate::counters::{Counters, Counts};
+use crate::state::{Generation, Slot, State};
+
+/// A filter that runs.
+#[derive(Debug)]
+pub struct Live {
+    pub mode: Mode,
+    pub program: Program,
+    generation: Generation,
+    slot: Slot,
+}
+
+/// Its counters at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// One for each rule, and one for rules that are gone.
+    pub rules: Vec<Count>,
+    pub counts: Counts,
+}
+
+impl Live {
+    /// In whatever mode; `None` when something else runs there, or nothing.
+    pub fn find(slot: &Slot, ifindex: Ifindex) -> Result<Option<Self>> {
+        let running = Netlink::open()?.link_by_index(ifindex)?.xdp;
+        for (mode, id) in running.programs() {
+            let generation = slot.generation_of(id).filter(|one| one.name() == NAME);
+            let Some(generation) = generation else { continue };
+            let Some(program) = generation.program() else { continue };
+            return Ok(Some(Self { mode, program, generation, slot: slot.clone() }));
+        }
+        Ok(None)
+    }
+
+    /// That of an interface of this namespace, to be looked at.
+    ///
+    /// # Errors
+    /// There is no such interface, or it runs no filter.
+    pub fn look(context: &Context, interface: &str) -> Result<Self> {
+        let links = Netlink::open()?.links()?;
+        let Some(link) = links.iter().find(|link| link.name == interface) else {
+            let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
+            bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
+        };
+        let slot = State::look(&context.state).slot(NetNs::current()?.id()?, link.ifindex);
+        Self::find(&slot, link.ifindex)?.with_context(|| none(interface))
+    }
+
+    /// The rules in force as they are kept.
+    pub fn text(&self) -> Result<String> {
+        let bytes = self.map(FILE)?.lookup(&[0; 4])?.unwrap_or_default();
+        String::from_utf8(bytes).context("the rules that were kept are no text")
+    }
+
+    pub fn file(&self) -> Result<File> {
+        file::kept(&self.text()?)
+    }
+
+    pub fn rules(&self) -> Result<Ruleset> {
+        Ok(self.file()?.ruleset)
+    }
+
+    pub fn read(&self) -> Result<Reading> {
+        let counters = Counters::of(&self.program)?;
+        let counts = counters.map_or(Ok(Counts::default()), |counters| counters.read())?;
+        Ok(Reading { rules: self.slot.rule_counts(&self.generation)?, counts })
+    }
+
+    /// Whether its program looks for bans at all: else the map of bans has room for one.
+    pub fn may_ban(&self) -> Result<bool> {
+        Ok(self.map(BANS)?.max_entries() > 1)
+    }
+
+    pub fn map(&self, name: &str) -> Result<Map> {
+        self.generation.map(name)
+    }
+
+    /// What an object that decides by the same rules uses again: all but constants.
+    pub fn kept(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
+        let varies = |def: &&MapDef| !def.frozen || def.name == FILE;
+        self.alike(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
+    }
+
+    /// What a generation keeps besides the program's own maps, to be added to another program of
+    /// the same rules.
+    pub fn keeping(&self) -> Result<[MapDef; 2]> {
+        let carried = Carried::read(&self.map(CARRIED)?)?.unwrap_or_default();
+        let size = self.map(CARRIED)?.value_size() as u32;
+        Ok([keeping(&self.text()?), MapDef { value_size: size, ..carried.map() }])
+    }
+
+    /// Those of an object's maps that are here in the same shape.
+    pub fn alike<'n>(
+        &self,
+        spec: &Spec,
+        names: impl IntoIterator<Item = &'n str>,
+    ) -> Result<Vec<(String, Map)>> {
+        let mut alike = Vec::new();
+        for name in names {
+            if let (Some(def), Ok(map)) = (spec.map(name), self.map(name))
+                && is_alike(def, &map)
+            {
+                alike.push((name.to_owned(), map));
+            }
+        }
+        Ok(alike)
+    }
+
+    /// Reasons have the numbers that they have in another program.
+    pub fn has_reasons_of(&self, spec: &Spec) -> bool {
+        let own = self.program.btf().ok().flatten();
+        let own = own.as_ref().and_then(stats::labels);
+        own.is_some() && own == spec.btf.as_ref().and_then(stats::labels)
+    }
+}
+
+/// The map that keeps a text of rules with the program made of it.
+pub fn keeping(text: &str) -> MapDef {
+    MapDef {
+        name: FILE.to_owned(),
+        kind: MapKind::ARRAY,
+        key_size: 4,
+        value_size: text.len() as u32,
+        max_entries: 1,
+        contents: Some(text.as_bytes().to_vec()),
+        frozen: true,
+        ..MapDef::default()
+    }
+}
+
+/// What to tell where there is no filter.
+pub fn none(interface: &str) -> String {
+    format!("no filter runs on {interface}: `xway filter load {interface} FILE` puts one there")
+}
+
+fn is_alike(def: &MapDef, map: &Map) -> bool {
+    let info = map.info();
+    // The kernel itself marks device maps as read-only for programs.
+    let flags = |flags: u32| flags & !RDONLY_PROG;
+    (def.kind.0, def.key_size, def.value_size, def.max_entries, flags(def.flags))
+        == (info.kind, info.key_size, info.value_size, info.max_entries, flags(info.flags))
+}
+
+/// How generations of filters are called.
+pub const NAME: &str = "filter";
+const FILE: &str = "filter_file";
+/// `BPF_F_RDONLY_PROG`.
+const RDONLY_PROG: u32 = 1 << 7;

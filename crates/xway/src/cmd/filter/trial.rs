@@ -1,0 +1,129 @@
+//! `filter try`: new rules beside those in force, on the same packets, without effect.
+//!
+//! Rule: the rules in force decide as ever, with their own maps; the program of before is back
+//! when the trial is over. Killed in the middle, the program of the trial goes on deciding by the
+//! rules in force, until the next command that changes them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use functions::filter::trial::{self, CHANGES, Changed, PAIRS, new_name};
+use functions::filter::{PROGRAM, PROGRAM_FRAGS, Ruleset};
+use kernel::{Object, RingBuffer};
+use spec::{Spec, Verdict, compose};
+use sys::signal::Stop;
+
+use super::capture::Capture;
+use super::change::Change;
+use super::file;
+use super::live::{Live, NAME, none};
+use super::rules;
+use crate::args::{FilterPlacement, FilterTryArgs};
+use crate::cmd::attach::by_size;
+use crate::cmd::{Context, Exit};
+use crate::dissect::dissect;
+use crate::state;
+use crate::view::filter::trial::{Head, Sample, Tried};
+
+pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
+    let new = rules::read(&args.file)?.ruleset;
+    let stop = Stop::new()?;
+    let mut capture = args.write.as_deref().map(Capture::create).transpose()?;
+    let change = Change::begin(context, &args.iface)?;
+    let Some(live) = &change.live else { bail!(none(&args.iface)) };
+    let old = live.rules()?;
+    let trial = Trial::start(&change, live, [&old, &new])?;
+    let mut samples = Vec::new();
+    let begin = Instant::now();
+    let seconds = trial.watch(args.time, &stop, |changed| {
+        if let Some(capture) = &mut capture {
+            capture.write(&changed)?;
+        }
+        if samples.len() < args.samples {
+            samples.push(sample(&changed, [&old, &new], begin.elapsed()));
+        }
+        Ok(())
+    })?;
+    let pairs = trial::pairs(trial.object.map(PAIRS)?)?;
+    drop(trial);
+    let head = Head { interface: args.iface.clone(), seconds: seconds.as_secs_f64() };
+    let tried = Tried::new(head, &pairs, [&old, &new], samples);
+    let exit = if tried.changed.packets == 0 { Exit::Done } else { Exit::No };
+    if let Some(capture) = capture {
+        capture.finish()?;
+    }
+    context.show(&tried)?;
+    Ok(exit)
+}
+
+/// While it lives both sets of rules meet packets.
+struct Trial {
+    object: Object,
+    /// Its guard: dropped, the program of before is back.
+    _change: state::Change,
+}
+
+impl Trial {
+    fn start(change: &Change, live: &Live, [old, new]: [&Ruleset; 2]) -> Result<Self> {
+        let refused = "the rules were not tried";
+        let mut front = file::compiled(new, false).context(refused)?;
+        let mut behind = file::compiled(old, live.may_ban()?).context(refused)?;
+        trial::make_new(&mut front.spec)?;
+        trial::make_old(&mut behind.spec)?;
+        behind.spec.maps.extend(live.keeping()?);
+        let specs = [front.spec, behind.spec];
+        let placement = change.placement(&FilterPlacement::default());
+        let large = change.target.has_large_frames();
+        by_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
+            let spec = both(&specs, program)?;
+            let kept = live.kept(&spec)?;
+            let programs = vec![program.to_owned()];
+            let object = change.target.load_sharing(&spec, programs, placement.mode, kept)?;
+            front.acts.fill(|name| object.map(&new_name(name)))?;
+            let change = change.target.install(NAME, &object, program, &placement)?;
+            Ok(Self { object, _change: change })
+        })
+    }
+
+    /// Hands on packets that would meet another verdict, until the time is over or somebody
+    /// interrupts; answers how long that was.
+    fn watch(
+        &self,
+        time: Duration,
+        stop: &Stop,
+        mut each: impl FnMut(Changed) -> Result<()>,
+    ) -> Result<Duration> {
+        let mut ring = RingBuffer::new(self.object.map(CHANGES)?)?;
+        let begin = Instant::now();
+        let mut interrupted = false;
+        while !interrupted && begin.elapsed() < time {
+            let left = time.saturating_sub(begin.elapsed());
+            interrupted = stop.wait(left.min(LOOK_EVERY))?.is_some();
+            let mut records = Vec::new();
+            ring.drain(|record| records.extend(Changed::parse(record)));
+            records.into_iter().try_for_each(&mut each)?;
+        }
+        Ok(begin.elapsed())
+    }
+}
+
+/// The new rules in front, whose verdict is not looked at; then those in force.
+fn both([front, behind]: &[Spec; 2], program: &str) -> Result<Spec> {
+    let link = |spec, go_on| compose::Link { spec, program, go_on };
+    let any = compose::VerdictSet::from_iter(Verdict::ALL);
+    let links = [link(front, any), link(behind, compose::VerdictSet::EMPTY)];
+    Ok(compose::chain(&links)?)
+}
+
+fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {
+    Sample {
+        t: at.as_secs_f64(),
+        packet: dissect(&changed.bytes).summary,
+        length: changed.length,
+        old: crate::view::filter::trial::Opinion::of(&changed.old, old),
+        new: crate::view::filter::trial::Opinion::of(&changed.new, new),
+    }
+}
+
+/// How soon the end, or a packet, is seen.
+const LOOK_EVERY: Duration = Duration::from_millis(20);

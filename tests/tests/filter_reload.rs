@@ -1,0 +1,133 @@
+//! Rules changed under a flood, and by writers that are killed or come at once: every packet is
+//! judged by one set of rules and counted once.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod filter_support;
+mod flood_support;
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use filter_support::{file, load, rules, show, total};
+use flood_support::traffic::{PORT, Source, Traffic};
+use lab::{LinkOptions, until};
+use serde_json::Value;
+use xway_tests::stage::{PATIENCE, Stage};
+
+/// Packets between two changes.
+const STEP: u64 = 300;
+
+fn flooded() -> Stage {
+    let stage = Stage::with(&LinkOptions { gro: true, ..LinkOptions::default() });
+    // Nobody but the flood sends.
+    stage.net.b.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
+    stage
+}
+
+/// Files of rules that all count the flood's packets with a rule `flood`, and differ otherwise.
+fn files(stage: &Stage) -> [String; 3] {
+    let flood = format!("flood: drop udp dport {PORT}");
+    let texts = [
+        format!("rules = ['{flood}']"),
+        format!("rules = ['other: drop tcp', '{flood}', 'limit: limit 1000pps udp']"),
+        format!("default = 'drop'\nrules = ['many: drop udp dport 5000-6000', '{flood}']"),
+    ];
+    let mut number = 0;
+    texts.map(|text| {
+        number += 1;
+        file(stage, &format!("rules-{number}.toml"), &text)
+    })
+}
+
+/// What `flood` counted, once all packets were.
+fn flood(stage: &Stage, sent: u64) -> (u64, Value) {
+    let mut last = Value::Null;
+    let count = |shown: &Value| {
+        rules(shown).iter().find(|(name, _)| name == "flood").map_or(0, |(_, packets)| *packets)
+    };
+    let _late = until("all packets counted", PATIENCE, || {
+        last = show(stage);
+        Ok((count(&last) >= sent).then_some(()))
+    });
+    (count(&last), last)
+}
+
+#[test]
+fn a_reload_loses_and_doubles_nothing() {
+    let stage = flooded();
+    let files = files(&stage);
+    stage.run(&["filter", "load", "eth0", &files[0]]).ended(0);
+    let traffic = Traffic::start(&stage.net, Source::Redirect);
+    let mut programs = vec![stage.attached()];
+    for round in 1..12 {
+        traffic.pass(STEP);
+        stage.run(&["filter", "load", "eth0", &files[round % files.len()]]).ended(0);
+        programs.push(stage.attached());
+    }
+    traffic.pass(STEP);
+    let sent = traffic.stop();
+    let (counted, shown) = flood(&stage, sent);
+    assert_eq!(counted, sent, "{shown:#}");
+    assert_eq!(total(&shown), sent, "each packet has one verdict, for one reason: {shown:#}");
+    programs.dedup();
+    assert_eq!(programs.len(), 12, "each change was a program of its own");
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+}
+
+/// Starts a change and kills it after `delay`.
+fn kill_after(stage: &Stage, words: &[&str], delay: Duration) -> bool {
+    let mut command = stage.xway.command_in(&stage.net.b, words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    while start.elapsed() < delay && child.try_wait().unwrap().is_none() {
+        std::hint::spin_loop();
+    }
+    let _ended = child.kill();
+    !child.wait().unwrap().success()
+}
+
+#[test]
+fn killed_in_the_middle_of_a_change_nothing_is_lost() {
+    const ROUNDS: u32 = 24;
+    let stage = flooded();
+    let files = files(&stage);
+    stage.run(&["filter", "load", "eth0", &files[0]]).ended(0);
+    let start = Instant::now();
+    stage.run(&["filter", "load", "eth0", &files[1]]).ended(0);
+    let step = start.elapsed() / ROUNDS;
+    let traffic = Traffic::start(&stage.net, Source::Redirect);
+    let (mut killed, mut swapped) = (0, 0);
+    for round in 0..ROUNDS {
+        traffic.pass(STEP);
+        let before = stage.attached();
+        let load = ["filter", "load", "eth0", &files[round as usize % files.len()]];
+        killed += u32::from(kill_after(&stage, &load, step * round));
+        swapped += u32::from(stage.attached() != before);
+        // Rules, program and counters belong together, whoever died.
+        let shown = show(&stage);
+        assert!(rules(&shown).iter().any(|(name, _)| name == "flood"), "round {round}: {shown}");
+    }
+    let sent = traffic.stop();
+    let (counted, shown) = flood(&stage, sent);
+    assert_eq!(counted, sent, "{killed} killed, {swapped} swapped: {shown:#}");
+    assert!(killed > 0 && swapped > 0, "{killed} killed, {swapped} swapped");
+    // The next that writes leaves one generation, whose counts are all there still.
+    stage.run(&["detach", "lo"]).ended(1);
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+    assert_eq!(flood(&stage, sent).0, sent);
+}
+
+#[test]
+fn two_at_once_wait_for_each_other() {
+    let stage = Stage::new();
+    load(&stage, &["drop udp dport 1"]);
+    let spawn = |port: u16| {
+        let rule = format!("drop udp dport {port}");
+        let words = ["filter", "add", "eth0", &rule];
+        let mut command = stage.xway.command_in(&stage.net.b, &words);
+        command.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let children: Vec<_> = (2..6).map(spawn).collect();
+    children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
+    assert_eq!(rules(&show(&stage)).len(), 5, "no change was lost");
+}
