@@ -103,7 +103,7 @@ impl Tried {
             table.row([old.verdict.to_owned(), old.by(), String::new(), new.by(), packets]);
         }
         let text = table.to_string();
-        if text.lines().count() > 1 { text } else { paint.dim("nothing would change\n") }
+        if text.lines().count() > 2 { text } else { paint.dim("nothing would change\n") }
     }
 }
 
