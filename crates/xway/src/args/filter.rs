@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::attach::{ModeArg, assignment, duration};
 use super::sink::Telling;
@@ -13,6 +13,10 @@ use super::sink::Telling;
 pub enum FilterAction {
     /// Read a file of rules, show how they are understood and what is perhaps not meant
     Check(FilterCheckArgs),
+    /// Translate the rules of another tool into a file of rules
+    Import(FilterImportArgs),
+    /// Translate a file of rules for another tool
+    Export(FilterExportArgs),
     /// Put a file of rules in force; those in force before decide until then
     #[command(visible_alias = "apply")]
     Load(FilterLoadArgs),
@@ -226,4 +230,48 @@ pub struct FilterUnbanArgs {
 pub struct FilterBansArgs {
     /// Network interface
     pub iface: String,
+}
+
+/// `xway filter import`.
+#[derive(Debug, Args)]
+pub struct FilterImportArgs {
+    #[arg(value_enum)]
+    pub from: ForeignImport,
+
+    /// What to translate; `-` for standard input
+    pub file: PathBuf,
+
+    /// Of nft: the chain, where several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN
+    #[arg(long)]
+    pub chain: Option<String>,
+}
+
+/// `xway filter export`.
+#[derive(Debug, Args)]
+pub struct FilterExportArgs {
+    #[arg(value_enum)]
+    pub to: ForeignExport,
+
+    /// File of rules, in TOML
+    pub file: PathBuf,
+
+    /// The interface whose packets are to be judged
+    #[arg(long)]
+    pub device: String,
+}
+
+/// Whose rules can be read.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ForeignImport {
+    /// nftables: JSON of `nft -j list ruleset`, or text that nft takes (needs root)
+    Nft,
+    /// BGP FlowSpec routes, as ExaBGP's configuration has them
+    Flowspec,
+}
+
+/// Whose rules can be written.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ForeignExport {
+    /// nftables: a table for `nft -f`
+    Nft,
 }

@@ -6,6 +6,7 @@ mod capture;
 mod change;
 mod check;
 mod file;
+mod import;
 mod live;
 mod load;
 mod rules;
@@ -21,6 +22,8 @@ use crate::args::FilterAction;
 pub fn run(action: &FilterAction, context: &Context) -> Result<Exit> {
     match action {
         FilterAction::Check(args) => check::run(args, context),
+        FilterAction::Import(args) => import::import(args, context),
+        FilterAction::Export(args) => import::export(args, context),
         FilterAction::Load(args) => load::load(args, context),
         FilterAction::Add(args) => load::add(args, context),
         FilterAction::Remove(args) => load::remove(args, context),

@@ -2,6 +2,7 @@
 
 pub mod bans;
 pub mod check;
+pub mod import;
 pub mod load;
 pub mod show;
 pub mod top;
