@@ -148,7 +148,7 @@ struct filter_packet {
 	__u8 protocol;
 	__u8 dscp;
 	__u8 tcp_flags;
-	/* Of a fragment: what its siblings have, too. */
+	/* Of a fragment: what its siblings have, too; in IPv4 with the protocol above 16 bits. */
 	__u32 identification;
 	/* From here on: what rules found and want, not what they look at. 0: the clock is not read. */
 	__u64 now;
@@ -161,6 +161,36 @@ struct filter_packet {
 	__u16 guarded;
 };
 _Static_assert(sizeof(struct filter_packet) == 128, "no hidden padding");
+
+/* Key of `filter_fragments`: all fragments of one packet. */
+struct filter_siblings {
+	__u64 source[2];
+	__u64 dest[2];
+	__u32 identification;
+	/* FILTER_IPV4 or FILTER_IPV6. */
+	__u32 family;
+};
+_Static_assert(sizeof(struct filter_siblings) == 40, "no hidden padding");
+
+/* What became of the first fragment, for the later ones. */
+struct filter_first {
+	/* On the monotonic clock, in nanoseconds. */
+	__u64 until;
+	/* The rule that decided, or FILTER_NO_RULE. */
+	__u32 rule;
+	__u32 verdict;
+	/* Bytes of frames that may still follow it. */
+	__u32 left;
+	__u32 zero;
+};
+_Static_assert(sizeof(struct filter_first) == 24, "no hidden padding");
+
+/* A packet has no more bytes, and nobody puts one together for longer. */
+#define FILTER_FOLLOWING_BYTES 65535
+#define FILTER_FOLLOWING_NS 30000000000ULL
+
+/* Bytes into a frame at which an inner packet may begin. */
+#define FILTER_FARTHEST 0x1fff
 
 /* What filter_match() answers when no rule decides. */
 #define FILTER_NO_RULE 0xffffffff
@@ -212,6 +242,8 @@ enum filter_event {
 	FILTER_MARK_REFUSED,
 	/* A redirect to an interface, processor or socket that is not there. */
 	FILTER_NO_TARGET,
+	/* A first fragment that could not be kept: later ones will be unknown. */
+	FILTER_FRAGMENT_LOST,
 	/* A packet that passed a limit uncounted: other processors changed its bucket each time. */
 	FILTER_CONTENDED,
 	/* A packet of a trial that was not counted: too many pairs of rules. */

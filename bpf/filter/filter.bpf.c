@@ -2,8 +2,9 @@
 /*
  * filter: rules decide what becomes of a packet.
  *
- * Path of a packet: parse what some rule asks for → what is odd has a policy → the rules, as code
- * generated from them → act → count, leave. filter_match() is the place of the generated code.
+ * Path of a packet: read what some rule asks for → what is odd has a policy → the rules, as code
+ * generated from them → act → the same for a packet inside of it → count, leave. filter_match() is
+ * the place of the generated code.
  */
 #include "filter.abi.h"
 
@@ -12,12 +13,10 @@
 #include <xway/stats.h>
 
 #include "act.h"
+#include "fragment.h"
+#include "inner.h"
+#include "read.h"
 #include "try.h"
-
-/* Policy by oddity, see enum filter_policy. */
-const volatile enum filter_policy filter_policies[FILTER_ODDITIES];
-/* Bits of enum filter_need. */
-const volatile enum filter_need filter_needs = 0xffffffff;
 
 /*
  * The number of the first rule that matches and decides, or FILTER_NO_RULE. The loader puts code
@@ -34,79 +33,150 @@ static __attribute__((noinline)) __u32 filter_match(struct filter_packet *packet
 	return FILTER_NO_RULE;
 }
 
-xway_inline void filter_read_transport(struct xway_cursor *cur, struct filter_packet *packet,
-				       int protocol)
-{
-	struct xway_ports *ports;
+/* Between the packets inside of each other. */
+struct filter_walk {
+	/* Offset at which the packet ends that is being read. */
+	__u32 limit;
+	/* Inside of a first fragment: packets go on beyond its end. */
+	int is_cut;
+	/* A policy decided: nothing further is looked at. */
+	int is_over;
+};
 
-	packet->protocol = protocol;
-	packet->known |= FILTER_PROTOCOL;
-	if (!xway_has_ports(protocol) || xway_is_later_fragment(cur))
-		return;
-	if (xway_parse_ports(cur, &ports) < 0)
-		return;
-	packet->source_port = xway_ntohs(ports->source);
-	packet->dest_port = xway_ntohs(ports->dest);
-	packet->known |= FILTER_PORTS;
+xway_inline struct filter_end filter_odd_end(enum filter_policy policy, enum xway_reason oddity)
+{
+	return (struct filter_end){ policy == FILTER_PASS ? XDP_PASS : XDP_DROP, oddity };
 }
 
-xway_inline int filter_read_ipv4(struct xway_cursor *cur, struct filter_packet *packet)
+/* The end of a later fragment; reason XWAY_DEFAULT if the rules are to judge it. */
+xway_inline struct filter_end filter_follow_end(struct xdp_md *ctx, struct filter_packet *packet)
 {
-	struct iphdr *ip;
-	int protocol = xway_parse_ipv4(cur, &ip);
+	struct filter_end end = { filter_follow(packet), XWAY_LATER_FRAGMENT };
 
-	if (protocol < 0)
-		return -1;
-	packet->source[1] = xway_ntohl(ip->saddr);
-	packet->dest[1] = xway_ntohl(ip->daddr);
-	packet->ttl = ip->ttl;
-	packet->dscp = ip->tos >> 2;
-	packet->known |= FILTER_IPV4;
-	filter_read_transport(cur, packet, protocol);
-	return 0;
+	if (!end.verdict) {
+		enum filter_policy policy = filter_policies[XWAY_UNKNOWN_FRAGMENT];
+
+		if (policy == FILTER_JUDGE)
+			return (struct filter_end){ filter_default, XWAY_DEFAULT };
+		return filter_odd_end(policy, XWAY_UNKNOWN_FRAGMENT);
+	}
+	if (end.verdict == XDP_REDIRECT)
+		end.verdict = filter_decided(ctx, packet, packet->decided_by).verdict;
+	return end;
 }
 
-/* 0, or -1 with the reason in the cursor. */
-xway_inline int filter_read(struct xway_cursor *cur, struct filter_packet *packet)
+/* The end by policy; reason XWAY_DEFAULT if the rules are to judge. */
+xway_inline struct filter_end filter_policy_end(struct xdp_md *ctx, struct filter_packet *packet,
+						enum xway_reason oddity)
 {
-	struct ethhdr *eth;
-	int type = xway_parse_eth(cur, &eth);
+	enum filter_policy policy = FILTER_JUDGE;
 
-	if (type < 0)
-		return -1;
-	packet->ethertype = type;
-	if (type == ETH_P_IP)
-		return filter_read_ipv4(cur, packet);
-	return 0;
+	if (oddity < FILTER_ODDITIES)
+		policy = filter_policies[oddity];
+	if (policy == FILTER_JUDGE)
+		return (struct filter_end){ filter_default, XWAY_DEFAULT };
+	if (policy == FILTER_TRACK)
+		return filter_follow_end(ctx, packet);
+	return filter_odd_end(policy, oddity);
 }
 
-xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet,
-					   int frags)
+/* Judges the packet at the cursor, which is behind a link of this type. */
+xway_inline struct filter_end filter_judge_one(struct xdp_md *ctx, struct xway_cursor *cur,
+					       struct filter_packet *packet,
+					       struct filter_walk *walk, int type)
 {
-	struct xway_cursor cur;
-	int fault;
+	int fault = type < 0 ? -1 : filter_read_network(ctx, cur, packet, type, walk->is_cut);
 	__u32 rule;
 
-	xway_cursor(&cur, ctx, frags);
-	fault = filter_read(&cur, packet);
+	walk->limit = filter_offset(cur, ctx) + cur->left;
 	/* Nothing that is odd about a packet helps a banned source. */
 	if (filter_is_banned(packet))
 		return (struct filter_end){ XDP_DROP, XWAY_BANNED };
 	if (fault < 0) {
-		enum filter_policy policy = FILTER_JUDGE;
+		struct filter_end end = filter_policy_end(ctx, packet, cur->fault);
 
-		if (cur.fault < FILTER_ODDITIES)
-			policy = filter_policies[cur.fault];
-		if (policy != FILTER_JUDGE)
-			return (struct filter_end){
-				policy == FILTER_PASS ? XDP_PASS : XDP_DROP,
-				cur.fault,
-			};
+		if (end.reason != XWAY_DEFAULT) {
+			walk->is_over = 1;
+			return end;
+		}
 	}
 	rule = filter_match(packet);
 	if (rule == FILTER_NO_RULE)
 		return (struct filter_end){ filter_default, XWAY_DEFAULT };
 	return filter_decided(ctx, packet, rule);
+}
+
+/* Among packets inside of each other a drop wins, then what is more than passing. */
+xway_inline int filter_is_stronger(__u32 fresh, __u32 old)
+{
+	return fresh == XDP_DROP ? old != XDP_DROP : fresh != XDP_PASS && old == XDP_PASS;
+}
+
+/* Whether the policy of an oddity behind all layers is to drop. */
+xway_inline int filter_drops(__u8 oddity)
+{
+	return oddity < FILTER_ODDITIES && filter_policies[oddity] == FILTER_DROP;
+}
+
+/* To an inner packet, whose offset filter_open() has found. */
+xway_inline void filter_move(struct xway_cursor *cur, struct xdp_md *ctx, int frags, __u32 at,
+			     __u32 limit)
+{
+	xway_cursor(cur, ctx, frags);
+	cur->left = limit - at;
+	/* Headers of tunnels are short; the mask changes nothing but what the verifier knows. */
+	cur->pos += at & (2 * FILTER_FARTHEST + 1);
+}
+
+xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet,
+					   int frags)
+{
+	struct filter_walk walk = { .limit = packet->length };
+	struct filter_siblings siblings;
+	struct filter_end end = {};
+	struct xway_cursor cur;
+	int type;
+
+	siblings.family = 0;
+	xway_cursor(&cur, ctx, frags);
+	cur.left = packet->length;
+	type = filter_read_link(&cur, packet);
+
+#pragma clang loop unroll(disable)
+	for (int layer = 0; layer < FILTER_LAYERS; layer++) {
+		__u32 decided_by = packet->decided_by;
+		struct filter_end one;
+		__u64 inside;
+
+		packet->decided_by = FILTER_NO_RULE;
+		one = filter_judge_one(ctx, &cur, packet, &walk, type);
+		if (!layer || filter_is_stronger(one.verdict, end.verdict))
+			end = one;
+		else
+			packet->decided_by = decided_by;
+		if (filter_tracks() && packet->fragment == FILTER_FIRST && !siblings.family)
+			filter_siblings_of(packet, &siblings);
+		if (end.verdict == XDP_DROP || walk.is_over || !(packet->known & FILTER_INNER))
+			break;
+		walk.is_cut |= packet->fragment == FILTER_FIRST;
+		inside = layer + 1 < FILTER_LAYERS ? filter_open(ctx, packet, walk.limit) :
+						     FILTER_UNREACHABLE | XWAY_TUNNEL;
+		packet->ctx = (unsigned long)ctx;
+		if (inside & FILTER_NOTHING_INSIDE)
+			break;
+		if (inside & FILTER_UNREACHABLE) {
+			if (filter_drops(inside)) {
+				packet->decided_by = FILTER_NO_RULE;
+				end = (struct filter_end){ XDP_DROP, inside & 0xff };
+			}
+			break;
+		}
+		filter_move(&cur, ctx, frags, inside >> 16, walk.limit);
+		type = inside & 0xffff;
+	}
+	if (filter_tracks() && siblings.family)
+		filter_keep(&siblings, end.verdict, packet->decided_by);
+	return end;
 }
 
 xway_inline int filter_run(struct xdp_md *ctx, int frags)
@@ -117,8 +187,13 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 		.sampled_by = FILTER_NO_RULE,
 		.decided_by = FILTER_NO_RULE,
 	};
-	struct filter_end end = filter_judge(ctx, &packet, frags);
+	struct filter_end end;
 
+	if (filter_needs_some(FILTER_NEED_ARRIVAL)) {
+		packet.interface = ctx->ingress_ifindex;
+		packet.queue = ctx->rx_queue_index;
+	}
+	end = filter_judge(ctx, &packet, frags);
 	filter_end_with(ctx, &packet, &end);
 	return xway_done(ctx, frags, end.verdict, end.reason);
 }

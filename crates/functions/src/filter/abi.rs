@@ -63,20 +63,22 @@ pub enum Event {
     SampleLost = 1,
     MarkRefused = 2,
     NoTarget = 3,
-    Contended = 4,
-    PairsFull = 5,
-    CookieSent = 6,
-    CookieFailed = 7,
-    CookieGood = 8,
-    CookieBad = 9,
+    FragmentLost = 4,
+    Contended = 5,
+    PairsFull = 6,
+    CookieSent = 7,
+    CookieFailed = 8,
+    CookieGood = 9,
+    CookieBad = 10,
 }
 
 impl Event {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::BansFull,
         Self::SampleLost,
         Self::MarkRefused,
         Self::NoTarget,
+        Self::FragmentLost,
         Self::Contended,
         Self::PairsFull,
         Self::CookieSent,
@@ -92,6 +94,7 @@ impl Event {
             Self::SampleLost => "sample-lost",
             Self::MarkRefused => "mark-refused",
             Self::NoTarget => "no-target",
+            Self::FragmentLost => "fragment-lost",
             Self::Contended => "contended",
             Self::PairsFull => "pairs-full",
             Self::CookieSent => "cookie-sent",
@@ -471,6 +474,40 @@ impl Count {
             packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             bytes: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             taken: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+        }
+    }
+}
+
+/// `struct filter_first`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct First {
+    pub until: u64,
+    pub rule: u32,
+    pub verdict: u32,
+    pub left: u32,
+    pub zero: u32,
+}
+
+impl First {
+    pub const SIZE: usize = 24;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.until.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.rule.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.verdict.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.left.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.zero.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            until: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            rule: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            left: u32::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            zero: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
         }
     }
 }
@@ -889,6 +926,43 @@ impl Seed {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self { words: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))) }
+    }
+}
+
+/// `struct filter_siblings`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Siblings {
+    pub source: [u64; 2],
+    pub dest: [u64; 2],
+    pub identification: u32,
+    pub family: u32,
+}
+
+impl Siblings {
+    pub const SIZE: usize = 40;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.source.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        for (n, item) in self.dest.iter().enumerate() {
+            let at = 16 + n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[32..36].copy_from_slice(&self.identification.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.family.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            source: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))),
+            identification: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            family: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
+        }
     }
 }
 

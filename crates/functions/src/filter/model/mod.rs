@@ -87,7 +87,7 @@ impl<'a> Model<'a> {
 
     /// Judges the next frame; `now_ns` is any clock that does not go back, for fragments.
     pub fn judge(&mut self, frame: &Frame<'_>, now_ns: u64) -> Judgement {
-        let Reading { layers, beyond } = read(frame, self.needs);
+        let Reading { layers, mut beyond } = read(frame, self.needs);
         let mut judgement = Judgement {
             verdict: Verdict::Pass,
             reason: Reason::Default,
@@ -95,19 +95,21 @@ impl<'a> Model<'a> {
             layers: Vec::new(),
             decided: None,
         };
-        let first = layers.iter().find(|layer| layer.is_first_fragment());
-        let first = first.and_then(|layer| layer.siblings);
+        let mut first = None;
         for (number, layer) in layers.into_iter().enumerate() {
-            let judged = self.judge_layer(frame, layer, now_ns, &mut judgement);
-            if number == 0 || is_stronger(judged.verdict, judgement.verdict) {
-                judgement.settle(judged, Some(number));
+            if layer.is_first_fragment() {
+                first = first.or(layer.siblings);
             }
-            if judgement.verdict == Verdict::Drop {
+            let (end, is_over) = self.judge_layer(frame, layer, now_ns, &mut judgement);
+            if number == 0 || is_stronger(end.verdict, judgement.verdict) {
+                judgement.settle(end, Some(number));
+            }
+            if is_over || judgement.verdict == Verdict::Drop {
+                beyond = None;
                 break;
             }
         }
         if let Some(oddity) = beyond
-            && judgement.verdict != Verdict::Drop
             && self.policy(oddity) == Policy::Drop
         {
             judgement.settle(End::odd(Verdict::Drop, oddity), None);
@@ -122,13 +124,14 @@ impl<'a> Model<'a> {
         self.rules.policies.policy(oddity).unwrap_or(Policy::Judge)
     }
 
+    /// How a layer ends, and whether a policy says that nothing further is looked at.
     fn judge_layer(
         &mut self,
         frame: &Frame<'_>,
         layer: Layer,
         now_ns: u64,
         judgement: &mut Judgement,
-    ) -> End {
+    ) -> (End, bool) {
         let odd = layer.oddities.iter().find_map(|oddity| match self.policy(*oddity) {
             Policy::Judge => None,
             Policy::Pass => Some(End::odd(Verdict::Pass, *oddity)),
@@ -138,7 +141,7 @@ impl<'a> Model<'a> {
         let mut judged = Judged { layer, rule: None, effects: Vec::new(), misses: Vec::new() };
         let end = odd.unwrap_or_else(|| self.search(frame, &mut judged));
         judgement.layers.push(judged);
-        end
+        (end, odd.is_some())
     }
 
     /// The first rule that matches and decides.

@@ -20,7 +20,7 @@ use tunnel::Inside;
 /// Packets inside of each other that are looked at, as `FILTER_LAYERS`.
 pub const LAYERS: usize = 3;
 /// Bytes into a frame at which an inner packet may begin.
-pub const FARTHEST: usize = 0x3fff;
+pub const FARTHEST: usize = 0x1fff;
 
 /// A frame as it arrives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,9 +62,8 @@ pub struct Layer {
 pub struct Siblings {
     pub source: u128,
     pub dest: u128,
+    /// In IPv4 with the protocol above 16 bits.
     pub identification: u32,
-    /// Of IPv4; in IPv6 it is no part of what makes siblings.
-    pub protocol: u8,
     pub is_ipv6: bool,
 }
 

@@ -22,8 +22,6 @@ pub(super) struct Network {
     fragment: u16,
     identification: u32,
     extensions: u32,
-    /// Of IPv4: as it stands in the header, which is all that a later fragment shows.
-    sibling_protocol: u8,
     is_known: bool,
     odd: Option<Reason>,
 }
@@ -60,7 +58,6 @@ impl Network {
             source: facts.field(source).unwrap_or_default(),
             dest: facts.field(dest).unwrap_or_default(),
             identification: self.identification,
-            protocol: self.sibling_protocol,
             is_ipv6,
         });
     }
@@ -101,8 +98,8 @@ impl Reader<'_> {
         let options = cursor.take(length - 20)?;
         let fragment = word(header, 6);
         network.fragment = (fragment & 0x1fff) << 3 | (fragment & 0x2000) >> 13;
-        network.identification = u32::from(word(header, 4));
-        network.sibling_protocol = header[9];
+        // The protocol as it stands here, which is all that a later fragment shows.
+        network.identification = u32::from(header[9]) << 16 | u32::from(word(header, 4));
         network.odd = option_oddity(options)?;
         network.protocol = Some(header[9]);
         if header[9] == AUTHENTICATION && network.fragment() != Fragment::Later {
@@ -165,13 +162,13 @@ impl Network {
     fn extension(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
         let kind = self.protocol();
         let header = cursor.take(8)?;
-        self.extensions |= bit(kind).map_or(0, |extension| extension as u32);
         let rest = match kind {
             FRAGMENT => 0,
             AUTHENTICATION => usize::from(header[1]) * 4,
             _ => usize::from(header[1]) * 8,
         };
         cursor.take(rest)?;
+        self.extensions |= bit(kind).map_or(0, |extension| extension as u32);
         match kind {
             FRAGMENT => {
                 self.fragment |= word(header, 2) & 0xfff9;
