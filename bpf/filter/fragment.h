@@ -15,7 +15,7 @@
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 8192);
+	__uint(max_entries, 1);
 	__type(key, struct filter_siblings);
 	__type(value, struct filter_first);
 } filter_fragments SEC(".maps");

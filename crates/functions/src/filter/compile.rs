@@ -79,8 +79,7 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     if acts.may_ban() {
         needs = needs.with(super::abi::Need::Network);
     }
-    spec.set_global(Needs::GLOBAL, &needs.to_global())?;
-    spec.set_global("filter_policies", &rules.policies.to_global())?;
+    needs.apply(&rules.policies, &mut spec)?;
     let plan = plan(rules, environment)?;
     let generated = code::generate(rules, &plan, &ifindex);
     let description = description(&plan, &generated);

@@ -3,8 +3,14 @@
 //! Rule: the program and the model are given the same needs, because what is not read cannot be
 //! odd. Not here: how a packet is read (`read`).
 
+use spec::Spec;
+
 use super::abi::Need;
-use super::{Action, Base, Field, Per, Ruleset, Test};
+use super::{Action, Base, Field, Per, Policies, Policy, Reason, Ruleset, Test};
+
+/// Map of first fragments, and how many are remembered: the oldest go first.
+const FRAGMENTS: &str = "filter_fragments";
+const TRACKED: u32 = 8192;
 
 /// A set of needs, closed: who needs the transport header needs what is in front of it, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,6 +43,23 @@ impl Needs {
             Need::Transport => Need::Link as u32 | Need::Inner as u32 | Need::Network as u32,
         };
         Self(self.0 | need as u32 | implied)
+    }
+
+    /// Sets what the program reads, and makes room for first fragments where later ones follow.
+    ///
+    /// # Errors
+    /// The object is not the filter's.
+    pub fn apply(self, policies: &Policies, spec: &mut Spec) -> Result<(), spec::Error> {
+        spec.set_global(Self::GLOBAL, &self.to_global())?;
+        spec.set_global("filter_policies", &policies.to_global())?;
+        let tracks = policies.policy(Reason::LaterFragment) == Some(Policy::Track);
+        if let Some(map) = spec.maps.iter_mut().find(|map| map.name == FRAGMENTS)
+            && tracks
+            && self.has(Need::Transport)
+        {
+            map.max_entries = TRACKED;
+        }
+        Ok(())
     }
 
     /// As the program's global holds them.

@@ -83,8 +83,7 @@ pub fn assert_same<R: Runtime + Default>(rules: &Ruleset, frames: &[Vec<u8>], se
 pub fn fields_spec(needs: Needs, policies: &Policies) -> Spec {
     use spec::asm::Reg::*;
     let mut spec = Spec::parse("filter", OBJECT).unwrap();
-    spec.set_global(Needs::GLOBAL, &needs.to_global()).unwrap();
-    spec.set_global("filter_policies", &policies.to_global()).unwrap();
+    needs.apply(policies, &mut spec).unwrap();
     spec.maps.push(MapDef {
         name: "seen".to_owned(),
         kind: MapKind::ARRAY,
