@@ -13,9 +13,6 @@
 
 #include "act.h"
 
-/* Which of the two this program is. */
-const volatile enum filter_part filter_part;
-
 /* Between the two programs on one processor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -39,11 +36,6 @@ struct {
 
 /* Brings the layout into the object's BTF. */
 const volatile struct filter_change filter_change_layout;
-
-xway_inline int filter_is_trial(void)
-{
-	return filter_part == FILTER_NEW;
-}
 
 xway_inline struct filter_opinion filter_opinion_of(const struct filter_packet *packet,
 						    const struct filter_end *end)
