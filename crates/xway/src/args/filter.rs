@@ -34,6 +34,8 @@ pub enum FilterAction {
     Top(FilterTopArgs),
     /// Run new rules beside those in force, without effect: which packets would fare otherwise
     Try(FilterTryArgs),
+    /// Show packets that rules sample, with their verdict, and write them into a capture
+    Sample(FilterSampleArgs),
     /// Drop all that a source sends, for a time or until it is taken back
     Ban(FilterBanArgs),
     /// Take bans back
@@ -195,6 +197,29 @@ pub struct FilterTryArgs {
     pub samples: usize,
 
     /// Write such packets into a capture (pcapng)
+    #[arg(long, value_name = "FILE")]
+    pub write: Option<PathBuf>,
+}
+
+/// `xway filter sample`.
+#[derive(Debug, Args)]
+pub struct FilterSampleArgs {
+    /// Network interface
+    pub iface: String,
+
+    /// How long; else until Ctrl-C or the last of `--count`
+    #[arg(long = "for", value_parser = duration, value_name = "TIME")]
+    pub time: Option<Duration>,
+
+    /// End after so many packets
+    #[arg(long, value_name = "N")]
+    pub count: Option<u64>,
+
+    /// Show so many of the packets
+    #[arg(long, default_value_t = 10)]
+    pub samples: usize,
+
+    /// Write all of them into a capture (pcapng)
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }

@@ -21,8 +21,8 @@ pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExportArgs,
     FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterPlacement, FilterRemoveArgs,
-    FilterShowArgs, FilterTopArgs, FilterTryArgs, FilterUnbanArgs, FilterUnloadArgs, ForeignExport,
-    ForeignImport,
+    FilterSampleArgs, FilterShowArgs, FilterTopArgs, FilterTryArgs, FilterUnbanArgs,
+    FilterUnloadArgs, ForeignExport, ForeignImport,
 };
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
+use functions::filter::sample::Sample;
 use functions::filter::trial::Changed;
 use pcap::{LinkType, Options, Packet, Writer};
 
@@ -34,13 +35,29 @@ impl Capture {
 
     /// With the verdict that the packet met.
     pub fn write(&mut self, changed: &Changed) -> Result<()> {
-        let packet = Packet {
+        self.put(Packet {
             timestamp_ns: self.ahead_ns + changed.time_ns,
             original_len: changed.length,
             data: changed.bytes.clone(),
             verdict: Some((changed.old.verdict as u32).into()),
             ..Packet::default()
-        };
+        })
+    }
+
+    /// With verdict and queue, and who decided as a comment.
+    pub fn write_sample(&mut self, sample: &Sample, comment: String) -> Result<()> {
+        self.put(Packet {
+            timestamp_ns: self.ahead_ns + sample.time_ns,
+            original_len: sample.length,
+            data: sample.bytes.clone(),
+            verdict: Some((sample.verdict as u32).into()),
+            queue: Some(sample.queue),
+            comment: Some(comment),
+            ..Packet::default()
+        })
+    }
+
+    fn put(&mut self, packet: Packet) -> Result<()> {
         self.writer.write(&packet).with_context(|| self.part.display().to_string())
     }
 

@@ -10,6 +10,7 @@ mod import;
 mod live;
 mod load;
 mod rules;
+mod sample;
 mod show;
 mod top;
 mod trial;
@@ -32,6 +33,7 @@ pub fn run(action: &FilterAction, context: &Context) -> Result<Exit> {
         FilterAction::Show(args) => show::run(args, context),
         FilterAction::Top(args) => top::run(args, context),
         FilterAction::Try(args) => trial::run(args, context),
+        FilterAction::Sample(args) => sample::run(args, context),
         FilterAction::Ban(args) => bans::ban(args, context),
         FilterAction::Unban(args) => bans::unban(args, context),
         FilterAction::Bans(args) => bans::list(args, context),

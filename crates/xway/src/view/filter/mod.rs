@@ -4,6 +4,7 @@ pub mod bans;
 pub mod check;
 pub mod import;
 pub mod load;
+pub mod sample;
 pub mod show;
 pub mod top;
 pub mod trial;
