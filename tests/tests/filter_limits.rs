@@ -70,7 +70,7 @@ fn packet(random: &mut Random) -> (Vec<u8>, Sender) {
     payload[5] = payload.len() as u8;
     payload[12] = 0x50;
     let (source, dest) = (one_of(9) * 0x1c81_0103, one_of(3) * 0x0100_8001);
-    let is_ipv6 = false;
+    let is_ipv6 = one_of(3) == 0;
     if is_ipv6 {
         let of = |address: u32| u128::from(address) << 64 | u128::from(address) * 5 | 0x2001 << 112;
         let mut ip = v6("2001:db8::2", protocol, &payload);
