@@ -82,10 +82,15 @@ pub const ALL: &[Hook] = &[
 /// Returns when packets end there.
 pub fn warm_up(hook: &dyn Set) -> Result<()> {
     let start = hook.ended()?;
-    lab::until("packets at the hook", PATIENCE, || match hook.ended() {
+    let waited = lab::until("packets at the hook", PATIENCE, || match hook.ended() {
         Ok(ended) => Ok((ended > start + WARM_UP).then_some(Ok(()))),
         Err(fault) => Ok(Some(Err(fault))),
-    })?
+    });
+    match waited {
+        // Some came: whoever ends them was given little time.
+        Err(fault) if hook.ended()? > start => Err(Passing::new(fault.to_string()).into()),
+        waited => waited?,
+    }
 }
 
 /// Packets and time between two looks.

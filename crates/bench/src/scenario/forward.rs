@@ -12,6 +12,7 @@ use report::{Bench, Figure};
 
 use crate::field::{Flood, Line};
 use crate::harness::{Arm, Harness, Value};
+use crate::passing::Passing;
 use crate::path::{self, Journey, Path, Set, Sink};
 use crate::{Effort, Ground, Kind, Scenario};
 
@@ -142,7 +143,11 @@ fn begin(sink: &Sink, set: &mut dyn Set) -> Result<()> {
     let start = Instant::now();
     while sink.arrived()? < WARM_UP {
         set.check()?;
-        ensure!(start.elapsed() < PATIENCE, "{} packets arrived, then none", sink.arrived()?);
+        let (arrived, is_late) = (sink.arrived()?, start.elapsed() >= PATIENCE);
+        ensure!(!is_late || arrived > 0, "no packet arrived");
+        // A process that was given no time may have some at the next try.
+        let why = || format!("{arrived} packets arrived in {PATIENCE:?}, and no more");
+        ensure!(!is_late, Passing::new(why()));
         sleep(LOOK);
     }
     Ok(())
@@ -153,9 +158,10 @@ fn watch(sink: &Sink, flood: &Flood, window: Duration) -> Result<Span> {
     let (start, given, arrived) = look()?;
     sleep(window);
     // A process that was given no time in a short window is waited for: it is slow, not absent.
-    lab::until("a packet behind the forwarder", PATIENCE, || {
+    let waited = lab::until("a packet behind the forwarder", PATIENCE, || {
         Ok((sink.arrived().is_ok_and(|now| now > arrived)).then_some(()))
-    })?;
+    });
+    waited.map_err(|fault| Passing::new(fault.to_string()))?;
     let after = look()?;
     Ok(Span {
         seconds: (after.0 - start).as_secs_f64(),
