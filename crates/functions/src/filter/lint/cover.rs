@@ -89,10 +89,10 @@ impl Cover {
         (field, id): (Field, Id),
         pool: &mut Pool<'_>,
     ) -> Option<Vec<usize>> {
-        let wanted = pool.values(id).clone();
-        if wanted.ranges().len() > WIDEST_UNION {
+        if pool.values(id).ranges().len() > WIDEST_UNION {
             return None;
         }
+        let wanted = pool.values(id).clone();
         let fields = rule.family(family)?;
         let index = &self.families[family as usize];
         let mut places = index.candidates(fields, pool);

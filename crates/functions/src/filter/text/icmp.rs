@@ -39,7 +39,9 @@ pub(super) fn parse(word: &Word<'_>, version: Option<Version>) -> Result<Values,
         let kind = type_number(kind, word, version)?;
         return parse_codes(codes, word, kind, version);
     }
-    let (first, last) = between(text, |text| type_number(text, word, version))?;
+    let Some((first, last)) = between(text, |text| type_number(text, word, version).ok()) else {
+        return Err(type_number(text, word, version).err().unwrap_or_else(|| no_type(word)));
+    };
     upwards(word, first, last)?;
     Ok(Values::range(first << 8, last << 8 | 0xff))
 }
@@ -51,7 +53,10 @@ pub(super) fn parse_codes(
     kind: u16,
     version: Option<Version>,
 ) -> Result<Values, Error> {
-    let (first, last) = between(text, |text| code_number(text, word, kind, version))?;
+    let code = |text: &str| code_number(text, word, kind, version);
+    let Some((first, last)) = between(text, |text| code(text).ok()) else {
+        return Err(code(text).err().unwrap_or_else(|| no_code(word)));
+    };
     upwards(word, first, last)?;
     Ok(Values::range(kind << 8 | first, kind << 8 | last))
 }
@@ -71,8 +76,7 @@ fn type_number(text: &str, word: &Word<'_>, version: Option<Version>) -> Result<
     };
     names::number(version.types, text).ok_or_else(|| {
         let known = version.types.iter().map(|(name, _)| *name);
-        Error::at(word, "no type of ICMP: a number up to 255, or a name such as echo-request")
-            .hint(nearest(text, known))
+        no_type(word).hint(nearest(text, known))
     })
 }
 
@@ -92,9 +96,16 @@ fn code_number(
     let known: Vec<_> = version.into_iter().flat_map(of_kind).collect();
     match known.iter().find(|(name, _)| *name == text) {
         Some((_, number)) => Ok(number & 0xff),
-        None => Err(Error::at(word, "no code of this type: a number up to 255, or its name")
-            .hint(nearest(text, known.iter().map(|(name, _)| *name)))),
+        None => Err(no_code(word).hint(nearest(text, known.iter().map(|(name, _)| *name)))),
     }
+}
+
+fn no_type(word: &Word<'_>) -> Error {
+    Error::at(word, "no type of ICMP: a number up to 255, or a name such as echo-request")
+}
+
+fn no_code(word: &Word<'_>) -> Error {
+    Error::at(word, "no code of this type: a number up to 255, or its name")
 }
 
 fn in_byte(number: u128, word: &Word<'_>) -> Result<u16, Error> {

@@ -103,7 +103,8 @@ fn comparison(
     if !matches!(notation, Notation::Number(_) | Notation::Read(_)) {
         return Err(Error::at(sign, "such values have no order"));
     }
-    let bound = number(&word.text, &word, field, notation)?;
+    let bound = number(&word.text, field, notation);
+    let bound = bound.ok_or_else(|| wrong(&word.text, &word, field, notation))?;
     let (first, last) = match sign.text.as_ref() {
         "<" => (0, bound.checked_sub(1)),
         "<=" => (0, Some(bound)),
@@ -121,7 +122,9 @@ fn item(word: &Word<'_>, field: Field, notation: Notation) -> Result<Values, Err
         Notation::Icmp(version) => icmp::parse(word, version),
         Notation::Mac if word.text.contains('/') => mac_prefix(word),
         _ => {
-            let (first, last) = between(&word.text, |text| number(text, word, field, notation))?;
+            let one = |text: &str| number(text, field, notation);
+            let (first, last) =
+                between(&word.text, one).ok_or_else(|| wrong(&word.text, word, field, notation))?;
             upwards(word, first, last)?;
             Ok(Values::range(first, last))
         }
@@ -135,32 +138,22 @@ pub(super) fn upwards<T: PartialOrd>(word: &Word<'_>, first: T, last: T) -> Resu
 }
 
 /// `one` or `first-last`; names may have dashes in them.
-pub(super) fn between<T: Copy>(
-    text: &str,
-    one: impl Fn(&str) -> Result<T, Error>,
-) -> Result<(T, T), Error> {
-    let whole = one(text);
-    if let Ok(value) = whole {
-        return Ok((value, value));
+pub(super) fn between<T: Copy>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
+    if let Some(value) = one(text) {
+        return Some((value, value));
     }
-    let dashes = text.match_indices('-');
-    let mut pairs = dashes.map(|(at, _)| (one(&text[..at]), one(&text[at + 1..])));
-    let pair = pairs.find_map(|(first, last)| first.ok().zip(last.ok()));
-    pair.map_or_else(|| whole.map(|value| (value, value)), Ok)
+    let mut dashes = text.match_indices('-');
+    dashes.find_map(|(at, _)| Some((one(&text[..at])?, one(&text[at + 1..])?)))
 }
 
-fn number(text: &str, word: &Word<'_>, field: Field, notation: Notation) -> Result<u128, Error> {
-    if notation == Notation::Mac {
-        return mac(text).ok_or_else(|| wrong(text, word, field, notation));
-    }
+fn number(text: &str, field: Field, notation: Notation) -> Option<u128> {
     let named = match notation {
+        Notation::Mac => return mac(text),
         Notation::Number(names) | Notation::Read(names) => names::number(names, text),
         _ => None,
     };
     let number = named.map(u128::from).or_else(|| digits(text));
-    number
-        .filter(|number| *number <= field.highest())
-        .ok_or_else(|| wrong(text, word, field, notation))
+    number.filter(|number| *number <= field.highest())
 }
 
 fn wrong(text: &str, word: &Word<'_>, field: Field, notation: Notation) -> Error {
