@@ -42,7 +42,7 @@ fn chosen<'a>(opened: &'a Opened, wanted: Option<&str>) -> Result<Vec<&'a Progra
 
 /// Lack of a right says nothing about the program, so that is an error and no answer. The kernel's
 /// `EPERM` in spite of all rights is an answer: it does not offer that kind of program.
-fn load(spec: &Spec, program: &Program, with_log: bool) -> Result<Outcome> {
+pub(super) fn load(spec: &Spec, program: &Program, with_log: bool) -> Result<Outcome> {
     let programs = Some(vec![program.name.clone()]);
     let object = match Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() }) {
         Ok(object) => object,

@@ -96,7 +96,8 @@ impl Checked {
 }
 
 impl Accepted {
-    fn text(&self) -> String {
+    /// Sizes, maps and warnings, in lines.
+    pub fn text(&self) -> String {
         let size = |bytes: u32| human(f64::from(bytes), "B");
         let mut facts = Vec::new();
         if let Some(insns) = self.verified_insns {
@@ -115,7 +116,8 @@ impl Accepted {
 }
 
 impl Refused {
-    fn text(&self, paint: Paint) -> String {
+    /// Why, where, and what to do, in lines.
+    pub fn text(&self, paint: Paint) -> String {
         let mut lines = vec![paint.bad(&self.message)];
         lines.extend(self.more.iter().cloned());
         if let Some(name) = &self.reached {

@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use functions::filter::abi::Need;
 use functions::filter::lint::lint;
-use functions::filter::{File, Needs, Policies};
+use functions::filter::{
+    Action, Environment, File, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
+};
+use sys::net::Netlink;
 
 use super::rules::read;
 use crate::args::FilterCheckArgs;
-use crate::cmd::{Context, Exit};
-use crate::view::filter::check::{Checked, Policy, Rule, Set, Warning};
+use crate::cmd::{Context, Exit, check};
+use crate::view::check::Outcome;
+use crate::view::filter::check::{Checked, Policy, Program, Rule, Set, Warning};
 
 pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
     let mut checked = match &args.file {
@@ -19,7 +23,8 @@ pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
     };
     checked.all_policies = args.policies;
     context.show(&checked)?;
-    Ok(Exit::Done)
+    let kernel = checked.program.and_then(|program| program.kernel);
+    Ok(if matches!(kernel, Some(Outcome::Refused(_))) { Exit::No } else { Exit::Done })
 }
 
 fn understood(path: &Path) -> Result<Checked> {
@@ -34,8 +39,43 @@ fn understood(path: &Path) -> Result<Checked> {
         policies: policies(&file.ruleset.policies),
         reads: reads.collect(),
         warnings: warnings(&file),
+        program: Some(program(&file.ruleset)?),
         all_policies: false,
     })
+}
+
+/// What the compiler makes of it here, and whether this kernel takes that.
+fn program(rules: &Ruleset) -> Result<Program> {
+    let compiled = compile(rules, &environment(rules))?;
+    let entry = compiled.spec.program(PROGRAM).context("the filter has no program")?;
+    let kernel = match check::load(&compiled.spec, entry, false) {
+        Ok(outcome) => Some(outcome),
+        Err(error) => match error.downcast_ref() {
+            // Not asked, so there is no answer.
+            Some(kernel::Error::Denied { .. }) => None,
+            _ => return Err(error),
+        },
+    };
+    Ok(Program { description: compiled.description, kernel })
+}
+
+/// Interfaces that rules name and that are there.
+fn environment(rules: &Ruleset) -> Environment {
+    let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
+    let names = tests.filter_map(|test| match test {
+        Test::Interface(names) => Some(names),
+        _ => None,
+    });
+    let targets = rules.rules.iter().filter_map(|rule| match &rule.action {
+        Action::Redirect(Redirect::Interface(name)) => Some(name),
+        _ => None,
+    });
+    let known = |name: &String| {
+        let link = Netlink::open().ok()?.link(name).ok()?;
+        Some((name.clone(), link.ifindex.0))
+    };
+    let interfaces = names.flatten().chain(targets).filter_map(known).collect();
+    Environment { interfaces, ..Environment::default() }
 }
 
 fn rules(file: &File) -> Vec<Rule> {

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use crate::view::check::Outcome;
 use crate::view::{Paint, View};
 
 #[derive(Debug, Default, Serialize)]
@@ -18,6 +19,8 @@ pub struct Checked {
     /// What of packets is read, because some rule asks for it.
     pub reads: Vec<&'static str>,
     pub warnings: Vec<Warning>,
+    /// `None` without a file.
+    pub program: Option<Program>,
     /// Text shows all of the policies.
     #[serde(skip)]
     pub all_policies: bool,
@@ -61,6 +64,15 @@ pub struct Warning {
     pub text: String,
 }
 
+/// What the rules became.
+#[derive(Debug, Serialize)]
+pub struct Program {
+    /// In lines for people.
+    pub description: String,
+    /// What the verifier said; `None` when it was not asked, for lack of rights.
+    pub kernel: Option<Outcome>,
+}
+
 impl View for Checked {
     fn text(&self, paint: Paint) -> String {
         let mut text = String::new();
@@ -69,6 +81,8 @@ impl View for Checked {
             text.push_str(&self.sets_text());
             text.push_str(&self.reads_text());
             text.push_str(&self.policies_text());
+            let program = self.program.as_ref().map(|program| program.text(paint));
+            text.push_str(&program.unwrap_or_default());
             text.push_str(&self.warnings_text(paint));
             text.push_str(&format!("{file}: {}\n", self.sum()));
         } else {
@@ -144,6 +158,19 @@ impl Checked {
     }
 }
 
+impl Program {
+    fn text(&self, paint: Paint) -> String {
+        let kernel = match &self.kernel {
+            None => "kernel: not asked, that needs CAP_BPF and CAP_NET_ADMIN (root)\n".to_owned(),
+            Some(Outcome::Accepted(accepted)) => format!("kernel: takes it, {}", accepted.text()),
+            Some(Outcome::Refused(refused)) => {
+                format!("{}\n{}", paint.bad("kernel: refuses it"), refused.text(paint))
+            }
+        };
+        format!("{}{kernel}", self.description)
+    }
+}
+
 const fn plural(ranges: usize) -> &'static str {
     if ranges == 1 { "range" } else { "ranges" }
 }
@@ -178,6 +205,7 @@ mod tests {
             policies: vec![policy("options", false), policy("tunnel", true)],
             reads: vec!["link", "network"],
             warnings: vec![Warning { kind: "never-reached", rules, because, text }],
+            program: Some(Program { description: "code: 7 instructions\n".into(), kernel: None }),
             all_policies: false,
         }
     }
@@ -191,6 +219,8 @@ mod tests {
 set @x: 2 IPv4 ranges, 1 IPv6 range
 reads of a packet: link, network
 policy options drop (not the usual one)
+code: 7 instructions
+kernel: not asked, that needs CAP_BPF and CAP_NET_ADMIN (root)
 warning: rule 2 `b` is never reached
 r.toml: 2 rules, 1 warning
 ";
