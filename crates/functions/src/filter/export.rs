@@ -151,18 +151,21 @@ fn field_match(field: Field, values: &Values, family: Family) -> Result<Option<S
             }
             format!("meta length {}", set(&shorter, plain))
         }
-        Field::SourceMac => format!("ether saddr {}", singles(values, mac)?),
-        Field::DestMac => format!("ether daddr {}", singles(values, mac)?),
+        Field::SourceMac => format!("ether saddr {}", singles(field, values, mac)?),
+        Field::DestMac => format!("ether daddr {}", singles(field, values, mac)?),
         Field::Ttl if is_v4 => format!("ip ttl {}", set(values, plain)),
         Field::Ttl => format!("ip6 hoplimit {}", set(values, plain)),
-        Field::Dscp if is_v4 => format!("ip dscp {}", singles(values, hex)?),
-        Field::Dscp => format!("ip6 dscp {}", singles(values, hex)?),
+        Field::Dscp if is_v4 => format!("ip dscp {}", singles(field, values, hex)?),
+        Field::Dscp => format!("ip6 dscp {}", singles(field, values, hex)?),
         Field::Protocol => format!("meta l4proto {}", set(values, plain)),
         Field::SourcePort | Field::Icmp => format!("th sport {}", set(values, plain)),
         Field::DestPort => format!("th dport {}", set(values, plain)),
-        Field::TcpFlags => format!("tcp flags {}", singles(values, hex)?),
+        Field::TcpFlags => format!("tcp flags {}", singles(field, values, hex)?),
         Field::Fragment if is_v4 => return fragment(values),
         Field::Interface => return Ok(None),
+        Field::Extensions if *values == Values::one(0_u8) => {
+            "ip6 nexthdr != { 0, 43, 44, 51, 60 }".to_owned()
+        }
         _ => return Err("nft at ingress does not know one of its fields".to_owned()),
     };
     Ok(Some(text))
@@ -195,15 +198,19 @@ fn set(values: &Values, show: impl Fn(u128) -> String) -> String {
     format!("{{ {} }}", items.join(", "))
 }
 
-/// The numbers one by one, for what nft has no ranges of.
-fn singles(values: &Values, show: impl Fn(u128) -> String) -> Result<String, String> {
-    let count = values.ranges().iter().map(|(first, last)| (last - first).saturating_add(1));
-    if count.fold(0, u128::saturating_add) > MOST_SINGLES {
+/// The numbers one by one, or those that are not meant, for what nft has no ranges of.
+fn singles(field: Field, values: &Values, show: impl Fn(u128) -> String) -> Result<String, String> {
+    let others = values.complement(field.highest());
+    let few = [("", values), ("!= ", &others)].into_iter().find(|(_, values)| {
+        let counts = values.ranges().iter().map(|(first, last)| (last - first).saturating_add(1));
+        (1..=MOST_SINGLES).contains(&counts.fold(0, u128::saturating_add))
+    });
+    let Some((not, values)) = few else {
         return Err("nft has no ranges of this field, and these are too many numbers".to_owned());
-    }
+    };
     let all = values.ranges().iter().flat_map(|(first, last)| *first..=*last);
     let items: Vec<_> = all.map(show).collect();
-    Ok(format!("{{ {} }}", items.join(", ")))
+    Ok(format!("{not}{{ {} }}", items.join(", ")))
 }
 
 fn mac(number: u128) -> String {
