@@ -68,12 +68,13 @@ fn tell(bench: &mut Bench) {
 
 fn judge(bench: &mut Bench) {
     for pass in ["", "-pass"] {
-        bench.ratio(&format!("10000-rules{pass}"), &format!("1-rules{pass}"));
-        bench.ratio(&format!("set-{SET}{pass}"), &format!("1-rules{pass}"));
+        bench.ratio(&format!("10000-rules{pass}"), &format!("1-rule{pass}"));
+        bench.ratio(&format!("set-{SET}{pass}"), &format!("1-rule{pass}"));
     }
     for count in COUNTS {
         for peer in ["nft", "iptables-raw"] {
-            bench.ratio(&format!("live-{count}-rules"), &format!("{peer}-{count}-rules"));
+            let rules = rules(count);
+            bench.ratio(&format!("live-{rules}"), &format!("{peer}-{rules}"));
         }
     }
     bench.ratio(&format!("live-set-{LIVE_SET}"), &format!("nft-set-{LIVE_SET}"));
@@ -85,7 +86,7 @@ fn alone() -> Result<Vec<(String, Case)>> {
     let end = End { source: "10.0.0.1".parse()?, dest: "10.0.0.2".parse()?, port: PORT };
     for count in COUNTS {
         let ruleset = line::ruleset(&Line::many(count, end));
-        both(&mut cases, &format!("{count}-rules"), &ruleset, end)?;
+        both(&mut cases, &rules(count), &ruleset, end)?;
     }
     both(&mut cases, &format!("set-{SET}"), &line::set(SET, end), end)?;
     Ok(cases)
@@ -100,6 +101,11 @@ fn both(cases: &mut Vec<(String, Case)>, name: &str, ruleset: &Ruleset, end: End
         cases.push((format!("{name}{suffix}"), case));
     }
     Ok(())
+}
+
+/// In names of rows.
+fn rules(count: u32) -> String {
+    if count == 1 { "1-rule".to_owned() } else { format!("{count}-rules") }
 }
 
 /// The filter with these rules, ready to run.

@@ -22,7 +22,7 @@ pub fn arms<'a>(field: &'a Field, apart: &'a Field) -> Result<Vec<Arm<'a>>> {
         let lines = Line::many(count, end(field)?);
         let object = super::object(&line::ruleset(&lines))?;
         let (nft, iptables) = (nft_rules(&lines), iptables_rules(&Line::many(count, end(apart)?)));
-        let name = |what: &str| format!("{what}-{count}-rules");
+        let name = |what: &str| format!("{what}-{}", super::rules(count));
         arms.push(arm(name("live"), field, move || Attached::set(field, &object)));
         arms.push(arm(name("nft"), field, move || Table::set(field, &nft)));
         arms.push(arm(name("iptables-raw"), apart, move || Chain::set(apart, &iptables, count)));

@@ -11,10 +11,10 @@
 //! its run sees only keys that are greater than the one that it looks for.
 //!
 //! Cost: one load of the root says the class where no boundary is near. Behind it, at most
-//! `LEVELS` - 1 more nodes and `short` probes (3) where boundaries are even enough, `long` probes
+//! `LEVELS` - 1 more nodes and `short` probes (1 to 3) where boundaries are even enough, `long` probes
 //! otherwise: the bits of the number of boundaries in the longest run, never more than those of
 //! all boundaries. Probes of a short run are within 7 entries, one or two cache lines. Memory: an
-//! entry for each boundary, a root of at most two words an entry, and at most two words for each
+//! entry for each boundary, a root of at most two words an entry (eight where they are few), and at most two words for each
 //! entry in a level's crowded places.
 
 use super::Boundary;
@@ -110,9 +110,11 @@ impl Node {
 impl Ranges {
     /// Levels of nodes, the root among them.
     pub const LEVELS: usize = 4;
-    /// Probes in a short run: up to 7 entries.
+    /// Probes in a short run, at most: up to 7 entries.
     const SHORT: u32 = 3;
     const ROOT_BITS: u32 = 22;
+    /// Up to so many boundaries have a root of more words than usual, so that runs are shorter.
+    const SMALL: u32 = 1 << 12;
 
     /// From at least three boundaries, sorted, the first one at 0.
     pub(super) fn new(boundaries: &[Boundary]) -> Self {
@@ -129,11 +131,11 @@ impl Ranges {
             above: last.class,
             shift,
             width,
+            short: search.short,
             long: search.long,
             entries: search.entries(),
             levels: search.levels,
             nodes: search.nodes,
-            short: Self::SHORT,
         }
     }
 
@@ -227,6 +229,7 @@ struct Search {
     high: (u128, u32),
     levels: Vec<Level>,
     nodes: Vec<u32>,
+    short: u32,
     long: u32,
 }
 
@@ -244,7 +247,8 @@ impl Search {
         let cut = |one: &Boundary| (one.first >> shift & mask(width), one.class);
         let mut keys: Vec<_> = boundaries.iter().map(cut).collect();
         let high = keys.pop().expect("three boundaries at least");
-        let mut search = Self { width, keys, high, levels: Vec::new(), nodes: Vec::new(), long: 0 };
+        let mut search =
+            Self { width, keys, high, levels: Vec::new(), nodes: Vec::new(), short: 1, long: 0 };
         search.grow();
         search
     }
@@ -253,7 +257,8 @@ impl Search {
         let start = 1 + usize::from(self.begins(1, 0));
         let all = Bucket { first: 0, start, end: self.keys.len() };
         let count = u32::try_from(self.keys.len()).expect("less than 2^28 boundaries");
-        let bits = (count.ilog2() + 1).min(Ranges::ROOT_BITS).min(self.width);
+        let spare = if count <= Ranges::SMALL { 3 } else { 1 };
+        let bits = (count.ilog2() + spare).min(Ranges::ROOT_BITS).min(self.width);
         let mut level = Level { shift: self.width - bits, bits }.within_a_word();
         let mut crowded = vec![(0, all)];
         self.nodes = vec![0];
@@ -281,8 +286,11 @@ impl Search {
                 let part = self.part(*bucket, level, place, start);
                 start = part.end;
                 self.nodes[window + place] = self.leaf(part);
-                if part.end - part.start >= 1 << Ranges::SHORT {
+                let inside = part.end - part.start;
+                if inside >= 1 << Ranges::SHORT {
                     crowded.push((window + place, part));
+                } else if inside > 0 {
+                    self.short = self.short.max(inside.ilog2() + 1);
                 }
                 // An entry at the very beginning of the next part is not inside of it.
                 let next = part.first.wrapping_add(1 << level.shift);
