@@ -11,11 +11,11 @@
 //! its run sees only keys that are greater than the one that it looks for.
 //!
 //! Cost: one load of the root says the class where no boundary is near. Behind it, at most
-//! `LEVELS` - 1 more nodes and `short` probes (1 to 3) where boundaries are even enough, `long` probes
-//! otherwise: the bits of the number of boundaries in the longest run, never more than those of
-//! all boundaries. Probes of a short run are within 7 entries, one or two cache lines. Memory: an
-//! entry for each boundary, a root of at most two words an entry (eight where they are few), and at most two words for each
-//! entry in a level's crowded places.
+//! `LEVELS` - 1 more nodes and `short` probes (1 to 3) where boundaries are even enough, `long`
+//! probes otherwise: the bits of the number of boundaries in the longest run, never more than
+//! those of all boundaries. Probes of a short run are within 7 entries, one or two cache lines.
+//! Memory: an entry for each boundary, a root of at most two words an entry (eight where they are
+//! few), and at most two words for each entry in a level's crowded places.
 
 use super::Boundary;
 
