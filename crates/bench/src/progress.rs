@@ -29,7 +29,8 @@ pub struct Told<'a> {
 }
 
 /// Hears of a scenario's course, in this order: `begins`; then for each turn of an arm `turns`,
-/// and `value`, `misses` or `leaves`; `round_ends` after each round. A scenario may begin more than once.
+/// and `value`, `misses` or `leaves`; `round_ends` after each
+/// round. A scenario may begin more than once.
 pub trait Progress {
     fn begins(&mut self, _plan: Plan<'_>) {}
 

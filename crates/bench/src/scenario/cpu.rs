@@ -86,8 +86,8 @@ fn tell(bench: &mut Bench, field: &Field, takers: &[Taker]) {
              this thread ran, and that of the process where one receives: % of one processor.",
         )
         .method(
-            "A turn in which the sender does not keep its rate within 10 % is tried twice more, then \
-             that round is missing.",
+            "A turn in which the sender does not keep its rate within 10 % is tried twice more, \
+             then that round is missing.",
         );
     for taker in takers {
         bench.method(&format!("{}: {}.", taker.name(), taker.about()));

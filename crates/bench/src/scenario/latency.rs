@@ -137,8 +137,8 @@ fn tell(bench: &mut Bench, line: &Line) {
              the best of five short trials the sender keeps 97 % of it, and 1 % at most is lost.",
         )
         .method(
-            "A turn in which the sender does not keep its rate within 10 % is tried twice more, then \
-             that round is missing.",
+            "A turn in which the sender does not keep its rate within 10 % is tried twice more, \
+             then that round is missing.",
         );
     for way in WAYS {
         bench.method(&format!("{}: {}.", way.name, way.about));
