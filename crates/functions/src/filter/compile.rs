@@ -50,6 +50,11 @@ pub enum Error {
     #[error(transparent)]
     Act(#[from] act::Error),
     #[error(
+        "the rules that look at bytes or have expressions are more than the kernel's verifier \
+         follows in one program; about 2000 of one test each fit"
+    )]
+    TooManyStraight,
+    #[error(
         "the rules that count, limit, sample or mark test too many combinations of fields to be \
          walked together; write fewer of them, or with fewer fields"
     )]
@@ -96,6 +101,9 @@ fn plan(rules: &Ruleset, environment: &Environment) -> Result<Plan, Error> {
     let mut budget = environment.budget;
     loop {
         let plan = Plan::new(rules, |name| environment.ifindex(name), &budget);
+        if !code::is_verifiable(rules, &plan) {
+            return Err(Error::TooManyStraight);
+        }
         if code::fits(&plan) {
             return Ok(plan);
         }

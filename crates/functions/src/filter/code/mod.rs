@@ -58,6 +58,8 @@ pub struct Generated {
 
 /// Code with one jump table of families is not longer than this.
 const LONGEST: usize = 24_000;
+/// Ways that the kernel's verifier keeps to walk later (8192), less those of the program around.
+const BRANCHES: usize = 8000;
 /// Characters of a note.
 const LINE: usize = 160;
 /// Straight rules of a family, or tables, from which on the verifier must not tell one from another.
@@ -67,6 +69,11 @@ const MANY: usize = 8;
 pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Generated {
     let whole = Code::new(rules, ifindex, false).all(plan);
     if whole.slots <= LONGEST { whole } else { Code::new(rules, ifindex, true).all(plan) }
+}
+
+/// Whether the kernel can verify so many rules that are tested one by one.
+pub fn is_verifiable(rules: &Ruleset, plan: &Plan) -> bool {
+    plan.families.iter().all(|family| straight::branches(rules, family) <= BRANCHES)
 }
 
 struct Code<'a> {

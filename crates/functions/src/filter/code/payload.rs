@@ -18,6 +18,14 @@ const TRANSPORT: i16 = 74;
 /// A verifier follows no offset into a packet that is higher.
 const FURTHEST: i32 = 0xffff;
 
+/// No header that is read begins behind this, so it is a mask that every offset survives.
+const HEADERS: i32 = 0x3fff;
+
+/// Branches that may lead past a rule with this test.
+pub fn branches(payload: &Payload) -> usize {
+    3 + payload.value.len().div_ceil(4)
+}
+
 /// Whether a packet can have such bytes where they can be looked at.
 pub fn is_within(payload: &Payload) -> bool {
     room(payload) >= 0
@@ -39,13 +47,17 @@ impl Code<'_> {
         };
         if let Some((offset, known)) = known {
             if known != 0 {
-                let there = a.label();
                 a.load32(R4, PACKET.at(Known::OFFSET));
-                a.jump32_if(R4, Cond::Set, known, there).jump(fail).bind(there);
+                a.and32(R4, known).jump32_if(R4, Cond::Eq, 0, fail);
             }
-            a.load16(R4, PACKET.at(offset)).jump32_if(R4, Cond::Gt, room(payload), fail);
+            a.load16(R4, PACKET.at(offset));
             if known == 0 {
                 a.jump32_if(R4, Cond::Eq, 0, fail);
+            }
+            if room(payload) >= HEADERS {
+                a.and32(R4, HEADERS);
+            } else {
+                a.jump32_if(R4, Cond::Gt, room(payload), fail);
             }
             a.add(R2, R4);
         }

@@ -12,8 +12,8 @@ use spec::asm::{Cond, Label};
 use super::Code;
 use super::value::{LOW, PACKET, boundaries, is, is_not, load, tree};
 use crate::filter::classic::Program;
-use crate::filter::plan::Classifier;
-use crate::filter::{EFFECT, Family, Field, Rule, Test, Values};
+use crate::filter::plan::{Classifier, FamilyPlan};
+use crate::filter::{EFFECT, Family, Field, Rule, Ruleset, Test, Values};
 
 /// Boundaries of a set that are compared by code.
 const BRANCHES: usize = 33;
@@ -31,6 +31,19 @@ pub enum Leads {
 struct Tested<'a> {
     field: Field,
     values: Cow<'a, Values>,
+}
+
+/// Branches of all rules of a family that are tested one by one, for which a verifier has ways to
+/// walk later while it walks the rules behind.
+pub fn branches(rules: &Ruleset, plan: &FamilyPlan) -> usize {
+    let of_test = |test: &Test| match test {
+        Test::Payload(payload) => super::payload::branches(payload),
+        Test::Expression(expression) => 2 * expression.program.len(),
+        Test::Is(_, values) => 1 + (2 * values.ranges().len()).min(BRANCHES),
+        Test::Address { .. } | Test::Interface(_) => BRANCHES,
+    };
+    let tests = plan.straight.iter().flat_map(|rule| &rules.rules[*rule as usize].tests);
+    tests.map(of_test).sum()
 }
 
 impl Code<'_> {
