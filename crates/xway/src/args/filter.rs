@@ -13,6 +13,8 @@ use super::sink::Telling;
 pub enum FilterAction {
     /// Read a file of rules, show how they are understood and what is perhaps not meant
     Check(FilterCheckArgs),
+    /// Say for each packet of a capture which rule decides, and why not the ones before
+    Explain(FilterExplainArgs),
     /// Translate the rules of another tool into a file of rules
     Import(FilterImportArgs),
     /// Translate a file of rules for another tool
@@ -222,6 +224,21 @@ pub struct FilterSampleArgs {
     /// Write all of them into a capture (pcapng)
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
+}
+
+/// `xway filter explain`.
+#[derive(Debug, Args)]
+pub struct FilterExplainArgs {
+    /// Capture of Ethernet frames, pcap or pcapng
+    pub capture: PathBuf,
+
+    /// File of rules; without it, those in force
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+
+    /// The packets came in by this interface; without a file, its rules
+    #[arg(long)]
+    pub iface: Option<String>,
 }
 
 /// `xway filter ban`.

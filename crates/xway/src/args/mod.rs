@@ -19,10 +19,10 @@ pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, 
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use filter::{
-    FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExportArgs,
-    FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterPlacement, FilterRemoveArgs,
-    FilterSampleArgs, FilterShowArgs, FilterTopArgs, FilterTryArgs, FilterUnbanArgs,
-    FilterUnloadArgs, ForeignExport, ForeignImport,
+    FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
+    FilterExportArgs, FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterPlacement,
+    FilterRemoveArgs, FilterSampleArgs, FilterShowArgs, FilterTopArgs, FilterTryArgs,
+    FilterUnbanArgs, FilterUnloadArgs, ForeignExport, ForeignImport,
 };
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};

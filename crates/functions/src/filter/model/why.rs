@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Judged;
-use crate::filter::read::extension_names;
+use crate::filter::read::{Layer, extension_names};
 use crate::filter::{Base, Facts, Family, Field, Ruleset, Side, Test, Values};
 
 /// A rule that did not match, and the first of its tests that failed, by their places.
@@ -53,6 +53,17 @@ impl Miss {
             }
             Test::Expression(expression) => format!("not `{}`", expression.text),
         }
+    }
+}
+
+impl Layer {
+    /// What is known of it, such as `source 10.0.0.1, destination port 53`.
+    pub fn words(&self) -> String {
+        let known = Field::ALL.into_iter().filter_map(|field| {
+            let value = self.facts.field(field)?;
+            Some(format!("{} {}", name(field), text(field, value)))
+        });
+        known.collect::<Vec<_>>().join(", ")
     }
 }
 

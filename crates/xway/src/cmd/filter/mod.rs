@@ -5,6 +5,7 @@ mod before;
 mod capture;
 mod change;
 mod check;
+mod explain;
 mod file;
 mod import;
 mod live;
@@ -23,6 +24,7 @@ use crate::args::FilterAction;
 pub fn run(action: &FilterAction, context: &Context) -> Result<Exit> {
     match action {
         FilterAction::Check(args) => check::run(args, context),
+        FilterAction::Explain(args) => explain::run(args, context),
         FilterAction::Import(args) => import::import(args, context),
         FilterAction::Export(args) => import::export(args, context),
         FilterAction::Load(args) => load::load(args, context),

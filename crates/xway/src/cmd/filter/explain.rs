@@ -1,0 +1,102 @@
+//! `filter explain`: for each packet of a capture the rule that decides, and why not those before.
+//!
+//! Rule: the answer is the model's, which the program is held to; no privilege is needed when rules
+//! come from a file. State is not known: no limit is exceeded, nobody is banned.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
+use functions::filter::model::Judged;
+use functions::filter::{Frame, Judgement, Model, Ruleset};
+use pcap::{LinkType, Packet, Reader};
+use sys::net::Netlink;
+
+use super::live::Live;
+use super::rules::read;
+use crate::args::FilterExplainArgs;
+use crate::cmd::{Context, Exit};
+use crate::view::filter::explain::{Before, Explained, Layer};
+
+pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
+    let rules = match &args.rules {
+        Some(path) => read(path)?.ruleset,
+        None => in_force(args, context)?,
+    };
+    let name = args.capture.display();
+    let file = fs::File::open(&args.capture).with_context(|| format!("cannot open {name}"))?;
+    let mut reader = Reader::new(file).with_context(|| name.to_string())?;
+    let links = interfaces();
+    let ifindex = |name: &str| links.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
+    let mut model = Model::new(&rules, ifindex);
+    let mut packet = Packet::default();
+    let mut n = 0;
+    while reader.next_into(&mut packet).with_context(|| name.to_string())? {
+        n += 1;
+        let interface = &reader.interfaces()[packet.interface];
+        if interface.link_type != LinkType::ETHERNET {
+            bail!("{name}: packet {n} is not from an Ethernet; capture on an Ethernet interface");
+        }
+        let arrived = args.iface.as_deref().or(interface.name.as_deref());
+        let frame = Frame {
+            bytes: &packet.data,
+            ifindex: arrived.and_then(ifindex).unwrap_or_default(),
+            queue: packet.queue.unwrap_or_default(),
+        };
+        let judgement = model.judge(&frame, packet.timestamp_ns);
+        if !context.show_next(&explained(n, &judgement, &rules))? {
+            break;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Of the interface that was named, or of the only one that has any.
+fn in_force(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
+    if let Some(interface) = &args.iface {
+        return Live::look(context, interface)?.rules();
+    }
+    let links = interfaces().into_iter();
+    let lives =
+        links.filter_map(|(name, _)| Live::look(context, &name).ok().map(|one| (name, one)));
+    match &lives.collect::<Vec<_>>()[..] {
+        [(_, live)] => live.rules(),
+        [] => bail!("no interface runs a filter: say which rules with --rules FILE"),
+        several => {
+            let names: Vec<_> = several.iter().map(|(name, _)| name.as_str()).collect();
+            bail!("{} run filters: say which one with --iface", names.join(", "))
+        }
+    }
+}
+
+/// Names and indices; none where they cannot be asked for.
+fn interfaces() -> Vec<(String, u32)> {
+    let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
+    links.into_iter().map(|link| (link.name, link.ifindex.0)).collect()
+}
+
+fn explained(n: u64, judgement: &Judgement, rules: &Ruleset) -> Explained {
+    let name = |rule: usize| rules.rules[rule].name.clone();
+    Explained {
+        n,
+        verdict: judgement.verdict.name(),
+        rule: judgement.rule.map(name),
+        reason: judgement.reason.label(),
+        layers: judgement.layers.iter().map(|judged| layer(judged, rules)).collect(),
+        decided: judgement.decided,
+    }
+}
+
+fn layer(judged: &Judged, rules: &Ruleset) -> Layer {
+    let name = |rule: &usize| rules.rules[*rule].name.clone();
+    Layer {
+        packet: judged.layer.words(),
+        odd: judged.layer.oddities.iter().map(|oddity| oddity.label()).collect(),
+        rule: judged.rule.as_ref().map(name),
+        matched: judged.effects.iter().map(name).collect(),
+        before: judged
+            .misses
+            .iter()
+            .map(|miss| Before { rule: name(&miss.rule), why: miss.words(rules, judged) })
+            .collect(),
+    }
+}
