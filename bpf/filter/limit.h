@@ -129,14 +129,26 @@ xway_inline __u32 filter_bucket(const struct filter_line *line, __u64 tag, __u64
 	return filter_lower(even, odd) & (FILTER_WAYS - 1);
 }
 
-/* A bucket of one level, before and after. */
+/* Buckets of a packet's levels, before and after. */
 struct filter_found {
-	struct filter_line *line;
-	__u64 tag;
+	__u32 line;
 	__u32 number;
+	__u64 tag;
 	__u64 old;
 	__u64 next;
 };
+
+struct filter_levels {
+	struct filter_found found[FILTER_LEVELS];
+};
+
+/* For one packet at a time on a processor; the stack is short. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct filter_levels);
+} filter_scratch SEC(".maps");
 
 /*
  * Finds the bucket and what it will be with `cost` taken out; true when there is too little in it.
@@ -144,9 +156,11 @@ struct filter_found {
  */
 xway_inline int filter_look(struct filter_found *found, __u64 now, __u64 cost, __u64 burst)
 {
-	struct filter_line *line = found->line;
+	struct filter_line *line = bpf_map_lookup_elem(&filter_lines, &found->line);
 	__u64 missing;
 
+	if (!line)
+		return 0;
 	found->number = filter_bucket(line, found->tag, (now + burst + 1) << FILTER_TAG_BITS);
 	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
 	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
@@ -161,25 +175,13 @@ xway_inline int filter_look(struct filter_found *found, __u64 now, __u64 cost, _
 /* False when another processor changed the bucket meanwhile. */
 xway_inline int filter_write(struct filter_found *found)
 {
-	__u64 *bucket = &found->line->buckets[found->number & (FILTER_WAYS - 1)];
+	struct filter_line *line = bpf_map_lookup_elem(&filter_lines, &found->line);
+	__u64 *bucket;
 
+	if (!line)
+		return 1;
+	bucket = &line->buckets[found->number & (FILTER_WAYS - 1)];
 	return __sync_val_compare_and_swap(bucket, found->old, found->next) == found->old;
-}
-
-/* Looks again where another processor was faster; true when there is too little left. */
-static __attribute__((noinline)) __u32 filter_again(struct filter_line *line, __u64 tag, __u64 now,
-						    __u64 cost, __u64 burst)
-{
-	struct filter_found found = { .line = line, .tag = tag };
-
-	for (int i = 0; i < FILTER_ATTEMPTS; i++) {
-		if (filter_look(&found, now, cost, burst))
-			return 1;
-		if (filter_write(&found))
-			return 0;
-	}
-	filter_count_event(FILTER_CONTENDED);
-	return 0;
 }
 
 /*
@@ -192,37 +194,42 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 	struct filter_limit *limit = bpf_map_lookup_elem(&filter_limits, &number);
 	__u32 zero = 0;
 	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
-	struct filter_found found[FILTER_LEVELS] = {};
+	struct filter_levels *levels = bpf_map_lookup_elem(&filter_scratch, &zero);
 	__u64 now, tokens;
 
-	if (!limit || !seed)
+	if (!limit || !seed || !levels)
 		return 0;
 	now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
 	tokens = limit->unit == FILTER_BYTES ? packet->length : 1;
 	xway_unroll
 	for (int i = FILTER_LEVELS - 1; i >= 0; i--) {
 		const struct filter_level *level = &limit->levels[i];
+		struct filter_found *found = &levels->found[i];
 		__u64 hash;
-		__u32 at;
 
 		if (!level->cost)
 			continue;
 		hash = filter_hash(packet, level, seed);
-		at = level->first + (hash >> 48 & level->mask);
-		found[i].tag = hash >> 32 & FILTER_TAG_MASK;
-		found[i].line = bpf_map_lookup_elem(&filter_lines, &at);
-		if (found[i].line &&
-		    filter_look(&found[i], now, tokens * level->cost, level->burst))
+		found->line = level->first + (hash >> 48 & level->mask);
+		found->tag = hash >> 32 & FILTER_TAG_MASK;
+		if (filter_look(found, now, tokens * level->cost, level->burst))
 			return 1;
 	}
 	xway_unroll
 	for (int i = 0; i < FILTER_LEVELS; i++) {
 		const struct filter_level *level = &limit->levels[i];
+		struct filter_found *found = &levels->found[i];
 
-		if (found[i].line && !filter_write(&found[i]) &&
-		    filter_again(found[i].line, found[i].tag, now, tokens * level->cost,
-				 level->burst))
-			return 1;
+		if (!level->cost)
+			continue;
+		for (int attempt = 0; !filter_write(found); attempt++) {
+			if (attempt == FILTER_ATTEMPTS) {
+				filter_count_event(FILTER_CONTENDED);
+				break;
+			}
+			if (filter_look(found, now, tokens * level->cost, level->burst))
+				return 1;
+		}
 	}
 	return 0;
 }

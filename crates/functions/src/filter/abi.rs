@@ -512,6 +512,40 @@ impl First {
     }
 }
 
+/// `struct filter_found`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Found {
+    pub line: u32,
+    pub number: u32,
+    pub tag: u64,
+    pub old: u64,
+    pub next: u64,
+}
+
+impl Found {
+    pub const SIZE: usize = 32;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.line.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.number.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.tag.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.old.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.next.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            line: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            number: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            tag: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            old: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
+            next: u64::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+        }
+    }
+}
+
 /// `struct filter_guard`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Guard {
@@ -599,6 +633,31 @@ impl Level {
             mask: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
             burst: u64::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
             cost: u64::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
+        }
+    }
+}
+
+/// `struct filter_levels`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Levels {
+    pub found: [Found; 3],
+}
+
+impl Levels {
+    pub const SIZE: usize = 96;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.found.iter().enumerate() {
+            let at = n * 32;
+            bytes[at..at + 32].copy_from_slice(&item.to_bytes());
+        }
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            found: array::from_fn(|n| Found::from_bytes(&array::from_fn(|i| bytes[n * 32 + i]))),
         }
     }
 }
