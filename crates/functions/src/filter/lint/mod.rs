@@ -1,7 +1,7 @@
 //! lint: rules that are right and perhaps not meant: what never matches, what is never reached.
 //!
 //! ```text
-//!  rules ─▶ conjunctions of each family ─▶ earlier rules that could cover one (index) ─▶ covers?
+//!  rules ─▶ conjunctions of each family ─▶ earlier rules that could cover one ─▶ covers?
 //! ```
 //!
 //! Rule: a warning is true for every packet; what would take too long to find out is not looked
