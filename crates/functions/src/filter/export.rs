@@ -256,7 +256,8 @@ mod tests {
             (
                 "r: count udp dport 53",
                 vec![
-                    "meta l4proto { 6, 17, 33, 132, 136 } meta l4proto { 17 } th dport { 53 } counter",
+                    "meta l4proto { 6, 17, 33, 132, 136 } meta l4proto { 17 } \
+                     th dport { 53 } counter",
                 ],
             ),
             (
