@@ -38,8 +38,9 @@ pub struct Target {
     pub interface: String,
     pub ifindex: Ifindex,
     pub slot: Slot,
+    /// Bytes.
+    pub mtu: u32,
     up: bool,
-    mtu: u32,
     _writer: Option<Writer>,
 }
 

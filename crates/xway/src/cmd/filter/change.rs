@@ -40,7 +40,7 @@ impl Change {
     /// Puts the rules of a file in force. Answers the mode.
     pub fn apply(&self, file: &File, how: &How) -> Result<Mode> {
         let rules = &file.ruleset;
-        let mut made = file::compiled(rules, how.bans || self.has_bans()?)
+        let mut made = file::compiled(rules, how.bans || self.has_bans()?, &self.target)
             .context("the rules were not put in force")?;
         for (name, value) in &how.placement.set {
             made.spec.set_global_text(name, value)?;

@@ -11,7 +11,8 @@ use functions::filter::plan::Budget;
 use functions::filter::{Compiled, Environment, File, Ruleset, Source, compile};
 use sys::net::Netlink;
 
-use super::rules;
+use super::{listeners, rules};
+use crate::cmd::attach::Target;
 
 /// The text to be kept.
 pub fn to_keep(file: &File) -> String {
@@ -35,12 +36,14 @@ pub fn identities(rules: &Ruleset) -> Vec<String> {
     rules.rules.iter().map(|rule| format!("{}: {}", rule.name, rule.body())).collect()
 }
 
-/// Rules as a program for this host; `bans`: somebody may be banned by hand.
-pub fn compiled(rules: &Ruleset, bans: bool) -> Result<Compiled> {
-    Ok(compile(rules, &environment(bans)?)?)
+/// Rules as a program for an interface of this host; `bans`: somebody may be banned by hand.
+pub fn compiled(rules: &Ruleset, bans: bool, target: &Target) -> Result<Compiled> {
+    let mut environment = environment(bans)?;
+    environment.sizes.listeners = Some(listeners::here(target.mtu)?);
+    Ok(compile(rules, &environment)?)
 }
 
-/// This host as compiled rules see it.
+/// This host as compiled rules see it, from whatever interface.
 pub fn environment(bans: bool) -> Result<Environment> {
     let links = Netlink::open()?.links()?.into_iter();
     Ok(Environment {

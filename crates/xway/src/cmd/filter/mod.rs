@@ -8,6 +8,7 @@ mod check;
 mod explain;
 mod file;
 mod import;
+mod listeners;
 mod live;
 mod load;
 mod rules;

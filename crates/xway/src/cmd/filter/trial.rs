@@ -66,8 +66,8 @@ struct Trial {
 impl Trial {
     fn start(change: &Change, live: &Live, [old, new]: [&Ruleset; 2]) -> Result<Self> {
         let refused = "the rules were not tried";
-        let mut front = file::compiled(new, false).context(refused)?;
-        let mut behind = file::compiled(old, live.may_ban()?).context(refused)?;
+        let mut front = file::compiled(new, false, &change.target).context(refused)?;
+        let mut behind = file::compiled(old, live.may_ban()?, &change.target).context(refused)?;
         trial::make_new(&mut front.spec)?;
         trial::make_old(&mut behind.spec)?;
         behind.spec.maps.extend(live.keeping()?);

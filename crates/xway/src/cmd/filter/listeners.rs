@@ -1,0 +1,24 @@
+//! Settings of this network namespace that a SYN proxy's answers must agree with.
+
+use anyhow::{Context as _, Result};
+use functions::filter::Listeners;
+use sys::netns::NetNs;
+
+/// Behind an interface with this MTU.
+pub fn here(mtu: u32) -> Result<Listeners> {
+    let netns = NetNs::current()?;
+    let last = |path: &str| -> Result<u64> {
+        let text = netns.sysctl(path)?;
+        let word = text.split_whitespace().next_back().unwrap_or_default();
+        word.parse().with_context(|| format!("/proc/sys/net/{path} has no number at its end"))
+    };
+    let receive_most = last("ipv4/tcp_rmem")?;
+    Ok(Listeners {
+        syncookies: u8::try_from(last("ipv4/tcp_syncookies")?)?,
+        timestamps: u8::try_from(last("ipv4/tcp_timestamps")?)?,
+        receive_most,
+        // Not every namespace shows it: then it has no say.
+        buffer_most: last("core/rmem_max").unwrap_or(0),
+        mtu,
+    })
+}
