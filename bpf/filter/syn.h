@@ -92,6 +92,31 @@ struct syn_answer {
 };
 _Static_assert(sizeof(struct syn_answer) == 40, "no hidden padding");
 
+/* Where an answer is made: the stack has no room for it. */
+struct syn_desk {
+	struct syn_tcp asked;
+	struct syn_answer answer;
+	struct syn_request request;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct syn_desk);
+} filter_desk SEC(".maps");
+
+/* An empty one. */
+xway_inline struct syn_desk *filter_clear_desk(void)
+{
+	__u32 only = 0;
+	struct syn_desk *desk = bpf_map_lookup_elem(&filter_desk, &only);
+
+	if (desk)
+		*desk = (struct syn_desk){};
+	return desk;
+}
+
 xway_inline struct filter_guard *filter_guard_of(const struct filter_packet *packet)
 {
 	__u64 hash = packet->dest[0] * 0x9e3779b97f4a7c15ULL;
@@ -258,21 +283,21 @@ xway_inline __u32 filter_write_options(__u32 *words, const struct syn_request *r
 	return 20;
 }
 
-/* The answer to `asked`, without its checksum; its length. */
-xway_inline __u32 filter_write_answer(struct syn_answer *answer, const struct syn_tcp *asked,
-				      __u32 options, __u32 cookie, __u16 mss)
+/* The answer to what was asked, without its checksum; its length. */
+xway_inline __u32 filter_write_answer(struct syn_desk *desk, __u32 options, __u32 cookie, __u16 mss)
 {
-	struct syn_request request;
+	const struct tcphdr *asked = &desk->asked.header;
 	__u32 length;
 
-	filter_read_request(asked, options, &request);
-	length = filter_write_options(answer->options, &request, mss, bpf_ktime_get_ns());
-	length += sizeof(answer->header);
-	answer->header = (struct tcphdr){
-		.source = asked->header.dest,
-		.dest = asked->header.source,
+	filter_read_request(&desk->asked, options, &desk->request);
+	length = filter_write_options(desk->answer.options, &desk->request, mss,
+				      bpf_ktime_get_ns());
+	length += sizeof(desk->answer.header);
+	desk->answer.header = (struct tcphdr){
+		.source = asked->dest,
+		.dest = asked->source,
 		.seq = xway_htonl(cookie),
-		.ack_seq = xway_htonl(xway_ntohl(asked->header.seq) + 1),
+		.ack_seq = xway_htonl(xway_ntohl(asked->seq) + 1),
 		.doff = length / 4,
 		.syn = 1,
 		.ack = 1,
@@ -313,22 +338,21 @@ xway_inline int filter_send_back(struct xdp_md *ctx, const struct filter_packet 
 static __attribute__((noinline)) int filter_answer_ipv4(struct xdp_md *ctx,
 							const struct filter_packet *packet)
 {
-	struct syn_answer answer = {};
-	struct syn_tcp tcp = {};
-	__u32 length = filter_load_tcp(ctx, packet->transport, &tcp);
+	struct syn_desk *desk = filter_clear_desk();
+	__u32 length = desk ? filter_load_tcp(ctx, packet->transport, &desk->asked) : 0;
 	struct iphdr ip;
 	__s64 cookie;
 	__u64 sum;
 
-	if (!length || bpf_xdp_load_bytes(ctx, packet->network, &ip, sizeof(ip)))
+	if (!desk || !length || bpf_xdp_load_bytes(ctx, packet->network, &ip, sizeof(ip)))
 		return 0;
-	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&ip, &tcp.header, length);
+	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&ip, &desk->asked.header, length);
 	if (cookie < 0)
 		return 0;
-	length = filter_write_answer(&answer, &tcp, length - sizeof(tcp.header), cookie,
+	length = filter_write_answer(desk, length - sizeof(struct tcphdr), cookie,
 				     filter_syn.mss4);
 	sum = filter_pseudo_sum(length) + (__u64)ip.saddr + ip.daddr;
-	answer.header.check = filter_checksum(&answer, length, sum);
+	desk->answer.header.check = filter_checksum(&desk->answer, length, sum);
 	ip = (struct iphdr){
 		.version = 4,
 		.ihl = 5,
@@ -340,36 +364,35 @@ static __attribute__((noinline)) int filter_answer_ipv4(struct xdp_md *ctx,
 		.daddr = ip.saddr,
 	};
 	ip.check = filter_checksum(&ip, sizeof(ip), 0);
-	return filter_send_back(ctx, packet, &answer, length) &&
+	return filter_send_back(ctx, packet, &desk->answer, length) &&
 	       !bpf_xdp_store_bytes(ctx, packet->network, &ip, sizeof(ip));
 }
 
 static __attribute__((noinline)) int filter_answer_ipv6(struct xdp_md *ctx,
 							const struct filter_packet *packet)
 {
-	struct syn_answer answer = {};
-	struct syn_tcp tcp = {};
-	__u32 length = filter_load_tcp(ctx, packet->transport, &tcp);
+	struct syn_desk *desk = filter_clear_desk();
+	__u32 length = desk ? filter_load_tcp(ctx, packet->transport, &desk->asked) : 0;
 	struct in6_addr client;
 	struct ipv6hdr ip;
 	__s64 cookie;
 	__u64 sum;
 
-	if (!length || bpf_xdp_load_bytes(ctx, packet->network, &ip, sizeof(ip)))
+	if (!desk || !length || bpf_xdp_load_bytes(ctx, packet->network, &ip, sizeof(ip)))
 		return 0;
-	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&ip, &tcp.header, length);
+	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&ip, &desk->asked.header, length);
 	if (cookie < 0)
 		return 0;
-	length = filter_write_answer(&answer, &tcp, length - sizeof(tcp.header), cookie,
+	length = filter_write_answer(desk, length - sizeof(struct tcphdr), cookie,
 				     filter_syn.mss6);
 	sum = filter_pseudo_sum(length) + (__u32)bpf_csum_diff(NULL, 0, &ip.saddr, 32, 0);
-	answer.header.check = filter_checksum(&answer, length, sum);
+	desk->answer.header.check = filter_checksum(&desk->answer, length, sum);
 	client = ip.saddr;
 	ip.saddr = ip.daddr;
 	ip.daddr = client;
 	ip.payload_len = xway_htons(length);
 	ip.hop_limit = 64;
-	return filter_send_back(ctx, packet, &answer, length) &&
+	return filter_send_back(ctx, packet, &desk->answer, length) &&
 	       !bpf_xdp_store_bytes(ctx, packet->network, &ip, sizeof(ip));
 }
 
