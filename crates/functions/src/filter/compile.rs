@@ -12,13 +12,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use spec::Spec;
-use spec::compose::splice;
+use spec::compose::{globalize, splice};
 
 use super::act::{self, Acts, Sizes};
 use super::code::{self, Generated};
 use super::plan::{Budget, Plan};
-use super::{MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, Ruleset};
+use super::{Action, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, Ruleset, Test};
 
+/// Rules from which on a call is worth what it saves the verifier.
+const MANY: usize = 3;
 /// Bytes of rows that a family may have at most.
 const MOST_BYTES: usize = 1 << 28;
 
@@ -51,7 +53,7 @@ pub enum Error {
     Act(#[from] act::Error),
     #[error(
         "the rules that look at bytes or have expressions are more than the kernel's verifier \
-         follows in one program; about 2000 of one test each fit"
+         follows in one program; write fewer of them"
     )]
     TooManyStraight,
     #[error(
@@ -90,10 +92,23 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     let description = description(&plan, &generated);
     spec.maps.extend(generated.data);
     for program in [PROGRAM, PROGRAM_FRAGS] {
+        if stands_alone(rules) {
+            spec = globalize(&spec, program, MATCH)?;
+        }
         spec = splice(&spec, program, MATCH, generated.code.clone())?;
     }
     let names = rules.rules.iter().map(|rule| rule.name.clone()).collect();
     Ok(Compiled { spec, acts, names, description })
+}
+
+/// Whether the answer needs no more than the packet as rules see it: then the kernel verifies it
+/// once, and not again for each way that leads to it through the headers.
+fn stands_alone(rules: &Ruleset) -> bool {
+    rules.rules.len() > MANY
+        && rules.rules.iter().all(|rule| {
+            rule.tests.iter().all(Test::is_of_fields)
+                && !matches!(rule.action, Action::SynProxy(_) | Action::Sample { .. })
+        })
 }
 
 /// With as many bytes as it takes for the groups of rules that go on to be few enough.

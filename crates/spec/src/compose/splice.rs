@@ -19,6 +19,7 @@ use super::parts::{Callee, Part, of_fragment, put_together, take_apart};
 use super::types::Types;
 use super::{Error, no_program};
 use crate::asm::{Assembler, Reg};
+use crate::btf::{Builder, Linkage};
 use crate::disasm::slots;
 use crate::insn::{CLASS_JMP, EXIT, Insn, JA};
 use crate::model::{Program, ProgramKind, Spec};
@@ -51,6 +52,29 @@ pub fn splice(spec: &Spec, program: &str, function: &str, code: Assembler) -> Re
     Ok(spec)
 }
 
+/// Makes a static function of a program one that the kernel verifies on its own, once for all
+/// callers: its arguments are what its type says, and a pointer may be null.
+///
+/// # Errors
+/// [`Error::NoProgram`], [`Error::NoFunction`], types that cannot be built; `spec` is untouched.
+pub fn globalize(spec: &Spec, program: &str, function: &str) -> Result<Spec, Error> {
+    let old = spec.program(program).ok_or_else(|| no_program(spec, program))?;
+    find(&take_apart(old), old, function)?;
+    let mut spec = spec.clone();
+    let Some(btf) = &spec.btf else { return Ok(spec) };
+    let mut builder = Builder::extend(btf);
+    for known in spec.programs.iter_mut().filter(|known| known.name == program) {
+        for known in known.functions.iter_mut().filter(|known| known.name == function) {
+            let Some(ty) = btf.ty(known.type_id) else { continue };
+            known.type_id = builder.func(function, ty.target(), Linkage::Global);
+            known.global = true;
+        }
+    }
+    let btf = builder.build().map_err(|error| Error::Types(Box::new(error)))?;
+    spec.btf = Some(btf);
+    Ok(spec)
+}
+
 fn spliced(
     old: &Program,
     function: &str,
@@ -66,7 +90,9 @@ fn spliced(
     resolve(&mut code, &parts, old)?;
     let body = code.remove(0);
     parts.extend(code);
-    match site(&parts, target).and_then(|(part, slot)| {
+    // What is verified on its own stays a function.
+    let site = if parts[target].function.global { None } else { site(&parts, target) };
+    match site.and_then(|(part, slot)| {
         let host = inlined(&parts[part], slot, &body)?;
         Some((part, host))
     }) {
