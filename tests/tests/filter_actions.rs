@@ -1,5 +1,5 @@
-//! What rules of the filter do, on the kernel and on the engine: actions in, verdict, reason, packet
-//! and counters out.
+//! What rules of the filter do, on the kernel and on the engine: actions in, verdict, reason,
+//! packet and counters out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 #[macro_use]

@@ -72,7 +72,8 @@ fn packet(random: &mut Random) -> (Vec<u8>, Sender) {
     let (source, dest) = (one_of(9) * 0x1c81_0103, one_of(3) * 0x0100_8001);
     let is_ipv6 = one_of(3) == 0;
     if is_ipv6 {
-        let of = |address: u32| u128::from(address) << 64 | u128::from(address) * 5 | 0x2001 << 112;
+        let of =
+            |address: u32| (0x2001 << 112) + (u128::from(address) << 64) + u128::from(address) * 5;
         let mut ip = v6("2001:db8::2", protocol, &payload);
         ip[8..24].copy_from_slice(&of(source).to_be_bytes());
         ip[24..40].copy_from_slice(&of(dest).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Limits: token buckets for any number of senders in fixed memory, as `bpf/filter/limit.h` does it.
+//! Limits: token buckets for any number of senders in fixed memory, as `bpf/filter/limit.h` does.
 //!
 //! ```text
 //!  Limit ──▶ abi::Limit: times of a token and of the burst, lines of buckets for each level

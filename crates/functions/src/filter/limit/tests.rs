@@ -1,3 +1,5 @@
+//! Limits in the model: what senders get, what honest ones lose, what is taken along.
+
 use super::*;
 use crate::memory::Memory;
 

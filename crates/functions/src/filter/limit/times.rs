@@ -2,7 +2,7 @@
 //! which all of it is.
 //!
 //! Rule: the unit of time is a power of two nanoseconds, as fine as a 48-bit clock allows whose
-//! turn is 4096 times the burst. So a rate is kept to a part in 128, and mostly to one in a million.
+//! turn is 4096 times the burst. So a rate is kept to a part in 128, mostly to one in a million.
 
 use super::{Error, Limit, Unit};
 
