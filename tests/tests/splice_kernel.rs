@@ -36,7 +36,8 @@ fn host(calls: usize) -> Spec {
     object(vec![data], vec![a])
 }
 
-/// 3 for 1; effect(11) = 16 for 2; data[9] for 4; else 0. Uses every register and 16 bytes of stack.
+/// 3 for 1; effect(11) = 16 for 2; data[9] for 4; else 0. Uses every register, and
+/// 16 bytes of stack.
 fn code() -> Assembler {
     let mut a = Assembler::new("code", ProgramKind::XDP);
     let [three, call, load] = [a.label(), a.label(), a.label()];

@@ -50,7 +50,8 @@ pub enum Error {
     Types(Box<crate::Error>),
 
     #[error(
-        "program \"{program}\" has no function \"{function}\" to call or to replace; it has: {known}"
+        "program \"{program}\" has no function \"{function}\" to call or to replace; \
+         it has: {known}"
     )]
     NoFunction { program: String, function: String, known: String },
 

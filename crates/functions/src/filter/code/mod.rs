@@ -62,7 +62,7 @@ const LONGEST: usize = 24_000;
 const BRANCHES: usize = 8000;
 /// Characters of a note.
 const LINE: usize = 160;
-/// Straight rules of a family, or tables, from which on the verifier must not tell one from another.
+/// Straight rules of a family from which on the verifier must not tell one from another.
 const MANY: usize = 8;
 
 /// Code that answers which rule of a ruleset decides, with `struct filter_packet *` in R1.
@@ -95,7 +95,10 @@ struct Code<'a> {
 
 impl<'a> Code<'a> {
     fn new(rules: &'a Ruleset, ifindex: Interfaces<'a>, split: bool) -> Self {
-        let words = |test: &Test| matches!(test, Test::Expression(expression) if expression.program.has_memory());
+        let words = |test: &Test| match test {
+            Test::Expression(expression) => expression.program.has_memory(),
+            _ => false,
+        };
         let words = rules.rules.iter().any(|rule| rule.tests.iter().any(words));
         Self {
             asm: Assembler::new(MATCH, ProgramKind::XDP),

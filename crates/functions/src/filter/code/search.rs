@@ -163,7 +163,8 @@ impl<'a> Search<'a> {
 }
 
 impl Sorted {
-    /// From where a run begins, in the low bits of R0, to the class of the last key that is not greater.
+    /// From where a run begins, in the low bits of R0, to the class of the last key that is
+    /// not greater.
     fn probes(&self, code: &mut Code<'_>, probes: u32) {
         let stride = self.layout.stride();
         code.asm.and32(R0, self.place.mask);
@@ -216,7 +217,8 @@ fn times(code: &mut Code<'_>, number: Reg, factor: i32) {
     }
 }
 
-/// R3 = 1 if the 128 bits at `key` are not greater than R1 and R2. What is borrowed by a subtraction
+/// R3 = 1 if the 128 bits at `key` are not greater than R1 and R2. What is borrowed by a
+/// subtraction
 /// k - e is the top bit of `(!k & e) | ((!k | e) & (k - e))`.
 fn full(code: &mut Code<'_>, key: At) {
     let a = &mut code.asm;
