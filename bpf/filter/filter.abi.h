@@ -29,7 +29,7 @@ enum xway_reason {
 	XWAY_LATER_FRAGMENT,
 	/* A later fragment that is to follow its first one, which was not seen. */
 	XWAY_UNKNOWN_FRAGMENT,
-	/* A packet inside of packets: deeper than the filter looks, or in a way that it cannot read. */
+	/* A packet inside of packets, deeper than the filter looks or in a way it cannot read. */
 	XWAY_TUNNEL,
 	/* A rule decided. */
 	XWAY_RULE,
@@ -150,7 +150,7 @@ struct filter_packet {
 	__u8 tcp_flags;
 	/* Of a fragment: what its siblings have, too; in IPv4 with the protocol above 16 bits. */
 	__u32 identification;
-	/* From here on: what rules found and want, not what they look at. 0: the clock is not read. */
+	/* From here on: what rules found and want. 0: the clock is not read. */
 	__u64 now;
 	/* Rules by number, or FILTER_NO_RULE. */
 	__u32 sampled_by;

@@ -95,7 +95,8 @@ xway_inline int filter_bound(struct xway_cursor *cur, __u32 bytes, int is_cut)
 
 xway_inline __u64 filter_mac(const __u8 *mac)
 {
-	return (__u64)xway_ntohs(*(const __be16 *)mac) << 32 | xway_ntohl(*(const __be32 *)(mac + 2));
+	return (__u64)xway_ntohs(*(const __be16 *)mac) << 32 |
+	       xway_ntohl(*(const __be32 *)(mac + 2));
 }
 
 /* Tags, and the type behind the last one. */

@@ -252,7 +252,7 @@ xway_global int filter_read_request(const struct syn_tcp *tcp, __u32 length,
 	return 0;
 }
 
-/* The kernel's timestamp for a cookie: milliseconds, of which the lowest bits say what was asked. */
+/* The kernel's timestamp for a cookie: milliseconds, whose lowest bits say what was asked. */
 xway_inline __be32 filter_cookie_time(const struct syn_request *request, __u64 now)
 {
 	__u32 time = now / 1000000;
@@ -270,10 +270,10 @@ xway_inline __u32 filter_write_options(__u32 *words, const struct syn_request *r
 	words[0] = xway_htonl(FILTER_OPTION_MSS << 24 | 4 << 16 | mss);
 	if (!filter_syn.has_time || !request->has_time)
 		return 4;
-	words[1] = request->has_sack ?
-			   xway_htonl(FILTER_OPTION_SACK << 24 | 2 << 16 | FILTER_OPTION_TIMES << 8 | 10) :
-			   xway_htonl(FILTER_OPTION_NOP << 24 | FILTER_OPTION_NOP << 16 |
-				      FILTER_OPTION_TIMES << 8 | 10);
+	words[1] = xway_htonl(FILTER_OPTION_TIMES << 8 | 10);
+	words[1] |= request->has_sack ?
+			    xway_htonl(FILTER_OPTION_SACK << 24 | 2 << 16) :
+			    xway_htonl(FILTER_OPTION_NOP << 24 | FILTER_OPTION_NOP << 16);
 	words[2] = filter_cookie_time(request, now);
 	words[3] = request->time;
 	if (request->scale == FILTER_TIME_NO_SCALE)

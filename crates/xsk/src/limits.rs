@@ -25,7 +25,7 @@ pub const LEAST_ROOM: u32 = 704;
 /// Frames of one memory.
 pub const MOST_FRAMES: u32 = 1 << 24;
 /// So many frames that came with packets, or a quarter of the fill ring, go back to the kernel at
-/// the end of a batch; fewer when the next batch begins, so that answers to few packets leave first.
+/// the end of a batch; fewer when the next one begins, so that answers to few packets leave first.
 pub const REFILL: u32 = 16;
 /// With fewer frames left, or half of the fill ring, the kernel is given every one at once: it has
 /// to bridge the time until the next batch.

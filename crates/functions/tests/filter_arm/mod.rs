@@ -152,7 +152,7 @@ pub fn random_ruleset(random: &mut Random) -> Ruleset {
     });
     let rules = rules.collect();
     let default = if random.one_in(2) { Default_::Pass } else { Default_::Drop };
-    Ruleset { default, policies, rules, ..Ruleset::default() }
+    Ruleset { default, policies, rules }
 }
 
 impl Random {

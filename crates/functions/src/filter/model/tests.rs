@@ -1,3 +1,5 @@
+//! What the model says of packets, rule by rule.
+
 use super::*;
 use crate::Action as Default_;
 use crate::filter::{Field, Rule, Values};
