@@ -8,8 +8,8 @@ mod filter_code_support;
 
 use filter_code_support::{Random, frames, rules};
 use functions::filter::{
-    Action, Base, Compiled, Environment, Frame, Model, PROGRAM, Payload, Rule, Ruleset, Test,
-    Values, act, compile,
+    Action, Base, Compiled, Environment, Frame, Model, PROGRAM, Payload, Rule, Ruleset, Test, act,
+    compile,
 };
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
