@@ -53,12 +53,21 @@ impl Place {
     }
 }
 
+/// What becomes of programs.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// Part of main where that can be, else called.
+    Inline,
+    Call,
+}
+
 /// `counters` is the number of the verdict map.
 pub fn generate(
     links: &[Link<'_>],
     programs: &[&Program],
     kind: ProgramKind,
     counters: usize,
+    form: Form,
 ) -> Result<Code, Error> {
     let frags = kind.flags & XDP_HAS_FRAGS != 0;
     let keeps_context = frags || links.len() > 1;
@@ -70,7 +79,10 @@ pub fn generate(
         notes: Vec::new(),
     };
     let reserve = if keeps_context { 16 } else { 8 };
-    let parts: Vec<Part> = programs.iter().map(|program| writer.part(program, reserve)).collect();
+    let parts: Vec<Part> = match form {
+        Form::Inline => programs.iter().map(|program| writer.part(program, reserve)).collect(),
+        Form::Call => programs.iter().map(|_| Part::Call(writer.asm.label())).collect(),
+    };
     let starts = writer.main(links, &parts);
     let mut places = Vec::new();
     for ((program, part), start) in programs.iter().zip(&parts).zip(starts) {

@@ -78,8 +78,9 @@ impl Live {
     }
 
     pub fn read(&self) -> Result<Reading> {
-        let counters = Counters::of(&self.program)?;
-        let counts = counters.map_or(Ok(Counts::default()), |counters| counters.read())?;
+        // Not by the program's maps: in a trial it has two of this kind.
+        let labels = self.program.btf()?.as_ref().and_then(stats::labels).unwrap_or_default();
+        let counts = Counters::Reasons { map: self.map(stats::MAP)?, labels }.read()?;
         Ok(Reading { rules: self.slot.rule_counts(&self.generation)?, counts })
     }
 

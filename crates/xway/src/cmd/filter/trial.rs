@@ -112,7 +112,7 @@ fn both([front, behind]: &[Spec; 2], program: &str) -> Result<Spec> {
     let link = |spec, go_on| compose::Link { spec, program, go_on };
     let any = compose::VerdictSet::from_iter(Verdict::ALL);
     let links = [link(front, any), link(behind, compose::VerdictSet::EMPTY)];
-    Ok(compose::chain(&links)?)
+    Ok(compose::chain_of_calls(&links)?)
 }
 
 fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {
