@@ -37,27 +37,24 @@ struct {
 /* Brings the layout into the object's BTF. */
 const volatile struct filter_change filter_change_layout;
 
-xway_inline struct filter_opinion filter_opinion_of(const struct filter_packet *packet,
-						    const struct filter_end *end)
-{
-	return (struct filter_opinion){ packet->decided_by, end->verdict, end->reason };
-}
-
-/* For the program behind this one. */
-xway_inline void filter_leave_opinion(const struct filter_packet *packet,
-				      const struct filter_end *end)
+/*
+ * For the program behind this one. This and filter_compare() are verified once, not again for each
+ * way that a packet can end.
+ */
+xway_global __u32 filter_leave_opinion(const struct filter_opinion *own)
 {
 	__u32 only = 0;
 	struct filter_opinion *opinion = bpf_map_lookup_elem(&filter_opinion, &only);
 
-	if (opinion)
-		*opinion = filter_opinion_of(packet, end);
+	if (opinion && own)
+		*opinion = *own;
+	return 0;
 }
 
-xway_inline void filter_write_change(struct xdp_md *ctx, const struct filter_packet *packet,
-				     const struct filter_pair *pair)
+xway_inline void filter_write_change(struct xdp_md *ctx, const struct filter_pair *pair,
+				     __u32 length)
 {
-	__u32 captured = packet->length;
+	__u32 captured = length;
 	struct filter_change *change;
 
 	if (captured > FILTER_CHANGE_BYTES)
@@ -68,7 +65,7 @@ xway_inline void filter_write_change(struct xdp_md *ctx, const struct filter_pac
 	*change = (struct filter_change){
 		.time = bpf_ktime_get_ns(),
 		.pair = *pair,
-		.length = packet->length,
+		.length = length,
 		.captured = captured,
 	};
 	if (!captured || bpf_xdp_load_bytes(ctx, 0, change + 1, captured)) {
@@ -94,38 +91,41 @@ xway_inline struct filter_tally *filter_tally_of(const struct filter_pair *pair)
  * Counts both opinions. Of the packets that would meet another verdict some are kept: the 1st, 2nd,
  * 4th, 8th of each pair, and so on.
  */
-xway_inline void filter_compare(struct xdp_md *ctx, const struct filter_packet *packet,
-				const struct filter_end *end)
+xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_opinion *own, __u32 length)
 {
 	__u32 only = 0;
 	struct filter_opinion *other = bpf_map_lookup_elem(&filter_opinion, &only);
 	struct filter_tally *tally;
 	struct filter_pair pair;
 
-	if (!other)
-		return;
-	pair = (struct filter_pair){ filter_opinion_of(packet, end), *other };
+	if (!other || !own)
+		return 0;
+	pair = (struct filter_pair){ *own, *other };
 	tally = filter_tally_of(&pair);
 	if (!tally) {
 		filter_count_event(FILTER_PAIRS_FULL);
-		return;
+		return 0;
 	}
 	tally->packets++;
-	tally->bytes += packet->length;
+	tally->bytes += length;
 	if (pair.old.verdict != pair.fresh.verdict && !(tally->packets & (tally->packets - 1)))
-		filter_write_change(ctx, packet, &pair);
+		filter_write_change(ctx, &pair, length);
+	return 0;
 }
 
 /* The end of a packet in any part of a trial, or without one. */
 xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packet,
 				 const struct filter_end *end)
 {
-	if (filter_is_trial()) {
-		filter_leave_opinion(packet, end);
-		return;
+	if (filter_part != FILTER_ALONE) {
+		struct filter_opinion own = { packet->decided_by, end->verdict, end->reason };
+
+		if (filter_is_trial()) {
+			filter_leave_opinion(&own);
+			return;
+		}
+		filter_compare(ctx, &own, packet->length);
 	}
-	if (filter_part == FILTER_OLD)
-		filter_compare(ctx, packet, end);
 	filter_finish(ctx, packet, end);
 }
 

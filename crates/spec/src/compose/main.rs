@@ -39,6 +39,8 @@ pub struct Place {
     rest: usize,
     /// Part of main, not a function of its own.
     pub inlined: bool,
+    /// A function that is verified by itself.
+    pub global: bool,
 }
 
 impl Place {
@@ -58,6 +60,7 @@ impl Place {
 pub enum Form {
     /// Part of main where that can be, else called.
     Inline,
+    /// Called as a function that is verified by itself.
     Call,
 }
 
@@ -76,6 +79,7 @@ pub fn generate(
         frags,
         keeps_context,
         counters,
+        form,
         notes: Vec::new(),
     };
     let reserve = if keeps_context { 16 } else { 8 };
@@ -115,6 +119,7 @@ struct Writer {
     frags: bool,
     keeps_context: bool,
     counters: usize,
+    form: Form,
     notes: Vec<Note>,
 }
 
@@ -216,11 +221,13 @@ impl Writer {
         let first = self.asm.slot();
         let (place, code) = match part {
             Part::Inline(_) => {
-                (Place { start, end, rest: first, inlined: true }, &program.insns[end..])
+                let place = Place { start, end, rest: first, inlined: true, global: false };
+                (place, &program.insns[end..])
             }
             Part::Call(label) => {
                 self.asm.function(*label, &program.name);
-                let place = Place { start: first, end, rest: first + end, inlined: false };
+                let (rest, global) = (first + end, matches!(self.form, Form::Call));
+                let place = Place { start: first, end, rest, inlined: false, global };
                 (place, &program.insns[..])
             }
         };

@@ -82,8 +82,9 @@ impl<'a> Merge<'a> {
             if place.inlined {
                 moved.functions.remove(0);
             } else {
-                moved.functions[0].type_id = self.types.entry(source.spec, part, source.types);
-                moved.functions[0].global = false;
+                let type_id = self.types.entry(source.spec, part, source.types, place.global);
+                moved.functions[0].type_id = type_id;
+                moved.functions[0].global = place.global;
             }
             program.fixups.extend(moved.fixups);
             program.functions.extend(moved.functions);

@@ -114,9 +114,9 @@ pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
     composed(links, main::Form::Inline)
 }
 
-/// The same with each program called as a function. That costs each some nanoseconds a packet, but
-/// the kernel's verifier forgets the ways through one before it walks the next: for programs with
-/// so many that one behind the other would be too much.
+/// The same with each program called as a function that the kernel verifies by itself, once; it
+/// needs types. A call costs some nanoseconds, but what the verifier walks is a sum then and no
+/// product: for programs in which there are many ways.
 ///
 /// # Errors
 /// As [`chain`].

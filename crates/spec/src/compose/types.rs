@@ -43,10 +43,11 @@ impl Types {
         Function { slot: 0, name: MAIN.to_owned(), type_id, global: false }
     }
 
-    /// A program's entry function as a static one. The `FUNC` is a new one: another program may
-    /// call the old one as a global function.
-    pub fn entry(&mut self, spec: &Spec, entry: &Program, moved: Appended) -> u32 {
-        self.function(spec, entry, moved, &entry.name, Linkage::Static)
+    /// A program's entry function as a static or a global one. The `FUNC` is a new one: another
+    /// program may call the old one as a global function.
+    pub fn entry(&mut self, spec: &Spec, entry: &Program, moved: Appended, global: bool) -> u32 {
+        let linkage = if global { Linkage::Global } else { Linkage::Static };
+        self.function(spec, entry, moved, &entry.name, linkage)
     }
 
     pub fn lines(&mut self, notes: &[Note]) -> Vec<Line> {
