@@ -3,19 +3,48 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod filter_support;
-mod flood_support;
 
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use filter_support::{file, load, rules, show, total};
-use flood_support::traffic::{PORT, Source, Traffic};
 use lab::{LinkOptions, until};
 use serde_json::Value;
 use xway_tests::stage::{PATIENCE, Stage};
+use xway_tests::xway::Answer;
 
+const PORT: u16 = 4242;
 /// Packets between two changes.
 const STEP: u64 = 300;
+const RELOADS: usize = 8;
+
+/// Frames for the rule `flood` out of `a`, until it is told to stop.
+struct Flood(Child);
+
+impl Flood {
+    fn start(stage: &Stage) -> Self {
+        let to = format!("{}:{PORT}", stage.net.b.ipv4("eth0").unwrap());
+        let words = ["--json", "gen", "udp", &to, "--dev", "eth0", "--rate", "30kpps"];
+        let words = [&words[..], &["--time", "2m", "--no-stamp"]].concat();
+        let mut command = stage.xway.command_in(&stage.net.a, &words);
+        Self(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Waits until some more have met the rules in force.
+    fn pass(stage: &Stage) {
+        let goal = count(&show(stage)) + STEP;
+        let passed = || Ok((count(&show(stage)) >= goal).then_some(()));
+        until("more of the flood", PATIENCE, passed).unwrap();
+    }
+
+    /// Ends it; answers how many were sent.
+    fn stop(self) -> u64 {
+        let told = Command::new("kill").args(["-INT", &self.0.id().to_string()]).status().unwrap();
+        assert!(told.success());
+        let answer = Answer::of(self.0.wait_with_output().unwrap());
+        answer.json(0)["sent"].as_u64().unwrap()
+    }
+}
 
 fn flooded() -> Stage {
     let stage = Stage::with(&LinkOptions { gro: true, ..LinkOptions::default() });
@@ -39,12 +68,14 @@ fn files(stage: &Stage) -> [String; 3] {
     })
 }
 
+/// Packets of the rule `flood`.
+fn count(shown: &Value) -> u64 {
+    rules(shown).iter().find(|(name, _)| name == "flood").map_or(0, |(_, packets)| *packets)
+}
+
 /// What `flood` counted, once all packets were.
 fn flood(stage: &Stage, sent: u64) -> (u64, Value) {
     let mut last = Value::Null;
-    let count = |shown: &Value| {
-        rules(shown).iter().find(|(name, _)| name == "flood").map_or(0, |(_, packets)| *packets)
-    };
     let _late = until("all packets counted", PATIENCE, || {
         last = show(stage);
         Ok((count(&last) >= sent).then_some(()))
@@ -57,20 +88,20 @@ fn a_reload_loses_and_doubles_nothing() {
     let stage = flooded();
     let files = files(&stage);
     stage.run(&["filter", "load", "eth0", &files[0]]).ended(0);
-    let traffic = Traffic::start(&stage.net, Source::Redirect);
+    let traffic = Flood::start(&stage);
     let mut programs = vec![stage.attached()];
-    for round in 1..12 {
-        traffic.pass(STEP);
+    for round in 1..=RELOADS {
+        Flood::pass(&stage);
         stage.run(&["filter", "load", "eth0", &files[round % files.len()]]).ended(0);
         programs.push(stage.attached());
     }
-    traffic.pass(STEP);
+    Flood::pass(&stage);
     let sent = traffic.stop();
     let (counted, shown) = flood(&stage, sent);
     assert_eq!(counted, sent, "{shown:#}");
     assert_eq!(total(&shown), sent, "each packet has one verdict, for one reason: {shown:#}");
     programs.dedup();
-    assert_eq!(programs.len(), 12, "each change was a program of its own");
+    assert_eq!(programs.len(), RELOADS + 1, "each change was a program of its own");
     assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
 }
 
@@ -88,17 +119,18 @@ fn kill_after(stage: &Stage, words: &[&str], delay: Duration) -> bool {
 
 #[test]
 fn killed_in_the_middle_of_a_change_nothing_is_lost() {
-    const ROUNDS: u32 = 24;
+    const ROUNDS: u32 = 12;
     let stage = flooded();
     let files = files(&stage);
     stage.run(&["filter", "load", "eth0", &files[0]]).ended(0);
+    let traffic = Flood::start(&stage);
     let start = Instant::now();
     stage.run(&["filter", "load", "eth0", &files[1]]).ended(0);
-    let step = start.elapsed() / ROUNDS;
-    let traffic = Traffic::start(&stage.net, Source::Redirect);
+    println!("a change under the flood: {:?}", start.elapsed());
+    let step = start.elapsed() / (ROUNDS - 2);
     let (mut killed, mut swapped) = (0, 0);
     for round in 0..ROUNDS {
-        traffic.pass(STEP);
+        Flood::pass(&stage);
         let before = stage.attached();
         let load = ["filter", "load", "eth0", &files[round as usize % files.len()]];
         killed += u32::from(kill_after(&stage, &load, step * round));
