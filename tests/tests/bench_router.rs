@@ -63,7 +63,9 @@ fn without_a_route_nothing_gets_behind_the_router() {
     })
     .unwrap();
     assert_eq!(net.xdp_statistics().unwrap().verdict(Verdict::Redirect).packets, 0);
-    assert_eq!(net.arrived().unwrap(), before);
+    // Of a thousand none; hosts ask for routers and report groups by themselves now and then.
+    let arrived = net.arrived().unwrap() - before;
+    assert!(arrived < 10, "{arrived}");
 }
 
 #[test]
