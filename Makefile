@@ -57,7 +57,7 @@ loom:
 # These make namespaces, load programs and attach them.
 root-tests:
 	$(CARGO) build --package xway --package xway-xsk-c --package xway-examples
-	$(AS_ROOT) $(CARGO) test --package xway-tests -- --test-threads=1
+	$(AS_ROOT) $(CARGO) test --package xway-tests --no-fail-fast -- --test-threads=1
 	$(AS_ROOT) $(CARGO) xtask conformance tests/conformance/everywhere --engine kernel
 
 # Into a virtual environment below target/; pip fetches maturin and pytest.
