@@ -96,7 +96,7 @@ fn of_test(test: &Test) -> Option<Need> {
     match test {
         Test::Is(field, _) => field.need(),
         Test::Address { .. } => Some(Need::Network),
-        Test::Interface(_) => Some(Need::Arrival),
+        Test::Interface { .. } => Some(Need::Arrival),
         Test::Payload(payload) => match payload.from {
             Base::Frame => None,
             Base::Network => Some(Need::Link),

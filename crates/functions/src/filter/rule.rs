@@ -40,8 +40,11 @@ pub enum Test {
         addresses: Arc<Addresses>,
         negated: bool,
     },
-    /// Came in by one of these interfaces, by name.
-    Interface(Vec<String>),
+    /// Came in by one of these interfaces, by name, or (negated) by another one.
+    Interface {
+        names: Vec<String>,
+        negated: bool,
+    },
     Payload(Payload),
     Expression(Expression),
 }
@@ -58,6 +61,9 @@ pub enum Side {
 pub struct Addresses {
     /// Of a set that has a name.
     pub name: Option<String>,
+    /// Of a list that holds sets: `@name` of each in order, then what else it holds, as
+    /// [`Addresses::items`] has it. Empty where `v4` and `v6` say all.
+    pub parts: Vec<String>,
     pub v4: Values,
     pub v6: Values,
 }
@@ -71,6 +77,8 @@ pub struct Payload {
     /// At most [`Payload::LONGEST`]; both of the same length.
     pub mask: Vec<u8>,
     pub value: Vec<u8>,
+    /// They are there, and others.
+    pub negated: bool,
 }
 
 /// Where offsets count from.
@@ -210,9 +218,11 @@ impl Test {
                 };
                 Some((field, values))
             }
-            Self::Interface(names) => {
+            Self::Interface { names, negated } => {
                 let indices = names.iter().filter_map(|name| ifindex(name)).map(u128::from);
                 let values = Values::new(indices.map(|index| (index, index)));
+                let others = || values.complement(Field::Interface.highest());
+                let values = if *negated { others() } else { values };
                 Some((Field::Interface, Cow::Owned(values)))
             }
             Self::Payload(_) | Self::Expression(_) => None,
@@ -257,7 +267,7 @@ mod tests {
     }
 
     fn from(v4: Values, v6: Values, negated: bool) -> Test {
-        let addresses = Arc::new(Addresses { name: None, v4, v6 });
+        let addresses = Arc::new(Addresses { v4, v6, ..Addresses::default() });
         Test::Address { side: Side::Source, addresses, negated }
     }
 
@@ -285,9 +295,17 @@ mod tests {
 
     #[test]
     fn interfaces_by_name() {
-        let rule = rule(vec![Test::Interface(vec!["eth7".to_owned(), "gone".to_owned()])]);
-        let fields = rule.fields(Family::Other, |name| (name == "eth7").then_some(7)).unwrap();
+        let names = vec!["eth7".to_owned(), "gone".to_owned()];
+        let eth7 = |name: &str| (name == "eth7").then_some(7);
+        let one = rule(vec![Test::Interface { names: names.clone(), negated: false }]);
+        let fields = one.fields(Family::Other, eth7).unwrap();
         assert_eq!(fields, [(Field::Interface, Cow::Owned(Values::one(7_u8)))]);
-        assert_eq!(rule.fields(Family::Other, |_| None), None);
+        assert_eq!(one.fields(Family::Other, |_| None), None);
+
+        let others = rule(vec![Test::Interface { names, negated: true }]);
+        let fields = others.fields(Family::Other, eth7).unwrap();
+        let all_but_7 = Values::new([(0, 6), (8, u32::MAX.into())]);
+        assert_eq!(fields, [(Field::Interface, Cow::Owned(all_but_7))]);
+        assert!(others.fields(Family::Other, |_| None).is_some(), "what is not there is another");
     }
 }

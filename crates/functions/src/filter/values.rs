@@ -87,6 +87,24 @@ impl Values {
         Self::new(common)
     }
 
+    /// The fewest blocks that are all numbers of `bits` bits with the same first ones, in order: the
+    /// lowest number of each, and how many bits are the same.
+    pub fn prefixes(&self, bits: u32) -> impl Iterator<Item = (u128, u32)> + '_ {
+        self.0.iter().flat_map(move |(first, last)| {
+            let mut next = Some(*first);
+            std::iter::from_fn(move || {
+                let first = next?;
+                // Less one, so that all of them fit.
+                let free = last - first;
+                let widest = if free == u128::MAX { 128 } else { (free + 1).ilog2() };
+                let width = widest.min(first.trailing_zeros()).min(bits);
+                let end = first | u128::MAX.checked_shr(128 - width).unwrap_or(0);
+                next = (end < *last).then(|| end + 1);
+                Some((first, bits - width))
+            })
+        })
+    }
+
     /// Whether every number of `other` is in this set.
     pub fn covers(&self, other: &Self) -> bool {
         // Ranges are not adjacent, so one of theirs is inside of one of ours or not all here.
@@ -137,6 +155,25 @@ mod tests {
         }
         assert!(a.covers(&values(&[(21, 22), (40, 40)])));
         assert!(!a.covers(&b));
+    }
+
+    #[test]
+    fn blocks_of_ranges() {
+        for (ranges, bits, want) in [
+            (&[(0, 255)][..], 8, vec![(0, 0)]),
+            (&[(0, u128::MAX)], 128, vec![(0, 0)]),
+            (&[(1, u128::MAX)], 128, vec![(1, 128), (2, 127), (4, 126)]),
+            (&[(5, 9), (16, 31)], 8, vec![(5, 8), (6, 7), (8, 7), (16, 4)]),
+            (&[(7, 7), (254, 255)], 8, vec![(7, 8), (254, 7)]),
+        ] {
+            let found: Vec<_> = values(ranges).prefixes(bits).take(want.len()).collect();
+            assert_eq!(found, want, "{ranges:?}");
+        }
+        let last = values(&[(1, u128::MAX)]).prefixes(128).last();
+        assert_eq!(
+            (last, values(&[(1, u128::MAX)]).prefixes(128).count()),
+            (Some((1 << 127, 1)), 128)
+        );
     }
 
     #[test]

@@ -297,9 +297,9 @@ pub struct FilterExportArgs {
     /// File of rules, in TOML
     pub file: PathBuf,
 
-    /// The interface whose packets are to be judged
-    #[arg(long)]
-    pub device: String,
+    /// For nft: the interface whose packets are to be judged
+    #[arg(long, required_if_eq("to", "nft"))]
+    pub device: Option<String>,
 }
 
 /// Whose rules can be read.
@@ -316,4 +316,6 @@ pub enum ForeignImport {
 pub enum ForeignExport {
     /// nftables: a table for `nft -f`
     Nft,
+    /// BGP FlowSpec routes, as ExaBGP's configuration has them
+    Flowspec,
 }

@@ -115,7 +115,8 @@ pub fn set(count: u32, end: End) -> Ruleset {
     let number = |address: Ipv4Addr| u128::from(address.to_bits());
     let ranges = addresses(count, end).into_iter().map(number).map(|one| (one, one));
     let v4 = Values::new(ranges);
-    let addresses = Arc::new(Addresses { name: Some("set".to_owned()), v4, v6: Values::default() });
+    let addresses =
+        Arc::new(Addresses { name: Some("set".to_owned()), v4, ..Addresses::default() });
     let tests = vec![Test::Address { side: Side::Source, addresses, negated: false }];
     let rules = vec![Rule { name: "set".to_owned(), tests, action: Action::Drop }];
     Ruleset { rules, ..Ruleset::default() }

@@ -1,6 +1,6 @@
 //! Bytes of the packet under a mask.
 //!
-//! Rule: a load is inside the frame's first buffer, or the test fails. Offsets are limited to what
+//! Rule: a load is inside the frame's first buffer, or the test fails, also a negated one. Offsets are limited to what
 //! a verifier follows: 65535 with everything added.
 
 use spec::asm::Reg::{R0, R2, R3, R4};
@@ -65,10 +65,17 @@ impl Code<'_> {
             a.add(R2, payload.offset);
         }
         a.need(R2, R3, payload.value.len() as i32, R4, fail);
-        self.bytes(payload, fail);
+        if payload.negated {
+            let differs = self.asm.label();
+            self.bytes(payload, differs);
+            self.asm.jump(fail).bind(differs);
+        } else {
+            self.bytes(payload, fail);
+        }
     }
 
-    fn bytes(&mut self, payload: &Payload, fail: Label) {
+    /// Goes on behind it where the bytes are those of the rule.
+    fn bytes(&mut self, payload: &Payload, differs: Label) {
         let mut at = 0;
         while at < payload.value.len() {
             let size = match payload.value.len() - at {
@@ -92,7 +99,7 @@ impl Code<'_> {
                 if mask != whole {
                     self.asm.and32(R0, mask);
                 }
-                self.asm.jump32_if(R0, Cond::Ne, value & mask, fail);
+                self.asm.jump32_if(R0, Cond::Ne, value & mask, differs);
             }
             at += size;
         }

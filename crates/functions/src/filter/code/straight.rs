@@ -40,7 +40,7 @@ pub fn branches(rules: &Ruleset, plan: &FamilyPlan) -> usize {
         Test::Payload(payload) => super::payload::branches(payload),
         Test::Expression(expression) => 2 * expression.program.len(),
         Test::Is(_, values) => 1 + (2 * values.ranges().len()).min(BRANCHES),
-        Test::Address { .. } | Test::Interface(_) => BRANCHES,
+        Test::Address { .. } | Test::Interface { .. } => BRANCHES,
     };
     let tests = plan.straight.iter().flat_map(|rule| &rules.rules[*rule as usize].tests);
     tests.map(of_test).sum()

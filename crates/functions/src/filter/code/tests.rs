@@ -293,10 +293,12 @@ fn payloads_are_looked_at_inside_the_frame_only() {
             value[random.below(length as u64) as usize] ^= 0x10;
         }
         let mask: Vec<u8> = (0..length).map(|_| random.one_of(&[0xff, 0xff, 0, 0x0f])).collect();
+        let negated = random.below(3) == 0;
         let holds = there.is_some_and(|there| {
-            there.iter().zip(&mask).zip(&value).all(|((is, mask), one)| is & mask == one & mask)
+            let mut bytes = there.iter().zip(&mask).zip(&value);
+            bytes.all(|((is, mask), one)| is & mask == one & mask) != negated
         });
-        let payload = Payload { from, offset, mask, value };
+        let payload = Payload { from, offset, mask, value, negated };
         let ruleset = rulesets::drop([vec![Test::Payload(payload)]]);
         let mut engine = Engine::new(&ruleset, &Budget::default(), 1);
         let answer = engine.ask_bytes(bytes).0;

@@ -8,8 +8,8 @@ use crate::filter::{Field, Test, Values};
 pub(super) struct Conjunction(Vec<Test>);
 
 /// EtherTypes of the families.
-pub(super) const IPV4: u16 = 0x0800;
-pub(super) const IPV6: u16 = 0x86dd;
+pub(in crate::filter) const IPV4: u16 = 0x0800;
+pub(in crate::filter) const IPV6: u16 = 0x86dd;
 
 impl Conjunction {
     /// # Errors

@@ -1,10 +1,10 @@
-//! Rules in other tools' words: read into a [`Ruleset`], and written from one.
+//! Rules in other tools' words, read into a [`Ruleset`].
 //!
 //! Rule: what is read decides as the other tool would; a statement that cannot be said here is an
-//! error that names it, and none is left out in silence. Writing is the same the other way. Not
-//! here: running those tools, and our own text (`text`).
+//! error that names it, and none is left out in silence. Not here: running those tools, writing
+//! their words (`export`), and our own text (`text`).
 
-mod conjunction;
+pub(super) mod conjunction;
 pub mod flowspec;
 pub mod nft;
 

@@ -51,10 +51,10 @@ impl Conjunctions {
 fn whole(test: &Test) -> Option<String> {
     match test {
         Test::Is(..) | Test::Address { .. } => None,
-        Test::Interface(names) => {
+        Test::Interface { names, negated } => {
             let mut names = names.clone();
             names.sort_unstable();
-            Some(format!("{names:?}"))
+            Some(format!("{negated}{names:?}"))
         }
         Test::Payload(_) | Test::Expression(_) => Some(format!("{test:?}")),
     }
@@ -94,7 +94,7 @@ fn of_test<'a>(test: &'a Test, family: Family, pool: &mut Pool<'a>) -> Option<(F
             let id = pool.borrow(values);
             Some((field, if *negated { pool.complement(id, field.highest()) } else { id }))
         }
-        Test::Interface(_) | Test::Payload(_) | Test::Expression(_) => None,
+        Test::Interface { .. } | Test::Payload(_) | Test::Expression(_) => None,
     }
 }
 

@@ -129,10 +129,11 @@ fn impossible_at<'a>(rule: &'a Rule, pool: &mut Pool<'a>) -> usize {
 
 fn unused(file: &File) -> Vec<Warning> {
     let tests = file.ruleset.rules.iter().flat_map(|rule| &rule.tests);
-    let names = tests.filter_map(|test| match test {
-        Test::Address { addresses, .. } => addresses.name.as_deref(),
+    let addresses = tests.filter_map(|test| match test {
+        Test::Address { addresses, .. } => Some(addresses),
         _ => None,
     });
+    let names = addresses.flat_map(|addresses| addresses.sets());
     let used: BTreeSet<_> = names.chain(file.scope.sets.members()).collect();
     let unused = file.scope.sets.names().filter(|name| !used.contains(name));
     unused.map(each::unused).collect()

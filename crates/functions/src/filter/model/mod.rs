@@ -19,7 +19,7 @@ use super::abi::{Need, Policy};
 use super::read::{Frame, Layer, Reading, Siblings, read};
 use super::{Action, Base, Needs, Payload, Reason, Ruleset, Test};
 use fragments::{Fragments, Kept};
-pub use why::Miss;
+pub use why::{Miss, name};
 
 /// A ruleset at work.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl<'a> Model<'a> {
     pub fn new(rules: &'a Ruleset, ifindex: impl Fn(&str) -> Option<u32>) -> Self {
         let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
         let names = tests.filter_map(|test| match test {
-            Test::Interface(names) => Some(names),
+            Test::Interface { names, .. } => Some(names),
             _ => None,
         });
         let known = |name: &String| Some((name.clone(), ifindex(name)?));
@@ -237,6 +237,6 @@ fn holds_payload(payload: &Payload, frame: &Frame<'_>, layer: &Layer) -> bool {
     let bytes = base.and_then(|base| frame.bytes.get(base + usize::from(payload.offset)..));
     bytes.and_then(|bytes| bytes.get(..payload.mask.len())).is_some_and(|bytes| {
         let mut rows = bytes.iter().zip(&payload.mask).zip(&payload.value);
-        rows.all(|((byte, mask), value)| byte & mask == value & mask)
+        rows.all(|((byte, mask), value)| byte & mask == value & mask) != payload.negated
     })
 }

@@ -27,9 +27,10 @@ impl Miss {
                 let field = side.field(facts.family());
                 let values =
                     if facts.family() == Family::Ipv6 { &addresses.v6 } else { &addresses.v4 };
-                let wanted = match &addresses.name {
-                    Some(name) => format!("in the set `{name}`"),
-                    None => listed(field, values),
+                let wanted = match (&addresses.name, &addresses.parts[..]) {
+                    (Some(name), _) => format!("in the set `{name}`"),
+                    (None, []) => listed(field, values),
+                    (None, parts) => format!("in {{{}}}", parts.join(", ")),
                 };
                 if facts.field(field).is_none() {
                     let end = if *side == Side::Source { "source" } else { "destination" };
@@ -41,7 +42,10 @@ impl Miss {
                     missed(facts, field, &wanted)
                 }
             }
-            Test::Interface(names) => format!("interface is not {}", names.join(", ")),
+            Test::Interface { names, negated } => {
+                let not = if *negated { "" } else { "not " };
+                format!("interface is {not}{}", names.join(", "))
+            }
             Test::Payload(payload) => {
                 let from = match payload.from {
                     Base::Frame => "the frame",
@@ -49,7 +53,8 @@ impl Miss {
                     Base::Transport => "the transport header",
                 };
                 let length = payload.mask.len();
-                format!("{length} bytes at {} of {from} are others, or not there", payload.offset)
+                let others = if payload.negated { "these" } else { "others" };
+                format!("{length} bytes at {} of {from} are {others}, or not there", payload.offset)
             }
             Test::Expression(expression) => format!("not `{}`", expression.text),
         }

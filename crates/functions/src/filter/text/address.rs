@@ -1,4 +1,4 @@
-//! Addresses: `10.0.0.0/8`, `10.0.0.5-10.0.0.9`, `2001:db8::/32`, lists of these, or `@set`.
+//! Addresses: `10.0.0.0/8`, `10.0.0.5-10.0.0.9`, `2001:db8::/32`, `@set`, and lists of these.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) fn parse(side: Side, words: &mut Words<'_>, sets: &Sets) -> Result<Te
     let negated = words.take("not") || words.take("!=");
     let first = words.expect(EXPECTED)?;
     let addresses = match first.text.as_ref() {
-        "{" if !first.quoted => Arc::new(list(words, sets)?),
+        "{" if !first.quoted => list(words, sets)?,
         "any" => Arc::new(everything()),
         word => match word.strip_prefix('@') {
             Some(name) => named(&first, name, sets)?,
@@ -30,17 +30,24 @@ pub(super) fn parse(side: Side, words: &mut Words<'_>, sets: &Sets) -> Result<Te
     Ok(Test::Address { side, addresses, negated })
 }
 
-fn list(words: &mut Words<'_>, sets: &Sets) -> Result<Addresses, Error> {
-    let mut spans = Vec::new();
+/// Behind the brace. One set alone is that set.
+fn list(words: &mut Words<'_>, sets: &Sets) -> Result<Arc<Addresses>, Error> {
+    let (mut spans, mut held) = (Vec::new(), Vec::new());
     value::items(words, EXPECTED, |word| {
-        if word.text.starts_with('@') {
-            let reason = "a set stands alone; one that holds others can be made under [sets]";
-            return Err(Error::at(word, reason));
+        match word.text.strip_prefix('@') {
+            Some(name) => held.push(named(word, name, sets)?),
+            None => spans.push(span(word, sets)?),
         }
-        spans.push(span(word, sets)?);
         Ok(())
     })?;
-    Ok(Addresses::of(spans))
+    held.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    held.dedup_by(|a, b| a.name == b.name);
+    let own = Addresses::of(spans);
+    match &held[..] {
+        [] => Ok(Arc::new(own)),
+        [one] if own.is_empty() => Ok(Arc::clone(one)),
+        _ => Ok(Arc::new(own.with(&held))),
+    }
 }
 
 fn named(word: &Word<'_>, name: &str, sets: &Sets) -> Result<Arc<Addresses>, Error> {
@@ -107,7 +114,30 @@ impl Addresses {
                 Span::V6(first, last) => v6.push((first, last)),
             }
         }
-        Self { name: None, v4: Values::new(v4), v6: Values::new(v6) }
+        Self { v4: Values::new(v4), v6: Values::new(v6), ..Self::default() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.v4.is_empty() && self.v6.is_empty()
+    }
+
+    /// A list of these and of sets with names.
+    #[must_use]
+    pub(super) fn with(self, sets: &[Arc<Self>]) -> Self {
+        let names = sets.iter().flat_map(|set| &set.name).map(|name| format!("@{name}"));
+        let parts = names.chain(self.items()).collect();
+        let all = |own: &Values, of: fn(&Self) -> &Values| {
+            let ranges = sets.iter().flat_map(|set| of(set).ranges()).chain(own.ranges());
+            Values::new(ranges.copied())
+        };
+        let (v4, v6) = (all(&self.v4, |set| &set.v4), all(&self.v6, |set| &set.v6));
+        Self { name: None, parts, v4, v6 }
+    }
+
+    /// Names of the sets that it is or holds.
+    pub fn sets(&self) -> impl Iterator<Item = &str> {
+        let held = self.parts.iter().filter_map(|part| part.strip_prefix('@'));
+        self.name.as_deref().into_iter().chain(held)
     }
 
     /// As prefixes and ranges that [`Span`] reads, IPv4 first.
@@ -137,6 +167,9 @@ pub(super) fn show(addresses: &Addresses, negated: bool) -> String {
     let not = if negated { "not " } else { "" };
     if let Some(name) = &addresses.name {
         return format!("{not}@{name}");
+    }
+    if !addresses.parts.is_empty() {
+        return format!("{not}{{{}}}", addresses.parts.join(", "));
     }
     if *addresses == everything() {
         return format!("{not}any");

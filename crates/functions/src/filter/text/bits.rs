@@ -45,23 +45,26 @@ fn hexadecimal(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|number| *number <= ALL)
 }
 
-/// The items of a set.
+/// The items of a set, as they are read.
 pub(super) fn show(values: &Values, bits: Names, joint: &str) -> Vec<String> {
-    let items = items(values, 0, 0);
-    items.into_iter().map(|(mask, value)| item(mask, value, bits, joint)).collect()
+    items(values).into_iter().map(|(mask, value)| item(mask, value, bits, joint)).collect()
 }
 
-/// Masks and values whose union is what `values` has under `mask` and `value`; the mask grows from
-/// the highest bit down.
-fn items(values: &Values, mask: u16, value: u16) -> Vec<(u16, u16)> {
+/// Masks and values whose union is a set of numbers of eight bits; no two have any in common.
+pub(in crate::filter) fn items(values: &Values) -> Vec<(u16, u16)> {
+    under(values, 0, 0)
+}
+
+/// Those of what `values` has under `mask` and `value`; the mask grows from the highest bit down.
+fn under(values: &Values, mask: u16, value: u16) -> Vec<(u16, u16)> {
     let here = values.intersection(&Values::masked(mask, value, ALL));
     if here.is_empty() {
         return Vec::new();
     }
     let matters = |bit: &u16| mask & bit == 0 && here != flipped(&here, *bit);
     let Some(bit) = (0..8).rev().map(|n| 1 << n).find(matters) else { return vec![(mask, value)] };
-    let mut all = items(values, mask | bit, value);
-    all.extend(items(values, mask | bit, value | bit));
+    let mut all = under(values, mask | bit, value);
+    all.extend(under(values, mask | bit, value | bit));
     all
 }
 

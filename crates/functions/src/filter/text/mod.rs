@@ -12,7 +12,7 @@
 
 mod action;
 mod address;
-mod bits;
+pub(super) mod bits;
 mod error;
 mod hint;
 mod icmp;

@@ -8,17 +8,11 @@ use crate::filter::{Base, Payload};
 /// Reads what stands behind `payload`.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, Error> {
     let (from, offset) = place(&words.expect(PLACE)?)?;
-    let first = if words.peek().is_some_and(|word| !word.is("=") && !word.is("==")) {
-        words.next()
-    } else {
-        None
-    };
-    if !words.take("=") && !words.take("==") {
-        return Err(match words.next() {
-            Some(word) => Error::at(&word, "`=` and the value that the bytes have"),
-            None => words.end("`=` and the value that the bytes have"),
-        });
-    }
+    let is_sign = |word: &Word<'_>| SIGNS.iter().any(|(sign, _)| word.is(sign));
+    let first = if words.peek().is_some_and(|word| !is_sign(word)) { words.next() } else { None };
+    let sign = words.expect(COMPARED)?;
+    let known = SIGNS.iter().find(|(known, _)| sign.is(known));
+    let (_, negated) = *known.ok_or_else(|| Error::at(&sign, COMPARED))?;
     let word = words.expect("the bytes' value")?;
     let value = bytes(&word)?;
     let mask = match &first {
@@ -26,7 +20,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, Error> {
         None => vec![0xff; value.len()],
     };
     check(&word, &mask, &value)?;
-    Ok(Payload { from, offset, mask, value })
+    Ok(Payload { from, offset, mask, value, negated })
 }
 
 fn check(word: &Word<'_>, mask: &[u8], value: &[u8]) -> Result<(), Error> {
@@ -87,7 +81,8 @@ pub(super) fn show(payload: &Payload) -> String {
         true => String::new(),
         false => format!(" {}", hexadecimal(&payload.mask)),
     };
-    format!("{base}+{}{mask} = {}", payload.offset, hexadecimal(&payload.value))
+    let sign = if payload.negated { "!=" } else { "=" };
+    format!("{base}+{}{mask} {sign} {}", payload.offset, hexadecimal(&payload.value))
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
@@ -95,6 +90,9 @@ fn hexadecimal(bytes: &[u8]) -> String {
     format!("0x{}", digits.collect::<String>())
 }
 
+/// How bytes are compared, and whether they are to be others.
+const SIGNS: [(&str, bool); 4] = [("=", false), ("==", false), ("!=", true), ("not", true)];
+const COMPARED: &str = "`=` or `!=` and the value of the bytes";
 const PLACE: &str = "frame, network or transport, with an offset such as transport+8";
 const BASES: &[(&str, Base)] =
     &[("frame", Base::Frame), ("network", Base::Network), ("transport", Base::Transport)];

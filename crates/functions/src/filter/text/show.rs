@@ -44,13 +44,14 @@ fn test(test: &Test, before: &[Test]) -> String {
             let word = if *side == crate::filter::Side::Source { "from" } else { "to" };
             format!("{word} {}", address::show(addresses, *negated))
         }
-        Test::Interface(names) => match &names[..] {
-            [one] => format!("in {}", quoted(one, one == "not")),
-            _ => {
-                let names: Vec<_> = names.iter().map(|name| quoted(name, false)).collect();
-                format!("in {{{}}}", names.join(", "))
+        Test::Interface { names, negated } => {
+            let not = if *negated { "not " } else { "" };
+            let list: Vec<_> = names.iter().map(|name| quoted(name, name == "not")).collect();
+            match &list[..] {
+                [one] => format!("in {not}{one}"),
+                _ => format!("in {not}{{{}}}", list.join(", ")),
             }
-        },
+        }
         Test::Payload(one) => format!("payload {}", payload::show(one)),
         Test::Expression(one) => format!("expr {}", quoted(&one.text, true)),
     }
@@ -59,7 +60,8 @@ fn test(test: &Test, before: &[Test]) -> String {
 fn of_field(field: Field, values: &Values, before: &[Test]) -> String {
     let full = *values == Values::range(0_u8, field.highest());
     let addresses = |v4: &Values, v6: &Values| {
-        address::show(&Addresses { name: None, v4: v4.clone(), v6: v6.clone() }, false)
+        let addresses = Addresses { v4: v4.clone(), v6: v6.clone(), ..Addresses::default() };
+        address::show(&addresses, false)
     };
     match field {
         Field::Source4 if full => "ipv4".to_owned(),

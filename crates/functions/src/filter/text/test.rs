@@ -66,6 +66,10 @@ fn unknown(word: &Word<'_>, tests: &[Test]) -> Error {
     let known = known.chain(names::PROTOCOLS.iter().map(|(name, _)| *name));
     let known = known.chain(action::OPTIONS.iter().copied());
     let near = hint::synonym(text).or_else(|| nearest(text, known));
+    if word.is("not") || word.is("!=") {
+        let reason = "it stands behind a field's word: protocol not tcp, dport not {22, 80}";
+        return Error::at(word, reason);
+    }
     let reason = match action::ACTIONS.contains(&text) {
         true => "a rule has one action, its first word",
         false => "no test that is known",
@@ -75,10 +79,8 @@ fn unknown(word: &Word<'_>, tests: &[Test]) -> Error {
 
 fn interfaces(words: &mut Words<'_>) -> Result<Test, Error> {
     const EXPECTED: &str = "the name of an interface";
+    let negated = words.take("!=") || words.take("not");
     let first = words.expect(EXPECTED)?;
-    if first.is("not") {
-        return Err(Error::at(&first, "interfaces cannot be excluded: name those that are meant"));
-    }
     let mut names = Vec::new();
     if first.is("{") {
         value::items(words, EXPECTED, |word| {
@@ -88,7 +90,7 @@ fn interfaces(words: &mut Words<'_>) -> Result<Test, Error> {
     } else {
         names.push(action::interface(&first)?);
     }
-    Ok(Test::Interface(names))
+    Ok(Test::Interface { names, negated })
 }
 
 fn expression(words: &mut Words<'_>, scope: &Scope) -> Result<Test, Error> {
@@ -112,17 +114,19 @@ fn code(word: &Word<'_>, words: &mut Words<'_>, tests: &mut [Test]) -> Result<()
     let Some(kind) = icmp::whole_type(values) else {
         return Err(Error::at(word, "stands behind one type; of several, write type {3/1, 11/0}"));
     };
+    let negated = words.take("!=") || words.take("not");
     let first = words.expect("a code")?;
+    let mut codes = Values::default();
     if first.is("{") {
-        let mut all = Values::default();
         value::items(words, "a code", |word| {
-            all = all.union(&icmp::parse_codes(&word.text, word, kind, version)?);
+            codes = codes.union(&icmp::parse_codes(&word.text, word, kind, version)?);
             Ok(())
         })?;
-        *values = all;
     } else {
-        *values = icmp::parse_codes(&first.text, &first, kind, version)?;
+        codes = icmp::parse_codes(&first.text, &first, kind, version)?;
     }
+    let others = || values.intersection(&codes.complement(Field::Icmp.highest()));
+    *values = if negated { others() } else { codes };
     Ok(())
 }
 

@@ -73,11 +73,6 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| Error::end(self.text, expected))
     }
 
-    /// The rule ends too early.
-    pub fn end(&self, expected: &str) -> Error {
-        Error::end(self.text, expected)
-    }
-
     /// Takes the next word if it is this one.
     pub fn take(&mut self, text: &str) -> bool {
         let found = self.peek().is_some_and(|word| word.is(text));

@@ -63,7 +63,7 @@ fn program(rules: &Ruleset) -> Result<Program> {
 fn environment(rules: &Ruleset) -> Environment {
     let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
     let names = tests.filter_map(|test| match test {
-        Test::Interface(names) => Some(names),
+        Test::Interface { names, .. } => Some(names),
         _ => None,
     });
     let targets = rules.rules.iter().filter_map(|rule| match &rule.action {

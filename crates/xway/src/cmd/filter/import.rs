@@ -32,10 +32,14 @@ pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
 pub fn export(args: &FilterExportArgs, context: &Context) -> Result<Exit> {
     let file = read(&args.file)?;
     let rules = file.ruleset.rules.len();
-    let text = match args.to {
-        ForeignExport::Nft => export::nft(&file.ruleset, &args.device)?,
+    let (format, text) = match args.to {
+        ForeignExport::Nft => {
+            let device = args.device.as_deref().context("nft needs --device")?;
+            ("nft", export::nft(&file.ruleset, device)?)
+        }
+        ForeignExport::Flowspec => ("flowspec", export::flowspec(&file.ruleset)?),
     };
-    context.show(&Translated { format: "nft", rules, text })?;
+    context.show(&Translated { format, rules, text })?;
     Ok(Exit::Done)
 }
 

@@ -60,7 +60,7 @@ impl<'a> Looks<'a> {
 }
 
 fn given(live: &Live) -> Result<Given> {
-    let rules = live.rules()?;
-    let texts = rules.rules.iter().map(Rule::body).collect();
-    Ok(Given { rules, texts })
+    let file = live.file()?;
+    let texts = file.ruleset.rules.iter().map(Rule::body).collect();
+    Ok(Given { rules: file.ruleset, sets: file.scope.sets, texts })
 }

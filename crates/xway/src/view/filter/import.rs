@@ -8,7 +8,7 @@ use crate::view::{Paint, View};
 
 #[derive(Debug, Serialize)]
 pub struct Translated {
-    /// What `text` is: `toml` or `nft`.
+    /// What `text` is: `toml`, `nft` or `flowspec`.
     pub format: &'static str,
     /// How many rules it has.
     pub rules: usize,

@@ -1,8 +1,8 @@
 //! What `filter show` answers: rules in order with what they count, and all else that decides.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use functions::filter::{Reason, Ruleset, Test, abi};
+use functions::filter::{Reason, Ruleset, Sets, Test, abi};
 use functions::stats::Count;
 use report::table::{Column, Table};
 use serde::Serialize;
@@ -15,6 +15,8 @@ use crate::view::{Paint, View};
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     pub rules: Ruleset,
+    /// That they may refer to.
+    pub sets: Sets,
     /// Each rule as a line.
     pub texts: Vec<String>,
 }
@@ -129,7 +131,7 @@ impl Shown {
             },
             oddities: oddities.collect(),
             reasons: Rates::between(&before.1, &now.1, seconds).reasons,
-            sets: sets(&given.rules),
+            sets: sets(given),
             gone: rate(given.rules.rules.len()),
         }
     }
@@ -173,15 +175,14 @@ fn sum(counts: &Counts, label: &str) -> Count {
 }
 
 /// Those that some rule asks for, by name.
-fn sets(rules: &Ruleset) -> Vec<Set> {
-    let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
-    let named = tests.filter_map(|test| match test {
-        Test::Address { addresses, .. } => Some((addresses.name.as_ref()?, addresses)),
+fn sets(given: &Given) -> Vec<Set> {
+    let tests = given.rules.rules.iter().flat_map(|rule| &rule.tests);
+    let addresses = tests.filter_map(|test| match test {
+        Test::Address { addresses, .. } => Some(addresses),
         _ => None,
     });
-    let named: BTreeMap<_, _> = named.collect();
-    let set = |(name, addresses): (&String, &std::sync::Arc<_>)| set(name, addresses);
-    named.into_iter().map(set).collect()
+    let names: BTreeSet<_> = addresses.flat_map(|addresses| addresses.sets()).collect();
+    names.into_iter().filter_map(|name| Some(set(name, &given.sets.set(name)?.addresses))).collect()
 }
 
 fn set(name: &str, addresses: &functions::filter::Addresses) -> Set {

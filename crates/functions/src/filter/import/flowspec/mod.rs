@@ -17,6 +17,8 @@ mod order;
 mod route;
 mod words;
 
+pub(in crate::filter) use route::{HEADER, MOST_BYTES, SHORTEST};
+
 use super::Error;
 use crate::filter::Ruleset;
 use crate::filter::abi::{Policy, Reason};
@@ -37,6 +39,39 @@ pub fn read(text: &str) -> Result<Ruleset, Error> {
         route.add_to(&mut ruleset.rules)?;
     }
     Ok(ruleset)
+}
+
+/// Two routes of a text that do not decide in the order in which they stand there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::filter) enum Misplaced {
+    /// They match the same packets, so that BGP keeps the one that comes last.
+    Same(String, String),
+    /// RFC 8955 asks the second one first, some packets match both, and it matters which decides.
+    Exchanged(String, String),
+}
+
+/// Whether the routes of a text would decide otherwise in the order in which they stand there.
+///
+/// # Errors
+/// As [`read`].
+pub(in crate::filter) fn misplaced(text: &str) -> Result<Option<Misplaced>, Error> {
+    let routes = route::read(text)?;
+    let mut sorted: Vec<_> = routes.iter().enumerate().collect();
+    sorted.sort_by(|(_, one), (_, other)| order::compare(&one.components, &other.components));
+    for (place, (number, route)) in sorted.iter().enumerate() {
+        let names = |first: &route::Route| (first.name.clone(), route.name.clone());
+        for (other, first) in &sorted[..place] {
+            if order::compare(&first.components, &route.components).is_eq() {
+                let (first, second) = names(first);
+                return Ok(Some(Misplaced::Same(first, second)));
+            }
+            if other > number && first.then.differs(route.then) && first.meets(route)? {
+                let (second, first) = names(first);
+                return Ok(Some(Misplaced::Exchanged(first, second)));
+            }
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

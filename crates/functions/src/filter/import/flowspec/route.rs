@@ -8,18 +8,18 @@ use super::super::conjunction::{Conjunction, IPV4, IPV6};
 use super::component::{Body, Component, Kind};
 use super::words::Words;
 use crate::filter::text::Span;
-use crate::filter::{Action, Addresses, Field, Limit, Per, Rule, Side, Test, Unit, Values};
+use crate::filter::{Action, Addresses, Family, Field, Limit, Per, Rule, Side, Test, Unit, Values};
 
 pub(super) struct Route {
-    name: String,
+    pub name: String,
     line: usize,
     /// By type, each once.
     pub components: Vec<Component>,
-    then: Then,
+    pub then: Then,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
+pub(super) enum Then {
     Accept,
     Discard,
     /// Bytes a second.
@@ -128,6 +128,23 @@ impl Route {
         Ok(())
     }
 
+    /// Whether some packet may match both.
+    pub fn meets(&self, other: &Self) -> Result<bool, Error> {
+        let [one, two] = [self, other].map(|route| {
+            let fail = |reason| Error::new(format!("line {}", route.line), reason).of(&route.name);
+            Ok((route.is_v6().map_err(fail)?, route.alternatives().map_err(fail)?))
+        });
+        let ((is_v6, ours), (other_is_v6, theirs)) = (one?, two?);
+        let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
+        let both = |(one, other): (&Conjunction, &Conjunction)| {
+            let tests = [one, other].into_iter().flat_map(|it| it.clone().into_tests()).collect();
+            let rule = Rule { name: String::new(), tests, action: Action::Pass };
+            rule.fields(family, |_| None).is_some()
+        };
+        let mut pairs = ours.iter().flat_map(|one| theirs.iter().map(move |other| (one, other)));
+        Ok(is_v6 == other_is_v6 && pairs.any(both))
+    }
+
     /// One conjunction, or with `port` one for each side.
     fn alternatives(&self) -> Result<Vec<Conjunction>, String> {
         let mut tests = Conjunction::default();
@@ -160,6 +177,13 @@ impl Route {
             [is_v6, ..] => Ok(*is_v6),
             [] => Ok(false),
         }
+    }
+}
+
+impl Then {
+    /// Whether it matters which of two decides; each rate has a bucket of its own.
+    pub fn differs(self, other: Self) -> bool {
+        self != other || matches!(self, Self::RateLimit(_))
     }
 }
 
@@ -247,8 +271,8 @@ fn action(words: &mut Words<'_>) -> Result<Then, Error> {
 }
 
 /// Bytes of a packet that fills the shortest frame.
-const SHORTEST: u128 = 46;
+pub(in crate::filter) const SHORTEST: u128 = 46;
 /// Bytes of an Ethernet header.
-const HEADER: u128 = 14;
+pub(in crate::filter) const HEADER: u128 = 14;
 /// So that bits a second fit.
-const MOST_BYTES: u64 = 1 << 40;
+pub(in crate::filter) const MOST_BYTES: u64 = 1 << 40;

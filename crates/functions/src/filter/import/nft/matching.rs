@@ -68,7 +68,7 @@ pub(super) fn add(
             tests.require(Field::Fragment, &values)
         }
         Subject::NextHeader => next_header(&read(&number::named(names::PROTOCOLS), 8)?, tests),
-        Subject::Interface => interface(op, right).map(|names| tests.push(Test::Interface(names))),
+        Subject::Interface => interface(op, right).map(|test| tests.push(test)),
         Subject::Raw { base, offset, bytes, mask } => {
             let payload = raw(bytes, mask, (op, right))?;
             tests.push(Test::Payload(Payload { from: base, offset, ..payload }));
@@ -121,7 +121,11 @@ fn add_address(
         Family::V4 => (values, Values::default()),
         Family::V6 => (Values::default(), values),
     };
-    tests.push(Test::Address { side, addresses: Arc::new(Addresses { name, v4, v6 }), negated });
+    tests.push(Test::Address {
+        side,
+        addresses: Arc::new(Addresses { name, v4, v6, ..Addresses::default() }),
+        negated,
+    });
     Ok(())
 }
 
@@ -169,20 +173,23 @@ fn next_header(values: &Values, tests: &mut Conjunction) -> Result<(), String> {
     tests.require(Field::Protocol, values)
 }
 
-fn interface(op: &str, right: &Value) -> Result<Vec<String>, String> {
+fn interface(op: &str, right: &Value) -> Result<Test, String> {
+    let negated = op == "!=";
     let names = right["set"].as_array().map_or(std::slice::from_ref(right), Vec::as_slice);
     let names: Option<Vec<_>> = names.iter().map(Value::as_str).collect();
     match names {
-        Some(names) if op == "==" && !names.iter().any(|name| name.contains(['*', '@'])) => {
-            Ok(names.into_iter().map(str::to_owned).collect())
+        Some(names)
+            if matches!(op, "==" | "!=") && !names.iter().any(|it| it.contains(['*', '@'])) =>
+        {
+            Ok(Test::Interface { names: names.into_iter().map(str::to_owned).collect(), negated })
         }
-        _ => Err("interfaces can be taken over by whole names, and not negated".to_owned()),
+        _ => Err("interfaces can be taken over by whole names".to_owned()),
     }
 }
 
 fn raw(bytes: usize, mask: Option<u64>, (op, right): (&str, &Value)) -> Result<Payload, String> {
-    let value = right.as_u64().filter(|_| op == "==");
-    let value = value.ok_or("raw bytes can be compared by `==` with one number only")?;
+    let value = right.as_u64().filter(|_| matches!(op, "==" | "!="));
+    let value = value.ok_or("raw bytes can be compared by `==` and `!=` with one number only")?;
     let tail = |number: u64| number.to_be_bytes()[8 - bytes..].to_vec();
     let whole = u64::MAX >> (64 - 8 * bytes as u32);
     let (mask, value) = (mask.unwrap_or(whole), value);
@@ -190,7 +197,7 @@ fn raw(bytes: usize, mask: Option<u64>, (op, right): (&str, &Value)) -> Result<P
         return Err("no packet can match this".to_owned());
     }
     let from = crate::filter::Base::Frame;
-    Ok(Payload { from, offset: 0, mask: tail(mask), value: tail(value) })
+    Ok(Payload { from, offset: 0, mask: tail(mask), value: tail(value), negated: op == "!=" })
 }
 
 /// Protocols with ports: TCP, UDP, DCCP, SCTP, UDP-Lite.

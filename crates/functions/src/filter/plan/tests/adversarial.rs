@@ -150,7 +150,8 @@ fn ten_thousand_mixed_rules() {
 }
 
 fn big_set(v4: Values, v6: Values) -> Ruleset {
-    let addresses = Arc::new(Addresses { name: Some("big".to_owned()), v4, v6 });
+    let addresses =
+        Arc::new(Addresses { name: Some("big".to_owned()), v4, v6, ..Addresses::default() });
     drop([vec![Test::Address { side: Side::Source, addresses, negated: false }]])
 }
 

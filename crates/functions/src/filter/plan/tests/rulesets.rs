@@ -22,14 +22,14 @@ pub fn plan(ruleset: &Ruleset) -> Plan {
 pub fn prefix4(side: Side, address: u32, length: u32) -> Test {
     let host = u32::MAX.checked_shr(length).unwrap_or(0);
     let v4 = Values::range(address & !host, address | host);
-    let addresses = Arc::new(Addresses { name: None, v4, v6: Values::default() });
+    let addresses = Arc::new(Addresses { v4, ..Addresses::default() });
     Test::Address { side, addresses, negated: false }
 }
 
 pub fn prefix6(side: Side, address: u128, length: u32) -> Test {
     let host = u128::MAX.checked_shr(length).unwrap_or(0);
     let v6 = Values::range(address & !host, address | host);
-    let addresses = Arc::new(Addresses { name: None, v4: Values::default(), v6 });
+    let addresses = Arc::new(Addresses { v6, ..Addresses::default() });
     Test::Address { side, addresses, negated: false }
 }
 

@@ -43,7 +43,7 @@ fn test(random: &mut Random, fields: &[Field]) -> Test {
     let [v4, v6] = [Field::Source4, Field::Source6].map(|field| values(random, field));
     Test::Address {
         side: random.one_of(&[Side::Source, Side::Dest]),
-        addresses: Arc::new(Addresses { name: None, v4, v6 }),
+        addresses: Arc::new(Addresses { v4, v6, ..Addresses::default() }),
         negated: random.below(5) == 0,
     }
 }

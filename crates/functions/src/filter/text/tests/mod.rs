@@ -1,5 +1,6 @@
 //! The grammar as tables: what rules mean, how they are shown, what is refused and in which words.
 
+mod forms;
 mod round_trip;
 
 use std::sync::Arc;
@@ -40,6 +41,10 @@ fn addresses(side: Side, negated: bool, items: &[&str]) -> Test {
     Test::Address { side, addresses: Arc::new(addresses), negated }
 }
 
+fn interfaces(negated: bool, names: &[&str]) -> Test {
+    Test::Interface { names: names.iter().map(|name| (*name).to_owned()).collect(), negated }
+}
+
 #[test]
 fn tests_mean_what_they_say() {
     let protocol = |number: u128| is(Field::Protocol, &[(number, number)]);
@@ -78,8 +83,11 @@ fn tests_mean_what_they_say() {
             vec![is(Field::DestMac, &[(0x02ab_cd00_0000, 0x02ab_cdff_ffff)])],
         ),
         ("to-mac broadcast", vec![is(Field::DestMac, &[(0xffff_ffff_ffff, 0xffff_ffff_ffff)])]),
-        ("in eth0", vec![Test::Interface(vec!["eth0".into()])]),
-        ("in {eth0, eth0.7}", vec![Test::Interface(vec!["eth0".into(), "eth0.7".into()])]),
+        ("in eth0", vec![interfaces(false, &["eth0"])]),
+        ("in {eth0, eth0.7}", vec![interfaces(false, &["eth0", "eth0.7"])]),
+        ("in not eth0", vec![interfaces(true, &["eth0"])]),
+        ("in != {eth0, \"not\"}", vec![interfaces(true, &["eth0", "not"])]),
+        ("in \"not\"", vec![interfaces(false, &["not"])]),
         ("queue 3 ifindex 2", vec![is(Field::Queue, &[(3, 3)]), is(Field::Interface, &[(2, 2)])]),
         ("from 10.0.0.0/8", vec![addresses(Side::Source, false, &["10.0.0.0/8"])]),
         (
@@ -131,7 +139,8 @@ fn bits_types_and_payloads() {
     }
 
     let payload = |from, offset, mask: &[u8], value: &[u8]| {
-        Test::Payload(Payload { from, offset, mask: mask.to_vec(), value: value.to_vec() })
+        let (mask, value) = (mask.to_vec(), value.to_vec());
+        Test::Payload(Payload { from, offset, mask, value, negated: false })
     };
     for (text, test) in [
         (
@@ -141,7 +150,38 @@ fn bits_types_and_payloads() {
         ("frame = 0x02", payload(Base::Frame, 0, &[0xff], &[2])),
         ("network+20=\"GE\"", payload(Base::Network, 20, &[0xff, 0xff], b"GE")),
     ] {
-        assert_eq!(parse(&format!("drop payload {text}")).tests, [test], "{text}");
+        assert_eq!(parse(&format!("drop payload {text}")).tests, [test.clone()], "{text}");
+        let (place, value) = text.split_once('=').unwrap();
+        for sign in ["!=", "not "] {
+            let mut tests = parse(&format!("drop payload {place} {sign}{value}")).tests;
+            let Some(Test::Payload(payload)) = tests.first_mut() else { panic!("{text}") };
+            assert!(std::mem::take(&mut payload.negated), "{place}{sign}{value}");
+            assert_eq!(tests, [test.clone()], "{text}");
+        }
+    }
+}
+
+/// A list may hold sets: it has what they have, and keeps their names.
+#[test]
+fn lists_hold_sets() {
+    for (list, shown) in [
+        ("{@office, @good}", "{@good, @office}"),
+        ("{10.9.0.0/16, @office, @good, @office}", "{@good, @office, 10.9.0.0/16}"),
+        ("{@office, 10.1.0.0/24}", "{@office, 10.1.0.0/24}"),
+        ("{@good, 10.0.0.2, 10.0.0.1}", "{@good, 10.0.0.1-10.0.0.2}"),
+        ("{@office}", "@office"),
+        ("{@office, @office}", "@office"),
+        ("not {@office, 2001:db8:1::/48}", "not {@office, 2001:db8:1::/48}"),
+    ] {
+        let rule = parse(&format!("drop from {list}"));
+        assert_eq!(rule.to_string(), format!("drop from {shown}"), "{list}");
+        let [Test::Address { addresses, negated, .. }] = &rule.tests[..] else { panic!("{list}") };
+        assert_eq!(*negated, list.starts_with("not"));
+        let holds = |set: &str| addresses.sets().any(|name| name == set);
+        assert_eq!(holds("office"), list.contains("@office"), "{list}");
+        assert_eq!(holds("good"), list.contains("@good"), "{list}");
+        assert_eq!(addresses.v4.contains(0x0a01_0203), holds("office"), "{list}");
+        assert_eq!(addresses.v6.contains(0x2001_0db8 << 96), holds("good"), "{list}");
     }
 }
 
@@ -256,13 +296,20 @@ fn what_is_no_rule() {
         ("drop from 10.1.2.3/16", "10.1.2.3/16", "10.1.0.0/16?"),
         ("drop from office", "office", "did you mean `@office`?"),
         ("drop from @ofice", "@ofice", "did you mean `@office`?"),
-        ("drop from {@office, 10.0.0.1}", "@office", "a set stands alone"),
+        ("drop from {10.0.0.1, @ofice}", "@ofice", "did you mean `@office`?"),
+        ("drop from {10.0.0.1, office}", "office", "did you mean `@office`?"),
+        ("drop from {@office @good}", "@good", "separated by commas"),
+        ("drop from {@office, not @good}", "not", "no IPv4 or IPv6 address"),
+        ("drop from", "", "an address, a prefix or @set"),
         ("drop from 10.0.0.9-10.0.0.5", "10.0.0.9-10.0.0.5", "goes down"),
         ("drop from 10.0.0.9-::1", "10.0.0.9-::1", "IPv4 and the other IPv6"),
         ("drop from-mac 02:00", "02:00", "no Ethernet address"),
         ("drop from-mac 02:00:00:00:00:01/24", "02:00:00:00:00:01/24", "02:00:00:00:00:00/24?"),
         ("drop in interface-too-long", "interface-too-long", "up to 15"),
-        ("drop in not eth0", "not", "cannot be excluded"),
+        ("drop in not", "", "the name of an interface"),
+        ("drop not tcp", "not", "protocol not tcp"),
+        ("drop tcp not dport 80", "not", "dport not {22, 80}"),
+        ("drop udp dport not htps", "htps", "did you mean `https`?"),
         ("drop expr udp", "udp", "stands in quotes"),
         ("drop expr \"wrong\"", "wrong", "syntax error"),
         ("drop expr \"udp", "", "a closing quote"),

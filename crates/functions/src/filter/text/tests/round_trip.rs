@@ -102,7 +102,8 @@ fn test() -> impl Strategy<Value = Test> {
         1 => select(vec![1_u8, 6, 17, 58])
             .prop_map(|number| Test::Is(Field::Protocol, Values::one(number))),
         3 => address(),
-        1 => prop::collection::vec(interface(), 0..3).prop_map(Test::Interface),
+        1 => (prop::collection::vec(interface(), 0..3), any::<bool>())
+            .prop_map(|(names, negated)| Test::Interface { names, negated }),
         1 => payload().prop_map(Test::Payload),
         1 => "\\PC{0,20}".prop_filter("refused", |text| text != "wrong").prop_map(|text| {
             let program = (scope().compile)(&text).unwrap();
@@ -146,21 +147,29 @@ fn address() -> impl Strategy<Value = Test> {
     });
     let v6 = prop::collection::vec((any::<u128>(), any::<u128>()), 0..3)
         .prop_map(|ranges| Values::new(ranges.into_iter().map(|(a, b)| (a.min(b), a.max(b)))));
-    let unnamed = (v4, v6).prop_map(|(v4, v6)| Arc::new(Addresses { name: None, v4, v6 }));
-    let named = select(vec!["office", "good"])
-        .prop_map(|name| Arc::clone(&scope().sets.set(name).unwrap().addresses));
+    let unnamed = (v4, v6).prop_map(|(v4, v6)| Addresses { v4, v6, ..Addresses::default() });
+    let set = |name: &str| Arc::clone(&scope().sets.set(name).unwrap().addresses);
+    let named = select(vec!["office", "good"]).prop_map(set);
+    let both = unnamed.clone().prop_map(move |own| {
+        let mut sets = vec![set("good")];
+        if own.v6.is_empty() {
+            sets.push(set("office"));
+        }
+        Arc::new(if own.is_empty() && sets.len() == 1 { own } else { own.with(&sets) })
+    });
     let side = select(vec![Side::Source, Side::Dest]);
-    (side, prop_oneof![4 => unnamed, 1 => named], any::<bool>())
+    (side, prop_oneof![4 => unnamed.prop_map(Arc::new), 1 => named, 1 => both], any::<bool>())
         .prop_map(|(side, addresses, negated)| Test::Address { side, addresses, negated })
 }
 
 fn payload() -> impl Strategy<Value = Payload> {
     let from = select(vec![Base::Frame, Base::Network, Base::Transport]);
     let bytes = prop::collection::vec((any::<u8>(), any::<u8>()), 1..=Payload::LONGEST);
-    (from, any::<u16>(), bytes, any::<bool>()).prop_map(|(from, offset, bytes, whole)| {
+    let flags = (any::<bool>(), any::<bool>());
+    (from, any::<u16>(), bytes, flags).prop_map(|(from, offset, bytes, (whole, negated))| {
         let mask: Vec<_> = bytes.iter().map(|it| if whole { 0xff } else { it.0 }).collect();
         let value = bytes.iter().zip(&mask).map(|(it, mask)| it.1 & mask).collect();
-        Payload { from, offset, mask, value }
+        Payload { from, offset, mask, value, negated }
     })
 }
 

@@ -1,16 +1,15 @@
 //! Rules written for nftables: a table `netdev xway` with one chain at a device's ingress.
 //!
-//! Rule: what nft cannot say is an error that names the rule. A rule about addresses of both
-//! families, or of what each family has in a place of its own, becomes two. Policies for odd
-//! packets are a remark: nft judges such packets by the rules.
+//! Rule: a rule about addresses of both families, or of what each family has in a place of its own,
+//! becomes two. nft judges odd packets by the rules.
 
-use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::abi::Policy;
-use super::import::Error;
-use super::{Action, Base, Family, Field, Limit, Payload, Per, Rule, Ruleset, Test, Unit, Values};
+use super::{Error, fail, line, remarks};
 use crate::Action as Verdict;
+use crate::filter::{
+    Action, Base, Family, Field, Limit, Payload, Per, Rule, Ruleset, Test, Unit, Values,
+};
 
 /// The script for `nft -f` that makes a device's ingress decide as the rules do.
 ///
@@ -18,20 +17,17 @@ use crate::Action as Verdict;
 /// The first rule that nft cannot say.
 pub fn nft(ruleset: &Ruleset, device: &str) -> Result<String, Error> {
     let mut text = String::new();
-    for (oddity, policy) in ruleset.policies.iter().filter(|(_, it)| *it != Policy::Judge) {
-        line(&mut text, format_args!("# not said here: {} {}", oddity.label(), policy.label()));
-    }
+    remarks(&mut text, &ruleset.policies);
     let policy = if ruleset.default == Verdict::Drop { "drop" } else { "accept" };
     text.push_str("table netdev xway {\n\tchain ingress {\n");
     let hook = format!("type filter hook ingress device \"{device}\" priority 0; policy {policy};");
     line(&mut text, format_args!("\t\t{hook}"));
     for rule in &ruleset.rules {
-        let fail = |reason| Error::new(format!("rule {}", rule.name), reason);
-        let action = action(&rule.action).map_err(fail)?;
-        let all = matches(rule).map_err(fail)?;
+        let action = action(&rule.action).map_err(|reason| fail(rule, reason))?;
+        let all = matches(rule).map_err(|reason| fail(rule, reason))?;
         if all.len() > 1 && matches!(rule.action, Action::Limit(_)) {
             let reason = "over both families, it would be two rules with a limit each";
-            return Err(fail(reason.to_owned()));
+            return Err(fail(rule, reason));
         }
         for tests in all {
             let space = if tests.is_empty() { "" } else { " " };
@@ -40,11 +36,6 @@ pub fn nft(ruleset: &Ruleset, device: &str) -> Result<String, Error> {
     }
     text.push_str("\t}\n}\n");
     Ok(text)
-}
-
-fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
-    // A string takes all that it is given.
-    let _ = writeln!(text, "{what}");
 }
 
 fn action(action: &Action) -> Result<String, String> {
@@ -65,9 +56,10 @@ fn matches(rule: &Rule) -> Result<Vec<String>, String> {
     let mut others = Vec::new();
     for test in &rule.tests {
         match test {
-            Test::Interface(names) => {
+            Test::Interface { names, negated } => {
+                let not = if *negated { "!= " } else { "" };
                 let names: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
-                others.push(format!("iifname {{ {} }}", names.join(", ")));
+                others.push(format!("iifname {not}{{ {} }}", names.join(", ")));
             }
             Test::Payload(payload) => others.push(raw(payload)),
             Test::Expression(_) => return Err("nft has no tcpdump expressions".to_owned()),
@@ -229,7 +221,8 @@ fn raw(payload: &Payload) -> String {
     let (offset, bits) = (u32::from(payload.offset) * 8, payload.mask.len() * 8);
     let whole = payload.mask.iter().all(|byte| *byte == 0xff);
     let mask = if whole { String::new() } else { format!("& {} ", hex(&payload.mask)) };
-    format!("@{base},{offset},{bits} {mask}== {}", hex(&payload.value))
+    let sign = if payload.negated { "!=" } else { "==" };
+    format!("@{base},{offset},{bits} {mask}{sign} {}", hex(&payload.value))
 }
 
 /// All TCP flags.
@@ -238,7 +231,7 @@ const MOST_SINGLES: u128 = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::Scope;
+    use crate::filter::{Policy, Scope};
 
     fn export(rules: &[&str]) -> Result<String, Error> {
         let rules = rules.iter().map(|rule| Rule::parse(rule, &Scope::default()).unwrap());
