@@ -161,11 +161,14 @@ xway_inline int filter_look(struct filter_found *found, __u64 now, __u64 cost, _
 
 	if (!line)
 		return 0;
-	found->number = filter_bucket(line, found->tag, (now + burst + 1) << FILTER_TAG_BITS);
+	found->number = filter_bucket(line, found->tag, (now + 2 * burst + 1) << FILTER_TAG_BITS);
 	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
 	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
-	/* Its time is past. */
-	if (missing > burst)
+	/*
+	 * Its time is past. More than the burst is missing where another processor, whose clock was
+	 * read later, has emptied the bucket since ours was: that is empty, not full.
+	 */
+	if (missing > 2 * burst)
 		missing = 0;
 	missing += cost;
 	found->next = (now + missing & FILTER_TIME_MASK) << FILTER_TAG_BITS | found->tag;

@@ -107,7 +107,7 @@ impl Model {
 /// The tag's bucket, or else the fullest one, by number, and what it becomes with `cost` taken out;
 /// `None` if too little is in it.
 fn look(line: &[u64], tag: u64, now: u64, cost: u64, burst: u64) -> Option<(usize, u64)> {
-    let horizon = now.wrapping_add(burst).wrapping_add(1);
+    let horizon = now.wrapping_add(2 * burst).wrapping_add(1);
     // What has been full the longest comes first, in a clock that wraps.
     let order = |bucket: u64| (bucket >> TAG_BITS).wrapping_sub(horizon) & TIME_MASK;
     let (number, bucket) = line.iter().enumerate().min_by_key(|(_, bucket)| {
@@ -115,7 +115,8 @@ fn look(line: &[u64], tag: u64, now: u64, cost: u64, burst: u64) -> Option<(usiz
         if is_own { (0, 0) } else { (1, order(**bucket)) }
     })?;
     let missing = (*bucket >> TAG_BITS).wrapping_sub(now) & TIME_MASK;
-    let missing = if missing > burst { cost } else { missing + cost };
+    // A little more than a burst: another processor's clock was ahead.
+    let missing = if missing > 2 * burst { cost } else { missing + cost };
     let becomes = (now.wrapping_add(missing) & TIME_MASK) << TAG_BITS | tag;
     (missing <= burst).then_some((number, becomes))
 }

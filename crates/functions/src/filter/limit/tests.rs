@@ -160,6 +160,20 @@ fn a_million_invented_senders_do_not_give_one_sender_more() {
     assert!(got >= 100, "{got}");
 }
 
+/// Processors read the clock at their packets' beginnings, and one may be held up behind that: what
+/// it finds then was written later than its own time.
+#[test]
+fn a_clock_that_is_behind_finds_an_empty_bucket_empty() {
+    for per in [Per::Rule, SOURCE] {
+        let mut model = model(&packets(1000, 100, per));
+        let (one, tick) = (from4(0x0a00_0001), 4_000_000);
+        while !model.is_over(0, &one, 60, SECOND + 3 * tick) {}
+        assert!(model.is_over(0, &one, 60, SECOND), "{per:?}: as if it were full");
+        let full = SECOND + 1_000 * tick;
+        assert!(!model.is_over(0, &one, 60, full), "{per:?}");
+    }
+}
+
 /// A million invented senders, on limits whose buckets are busy to 12, 61 and 92 of a hundred,
 /// beside honest ones that send half of their rate.
 #[test]

@@ -1,0 +1,154 @@
+//! Limits that two processors use at once: nobody gets more than docs/filter.md says, whichever
+//! buckets and lines they meet in.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use functions::filter::abi::{Count, Event};
+use functions::filter::{Environment, File, PROGRAM, act, compile};
+use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
+use lab::frame::{Flow, Side};
+use lab::{LinkOptions, TwoHosts};
+use spec::Map as _;
+use traffic::Template;
+use traffic::generator::{Config, Generator, Load};
+
+/// How long both processors send.
+const TIME: Duration = Duration::from_secs(2);
+/// Frames of both at most.
+const MOST: u64 = 40_000_000;
+/// The clock of long bursts goes by ticks: what a packet takes for now may be one old, at the
+/// start and at the end.
+const TICKS: Duration = Duration::from_millis(20);
+
+/// A filter behind a link of two queues, each of which is received on the sender's processor. Its
+/// first rule limits, and the others count what is left of each sender.
+struct Limited {
+    object: Object,
+    senders: Vec<Template>,
+    _link: Link,
+    net: TwoHosts,
+}
+
+/// What a race came to.
+struct Race {
+    elapsed: Duration,
+    /// Packets that met the limit, by processor.
+    met: Vec<u64>,
+    /// Of each sender, and of all together.
+    passed: Vec<u64>,
+    all: u64,
+    /// Packets that passed uncounted, as buckets were written by the other one again and again.
+    contended: u64,
+}
+
+impl Limited {
+    fn new(limit: &str, senders: u8) -> Self {
+        let net = TwoHosts::build(&LinkOptions { queues: 2, ..LinkOptions::default() }).unwrap();
+        // Nobody but the senders sends.
+        for host in [&net.a, &net.b] {
+            host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
+        }
+        let object = object(limit, senders);
+        let frame = |one: u8| {
+            let from = Side::new("02:00:00:00:00:01", &format!("10.9.0.{one}"), 1000).unwrap();
+            let to = Side { mac: net.b.mac("eth0").unwrap(), ..from };
+            let frame = Flow::new(from, to).udp_of_length(60).unwrap();
+            Template { id: one.into(), ..Template::constant(format!("s{one}"), frame) }
+        };
+        let senders = (0..senders).map(frame).collect();
+        let ifindex = net.b.ifindex("eth0").unwrap();
+        let program = object.program(PROGRAM).unwrap();
+        let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
+        let link = net.b.run(|| kernel::attach(&attach)).unwrap().unwrap();
+        Self { senders, _link: link, object, net }
+    }
+
+    /// Two processors send as fast as they can, every sender's packets in turn.
+    fn race(&self) -> Race {
+        let cpus = sys::cpu::affinity().unwrap();
+        assert!(cpus.len() > 1, "one processor alone contends with nobody");
+        let config = Config {
+            cpus: cpus[..2].to_vec(),
+            count: Some(MOST),
+            duration: Some(TIME),
+            ..Config::new("eth0", Load::Streams(self.senders.clone()))
+        };
+        let start = Instant::now();
+        let generator = self.net.a.run(|| Generator::start(config)).unwrap().unwrap();
+        generator.wait().unwrap();
+        self.tell(start)
+    }
+
+    fn tell(&self, start: Instant) -> Race {
+        let counts = self.object.map(act::COUNTS).unwrap();
+        let rule = |number| act::count(counts, number).unwrap();
+        let events = act::events(self.object.map(act::EVENTS).unwrap()).unwrap();
+        let contended = events.iter().find(|(event, _)| *event == Event::Contended).unwrap().1;
+        let passed: Vec<_> =
+            (1..=self.senders.len() as u32).map(|number| rule(number).packets).collect();
+        let limit = rule(0);
+        let all = limit.packets - limit.taken;
+        assert_eq!(passed.iter().sum::<u64>(), all, "each one that passed was counted");
+        let bytes = counts.lookup(&[0; 4]).unwrap().unwrap();
+        let each = bytes.as_chunks::<{ Count::SIZE }>().0.iter().map(Count::from_bytes);
+        let met = each.map(|count| count.packets).filter(|packets| *packets > 0).collect();
+        Race { elapsed: start.elapsed(), met, passed, all, contended }
+    }
+}
+
+fn object(limit: &str, senders: u8) -> Object {
+    let mut rules = vec![format!("'limit: {limit}'")];
+    rules.extend((0..senders).map(|one| format!("'s{one}: count from 10.9.0.{one}'")));
+    let text = format!("rules = [{}]", rules.join(", "));
+    let file = File::parse("rules", &text, Path::new(""), |_| Err(String::new())).unwrap();
+    let compiled = compile(&file.ruleset, &Environment::default()).unwrap();
+    let object = Object::load(&compiled.spec, &LoadOptions::default()).unwrap();
+    compiled.acts.fill(|name| object.map(name)).unwrap();
+    object
+}
+
+/// Most that may pass of `rate` and `burst` in a race.
+fn most(race: &Race, rate: u64, burst: u64) -> u64 {
+    let earned = (race.elapsed + TICKS).as_secs_f64() * rate as f64;
+    // A rate is kept to a part in 128.
+    burst + (earned * (1.0 + 1.0 / 128.0)).ceil() as u64 + race.contended
+}
+
+#[test]
+fn one_bucket_gives_no_more_than_its_limit_to_both() {
+    for (limit, rate, burst) in [
+        ("limit 1000pps burst 100", 1000, 100),
+        ("limit 10kpps burst 1k", 10_000, 1000),
+        ("limit 100kpps burst 3k per source/32", 100_000, 3000),
+        // The exact clock.
+        ("limit 20kpps burst 10", 20_000, 10),
+        // 60 bytes a frame.
+        ("limit 480kbps burst 48kbit", 1000, 100),
+    ] {
+        let race = Limited::new(limit, 1).race();
+        let Race { elapsed, met, all, contended, .. } = &race;
+        println!("{limit}: {all} of {met:?} in {elapsed:?}, {contended} contended");
+        assert_eq!(met.len(), 2, "both processors met the limit");
+        assert!(met.iter().all(|met| *met > 1000), "{met:?}: too few");
+        assert!(met.iter().sum::<u64>() > most(&race, rate, burst), "{met:?}: within the limit");
+        assert!(*all <= most(&race, rate, burst), "{limit}: at most {}", most(&race, rate, burst));
+        assert!(*all >= burst, "{limit}: a limit is no ban: {all}");
+    }
+}
+
+/// More senders than a line has buckets, in one /24, which has a limit of its own.
+#[test]
+fn senders_that_share_lines_and_prefixes_get_no_more_than_theirs() {
+    const SENDERS: u8 = 32;
+    let race = Limited::new("limit 100pps burst 30 per source", SENDERS).race();
+    println!("{} of {:?} in {:?}", race.all, race.met, race.elapsed);
+    assert_eq!(race.met.len(), 2, "both processors met the limit");
+    for passed in &race.passed {
+        assert!(*passed <= most(&race, 100, 30), "{passed}: {:?}", race.passed);
+    }
+    let prefix = most(&race, 16 * 100, 16 * 30);
+    assert!(race.all <= prefix, "{} of the /24, at most {prefix}", race.all);
+    assert!(race.all >= 16 * 30, "{}", race.all);
+}
