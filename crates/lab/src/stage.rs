@@ -157,7 +157,8 @@ pub const CLIENTS: usize = 16;
 pub const THINK: Duration = Duration::from_millis(2);
 /// An address that nobody has: the flood is spoofed.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
-const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
+/// Whoever has it: nobody answers to it.
+pub const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
 const FRAME_LEN: usize = 60;
 /// Frames in a batch at most.
 const BATCH: u64 = 128;

@@ -12,6 +12,7 @@ mod leftover;
 mod line;
 mod place;
 mod polling;
+mod spoof;
 mod worker;
 
 pub use cpus::Cpus;
@@ -20,6 +21,7 @@ pub use leftover::name;
 pub use line::{FORWARD, Line};
 pub use place::Place;
 pub use polling::{Attribute, work_on};
+pub use spoof::{Attack, SOURCES, invented};
 pub use worker::Worker;
 
 use std::net::Ipv4Addr;

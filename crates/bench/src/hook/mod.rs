@@ -7,6 +7,7 @@
 
 pub mod af_xdp;
 pub mod counter;
+pub mod filter;
 mod iptables;
 pub mod limit;
 pub mod nft;

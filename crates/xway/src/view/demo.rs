@@ -10,6 +10,7 @@ use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;
 
+use super::filter::show::Rule;
 use super::live::Drawing;
 use super::{Paint, View};
 
@@ -19,6 +20,8 @@ pub struct Answer {
     pub phases: Vec<Row>,
     /// What the attacker was asked to send.
     pub rate_pps: u64,
+    /// Of the filter in the native phase, with what they counted.
+    pub rules: Vec<Rule>,
     pub report: PathBuf,
     pub figure: PathBuf,
 }

@@ -11,6 +11,7 @@ use report::timeline::Sample;
 use super::phase::Phase;
 use super::stage::{Scene, Totals};
 use crate::view::demo::Progress;
+use crate::view::filter::show::Shown;
 
 /// All samples of a run.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Measured {
     /// Share of its processor that the server's receive thread used, 0 to 1.
     pub cpu: f64,
     pub reconnects: u64,
+    /// What the filter's rules counted, where there were any.
+    pub filter: Option<Shown>,
     first: Totals,
 }
 
@@ -60,6 +63,7 @@ impl Meter {
             dropped_pps: 0.0,
             cpu: 0.0,
             reconnects: 0,
+            filter: None,
             first,
         });
         Ok(())
@@ -85,6 +89,7 @@ impl Meter {
         let current = self.phases.last_mut().context("no phase to end")?;
         current.close(now, totals);
         current.reconnects = scene.reconnects();
+        current.filter = scene.filter()?;
         Ok(())
     }
 

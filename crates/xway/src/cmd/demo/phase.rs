@@ -1,4 +1,4 @@
-//! The four phases: whether the attacker sends, and where the drop program sits.
+//! The four phases: whether the attacker sends, and where the filter sits.
 
 use kernel::Mode;
 use report::plot::Tone;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use bench::hook::filter::LIMIT_RULES;
 use report::number::human;
 use report::{Host, Page, Timeline};
 use serde::Serialize;
@@ -12,6 +13,7 @@ use super::phase::Phase;
 use crate::args::DemoArgs;
 use crate::cmd::folder::Folder;
 use crate::view::demo::{Answer, Row};
+use crate::view::filter::show::Shown;
 
 /// Everything that was measured, for whoever wants to draw it differently.
 #[derive(Debug, Serialize)]
@@ -38,9 +40,13 @@ pub fn write(meter: &Meter, args: &DemoArgs, method: &str) -> Result<Answer> {
     };
     let json = serde_json::to_string_pretty(&raw).context("cannot write the samples as JSON")?;
     folder.put("samples.json", &json)?;
+    folder.put("rules.toml", LIMIT_RULES)?;
     let figure = folder.put("figure.svg", timeline.figure().as_str())?;
-    let mut answer = Answer { phases: rows, rate_pps: args.rate, report: PathBuf::new(), figure };
-    let page = page(&answer, &timeline, &raw)?;
+    let filter = meter.phases.iter().rev().find_map(|phase| phase.filter.as_ref());
+    let rules = filter.map(|filter| filter.rules.clone()).unwrap_or_default();
+    let report = PathBuf::new();
+    let mut answer = Answer { phases: rows, rate_pps: args.rate, rules, report, figure };
+    let page = page(&answer, (&timeline, filter), &raw)?;
     answer.report = folder.put("report.html", &page)?;
     Ok(answer)
 }
@@ -70,7 +76,11 @@ fn row(measured: &Measured) -> Row {
     }
 }
 
-fn page(answer: &Answer, timeline: &Timeline, raw: &Raw<'_>) -> Result<String> {
+fn page(
+    answer: &Answer,
+    (timeline, filter): (&Timeline, Option<&Shown>),
+    raw: &Raw<'_>,
+) -> Result<String> {
     let kept = |phase: Phase| format!("{:.0} %", 100.0 * answer.share(phase.name()));
     let mut page = Page::new("A service under a flood of packets");
     page.highlight(&kept(Phase::FloodNative), "of the quiet transactions are kept with native XDP")
@@ -81,12 +91,17 @@ fn page(answer: &Answer, timeline: &Timeline, raw: &Raw<'_>) -> Result<String> {
         )
         .paragraph(
             "Clients ask a service over TCP, each one request at a time. An attacker \
-             behind the same link floods the server with small UDP frames. The drop program \
-             discards them before the network stack spends anything on them: in generic mode \
-             after the kernel has made a socket buffer of each, in native mode before.",
+             behind the same link floods the server with small UDP frames, each from another \
+             one of ten million invented addresses. The filter's rules let a little of them \
+             through and discard the rest before the network stack spends anything on it: in \
+             generic mode after the kernel has made a socket buffer of each, in native mode \
+             before.",
         )
         .figure(&timeline.figure(), "Transactions above, attack packets below, on one time axis.")
         .table(&answer.table());
+    if let Some(filter) = filter {
+        rules(&mut page, filter);
+    }
     page.method(raw.method)
         .method(&format!("Machine: {}.", raw.host.summary()))
         .method("Rates are means over each phase; the first moments of a phase are left out.")
@@ -100,4 +115,15 @@ fn page(answer: &Answer, timeline: &Timeline, raw: &Raw<'_>) -> Result<String> {
         )
         .raw("samples.json", raw);
     Ok(page.to_html())
+}
+
+/// The rules of the last phase and what they counted.
+fn rules(page: &mut Page, filter: &Shown) {
+    page.section("The rules, and what they counted")
+        .paragraph(
+            "As `xway filter show` tells it of the native phase: packets that met each rule. What \
+             is over a limit is dropped, the rest goes on to the next rule.",
+        )
+        .table(&filter.decisions(0..filter.rules.len()))
+        .table(&filter.why());
 }

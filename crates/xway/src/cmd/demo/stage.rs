@@ -1,17 +1,20 @@
-//! The guards of one phase: the stage of the lab, the flood, and the drop program on its server.
+//! The guards of one phase: the stage of the lab, the flood, and the filter on its server.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use functions::drop::{self, Config, Maps};
-use kernel::{Attach, LoadOptions, Mode, Object, Replace};
-use lab::stage::{ATTACKER_LINK, Clients, FLOOD_PORT, SERVER_LINK, SERVICE, batch};
-use spec::{Spec, Verdict};
+use bench::field::{Attack, SOURCES};
+use bench::hook::filter::{LIMIT_RULES, object, parsed};
+use functions::filter::{PROGRAM, Rule, act};
+use kernel::{Attach, Mode, Object, Replace};
+use lab::stage::{ATTACKER_LINK, Clients, FLOOD_PORT, SERVER_LINK, batch};
+use spec::Verdict;
+use traffic::Rate;
 use traffic::generator::{self, Generator, Load};
-use traffic::{Rate, Template};
 
 use super::phase::Phase;
-use crate::counters::Counters;
+use crate::counters::{Counters, Counts};
+use crate::view::filter::show::{Given, Shown};
 
 /// The lab's stage, and how fast its attacker is.
 #[derive(Debug)]
@@ -29,11 +32,15 @@ pub struct Scene<'a> {
     stage: &'a lab::Stage,
 }
 
-/// The drop program on the server's interface.
+/// The filter on the server's interface.
 #[derive(Debug)]
 struct Shield {
     _link: kernel::Link,
+    object: Object,
+    mode: Mode,
     counters: Counters,
+    given: Given,
+    since: Instant,
 }
 
 /// Totals since the scene began.
@@ -56,7 +63,8 @@ impl Stage {
         let (placement, rate_pps) = (self.stage.placement(), self.rate_pps);
         format!(
             "{placement} The attacker sends {rate_pps} frames a second of 60 bytes, in batches of \
-             {}, to UDP port {FLOOD_PORT}. The same in all phases.",
+             {}, to UDP port {FLOOD_PORT}, each from another one of {SOURCES} invented addresses. \
+             The same in all phases.",
             batch(rate_pps),
         )
     }
@@ -71,22 +79,20 @@ impl Stage {
 
     fn shield(&self, mode: Mode) -> Result<Shield> {
         let server = &self.stage.net.server;
-        let rule = format!("{} udp {FLOOD_PORT}", SERVICE.ip()).parse()?;
-        let config = Config { rules: vec![rule], ..Config::default() };
-        let mut spec = Spec::parse("drop", drop::OBJECT)?;
-        config.apply(&mut spec)?;
-        let object = Object::load(&spec, &LoadOptions::default())?;
-        drop::update(&config, &Maps::find(|name| object.map(name))?)?;
-        let program = object.program(drop::PROGRAM)?;
-        let counters = Counters::of(program)?.context("the drop program does not count")?;
+        let file = parsed(LIMIT_RULES)?;
+        let object = object(&file)?;
+        let program = object.program(PROGRAM)?;
+        let counters = Counters::of(program)?.context("the filter does not count")?;
         let ifindex = server.ifindex(SERVER_LINK)?;
         let attach = Attach { ifindex, program, mode, replace: Replace::No };
         let link = server.run(|| kernel::attach(&attach))??;
-        Ok(Shield { _link: link, counters })
+        let texts = file.ruleset.rules.iter().map(Rule::body).collect();
+        let given = Given { rules: file.ruleset, texts };
+        Ok(Shield { _link: link, object, mode, counters, given, since: Instant::now() })
     }
 
     fn flood(&self, time: Duration) -> Result<Generator> {
-        let load = Load::Streams(vec![Template::constant("flood", self.stage.attack()?)]);
+        let load = Load::Streams(vec![Attack::Udp.template(&self.stage)?]);
         let config = generator::Config {
             profile: Rate::PacketsPerSecond(self.rate_pps as f64).into(),
             batch: Some(batch(self.rate_pps)),
@@ -114,9 +120,27 @@ impl Scene<'_> {
         })
     }
 
+    /// What the filter's rules counted so far, as `filter show` tells it.
+    pub fn filter(&self) -> Result<Option<Shown>> {
+        self.shield.as_ref().map(Shield::shown).transpose()
+    }
+
     /// Connections that the clients had to make anew.
     pub fn reconnects(&self) -> u64 {
         self.clients.reconnects()
+    }
+}
+
+impl Shield {
+    fn shown(&self) -> Result<Shown> {
+        let map = self.object.map(act::COUNTS)?;
+        let rules = 0..self.given.rules.rules.len() as u32;
+        let rules = rules.map(|rule| Ok(act::count(map, rule)?)).collect::<Result<_>>()?;
+        let id = self.object.program(PROGRAM)?.id();
+        let now = (rules, self.counters.read()?);
+        let head = (SERVER_LINK, self.mode.name(), id);
+        let before = (Vec::new(), Counts::default());
+        Ok(Shown::new(head, &self.given, (before, now), self.since.elapsed().as_secs_f64()))
     }
 }
 

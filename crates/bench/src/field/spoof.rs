@@ -1,0 +1,82 @@
+//! What an attacker with ten million invented addresses sends at the lab's stage.
+//!
+//! Rule: every address has its turn before one comes again, and they lie as far apart as they can,
+//! each in a /24 of its own, so that nothing can be known of one by another. Not here: how fast,
+//! and what is done about it.
+
+use std::net::Ipv4Addr;
+
+use anyhow::Result;
+use lab::Stage;
+use lab::stage::{ATTACKER_MAC, FLOOD_PORT, SERVER_LINK, SERVICE};
+use traffic::Template;
+use traffic::stream::{Order, Pool, Quick, QuickProtocol, Value, Vary};
+
+/// What is sent to the stage's server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attack {
+    /// UDP from one address that nobody has, to a port where nothing listens.
+    Constant,
+    /// The same from [`SOURCES`] addresses in turn.
+    Udp,
+    /// Connection requests to the service, from as many.
+    Syn,
+}
+
+impl Attack {
+    /// The frames, of 60 bytes; of 74 where they ask for a connection.
+    ///
+    /// # Errors
+    /// The stage's server is gone.
+    pub fn template(self, stage: &Stage) -> Result<Template> {
+        let (protocol, port) = match self {
+            Self::Constant => return Ok(Template::constant("flood", stage.attack()?)),
+            Self::Udp => (QuickProtocol::Udp, FLOOD_PORT),
+            Self::Syn => (QuickProtocol::TcpSyn, SERVICE.port()),
+        };
+        let constant = |text: String| Some(Value::from(text.as_str()));
+        let quick = Quick {
+            name: "flood".to_owned(),
+            src_mac: constant(ATTACKER_MAC.to_string()),
+            dst_mac: constant(stage.net.server.mac(SERVER_LINK)?.to_string()),
+            src: Some(sources()),
+            dst: constant(SERVICE.ip().to_string()),
+            sport: constant(FLOOD_PORT.to_string()),
+            dport: constant(port.to_string()),
+            ..Quick::new(protocol)
+        };
+        Ok(quick.stream().template(0, MTU)?)
+    }
+}
+
+/// The invented address with this number, from 1.0.0.0 up to what is multicast; then again.
+pub fn invented(number: u64) -> Ipv4Addr {
+    let number = (number % u64::from(SOURCES)) as u32;
+    Ipv4Addr::from_bits(FIRST.to_bits() + STEP * number)
+}
+
+fn sources() -> Value {
+    let last = invented(u64::from(SOURCES) - 1);
+    let pool = Pool::Range(format!("{FIRST}..{last}"));
+    Value::Vary(Vary { pool, step: STEP.into(), order: Order::Sequence })
+}
+
+pub const SOURCES: u32 = 10_000_000;
+const FIRST: Ipv4Addr = Ipv4Addr::new(1, 0, 0, 0);
+/// From one address to the next.
+const STEP: u32 = 374;
+const MTU: usize = 1500;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_are_ten_million_that_hosts_could_have() {
+        assert!(invented(u64::from(SOURCES) - 1).octets()[0] < 224);
+        assert_eq!(invented(SOURCES.into()), FIRST);
+        assert!(STEP >= 256, "each in a /24 of its own");
+        let Value::Vary(vary) = sources() else { panic!("they vary") };
+        assert_eq!(vary.pool, Pool::Range("1.0.0.0..223.235.221.138".to_owned()));
+    }
+}

@@ -1,0 +1,184 @@
+//! A service while ten million invented addresses flood its host: with the filter it lives, without
+//! it does not.
+//!
+//! ```text
+//! clients ──┐
+//!           ├── br0 ─ up0 ══════ eth0: filter ─▶ stack ─▶ service
+//! attacker ─┘
+//! ```
+//! Clients and service share the processor that receives, the attacker has another one. What the
+//! service does is compared with what it does when nobody attacks, so speed counts here as a ratio,
+//! and other work on the machine must not: a story that did not come out is told again.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::time::{Duration, Instant};
+
+use bench::field::{Attack, SOURCES};
+use bench::hook::filter::{LIMIT_RULES, PROXY_RULES};
+use lab::Stage;
+use lab::stage::{ATTACKER_LINK, ATTACKER_MAC, Clients, SERVER_LINK, batch};
+use serde_json::Value;
+use traffic::Rate;
+use traffic::generator::{Config, Generator, Load};
+use xway_tests::xway::Xway;
+
+/// One attack, and what stops it.
+struct Story {
+    attack: Attack,
+    rate_pps: u64,
+    rules: &'static str,
+}
+
+/// Transactions a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    quiet: f64,
+    without: f64,
+    with: f64,
+    sent: u64,
+}
+
+struct Siege {
+    stage: Stage,
+    xway: Xway,
+}
+
+impl Siege {
+    fn new() -> Self {
+        let stage = Stage::build().unwrap();
+        let server = &stage.net.server;
+        server.set_sysctl("ipv4/tcp_syncookies", "2").unwrap();
+        server.set_sysctl("ipv4/tcp_rmem", "4096 131072 6291456").unwrap();
+        Self { stage, xway: Xway::new() }
+    }
+
+    /// Puts rules in force on the server, and lets what comes back to the attacker end where he is.
+    fn defend(&self, rules: &str) {
+        let file = |name: &str, text: &str| {
+            let path = self.xway.state().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let unwanted = format!("rules = ['drop to-mac {ATTACKER_MAC}']");
+        let (server, attacker) = (&self.stage.net.server, &self.stage.net.attacker);
+        for (host, link, name, text) in [
+            (server, SERVER_LINK, "rules.toml", rules),
+            (attacker, ATTACKER_LINK, "unwanted.toml", &unwanted),
+        ] {
+            self.xway.run_in(host, &["filter", "load", link, &file(name, text)]).ended(0);
+        }
+    }
+
+    fn show(&self) -> Value {
+        let words = ["--json", "filter", "show", SERVER_LINK, "--interval", "1ms"];
+        self.xway.run_in(&self.stage.net.server, &words).json(0)
+    }
+
+    /// Held; bounded in frames and time.
+    fn attacker(&self, story: &Story) -> Generator {
+        let load = Load::Streams(vec![story.attack.template(&self.stage).unwrap()]);
+        let config = Config {
+            profile: Rate::PacketsPerSecond(story.rate_pps as f64).into(),
+            batch: Some(batch(story.rate_pps)),
+            count: Some(3 * u64::from(SOURCES)),
+            duration: Some(LONGEST),
+            cpus: vec![self.stage.attacker_cpu],
+            held: true,
+            ..Config::new(ATTACKER_LINK, load)
+        };
+        self.stage.net.attacker.run(|| Generator::start(config)).unwrap().unwrap()
+    }
+
+    fn clients(&self) -> Clients {
+        let clients = self.stage.clients().unwrap();
+        let all = lab::stage::CLIENTS as u64;
+        lab::until("answers", PATIENCE, || Ok((clients.answers() >= all).then_some(()))).unwrap();
+        clients
+    }
+
+    /// Quiet, then flooded without the filter and with it, by every address once.
+    fn tell(&self, story: &Story) -> Told {
+        let quiet = median(&self.clients(), || false, 3);
+        let flood = self.attacker(story);
+        let clients = self.clients();
+        flood.go();
+        lab::until("the flood", PATIENCE, || Ok((flood.given() > 0).then_some(()))).unwrap();
+        let without = median(&clients, || false, 3);
+        flood.hold();
+        drop(clients);
+        self.defend(story.rules);
+        let clients = self.clients();
+        let begun = flood.given();
+        flood.go();
+        let all_came = || flood.given() - begun >= u64::from(SOURCES);
+        let with = median(&clients, all_came, MOST_WINDOWS);
+        let sent = flood.given() - begun;
+        flood.stop().unwrap();
+        Told { quiet, without, with, sent }
+    }
+}
+
+/// Of the transactions a second in windows, until it is over or there were so many of them.
+fn median(clients: &Clients, is_over: impl Fn() -> bool, most: usize) -> f64 {
+    let mut rates = Vec::new();
+    while rates.len() < most && !is_over() {
+        let (start, before) = (Instant::now(), clients.answers());
+        std::thread::sleep(WINDOW);
+        rates.push((clients.answers() - before) as f64 / start.elapsed().as_secs_f64());
+    }
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+/// Tells it until it comes out, a few times at most; answers the filter's counters.
+fn holds(story: &Story) -> Value {
+    let mut all = Vec::new();
+    for _ in 0..TRIES {
+        let siege = Siege::new();
+        let told = siege.tell(story);
+        println!("{:?} at {} pps: {told:?}", story.attack, story.rate_pps);
+        assert!(told.sent >= u64::from(SOURCES), "not every address had its turn: {told:?}");
+        if told.with >= KEPT * told.quiet && told.without <= DEAD * told.quiet {
+            return siege.show();
+        }
+        all.push(told);
+    }
+    panic!("it never came out: {all:?}");
+}
+
+fn packets(shown: &Value, list: &str, key: &str, name: &str) -> u64 {
+    let all = shown[list].as_array().unwrap().iter();
+    let found = all.filter(|one| one[key] == name).filter_map(|one| one["packets"].as_u64());
+    found.sum()
+}
+
+#[test]
+fn a_flood_of_udp_from_ten_million_addresses() {
+    let story = Story { attack: Attack::Udp, rate_pps: 1_000_000, rules: LIMIT_RULES };
+    let shown = holds(&story);
+    let (limited, met) = (
+        packets(&shown, "reasons", "reason", "limited"),
+        packets(&shown, "rules", "name", "source"),
+    );
+    assert!(met >= u64::from(SOURCES) / 2, "{shown:#}");
+    assert!(limited >= met / 10 * 9, "the limits take nearly all of it: {shown:#}");
+    assert!(packets(&shown, "rules", "name", "service") > 0, "{shown:#}");
+}
+
+#[test]
+fn a_flood_of_connection_requests_from_ten_million_addresses() {
+    let story = Story { attack: Attack::Syn, rate_pps: 400_000, rules: PROXY_RULES };
+    let shown = holds(&story);
+    let answered = packets(&shown, "reasons", "reason", "syn-proxy");
+    assert!(answered >= u64::from(SOURCES) / 2, "{shown:#}");
+}
+
+/// Of the quiet transactions, with the filter and without.
+const KEPT: f64 = 0.9;
+const DEAD: f64 = 0.5;
+const TRIES: usize = 3;
+/// Ends a flood that is slower than it should be, and what is measured of it.
+const LONGEST: Duration = Duration::from_secs(150);
+const MOST_WINDOWS: usize = 100;
+const WINDOW: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(20);
