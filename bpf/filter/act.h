@@ -74,11 +74,20 @@ xway_inline int filter_does(enum filter_action action)
 	return filter_actions >> action & 1;
 }
 
+/* True when the packet is for the rule's SYN proxy. */
+xway_inline __u32 filter_guard(struct xdp_md *ctx, struct filter_packet *packet,
+			       const struct filter_rule *rule)
+{
+	packet->guarded = filter_guard_request(ctx, packet, rule->argument);
+	return packet->guarded != FILTER_GO_ON;
+}
+
 /*
- * Counts a match and does what the rule says. True ends the search. Verified once, whatever the
- * number of rules: the packet is plain memory here, and the pointer to the context in it is lost.
+ * Counts the match of a rule that does not decide, and does what it says. True ends the search: the
+ * rule has decided after all. Called by the generated code, and verified once, whatever the number
+ * of rules.
  */
-xway_global __u32 filter_apply(struct filter_packet *packet, __u32 number)
+xway_global __u32 filter_effect(struct xdp_md *ctx, struct filter_packet *packet, __u32 number)
 {
 	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
 	struct filter_count *count = bpf_map_lookup_elem(&filter_counts, &number);
@@ -99,33 +108,9 @@ xway_global __u32 filter_apply(struct filter_packet *packet, __u32 number)
 		packet->marked = 1;
 		packet->mark = rule->argument;
 	}
+	if (filter_does(FILTER_ACTION_SYN_PROXY) && rule->action == FILTER_ACTION_SYN_PROXY)
+		return filter_guard(ctx, packet, rule);
 	return 0;
-}
-
-/* The SYN proxy of a rule, if it is one; true when the packet is for the proxy. */
-xway_inline __u32 filter_guard(struct xdp_md *ctx, struct filter_packet *packet, __u32 number)
-{
-	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
-
-	if (!rule || rule->action != FILTER_ACTION_SYN_PROXY)
-		return 0;
-	packet->guarded = filter_guard_request(ctx, packet, rule->argument);
-	return packet->guarded != FILTER_GO_ON;
-}
-
-/*
- * What a rule that does not decide does. True ends the search: the rule has decided after all.
- * Called by the generated code.
- */
-static __attribute__((noinline)) __u32 filter_effect(struct filter_packet *packet, __u32 rule)
-{
-	__u64 ctx = packet->ctx;
-	__u32 ends = filter_apply(packet, rule);
-
-	packet->ctx = ctx;
-	if (filter_does(FILTER_ACTION_SYN_PROXY))
-		ends |= filter_guard((struct xdp_md *)(unsigned long)ctx, packet, rule);
-	return ends;
 }
 
 /* A packet that has nowhere to go, counted. */

@@ -4,8 +4,8 @@
  * the packet as rules see it, what a rule does, counters.
  *
  * The program is C; only "which rule decides?" is generated: filter_match() in filter.bpf.c is a
- * place that the loader puts code into. That code reads `struct filter_packet` and nothing else of
- * the program, so this header is the whole border.
+ * place that the loader puts code into. That code reads `struct filter_packet` and, for rules that
+ * look at bytes, the packet; nothing else of the program, so this header is the whole border.
  */
 #ifndef XWAY_FILTER_ABI_H
 #define XWAY_FILTER_ABI_H
@@ -112,9 +112,6 @@ enum filter_fragment {
  * A packet as rules see it; numbers in the machine's byte order. What is not known is 0, what no
  * rule asks for undefined. Inside of a tunnel: the packet in there, with the link of the outermost
  * one that has an Ethernet header of its own.
- *
- * On eight-byte boundaries stands only what the verifier cannot know: it follows constants there,
- * and would walk the rules' code once for each way through the parser.
  */
 struct filter_packet {
 	/* Addresses: the high half first; an IPv4 address is all of [1]. */
@@ -122,8 +119,6 @@ struct filter_packet {
 	__u64 dest[2];
 	__u64 source_mac;
 	__u64 dest_mac;
-	/* A pointer to the context, for rules that look into the packet. */
-	__u64 ctx;
 	/* Of the frame, from its Ethernet header on. */
 	__u32 length;
 	__u32 interface;
@@ -160,7 +155,7 @@ struct filter_packet {
 	/* enum filter_guarded */
 	__u16 guarded;
 };
-_Static_assert(sizeof(struct filter_packet) == 128, "no hidden padding");
+_Static_assert(sizeof(struct filter_packet) == 120, "no hidden padding");
 
 /* Key of `filter_fragments`: all fragments of one packet. */
 struct filter_siblings {

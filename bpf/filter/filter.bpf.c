@@ -23,25 +23,16 @@
  * generated from the rules in the place of this body; a rule that does not decide is given to
  * filter_effect() when it matches.
  */
-static __attribute__((noinline)) __u32 filter_match(struct filter_packet *packet)
+static __attribute__((noinline)) __u32 filter_match(struct xdp_md *ctx,
+						   struct filter_packet *packet)
 {
 	__u32 rule = FILTER_NO_RULE;
 
-	asm volatile("" : "+r"(rule), "+r"(packet) : : "memory");
-	if (rule != FILTER_NO_RULE && filter_effect(packet, rule))
+	asm volatile("" : "+r"(rule), "+r"(ctx), "+r"(packet) : : "memory");
+	if (rule != FILTER_NO_RULE && filter_effect(ctx, packet, rule))
 		return rule;
 	return FILTER_NO_RULE;
 }
-
-/* Between the packets inside of each other. */
-struct filter_walk {
-	/* Offset at which the packet ends that is being read. */
-	__u32 limit;
-	/* Inside of a first fragment: packets go on beyond its end. */
-	int is_cut;
-	/* A policy decided: nothing further is looked at. */
-	int is_over;
-};
 
 xway_inline struct filter_end filter_odd_end(enum filter_policy policy, enum xway_reason oddity)
 {
@@ -80,27 +71,24 @@ xway_inline struct filter_end filter_policy_end(struct xdp_md *ctx, struct filte
 	return filter_odd_end(policy, oddity);
 }
 
-/* Judges the packet at the cursor, which is behind a link of this type. */
-xway_inline struct filter_end filter_judge_one(struct xdp_md *ctx, struct xway_cursor *cur,
-					       struct filter_packet *packet,
-					       struct filter_walk *walk, int type)
+/* Judges the packet that was read. */
+xway_inline struct filter_end filter_judge_one(struct xdp_md *ctx, struct filter_packet *packet,
+					       __u32 oddity, int *is_over)
 {
-	int fault = type < 0 ? -1 : filter_read_network(ctx, cur, packet, type, walk->is_cut);
 	__u32 rule;
 
-	walk->limit = filter_offset(cur, ctx) + cur->left;
 	/* Nothing that is odd about a packet helps a banned source. */
 	if (filter_is_banned(packet))
 		return (struct filter_end){ XDP_DROP, XWAY_BANNED };
-	if (fault < 0) {
-		struct filter_end end = filter_policy_end(ctx, packet, cur->fault);
+	if (oddity != FILTER_SOUND) {
+		struct filter_end end = filter_policy_end(ctx, packet, oddity);
 
 		if (end.reason != XWAY_DEFAULT) {
-			walk->is_over = 1;
+			*is_over = 1;
 			return end;
 		}
 	}
-	rule = filter_match(packet);
+	rule = filter_match(ctx, packet);
 	if (rule == FILTER_NO_RULE)
 		return (struct filter_end){ filter_default, XWAY_DEFAULT };
 	return filter_decided(ctx, packet, rule);
@@ -118,50 +106,37 @@ xway_inline int filter_drops(__u8 oddity)
 	return oddity < FILTER_ODDITIES && filter_policies[oddity] == FILTER_DROP;
 }
 
-/* To an inner packet, whose offset filter_open() has found. */
-xway_inline void filter_move(struct xway_cursor *cur, struct xdp_md *ctx, int frags, __u32 at,
-			     __u32 limit)
+xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet)
 {
-	xway_cursor(cur, ctx, frags);
-	cur->left = limit - at;
-	/* Headers of tunnels are short; the mask changes nothing but what the verifier knows. */
-	cur->pos += at & (2 * FILTER_FARTHEST + 1);
-}
-
-xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet,
-					   int frags)
-{
-	struct filter_walk walk = { .limit = packet->length };
+	__u32 at = 0, limit = packet->length, what = FILTER_OUTERMOST, cut = 0;
 	struct filter_siblings siblings;
 	struct filter_end end = {};
-	struct xway_cursor cur;
-	int type;
+	/* A policy decided: nothing further is looked at. */
+	int is_over = 0;
 
 	siblings.family = 0;
-	xway_cursor(&cur, ctx, frags);
-	cur.left = packet->length;
-	type = filter_read_link(&cur, packet);
-
 #pragma clang loop unroll(disable)
 	for (int layer = 0; layer < FILTER_LAYERS; layer++) {
+		__u64 read = filter_read(ctx, packet, at, limit, what | cut);
 		__u32 decided_by = packet->decided_by;
 		struct filter_end one;
 		__u64 inside;
 
+		limit = read >> 32;
 		packet->decided_by = FILTER_NO_RULE;
-		one = filter_judge_one(ctx, &cur, packet, &walk, type);
+		one = filter_judge_one(ctx, packet, read, &is_over);
 		if (!layer || filter_is_stronger(one.verdict, end.verdict))
 			end = one;
 		else
 			packet->decided_by = decided_by;
 		if (filter_tracks() && packet->fragment == FILTER_FIRST && !siblings.family)
 			filter_siblings_of(packet, &siblings);
-		if (end.verdict == XDP_DROP || walk.is_over || !(packet->known & FILTER_INNER))
+		if (end.verdict == XDP_DROP || is_over || !(packet->known & FILTER_INNER))
 			break;
-		walk.is_cut |= packet->fragment == FILTER_FIRST;
-		inside = layer + 1 < FILTER_LAYERS ? filter_open(ctx, packet, walk.limit) :
+		if (packet->fragment == FILTER_FIRST)
+			cut = FILTER_CUT;
+		inside = layer + 1 < FILTER_LAYERS ? filter_open(ctx, packet, limit) :
 						     FILTER_UNREACHABLE | XWAY_TUNNEL;
-		packet->ctx = (unsigned long)ctx;
 		if (inside & FILTER_NOTHING_INSIDE)
 			break;
 		if (inside & FILTER_UNREACHABLE) {
@@ -171,8 +146,8 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 			}
 			break;
 		}
-		filter_move(&cur, ctx, frags, inside >> 16, walk.limit);
-		type = inside & 0xffff;
+		at = inside >> 16;
+		what = inside & 0xffff;
 	}
 	if (filter_tracks() && siblings.family)
 		filter_keep(&siblings, end.verdict, packet->decided_by);
@@ -182,7 +157,6 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 xway_inline int filter_run(struct xdp_md *ctx, int frags)
 {
 	struct filter_packet packet = {
-		.ctx = (unsigned long)ctx,
 		.length = xway_frame_bytes(ctx, frags),
 		.sampled_by = FILTER_NO_RULE,
 		.decided_by = FILTER_NO_RULE,
@@ -193,7 +167,7 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 		packet.interface = ctx->ingress_ifindex;
 		packet.queue = ctx->rx_queue_index;
 	}
-	end = filter_judge(ctx, &packet, frags);
+	end = filter_judge(ctx, &packet);
 	filter_end_with(ctx, &packet, &end);
 	return xway_done(ctx, frags, end.verdict, end.reason);
 }

@@ -31,8 +31,11 @@ xway_inline void filter_siblings_of(const struct filter_packet *packet,
 	siblings->family = packet->known & (FILTER_IPV4 | FILTER_IPV6);
 }
 
-/* For the fragments that follow; `rule` is the one that decided. */
-xway_inline void filter_keep(const struct filter_siblings *siblings, __u32 verdict, __u32 rule)
+/*
+ * For the fragments that follow; `rule` is the one that decided. This and filter_follow() are
+ * functions of their own because of the stack, and few packets come here.
+ */
+xway_global int filter_keep(const struct filter_siblings *siblings, __u32 verdict, __u32 rule)
 {
 	struct filter_first first = {
 		.until = bpf_ktime_get_ns() + FILTER_FOLLOWING_NS,
@@ -41,24 +44,29 @@ xway_inline void filter_keep(const struct filter_siblings *siblings, __u32 verdi
 		.left = FILTER_FOLLOWING_BYTES,
 	};
 
+	if (!siblings)
+		return 0;
 	/* What else was done, such as an answer, is not done for each fragment. */
 	if (verdict != XDP_PASS && verdict != XDP_REDIRECT)
 		first.verdict = XDP_DROP;
 	if (first.verdict == XDP_DROP && filter_policies[XWAY_UNKNOWN_FRAGMENT] == FILTER_DROP)
-		return;
+		return 0;
 	if (bpf_map_update_elem(&filter_fragments, siblings, &first, BPF_ANY))
 		filter_count_event(FILTER_FRAGMENT_LOST);
+	return 0;
 }
 
 /*
  * The verdict of a later fragment, the rule in packet->decided_by; 0 if the first one is unknown.
  * Two processors may both take the last bytes: then a few more follow.
  */
-xway_inline __u32 filter_follow(struct filter_packet *packet)
+xway_global __u32 filter_follow(struct filter_packet *packet)
 {
 	struct filter_siblings siblings;
 	struct filter_first *first;
 
+	if (!packet)
+		return 0;
 	filter_siblings_of(packet, &siblings);
 	first = bpf_map_lookup_elem(&filter_fragments, &siblings);
 	if (!first || bpf_ktime_get_ns() >= first->until || packet->length > first->left)

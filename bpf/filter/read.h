@@ -5,9 +5,8 @@
  * Total: any bytes have a declared outcome, which `functions::filter::read` writes down a second
  * time. What could be read before something broke stays known. A header never goes beyond the
  * packet that it belongs to, be it shorter than the frame.
- * Rule: only what some rule needs (`filter_needs`) is read; the verifier removes all else. It would
- * also walk what is behind the parser once for each set of constants that the parser leaves:
- * where tables or arithmetic serve, there are no branches.
+ * Rule: only what some rule needs (`filter_needs`) is read; the verifier removes all else. Where
+ * tables or arithmetic serve, there are no branches: it walks what is behind each of them twice.
  * Not here: packets inside of packets (inner.h), fragments (fragment.h), policies (filter.bpf.c).
  */
 #ifndef FILTER_READ_H
@@ -529,6 +528,44 @@ xway_inline int filter_read_network(struct xdp_md *ctx, struct xway_cursor *cur,
 	default:
 		return 0;
 	}
+}
+
+/* In `what` of filter_read(), above 16 bits for the type of the link in front. */
+#define FILTER_OUTERMOST (1U << 16)
+/* Inside of a first fragment: packets go on beyond its end. */
+#define FILTER_CUT (1U << 17)
+
+/* What filter_read() answers below 32 bits when nothing is odd. */
+#define FILTER_SOUND XWAY_REASONS
+
+/*
+ * Reads the packet that begins at offset `at` and ends at `limit` with the packet around it: the
+ * outermost with its link, another behind a link of the type in `what`. Answers what is odd, or
+ * FILTER_SOUND, and above 32 bits where the packet ends by its own headers.
+ *
+ * The loader puts it into the program or makes it global. As a part of the program it costs no
+ * call, but the verifier walks what is behind it once for each way through the headers.
+ */
+static __attribute__((noinline)) __u64 filter_read(struct xdp_md *ctx, struct filter_packet *packet,
+						   __u32 at, __u32 limit, __u32 what)
+{
+	int type = what & 0xffff;
+	struct xway_cursor cur;
+	int fault;
+
+	if (!packet)
+		return FILTER_SOUND;
+	xway_cursor(&cur, ctx, 0);
+	cur.left = limit - at;
+	/* Headers of tunnels are short; the mask changes nothing but what the verifier knows. */
+	cur.pos += at & (2 * FILTER_FARTHEST + 1);
+	if (what & FILTER_OUTERMOST)
+		type = filter_read_link(&cur, packet);
+	fault = type;
+	if (type >= 0)
+		fault = filter_read_network(ctx, &cur, packet, type, (what & FILTER_CUT) != 0);
+	return (__u64)(filter_offset(&cur, ctx) + cur.left) << 32 |
+	       (fault < 0 ? cur.fault : FILTER_SOUND);
 }
 
 #endif

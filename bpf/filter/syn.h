@@ -414,17 +414,25 @@ xway_inline __u32 filter_proxy_verdict(struct xdp_md *ctx, const struct filter_p
 static __attribute__((noinline)) int filter_has_cookie(struct xdp_md *ctx,
 						       const struct filter_packet *packet)
 {
-	struct tcphdr tcp;
-	struct ipv6hdr ip6;
-	struct iphdr ip4;
+	struct syn_desk *desk;
+	struct ipv6hdr *ip6;
+	struct tcphdr *tcp;
+	struct iphdr *ip4;
+	__u32 only = 0;
 
-	if (bpf_xdp_load_bytes(ctx, packet->transport, &tcp, sizeof(tcp)))
+	desk = bpf_map_lookup_elem(&filter_desk, &only);
+	if (!desk)
+		return 0;
+	tcp = &desk->asked.header;
+	ip4 = (void *)desk->asked.options;
+	ip6 = (void *)desk->asked.options;
+	if (bpf_xdp_load_bytes(ctx, packet->transport, tcp, sizeof(*tcp)))
 		return 0;
 	if (packet->known & FILTER_IPV4)
-		return !bpf_xdp_load_bytes(ctx, packet->network, &ip4, sizeof(ip4)) &&
-		       !bpf_tcp_raw_check_syncookie_ipv4(&ip4, &tcp);
-	return !bpf_xdp_load_bytes(ctx, packet->network, &ip6, sizeof(ip6)) &&
-	       !bpf_tcp_raw_check_syncookie_ipv6(&ip6, &tcp);
+		return !bpf_xdp_load_bytes(ctx, packet->network, ip4, sizeof(*ip4)) &&
+		       !bpf_tcp_raw_check_syncookie_ipv4(ip4, tcp);
+	return !bpf_xdp_load_bytes(ctx, packet->network, ip6, sizeof(*ip6)) &&
+	       !bpf_tcp_raw_check_syncookie_ipv6(ip6, tcp);
 }
 
 /* What belongs to no connection and comes to a listener must bring a cookie. */

@@ -7,9 +7,10 @@
 mod filter_code_support;
 
 use filter_code_support::{Random, frames, rules};
+use functions::filter::classic::{Classic, Program};
 use functions::filter::{
-    Action, Base, Compiled, Environment, Frame, Model, PROGRAM, Payload, Rule, Ruleset, Test, act,
-    compile,
+    Action, Base, Compiled, Environment, Expression, Field, Frame, Model, PROGRAM, Payload, Rule,
+    Ruleset, Scope, Test, Values, act, compile,
 };
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
@@ -97,9 +98,90 @@ fn ten_thousand_rules_load_and_answer() {
     assert_same(&rules, &frames);
 }
 
+/// Rules that cannot be in tables, or all match: each number of them loads.
+#[test]
+fn rulesets_that_are_hard_to_load() {
+    let mut random = Random(3);
+    let frames = frames(&mut random, 60);
+    let looking = |number: u32| {
+        Test::Payload(Payload {
+            from: Base::Transport,
+            negated: false,
+            offset: (number % 3) as u16,
+            mask: vec![0xff; 4],
+            value: number.to_be_bytes().to_vec(),
+        })
+    };
+    let from = |number: u32| {
+        let ports = Values::range(number % 50, 60_u32);
+        vec![Test::Is(Field::SourcePort, ports), looking(number)]
+    };
+    let all = |_| Vec::new();
+    type Tests<'a> = &'a dyn Fn(u32) -> Vec<Test>;
+    let cases: [(&str, u32, Tests<'_>, Action); 5] = [
+        ("look at bytes", 1_900, &|number| vec![looking(number)], Action::Drop),
+        ("look at bytes and ports", 1_000, &from, Action::Drop),
+        ("look at bytes and count", 300, &from, Action::Count),
+        ("count everything", 20, &all, Action::Count),
+        ("count everything", 3_000, &all, Action::Count),
+    ];
+    for (what, count, tests, action) in cases {
+        println!("{count} rules that {what}");
+        let rule = |number| Rule {
+            name: format!("r{number}"),
+            tests: tests(number),
+            action: action.clone(),
+        };
+        let rules = Ruleset { rules: (0..count).map(rule).collect(), ..Ruleset::default() };
+        assert_same(&rules, &frames);
+    }
+}
+
+/// One rule of a kind multiplies the ways that a verifier has to walk; some were refused.
+#[test]
+fn actions_that_are_hard_to_load() {
+    let scope = Scope::default();
+    let texts = [
+        "mark 7 icmp type 8",
+        "sample 1/100 udp",
+        "synproxy above 1000pps tcp dport 80",
+        "limit 1000pps per source tcp",
+        "ban 60s tcp flags fin,syn/fin,syn",
+        "drop udp payload transport+8 = 0x1234",
+        "drop from 10.0.0.0/8",
+    ];
+    let all = texts.iter().map(|text| Rule::parse(text, &scope).unwrap());
+    let mut all: Vec<Rule> = all.collect();
+    all.push(Rule {
+        name: "memory".to_owned(),
+        tests: vec![Test::Expression(with_memory())],
+        action: Action::Drop,
+    });
+    let each = all.iter().map(|rule| vec![rule.clone()]);
+    for rules in each.chain([all.clone()]) {
+        let rules = Ruleset { rules, ..Ruleset::default() };
+        KernelRuntime::default().load(&compiled(&rules).spec).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
+/// Whether the byte at 14 is in the word memory; what uses that memory takes most of the stack.
+fn with_memory() -> Expression {
+    let insn = |code, jump_true, jump_false, k| Classic { code, jump_true, jump_false, k };
+    let program = [
+        insn(0x30, 0, 0, 14),
+        insn(0x02, 0, 0, 15),
+        insn(0x60, 0, 0, 15),
+        insn(0x15, 0, 1, 0x45),
+        insn(0x06, 0, 0, 65_535),
+        insn(0x06, 0, 0, 0),
+    ];
+    Expression { text: "ip[0] = 0x45".to_owned(), program: Program::new(&program).unwrap() }
+}
+
 #[test]
 fn more_rules_than_a_verifier_follows_are_refused_with_words() {
-    let payload = Payload { from: Base::Frame, offset: 0, mask: vec![255], value: vec![1] };
+    let payload =
+        Payload { from: Base::Frame, negated: false, offset: 0, mask: vec![255], value: vec![1] };
     let rule = |number: u32| Rule {
         name: format!("r{number}"),
         tests: vec![Test::Payload(payload.clone())],

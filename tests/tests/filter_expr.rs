@@ -102,23 +102,25 @@ fn classic(insn: Instruction) -> Classic {
 
 /// A program that passes what matches, with as much of `struct filter_packet` as that needs.
 fn spec(program: &Program) -> Spec {
-    const PACKET: i16 = -104;
+    const CONTEXT: i16 = -8;
+    const PACKET: i16 = CONTEXT - 104;
     let mut asm = Assembler::new("expression", ProgramKind::XDP);
     let [matched, unmatched] = [asm.label(), asm.label()];
-    asm.store64(R10.at(PACKET + CONTEXT), R1).mov(R6, R1);
+    asm.store64(R10.at(CONTEXT), R1).mov(R6, R1);
     asm.packet(R1, R2, R6).sub(R2, R1);
     asm.store(Size::Word, R10.at(PACKET + Field::Length.place().offset), R2);
     asm.mov(R6, R10).add(R6, PACKET);
     let memory = PACKET - Program::MEMORY;
-    program.append(&mut asm, Site { packet: R6, memory, matched, unmatched });
+    program.append(
+        &mut asm,
+        Site { packet: R6, context: R10.at(CONTEXT), memory, matched, unmatched },
+    );
     asm.bind(matched).verdict(Verdict::Pass);
     asm.bind(unmatched).verdict(Verdict::Drop);
     let mut object = Object::new("expression", "GPL");
     object.program(asm);
     object.finish().unwrap()
 }
-
-const CONTEXT: i16 = 48;
 
 /// What the program answers on both arms, frame by frame.
 fn compare(name: &str, program: &Program, frames: &[Vec<u8>], want: impl Fn(usize) -> bool) {

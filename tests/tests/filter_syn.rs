@@ -14,7 +14,7 @@ use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use kernel_support::constant_program;
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts};
-use spec::asm::Reg::{R0, R2, R6};
+use spec::asm::Reg::{R0, R3, R6};
 use spec::asm::{Assembler, Cond};
 use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
 
@@ -139,7 +139,7 @@ fn spec(timestamps: u8) -> Spec {
     spec.set_global("filter_actions", &actions.to_le_bytes()).unwrap();
     let mut code = Assembler::new("rules", ProgramKind::XDP);
     let ends = code.label();
-    code.note("the one rule").mov(R2, 0).call_function(EFFECT);
+    code.note("the one rule").mov(R3, 0).call_function(EFFECT);
     code.jump_if(R0, Cond::Ne, 0, ends).mov32(R0, -1).exit();
     code.bind(ends).mov32(R0, 0).mov(R6, 0).exit();
     spec::compose::splice(&spec, PROGRAM, MATCH, code).unwrap()

@@ -5,7 +5,7 @@
 
 use functions::filter::act::{Acts, Sizes};
 use functions::filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
-use spec::asm::Reg::{R0, R1, R2, R6};
+use spec::asm::Reg::{R0, R1, R2, R3, R6, R7};
 use spec::asm::{Assembler, Cond};
 use spec::{ProgramKind, Runtime, Spec, compose};
 
@@ -41,11 +41,11 @@ fn matches_all(ruleset: &Ruleset) -> Assembler {
     let mut code = Assembler::new("matches_all", ProgramKind::XDP);
     let end = code.label();
     let decides = ruleset.rules.iter().position(|rule| rule.action.decides());
-    code.mov(R6, R1);
+    code.mov(R6, R2).mov(R7, R1);
     for number in 0..decides.unwrap_or(ruleset.rules.len()) {
         let number = i32::try_from(number).unwrap();
         let next = code.label();
-        code.mov(R1, R6).mov32(R2, number).call_function(EFFECT);
+        code.mov(R1, R7).mov(R2, R6).mov32(R3, number).call_function(EFFECT);
         code.jump_if(R0, Cond::Eq, 0, next).mov32(R0, number).jump(end).bind(next);
     }
     // FILTER_NO_RULE, or the rule that decides.

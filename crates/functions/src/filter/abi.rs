@@ -761,7 +761,6 @@ pub struct Packet {
     pub dest: [u64; 2],
     pub source_mac: u64,
     pub dest_mac: u64,
-    pub ctx: u64,
     pub length: u32,
     pub interface: u32,
     pub queue: u32,
@@ -790,7 +789,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    pub const SIZE: usize = 128;
+    pub const SIZE: usize = 120;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -804,32 +803,31 @@ impl Packet {
         }
         bytes[32..40].copy_from_slice(&self.source_mac.to_le_bytes());
         bytes[40..48].copy_from_slice(&self.dest_mac.to_le_bytes());
-        bytes[48..56].copy_from_slice(&self.ctx.to_le_bytes());
-        bytes[56..60].copy_from_slice(&self.length.to_le_bytes());
-        bytes[60..64].copy_from_slice(&self.interface.to_le_bytes());
-        bytes[64..68].copy_from_slice(&self.queue.to_le_bytes());
-        bytes[68..72].copy_from_slice(&self.known.to_le_bytes());
-        bytes[72..74].copy_from_slice(&self.network.to_le_bytes());
-        bytes[74..76].copy_from_slice(&self.transport.to_le_bytes());
-        bytes[76..80].copy_from_slice(&self.fragment.to_le_bytes());
-        bytes[80..82].copy_from_slice(&self.vlan.to_le_bytes());
-        bytes[82..84].copy_from_slice(&self.ethertype.to_le_bytes());
-        bytes[84..86].copy_from_slice(&self.inner_vlan.to_le_bytes());
-        bytes[86..88].copy_from_slice(&self.source_port.to_le_bytes());
-        bytes[88..90].copy_from_slice(&self.dest_port.to_le_bytes());
-        bytes[90..92].copy_from_slice(&self.icmp.to_le_bytes());
-        bytes[92..96].copy_from_slice(&self.extensions.to_le_bytes());
-        bytes[96] = self.ttl;
-        bytes[97] = self.protocol;
-        bytes[98] = self.dscp;
-        bytes[99] = self.tcp_flags;
-        bytes[100..104].copy_from_slice(&self.identification.to_le_bytes());
-        bytes[104..112].copy_from_slice(&self.now.to_le_bytes());
-        bytes[112..116].copy_from_slice(&self.sampled_by.to_le_bytes());
-        bytes[116..120].copy_from_slice(&self.decided_by.to_le_bytes());
-        bytes[120..124].copy_from_slice(&self.mark.to_le_bytes());
-        bytes[124..126].copy_from_slice(&self.marked.to_le_bytes());
-        bytes[126..128].copy_from_slice(&self.guarded.to_le_bytes());
+        bytes[48..52].copy_from_slice(&self.length.to_le_bytes());
+        bytes[52..56].copy_from_slice(&self.interface.to_le_bytes());
+        bytes[56..60].copy_from_slice(&self.queue.to_le_bytes());
+        bytes[60..64].copy_from_slice(&self.known.to_le_bytes());
+        bytes[64..66].copy_from_slice(&self.network.to_le_bytes());
+        bytes[66..68].copy_from_slice(&self.transport.to_le_bytes());
+        bytes[68..72].copy_from_slice(&self.fragment.to_le_bytes());
+        bytes[72..74].copy_from_slice(&self.vlan.to_le_bytes());
+        bytes[74..76].copy_from_slice(&self.ethertype.to_le_bytes());
+        bytes[76..78].copy_from_slice(&self.inner_vlan.to_le_bytes());
+        bytes[78..80].copy_from_slice(&self.source_port.to_le_bytes());
+        bytes[80..82].copy_from_slice(&self.dest_port.to_le_bytes());
+        bytes[82..84].copy_from_slice(&self.icmp.to_le_bytes());
+        bytes[84..88].copy_from_slice(&self.extensions.to_le_bytes());
+        bytes[88] = self.ttl;
+        bytes[89] = self.protocol;
+        bytes[90] = self.dscp;
+        bytes[91] = self.tcp_flags;
+        bytes[92..96].copy_from_slice(&self.identification.to_le_bytes());
+        bytes[96..104].copy_from_slice(&self.now.to_le_bytes());
+        bytes[104..108].copy_from_slice(&self.sampled_by.to_le_bytes());
+        bytes[108..112].copy_from_slice(&self.decided_by.to_le_bytes());
+        bytes[112..116].copy_from_slice(&self.mark.to_le_bytes());
+        bytes[116..118].copy_from_slice(&self.marked.to_le_bytes());
+        bytes[118..120].copy_from_slice(&self.guarded.to_le_bytes());
         bytes
     }
 
@@ -839,32 +837,31 @@ impl Packet {
             dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))),
             source_mac: u64::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
             dest_mac: u64::from_le_bytes(array::from_fn(|i| bytes[40 + i])),
-            ctx: u64::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
-            length: u32::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
-            interface: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),
-            queue: u32::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
-            known: u32::from_le_bytes(array::from_fn(|i| bytes[68 + i])),
-            network: u16::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
-            transport: u16::from_le_bytes(array::from_fn(|i| bytes[74 + i])),
-            fragment: u32::from_le_bytes(array::from_fn(|i| bytes[76 + i])),
-            vlan: u16::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
-            ethertype: u16::from_le_bytes(array::from_fn(|i| bytes[82 + i])),
-            inner_vlan: u16::from_le_bytes(array::from_fn(|i| bytes[84 + i])),
-            source_port: u16::from_le_bytes(array::from_fn(|i| bytes[86 + i])),
-            dest_port: u16::from_le_bytes(array::from_fn(|i| bytes[88 + i])),
-            icmp: u16::from_le_bytes(array::from_fn(|i| bytes[90 + i])),
-            extensions: u32::from_le_bytes(array::from_fn(|i| bytes[92 + i])),
-            ttl: bytes[96],
-            protocol: bytes[97],
-            dscp: bytes[98],
-            tcp_flags: bytes[99],
-            identification: u32::from_le_bytes(array::from_fn(|i| bytes[100 + i])),
-            now: u64::from_le_bytes(array::from_fn(|i| bytes[104 + i])),
-            sampled_by: u32::from_le_bytes(array::from_fn(|i| bytes[112 + i])),
-            decided_by: u32::from_le_bytes(array::from_fn(|i| bytes[116 + i])),
-            mark: u32::from_le_bytes(array::from_fn(|i| bytes[120 + i])),
-            marked: u16::from_le_bytes(array::from_fn(|i| bytes[124 + i])),
-            guarded: u16::from_le_bytes(array::from_fn(|i| bytes[126 + i])),
+            length: u32::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
+            interface: u32::from_le_bytes(array::from_fn(|i| bytes[52 + i])),
+            queue: u32::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
+            known: u32::from_le_bytes(array::from_fn(|i| bytes[60 + i])),
+            network: u16::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
+            transport: u16::from_le_bytes(array::from_fn(|i| bytes[66 + i])),
+            fragment: u32::from_le_bytes(array::from_fn(|i| bytes[68 + i])),
+            vlan: u16::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
+            ethertype: u16::from_le_bytes(array::from_fn(|i| bytes[74 + i])),
+            inner_vlan: u16::from_le_bytes(array::from_fn(|i| bytes[76 + i])),
+            source_port: u16::from_le_bytes(array::from_fn(|i| bytes[78 + i])),
+            dest_port: u16::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
+            icmp: u16::from_le_bytes(array::from_fn(|i| bytes[82 + i])),
+            extensions: u32::from_le_bytes(array::from_fn(|i| bytes[84 + i])),
+            ttl: bytes[88],
+            protocol: bytes[89],
+            dscp: bytes[90],
+            tcp_flags: bytes[91],
+            identification: u32::from_le_bytes(array::from_fn(|i| bytes[92 + i])),
+            now: u64::from_le_bytes(array::from_fn(|i| bytes[96 + i])),
+            sampled_by: u32::from_le_bytes(array::from_fn(|i| bytes[104 + i])),
+            decided_by: u32::from_le_bytes(array::from_fn(|i| bytes[108 + i])),
+            mark: u32::from_le_bytes(array::from_fn(|i| bytes[112 + i])),
+            marked: u16::from_le_bytes(array::from_fn(|i| bytes[116 + i])),
+            guarded: u16::from_le_bytes(array::from_fn(|i| bytes[118 + i])),
         }
     }
 }

@@ -12,15 +12,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use spec::Spec;
-use spec::compose::{globalize, splice};
+use spec::compose::{globalize, inline, splice};
 
 use super::act::{self, Acts, Sizes};
 use super::code::{self, Generated};
 use super::plan::{Budget, Plan};
-use super::{Action, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, Ruleset, Test};
+use super::{Action, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, READ, Rule, Ruleset};
 
-/// Rules from which on a call is worth what it saves the verifier.
-const MANY: usize = 3;
+/// Slots of code that the kernel's verifier may walk once for each way through the headers.
+const LIGHT: usize = 256;
+/// Slots of code that it may walk once for each packet inside of another.
+const LONG: usize = 2048;
 /// Bytes of rows that a family may have at most.
 const MOST_BYTES: usize = 1 << 28;
 
@@ -90,9 +92,14 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     let plan = plan(rules, environment)?;
     let generated = code::generate(rules, &plan, &ifindex);
     let description = description(&plan, &generated);
-    spec.maps.extend(generated.data);
+    spec.maps.extend(generated.data.clone());
     for program in [PROGRAM, PROGRAM_FRAGS] {
-        if stands_alone(rules) {
+        spec = if is_light(rules, &generated) {
+            inline(&spec, program, READ)?
+        } else {
+            globalize(&spec, program, READ)?
+        };
+        if generated.slots > LONG {
             spec = globalize(&spec, program, MATCH)?;
         }
         spec = splice(&spec, program, MATCH, generated.code.clone())?;
@@ -101,14 +108,13 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     Ok(Compiled { spec, acts, names, description })
 }
 
-/// Whether the answer needs no more than the packet as rules see it: then the kernel verifies it
-/// once, and not again for each way that leads to it through the headers.
-fn stands_alone(rules: &Ruleset) -> bool {
-    rules.rules.len() > MANY
-        && rules.rules.iter().all(|rule| {
-            rule.tests.iter().all(Test::is_of_fields)
-                && !matches!(rule.action, Action::SynProxy(_) | Action::Sample { .. })
-        })
+/// Whether the verifier may walk all that is behind the reading of headers once for each way
+/// through them. That saves each packet a call.
+fn is_light(rules: &Ruleset, generated: &Generated) -> bool {
+    let is_heavy = |rule: &Rule| {
+        matches!(rule.action, Action::SynProxy(_) | Action::Sample { .. } | Action::Mark(_))
+    };
+    generated.slots <= LIGHT && !rules.rules.iter().any(is_heavy)
 }
 
 /// With as many bytes as it takes for the groups of rules that go on to be few enough.

@@ -137,21 +137,21 @@ impl Field {
             Self::Dest6 => (16, Size::Double, Known::Ipv6 as u32),
             Self::SourceMac => (32, Size::Double, 0),
             Self::DestMac => (40, Size::Double, 0),
-            Self::Length => (56, Size::Word, 0),
-            Self::Interface => (60, Size::Word, 0),
-            Self::Queue => (64, Size::Word, 0),
-            Self::Fragment => (76, Size::Word, Known::EITHER_IP),
-            Self::Extensions => (92, Size::Word, Known::Ipv6 as u32),
-            Self::EtherType => (82, Size::Half, 0),
-            Self::Vlan => (80, Size::Half, Known::Vlan as u32),
-            Self::InnerVlan => (84, Size::Half, Known::InnerVlan as u32),
-            Self::SourcePort => (86, Size::Half, Known::Ports as u32),
-            Self::DestPort => (88, Size::Half, Known::Ports as u32),
-            Self::Icmp => (90, Size::Half, Known::Icmp as u32),
-            Self::Protocol => (97, Size::Byte, Known::Protocol as u32),
-            Self::Ttl => (96, Size::Byte, Known::EITHER_IP),
-            Self::Dscp => (98, Size::Byte, Known::EITHER_IP),
-            Self::TcpFlags => (99, Size::Byte, Known::Tcp as u32),
+            Self::Length => (48, Size::Word, 0),
+            Self::Interface => (52, Size::Word, 0),
+            Self::Queue => (56, Size::Word, 0),
+            Self::Fragment => (68, Size::Word, Known::EITHER_IP),
+            Self::Extensions => (84, Size::Word, Known::Ipv6 as u32),
+            Self::EtherType => (74, Size::Half, 0),
+            Self::Vlan => (72, Size::Half, Known::Vlan as u32),
+            Self::InnerVlan => (76, Size::Half, Known::InnerVlan as u32),
+            Self::SourcePort => (78, Size::Half, Known::Ports as u32),
+            Self::DestPort => (80, Size::Half, Known::Ports as u32),
+            Self::Icmp => (82, Size::Half, Known::Icmp as u32),
+            Self::Protocol => (89, Size::Byte, Known::Protocol as u32),
+            Self::Ttl => (88, Size::Byte, Known::EITHER_IP),
+            Self::Dscp => (90, Size::Byte, Known::EITHER_IP),
+            Self::TcpFlags => (91, Size::Byte, Known::Tcp as u32),
         };
         Place { offset, size, known }
     }
@@ -159,7 +159,7 @@ impl Field {
 
 impl Known {
     /// Where `known` is in `struct filter_packet`.
-    pub const OFFSET: i16 = 68;
+    pub const OFFSET: i16 = 60;
     /// One of the bits is set in any IP packet.
     pub const EITHER_IP: u32 = Self::Ipv4 as u32 | Self::Ipv6 as u32;
 }
@@ -217,6 +217,8 @@ mod tests {
             i16::try_from(member.bit_offset / 8).unwrap()
         };
         assert_eq!(Known::OFFSET, offset("known"));
+        assert_eq!(crate::filter::code::NETWORK, offset("network"));
+        assert_eq!(crate::filter::code::TRANSPORT, offset("transport"));
         for (field, name) in [
             (Field::Interface, "interface"),
             (Field::Queue, "queue"),

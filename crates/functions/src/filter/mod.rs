@@ -61,5 +61,7 @@ pub const PROGRAM: &str = "xway_filter";
 pub const PROGRAM_FRAGS: &str = "xway_filter_frags";
 /// The function whose place generated code takes.
 pub const MATCH: &str = "filter_match";
+/// Function that reads headers.
+pub const READ: &str = "filter_read";
 /// What generated code calls for a rule that matches and does not decide.
 pub const EFFECT: &str = "filter_effect";

@@ -28,7 +28,7 @@ mod splice;
 mod types;
 
 pub use error::Error;
-pub use splice::{globalize, splice};
+pub use splice::{globalize, inline, splice};
 
 use crate::model::{Program, ProgramKind, Spec, Target};
 use crate::seam::Verdict;

@@ -75,6 +75,26 @@ pub fn globalize(spec: &Spec, program: &str, function: &str) -> Result<Spec, Err
     Ok(spec)
 }
 
+/// A static function of a program in the place of its call, where it is called once, is short, and
+/// the stack has room; else the program is the same.
+///
+/// # Errors
+/// [`Error::NoProgram`], [`Error::NoFunction`]; `spec` is untouched.
+pub fn inline(spec: &Spec, program: &str, function: &str) -> Result<Spec, Error> {
+    let old = spec.program(program).ok_or_else(|| no_program(spec, program))?;
+    let mut parts = take_apart(old);
+    let target = find(&parts, old, function)?;
+    let body = parts[target].clone();
+    let Some((part, host)) = hosted(&parts, target, &body) else { return Ok(spec.clone()) };
+    parts[part] = host;
+    let new = put_together(old, parts);
+    let mut spec = spec.clone();
+    if let Some(place) = spec.programs.iter_mut().find(|old| old.name == program) {
+        *place = new;
+    }
+    Ok(spec)
+}
+
 fn spliced(
     old: &Program,
     function: &str,
@@ -90,18 +110,20 @@ fn spliced(
     resolve(&mut code, &parts, old)?;
     let body = code.remove(0);
     parts.extend(code);
-    // What is verified on its own stays a function.
-    let site = if parts[target].function.global { None } else { site(&parts, target) };
-    match site.and_then(|(part, slot)| {
-        let host = inlined(&parts[part], slot, &body)?;
-        Some((part, host))
-    }) {
+    match hosted(&parts, target, &body) {
         Some((part, host)) => parts[part] = host,
         None => parts[target].replace(body),
     }
     let mut program = put_together(old, parts);
     types.complete(&mut program);
     Ok(program)
+}
+
+/// The caller of a function with `body` in the place of its only call, and its number.
+fn hosted(parts: &[Part], target: usize, body: &Part) -> Option<(usize, Part)> {
+    // What is verified on its own stays a function.
+    let (part, slot) = site(parts, target).filter(|_| !parts[target].function.global)?;
+    Some((part, inlined(&parts[part], slot, body)?))
 }
 
 fn find(parts: &[Part], program: &Program, function: &str) -> Result<usize, Error> {

@@ -146,6 +146,21 @@ fn long_or_deep_code_stays_a_function() {
 }
 
 #[test]
+fn a_function_of_the_program_takes_the_place_of_its_call() {
+    let spec = inline(&host(1), "main", "answer").unwrap();
+    assert_complete(&spec);
+    assert_eq!(functions(&spec), ["main", "effect", "other"]);
+    let text = listing(&spec);
+    assert!(text.contains("r1 += -16\n; answer @ host:3\n   7: (85) call pc"), "{text}");
+    // Called twice, or verified on its own, it stays what it is.
+    assert_eq!(inline(&host(2), "main", "answer").unwrap(), host(2));
+    let global = globalize(&host(1), "main", "answer").unwrap();
+    assert_ne!(global, host(1));
+    assert_eq!(inline(&global, "main", "answer").unwrap(), global);
+    assert!(inline(&host(1), "main", "question").is_err());
+}
+
+#[test]
 fn functions_of_the_code_come_along() {
     let with_function = |effect: bool| {
         code(|a| {

@@ -7,7 +7,7 @@
 //! in the first one.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R10};
-use spec::asm::{Alu, Assembler, Cond, Label, Operand, Reg, Size};
+use spec::asm::{Alu, Assembler, At, Cond, Label, Operand, Reg, Size};
 
 use super::flow::{FURTHEST, Known, Need, known, needs};
 use super::{Base, Op, Program, Register, Source, bytes};
@@ -18,6 +18,8 @@ use crate::filter::Field;
 pub struct Site {
     /// Points to `struct filter_packet`; one of R6 to R9.
     pub packet: Reg,
+    /// Holds the pointer to the program's context.
+    pub context: At,
     /// Offset from R10 of [`Program::MEMORY`] bytes of stack; used if the program has memory.
     pub memory: i16,
     /// Where a packet that matches goes on.
@@ -59,7 +61,7 @@ impl Translation<'_> {
     /// The packet's ends, and zero in registers that are read before they are written.
     fn enter(&mut self, ops: &[Op], known: &[Option<Known>]) {
         if ops.iter().any(|op| matches!(op, Op::Load(..) | Op::LoadHeaderLength(_))) {
-            self.asm.load64(R3, self.site.packet.at(CONTEXT)).packet(R2, R3, R3);
+            self.asm.load64(R3, self.site.context).packet(R2, R3, R3);
         }
         self.lead_to_both(ops, known);
         let early = |register| {
@@ -282,7 +284,5 @@ const fn inverse(cond: Cond) -> Option<Cond> {
     }
 }
 
-/// Where the context's pointer is in `struct filter_packet`.
-const CONTEXT: i16 = 48;
 /// Bytes of the longest IPv4 header: X at its most when it is small.
 const LONGEST_HEADER: u32 = 60;

@@ -115,7 +115,10 @@ fn bounds_are_checked_once() {
     let [matched, unmatched] = [asm.label(), asm.label()];
     asm.mov(Reg::R6, Reg::R1);
     let program = Program::new(&PAYLOAD).unwrap();
-    program.append(&mut asm, Site { packet: Reg::R6, memory: 0, matched, unmatched });
+    program.append(
+        &mut asm,
+        Site { packet: Reg::R6, context: Reg::R10.at(-8), memory: 0, matched, unmatched },
+    );
     asm.bind(matched).mov(Reg::R0, 1).exit().bind(unmatched).mov(Reg::R0, 0).exit();
     let program = asm.finish().unwrap();
     let above = |insn: &&spec::Insn| insn.code == 0x2d;

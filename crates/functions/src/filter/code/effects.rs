@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  the frame, at the bottom of the code's stack:
-//!   0  the packet     8  limit     12  the rule that ended the search     16 + 4n  cursor n
+//!   0  the packet     8  limit     12  the rule that ended the search
+//!  16  the context   24 + 4n  cursor n
 //! ```
 //!
 //! A cursor is an index into its group's lists. Rule: every list ends with `NO_RULE`, which is
@@ -16,7 +17,7 @@ use spec::asm::{At, Cond, Helper, Label, Operand, Reg};
 use super::Code;
 use super::data::{MAP, Place};
 use super::straight::Leads;
-use super::value::PACKET;
+use super::value::{CONTEXT, PACKET, TOP};
 use crate::filter::plan::{Effects, FINAL, FamilyPlan, NO_RULE, Plan};
 use crate::filter::{EFFECT, Family};
 
@@ -28,7 +29,8 @@ const GROUPS: usize = 24;
 
 const LIMIT: i16 = 8;
 const ENDED: i16 = 12;
-const CURSORS: i16 = 16;
+const CONTEXT_COPY: i16 = 16;
+const CURSORS: i16 = 24;
 
 /// Where the cursors are and what they point into.
 struct Merge {
@@ -81,7 +83,7 @@ impl Code<'_> {
     }
 
     fn frame(&self, plan: &FamilyPlan) -> i16 {
-        -self.memory - (CURSORS + 4 * plan.effects.len() as i16 + 7) / 8 * 8
+        -TOP - self.memory - (CURSORS + 4 * plan.effects.len() as i16 + 7) / 8 * 8
     }
 
     fn callback(&mut self, family: Family) -> Label {
@@ -119,7 +121,8 @@ impl Code<'_> {
         let merge = Merge { base: R6, frame: 0, lists: self.lists(plan) };
         merge.next(self, R7.into(), end);
         let a = &mut self.asm;
-        a.mov32(R2, R9).load64(R1, R6.at(0)).call_function(EFFECT);
+        a.mov32(R3, R9).load64(R2, R6.at(0)).load64(R1, R6.at(CONTEXT_COPY));
+        a.call_function(EFFECT);
         let go_on = a.label();
         a.jump32_if(R0, Cond::Eq, 0, go_on).store32(R6.at(ENDED), R9);
         a.bind(end).mov32(R0, 1).exit();
@@ -152,7 +155,8 @@ impl Run<'_> {
         self.merge.next(code, limit, end);
         let a = &mut code.asm;
         let go_on = a.label();
-        a.mov(R1, PACKET).mov32(R2, R9).call_function(EFFECT).jump32_if(R0, Cond::Eq, 0, go_on);
+        a.load64(R1, CONTEXT).mov(R2, PACKET).mov32(R3, R9).call_function(EFFECT);
+        a.jump32_if(R0, Cond::Eq, 0, go_on);
         a.mov32(R0, R9).exit();
         a.bind(go_on).sub32(R8, 1).jump32_if(R8, Cond::Ne, 0, head).bind(end);
     }
@@ -165,6 +169,7 @@ impl Run<'_> {
             Operand::Imm(limit) => a.mov32(R1, limit).store32(frame(LIMIT), R1),
         };
         a.mov32(R1, NO_RULE.cast_signed()).store32(frame(ENDED), R1).store64(frame(0), PACKET);
+        a.load64(R1, CONTEXT).store64(frame(CONTEXT_COPY), R1);
         a.mov32(R1, longest(self.plan) as i32).load_function(R2, callback);
         a.mov(R3, R10).add(R3, self.merge.frame).mov32(R4, 0).call(Helper::LOOP);
         let on = a.label();

@@ -23,19 +23,21 @@ mod value;
 #[cfg(test)]
 mod tests;
 
-use spec::asm::Reg::{R0, R1, R3, R5, R7};
+use spec::asm::Reg::{R0, R1, R2, R3, R5, R7};
 use spec::asm::{Assembler, Cond, Label, Reg};
 use spec::{MapDef, ProgramKind};
 
 use self::data::Data;
 use self::straight::Leads;
-use self::value::PACKET;
+use self::value::{CONTEXT, PACKET};
 use super::abi::Known;
 use super::plan::{FINAL, FamilyPlan, NO_RULE, Plan};
 use super::{Family, MATCH, Rule, Ruleset, Test};
 
 pub use self::data::MAP as DATA_MAP;
 pub use self::effects::fits;
+#[cfg(test)]
+pub use self::payload::{NETWORK, TRANSPORT};
 
 /// Interfaces by name.
 pub type Interfaces<'a> = &'a dyn Fn(&str) -> Option<u32>;
@@ -62,10 +64,9 @@ const LONGEST: usize = 24_000;
 const BRANCHES: usize = 8000;
 /// Characters of a note.
 const LINE: usize = 160;
-/// Straight rules of a family from which on the verifier must not tell one from another.
-const MANY: usize = 8;
 
-/// Code that answers which rule of a ruleset decides, with `struct filter_packet *` in R1.
+/// Code that answers which rule of a ruleset decides, with the context in R1 and
+/// `struct filter_packet *` in R2.
 pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Generated {
     let whole = Code::new(rules, ifindex, false).all(plan);
     if whole.slots <= LONGEST { whole } else { Code::new(rules, ifindex, true).all(plan) }
@@ -85,8 +86,6 @@ struct Code<'a> {
     loops: bool,
     /// Bits of `known` that every packet of the family in hand has.
     sure: u32,
-    /// The family in hand has many rules that decide one by one.
-    many: bool,
     /// Bytes at the top of the stack that expressions use.
     memory: i16,
     /// Functions that walk lists, by family.
@@ -108,7 +107,6 @@ impl<'a> Code<'a> {
             split,
             loops: false,
             sure: 0,
-            many: false,
             memory: if words { super::classic::Program::MEMORY } else { 0 },
             callbacks: [None; Family::ALL.len()],
         }
@@ -117,8 +115,9 @@ impl<'a> Code<'a> {
     fn all(mut self, plan: &Plan) -> Generated {
         let there = self.asm.label();
         // A function that is verified on its own may be called with nothing.
-        self.asm.note("which rule decides").jump_if(R1, Cond::Ne, 0, there);
-        self.asm.mov32(R0, NO_RULE.cast_signed()).exit().bind(there).mov(PACKET, R1);
+        self.asm.note("which rule decides").jump_if(R2, Cond::Ne, 0, there);
+        self.asm.mov32(R0, NO_RULE.cast_signed()).exit().bind(there);
+        self.asm.mov(PACKET, R2).store64(CONTEXT, R1);
         let other = plan.family(Family::Other);
         let apart: Vec<(&FamilyPlan, Known, Label)> =
             [(Family::Ipv4, Known::Ipv4), (Family::Ipv6, Known::Ipv6)]
@@ -141,7 +140,7 @@ impl<'a> Code<'a> {
         }
         for (family, label) in functions {
             self.asm.function(label, format!("filter_{}", name(family.family)));
-            self.asm.mov(PACKET, R1);
+            self.asm.mov(PACKET, R2).store64(CONTEXT, R1);
             self.family(family);
         }
         self.effect_loops(plan);
@@ -159,7 +158,7 @@ impl<'a> Code<'a> {
     fn dispatched<'p>(&mut self, plan: &'p FamilyPlan, apart: &mut Vec<(&'p FamilyPlan, Label)>) {
         if self.split && !is_trivial(plan) {
             let label = self.asm.label();
-            self.asm.mov(R1, PACKET).call_local(label).exit();
+            self.asm.load64(R1, CONTEXT).mov(R2, PACKET).call_local(label).exit();
             apart.push((plan, label));
         } else {
             self.family(plan);
@@ -174,7 +173,6 @@ impl<'a> Code<'a> {
             Family::Ipv6 => Known::Ipv6 as u32,
             Family::Other => 0,
         };
-        self.many = plan.straight.len() > MANY;
         if !plan.effects.is_empty() {
             self.with_effects(plan);
         } else if plan.straight.is_empty() && plan.tables.len() == 1 && plan.otherwise == NO_RULE {
@@ -237,12 +235,6 @@ impl<'a> Code<'a> {
         self.known(R3);
         self.known(R5);
         self.asm.sub32(R3, R5).add32(number, R3);
-    }
-
-    fn forget_if_many(&mut self, number: Reg) {
-        if self.many {
-            self.forget(number);
-        }
     }
 }
 

@@ -7,14 +7,13 @@ use spec::asm::Reg::{R0, R2, R3, R4};
 use spec::asm::{Cond, Label, Size};
 
 use super::Code;
-use super::value::PACKET;
+use super::value::{CONTEXT, PACKET};
 use crate::filter::abi::Known;
 use crate::filter::{Base, Payload};
 
 /// Offsets in `struct filter_packet`.
-const CONTEXT: i16 = 48;
-const NETWORK: i16 = 72;
-const TRANSPORT: i16 = 74;
+pub const NETWORK: i16 = 64;
+pub const TRANSPORT: i16 = 66;
 /// A verifier follows no offset into a packet that is higher.
 const FURTHEST: i32 = 0xffff;
 
@@ -39,7 +38,7 @@ fn room(payload: &Payload) -> i32 {
 impl Code<'_> {
     pub(super) fn payload(&mut self, payload: &Payload, fail: Label) {
         let a = &mut self.asm;
-        a.load64(R3, PACKET.at(CONTEXT)).packet(R2, R3, R3);
+        a.load64(R3, CONTEXT).packet(R2, R3, R3);
         let known = match payload.from {
             Base::Frame => None,
             Base::Network => Some((NETWORK, 0)),

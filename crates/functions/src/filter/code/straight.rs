@@ -6,11 +6,11 @@
 
 use std::borrow::Cow;
 
-use spec::asm::Reg::{R0, R1, R2};
+use spec::asm::Reg::{R0, R1, R2, R3};
 use spec::asm::{Cond, Label};
 
 use super::Code;
-use super::value::{LOW, PACKET, boundaries, is, is_not, load, tree};
+use super::value::{CONTEXT, LOW, PACKET, TOP, boundaries, is, is_not, load, tree};
 use crate::filter::classic::Program;
 use crate::filter::plan::{Classifier, FamilyPlan};
 use crate::filter::{EFFECT, Family, Field, Rule, Ruleset, Test, Values};
@@ -71,14 +71,12 @@ impl Code<'_> {
 
     /// R0 = the rule's number; the end.
     pub(super) fn decide(&mut self, number: u32) {
-        self.asm.mov32(R0, number.cast_signed());
-        self.forget_if_many(R0);
-        self.asm.exit();
+        self.asm.mov32(R0, number.cast_signed()).exit();
     }
 
     /// Lets a rule do what it does; goes on behind it or ends the search.
     pub(super) fn effect(&mut self, number: u32, next: Label) {
-        self.asm.mov(R1, PACKET).mov32(R2, number.cast_signed());
+        self.asm.load64(R1, CONTEXT).mov(R2, PACKET).mov32(R3, number.cast_signed());
         self.asm.call_function(EFFECT).jump32_if(R0, Cond::Eq, 0, next);
         self.decide(number);
     }
@@ -114,7 +112,8 @@ impl Code<'_> {
                 let matched = self.asm.label();
                 let site = crate::filter::classic::Site {
                     packet: PACKET,
-                    memory: -Program::MEMORY,
+                    context: CONTEXT,
+                    memory: -TOP - Program::MEMORY,
                     matched,
                     unmatched: fail,
                 };

@@ -38,19 +38,18 @@ fn host(calls: usize) -> Spec {
     for word in (0..PACKET).step_by(8) {
         a.load64(R4, R2.at(word)).store64(R10.at(word - PACKET - 8), R4);
     }
-    let context = 48;
-    a.store64(R10.at(context - PACKET - 8), R6).mov(R7, 7).mov(R8, 8).mov(R9, 9);
+    a.mov(R7, 7).mov(R8, 8).mov(R9, 9);
     for _ in 0..calls {
         let empty = a.label();
         a.packet(R2, R3, R6).need(R2, R3, FRAME as i32, R4, empty).store32(R2.at(COUNT), 0);
-        a.bind(empty).mov(R1, R10).add(R1, -PACKET - 8).call_local(question);
+        a.bind(empty).mov(R1, R6).mov(R2, R10).add(R2, -PACKET - 8).call_local(question);
     }
     // What the host keeps must be there still.
     a.add(R7, R8).add(R7, R9).sub(R7, 24).add(R0, R7);
     a.packet(R2, R3, R6).need(R2, R3, FRAME as i32, R4, short);
     a.store32(R2.at(ANSWER), R0).mov(R0, 2).exit().bind(short).mov(R0, 0).exit();
-    a.function(question, MATCH).mov(R2, 0).call_local(effect).exit();
-    a.function(effect, EFFECT).load64(R3, R1.at(context)).packet(R4, R5, R3);
+    a.function(question, MATCH).mov(R3, 0).call_local(effect).exit();
+    a.function(effect, EFFECT).mov(R2, R3).packet(R4, R5, R1);
     let [out, full] = [a.label(), a.label()];
     a.need(R4, R5, FRAME as i32, R0, out).load32(R0, R4.at(COUNT));
     a.jump_if(R0, Cond::Ge, MOST as i32, full).mov(R3, R0).add(R3, 1).store32(R4.at(COUNT), R3);
@@ -275,8 +274,8 @@ fn payloads_are_looked_at_inside_the_frame_only() {
         let facts = readable(&mut random);
         let mut bytes = frame(&facts, NO_RULE);
         let [network, transport] = [random.below(40) as u16, random.below(700) as u16];
-        bytes[72..74].copy_from_slice(&network.to_le_bytes());
-        bytes[74..76].copy_from_slice(&transport.to_le_bytes());
+        bytes[super::NETWORK as usize..][..2].copy_from_slice(&network.to_le_bytes());
+        bytes[super::TRANSPORT as usize..][..2].copy_from_slice(&transport.to_le_bytes());
         let known = &mut bytes[Known::OFFSET as usize + 1];
         *known = *known & !1 | u8::from(random.below(2) == 0);
         let is_known = *known & 1 != 0;

@@ -3,33 +3,24 @@
 //! Rule: R2 holds the value, or its low half; R1 the high half of values of 128 bits. Comparing
 //! overwrites R3 and keeps the value.
 
-use spec::asm::Reg::{R1, R2, R3, R6};
-use spec::asm::{Assembler, Cond, Label, Reg};
+use spec::asm::Reg::{R1, R2, R3, R6, R10};
+use spec::asm::{Assembler, At, Cond, Label, Reg};
 
 use crate::filter::plan::Boundary;
 use crate::filter::{Field, Values};
 
 /// `struct filter_packet`, all through the code.
 pub const PACKET: Reg = R6;
+/// The pointer to the program's context, at the top of the stack.
+pub const CONTEXT: At = R10.at(-8);
+/// Bytes of the stack above all else.
+pub const TOP: i16 = 8;
 pub const LOW: Reg = R2;
 pub const HIGH: Reg = R1;
 const CONSTANT: Reg = R3;
 
-/// Loads a field. What stands on an eight-byte boundary of the stack is one value with the register
-/// for the verifier, which would learn from every comparison what is in the packet, and walk the
-/// rest of the code once for each thing that it has learnt; an operation parts the two.
+/// Loads a field.
 pub fn load(a: &mut Assembler, field: Field) {
-    let place = field.place();
-    load_linked(a, field);
-    if place.offset % 8 == 0 {
-        a.or(LOW, 0);
-        if field.bits() > 64 {
-            a.or(HIGH, 0);
-        }
-    }
-}
-
-fn load_linked(a: &mut Assembler, field: Field) {
     let place = field.place();
     if field.bits() > 64 {
         a.load64(HIGH, PACKET.at(place.offset)).load64(LOW, PACKET.at(place.offset + 8));
