@@ -61,8 +61,17 @@ fn four_phases_are_measured_and_written_down() {
     }
     assert!(number(2, "dropped_pps") > 0.0 && number(3, "dropped_pps") > 0.0, "{text}");
 
+    let rules = text["rules"].as_array().unwrap();
+    let met = |name: &str| {
+        let rule = rules.iter().find(|rule| rule["name"] == name).unwrap();
+        rule["packets"].as_u64().unwrap()
+    };
+    assert!(met("service") > 0 && met("source") > met("all-udp"), "{text}");
     let page = fs::read_to_string(text["report"].as_str().unwrap()).unwrap();
     assert!(page.contains("<svg") && page.contains("How it was done"));
+    assert!(page.contains("limit 5pps burst 10 per source udp"), "the rules are told");
+    let kept = fs::read_to_string(folder.0.join("rules.toml")).unwrap();
+    assert!(kept.contains("per source"), "{kept}");
     let figure = fs::read_to_string(text["figure"].as_str().unwrap()).unwrap();
     assert!(figure.contains("flood,") && figure.contains("Transactions"));
     let samples = fs::read_to_string(folder.0.join("samples.json")).unwrap();

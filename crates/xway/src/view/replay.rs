@@ -14,9 +14,12 @@ pub struct Answer {
     pub phases: Vec<Row>,
     /// What the attacker sends.
     pub rate_pps: u64,
+    /// What the limits of the rules let through of it.
+    pub allowed_pps: f64,
     /// Packets that the program ran on, and its mean time.
     pub packets: u64,
     pub ns_per_packet: f64,
+    pub rules: PathBuf,
     pub capture: PathBuf,
     pub figure: PathBuf,
     pub report: PathBuf,
@@ -82,9 +85,11 @@ impl Row {
 }
 
 impl Answer {
-    /// The program took all of the attack and nothing of the service.
+    /// The program let no more of the attack through than the rules allow, and all of the service.
     pub fn kept(&self) -> bool {
-        self.dropped_share() > 0.999 && self.service_share() > 0.99
+        let left = self.phases.last().map_or(f64::INFINITY, |row| row.attack_pps);
+        // The clock's ticks.
+        left <= 1.05 * self.allowed_pps && self.service_share() > 0.99
     }
 
     /// Share of the attack that the program dropped.
@@ -129,8 +134,9 @@ impl View for Answer {
         );
         let told = if self.kept() { paint.good(&told) } else { paint.bad(&told) };
         let again = format!(
-            "Play it yourself: `xway run drop --in {} --rule '10.0.0.1 udp 1234'`. In the kernel: \
-             `sudo xway demo`.",
+            "The rules are in {}: `xway filter check` says how they are read, `xway filter load` \
+             puts them on an interface. The packets are in {}. In the kernel: `sudo xway demo`.",
+            self.rules.display(),
             self.capture.display()
         );
         let report = self.report.display();

@@ -1,20 +1,21 @@
 //! The demo without root: the same story as a generated capture, played through the engine.
 //!
-//! Shown is what the drop program decides, packet for packet, and so what is left for the network
+//! Shown is what the filter decides, packet for packet, and so what is left for the network
 //! stack. How a service dies of the rest only the kernel can show; nothing here pretends to.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use functions::drop::{self, Config, Maps};
+use bench::hook::filter::{LIMIT_RULES, parsed};
+use functions::filter::{Action, Environment, PROGRAM, Per, Ruleset, compile};
 use pcap::{LinkType, Packet, Writer};
 use report::plot::{Chart, Panel, Phase as Band, Tone};
 use report::{Host, Page, Svg};
-use spec::{Input, Spec, Verdict};
-use vm::{Machine, Options, Worker};
+use spec::{Input, Verdict};
+use vm::{Errno, Machine, MapError, Options, Worker};
 
-use super::traffic::{Arrival, Traffic, rule};
+use super::traffic::{Arrival, Traffic};
 use super::{Context, Exit};
 use crate::args::DemoArgs;
 use crate::cmd::folder::Folder;
@@ -34,8 +35,10 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
         runtime: "vm",
         phases: replay.rows,
         rate_pps: args.rate,
+        allowed_pps: allowed_pps(&parsed(LIMIT_RULES)?.ruleset, time),
         packets: replay.shield.packets,
         ns_per_packet: replay.shield.ns_per_packet(),
+        rules: folder.put("rules.toml", LIMIT_RULES)?,
         capture: folder.file(CAPTURE),
         figure: folder.file(FIGURE),
         report: folder.file("report.html"),
@@ -67,7 +70,7 @@ const ACTS: [Act; 3] = [
     },
     Act {
         name: "flood-vm",
-        title: "flood, XDP program",
+        title: "flood, filter",
         flooded: true,
         shielded: true,
         tone: Tone::Safe,
@@ -93,6 +96,7 @@ impl Replay {
         let blank = |number: u32| Sample::at((start + bin * number + bin / 2).as_secs_f64());
         self.samples.extend((0..BINS).map(blank));
         for arrival in Traffic::new(start, self.phase, act.flooded.then_some(rate_pps))? {
+            let arrival = arrival?;
             self.record(&arrival)?;
             let Arrival { at_ns, attack, .. } = arrival;
             let dropped = act.shielded && self.shield.drops(arrival)?;
@@ -114,7 +118,18 @@ impl Replay {
     }
 }
 
-/// The built-in drop program in the engine, with the demo's rule.
+/// What the rules let through of the flood, over a phase: the limit of all together.
+fn allowed_pps(rules: &Ruleset, phase: Duration) -> f64 {
+    let limits = rules.rules.iter().filter_map(|rule| match &rule.action {
+        Action::Limit(limit) if limit.per == Per::Rule => {
+            Some(limit.rate as f64 + limit.burst as f64 / phase.as_secs_f64())
+        }
+        _ => None,
+    });
+    limits.fold(f64::INFINITY, f64::min)
+}
+
+/// The filter in the engine, with the demo's rules.
 struct Shield {
     worker: Worker,
     program: usize,
@@ -124,21 +139,21 @@ struct Shield {
 
 impl Shield {
     fn load() -> Result<Self> {
-        let config = Config { rules: vec![rule().parse()?], ..Config::default() };
-        let mut spec = Spec::parse("drop", drop::OBJECT)?;
-        config.apply(&mut spec)?;
-        let machine = Machine::load(&spec, &Options::default())?;
+        let compiled = compile(&parsed(LIMIT_RULES)?.ruleset, &Environment::default())?;
+        let machine = Machine::load(&compiled.spec, &Options::default())?;
         let maps = machine.maps();
-        let find = |name: &str| {
+        compiled.acts.fill(|name| {
             let found = maps.iter().find(|map| map.facts().name == name);
-            found.map(|map| &**map).with_context(|| format!("no map {name}"))
-        };
-        drop::update(&config, &Maps::find(find)?)?;
-        let program = machine.program(drop::PROGRAM)?;
+            let gone = || MapError { map: name.into(), operation: "open", errno: Errno::ENOENT };
+            found.map(|map| &**map).ok_or_else(gone)
+        })?;
+        let program = machine.program(PROGRAM)?;
         Ok(Self { worker: machine.worker(0), program, packets: 0, time: Duration::ZERO })
     }
 
     fn drops(&mut self, arrival: Arrival) -> Result<bool> {
+        // The limits' buckets are full at the beginning, as on a machine that has been up.
+        self.worker.set_clock_ns(UP_NS + arrival.at_ns);
         self.worker.put(&Input { packet: arrival.frame, ..Input::default() })?;
         let start = Instant::now();
         let code = self.worker.execute(self.program)?;
@@ -166,7 +181,7 @@ fn figure(samples: &[Sample], phase: Duration) -> Svg {
     let stack = Panel::new("what the network stack must take", "pps")
         .area("attack", 1, line(|sample| sample.attack_pps))
         .line("the service's", 0, line(|sample| sample.service_pps));
-    let dropped = Panel::new("what the program drops", "pps").area(
+    let dropped = Panel::new("what the filter drops", "pps").area(
         "dropped",
         2,
         line(|sample| sample.dropped_pps),
@@ -193,8 +208,8 @@ fn page(answer: &Answer, figure: &Svg) -> Page {
 }
 
 const WHAT: &str = "Played without the kernel, as any user may: a \
-    generated capture of clients that ask and an attacker that floods, played through the same \
-    drop program by the engine in user space. A service that dies and lives is for the kernel to \
+    generated capture of clients that ask and an attacker that floods, each frame from another \
+    invented address, played through the same filter by the engine in user space. A service that dies and lives is for the kernel to \
     show, as root: `sudo xway demo`.";
 const CAPTURE: &str = "flood.pcapng";
 const FIGURE: &str = "figure.svg";
@@ -206,3 +221,5 @@ const LONGEST: Duration = Duration::from_secs(10);
 const BINS: u32 = 40;
 /// The capture says 2026-01-01.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
+/// How long the machine has been up.
+const UP_NS: u64 = 3_600_000_000_000;

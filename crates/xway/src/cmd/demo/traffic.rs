@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 use anyhow::Result;
+use bench::field::invented;
 use lab::frame::{Flow, Side, TcpFlags};
 use sys::net::Mac;
 
@@ -20,8 +21,9 @@ pub struct Arrival {
 
 /// Frames of one phase in the order of time.
 pub struct Traffic {
-    attack: Vec<u8>,
     requests: Vec<Vec<u8>>,
+    /// Frames of attack so far, each from another address.
+    attacked: u64,
     /// Between two frames of the attack; 0 for none.
     attack_gap_ns: u64,
     request_gap_ns: u64,
@@ -34,20 +36,17 @@ pub struct Traffic {
 impl Traffic {
     /// From `start`, for `time`; `rate_pps` frames of attack a second, or none.
     pub fn new(start: Duration, time: Duration, rate_pps: Option<u64>) -> Result<Self> {
-        let server = |port| side(SERVER_MAC, SERVER, port);
-        let attacker = side(ATTACKER_MAC, ATTACKER, FLOOD_PORT);
-        let attack = Flow::new(attacker, server(FLOOD_PORT)).udp_of_length(FRAME_LEN)?;
         let flags = TcpFlags { ack: true, ..TcpFlags::default() };
         let request = |port| {
             let client = side(CLIENT_MAC, CLIENT, port);
-            Flow::new(client, server(SERVICE_PORT)).tcp(flags, 1, b"?")
+            Flow::new(client, side(SERVER_MAC, SERVER, SERVICE_PORT)).tcp(flags, 1, b"?")
         };
         let requests = (0..CLIENTS).map(|number| request(FIRST_PORT + number));
         let requests = requests.collect::<Result<_, _>>()?;
         let start_ns = start.as_nanos() as u64;
         Ok(Self {
-            attack,
             requests,
+            attacked: 0,
             attack_gap_ns: rate_pps.map_or(0, |rate_pps| NS / rate_pps),
             request_gap_ns: NS / REQUESTS_PPS,
             next_attack_ns: start_ns,
@@ -58,10 +57,24 @@ impl Traffic {
     }
 }
 
-impl Iterator for Traffic {
-    type Item = Arrival;
+impl Traffic {
+    fn attack(&mut self) -> Result<Vec<u8>> {
+        let attacker = side(ATTACKER_MAC, invented(self.attacked), FLOOD_PORT);
+        self.attacked += 1;
+        let server = side(SERVER_MAC, SERVER, FLOOD_PORT);
+        Ok(Flow::new(attacker, server).udp_of_length(FRAME_LEN)?)
+    }
 
-    fn next(&mut self) -> Option<Arrival> {
+    fn request(&mut self) -> Vec<u8> {
+        self.asked += 1;
+        self.requests[self.asked % self.requests.len()].clone()
+    }
+}
+
+impl Iterator for Traffic {
+    type Item = Result<Arrival>;
+
+    fn next(&mut self) -> Option<Self::Item> {
         let attack = self.attack_gap_ns > 0 && self.next_attack_ns <= self.next_request_ns;
         let (next, gap_ns) = if attack {
             (&mut self.next_attack_ns, self.attack_gap_ns)
@@ -73,19 +86,9 @@ impl Iterator for Traffic {
         if at_ns >= self.end_ns {
             return None;
         }
-        let frame = if attack {
-            self.attack.clone()
-        } else {
-            self.asked += 1;
-            self.requests[self.asked % self.requests.len()].clone()
-        };
-        Some(Arrival { at_ns, frame, attack })
+        let frame = if attack { self.attack() } else { Ok(self.request()) };
+        Some(frame.map(|frame| Arrival { at_ns, frame, attack }))
     }
-}
-
-/// What the drop program is told to drop.
-pub fn rule() -> String {
-    format!("{SERVER} udp {FLOOD_PORT}")
 }
 
 const fn side(mac: Mac, ip: Ipv4Addr, port: u16) -> Side {
@@ -95,8 +98,6 @@ const fn side(mac: Mac, ip: Ipv4Addr, port: u16) -> Side {
 const NS: u64 = 1_000_000_000;
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-/// An address that nobody has: the flood is spoofed.
-const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 const SERVER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x01]);
 const CLIENT_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x02]);
 const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
@@ -116,7 +117,8 @@ mod tests {
     fn arrivals_are_in_order_and_as_many_as_asked_for() {
         let time = Duration::from_millis(10);
         let start = Duration::from_millis(5);
-        let all: Vec<_> = Traffic::new(start, time, Some(100_000)).unwrap().collect();
+        let all = Traffic::new(start, time, Some(100_000)).unwrap();
+        let all: Vec<_> = all.collect::<Result<_>>().unwrap();
         assert!(all.is_sorted_by_key(|arrival| arrival.at_ns));
         assert_eq!(all.iter().filter(|arrival| arrival.attack).count(), 1000);
         assert_eq!(all.iter().filter(|arrival| !arrival.attack).count(), 71);
