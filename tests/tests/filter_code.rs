@@ -118,7 +118,8 @@ fn rulesets_that_are_hard_to_load() {
     };
     let all = |_| Vec::new();
     type Tests<'a> = &'a dyn Fn(u32) -> Vec<Test>;
-    let cases: [(&str, u32, Tests<'_>, Action); 5] = [
+    let cases: [(&str, u32, Tests<'_>, Action); 6] = [
+        ("look at bytes", 10_000, &|number| vec![looking(number)], Action::Drop),
         ("look at bytes", 1_900, &|number| vec![looking(number)], Action::Drop),
         ("look at bytes and ports", 1_000, &from, Action::Drop),
         ("look at bytes and count", 300, &from, Action::Count),
@@ -180,14 +181,21 @@ fn with_memory() -> Expression {
 
 #[test]
 fn more_rules_than_a_verifier_follows_are_refused_with_words() {
-    let payload =
-        Payload { from: Base::Frame, negated: false, offset: 0, mask: vec![255], value: vec![1] };
-    let rule = |number: u32| Rule {
-        name: format!("r{number}"),
-        tests: vec![Test::Payload(payload.clone())],
-        action: Action::Drop,
+    let rule = |number: u32| {
+        let payload = Payload {
+            from: Base::Frame,
+            negated: false,
+            offset: 0,
+            mask: vec![255; 16],
+            value: number.to_be_bytes().repeat(4),
+        };
+        Rule {
+            name: format!("r{number}"),
+            tests: vec![Test::Payload(payload)],
+            action: Action::Drop,
+        }
     };
-    let rules = Ruleset { rules: (0..10_000).map(rule).collect(), ..Ruleset::default() };
+    let rules = Ruleset { rules: (0..30_000).map(rule).collect(), ..Ruleset::default() };
     let refused = compile(&rules, &Environment::default()).unwrap_err().to_string();
     assert!(refused.contains("look at bytes"), "{refused}");
 }

@@ -17,12 +17,14 @@ use spec::compose::{globalize, inline, splice};
 use super::act::{self, Acts, Sizes};
 use super::code::{self, Generated};
 use super::plan::{Budget, Plan};
-use super::{Action, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, READ, Rule, Ruleset};
+use super::{Action, EFFECT, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, READ, Rule, Ruleset};
 
 /// Slots of code that the kernel's verifier may walk once for each way through the headers.
 const LIGHT: usize = 256;
 /// Slots of code that it may walk once for each packet inside of another.
 const LONG: usize = 2048;
+/// Slots of code that a program may have, of the million instructions that a verifier walks.
+const MOST_SLOTS: usize = 700_000;
 /// Bytes of rows that a family may have at most.
 const MOST_BYTES: usize = 1 << 28;
 
@@ -91,18 +93,24 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     needs.apply(&rules.policies, &mut spec)?;
     let plan = plan(rules, environment)?;
     let generated = code::generate(rules, &plan, &ifindex);
+    if generated.slots > MOST_SLOTS {
+        return Err(Error::TooManyStraight);
+    }
     let description = description(&plan, &generated);
     spec.maps.extend(generated.data.clone());
     for program in [PROGRAM, PROGRAM_FRAGS] {
         spec = if is_light(rules, &generated) {
             inline(&spec, program, READ)?
         } else {
-            globalize(&spec, program, READ)?
+            globalize(&spec, program, READ, READ)?
         };
         if generated.slots > LONG {
-            spec = globalize(&spec, program, MATCH)?;
+            spec = globalize(&spec, program, MATCH, MATCH)?;
         }
         spec = splice(&spec, program, MATCH, generated.code.clone())?;
+        for part in &generated.parts {
+            spec = globalize(&spec, program, part, EFFECT)?;
+        }
     }
     let names = rules.rules.iter().map(|rule| rule.name.clone()).collect();
     Ok(Compiled { spec, acts, names, description })
@@ -137,7 +145,7 @@ fn plan(rules: &Ruleset, environment: &Environment) -> Result<Plan, Error> {
 
 fn description(plan: &Plan, generated: &Generated) -> String {
     let mut text = plan.describe().to_string();
-    let Generated { slots, bytes, split, loops, .. } = generated;
+    let Generated { slots, bytes, split, loops, parts, .. } = generated;
     // Writing to a string does not fail.
     let _ = write!(text, "code: {slots} instructions, {bytes} bytes of tables");
     if *split {
@@ -145,6 +153,9 @@ fn description(plan: &Plan, generated: &Generated) -> String {
     }
     if *loops {
         text.push_str("; bpf_loop (Linux 5.17)");
+    }
+    if !parts.is_empty() {
+        let _ = write!(text, "; rules one by one in {} functions, verified apart", parts.len());
     }
     text.push('\n');
     text

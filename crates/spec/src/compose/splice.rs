@@ -19,7 +19,7 @@ use super::parts::{Callee, Part, of_fragment, put_together, take_apart};
 use super::types::Types;
 use super::{Error, no_program};
 use crate::asm::{Assembler, Reg};
-use crate::btf::{Builder, Linkage};
+use crate::btf::{Builder, Kind, Linkage};
 use crate::disasm::slots;
 use crate::insn::{CLASS_JMP, EXIT, Insn, JA};
 use crate::model::{Program, ProgramKind, Spec};
@@ -53,20 +53,22 @@ pub fn splice(spec: &Spec, program: &str, function: &str, code: Assembler) -> Re
 }
 
 /// Makes a static function of a program one that the kernel verifies on its own, once for all
-/// callers: its arguments are what its type says, and a pointer may be null.
+/// callers: its type becomes that of the function `like`, perhaps itself, whose arguments are what
+/// it is verified with, and a pointer may be null. Without types the program is the same.
 ///
 /// # Errors
 /// [`Error::NoProgram`], [`Error::NoFunction`], types that cannot be built; `spec` is untouched.
-pub fn globalize(spec: &Spec, program: &str, function: &str) -> Result<Spec, Error> {
+pub fn globalize(spec: &Spec, program: &str, function: &str, like: &str) -> Result<Spec, Error> {
     let old = spec.program(program).ok_or_else(|| no_program(spec, program))?;
     find(&take_apart(old), old, function)?;
     let mut spec = spec.clone();
     let Some(btf) = &spec.btf else { return Ok(spec) };
+    // Perhaps it is no function of this program any more, because nothing calls it.
+    let Some(like) = btf.find(Kind::Func, like).and_then(|id| btf.ty(id)) else { return Ok(spec) };
     let mut builder = Builder::extend(btf);
     for known in spec.programs.iter_mut().filter(|known| known.name == program) {
         for known in known.functions.iter_mut().filter(|known| known.name == function) {
-            let Some(ty) = btf.ty(known.type_id) else { continue };
-            known.type_id = builder.func(function, ty.target(), Linkage::Global);
+            known.type_id = builder.func(function, like.target(), Linkage::Global);
             known.global = true;
         }
     }

@@ -14,6 +14,7 @@
 mod classify;
 mod data;
 mod effects;
+mod parts;
 mod payload;
 mod search;
 mod straight;
@@ -28,6 +29,7 @@ use spec::asm::{Assembler, Cond, Label, Reg};
 use spec::{MapDef, ProgramKind};
 
 use self::data::Data;
+use self::parts::Part;
 use self::straight::Leads;
 use self::value::{CONTEXT, PACKET};
 use super::abi::Known;
@@ -56,6 +58,8 @@ pub struct Generated {
     pub split: bool,
     /// Lists of rules that do not decide are walked by `bpf_loop` (Linux 5.17).
     pub loops: bool,
+    /// Functions that have to be global: together they have more ways than a verifier keeps.
+    pub parts: Vec<String>,
 }
 
 /// Code with one jump table of families is not longer than this.
@@ -72,9 +76,11 @@ pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Genera
     if whole.slots <= LONGEST { whole } else { Code::new(rules, ifindex, true).all(plan) }
 }
 
-/// Whether the kernel can verify so many rules that are tested one by one.
+/// Whether the kernel can verify so many rules that are tested one by one. Those that go on may be
+/// between them, and are walked in one place.
 pub fn is_verifiable(rules: &Ruleset, plan: &Plan) -> bool {
-    plan.families.iter().all(|family| straight::branches(rules, family) <= BRANCHES)
+    let branches = |family: &FamilyPlan| straight::branches(rules, &family.straight);
+    plan.families.iter().all(|family| family.effects.is_empty() || branches(family) <= BRANCHES)
 }
 
 struct Code<'a> {
@@ -88,6 +94,8 @@ struct Code<'a> {
     sure: u32,
     /// Bytes at the top of the stack that expressions use.
     memory: i16,
+    /// Rules that are tested one by one in functions of their own.
+    parts: Vec<Part>,
     /// Functions that walk lists, by family.
     callbacks: [Option<Label>; Family::ALL.len()],
 }
@@ -108,6 +116,7 @@ impl<'a> Code<'a> {
             loops: false,
             sure: 0,
             memory: if words { super::classic::Program::MEMORY } else { 0 },
+            parts: Vec::new(),
             callbacks: [None; Family::ALL.len()],
         }
     }
@@ -144,7 +153,9 @@ impl<'a> Code<'a> {
             self.family(family);
         }
         self.effect_loops(plan);
+        let parts = self.functions_of_parts(plan);
         Generated {
+            parts,
             slots: self.asm.slot(),
             bytes: self.data.len(),
             split: self.split,
@@ -168,11 +179,7 @@ impl<'a> Code<'a> {
     /// Everything for packets of one family; nothing falls through.
     fn family(&mut self, plan: &FamilyPlan) {
         self.asm.note(format!("packets of {}", name(plan.family)));
-        self.sure = match plan.family {
-            Family::Ipv4 => Known::Ipv4 as u32,
-            Family::Ipv6 => Known::Ipv6 as u32,
-            Family::Other => 0,
-        };
+        self.sure = sure(plan.family);
         if !plan.effects.is_empty() {
             self.with_effects(plan);
         } else if plan.straight.is_empty() && plan.tables.len() == 1 && plan.otherwise == NO_RULE {
@@ -187,7 +194,22 @@ impl<'a> Code<'a> {
     }
 
     fn one_by_one(&mut self, plan: &FamilyPlan) {
-        for rule in &plan.straight {
+        if straight::branches(self.rules, &plan.straight) > BRANCHES {
+            self.part_by_part(plan);
+        } else if self.each(plan, &plan.straight) == Leads::Nowhere {
+            return;
+        }
+        if plan.tables.is_empty() {
+            self.asm.note(if plan.otherwise == NO_RULE { "no rule decides" } else { "all others" });
+            self.asm.mov32(R0, plan.otherwise.cast_signed()).exit();
+        } else {
+            self.answer(R7);
+        }
+    }
+
+    /// Rules that are tested one by one, up to the one in R7.
+    fn each(&mut self, plan: &FamilyPlan, rules: &[u32]) -> Leads {
+        for rule in rules {
             if !plan.tables.is_empty() {
                 self.stop_at(*rule);
             }
@@ -196,15 +218,10 @@ impl<'a> Code<'a> {
                 if decides { code.decide(rule) } else { code.effect(rule, next) }
             });
             if leads == Leads::Nowhere {
-                return;
+                return leads;
             }
         }
-        if plan.tables.is_empty() {
-            self.asm.note(if plan.otherwise == NO_RULE { "no rule decides" } else { "all others" });
-            self.asm.mov32(R0, plan.otherwise.cast_signed()).exit();
-        } else {
-            self.answer(R7);
-        }
+        Leads::On
     }
 
     /// Answers R7 unless it is a rule behind this one.
@@ -245,6 +262,15 @@ fn is_trivial(plan: &FamilyPlan) -> bool {
 
 fn same_answer(one: &FamilyPlan, other: &FamilyPlan) -> bool {
     is_trivial(one) && is_trivial(other) && one.otherwise == other.otherwise
+}
+
+/// Bits of `known` that every packet of a family has.
+const fn sure(family: Family) -> u32 {
+    match family {
+        Family::Ipv4 => Known::Ipv4 as u32,
+        Family::Ipv6 => Known::Ipv6 as u32,
+        Family::Other => 0,
+    }
 }
 
 const fn name(family: Family) -> &'static str {

@@ -12,7 +12,7 @@ use spec::asm::{Cond, Label};
 use super::Code;
 use super::value::{CONTEXT, LOW, PACKET, TOP, boundaries, is, is_not, load, tree};
 use crate::filter::classic::Program;
-use crate::filter::plan::{Classifier, FamilyPlan};
+use crate::filter::plan::Classifier;
 use crate::filter::{EFFECT, Family, Field, Rule, Ruleset, Test, Values};
 
 /// Boundaries of a set that are compared by code.
@@ -33,16 +33,16 @@ struct Tested<'a> {
     values: Cow<'a, Values>,
 }
 
-/// Branches of all rules of a family that are tested one by one, for which a verifier has ways to
-/// walk later while it walks the rules behind.
-pub fn branches(rules: &Ruleset, plan: &FamilyPlan) -> usize {
+/// Branches of rules that are tested one by one, for which a verifier has ways to walk later while
+/// it walks the rules behind.
+pub fn branches(rules: &Ruleset, tested: &[u32]) -> usize {
     let of_test = |test: &Test| match test {
         Test::Payload(payload) => super::payload::branches(payload),
         Test::Expression(expression) => 2 * expression.program.len(),
         Test::Is(_, values) => 1 + (2 * values.ranges().len()).min(BRANCHES),
         Test::Address { .. } | Test::Interface { .. } => BRANCHES,
     };
-    let tests = plan.straight.iter().flat_map(|rule| &rules.rules[*rule as usize].tests);
+    let tests = tested.iter().flat_map(|rule| &rules.rules[*rule as usize].tests);
     tests.map(of_test).sum()
 }
 

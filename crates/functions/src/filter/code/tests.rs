@@ -198,6 +198,48 @@ fn straight_code_answers_the_same() {
     }
 }
 
+/// So many that they are in several functions.
+#[test]
+fn straight_code_in_parts_answers_the_same() {
+    let payload = |number: u32| Payload {
+        from: Base::Frame,
+        negated: false,
+        offset: Field::SourcePort.place().offset.cast_unsigned(),
+        mask: vec![0xff; 2],
+        value: (number as u16).to_le_bytes().to_vec(),
+    };
+    for tables in [false, true] {
+        let mut ruleset = rulesets::drop((0..6_000).map(|n| vec![Test::Payload(payload(n))]));
+        for (number, rule) in ruleset.rules.iter_mut().enumerate() {
+            match number % 100 {
+                // An effect among them, and a rule of which there is a table.
+                7 => rule.action = crate::filter::Action::Count,
+                9 if tables => {
+                    let one = Values::range(number as u32, number as u32);
+                    rule.tests = vec![Test::Is(Field::Dest4, one)]
+                }
+                _ => {}
+            }
+        }
+        let plan = Plan::new(&ruleset, |_| None, &Budget::default());
+        assert!(generate(&ruleset, &plan, &|_| None).parts.len() > 6);
+        let mut engine = Engine::new(&ruleset, &Budget::default(), 1);
+        for (port, dest) in [(0_u32, 9_u32), (7, 9), (7, 109), (3_000, 209), (5_999, 3), (9_999, 9)]
+        {
+            let mut facts = Facts::default();
+            facts.set(Field::Source4, 1_u32).set(Field::Dest4, dest);
+            facts.set(Field::SourcePort, port);
+            let by_table = (tables && dest % 100 == 9).then_some(dest);
+            let by_payload = (port < 6_000 && port % 100 != 7).then_some(port);
+            let first = by_payload.into_iter().chain(by_table).min();
+            let counted = port % 100 == 7 && first.is_none_or(|rule| port < rule);
+            let effects = if counted { vec![port] } else { vec![] };
+            let expected = (first.unwrap_or(NO_RULE), effects);
+            assert_eq!(engine.ask(&facts, NO_RULE), expected, "{tables} {port} {dest}");
+        }
+    }
+}
+
 #[test]
 fn split_tables_answer_the_same() {
     let tiny = Budget { bytes: 64, straight_rules: 0, straight_ranges: 0 };
