@@ -135,7 +135,7 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 			break;
 		if (packet->fragment == FILTER_FIRST)
 			cut = FILTER_CUT;
-		inside = layer + 1 < FILTER_LAYERS ? filter_open(ctx, packet, limit) :
+		inside = layer + 1 < FILTER_LAYERS ? filter_open(ctx, packet, limit, cut != 0) :
 						     FILTER_UNREACHABLE | XWAY_TUNNEL;
 		if (inside & FILTER_NOTHING_INSIDE)
 			break;

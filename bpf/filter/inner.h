@@ -14,8 +14,9 @@
 
 /* EtherType of a whole Ethernet frame in GRE and Geneve. */
 #define FILTER_BRIDGED 0x6558
-/* PPP and ERSPAN in GRE hold packets, too, behind headers that are not read. */
+/* PPP, WCCP and ERSPAN in GRE hold packets, too, behind headers that are not read. */
 #define FILTER_PPP_IN_GRE 0x880b
+#define FILTER_WCCP 0x883e
 #define FILTER_ERSPAN 0x88be
 #define FILTER_ERSPAN3 0x22eb
 
@@ -43,8 +44,8 @@ xway_inline int filter_open_gre(struct xway_cursor *cur)
 		return -1;
 	flags = xway_ntohs(gre->flags);
 	type = xway_ntohs(gre->type);
-	if (flags & 0x4007 || type == FILTER_PPP_IN_GRE || type == FILTER_ERSPAN ||
-	    type == FILTER_ERSPAN3)
+	if (flags & 0x4007 || type == FILTER_PPP_IN_GRE || type == FILTER_WCCP ||
+	    type == FILTER_ERSPAN || type == FILTER_ERSPAN3)
 		return xway_fault(cur, XWAY_TUNNEL);
 	/* Checksum, key, sequence number: four bytes each. */
 	rest = ((flags >> 15 & 1) + (flags >> 13 & 1) + (flags >> 12 & 1)) * 4;
@@ -55,17 +56,25 @@ xway_inline int filter_open_gre(struct xway_cursor *cur)
 	return type;
 }
 
-/* VXLAN (RFC 7348) or Geneve (RFC 8926). What does not look like either is no tunnel. */
-xway_inline int filter_open_udp(struct xway_cursor *cur)
+/*
+ * VXLAN (RFC 7348) or Geneve (RFC 8926). What does not look like either is no tunnel; what is too
+ * short for it is none if that is all there is of the packet.
+ */
+xway_inline int filter_open_udp(struct xway_cursor *cur, int is_cut)
 {
+	int is_whole = cur->left < 16 && !is_cut;
 	struct xway_ports *ports = cur->pos;
 	__u8 *header = xway_take_inner(cur, 16);
 	__u32 rest;
 
 	if (!header)
-		return FILTER_NO_TYPE;
-	if (ports->dest != xway_htons(FILTER_GENEVE_PORT))
+		return is_whole ? FILTER_NO_TYPE : -1;
+	if (ports->dest != xway_htons(FILTER_GENEVE_PORT)) {
+		/* With a next protocol, VXLAN-GPE: not always an Ethernet frame. */
+		if (header[8] & 4)
+			return xway_fault(cur, XWAY_TUNNEL);
 		return header[8] & 8 ? FILTER_BRIDGED : FILTER_NO_TYPE;
+	}
 	if (header[8] >> 6)
 		return FILTER_NO_TYPE;
 	rest = (header[8] & 0x3f) * 4;
@@ -132,8 +141,12 @@ xway_inline int filter_open_pppoe(struct xway_cursor *cur)
 	case 0x57:
 		return ETH_P_IPV6;
 	case 0x281:
+	case 0x283:
 		return FILTER_MPLS;
-	/* Multilink and compressed packets. */
+	/* Compressed TCP/IP, frames of bridges, multilink, compressed packets. */
+	case 0x2d:
+	case 0x2f:
+	case 0x31:
 	case 0x3d:
 	case 0xfd:
 		return xway_fault(cur, XWAY_TUNNEL);
@@ -143,7 +156,8 @@ xway_inline int filter_open_pppoe(struct xway_cursor *cur)
 }
 
 /* Takes the tunnel's header off; the type of what is inside. */
-xway_inline int filter_open_header(struct xway_cursor *cur, const struct filter_packet *packet)
+xway_inline int filter_open_header(struct xway_cursor *cur, const struct filter_packet *packet,
+				   int is_cut)
 {
 	if (!(packet->known & FILTER_PROTOCOL))
 		return packet->ethertype == FILTER_PPPOE ? filter_open_pppoe(cur) :
@@ -162,7 +176,7 @@ xway_inline int filter_open_header(struct xway_cursor *cur, const struct filter_
 	case FILTER_ETHER_IP:
 		return xway_take_inner(cur, 2) ? FILTER_BRIDGED : -1;
 	default:
-		return filter_open_udp(cur);
+		return filter_open_udp(cur, is_cut);
 	}
 }
 
@@ -199,10 +213,11 @@ xway_inline int filter_open_link(struct xway_cursor *cur, struct filter_packet *
 }
 
 /*
- * What is inside of a packet that has FILTER_INNER and ends at `limit`: type and offset; or
- * FILTER_NOTHING_INSIDE, or FILTER_UNREACHABLE and what is odd.
+ * What is inside of a packet that has FILTER_INNER and ends at `limit`, behind which a fragment that
+ * `is_cut` goes on: type and offset; or FILTER_NOTHING_INSIDE, or FILTER_UNREACHABLE and what is odd.
  */
-xway_global __u64 filter_open(struct xdp_md *ctx, struct filter_packet *packet, __u32 limit)
+xway_global __u64 filter_open(struct xdp_md *ctx, struct filter_packet *packet, __u32 limit,
+			      int is_cut)
 {
 	struct xway_cursor cur;
 	int type;
@@ -214,7 +229,7 @@ xway_global __u64 filter_open(struct xdp_md *ctx, struct filter_packet *packet, 
 	xway_cursor(&cur, ctx, 0);
 	cur.pos += packet->transport & FILTER_FARTHEST;
 	cur.left = limit - packet->transport;
-	type = filter_open_header(&cur, packet);
+	type = filter_open_header(&cur, packet, is_cut);
 	if (type == FILTER_NO_TYPE)
 		return FILTER_NOTHING_INSIDE;
 	if (type >= 0) {

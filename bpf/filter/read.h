@@ -181,12 +181,14 @@ xway_inline void filter_note_inner(struct filter_packet *packet)
 		packet->known |= FILTER_INNER;
 }
 
-/* Only the port, and nothing is odd. */
+/* Only the port: where that cannot be seen a tunnel could hide. */
 xway_inline int filter_look_at_udp(struct xway_cursor *cur, struct filter_packet *packet)
 {
 	struct xway_ports *ports;
 
-	if (xway_parse_ports(cur, &ports) == 0 && filter_is_tunnel_port(ports->dest))
+	if (xway_parse_ports(cur, &ports) < 0)
+		return -1;
+	if (filter_is_tunnel_port(ports->dest))
 		filter_note_inner(packet);
 	return 0;
 }

@@ -33,6 +33,8 @@ impl Reader<'_> {
         match protocol {
             TCP if wanted => tcp(layer, &mut cursor),
             UDP if wanted => udp(layer, &mut cursor, network.fragment()),
+            // Where the port cannot be seen a tunnel could hide.
+            UDP if self.needs.has(Need::Inner) => cursor.take(4).map(|_| ()),
             DCCP | SCTP | UDP_LITE if wanted => ports(layer, cursor.take(4)?),
             ICMP | ICMPV6 if (protocol == ICMPV6) == is_ipv6 => {
                 if wanted {

@@ -23,8 +23,8 @@ const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const GENEVE_PORT: u16 = 6081;
 /// EtherType of a whole Ethernet frame in GRE and Geneve.
 const BRIDGED: u16 = 0x6558;
-/// PPP and ERSPAN in GRE hold packets, too, behind headers that are not read.
-const UNREAD: [u16; 3] = [0x880b, 0x88be, 0x22eb];
+/// PPP, WCCP and ERSPAN in GRE hold packets, too, behind headers that are not read.
+const UNREAD: [u16; 4] = [0x880b, 0x883e, 0x88be, 0x22eb];
 const MAX_LABELS: usize = 8;
 
 /// Whether the protocol, or UDP's port, says that a packet is inside.
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
             ETHERNET => Ok(Some(BRIDGED)),
             ETHER_IP => cursor.take(2).map(|_| Some(BRIDGED)),
             GRE => gre(cursor),
-            _ => over_udp(cursor),
+            _ => over_udp(cursor, self.is_cut),
         }
     }
 }
@@ -119,9 +119,9 @@ fn pppoe(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     match protocol {
         0x21 => Ok(Some(link::IPV4)),
         0x57 => Ok(Some(link::IPV6)),
-        0x281 => Ok(Some(link::MPLS)),
-        // Multilink and compressed packets.
-        0x3d | 0xfd => Err(Reason::Tunnel),
+        0x281 | 0x283 => Ok(Some(link::MPLS)),
+        // Compressed TCP/IP, frames of bridges, multilink, compressed packets.
+        0x2d | 0x2f | 0x31 | 0x3d | 0xfd => Err(Reason::Tunnel),
         _ => Ok(None),
     }
 }
@@ -154,11 +154,17 @@ fn gre(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
 }
 
 /// VXLAN (RFC 7348) or Geneve (RFC 8926), by port. Other things may use these ports, too: what
-/// does not look like either is no tunnel.
-fn over_udp(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
-    let Some(headers) = cursor.peek(16) else { return Ok(None) };
+/// does not look like either is no tunnel. Of a packet that is cut, what is missing may be one.
+fn over_udp(cursor: &mut Cursor<'_>, is_cut: bool) -> Result<Option<u16>, Reason> {
+    let Some(headers) = cursor.peek(16) else {
+        return if is_cut { Err(Reason::Truncated) } else { Ok(None) };
+    };
     let is_geneve = word(headers, 2) == GENEVE_PORT;
     let flags = headers[8];
+    // With a next protocol, VXLAN-GPE: not always an Ethernet frame.
+    if !is_geneve && flags & 4 != 0 {
+        return Err(Reason::Tunnel);
+    }
     if is_geneve && flags >> 6 != 0 || !is_geneve && flags & 8 == 0 {
         return Ok(None);
     }
