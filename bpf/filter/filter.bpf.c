@@ -100,10 +100,18 @@ xway_inline int filter_is_stronger(__u32 fresh, __u32 old)
 	return fresh == XDP_DROP ? old != XDP_DROP : fresh != XDP_PASS && old == XDP_PASS;
 }
 
-/* Whether the policy of an oddity behind all layers is to drop. */
-xway_inline int filter_drops(__u8 oddity)
+/* What an oddity behind all layers makes of an end; true if it decides. */
+xway_inline int filter_ends_beyond(struct filter_end *end, __u8 oddity)
 {
-	return oddity < FILTER_ODDITIES && filter_policies[oddity] == FILTER_DROP;
+	enum filter_policy policy;
+
+	if (oddity >= FILTER_ODDITIES)
+		return 0;
+	policy = filter_policies[oddity];
+	if (policy != FILTER_DROP && (policy != FILTER_PASS || end->verdict != XDP_PASS))
+		return 0;
+	*end = filter_odd_end(policy, oddity);
+	return 1;
 }
 
 xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet)
@@ -125,7 +133,9 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 		limit = read >> 32;
 		packet->decided_by = FILTER_NO_RULE;
 		one = filter_judge_one(ctx, packet, read, &is_over);
-		if (!layer || filter_is_stronger(one.verdict, end.verdict))
+		/* What a policy passes is counted under its name, too. */
+		if (!layer || filter_is_stronger(one.verdict, end.verdict) ||
+		    (is_over && end.verdict == XDP_PASS))
 			end = one;
 		else
 			packet->decided_by = decided_by;
@@ -140,10 +150,8 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 		if (inside & FILTER_NOTHING_INSIDE)
 			break;
 		if (inside & FILTER_UNREACHABLE) {
-			if (filter_drops(inside)) {
+			if (filter_ends_beyond(&end, inside))
 				packet->decided_by = FILTER_NO_RULE;
-				end = (struct filter_end){ XDP_DROP, inside & 0xff };
-			}
 			break;
 		}
 		at = inside >> 16;

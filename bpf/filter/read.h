@@ -193,7 +193,7 @@ xway_inline int filter_look_at_udp(struct xway_cursor *cur, struct filter_packet
 	return 0;
 }
 
-xway_inline int filter_read_udp(struct xway_cursor *cur, struct filter_packet *packet)
+xway_inline int filter_read_udp(struct xway_cursor *cur, struct filter_packet *packet, int is_cut)
 {
 	__u32 room = cur->left;
 	struct udphdr *udp;
@@ -208,7 +208,7 @@ xway_inline int filter_read_udp(struct xway_cursor *cur, struct filter_packet *p
 	if (filter_is_tunnel_port(udp->dest))
 		filter_note_inner(packet);
 	length = xway_ntohs(udp->len);
-	if (length < sizeof(*udp) || (length > room && !xway_is_fragment(cur)))
+	if (length < sizeof(*udp) || (length > room && !is_cut && !xway_is_fragment(cur)))
 		return xway_fault(cur, XWAY_BAD_LENGTH);
 	return 0;
 }
@@ -236,7 +236,7 @@ xway_inline int filter_read_icmp(struct xway_cursor *cur, struct filter_packet *
 
 /* Behind all IP headers of a packet that is not a later fragment. */
 xway_inline int filter_read_transport(struct xway_cursor *cur, struct filter_packet *packet,
-				      int protocol, int icmp)
+				      int protocol, int icmp, int is_cut)
 {
 	int wanted = filter_needs_some(FILTER_NEED_TRANSPORT);
 
@@ -244,7 +244,7 @@ xway_inline int filter_read_transport(struct xway_cursor *cur, struct filter_pac
 	case IPPROTO_TCP:
 		return wanted ? filter_read_tcp(cur, packet) : 0;
 	case IPPROTO_UDP:
-		return filter_read_udp(cur, packet);
+		return filter_read_udp(cur, packet, is_cut);
 	case IPPROTO_DCCP:
 	case IPPROTO_SCTP:
 	case IPPROTO_UDPLITE:
@@ -278,7 +278,8 @@ xway_inline int filter_tracks(void)
 }
 
 xway_inline int filter_read_behind_ip(struct xdp_md *ctx, struct xway_cursor *cur,
-				      struct filter_packet *packet, int protocol, int icmp)
+				      struct filter_packet *packet, int protocol, int icmp,
+				      int is_cut)
 {
 	packet->protocol = protocol;
 	packet->known |= FILTER_PROTOCOL;
@@ -291,7 +292,7 @@ xway_inline int filter_read_behind_ip(struct xdp_md *ctx, struct xway_cursor *cu
 		return -1;
 	packet->transport = filter_offset(cur, ctx);
 	packet->known |= FILTER_TRANSPORT;
-	return filter_read_transport(cur, packet, protocol, icmp);
+	return filter_read_transport(cur, packet, protocol, icmp, is_cut);
 }
 
 xway_inline void filter_note_fragment(const struct xway_cursor *cur, struct filter_packet *packet)
@@ -426,7 +427,7 @@ xway_inline int filter_read_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 	}
 	if (filter_refuses_noted(cur, odd))
 		return -1;
-	return filter_read_behind_ip(ctx, cur, packet, protocol, IPPROTO_ICMP);
+	return filter_read_behind_ip(ctx, cur, packet, protocol, IPPROTO_ICMP, is_cut);
 }
 
 xway_inline void filter_tell_ipv6(const struct ipv6hdr *ip, struct filter_packet *packet)
@@ -504,7 +505,7 @@ xway_inline int filter_read_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
 	filter_note_fragment(cur, packet);
 	if (protocol < 0 || filter_refuses_noted(cur, chain.odd))
 		return -1;
-	return filter_read_behind_ip(ctx, cur, packet, protocol, FILTER_ICMPV6);
+	return filter_read_behind_ip(ctx, cur, packet, protocol, FILTER_ICMPV6, is_cut);
 }
 
 /* What is behind a link of this type; 0, or -1 with what is odd in the cursor. */

@@ -4,8 +4,8 @@
 use functions::Action as Default_;
 use functions::filter::abi::{Known, Packet};
 use functions::filter::{
-    Action, Environment, Field, Frame, MATCH, Model, Needs, OBJECT, PROGRAM, Policies, Policy,
-    Reason, Rule, Ruleset, Test, Values, compile,
+    Action, Compiled, Environment, Field, Frame, MATCH, Model, Needs, OBJECT, PROGRAM, Policies,
+    Policy, Reason, Rule, Ruleset, Test, Values, compile,
 };
 use functions::stats::{self, Stats};
 use spec::asm::{Assembler, Size};
@@ -27,6 +27,7 @@ pub struct Judgement {
 /// A loaded filter.
 pub struct Arm<R> {
     runtime: R,
+    program: &'static str,
     labels: Vec<String>,
     seen: Stats,
 }
@@ -34,17 +35,27 @@ pub struct Arm<R> {
 impl<R: Runtime + Default> Arm<R> {
     pub fn of(rules: &Ruleset) -> Self {
         let compiled = compile(rules, &Environment::default()).unwrap();
-        let arm = Self::load(&compiled.spec);
+        Self::made(R::default(), &compiled, PROGRAM)
+    }
+
+    pub fn load(spec: &Spec) -> Self {
+        Self::on(R::default(), spec, PROGRAM)
+    }
+}
+
+impl<R: Runtime> Arm<R> {
+    /// One of the entries of compiled rules, on a runtime that loads it.
+    pub fn made(runtime: R, compiled: &Compiled, program: &'static str) -> Self {
+        let arm = Self::on(runtime, &compiled.spec, program);
         let filled = compiled.acts.fill(|name| Ok(arm.map(name)));
         filled.unwrap_or_else(|error: <R::Map as Map>::Error| panic!("{error}"));
         arm
     }
 
-    pub fn load(spec: &Spec) -> Self {
-        let mut runtime = R::default();
+    fn on(mut runtime: R, spec: &Spec, program: &'static str) -> Self {
         runtime.load(spec).unwrap_or_else(|error| panic!("{error}"));
         let labels = stats::labels(spec.btf.as_ref().unwrap()).unwrap();
-        Self { runtime, labels, seen: Stats::default() }
+        Self { runtime, program, labels, seen: Stats::default() }
     }
 
     pub fn map(&self, name: &str) -> &R::Map {
@@ -54,7 +65,7 @@ impl<R: Runtime + Default> Arm<R> {
     /// Runs the packet and finds the one counter that it moved.
     pub fn judge(&mut self, packet: &[u8]) -> Judgement {
         let input = Input { packet: packet.to_vec(), ..Input::default() };
-        let outcome = self.runtime.run(PROGRAM, &input);
+        let outcome = self.runtime.run(self.program, &input);
         let outcome = outcome.unwrap_or_else(|error| panic!("{error}: {packet:02x?}"));
         let now = Stats::read(self.map(stats::MAP), &self.labels).unwrap();
         let moved = now.since(&self.seen);

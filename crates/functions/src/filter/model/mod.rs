@@ -101,7 +101,9 @@ impl<'a> Model<'a> {
                 first = first.or(layer.siblings);
             }
             let (end, is_over) = self.judge_layer(frame, layer, now_ns, &mut judgement);
-            if number == 0 || is_stronger(end.verdict, judgement.verdict) {
+            // What a policy passes is counted under its name, too.
+            let is_named = is_over && judgement.verdict == Verdict::Pass;
+            if number == 0 || is_named || is_stronger(end.verdict, judgement.verdict) {
                 judgement.settle(end, Some(number));
             }
             if is_over || judgement.verdict == Verdict::Drop {
@@ -109,10 +111,14 @@ impl<'a> Model<'a> {
                 break;
             }
         }
-        if let Some(oddity) = beyond
-            && self.policy(oddity) == Policy::Drop
-        {
-            judgement.settle(End::odd(Verdict::Drop, oddity), None);
+        if let Some(oddity) = beyond {
+            match self.policy(oddity) {
+                Policy::Drop => judgement.settle(End::odd(Verdict::Drop, oddity), None),
+                Policy::Pass if judgement.verdict == Verdict::Pass => {
+                    judgement.settle(End::odd(Verdict::Pass, oddity), None);
+                }
+                _ => (),
+            }
         }
         if let Some(siblings) = first {
             self.keep(siblings, &judgement, now_ns);

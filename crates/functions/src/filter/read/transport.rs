@@ -32,7 +32,9 @@ impl Reader<'_> {
         let wanted = self.needs.has(Need::Transport);
         match protocol {
             TCP if wanted => tcp(layer, &mut cursor),
-            UDP if wanted => udp(layer, &mut cursor, network.fragment()),
+            UDP if wanted => {
+                udp(layer, &mut cursor, self.is_cut || network.fragment() != Fragment::Whole)
+            }
             // Where the port cannot be seen a tunnel could hide.
             UDP if self.needs.has(Need::Inner) => cursor.take(4).map(|_| ()),
             DCCP | SCTP | UDP_LITE if wanted => ports(layer, cursor.take(4)?),
@@ -59,12 +61,13 @@ fn ports(layer: &mut Layer, header: &[u8]) -> Result<(), Reason> {
     Ok(())
 }
 
-fn udp(layer: &mut Layer, cursor: &mut Cursor<'_>, fragment: Fragment) -> Result<(), Reason> {
+/// Of a datagram that is cut the rest follows.
+fn udp(layer: &mut Layer, cursor: &mut Cursor<'_>, is_cut: bool) -> Result<(), Reason> {
     let room = cursor.left();
     let header = cursor.take(8)?;
     ports(layer, header)?;
     let length = usize::from(word(header, 4));
-    if length < 8 || length > room && fragment == Fragment::Whole {
+    if length < 8 || length > room && !is_cut {
         return Err(Reason::BadLength);
     }
     Ok(())
