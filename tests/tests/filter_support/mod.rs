@@ -41,6 +41,21 @@ pub fn total(shown: &Value) -> u64 {
     reasons.map(|one| one["packets"].as_u64().unwrap()).sum()
 }
 
+/// Packets that met a verdict for a reason.
+pub fn because(shown: &Value, verdict: &str, reason: &str) -> u64 {
+    let reasons = shown["reasons"].as_array().unwrap().iter();
+    let of = reasons.filter(|one| one["verdict"] == verdict && one["reason"] == reason);
+    of.map(|one| one["packets"].as_u64().unwrap()).sum()
+}
+
+/// A UDP frame as a fragment of its packet; the first one has offset 0.
+pub fn fragment(stage: &Stage, port: u16, packet: u8, offset: u8) -> Vec<u8> {
+    const MORE: u8 = 0x20;
+    let mut frame = stage.flow(port).udp(b"sixteen bytes...").unwrap();
+    frame[18..22].copy_from_slice(&[0, packet, MORE, offset]);
+    frame
+}
+
 /// What is shown once so many packets were counted.
 #[track_caller]
 pub fn counted(stage: &Stage, packets: u64) -> Value {

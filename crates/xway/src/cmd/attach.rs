@@ -1,7 +1,7 @@
 //! `attach`: a program onto an interface, kept there by its pins.
 
 use anyhow::{Context as _, Result, bail};
-use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Replace};
+use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use spec::{Spec, compose};
 use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
@@ -9,7 +9,7 @@ use sys::netns::NetNs;
 use super::{Context, Exit};
 use crate::args::{AttachArgs, ModeArg, Placement};
 use crate::object::{self, Opened};
-use crate::state::{Change, Slot, Writer};
+use crate::state::{Change, Slot, Trial, Writer};
 use crate::view::attach::Attached;
 use crate::view::say;
 
@@ -73,19 +73,46 @@ impl Target {
         program: &str,
         placement: &Placement,
     ) -> Result<Change> {
+        let change = self.slot.change(name, object, &self.attach(object, program, placement)?)?;
+        self.say_if_down();
+        Ok(change)
+    }
+
+    /// The same for a time, upon the program that runs now; others may write meanwhile.
+    pub fn try_out(
+        &self,
+        context: &Context,
+        name: &str,
+        (object, program): (&Object, &str),
+        placement: &Placement,
+        before: &Program,
+    ) -> Result<Trial> {
+        let attach = self.attach(object, program, placement)?;
+        let trial = self.slot.try_out(&context.state, name, object, &attach, before)?;
+        self.say_if_down();
+        Ok(trial)
+    }
+
+    fn attach<'o>(
+        &self,
+        object: &'o Object,
+        program: &str,
+        placement: &Placement,
+    ) -> Result<Attach<'o>> {
         object.warnings().iter().for_each(|warning| say(&format!("xway: {warning}")));
-        let attach = Attach {
+        Ok(Attach {
             ifindex: self.ifindex,
             program: object.program(program)?,
             mode: mode(placement.mode),
             replace: if placement.replace { Replace::Yes } else { Replace::No },
-        };
-        let change = self.slot.change(name, object, &attach)?;
+        })
+    }
+
+    fn say_if_down(&self) {
         if !self.up {
             let name = &self.interface;
             say(&format!("xway: {name} is down, so no packet arrives; `ip link set {name} up`"));
         }
-        Ok(change)
     }
 
     /// The program that runs in this mode now.

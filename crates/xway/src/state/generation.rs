@@ -19,12 +19,18 @@ impl Generation {
         Self { folder }
     }
 
-    /// Pins all maps of `object`, then `program`.
-    pub(super) fn create(folder: PathBuf, object: &Object, program: &Program) -> Result<Self> {
+    /// Pins all maps of `object`, then `program`. With `before` it is a trial, which that program
+    /// follows upon.
+    pub(super) fn create(
+        folder: PathBuf,
+        object: &Object,
+        program: &Program,
+        before: Option<&Program>,
+    ) -> Result<Self> {
         let shown = || format!("cannot keep the program at {}", folder.display());
         fs::create_dir(&folder).with_context(shown)?;
         let this = Self { folder };
-        match this.fill(object, program) {
+        match this.fill(object, program, before) {
             Ok(()) => Ok(this),
             Err(error) => {
                 // The first error is the one to tell; the next writer sweeps what is left.
@@ -34,10 +40,13 @@ impl Generation {
         }
     }
 
-    fn fill(&self, object: &Object, program: &Program) -> Result<()> {
+    fn fill(&self, object: &Object, program: &Program, before: Option<&Program>) -> Result<()> {
         fs::create_dir(self.maps()).context("cannot make the folder of maps")?;
         for map in object.maps() {
             map.pin(&self.maps().join(pin_name(map.name())))?;
+        }
+        if let Some(before) = before {
+            before.pin(&self.folder.join(BEFORE))?;
         }
         program.pin(&self.folder.join(PROGRAM))?;
         Ok(())
@@ -59,6 +68,11 @@ impl Generation {
         Program::from_pin(&self.folder.join(PROGRAM)).ok()
     }
 
+    /// Of a trial: the program that runs when it is over.
+    pub(super) fn before(&self) -> Option<Program> {
+        Program::from_pin(&self.folder.join(BEFORE)).ok()
+    }
+
     pub fn map(&self, name: &str) -> Result<Map> {
         let path = self.maps().join(pin_name(name));
         Map::from_pin(&path).with_context(|| format!("no map `{name}` was kept"))
@@ -70,7 +84,9 @@ impl Generation {
             remove(&pin, |path| fs::remove_file(path))?;
         }
         remove(&self.maps(), |path| fs::remove_dir(path))?;
-        remove(&self.folder.join(PROGRAM), |path| fs::remove_file(path))?;
+        for pin in [PROGRAM, BEFORE] {
+            remove(&self.folder.join(pin), |path| fs::remove_file(path))?;
+        }
         remove(&self.folder, |path| fs::remove_dir(path))
     }
 
@@ -91,6 +107,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
 }
 
 const PROGRAM: &str = "program";
+const BEFORE: &str = "before";
 const NAME_LIMIT: usize = 128;
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <state>/lock                                          one writer at a time
+//! <state>/net-<namespace>-if-<ifindex>.trial            who tries something there holds it
 //! <state>/bpf/net-<namespace>/if-<ifindex>/link         the bpf_link, as long as it is attached
 //!                                          /<name>-<n>/ a generation: its program and maps
 //! ```
@@ -12,6 +13,7 @@
 mod counts;
 mod generation;
 mod slot;
+mod trial;
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File};
@@ -28,10 +30,12 @@ use sys::netns::{NetNs, NetNsId};
 
 pub use generation::Generation;
 pub use slot::{Change, Slot};
+pub use trial::Trial;
 
 /// The folder of pins, for looking.
 #[derive(Debug)]
 pub struct State {
+    root: PathBuf,
     bpffs: PathBuf,
 }
 
@@ -46,19 +50,20 @@ impl State {
     /// Makes nothing. Without a bpffs there are no pins, and every question is answered so.
     pub fn look(root: &Path) -> Self {
         let bpffs = root.join("bpf");
-        Self { bpffs: sys::mount::find_bpffs(&bpffs).unwrap_or(bpffs) }
+        let bpffs = sys::mount::find_bpffs(&bpffs).unwrap_or(bpffs);
+        Self { root: root.to_owned(), bpffs }
     }
 
     /// The place of an interface, whether there is anything in it or not.
     pub fn slot(&self, netns: NetNsId, ifindex: Ifindex) -> Slot {
-        Slot::new(self.folder(netns).join(format!("{IF}{}", ifindex.0)))
+        self.at(self.folder(netns).join(format!("{IF}{}", ifindex.0)))
     }
 
     /// The places of one namespace in which there is something.
     fn slots_of(&self, netns: NetNsId) -> Vec<(Ifindex, Slot)> {
         let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix(IF)?.parse().ok();
         let all = folders(&self.folder(netns)).into_iter();
-        all.filter_map(|path| Some((Ifindex(number(&path)?), Slot::new(path)))).collect()
+        all.filter_map(|path| Some((Ifindex(number(&path)?), self.at(path)))).collect()
     }
 
     fn folder(&self, netns: NetNsId) -> PathBuf {
@@ -68,7 +73,11 @@ impl State {
     /// All places, of every namespace.
     pub fn slots(&self) -> Vec<Slot> {
         let interfaces = folders(&self.bpffs).into_iter().flat_map(|netns| folders(&netns));
-        interfaces.map(Slot::new).collect()
+        interfaces.map(|path| self.at(path)).collect()
+    }
+
+    fn at(&self, folder: PathBuf) -> Slot {
+        Slot::new(&self.root, folder)
     }
 }
 
@@ -85,7 +94,7 @@ impl Writer {
         })?;
         let lock = lock(&root.join("lock"))?;
         let bpffs = sys::mount::bpffs(&root.join("bpf"))?;
-        let writer = Self { state: State { bpffs }, _lock: lock };
+        let writer = Self { state: State { root: root.clone(), bpffs }, _lock: lock };
         writer.sweep()?;
         Ok(writer)
     }
@@ -96,12 +105,13 @@ impl Writer {
         for slot in self.slots() {
             slot.sweep()?;
         }
-        let running = |link: &Link| link.xdp.programs().map(|(_mode, id)| id).collect();
+        let running = |link: &Link| link.xdp.programs().collect();
         let links = Netlink::open()?.links()?;
-        let links: HashMap<_, Vec<u32>> =
+        let links: HashMap<_, Vec<_>> =
             links.iter().map(|link| (link.ifindex, running(link))).collect();
         for (ifindex, slot) in self.slots_of(NetNs::current()?.id()?) {
-            slot.sweep_but(links.get(&ifindex).map_or(&[], Vec::as_slice))?;
+            let running = links.get(&ifindex).map_or(&[][..], Vec::as_slice);
+            slot.sweep_but(&slot.end_abandoned_trial(ifindex, running))?;
         }
         Ok(())
     }

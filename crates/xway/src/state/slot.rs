@@ -1,10 +1,10 @@
 //! The place of one interface: its link and its generations.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use kernel::{Attach, Link, LinkInfo, Object};
+use kernel::{Attach, Link, LinkInfo, Object, Program};
 
 use super::generation::{Generation, pin_name};
 use super::{folders, remove};
@@ -13,6 +13,8 @@ use super::{folders, remove};
 #[derive(Clone, Debug)]
 pub struct Slot {
     folder: PathBuf,
+    /// The file that is locked while something is tried here.
+    pub(super) trial: PathBuf,
 }
 
 /// A program that is attached but not yet kept.
@@ -32,6 +34,15 @@ impl Change {
         let program = self.generation.take().and_then(|generation| generation.program());
         self.slot.keep_only(program.map(|program| program.id()))
     }
+
+    /// Leaves everything as it is now.
+    pub(super) fn leave(mut self) {
+        if let Some(link) = self.link.take() {
+            // Nothing but a link of this process's own is refused, and this one was there before.
+            let _ = link.keep();
+        }
+        self.generation = None;
+    }
 }
 
 impl Drop for Change {
@@ -48,18 +59,32 @@ impl Drop for Change {
 }
 
 impl Slot {
-    pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(super) fn new(root: &Path, folder: PathBuf) -> Self {
+        let mut names: Vec<_> = folder.iter().rev().take(2).map(|name| name.display()).collect();
+        names.reverse();
+        let name = names.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
+        Self { trial: root.join(format!("{name}.trial")), folder }
     }
 
     /// Attaches: a new generation beside the old one, then one atomic change of the link. Nothing
     /// is kept before [`Change::commit`]; dropped, the old state is back.
     pub fn change(&self, name: &str, object: &Object, attach: &Attach<'_>) -> Result<Change> {
+        self.change_upon(name, object, attach, None)
+    }
+
+    /// The same; with `before` for a trial upon that program.
+    pub(super) fn change_upon(
+        &self,
+        name: &str,
+        object: &Object,
+        attach: &Attach<'_>,
+        before: Option<&Program>,
+    ) -> Result<Change> {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make the folder {}", self.folder.display()))?;
         let number = self.generations().iter().map(Generation::number).max().unwrap_or(0) + 1;
         let folder = self.folder.join(format!("{}-{number}", pin_name(name)));
-        let generation = Some(Generation::create(folder, object, attach.program)?);
+        let generation = Some(Generation::create(folder, object, attach.program, before)?);
         let mut change = Change { slot: self.clone(), link: None, generation };
         change.link = Some(kernel::attach(attach)?);
         Ok(change)
@@ -112,12 +137,15 @@ impl Slot {
         }
     }
 
-    /// Removes all generations but those of the programs that the interface runs.
+    /// Removes all generations but those of the programs that the interface runs, and those that
+    /// are to run when a trial is over.
     pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
-        for id in running {
-            self.generation_of(*id).map_or(Ok(()), |one| self.settle(&one))?;
+        let mut wanted = running.to_vec();
+        for one in running.iter().filter_map(|id| self.generation_of(*id)) {
+            self.settle(&one)?;
+            wanted.extend(one.before().map(|program| program.id()));
         }
-        self.keep_where(|one| one.program().is_some_and(|it| running.contains(&it.id())))
+        self.keep_where(|one| one.program().is_some_and(|it| wanted.contains(&it.id())))
     }
 
     /// Removes every pin. What nothing else holds is detached by that.

@@ -63,6 +63,32 @@ impl Live {
         Self::find(&slot, link.ifindex)?.with_context(|| none(interface))
     }
 
+    /// What `ask` is told of the filter there. Looking takes no lock: one that makes room for
+    /// another meanwhile, pins and all, is forgotten and the other one asked.
+    ///
+    /// # Errors
+    /// Those of looking and of asking.
+    pub fn ask<T>(
+        context: &Context,
+        interface: &str,
+        ask: impl Fn(&Self) -> Result<T>,
+    ) -> Result<(Self, T)> {
+        let mut live = Self::look(context, interface)?;
+        for _ in 0..ATTEMPTS {
+            let told = ask(&live);
+            let error = match told {
+                Ok(told) => return Ok((live, told)),
+                Err(error) => error,
+            };
+            let now = Self::look(context, interface)?;
+            if now.program.id() == live.program.id() {
+                return Err(error);
+            }
+            live = now;
+        }
+        bail!("the filter of {interface} changes faster than it can be read: look again")
+    }
+
     /// The rules in force as they are kept.
     pub fn text(&self) -> Result<String> {
         let bytes = self.map(FILE)?.lookup(&[0; 4])?.unwrap_or_default();
@@ -162,5 +188,7 @@ fn is_alike(def: &MapDef, map: &Map) -> bool {
 /// How generations of filters are called.
 pub const NAME: &str = "filter";
 const FILE: &str = "filter_file";
+/// Filters that may make room for another while they are looked at.
+const ATTEMPTS: usize = 8;
 /// `BPF_F_RDONLY_PROG`.
 const RDONLY_PROG: u32 = 1 << 7;

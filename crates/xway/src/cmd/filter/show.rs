@@ -35,22 +35,25 @@ pub struct Looks<'a> {
 
 impl<'a> Looks<'a> {
     pub fn new(context: &'a Context, interface: &'a str) -> Result<Self> {
-        let live = Live::look(context, interface)?;
-        let given = given(&live)?;
-        let last = (Instant::now(), live.read()?);
-        Ok(Self { context, interface, live, given, last })
+        let ask = |live: &Live| Ok((given(live)?, Instant::now(), live.read()?));
+        let (live, (given, then, counts)) = Live::ask(context, interface, ask)?;
+        Ok(Self { context, interface, live, given, last: (then, counts) })
     }
 
     /// Other rules may have come meanwhile: then rates begin anew.
     pub fn look(&mut self) -> Result<Shown> {
-        let live = Live::look(self.context, self.interface)?;
-        if live.program.id() != self.live.program.id() {
-            self.given = given(&live)?;
-            self.last = (Instant::now(), live.read()?);
-        }
+        let known = self.live.program.id();
+        let ask = |live: &Live| {
+            let given = (live.program.id() != known).then(|| given(live)).transpose()?;
+            Ok((given, Instant::now(), live.read()?))
+        };
+        let (live, (given, now, counts)) = Live::ask(self.context, self.interface, ask)?;
         self.live = live;
-        let now = (Instant::now(), self.live.read()?);
-        let (then, before) = std::mem::replace(&mut self.last, now);
+        if let Some(given) = given {
+            self.given = given;
+            self.last = (now, counts.clone());
+        }
+        let (then, before) = std::mem::replace(&mut self.last, (Instant::now(), counts));
         let elapsed: Duration = self.last.0 - then;
         let head = (self.interface, self.live.mode.name(), self.live.program.id());
         let counts = |reading: &Reading| (reading.rules.clone(), reading.counts.clone());

@@ -2,7 +2,8 @@
 //!
 //! Rule: the rules in force decide as ever, with their own maps; the program of before is back
 //! when the trial is over. Killed in the middle, the program of the trial goes on deciding by the
-//! rules in force, until the next command that changes them.
+//! rules in force, until the next command that changes something puts the one of before back. Who
+//! changes rules during a trial ends it.
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use functions::filter::trial::{self, CHANGES, Changed, PAIRS, new_name};
 use functions::filter::{PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::{Object, RingBuffer};
 use spec::{Spec, Verdict, compose};
+use sys::net::{Ifindex, Netlink};
 use sys::signal::Stop;
 
 use super::capture::Capture;
@@ -23,19 +25,16 @@ use crate::cmd::attach::by_size;
 use crate::cmd::{Context, Exit};
 use crate::dissect::dissect;
 use crate::state;
-use crate::view::filter::trial::{Head, Sample, Tried};
+use crate::view::filter::trial::{Ended, Head, Sample, Tried};
 
 pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     let new = rules::read(&args.file)?.ruleset;
     let stop = Stop::new()?;
     let mut capture = args.write.as_deref().map(Capture::create).transpose()?;
-    let change = Change::begin(context, &args.iface)?;
-    let Some(live) = &change.live else { bail!(none(&args.iface)) };
-    let old = live.rules()?;
-    let trial = Trial::start(&change, live, [&old, &new])?;
+    let (old, trial) = begin(args, context, &new)?;
     let mut samples = Vec::new();
     let begin = Instant::now();
-    let seconds = trial.watch(args.time, &stop, |changed| {
+    let ended = trial.watch(args.time, &stop, |changed| {
         if let Some(capture) = &mut capture {
             capture.write(&changed)?;
         }
@@ -45,10 +44,12 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
         Ok(())
     })?;
     let pairs = trial::pairs(trial.object.map(PAIRS)?)?;
+    let seconds = begin.elapsed().as_secs_f64();
     drop(trial);
-    let head = Head { interface: args.iface.clone(), seconds: seconds.as_secs_f64() };
+    let head = Head { interface: args.iface.clone(), seconds, ended };
     let tried = Tried::new(head, &pairs, [&old, &new], samples);
-    let exit = if tried.changed.packets == 0 { Exit::Done } else { Exit::No };
+    let is_same = tried.changed.packets == 0 && ended != Ended::RulesChanged;
+    let exit = if is_same { Exit::Done } else { Exit::No };
     if let Some(capture) = capture {
         capture.finish()?;
     }
@@ -56,15 +57,32 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     Ok(exit)
 }
 
+/// The rules in force, and the trial of new ones beside them. Nobody changes anything until it
+/// runs.
+fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Ruleset, Trial)> {
+    let change = Change::begin(context, &args.iface)?;
+    let Some(live) = &change.live else { bail!(none(&args.iface)) };
+    let old = live.rules()?;
+    let trial = Trial::start(context, &change, live, [&old, new])?;
+    Ok((old, trial))
+}
+
 /// While it lives both sets of rules meet packets.
 struct Trial {
     object: Object,
+    ifindex: Ifindex,
+    program: u32,
     /// Its guard: dropped, the program of before is back.
-    _change: state::Change,
+    _trial: state::Trial,
 }
 
 impl Trial {
-    fn start(change: &Change, live: &Live, [old, new]: [&Ruleset; 2]) -> Result<Self> {
+    fn start(
+        context: &Context,
+        change: &Change,
+        live: &Live,
+        [old, new]: [&Ruleset; 2],
+    ) -> Result<Self> {
         let refused = "the rules were not tried";
         let mut front = file::compiled(new, false, &change.target).context(refused)?;
         let mut behind = file::compiled(old, live.may_ban()?, &change.target).context(refused)?;
@@ -73,37 +91,54 @@ impl Trial {
         behind.spec.maps.extend(live.keeping()?);
         let specs = [front.spec, behind.spec];
         let placement = change.placement(&FilterPlacement::default());
-        let large = change.target.has_large_frames();
-        by_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
+        let target = &change.target;
+        by_size(target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
             let spec = both(&specs, program)?;
             let kept = live.kept(&spec)?;
             let programs = vec![program.to_owned()];
-            let object = change.target.load_sharing(&spec, programs, placement.mode, kept)?;
+            let object = target.load_sharing(&spec, programs, placement.mode, kept)?;
             front.acts.fill(|name| object.map(&new_name(name)))?;
-            let change = change.target.install(NAME, &object, program, &placement)?;
-            Ok(Self { object, _change: change })
+            let what = (&object, program);
+            let trial = target.try_out(context, NAME, what, &placement, &live.program)?;
+            let program = object.program(program)?.id();
+            Ok(Self { object, ifindex: target.ifindex, program, _trial: trial })
         })
     }
 
-    /// Hands on packets that would meet another verdict, until the time is over or somebody
-    /// interrupts; answers how long that was.
+    /// Whether it still decides; it does not on an interface that is gone.
+    fn runs(&self) -> Result<bool> {
+        let link = Netlink::open()?.link_by_index(self.ifindex);
+        Ok(link.is_ok_and(|link| link.xdp.programs().any(|(_, id)| id == self.program)))
+    }
+
+    /// Hands on packets that would meet another verdict, until the time is over, somebody
+    /// interrupts, or other rules are in force; answers which.
     fn watch(
         &self,
         time: Duration,
         stop: &Stop,
         mut each: impl FnMut(Changed) -> Result<()>,
-    ) -> Result<Duration> {
+    ) -> Result<Ended> {
         let mut ring = RingBuffer::new(self.object.map(CHANGES)?)?;
         let begin = Instant::now();
-        let mut interrupted = false;
-        while !interrupted && begin.elapsed() < time {
+        for look in 1.. {
             let left = time.saturating_sub(begin.elapsed());
-            interrupted = stop.wait(left.min(LOOK_EVERY))?.is_some();
+            let interrupted = stop.wait(left.min(LOOK_EVERY))?.is_some();
             let mut records = Vec::new();
             ring.drain(|record| records.extend(Changed::parse(record)));
             records.into_iter().try_for_each(&mut each)?;
+            let is_over = begin.elapsed() >= time;
+            if (is_over || interrupted || look % ASK_EVERY == 0) && !self.runs()? {
+                return Ok(Ended::RulesChanged);
+            }
+            if interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            if is_over {
+                break;
+            }
         }
-        Ok(begin.elapsed())
+        Ok(Ended::Time)
     }
 }
 
@@ -127,3 +162,5 @@ fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample 
 
 /// How soon the end, or a packet, is seen.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// At each of so many looks it asks whether its program still runs.
+const ASK_EVERY: u32 = 10;

@@ -27,6 +27,17 @@ pub struct Tried {
 pub struct Head {
     pub interface: String,
     pub seconds: f64,
+    pub ended: Ended,
+}
+
+/// Why a trial was over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    Time,
+    Interrupted,
+    /// Somebody put other rules in force, or took the filter off.
+    RulesChanged,
 }
 
 /// Packets that one rule decides now and one would decide then.
@@ -129,13 +140,16 @@ impl Opinion {
 
 impl View for Tried {
     fn text(&self, paint: Paint) -> String {
-        let Head { interface, seconds } = &self.head;
+        let Head { interface, seconds, ended } = &self.head;
         let [all, changed] =
             [self.all.packets, self.changed.packets].map(|packets| human(packets as f64, ""));
         let head = format!(
             "{interface}: {all} packets in {seconds:.1} s, {changed} would meet another verdict"
         );
         let mut text = format!("{}\n{}", paint.bold(&head), self.table(paint));
+        if *ended == Ended::RulesChanged {
+            text.push_str("other rules were put in force meanwhile, so the trial ended early\n");
+        }
         for Sample { packet, old, new, .. } in &self.samples {
             let (from, to) = (old.by(), new.by());
             text.push_str(&format!(
