@@ -104,9 +104,10 @@ pub fn fields_spec(needs: Needs, policies: &Policies) -> Spec {
         ..MapDef::default()
     });
     let mut code = Assembler::new("copy", ProgramKind::XDP);
-    code.load_map_value(R2, "seen", 0);
-    for word in (0..Packet::SIZE as i16).step_by(8).filter(|word| *word != 48) {
-        code.load64(R3, R1.at(word)).store64(R2.at(word), R3);
+    // It is asked with the context and the packet.
+    code.load_map_value(R3, "seen", 0);
+    for word in (0..Packet::SIZE as i16).step_by(8) {
+        code.load64(R4, R2.at(word)).store64(R3.at(word), R4);
     }
     code.load_imm64(R0, 0xffff_ffff).exit();
     splice(&spec, PROGRAM, MATCH, code).unwrap()
