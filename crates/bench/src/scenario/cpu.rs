@@ -85,8 +85,8 @@ fn tell(bench: &mut Bench, field: &Field, takers: &[Taker]) {
              this thread ran, and that of the process where one receives: % of one processor.",
         )
         .method(
-            "Rows are named after the rate that was asked for; the picture stands over the rate that \
-             was offered. Where the two differ by more than 10 %, the row says so.",
+            "Rows are named after the rate that was asked for; the picture stands over the rate \
+             that was offered. Where the two differ by more than 10 %, the row says so.",
         );
     for taker in takers {
         bench.method(&format!("{}: {}.", taker.name(), taker.about()));

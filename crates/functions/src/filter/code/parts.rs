@@ -30,7 +30,7 @@ pub struct Part {
 }
 
 impl Code<'_> {
-    /// All rules that are tested one by one, by calls; falls through when none has ended the search.
+    /// All rules that are tested one by one, by calls; falls through when none ends the search.
     pub(super) fn part_by_part(&mut self, plan: &FamilyPlan) {
         let mut rules = &plan.straight[..];
         let mut number = 0;
