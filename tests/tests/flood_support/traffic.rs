@@ -17,7 +17,10 @@ use super::PATIENCE;
 pub const PORT: u16 = 4242;
 /// Numbers are below this.
 pub const MOST: u64 = 1_500_000;
-const RATE_PPS: u64 = 30_000;
+/// Slow enough for the numbers to last, however long others keep each change waiting.
+const RATE_PPS: u64 = 10_000;
+/// When numbers and rate end it anyway.
+const LONGEST: Duration = Duration::from_secs(MOST / RATE_PPS + 10);
 /// Frames that a redirecting sender may have counted and not yet sent.
 pub const BATCH: u64 = 64;
 
@@ -60,6 +63,7 @@ impl Traffic {
     /// Waits until so many more are sent.
     pub fn pass(&self, count: u64) {
         let goal = self.sent() + count;
+        assert!(goal <= MOST, "all {MOST} numbers are used up: the changes took too long");
         let passed = || Ok((self.sent() >= goal).then_some(()));
         lab::until(&format!("{count} packets more"), PATIENCE, passed).unwrap();
     }
@@ -85,7 +89,7 @@ impl Traffic {
         let config = Config {
             profile: Rate::PacketsPerSecond(RATE_PPS as f64).into(),
             count: Some(MOST),
-            duration: Some(Duration::from_secs(60)),
+            duration: Some(LONGEST),
             cpus: vec![CPU],
             held: true,
             ..Config::new("eth0", load)
