@@ -16,6 +16,7 @@ mod data;
 mod effects;
 mod parts;
 mod payload;
+mod rest;
 mod search;
 mod straight;
 mod table;

@@ -34,6 +34,7 @@ impl Code<'_> {
             }
         }
         self.asm.bind(end);
+        self.rests(&table.rests);
     }
 
     /// R7 = the lowest of what it was and of what each table finds, all with the bit `FINAL`.

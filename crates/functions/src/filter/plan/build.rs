@@ -6,7 +6,8 @@
 //! such a rule is final. (For [`Effects`](super::Effects) all matches count: a list is final when
 //! nothing can refuse any of it.) Work is in proportion to the lists' lengths and to what the sets
 //! in them have, classes or ranges, never states times classes; when it is more than allowed,
-//! there is no table.
+//! there is no table. A short list whose rules can be compared is not led through further steps
+//! (`rest`).
 //!
 //! From behind, states with equal rows then become one (`join`), since different lists may mean
 //! the same.
@@ -17,6 +18,7 @@ use super::classes::Classes;
 use super::comb::Sparse;
 use super::conjunction::{Conjunction, Sets};
 use super::join::{Form, Rows, join_equal};
+use super::rest;
 use super::row::{Asked, by_class, by_value};
 use super::{Boundary, Classifier, Comb, FINAL, NO_RULE, Runs, State, Step, Table, Way};
 
@@ -72,6 +74,7 @@ pub(super) struct Build<'a> {
     last: Vec<usize>,
     rows: Vec<Rows>,
     finals: Lists,
+    rests: rest::Lists,
 }
 
 /// Lists of rules with numbers.
@@ -104,7 +107,8 @@ impl<'a> Build<'a> {
             group.order.iter().rposition(tests).expect("every rule tests a field")
         };
         let last = (0..group.rules.len()).map(last).collect();
-        Self { group, most, last, rows: Vec::new(), finals: Lists::default() }
+        let rests = rest::Lists::new(group, most.entries);
+        Self { group, most, last, rows: Vec::new(), finals: Lists::default(), rests }
     }
 
     /// The rows of a step's states, from their lists; the next step's lists.
@@ -166,7 +170,8 @@ impl<'a> Build<'a> {
             Count::All if list.iter().all(|rule| self.is_sure(step, *rule)) => {
                 FINAL | self.finals.number(list)
             }
-            _ => next.number(list),
+            Count::First => self.rests.state(step, list).unwrap_or_else(|| next.number(list)),
+            Count::All => next.number(list),
         }
     }
 
@@ -197,7 +202,7 @@ impl<'a> Build<'a> {
         let number = |rule: &u32| self.group.rules[*rule as usize].number;
         let lists = self.finals.into_lists();
         let lists = lists.iter().map(|list| list.iter().map(number).collect()).collect();
-        Some(Built { table: Table { least, rules, steps }, lists })
+        Some(Built { table: Table { least, rules, steps, rests: self.rests.finish() }, lists })
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::{Classifier, Effects, FamilyPlan, NO_RULE, Plan, Step, Table, Way};
+use super::{Classifier, Effects, FamilyPlan, NO_RULE, Plan, Rests, Step, Table, Way};
 
 /// A plan in words: [`Plan::describe`].
 #[derive(Debug)]
@@ -48,7 +48,13 @@ fn family(out: &mut fmt::Formatter<'_>, plan: &FamilyPlan) -> fmt::Result {
 fn table(out: &mut fmt::Formatter<'_>, table: &Table) -> fmt::Result {
     let rules = many(table.rules as usize, "rule");
     writeln!(out, "  table from rule {}: {rules}, {}", table.least, Bytes(table.bytes()))?;
-    table.steps.iter().try_for_each(|one| step(out, one))
+    table.steps.iter().try_for_each(|one| step(out, one))?;
+    if !table.rests.is_empty() {
+        let Rests { fields, rests } = &table.rests;
+        let bytes = Bytes(table.rests.bytes());
+        writeln!(out, "    few rules left: {} compared in {fields:?}, {bytes}", rests.len())?;
+    }
+    Ok(())
 }
 
 fn effects(out: &mut fmt::Formatter<'_>, effects: &Effects) -> fmt::Result {

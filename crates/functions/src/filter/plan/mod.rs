@@ -20,6 +20,7 @@ mod describe;
 mod join;
 mod make;
 mod ranges;
+mod rest;
 mod row;
 mod runs;
 mod split;
@@ -34,13 +35,14 @@ pub use classifier::{Boundary, Classifier};
 pub use comb::{Comb, Entry, Row};
 pub use describe::Description;
 pub use ranges::{Entries, Level, Node, Ranges};
+pub use rest::{Rest, Rests};
 pub use runs::{RunRow, Runs};
 pub use table::{Step, Table, Way};
 
 use super::{Facts, Family};
 
 /// A number of a state in a step; or, with the bit `FINAL`, what becomes of the packet: a rule's
-/// number (in an [`Effects`], a list's), or `NO_RULE`.
+/// number (in an [`Effects`], a list's), where a list of [`Rests`] begins, or `NO_RULE`.
 pub type State = u32;
 /// Set in states that end the walk through a table. Other states are less than 2^30.
 pub const FINAL: State = 1 << 31;

@@ -1,10 +1,10 @@
 //! A group of rules as memory: field after field, state and value become the next state, until
-//! the state is final.
+//! the state is final, or says that few rules are left, which are compared (`rest`).
 //!
 //! Rule: what [`Table::walk`] does is what generated code does, load for load; so what is shown of
 //! it in tests holds for the code. Not here: how a table is made (`build`).
 
-use super::{Classifier, Comb, FINAL, NO_RULE, Runs, State};
+use super::{Classifier, Comb, FINAL, NO_RULE, Rests, Runs, State};
 use crate::filter::{Facts, Field};
 
 /// The lowest rule of a group that a packet matches.
@@ -16,6 +16,8 @@ pub struct Table {
     pub rules: u32,
     /// At least one.
     pub steps: Vec<Step>,
+    /// Of rules that decide: what final states may lead to.
+    pub rests: Rests,
 }
 
 /// One field.
@@ -45,7 +47,7 @@ impl Table {
         for step in &self.steps {
             state = step.next(state, facts);
             if state & FINAL != 0 {
-                return state;
+                return self.rests.resolve(state, facts);
             }
         }
         unreachable!("the last step leads to final states only")
@@ -61,7 +63,7 @@ impl Table {
 
     /// Bytes of memory that it reads.
     pub fn bytes(&self) -> usize {
-        self.steps.iter().map(Step::bytes).sum()
+        self.steps.iter().map(Step::bytes).sum::<usize>() + self.rests.bytes()
     }
 }
 
