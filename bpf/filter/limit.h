@@ -151,10 +151,11 @@ struct {
 } filter_scratch SEC(".maps");
 
 /*
- * Finds the bucket and what it will be with `cost` taken out; true when there is too little in it.
- * Times are in the limit's units; what is missing from a bucket is how far its time is ahead.
+ * Finds the bucket and what it will be with `cost` taken out; all ones when there is too little in
+ * it, else 0. Times are in the limit's units; what is missing from a bucket is how far its time is
+ * ahead.
  */
-xway_inline int filter_look(struct filter_found *found, __u64 now, __u64 cost, __u64 burst)
+xway_inline __u64 filter_look(struct filter_found *found, __u64 now, __u64 cost, __u64 burst)
 {
 	struct filter_line *line = bpf_map_lookup_elem(&filter_lines, &found->line);
 	__u64 missing;
@@ -165,14 +166,13 @@ xway_inline int filter_look(struct filter_found *found, __u64 now, __u64 cost, _
 	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
 	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
 	/*
-	 * Its time is past. More than the burst is missing where another processor, whose clock was
-	 * read later, has emptied the bucket since ours was: that is empty, not full.
+	 * If its time is past, nothing is. More than the burst is missing where another processor,
+	 * whose clock was read later, has emptied the bucket since ours was: that is empty, not full.
 	 */
-	if (missing > 2 * burst)
-		missing = 0;
+	missing &= ~filter_sign(2 * burst - missing);
 	missing += cost;
 	found->next = (now + missing & FILTER_TIME_MASK) << FILTER_TAG_BITS | found->tag;
-	return missing > burst;
+	return filter_sign(burst - missing);
 }
 
 /* False when another processor changed the bucket meanwhile. */
@@ -198,14 +198,14 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 	__u32 zero = 0;
 	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
 	struct filter_levels *levels = bpf_map_lookup_elem(&filter_scratch, &zero);
-	__u64 now, tokens;
+	__u64 now, tokens, is_over = 0;
 
 	if (!limit || !seed || !levels)
 		return 0;
 	now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
 	tokens = limit->unit == FILTER_BYTES ? packet->length : 1;
 	xway_unroll
-	for (int i = FILTER_LEVELS - 1; i >= 0; i--) {
+	for (int i = 0; i < FILTER_LEVELS; i++) {
 		const struct filter_level *level = &limit->levels[i];
 		struct filter_found *found = &levels->found[i];
 		__u64 hash;
@@ -215,9 +215,10 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 		hash = filter_hash(packet, level, seed);
 		found->line = level->first + (hash >> 48 & level->mask);
 		found->tag = hash >> 32 & FILTER_TAG_MASK;
-		if (filter_look(found, now, tokens * level->cost, level->burst))
-			return 1;
+		is_over |= filter_look(found, now, tokens * level->cost, level->burst);
 	}
+	if (is_over)
+		return 1;
 	xway_unroll
 	for (int i = 0; i < FILTER_LEVELS; i++) {
 		const struct filter_level *level = &limit->levels[i];
