@@ -29,7 +29,8 @@ impl Code<'_> {
         self.asm.note("few rules left");
         self.asm.jump32_if(R0, Cond::Eq, NO_RULE.cast_signed(), done);
         self.asm.jump32_if(R0, Cond::Lt, Rests::LIST.cast_signed(), done);
-        let bytes = rests.rests.iter().flat_map(|rest| self.rest_bytes(&rests.fields, rest)).collect();
+        let bytes =
+            rests.rests.iter().flat_map(|rest| self.rest_bytes(&rests.fields, rest)).collect();
         let place = self.data.table(bytes, rests.rests.len(), Rests::LONGEST);
         let stride = i32::try_from(rests.stride()).expect("some bytes");
         self.asm.and32(R0, place.mask).mul(R0, stride);

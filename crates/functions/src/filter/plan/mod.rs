@@ -57,7 +57,11 @@ pub struct Budget {
     /// Bytes of rows for a family's rules that decide, and as many for the others. Classifiers are
     /// beyond it: they cost what the rules' sets cost.
     pub bytes: usize,
-    /// Up to so many rules of fields, with so many ranges together, are tested one by one.
+    /// Up to so many rules of fields, with so many ranges together, are tested one by one. Measured
+    /// by test run of the same rules in both forms, for hosts, ports, hosts with ports, and mixed
+    /// prefixes: with 2 to 8 rules code is level with tables or up to 5 ns ahead where the last
+    /// rule drops, and level or up to 3 ns behind where all rules pass; at 10 and 12 it is level
+    /// and up to 5 ns behind, at 32 it is 5 to 9 and 8 to 11 ns behind, of some 60.
     pub straight_rules: usize,
     pub straight_ranges: usize,
 }
