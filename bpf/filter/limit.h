@@ -166,8 +166,8 @@ xway_inline __u64 filter_look(struct filter_found *found, __u64 now, __u64 cost,
 	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
 	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
 	/*
-	 * If its time is past, nothing is. More than the burst is missing where another processor,
-	 * whose clock was read later, has emptied the bucket since ours was: that is empty, not full.
+	 * If its time is past, nothing is. More than the burst is missing where another processor
+	 * with a later clock has emptied the bucket since ours was read: that is empty, not full.
 	 */
 	missing &= ~filter_sign(2 * burst - missing);
 	missing += cost;
