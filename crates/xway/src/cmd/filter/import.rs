@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use functions::filter::import::nft::Lines;
 use functions::filter::{export, import};
 use sys::net::{Netlink, NewVeth, VethEnd};
 
@@ -18,8 +19,10 @@ pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
     let text = text(&args.file)?;
     let ruleset = match args.from {
         ForeignImport::Nft => {
-            let json = if text.trim_start().starts_with('{') { text } else { listed(&text)? };
-            import::nft::read(&json, args.chain.as_deref())?
+            let is_json = text.trim_start().starts_with('{');
+            let lines = if is_json { Lines::default() } else { Lines::of(&text)? };
+            let json = if is_json { text } else { listed(&text)? };
+            import::nft::read_text(&json, &lines, args.chain.as_deref())?
         }
         ForeignImport::Flowspec => import::flowspec::read(&text)?,
     };

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::Error;
 use super::super::conjunction::{Conjunction, IPV4, IPV6};
 use super::listing::{Chain, Key, Listing};
-use super::matching;
+use super::{matching, meter, refusal};
 use crate::Action as Verdict;
 use crate::filter::abi::{Policy, Reason};
 use crate::filter::{Action, Field, Limit, Per, Rule, Ruleset, Unit, Values};
@@ -114,7 +114,8 @@ impl Translation<'_> {
                 limit: None,
                 is_over: false,
             };
-            let at = format!("chain {key}, rule {number}");
+            let line = rule.line.map(|line| format!("line {line}, ")).unwrap_or_default();
+            let at = format!("{line}chain {key}, rule {number}");
             for statement in &rule.statements {
                 self.statement(&mut state, statement).map_err(|error| match error.place {
                     place if place.is_empty() => Error { place: at.clone(), ..error }.of(statement),
@@ -156,6 +157,12 @@ impl Translation<'_> {
                 state.limit = Some(limit(body).map_err(|reason| Error::new("", reason))?);
                 Ok(())
             }
+            "set" | "meter" => {
+                self.settle(state);
+                let found = meter::limit(kind, body, &mut state.tests);
+                state.limit = Some(found.map_err(|reason| Error::new("", reason))?);
+                Ok(())
+            }
             "accept" => self.decide(state, Action::Pass),
             "drop" => {
                 let action = state.limit.take().map_or(Action::Drop, Action::Limit);
@@ -164,7 +171,7 @@ impl Translation<'_> {
             "return" if self.depth == 0 => self.decide(state, verdict(self.policy)),
             "return" => Err(fail("`return` from a chain that was jumped to is not supported")),
             "jump" | "goto" => self.jump(state, kind, body),
-            _ => Err(fail("this statement cannot be taken over")),
+            _ => Err(fail(refusal::statement(kind))),
         }
     }
 
@@ -230,7 +237,8 @@ fn name(text: &str) -> String {
     tail[tail.len().saturating_sub(LONGEST_NAME)..].iter().collect()
 }
 
-fn limit(body: &Value) -> Result<Limit, String> {
+/// Of a statement `limit rate over …`.
+pub(super) fn limit(body: &Value) -> Result<Limit, String> {
     if body["inv"] != true {
         let reason = "only `limit rate over … drop` can be taken over: what is below goes on";
         return Err(reason.to_owned());

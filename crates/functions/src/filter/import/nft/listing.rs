@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::super::Error;
+use super::lines::Lines;
 
 /// What has a name of its own in a table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,8 @@ pub(super) struct Base {
 #[derive(Debug)]
 pub(super) struct Rule {
     pub statements: Vec<Value>,
+    /// In the text that nft was given, if there was one.
+    pub line: Option<usize>,
 }
 
 impl Listing {
@@ -71,7 +74,7 @@ impl Listing {
             "rule" => {
                 let statements = body["expr"].as_array().cloned().unwrap_or_default();
                 let chain = self.chains.entry(Key::of(body, "chain")).or_default();
-                chain.rules.push(Rule { statements });
+                chain.rules.push(Rule { statements, line: None });
             }
             "set" => {
                 self.sets.insert(Key::of(body, "name"), body.clone());
@@ -82,6 +85,16 @@ impl Listing {
             _ => return Err(Error::new("", "an object of a kind that is not known").of(kind)),
         }
         Ok(())
+    }
+
+    /// Tells rules their lines.
+    pub fn locate(&mut self, lines: &Lines) {
+        for (key, chain) in &mut self.chains {
+            let found = lines.of_chain(key, chain.rules.len()).into_iter().flatten();
+            for (rule, line) in chain.rules.iter_mut().zip(found) {
+                rule.line = Some(*line);
+            }
+        }
     }
 
     /// The elements of a set that is not written by rules or by time.

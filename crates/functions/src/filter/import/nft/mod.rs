@@ -9,11 +9,16 @@
 //! of its families only, so its rules ask for them. The subset is in `docs/filter.md`.
 
 mod chain;
+mod lines;
 mod listing;
 mod matching;
+mod meter;
 mod names;
 mod number;
+mod refusal;
 mod subject;
+
+pub use lines::Lines;
 
 use super::Error;
 use crate::filter::Ruleset;
@@ -24,7 +29,16 @@ use crate::filter::Ruleset;
 /// # Errors
 /// What is not in the subset, by rule and statement.
 pub fn read(json: &str, chain: Option<&str>) -> Result<Ruleset, Error> {
-    let listing = listing::Listing::read(json)?;
+    read_text(json, &Lines::default(), chain)
+}
+
+/// The same of text that nft has listed: errors have its lines, too.
+///
+/// # Errors
+/// What is not in the subset, by line, rule and statement.
+pub fn read_text(json: &str, lines: &Lines, chain: Option<&str>) -> Result<Ruleset, Error> {
+    let mut listing = listing::Listing::read(json)?;
+    listing.locate(lines);
     chain::translate(&listing, chain)
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::names::{self, Names};
+use super::refusal;
 use crate::filter::{Base, Field, Side};
 
 /// The left side of a match.
@@ -58,7 +59,7 @@ pub(super) enum Family {
 
 impl Subject {
     pub fn read(left: &Value) -> Result<Self, String> {
-        let unknown = || "the filter cannot look at this".to_owned();
+        let unknown = || refusal::subject(left).to_owned();
         if let Some(key) = left["meta"]["key"].as_str() {
             return Self::meta(key).ok_or_else(unknown);
         }

@@ -181,6 +181,41 @@ fn verdicts_counters_and_jumps() {
 }
 
 #[test]
+fn each_address_has_a_limit_of_its_own() {
+    let limit = json!({"limit": {"rate": 10, "burst": 5, "per": "second", "inv": true}});
+    let timed = json!({"elem": {"val": payload("ip6", "daddr"), "timeout": 9}});
+    for (statement, want) in [
+        (
+            json!({"set": {"op": "update", "elem": payload("ip", "saddr"), "set": "@f",
+                "stmt": [limit]}}),
+            "limit 10pps burst 5 per source/32,64 ethertype ipv4",
+        ),
+        (
+            json!({"meter": {"key": payload("ip6", "saddr"), "stmt": limit, "name": "m"}}),
+            "limit 10pps burst 5 per source/24,128 ethertype ipv6",
+        ),
+        (
+            json!({"set": {"op": "add", "elem": timed, "set": "@f", "stmt": [limit]}}),
+            "limit 10pps burst 5 per dest ethertype ipv6",
+        ),
+    ] {
+        let ruleset = one(json!([statement, {"counter": {}}, drop()])).unwrap();
+        assert_eq!(ruleset.rules.iter().map(Rule::body).collect::<Vec<_>>(), [want]);
+    }
+}
+
+#[test]
+fn errors_have_lines_of_the_text() {
+    let text = "table netdev t {\n chain in {\n  counter drop\n\n  log drop\n }\n}";
+    let rules = [json!([drop()]), json!([{"log": null}, drop()])];
+    let lines = Lines::of(text).unwrap();
+    let error = read_text(&listing("netdev", "accept", &rules, &[]), &lines, None).unwrap_err();
+    assert_eq!(error.place, "line 5, chain netdev/t/in, rule 2");
+    let error = read_text(&listing("netdev", "accept", &rules[1..], &[]), &lines, None);
+    assert_eq!(error.unwrap_err().place, "chain netdev/t/in, rule 1", "the text has others");
+}
+
+#[test]
 fn chains_of_a_family_leave_others_alone() {
     let ruleset = read(&listing("ip", "drop", &[json!([{"accept": null}])], &[]), None).unwrap();
     assert_eq!(ruleset.default, Verdict::Pass);
@@ -198,11 +233,19 @@ fn what_cannot_be_said_is_named() {
     let over_odd = json!({"limit": {"rate": 10, "per": "minute", "inv": true}});
     let vmap = json!({"vmap": {"key": meta("protocol"), "data": {"set": []}}});
     let jump = |to: &str| json!({"jump": {"target": to}});
+    let meter =
+        |key: Value, limit: &Value| json!({"meter": {"key": key, "stmt": limit, "name": "m"}});
     let table = [
-        (json!([matched(json!({"ct": {"key": "state"}}), "in", json!("new"))]), "cannot look"),
-        (json!([matched(meta("mark"), "==", json!(1))]), "cannot look"),
-        (json!([matched(payload("ip", "length"), ">", json!(1))]), "cannot look"),
-        (json!([matched(json!({"exthdr": {"name": "frag"}}), "==", json!(1))]), "cannot look"),
+        (json!([matched(json!({"ct": {"key": "state"}}), "in", json!("new"))]), "connections"),
+        (json!([matched(meta("mark"), "==", json!(1))]), "no mark yet"),
+        (json!([matched(meta("nothing"), "==", json!(1))]), "cannot look"),
+        (json!([matched(payload("ip", "length"), ">", json!(1))]), "`meta length`"),
+        (json!([matched(json!({"exthdr": {"name": "frag"}}), "==", json!(1))]), "`extension`"),
+        (json!([{"set": {"op": "delete", "elem": payload("ip", "saddr"), "set": "@x"}}]), "write"),
+        (json!([{"set": {"op": "add", "elem": payload("ip", "saddr"), "set": "@x"}}]), "write"),
+        (json!([meter(payload("tcp", "dport"), &over), drop()]), "of meters, only"),
+        (json!([meter(payload("ip", "saddr"), &below), drop()]), "rate over"),
+        (json!([meter(payload("ip", "saddr"), &over)]), "without a drop"),
         (json!([matched(payload("th", "dport"), "==", json!(1))]), "meta l4proto"),
         (json!([matched(payload("ip", "saddr"), "==", json!("@none"))]), "no set none"),
         (json!([matched(payload("ip", "saddr"), "==", json!("@timed"))]), "changes by itself"),
@@ -221,9 +264,10 @@ fn what_cannot_be_said_is_named() {
         (json!([over, {"accept": null}]), "only `drop`"),
         (json!([over_odd, drop()]), "whole packets a second"),
         (json!([{"log": null}]), "`{\"log\":null}`"),
-        (json!([{"reject": null}]), "cannot be taken over"),
+        (json!([{"reject": null}]), "answers nobody"),
+        (json!([{"unheard-of": null}]), "this statement cannot be taken over"),
         (json!([{"counter": "named"}]), "names"),
-        (json!([vmap]), "cannot be taken over"),
+        (json!([vmap]), "write a rule for each entry"),
         (json!([drop(), {"counter": {}}]), "behind a verdict"),
         (json!([jump("nowhere")]), "no chain nowhere"),
         (json!([jump("in")]), "too many"),
