@@ -4,6 +4,7 @@
 
 pub mod clang;
 pub mod differential;
+pub mod nft;
 pub mod stage;
 pub mod steered;
 pub mod xway;

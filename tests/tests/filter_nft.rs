@@ -4,19 +4,14 @@
 
 mod expr_support;
 
-use std::io::Write;
-use std::process::Stdio;
-use std::time::Duration;
-
 use expr_support::{Random, corpus};
 use functions::filter::abi::{Policy, Reason};
 use functions::filter::read::Frame;
 use functions::filter::{Model, Policies, Ruleset, export, import};
-use lab::{Capture, Host, LinkOptions, TwoHosts, until};
-use serde_json::Value;
+use lab::{Capture, LinkOptions, TwoHosts};
+use xway_tests::nft::{run, sent};
 
 const SEED: u64 = 0x5eed_0002;
-const PATIENCE: Duration = Duration::from_secs(20);
 const CHAINS: usize = 25;
 
 const MATCHES: &[&str] = &[
@@ -136,43 +131,4 @@ fn counts(ruleset: &Ruleset, frames: &[Vec<u8>]) -> Vec<u64> {
         counts[judge(ruleset, frame).1.expect("the last rule takes all")] += 1;
     }
     counts
-}
-
-/// What nft counts of the frames, rule by rule, without what others send.
-fn sent(wire: &Capture, host: &Host, frames: &[Vec<u8>]) -> Vec<u64> {
-    frames.iter().for_each(|frame| wire.send(frame).unwrap());
-    let mut last = Vec::new();
-    let found = until("all frames counted", PATIENCE, || {
-        last = counters(host);
-        Ok((last.iter().sum::<u64>() >= frames.len() as u64).then_some(()))
-    });
-    assert!(found.is_ok(), "{} frames were sent: {last:?}", frames.len());
-    last
-}
-
-fn counters(host: &Host) -> Vec<u64> {
-    let listed: Value =
-        serde_json::from_str(&run(host, &["-j", "list", "ruleset"], "").unwrap()).unwrap();
-    let rules = listed["nftables"].as_array().unwrap().iter().filter_map(|it| it.get("rule"));
-    let packets = |rule: &Value| {
-        let statements = rule["expr"].as_array().unwrap().iter();
-        statements.filter_map(|it| it["counter"]["packets"].as_u64()).next().unwrap()
-    };
-    let mut counters: Vec<_> = rules.map(packets).collect();
-    counters[0] = 0;
-    counters
-}
-
-fn run(host: &Host, words: &[&str], input: &str) -> Result<String, String> {
-    let mut command = host.command("nft").unwrap();
-    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("nft is installed (Makefile: PACKAGES)");
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(said)
-    }
 }

@@ -1,0 +1,125 @@
+//! Rules of nft as people write them: each row of the tables in `docs/filter.md`, and whole files,
+//! are taken over as they say, or refused with the line and the words that they say.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use xway_tests::xway::Xway;
+
+const PAGE: &str = include_str!("../../docs/filter.md");
+
+/// What rows refer to.
+const AROUND: &str = "table netdev t {\n\
+    set bad { type ipv4_addr; flags interval; elements = { 192.0.2.0/24 }; }\n\
+    set timed { type ipv4_addr; flags timeout; }\n\
+    set seen { type ipv4_addr; flags dynamic; size 100; }\n\
+    set seen6 { type ipv6_addr; flags dynamic; size 100; }\n\
+    counter hits { }\n\
+    chain sub { udp dport 9 drop; }\n\
+    chain back { return; }\n\
+    chain in { type filter hook ingress device \"eth0\" priority 0; policy accept;\n";
+/// Where a row's rule stands then.
+const LINE: usize = 10;
+
+/// Rows below a head: the code in the first cell, and the second cell.
+fn rows(head: &str) -> Vec<(String, String)> {
+    let (_, rows) = PAGE.split_once(&format!("\n{head}\n|---|---|\n")).expect("a table");
+    let rows = rows.lines().take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| {
+        // A bar inside of a cell has a backslash in front.
+        let row = row.replace("\\|", "\u{1}");
+        let (left, right) = row.trim_matches('|').split_once('|').unwrap();
+        let text = |cell: &str| cell.trim().replace('\u{1}', "|");
+        (code(&text(left)).join(""), text(right))
+    };
+    rows.map(cells).collect()
+}
+
+fn code(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+fn import(xway: &Xway, path: &Path) -> xway_tests::xway::Answer {
+    xway.run(&["--json", "filter", "import", "nft", path.to_str().unwrap()])
+}
+
+fn written(xway: &Xway, text: &str) -> PathBuf {
+    let path = xway.state().join("rules.nft");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Bodies of the rules that a file of rules has, as `check` shows them.
+fn bodies(xway: &Xway, toml: &str) -> Vec<String> {
+    let path = xway.state().join("rules.toml");
+    std::fs::write(&path, toml).unwrap();
+    let report = xway.run_powerless(&["--json", "filter", "check", path.to_str().unwrap()]).json(0);
+    let rules = report["rules"].as_array().unwrap().iter();
+    rules.map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn rows_of_the_page_are_taken_over() {
+    let xway = Xway::new();
+    let rows = rows("| nft | here |");
+    assert!(rows.len() > 40, "{} rows", rows.len());
+    for (rule, here) in rows {
+        let path = written(&xway, &format!("{AROUND}{rule}\n}}\n}}\n"));
+        let taken = import(&xway, &path).json(0)["text"].as_str().unwrap().to_owned();
+        let rules: Vec<_> = code(&here).iter().map(|it| format!("'{it}'")).collect();
+        let want = format!("rules = [{}]\n[sets]\nbad = []", rules.join(", "));
+        let want = bodies(&xway, &want);
+        assert!(!want.is_empty(), "{rule}");
+        assert_eq!(bodies(&xway, &taken), want, "{rule}");
+    }
+}
+
+#[test]
+fn rows_of_the_page_are_refused() {
+    let xway = Xway::new();
+    let rows = rows("| nft | error |");
+    assert!(rows.len() > 40, "{} rows", rows.len());
+    for (rule, words) in rows {
+        // At ingress the kernel follows no connections.
+        let around = match rule.starts_with("ct ") {
+            true => AROUND.replace("netdev", "inet").replace("ingress device \"eth0\"", "input"),
+            false => AROUND.to_owned(),
+        };
+        let path = written(&xway, &format!("{around}{rule}\n}}\n}}\n"));
+        let error = import(&xway, &path).error();
+        // A chain that was jumped to has lines of its own.
+        let line = if rule == "jump back" { LINE - 2 } else { LINE };
+        assert!(error.contains(&words), "{rule}: {error}");
+        assert!(error.contains(&format!("line {line}, chain ")), "{rule}: {error}");
+    }
+}
+
+/// The first line of each says what becomes of it.
+#[test]
+fn files_are_taken_over_or_refused_with_their_line() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("nft");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 12, "{files:?}");
+    let xway = Xway::new();
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let head = text.lines().next().unwrap().trim_start_matches("# ").to_owned();
+        let (place, words) = head.split_once(": ").unwrap();
+        let answer = import(&xway, &path);
+        if place == "taken over" {
+            let (rules, default) = words.split_once(" rules, ").unwrap();
+            let taken: Value = answer.json(0);
+            assert_eq!(taken["rules"].to_string(), rules, "{path:?}: {taken}");
+            let toml = taken["text"].as_str().unwrap();
+            assert!(toml.starts_with(&format!("default = \"{default}\"")), "{path:?}: {toml}");
+            bodies(&xway, toml);
+        } else {
+            let error = answer.error();
+            let place = if place == "line none" { "" } else { place };
+            assert!(error.contains(place) && error.contains(words), "{path:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Limits and odd packets beside nft at a veth's ingress: live frames, the same counters rule by
+//! rule, as far as `docs/filter.md` says that both agree.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod expr_support;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use expr_support::{Random, corpus};
+use functions::filter::abi::Policy;
+use functions::filter::{
+    Environment, Frame, Model, PROGRAM, Policies, Reason, Ruleset, act, compile, import,
+};
+use kernel::KernelRuntime;
+use lab::{Capture, Host, LinkOptions, TwoHosts};
+use spec::{Input, Runtime};
+use xway_tests::nft::{run, sent};
+
+const SEED: u64 = 0x5eed_0003;
+/// All frames of the tests come from one of these.
+const NOT_OURS: &str = "ether saddr != { 02:99:00:00:00:01, 02:99:00:00:00:02 }";
+
+/// A chain of these rules, with one in front that lets through what the stack itself sends, and one
+/// behind that counts what is left over.
+fn chain(rules: &[String]) -> String {
+    format!(
+        "flush ruleset\ntable netdev t {{\n\
+         chain in {{ type filter hook ingress device \"eth0\" priority 0; policy accept;\n\
+         {NOT_OURS} counter accept\n{}\ncounter drop\n}}\n}}\n",
+        rules.join("\n")
+    )
+}
+
+/// Puts a chain in force and takes it over.
+fn taken(host: &Host, script: &str) -> Ruleset {
+    run(host, &["-f", "-"], script).unwrap_or_else(|error| panic!("{error}\n{script}"));
+    let listed = run(host, &["-j", "list", "ruleset"], "").unwrap();
+    import::nft::read(&listed, None).unwrap_or_else(|error| panic!("{error}\n{script}"))
+}
+
+fn is_ours(frame: &[u8]) -> bool {
+    frame[6..11] == [2, 0x99, 0, 0, 0] && matches!(frame[11], 1 | 2)
+}
+
+/// The rule that decides, and whether a limit in front of it was asked.
+fn judged(ruleset: &Ruleset, bytes: &[u8]) -> (usize, bool) {
+    let mut model = Model::new(ruleset, |_| Some(1));
+    let judgement = model.judge(&Frame { bytes, ifindex: 1, queue: 0 }, 0);
+    let asked = judgement.layers.iter().any(|layer| !layer.effects.is_empty());
+    (judgement.rule.expect("the last rule takes all"), asked)
+}
+
+/// What is odd about a frame to the filter: the reason that it would be dropped for.
+fn oddity(bytes: &[u8]) -> Option<&'static str> {
+    let rule = "drop tcp dport 1 vlan 1 from-mac 02:00:00:00:00:01".to_owned();
+    let rule = functions::filter::Rule::parse(&rule, &functions::filter::Scope::default());
+    let mut policies = Policies::default();
+    Reason::ALL.into_iter().for_each(|oddity| {
+        policies.set(oddity, Policy::Drop);
+    });
+    let strict = Ruleset { policies, rules: vec![rule.unwrap()], ..Ruleset::default() };
+    let mut model = Model::new(&strict, |_| Some(1));
+    let reason = model.judge(&Frame { bytes, ifindex: 1, queue: 0 }, 0).reason;
+    (!matches!(reason, Reason::Rule | Reason::Default)).then(|| reason.label())
+}
+
+/// Far over their rate all but the burst is dropped, up to what the time that it took earns; far
+/// below, nothing is. The filter's own program drops as much.
+#[test]
+fn limits_drop_as_much_as_in_the_kernel() {
+    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
+    let wire = Capture::open(&net.a, "eth0").unwrap();
+    let frames = corpus(SEED).into_iter().filter(|it| is_ours(it) && oddity(it).is_none());
+    let frames: Vec<_> = frames.take(300).collect();
+    let mut over = 0;
+    for limited in [
+        "meta l4proto udp",
+        "ip saddr 192.0.2.0/24",
+        "meta protocol ip6 tcp dport 80",
+        "vlan id 7",
+        "tcp flags & (syn|ack) == syn",
+        "ip ttl < 5",
+    ] {
+        for (rate, burst) in [(1, 2), (1, 12), (1_000_000, 1000)] {
+            let script = chain(&[
+                "icmp type echo-request counter accept".to_owned(),
+                format!(
+                    "{limited} limit rate over {rate}/second burst {burst} packets counter drop"
+                ),
+            ]);
+            let ruleset = taken(&net.b, &script);
+            let [first, asks, last] = [1, 2, 3];
+            let judged: Vec<_> = frames.iter().map(|frame| judged(&ruleset, frame)).collect();
+            let decided = |rule| judged.iter().filter(|(by, _)| *by == rule).count() as u64;
+            let asked = judged.iter().filter(|(by, asked)| *by == last && *asked).count() as u64;
+            let check = |who: &str, counts: &[u64], seconds: u64| {
+                let dropped = counts[asks];
+                let tell = format!("{who}: {counts:?}, {asked} of {}\n{script}", frames.len());
+                assert_eq!(counts[first], decided(first), "{tell}");
+                assert_eq!(dropped + counts[last], decided(last), "{tell}");
+                let most = asked.saturating_sub(burst);
+                assert!(dropped <= most, "{tell}");
+                assert!(dropped >= most.saturating_sub(rate * seconds), "{tell}");
+                dropped
+            };
+            let begin = Instant::now();
+            let counts = sent(&wire, &net.b, &frames);
+            over += check("nft", &counts, begin.elapsed().as_secs() + 1);
+            let begin = Instant::now();
+            let counts = filtered(&ruleset, &frames, (first, last));
+            check("filter", &counts, begin.elapsed().as_secs() + 1);
+        }
+    }
+    assert!(over > 300, "only {over} frames were over a limit");
+}
+
+/// What the filter's own program counts in the kernel: of the limit, what it dropped.
+fn filtered(ruleset: &Ruleset, frames: &[Vec<u8>], (first, last): (usize, usize)) -> Vec<u64> {
+    let compiled = compile(ruleset, &Environment::default()).unwrap();
+    let mut runtime = KernelRuntime::default();
+    runtime.load(&compiled.spec).unwrap_or_else(|error| panic!("{error}"));
+    compiled.acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
+    for frame in frames {
+        let input = Input { packet: frame.clone(), ..Input::default() };
+        runtime.run(PROGRAM, &input).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let counts = runtime.map(act::COUNTS).unwrap();
+    let count = |rule: usize| act::count(counts, rule as u32).unwrap().packets;
+    let dropped = frames.len() as u64 - count(first) - count(last);
+    vec![0, count(first), dropped, count(last)]
+}
+
+/// One rule a chain, so that what both say of a frame is that rule or the last one.
+const ASKED: &[&str] = &[
+    "ip saddr 192.0.2.1",
+    "ip daddr != 198.51.100.2",
+    "ip6 saddr 2001:db8::1",
+    "ip ttl 64",
+    "meta l4proto tcp",
+    "meta l4proto udp",
+    "tcp dport 80",
+    "udp sport 53",
+    "udp dport != 53",
+    "tcp flags syn",
+    "icmp type echo-request",
+    "icmpv6 type echo-request",
+    "ip frag-off & 0x1fff != 0",
+    "ip6 nexthdr 17",
+    "vlan id 7",
+    "meta protocol ip",
+    "@th,0,16 1234",
+];
+
+#[test]
+fn odd_packets_fare_as_in_the_kernel_but_where_the_page_says() {
+    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
+    let wire = Capture::open(&net.a, "eth0").unwrap();
+    let mut random = Random::new(SEED);
+    let mut classes: BTreeMap<&str, Vec<Vec<u8>>> = BTreeMap::new();
+    for frame in corpus(SEED).into_iter().filter(|frame| is_ours(frame)) {
+        classes.entry(oddity(&frame).unwrap_or("plain")).or_default().push(frame);
+    }
+    for (class, frames) in &classes {
+        eprintln!("class {class}: {}", frames.len());
+    }
+    let _ = &mut random;
+    for asked in ASKED {
+        let script = chain(&[format!("{asked} counter accept")]);
+        let ruleset = taken(&net.b, &script);
+        let mut line = format!("{asked}:");
+        for (class, frames) in &classes {
+            run(&net.b, &["-f", "-"], &script).unwrap();
+            let found = sent(&wire, &net.b, frames);
+            let mut want = vec![0; 3];
+            frames.iter().for_each(|frame| want[judged(&ruleset, frame).0] += 1);
+            line.push_str(&format!(" {class} {}/{}", found[1], want[1]));
+        }
+        eprintln!("{line}");
+    }
+}
