@@ -147,6 +147,8 @@ fn tcp_flags(mask: Option<u8>, op: &str, right: &Value) -> Result<Values, String
     match (op, mask) {
         // Any of them.
         ("in", None) => Ok(under(number::flags(right)?, 0).complement(all)),
+        // None of them.
+        ("!", None) => Ok(under(number::flags(right)?, 0)),
         ("==" | "!=", mask) => {
             let one = |value: &Value| Ok(under(mask.unwrap_or(0xff), number::flags(value)?));
             let values = match right["set"].as_array() {

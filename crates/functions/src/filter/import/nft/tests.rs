@@ -77,6 +77,7 @@ fn matches_become_tests() {
             json!({"set": [{"|": ["syn", "ack"]}, "syn"]}),
             "drop tcp flags syn/fin,syn,rst,psh,urg,ece,cwr",
         ),
+        (payload("tcp", "flags"), "!", json!(["syn", "ack"]), "drop tcp flags none/syn,ack"),
         (payload("tcp", "flags"), "in", json!(["syn", "ack"]), "drop tcp flags not none/syn,ack"),
         (
             payload("icmp", "type"),
