@@ -79,7 +79,13 @@ fn matches(rule: &Rule) -> Result<Vec<String>, String> {
         // The interface's number is of no interest: it stands there by its name.
         let Some(fields) = rule.fields(*family, |_| Some(1)) else { continue };
         let fields: Vec<_> = fields.iter().map(|(field, values)| (*field, &**values)).collect();
+        // Behind a family's match, nft takes no match of a tag.
+        let (tags, fields): (Vec<_>, Vec<_>) =
+            fields.into_iter().partition(|(field, _)| *field == Field::Vlan);
         let mut words = Vec::new();
+        for (field, values) in tags {
+            words.extend(field_match(field, values, *family)?);
+        }
         if is_split {
             let ether_type = if *family == Family::Ipv4 { 0x0800 } else { 0x86dd };
             let asked = fields.iter().find(|(field, _)| *field == Field::EtherType);
@@ -256,6 +262,13 @@ mod tests {
             (
                 "r: drop from 10.0.0.0/8",
                 vec!["meta protocol 0x0800 ip saddr { 10.0.0.0-10.255.255.255 } counter drop"],
+            ),
+            (
+                "r: drop from 10.0.0.0/8 vlan 7",
+                vec![
+                    "vlan id { 7 } meta protocol 0x0800 ip saddr { 10.0.0.0-10.255.255.255 } \
+                     counter drop",
+                ],
             ),
             (
                 "r: pass ttl < 5",
