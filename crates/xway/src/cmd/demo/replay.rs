@@ -209,8 +209,8 @@ fn page(answer: &Answer, figure: &Svg) -> Page {
 
 const WHAT: &str = "Played without the kernel, as any user may: a \
     generated capture of clients that ask and an attacker that floods, each frame from another \
-    invented address, played through the same filter by the engine in user space. A service that dies and lives is for the kernel to \
-    show, as root: `sudo xway demo`.";
+    invented address, played through the same filter by the engine in user space. A service \
+    that dies and lives is for the kernel to show, as root: `sudo xway demo`.";
 const CAPTURE: &str = "flood.pcapng";
 const FIGURE: &str = "figure.svg";
 /// Long enough for a hundred thousand frames of attack at the usual rate.
