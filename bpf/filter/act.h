@@ -82,6 +82,14 @@ xway_inline __u32 filter_guard(struct xdp_md *ctx, struct filter_packet *packet,
 	return packet->guarded != FILTER_GO_ON;
 }
 
+/* Whether a rule had a time, which is over: then it is as if it were not there. */
+xway_inline int filter_is_over(const struct filter_rule *rule)
+{
+	if (!filter_does(FILTER_ACTION_DROP_FOR) || rule->action != FILTER_ACTION_DROP_FOR)
+		return 0;
+	return bpf_ktime_get_coarse_ns() >> FILTER_TIME_SHIFT >= rule->argument;
+}
+
 /*
  * Counts the match of a rule that does not decide, and does what it says. True ends the search: the
  * rule has decided after all. Called by the generated code, and verified once, whatever the number
@@ -94,8 +102,14 @@ xway_global __u32 filter_effect(struct xdp_md *ctx, struct filter_packet *packet
 
 	if (!packet || !rule || !count)
 		return 0;
+	if (filter_is_over(rule))
+		return 0;
 	count->packets++;
 	count->bytes += packet->length;
+	if (filter_does(FILTER_ACTION_DROP_FOR) && rule->action == FILTER_ACTION_DROP_FOR) {
+		count->taken++;
+		return 1;
+	}
 	if (filter_does(FILTER_ACTION_LIMIT) && rule->action == FILTER_ACTION_LIMIT) {
 		if (!filter_over_limit(packet, rule->argument))
 			return 0;
@@ -156,6 +170,8 @@ xway_inline struct filter_end filter_decided(struct xdp_md *ctx, struct filter_p
 	/* Counted when it matched. */
 	if (rule->action == FILTER_ACTION_LIMIT)
 		return (struct filter_end){ XDP_DROP, XWAY_LIMITED };
+	if (filter_does(FILTER_ACTION_DROP_FOR) && rule->action == FILTER_ACTION_DROP_FOR)
+		return (struct filter_end){ XDP_DROP, XWAY_RULE };
 	if (filter_does(FILTER_ACTION_SYN_PROXY) && rule->action == FILTER_ACTION_SYN_PROXY) {
 		count->taken++;
 		if (filter_is_trial())

@@ -205,14 +205,19 @@ enum filter_action {
 	FILTER_ACTION_TO_INTERFACE,
 	FILTER_ACTION_TO_CPU,
 	FILTER_ACTION_TO_SOCKET,
+	/* Decides while its time lasts; after that it goes on to the next rule. */
+	FILTER_ACTION_DROP_FOR,
 };
+
+/* The end of a rule's time is in pieces of 2^26 ns (67 ms) on the monotonic clock. */
+#define FILTER_TIME_SHIFT 26
 
 /* One element of `filter_rules`, by the rule's number. */
 struct filter_rule {
 	enum filter_action action;
 	/*
 	 * Of the action: seconds of a ban, a mark, a slot of a redirect, a limit's number; the
-	 * highest random number that makes a sample.
+	 * highest random number that makes a sample; when a rule's time is over.
 	 */
 	__u32 argument;
 };
@@ -249,8 +254,10 @@ enum filter_event {
 	/* A packet for a listener that brought back a cookie, and one that brought none. */
 	FILTER_COOKIE_GOOD,
 	FILTER_COOKIE_BAD,
+	/* A packet that was not shown to who watches: nobody read the ones before. */
+	FILTER_WATCH_LOST,
 };
-#define FILTER_EVENTS (FILTER_COOKIE_BAD + 1)
+#define FILTER_EVENTS (FILTER_WATCH_LOST + 1)
 
 /* What becomes of a packet at a SYN proxy. */
 enum filter_guarded {
@@ -404,6 +411,19 @@ struct filter_tally {
 	__u64 bytes;
 };
 _Static_assert(sizeof(struct filter_tally) == 16, "no hidden padding");
+
+/* What is in front of a packet's bytes in `filter_seen`. */
+struct filter_seen {
+	/* On the monotonic clock, in nanoseconds. */
+	__u64 time;
+	struct filter_opinion opinion;
+	/* It stands for so many packets: one in so many was shown at that time. */
+	__u32 one_in;
+	/* Of the frame, and how much of it follows. */
+	__u32 length;
+	__u32 captured;
+};
+_Static_assert(sizeof(struct filter_seen) == 32, "no hidden padding");
 
 /* Bytes of a packet that are kept at most. */
 #define FILTER_CHANGE_BYTES 128

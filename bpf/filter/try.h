@@ -12,6 +12,7 @@
 #define FILTER_TRY_H
 
 #include "act.h"
+#include "watch.h"
 
 /* Between the two programs on one processor. */
 struct {
@@ -117,6 +118,8 @@ xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_opinion
 xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packet,
 				 const struct filter_end *end)
 {
+	if (filter_is_watched())
+		filter_watch(ctx, packet, end->verdict, end->reason);
 	if (filter_part != FILTER_ALONE) {
 		struct filter_opinion own = { packet->decided_by, end->verdict, end->reason };
 

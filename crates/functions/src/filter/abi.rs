@@ -20,10 +20,11 @@ pub enum Action {
     ToInterface = 8,
     ToCpu = 9,
     ToSocket = 10,
+    DropFor = 11,
 }
 
 impl Action {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Pass,
         Self::Drop,
         Self::Count,
@@ -35,6 +36,7 @@ impl Action {
         Self::ToInterface,
         Self::ToCpu,
         Self::ToSocket,
+        Self::DropFor,
     ];
 
     /// As counters, JSON and options spell it.
@@ -51,6 +53,7 @@ impl Action {
             Self::ToInterface => "to-interface",
             Self::ToCpu => "to-cpu",
             Self::ToSocket => "to-socket",
+            Self::DropFor => "drop-for",
         }
     }
 }
@@ -70,10 +73,11 @@ pub enum Event {
     CookieFailed = 8,
     CookieGood = 9,
     CookieBad = 10,
+    WatchLost = 11,
 }
 
 impl Event {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::BansFull,
         Self::SampleLost,
         Self::MarkRefused,
@@ -85,6 +89,7 @@ impl Event {
         Self::CookieFailed,
         Self::CookieGood,
         Self::CookieBad,
+        Self::WatchLost,
     ];
 
     /// As counters, JSON and options spell it.
@@ -101,6 +106,7 @@ impl Event {
             Self::CookieFailed => "cookie-failed",
             Self::CookieGood => "cookie-good",
             Self::CookieBad => "cookie-bad",
+            Self::WatchLost => "watch-lost",
         }
     }
 }
@@ -982,6 +988,40 @@ impl Seed {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self { words: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))) }
+    }
+}
+
+/// `struct filter_seen`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seen {
+    pub time: u64,
+    pub opinion: Opinion,
+    pub one_in: u32,
+    pub length: u32,
+    pub captured: u32,
+}
+
+impl Seen {
+    pub const SIZE: usize = 32;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..20].copy_from_slice(&self.opinion.to_bytes());
+        bytes[20..24].copy_from_slice(&self.one_in.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.length.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.captured.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            time: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            opinion: Opinion::from_bytes(&array::from_fn(|i| bytes[8 + i])),
+            one_in: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            length: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            captured: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! the kernel's verifier cuts it out. Not here: which rule a packet meets.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use spec::{Expect, Map, Spec};
 
@@ -36,6 +37,8 @@ pub struct Sizes {
     /// What answers of a SYN proxy must agree with; unknown, they offer nothing that could go
     /// wrong: segments of 536 bytes.
     pub listeners: Option<Listeners>,
+    /// On the monotonic clock: when the time of rules that have one begins.
+    pub now_ns: u64,
 }
 
 /// What the rules of a ruleset do, by number.
@@ -62,6 +65,8 @@ pub enum Error {
     Sample { rule: String },
     #[error("rule `{rule}`: a ban takes from one second to {} years", u32::MAX / SECONDS_A_YEAR)]
     Ban { rule: String },
+    #[error("rule `{rule}`: a rule holds from one second to a year")]
+    Time { rule: String },
     #[error("rule `{rule}`: {error}")]
     Listeners { rule: String, error: Unfit },
     #[error("rule `{rule}`: at most {} requests a second", u32::MAX)]
@@ -114,6 +119,10 @@ impl Acts {
             Action::Ban(time) => {
                 let seconds = u32::try_from(time.as_secs()).ok().filter(|seconds| *seconds > 0);
                 (abi::Action::Ban, seconds.ok_or_else(|| Error::Ban { rule: name() })?)
+            }
+            Action::DropFor(time) => {
+                let end = over_at(self.sizes.now_ns, *time);
+                (abi::Action::DropFor, end.ok_or_else(|| Error::Time { rule: name() })?)
             }
             Action::Limit(limit) => {
                 let number = self.limits.add(limit);
@@ -237,6 +246,7 @@ impl Default for Sizes {
             samples: 1 << 20,
             sockets: 64,
             listeners: None,
+            now_ns: 0,
         }
     }
 }
@@ -263,6 +273,45 @@ pub fn count<M: Map>(map: &M, rule: u32) -> Result<abi::Count, M::Error> {
     }))
 }
 
+/// How long a rule with a time still holds, by what its program has; `None` for other rules. Zero:
+/// its time is over.
+pub fn left<M: Map>(rules: &M, number: u32, now_ns: u64) -> Result<Option<Duration>, M::Error> {
+    let value = rules.lookup(&number.to_le_bytes())?;
+    let rule =
+        value.as_deref().and_then(|bytes| Some(abi::Rule::from_bytes(bytes.try_into().ok()?)));
+    let end = rule.filter(|rule| rule.action == abi::Action::DropFor as u32);
+    let end_ns = end.map(|rule| u64::from(rule.argument) << TIME_SHIFT);
+    Ok(end_ns.map(|end| Duration::from_nanos(end.saturating_sub(now_ns))))
+}
+
+/// Gives rules the ends that the same rules have in another program: pairs of numbers, there and
+/// here. A rule whose time is over there begins anew here.
+pub fn carry_ends<M: Map>(
+    from: &M,
+    to: &M,
+    pairs: &[(u32, u32)],
+    now_ns: u64,
+) -> Result<(), M::Error> {
+    for (old, new) in pairs {
+        let left = left(from, *old, now_ns)?;
+        if left.is_some_and(|left| !left.is_zero())
+            && let Some(rule) = from.lookup(&old.to_le_bytes())?
+        {
+            to.update(&new.to_le_bytes(), &rule, Expect::Any)?;
+        }
+    }
+    Ok(())
+}
+
+/// The end of a time as the program has it, rounded up.
+fn over_at(now_ns: u64, time: Duration) -> Option<u32> {
+    if time < Duration::from_secs(1) || time > Action::LONGEST {
+        return None;
+    }
+    let end = now_ns.checked_add(u64::try_from(time.as_nanos()).ok()?)?;
+    u32::try_from((end >> TIME_SHIFT) + 1).ok()
+}
+
 /// Where something is in a list, at the end if it was not there.
 fn slot(list: &mut Vec<u32>, wanted: u32) -> u32 {
     let known = list.iter().position(|known| *known == wanted);
@@ -272,6 +321,8 @@ fn slot(list: &mut Vec<u32>, wanted: u32) -> u32 {
     }) as u32
 }
 
+/// Of `FILTER_TIME_SHIFT`.
+const TIME_SHIFT: u32 = 26;
 /// Frames that wait for another processor.
 const CPU_QUEUE: u32 = 2048;
 /// Destinations, by a hash, whose connection requests a SYN proxy counts apart: a power of two.
@@ -282,8 +333,6 @@ const SECONDS_A_YEAR: u32 = 366 * 86_400;
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::filter::{Limit, Per, SynProxy, Unit};
 
@@ -329,6 +378,7 @@ mod tests {
             Action::Sample { one_in: 1 },
             Action::Sample { one_in: 4 },
             Action::Ban(Duration::from_secs(60)),
+            Action::DropFor(Duration::from_secs(60)),
             out("eth3"),
             out("eth9"),
             out("eth3"),
@@ -346,6 +396,8 @@ mod tests {
             (abi::Action::Sample, u32::MAX),
             (abi::Action::Sample, u32::MAX / 4),
             (abi::Action::Ban, 60),
+            // 60 s are 894.07 times 2^26 ns.
+            (abi::Action::DropFor, 895),
             (abi::Action::ToInterface, 0),
             (abi::Action::ToInterface, 1),
             (abi::Action::ToInterface, 0),
@@ -358,7 +410,7 @@ mod tests {
         let rules = wanted.map(|(action, argument)| abi::Rule { action: action as u32, argument });
         assert_eq!(acts.rules, rules);
         assert_eq!(acts.interfaces, [3, 9]);
-        assert_eq!((acts.limit_of(12), acts.limit_of(0), acts.limit_of(13)), (Some(1), None, None));
+        assert_eq!((acts.limit_of(13), acts.limit_of(0), acts.limit_of(14)), (Some(1), None, None));
     }
 
     #[test]
@@ -390,11 +442,46 @@ mod tests {
             (out("lan"), "rule `r0`: there is no interface `lan` to redirect to"),
             (Action::Sample { one_in: 0 }, "rule `r0`: one in 0"),
             (proxy(1 << 32), "rule `r0`: at most 4294967295 requests a second"),
+            (
+                Action::DropFor(Duration::from_millis(999)),
+                "rule `r0`: a rule holds from one second",
+            ),
+            (
+                Action::DropFor(Action::LONGEST * 2),
+                "rule `r0`: a rule holds from one second to a year",
+            ),
             (Action::Ban(Duration::from_millis(999)), "rule `r0`: a ban takes from one second"),
             (Action::Ban(Duration::from_secs(1 << 32)), "rule `r0`: a ban takes from one second"),
         ] {
             let error = acts(&[action]).unwrap_err().to_string();
             assert!(error.starts_with(text), "{error}");
         }
+    }
+
+    #[test]
+    fn ends_are_found_and_carried() {
+        use crate::memory::Memory;
+        let second = Duration::from_secs(1);
+        let map = |now_ns: u64, actions: &[Action]| {
+            let sizes = Sizes { now_ns, ..Sizes::default() };
+            let acts = Acts::new(&ruleset(actions), sizes, |_| None).unwrap();
+            let map = Memory::array(abi::Rule::SIZE, actions.len() as u32);
+            for (number, rule) in (0_u32..).zip(&acts.rules) {
+                map.update(&number.to_le_bytes(), &rule.to_bytes(), Expect::Any).unwrap();
+            }
+            map
+        };
+        let brief = Action::DropFor(10 * second);
+        let old = map(7_000_000_000, &[Action::Drop, brief.clone(), Action::DropFor(60 * second)]);
+        assert_eq!(left(&old, 0, 0).unwrap(), None);
+        let piece = Duration::from_nanos(1 << TIME_SHIFT);
+        let at = |number, now_s: u64| left(&old, number, now_s * 1_000_000_000).unwrap().unwrap();
+        assert!(at(1, 7) >= 10 * second && at(1, 7) <= 10 * second + piece);
+        assert_eq!((at(1, 18), at(1, 4000)), (Duration::ZERO, Duration::ZERO));
+        // Both stay; the first one's time is over, so it begins anew.
+        let new = map(20_000_000_000, &[Action::DropFor(60 * second), brief]);
+        carry_ends(&old, &new, &[(1, 1), (2, 0)], 20_000_000_000).unwrap();
+        assert_eq!(left(&new, 0, 0).unwrap(), left(&old, 2, 0).unwrap());
+        assert!(left(&new, 1, 20_000_000_000).unwrap().unwrap() >= 10 * second);
     }
 }

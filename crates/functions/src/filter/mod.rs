@@ -18,6 +18,7 @@ pub mod carried;
 pub mod classic;
 pub mod code;
 mod compile;
+pub mod detect;
 pub mod export;
 mod field;
 pub mod file;

@@ -117,6 +117,7 @@ fn of_action(action: &Action) -> Option<Need> {
         Action::SynProxy(_) => Some(Need::Transport),
         Action::Pass
         | Action::Drop
+        | Action::DropFor(_)
         | Action::Redirect(_)
         | Action::Count
         | Action::Sample { .. }

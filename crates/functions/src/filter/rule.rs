@@ -101,6 +101,9 @@ pub struct Expression {
 pub enum Action {
     Pass,
     Drop,
+    /// Drops from when it is put in force until this time is over; then it goes on to the next
+    /// rule, as if it were not there.
+    DropFor(Duration),
     /// Drops, and all that this source sends from now on for a time.
     Ban(Duration),
     Redirect(Redirect),
@@ -252,6 +255,9 @@ impl Payload {
 }
 
 impl Action {
+    /// That a rule may hold; at least a second.
+    pub const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
     /// Whether the search ends with it.
     pub const fn decides(&self) -> bool {
         matches!(self, Self::Pass | Self::Drop | Self::Ban(_) | Self::Redirect(_))

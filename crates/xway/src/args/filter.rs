@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::FilterDetectArgs;
 use super::attach::{ModeArg, assignment, duration};
 use super::sink::Telling;
 
@@ -38,6 +39,8 @@ pub enum FilterAction {
     Try(FilterTryArgs),
     /// Show packets that rules sample, with their verdict, and write them into a capture
     Sample(FilterSampleArgs),
+    /// Watch the traffic: what is too much, and which rules would stop it at what price
+    Detect(FilterDetectArgs),
     /// Drop all that a source sends, for a time or until it is taken back
     Ban(FilterBanArgs),
     /// Take bans back

@@ -2,6 +2,7 @@
 
 mod attach;
 mod bench;
+mod detect;
 mod filter;
 pub mod generate;
 mod lab;
@@ -18,6 +19,7 @@ use clap::{Parser, Subcommand};
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
+pub use detect::FilterDetectArgs;
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
     FilterExportArgs, FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterPlacement,

@@ -12,16 +12,25 @@ use crate::view::attach::Detached;
 
 pub fn run(args: &DetachArgs, context: &Context) -> Result<Exit> {
     let target = Target::open(context, &args.iface)?;
-    let all = attached(&target)?;
-    let mut programs = Vec::new();
-    for one in &all {
-        programs.push(name(&target, one, args.force)?);
-    }
-    all.iter().try_for_each(|one| take_off(&target, one))?;
-    target.slot.clear()?;
+    let programs = take_all_off(&target, args.force)?;
     let exit = if programs.is_empty() { Exit::No } else { Exit::Done };
     context.show(&Detached { interface: target.interface.clone(), programs })?;
     Ok(exit)
+}
+
+/// Whatever runs there; answers how it was called.
+///
+/// # Errors
+/// Somebody else's is there, and not to be touched: then all stays.
+pub fn take_all_off(target: &Target, force: bool) -> Result<Vec<String>> {
+    let all = attached(target)?;
+    let mut programs = Vec::new();
+    for one in &all {
+        programs.push(name(target, one, force)?);
+    }
+    all.iter().try_for_each(|one| take_off(target, one))?;
+    target.slot.clear()?;
+    Ok(programs)
 }
 
 fn attached(target: &Target) -> Result<Vec<list::Attached>> {

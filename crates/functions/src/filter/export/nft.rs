@@ -298,6 +298,7 @@ mod tests {
         for (rule, word) in [
             ("r: ban 60s", "no such action"),
             ("r: mark 7", "no such action"),
+            ("r: drop for 60s", "no such action"),
             ("r: limit 1Mbps", "of packets"),
             ("r: limit 10pps per source", "whole rule"),
             ("r: limit 10pps ttl 1", "a limit each"),

@@ -3,7 +3,7 @@
 //!
 //! Rule: it is written from the words of `filter.abi.h` and says the same as the program for any
 //! bytes. What depends on state that it does not have is assumed away: no limit is exceeded, nobody
-//! is banned, no connection is proxied. Fragments it follows itself.
+//! is banned, no connection is proxied, and no rule's time is over. Fragments it follows itself.
 //! Not here: how headers are found (`read`).
 
 mod fragments;
@@ -156,7 +156,7 @@ impl<'a> Model<'a> {
             let failed = rule.tests.iter().position(|test| !self.holds(test, frame, &judged.layer));
             match failed {
                 Some(test) => judged.misses.push(Miss { rule: number, test }),
-                None if rule.action.decides() => {
+                None if rule.action.decides() || matches!(rule.action, Action::DropFor(_)) => {
                     judged.rule = Some(number);
                     let verdict = match rule.action {
                         Action::Pass => Verdict::Pass,

@@ -1,6 +1,9 @@
 //! What becomes of a packet: the first word of a rule, with its options.
 //!
-//! Options (`burst`, `per`, `above`) may stand behind tests too: `synproxy tcp above 1000pps`.
+//! Options (`burst`, `per`, `above`, `for`) may stand behind tests too: `synproxy tcp above 1000pps`,
+//! `drop udp for 60s`.
+
+use std::time::Duration;
 
 use super::words::{Word, Words};
 use super::{Error, hint, measure, nearest};
@@ -23,7 +26,10 @@ impl Draft {
         let action = match word.text.as_ref() {
             _ if word.quoted => return Err(unknown(&word)),
             "pass" => Action::Pass,
-            "drop" => Action::Drop,
+            "drop" => {
+                options = &["for"];
+                Action::Drop
+            }
             "count" => Action::Count,
             "ban" => Action::Ban(measure::seconds(&words.expect("how long, such as 60s")?)?),
             "sample" => Action::Sample { one_in: one_in(&words.expect("1/N")?)? },
@@ -52,7 +58,11 @@ impl Draft {
     pub fn option(&mut self, word: &Word<'_>, words: &mut Words<'_>) -> Result<bool, Error> {
         let Some(option) = OPTIONS.iter().find(|option| word.is(option)) else { return Ok(false) };
         if !self.options.contains(option) {
-            let of = if *option == "above" { "synproxy" } else { "limit" };
+            let of = match *option {
+                "above" => "synproxy",
+                "for" => "drop",
+                _ => "limit",
+            };
             return Err(Error::at(
                 word,
                 format!("an option of `{of}`, and this is another action"),
@@ -69,6 +79,9 @@ impl Draft {
             ("per", Action::Limit(limit)) => limit.per = per(&words.expect(PER)?)?,
             ("above", Action::SynProxy(proxy)) => {
                 proxy.above = measure::packet_rate(&words.expect("a rate such as 1000pps")?)?;
+            }
+            ("for", action) => {
+                *action = Action::DropFor(time(&words.expect("how long, such as 60s")?)?);
             }
             _ => {}
         }
@@ -95,6 +108,14 @@ fn unknown(word: &Word<'_>) -> Error {
     let near = hint::synonym(&word.text).filter(|near| ACTIONS.contains(near));
     let near = near.or_else(|| nearest(&word.text, ACTIONS.iter().copied()));
     Error::at(word, format!("no action: {}", ACTIONS.join(", "))).hint(near)
+}
+
+fn time(word: &Word<'_>) -> Result<Duration, Error> {
+    let time = measure::seconds(word)?;
+    if time > Action::LONGEST {
+        return Err(Error::at(word, "no rule holds for more than a year"));
+    }
+    Ok(time)
 }
 
 fn one_in(word: &Word<'_>) -> Result<u32, Error> {
@@ -188,6 +209,7 @@ pub(super) fn show(action: &Action) -> String {
         Action::Pass => "pass".to_owned(),
         Action::Drop => "drop".to_owned(),
         Action::Count => "count".to_owned(),
+        Action::DropFor(time) => format!("drop for {}", measure::show_seconds(*time)),
         Action::Ban(time) => format!("ban {}", measure::show_seconds(*time)),
         Action::Sample { one_in } => format!("sample 1/{one_in}"),
         Action::Mark(mark) => format!("mark {mark:#x}"),
@@ -224,7 +246,7 @@ fn show_limit(limit: &Limit) -> String {
 
 pub(super) const ACTIONS: &[&str] =
     &["pass", "drop", "ban", "limit", "count", "sample", "mark", "redirect", "synproxy"];
-pub(super) const OPTIONS: &[&str] = &["burst", "per", "above"];
+pub(super) const OPTIONS: &[&str] = &["burst", "per", "above", "for"];
 const PER: &str = "what has a limit of its own: source, source/24, dest, dport, flow or rule";
 /// What a site gives to one link.
 const SUBNET6: u8 = 64;

@@ -16,7 +16,7 @@ pub fn ban(args: &FilterBanArgs, context: &Context) -> Result<Exit> {
     if !live.may_ban()? {
         // A program in which nobody can be banned does not look: one that does takes its place.
         let how = How { bans: true, ..How::default() };
-        change.apply(&live.file()?, &how)?;
+        change.apply(&live.standing()?, &how)?;
         change.live = Live::find(&change.target.slot, change.target.ifindex)?;
     }
     let live = change.live.as_ref().context("the filter went away meanwhile")?;

@@ -2,18 +2,20 @@
 //!
 //! Rule: what can be the same map is, so nothing is lost between reading and writing: counters of
 //! reasons, bans, samples, buckets while all limits stay. Buckets of limits that stay while others
-//! change are copied. Counts of rules are added later, see `state::counts`.
+//! change are copied, and when rules' times are over. Counts of rules are added later, see
+//! `state::counts`.
 
 use std::collections::HashMap;
 
 use anyhow::Result;
-use functions::filter::act::{Acts, EVENTS};
+use functions::filter::act::{self, Acts, EVENTS};
 use functions::filter::limit::{self, LINES, SEED};
 use functions::filter::sample::SAMPLES;
-use functions::filter::{Compiled, Ruleset, ban};
+use functions::filter::{Action, Compiled, Ruleset, ban};
 use functions::stats;
 use kernel::{Map, Object};
 use spec::{Expect, Map as _, Spec};
+use sys::thread::monotonic_ns;
 
 use super::file;
 use super::live::Live;
@@ -25,16 +27,19 @@ pub struct Before<'a> {
     limits: Vec<(u32, u32)>,
     /// All limits stay as they are, where they are.
     same_limits: bool,
+    /// Old numbers and new ones of rules that stay and have a time.
+    timed: Vec<(u32, u32)>,
 }
 
 impl<'a> Before<'a> {
     pub fn of(live: &'a Live, made: &Compiled, rules: &Ruleset) -> Result<Self> {
         let old = live.rules()?;
+        let timed = timed(&old, rules);
         let host = file::environment(false)?;
         let acts = Acts::new(&old, host.sizes, |name| host.ifindex(name));
         // Rules in force that could not be made today: an interface of theirs is gone.
         let Ok(acts) = acts else {
-            return Ok(Self { live, limits: Vec::new(), same_limits: false });
+            return Ok(Self { live, limits: Vec::new(), same_limits: false, timed });
         };
         let number = |acts: &Acts, rules: &Ruleset| -> HashMap<String, u32> {
             let names = file::identities(rules).into_iter().enumerate();
@@ -42,7 +47,7 @@ impl<'a> Before<'a> {
         };
         let (was, is) = (number(&acts, &old), number(&made.acts, rules));
         let limits = was.iter().filter_map(|(name, old)| Some((*old, *is.get(name)?))).collect();
-        Ok(Self { live, limits, same_limits: was == is })
+        Ok(Self { live, limits, same_limits: was == is, timed })
     }
 
     /// Maps that both use.
@@ -59,6 +64,10 @@ impl<'a> Before<'a> {
 
     /// Copies into maps that are not in use yet what could not be shared.
     pub fn hand_over(&self, object: &Object) -> Result<()> {
+        if !self.timed.is_empty() {
+            let (from, to) = (self.live.map(act::RULES)?, object.map(act::RULES)?);
+            act::carry_ends(&from, to, &self.timed, monotonic_ns())?;
+        }
         let bans = (self.live.map(ban::BANS)?, object.map(ban::BANS)?);
         if bans.0.id() != bans.1.id() {
             copy_bans(&bans.0, bans.1)?;
@@ -72,6 +81,14 @@ impl<'a> Before<'a> {
         limit::carry(&from, &limit::Maps::find(|name| object.map(name))?, &self.limits)?;
         Ok(())
     }
+}
+
+/// Rules with a time that are in both, by their numbers.
+fn timed(old: &Ruleset, new: &Ruleset) -> Vec<(u32, u32)> {
+    let numbers: HashMap<String, u32> = file::identities(new).into_iter().zip(0..).collect();
+    let all = file::identities(old).into_iter().zip(0_u32..).zip(&old.rules);
+    let timed = all.filter(|(_, rule)| matches!(rule.action, Action::DropFor(_)));
+    timed.filter_map(|((name, old), _)| Some((old, *numbers.get(&name)?))).collect()
 }
 
 /// As many as there is room for.

@@ -53,13 +53,13 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
 /// Of the interface that was named, or of the only one that has any.
 fn in_force(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
     if let Some(interface) = &args.iface {
-        return Live::look(context, interface)?.rules();
+        return Ok(Live::look(context, interface)?.standing()?.ruleset);
     }
     let links = interfaces().into_iter();
     let lives =
         links.filter_map(|(name, _)| Live::look(context, &name).ok().map(|one| (name, one)));
     match &lives.collect::<Vec<_>>()[..] {
-        [(_, live)] => live.rules(),
+        [(_, live)] => Ok(live.standing()?.ruleset),
         [] => bail!("no interface runs a filter: say which rules with --rules FILE"),
         several => {
             let names: Vec<_> = several.iter().map(|(name, _)| name.as_str()).collect();

@@ -10,6 +10,7 @@ use functions::filter::act::Sizes;
 use functions::filter::plan::Budget;
 use functions::filter::{Compiled, Environment, File, Ruleset, Source, compile};
 use sys::net::Netlink;
+use sys::thread::monotonic_ns;
 
 use super::{listeners, rules};
 use crate::cmd::attach::Target;
@@ -48,7 +49,7 @@ pub fn environment(bans: bool) -> Result<Environment> {
     let links = Netlink::open()?.links()?.into_iter();
     Ok(Environment {
         interfaces: links.map(|link| (link.name, link.ifindex.0)).collect(),
-        sizes: Sizes { manual_bans: bans, ..Sizes::default() },
+        sizes: Sizes { manual_bans: bans, now_ns: monotonic_ns(), ..Sizes::default() },
         budget: Budget::default(),
     })
 }

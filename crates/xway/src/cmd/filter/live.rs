@@ -3,16 +3,19 @@
 //! Rule: what is told of it is read from the kernel alone: the file of rules is kept in a map
 //! beside the program, so program, rules and counters cannot disagree. Looking takes no lock.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail};
 use functions::filter::abi::Count;
 use functions::filter::ban::BANS;
 use functions::filter::carried::CARRIED;
-use functions::filter::{Carried, File, Ruleset};
+use functions::filter::{Action, Carried, File, Rule, Ruleset, act};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, MapKind, Spec};
 use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
+use sys::thread::monotonic_ns;
 
 use super::file;
 use crate::cmd::Context;
@@ -97,6 +100,26 @@ impl Live {
 
     pub fn file(&self) -> Result<File> {
         file::kept(&self.text()?)
+    }
+
+    /// The rules in force without those whose time is over: what a change begins with.
+    pub fn standing(&self) -> Result<File> {
+        let mut file = self.file()?;
+        let mut left = self.left(&file.ruleset)?.into_iter();
+        file.ruleset.rules.retain(|_| left.next().flatten() != Some(Duration::ZERO));
+        Ok(file)
+    }
+
+    /// How long each of its rules still holds; `None` for those without a time.
+    pub fn left(&self, rules: &Ruleset) -> Result<Vec<Option<Duration>>> {
+        let (map, now) = (self.map(act::RULES)?, monotonic_ns());
+        let timed = |rule: &Rule| matches!(rule.action, Action::DropFor(_));
+        let all = rules.rules.iter().zip(0_u32..);
+        all.map(|(rule, number)| match timed(rule) {
+            true => Ok(act::left(&map, number, now)?),
+            false => Ok(None),
+        })
+        .collect()
     }
 
     pub fn rules(&self) -> Result<Ruleset> {

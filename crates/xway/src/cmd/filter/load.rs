@@ -61,7 +61,7 @@ pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
 }
 
 fn in_force(change: &Change) -> Result<Option<File>> {
-    change.live.as_ref().map(|live| live.file()).transpose()
+    change.live.as_ref().map(|live| live.standing()).transpose()
 }
 
 fn unknown(file: &File, name: &str) -> String {

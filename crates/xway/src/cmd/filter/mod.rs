@@ -1,10 +1,12 @@
 //! `filter`: rules read, checked and shown, one file an action.
 
+mod auto;
 mod bans;
 mod before;
 mod capture;
 mod change;
 mod check;
+mod detect;
 mod explain;
 mod file;
 mod import;
@@ -37,6 +39,7 @@ pub fn run(action: &FilterAction, context: &Context) -> Result<Exit> {
         FilterAction::Top(args) => top::run(args, context),
         FilterAction::Try(args) => trial::run(args, context),
         FilterAction::Sample(args) => sample::run(args, context),
+        FilterAction::Detect(args) => detect::run(args, context),
         FilterAction::Ban(args) => bans::ban(args, context),
         FilterAction::Unban(args) => bans::unban(args, context),
         FilterAction::Bans(args) => bans::list(args, context),

@@ -43,16 +43,19 @@ impl<'a> Looks<'a> {
     /// Other rules may have come meanwhile: then rates begin anew.
     pub fn look(&mut self) -> Result<Shown> {
         let known = self.live.program.id();
+        let old = &self.given.rules;
         let ask = |live: &Live| {
             let given = (live.program.id() != known).then(|| given(live)).transpose()?;
-            Ok((given, Instant::now(), live.read()?))
+            let left = live.left(given.as_ref().map_or(old, |given| &given.rules))?;
+            Ok((given, left, Instant::now(), live.read()?))
         };
-        let (live, (given, now, counts)) = Live::ask(self.context, self.interface, ask)?;
+        let (live, (given, left, now, counts)) = Live::ask(self.context, self.interface, ask)?;
         self.live = live;
         if let Some(given) = given {
             self.given = given;
             self.last = (now, counts.clone());
         }
+        self.given.left = left;
         let (then, before) = std::mem::replace(&mut self.last, (Instant::now(), counts));
         let elapsed: Duration = self.last.0 - then;
         let head = (self.interface, self.live.mode.name(), self.live.program.id());
@@ -65,5 +68,6 @@ impl<'a> Looks<'a> {
 fn given(live: &Live) -> Result<Given> {
     let file = live.file()?;
     let texts = file.ruleset.rules.iter().map(Rule::body).collect();
-    Ok(Given { rules: file.ruleset, sets: file.scope.sets, texts })
+    let left = live.left(&file.ruleset)?;
+    Ok(Given { rules: file.ruleset, sets: file.scope.sets, texts, left })
 }

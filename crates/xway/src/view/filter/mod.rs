@@ -2,6 +2,7 @@
 
 pub mod bans;
 pub mod check;
+pub mod detect;
 pub mod explain;
 pub mod import;
 pub mod load;

@@ -1,6 +1,7 @@
 //! What `filter show` answers: rules in order with what they count, and all else that decides.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use functions::filter::{Reason, Ruleset, Sets, Test, abi};
 use functions::stats::Count;
@@ -19,6 +20,8 @@ pub struct Given {
     pub sets: Sets,
     /// Each rule as a line.
     pub texts: Vec<String>,
+    /// How long each still holds, of those that have a time.
+    pub left: Vec<Option<Duration>>,
 }
 
 /// A filter, and its rates over a time.
@@ -47,6 +50,9 @@ pub struct Rule {
     pub number: usize,
     pub name: String,
     pub text: String,
+    /// Seconds that it still holds; only of rules that have a time. 0: it decides no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_s: Option<f64>,
     #[serde(flatten)]
     pub rate: Rate,
 }
@@ -108,6 +114,7 @@ impl Shown {
             number,
             name: rule.name.clone(),
             text: text.clone(),
+            left_s: given.left.get(number).copied().flatten().map(|left| left.as_secs_f64()),
             rate: rate(number),
         });
         let because = |reason: Reason| {
@@ -141,9 +148,9 @@ impl Shown {
         let texts = ["", "rule", "what"].map(Column::text);
         let numbers = ["packets", "rate", "bits"].map(Column::number);
         let mut table = Table::new(texts.into_iter().chain(numbers));
-        for Rule { number, name, text, rate } in rows.filter_map(|row| self.rules.get(row)) {
-            let [packets, pps, bps] = rate.text();
-            table.row([number.to_string(), name.clone(), text.clone(), packets, pps, bps]);
+        for rule in rows.filter_map(|row| self.rules.get(row)) {
+            let [packets, pps, bps] = rule.rate.text();
+            table.row([rule.number.to_string(), rule.name.clone(), rule.what(), packets, pps, bps]);
         }
         let [packets, pps, bps] = self.default.rate.text();
         let verdict = self.default.verdict.to_owned();
@@ -166,6 +173,17 @@ impl Shown {
     fn policies(&self) -> String {
         let words = self.oddities.iter().map(|one| format!("{} {}", one.name, one.policy));
         words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Rule {
+    /// Its text, and how long it still holds.
+    fn what(&self) -> String {
+        match self.left_s {
+            None => self.text.clone(),
+            Some(0.0) => format!("{} (over)", self.text),
+            Some(left) => format!("{} ({left:.0} s left)", self.text),
+        }
     }
 }
 

@@ -192,6 +192,8 @@ fn actions_and_their_options() {
         ("pass", Action::Pass),
         ("drop", Action::Drop),
         ("count", Action::Count),
+        ("drop for 90s", Action::DropFor(Duration::from_secs(90))),
+        ("drop udp dport 53 for 2h", Action::DropFor(Duration::from_hours(2))),
         ("ban 10m", Action::Ban(Duration::from_mins(10))),
         ("sample 1/100", Action::Sample { one_in: 100 }),
         ("mark 0x7", Action::Mark(7)),

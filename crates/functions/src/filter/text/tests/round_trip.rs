@@ -50,6 +50,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
         Just(Action::Pass),
         Just(Action::Drop),
+        (1..=31_536_000_u64).prop_map(|it| Action::DropFor(Duration::from_secs(it))),
         Just(Action::Count),
         (1..=u32::MAX).prop_map(|it| Action::Ban(Duration::from_secs(it.into()))),
         (1_u32..100).prop_map(|it| Action::Ban(Duration::from_hours(it.into()))),

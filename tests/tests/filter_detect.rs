@@ -1,0 +1,262 @@
+//! `xway filter detect`: a flood beside a service is found, stopped for a time, and let go.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod filter_support;
+
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use filter_support::{file, load, rules, show};
+use lab::{Capture, until};
+use serde_json::{Value, json};
+use xway_tests::stage::{PATIENCE, Stage};
+use xway_tests::xway::Answer;
+
+/// What runs until it is dropped.
+struct Running {
+    over: Arc<AtomicBool>,
+    done: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(stage: &Stage, mut step: impl FnMut() + Send + 'static) -> Self {
+        let (over, done) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (is_over, count) = (Arc::clone(&over), Arc::clone(&done));
+        let body = move || {
+            while !is_over.load(Ordering::Acquire) {
+                step();
+                count.fetch_add(1, Ordering::AcqRel);
+            }
+        };
+        let thread = stage.net.a.spawn(body).unwrap();
+        Self { over, done, thread: Some(thread) }
+    }
+
+    /// Waits until it did something `more` times.
+    fn pass(&self, more: u64) {
+        let goal = self.done.load(Ordering::Acquire) + more;
+        let passed = || Ok((self.done.load(Ordering::Acquire) >= goal).then_some(()));
+        until("steps in the background", PATIENCE, passed).unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        let ended = self.thread.take().unwrap().join();
+        assert!(ended.is_ok() || thread::panicking(), "what ran in the background failed");
+    }
+}
+
+/// Answers of name servers that nobody asked, from many places, some thousand a second.
+fn reflection(stage: &Stage) -> Running {
+    let wire = Capture::open(&stage.net.a, "eth0").unwrap();
+    let frames: Vec<_> = (0..400_u16)
+        .map(|number| {
+            let from = Ipv4Addr::new(198, 18, (number % 199) as u8, (number % 251) as u8);
+            let to = stage.net.b.ipv4("eth0").unwrap();
+            let mut flow = stage.flow_between(IpAddr::V4(from), to.into(), 1024 + number * 97);
+            flow.source.port = 53;
+            flow.udp_of_length(400 + usize::from(number)).unwrap()
+        })
+        .collect();
+    let mut next = 0;
+    Running::start(stage, move || {
+        for _ in 0..10 {
+            wire.send(&frames[next % frames.len()]).unwrap();
+            next += 1;
+        }
+        thread::sleep(Duration::from_millis(3));
+    })
+}
+
+/// A service that echoes, and clients that talk with it.
+fn service(stage: &Stage) -> Running {
+    let listener = stage.net.b.run(|| TcpListener::bind("0.0.0.0:80")).unwrap().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            thread::spawn(move || {
+                let mut bytes = [0; 100];
+                while stream.read_exact(&mut bytes).is_ok() && stream.write_all(&bytes).is_ok() {}
+            });
+        }
+    });
+    let to = (stage.net.b.ipv4("eth0").unwrap(), 80);
+    let connect = move || {
+        let stream = TcpStream::connect(to).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    };
+    let (mut stream, mut asked) = (None, 0);
+    Running::start(stage, move || {
+        asked += 1;
+        if asked % 50 == 0 {
+            stream = None;
+        }
+        let open = stream.get_or_insert_with(connect);
+        open.write_all(&[7; 100]).unwrap();
+        open.read_exact(&mut [0; 100]).unwrap();
+        thread::sleep(Duration::from_millis(2));
+    })
+}
+
+fn detecting(stage: &Stage, words: &[&str]) -> Child {
+    let words = [&["--json", "filter", "detect", "eth0", "--above", "500pps"], words].concat();
+    let mut command = stage.xway.command_in(&stage.net.b, &words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn ended(child: Child, code: i32) -> Value {
+    Answer::of(child.wait_with_output().unwrap()).json(code)
+}
+
+/// What is shown of a rule.
+fn rule(stage: &Stage, name: &str) -> Option<Value> {
+    let answer = stage.run(&["--json", "filter", "show", "eth0", "--interval", "1ms"]);
+    let shown: Value = serde_json::from_str(&answer.stdout).ok()?;
+    shown["rules"].as_array()?.iter().find(|rule| rule["name"] == name).cloned()
+}
+
+#[track_caller]
+fn until_rule(stage: &Stage, what: &str, is: impl Fn(Option<&Value>) -> bool) {
+    let found = || Ok(is(rule(stage, RULE).as_ref()).then_some(()));
+    until(what, Duration::from_secs(30), found).unwrap();
+}
+
+fn packets(rule: &Value) -> u64 {
+    rule["packets"].as_u64().unwrap()
+}
+
+const RULE: &str = "detect-1";
+const SUGGESTED: &str = "udp sport 53 to 10.0.0.2";
+
+#[test]
+fn a_flood_is_found_beside_a_service_where_no_filter_runs() {
+    let stage = Stage::new();
+    let (service, flood) = (service(&stage), reflection(&stage));
+    let detected = ended(detecting(&stage, &["--for", "3s", "--hold", "5m"]), 0);
+    let first = &detected["findings"][0];
+    assert_eq!(first["rule"], format!("drop for 5m {SUGGESTED}"), "{detected:#}");
+    assert!(first["collateral"].as_f64().unwrap() < 0.02, "{first:#}");
+    assert!(first["of_flood"].as_f64().unwrap() > 0.9, "{first:#}");
+    assert_eq!(first["applied"], Value::Null);
+    let busiest = detected["busiest"].as_array().unwrap().iter();
+    let kinds: Vec<_> = busiest.filter(|one| one["most"] != json!([])).collect();
+    assert!(
+        kinds.iter().any(|one| one["kind"] == "sport" && one["most"][0]["what"] == "udp sport 53")
+    );
+    // The service's connections are seen, and are in no finding that could be put in force.
+    let others = detected["findings"].as_array().unwrap().iter().skip(1);
+    others.for_each(|one| assert!(one["collateral"].as_f64().unwrap() > 0.5, "{one:#}"));
+    assert_eq!(stage.attached(), [], "everything is as before");
+    assert_eq!(stage.pins(), Vec::<std::path::PathBuf>::new());
+    service.pass(5);
+    drop((service, flood));
+    // Without the flood there is nothing to be said.
+    let quiet = ended(detecting(&stage, &["--for", "300ms"]), 1);
+    assert_eq!(quiet["findings"], json!([]));
+}
+
+#[test]
+fn what_is_found_is_stopped_for_a_time() {
+    let stage = Stage::new();
+    load(&stage, &["web: pass tcp dport 80", "seven: drop udp dport 7"]);
+    let (service, flood) = (service(&stage), reflection(&stage));
+    let child = detecting(&stage, &["--for", "2s", "--auto", "--hold", "8s"]);
+    until_rule(&stage, "the rule stops packets", |rule| rule.is_some_and(|it| packets(it) > 100));
+    let held = rule(&stage, RULE).unwrap();
+    assert_eq!(held["text"], format!("drop for 8s {SUGGESTED}"));
+    assert!(held["left_s"].as_f64().unwrap() > 0.0, "{held:#}");
+    // The service lives, and all of the flood is dropped.
+    service.pass(20);
+    let (before, after) = (show(&stage), {
+        flood.pass(20);
+        show(&stage)
+    });
+    let passed = |shown: &Value| shown["default"]["packets"].as_u64().unwrap();
+    assert_eq!(passed(&before), passed(&after), "the default passes nothing of it");
+    // A change of rules by somebody else carries the end over.
+    let left = || rule(&stage, RULE).unwrap()["left_s"].as_f64().unwrap();
+    let then = left();
+    stage.run(&["filter", "add", "eth0", "drop udp dport 9", "--name", "nine"]).ended(0);
+    assert!(left() < then, "it does not begin anew");
+    let detected = ended(child, 0);
+    assert_eq!(detected["findings"][0]["applied"], RULE, "{detected:#}");
+    let names: Vec<_> = rules(&show(&stage)).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["web", "seven", "nine"]);
+    drop((service, flood));
+}
+
+#[test]
+fn killed_it_leaves_a_rule_that_ends_by_itself() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let (service, flood) = (service(&stage), reflection(&stage));
+    let mut child = detecting(&stage, &["--for", "1s", "--auto", "--hold", "4s"]);
+    until_rule(&stage, "the rule stops packets", |rule| rule.is_some_and(|it| packets(it) > 10));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until_rule(&stage, "its time is over", |rule| rule.is_some_and(|it| it["left_s"] == 0.0));
+    // Nobody took it away, and it does nothing: what it stopped passes again.
+    let (stopped, passed) =
+        (packets(&rule(&stage, RULE).unwrap()), show(&stage)["default"]["packets"].as_u64());
+    flood.pass(20);
+    let again = || Ok((show(&stage)["default"]["packets"].as_u64() > passed).then_some(()));
+    until("the flood passes", PATIENCE, again).unwrap();
+    assert_eq!(packets(&rule(&stage, RULE).unwrap()), stopped);
+    // The next change removes it.
+    stage.run(&["filter", "add", "eth0", "drop udp dport 9", "--name", "nine"]).ended(0);
+    let names: Vec<_> = rules(&show(&stage)).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["seven", "nine"]);
+    service.pass(5);
+    drop((service, flood));
+}
+
+#[test]
+fn killed_while_it_watches_it_changes_nothing() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let before = stage.attached();
+    let mut child = detecting(&stage, &["--for", "60s"]);
+    until("the watching", PATIENCE, || Ok((stage.attached() != before).then_some(()))).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 3);
+    let counted = || Ok((rules(&show(&stage))[0].1 == 3).then_some(()));
+    until("the rules in force decide", PATIENCE, counted).unwrap();
+    stage.run(&["filter", "remove", "eth0", "seven"]).ended(0);
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+}
+
+#[test]
+fn what_the_operator_wants_is_not_touched() {
+    let stage = Stage::new();
+    let text = "rules = ['pass from @resolvers']\n[sets]\nresolvers = ['198.18.0.0/15']";
+    stage.json(&["filter", "load", "eth0", &file(&stage, "rules.toml", text)]);
+    let flood = reflection(&stage);
+    let passed = ended(detecting(&stage, &["--for", "1s", "--auto"]), 1);
+    assert!(passed["passed"]["pps"].as_f64().unwrap() > 100.0, "{passed:#}");
+    assert_eq!(passed["findings"], json!([]));
+    // The same without a rule that passes.
+    let text = text.replace("'pass from @resolvers'", "'drop udp dport 7 from @resolvers'");
+    stage.json(&["filter", "load", "eth0", &file(&stage, "rules.toml", &text)]);
+    let allowed = detecting(&stage, &["--for", "1s", "--auto", "--allow", "@resolvers"]);
+    assert_eq!(ended(allowed, 1)["findings"], json!([]));
+    let others = detecting(&stage, &["--for", "1s", "--allow", "192.0.2.0/24"]);
+    let suggested = format!("drop for 1m {SUGGESTED} from not 192.0.2.0/24");
+    assert_eq!(ended(others, 0)["findings"][0]["rule"], suggested);
+    // Too much collateral for what is allowed: told, not done.
+    let strict = detecting(&stage, &["--for", "1s", "--auto", "--max-collateral", "0.001%"]);
+    assert_eq!(ended(strict, 0)["findings"][0]["applied"], Value::Null);
+    assert_eq!(rules(&show(&stage)).len(), 1);
+    drop(flood);
+    let text = stage.run(&["filter", "detect", "eth0", "--allow", "@nobody"]).error();
+    assert!(text.contains("--allow @nobody"), "{text}");
+}
