@@ -45,6 +45,8 @@ impl Shape {
         Self { name: "dest", dest: Some(WHOLE), is_broad: true, ..NONE },
         Self { name: "protocol dest/24,64", protocol: true, dest: Some((24, 64)), ..NONE },
         Self { name: "protocol dest", protocol: true, dest: Some(WHOLE), ..NONE },
+        Self { name: "source/16,48", source: Some((16, 48)), ..NONE },
+        Self { name: "source/24,64", source: Some((24, 64)), ..NONE },
         Self { name: "dport", protocol: true, dest_port: true, ..NONE },
         Self { name: "sport", protocol: true, source_port: true, ..NONE },
         Self { name: "fragment dest", later: true, dest: Some(WHOLE), ..NONE },
@@ -67,8 +69,6 @@ impl Shape {
             dest: Some(WHOLE),
             ..NONE
         },
-        Self { name: "source/16,48", source: Some((16, 48)), ..NONE },
-        Self { name: "source/24,64", source: Some((24, 64)), ..NONE },
         Self { name: "source", source: Some(WHOLE), ..NONE },
         Self {
             name: "source/24,64 dport",

@@ -128,7 +128,8 @@ impl Detected {
         let numbers = ["rate", "bits", "share"].map(Column::number);
         let mut table = Table::new(texts.into_iter().chain(numbers));
         for Busiest { kind, most } in &self.busiest {
-            for (place, Row { what, amount, share }) in most.iter().enumerate() {
+            let told = most.iter().filter(|row| row.share >= LEAST_TOLD);
+            for (place, Row { what, amount, share }) in told.enumerate() {
                 let kind = if place == 0 { *kind } else { "" };
                 let [pps, bps] = amount.text();
                 table.row([kind.to_owned(), what.clone(), pps, bps, percent(*share)]);
@@ -179,22 +180,21 @@ impl Finding {
         let Self { sources, talking, .. } = self;
         let quiet = match self.quiet {
             Some(quiet) => format!("{} came in the quietest tenth of the time", percent(quiet)),
-            None => "there was no quiet time to compare with".to_owned(),
+            None => "no time was quiet".to_owned(),
         };
         let applied = match &self.applied {
             Some(name) => format!("   in force as {name}\n"),
             None => String::new(),
         };
         let head = format!("{number}  {}: {pps} ± {error}, {bps}", self.what);
+        let [flood, collateral, most, clients] =
+            [self.of_flood, self.collateral, self.collateral_most, self.clients].map(percent);
         format!(
-            "{}\n   {}\n   takes {} of the flood; collateral {} (at most {}): {} are clients', {quiet};\
-             \n   {talking} of {sources} sources talk\n{applied}",
+            "{}\n   {}\n   takes {flood} of the flood; collateral {collateral} (at most {most})\n   \
+             {clients} are clients' by their connections, {quiet}; {talking} of {sources} sources \
+             talk\n{applied}",
             paint.bold(&head),
             self.rule,
-            percent(self.of_flood),
-            percent(self.collateral),
-            percent(self.collateral_most),
-            percent(self.clients),
         )
     }
 }
@@ -212,7 +212,8 @@ impl View for Detected {
         );
         let mut text = format!("{}\n", paint.bold(&head));
         text.push_str(&format!(
-            "{dropped} are dropped already, {passed} passed by rules; {looked_at} packets were looked at\n"
+            "{dropped} are dropped already, {passed} passed by rules; {looked_at} packets were \
+             looked at\n"
         ));
         if *lost > 0 {
             let lost = human(*lost as f64, "");
@@ -232,6 +233,9 @@ impl View for Detected {
         text
     }
 }
+
+/// A share of what is open that is worth a row.
+const LEAST_TOLD: f64 = 0.01;
 
 fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
