@@ -17,11 +17,12 @@ use functions::filter::ban::{BANS, Bans};
 use functions::filter::sample::{SAMPLES, Sample};
 use functions::filter::{Action, Limit, PROGRAM, Per, Reason, Redirect, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer};
-use spec::{Input, Map, Runtime, Verdict};
+use spec::{Expect, Input, Map, Runtime, Verdict};
 use vm::{Machine, Options, Worker};
 
 stories! {
     rules_act_in_order
+    a_rule_with_a_time_decides_while_it_lasts
     a_mark_is_in_front_of_the_packet
     a_redirect_without_a_target
     a_source_is_banned_until_its_ban_is_taken_back
@@ -117,6 +118,24 @@ fn rules_act_in_order<R: Arm>() {
         let marked = actions.contains(&Mark(1)) && verdict != Verdict::Drop;
         assert_eq!(!metadata.is_empty(), marked, "{actions:?}");
     }
+}
+
+fn a_rule_with_a_time_decides_while_it_lasts<R: Arm>() {
+    let actions = [Action::DropFor(Duration::from_secs(60)), Action::Count];
+    let mut filter = Filter::<R>::new(&actions);
+    let mut run_until = |end: u32| {
+        let rule = abi::Rule { action: abi::Action::DropFor as u32, argument: end };
+        filter.map(act::RULES).update(&[0; 4], &rule.to_bytes(), Expect::Any).unwrap();
+        let (verdict, reason, _) = filter.run(&from([10, 0, 0, 1]));
+        (verdict, reason, filter.counts(2))
+    };
+    let rule = |counts| (Verdict::Drop, "rule".to_owned(), counts);
+    let default = |counts| (Verdict::Pass, "default".to_owned(), counts);
+    assert_eq!(run_until(u32::MAX), rule(vec![(1, 1), (0, 0)]));
+    assert_eq!(run_until(u32::MAX), rule(vec![(2, 2), (0, 0)]));
+    // Over, it neither decides nor counts.
+    assert_eq!(run_until(0), default(vec![(2, 2), (1, 0)]));
+    assert_eq!(run_until(u32::MAX), rule(vec![(3, 3), (1, 0)]));
 }
 
 fn a_mark_is_in_front_of_the_packet<R: Arm>() {

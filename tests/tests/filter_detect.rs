@@ -21,7 +21,7 @@ use xway_tests::xway::Answer;
 struct Running {
     over: Arc<AtomicBool>,
     done: Arc<AtomicU64>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Option<()>>>,
 }
 
 impl Running {
@@ -50,7 +50,10 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Release);
         let ended = self.thread.take().unwrap().join();
-        assert!(ended.is_ok() || thread::panicking(), "what ran in the background failed");
+        assert!(
+            matches!(ended, Ok(Some(()))) || thread::panicking(),
+            "what ran in the background failed"
+        );
     }
 }
 
