@@ -71,7 +71,7 @@ fn reflection(stage: &Stage) -> Running {
         .collect();
     let mut next = 0;
     Running::start(stage, move || {
-        for _ in 0..10 {
+        for _ in 0..30 {
             wire.send(&frames[next % frames.len()]).unwrap();
             next += 1;
         }
@@ -111,7 +111,7 @@ fn service(stage: &Stage) -> Running {
 }
 
 fn detecting(stage: &Stage, words: &[&str]) -> Child {
-    let words = [&["--json", "filter", "detect", "eth0", "--above", "500pps"], words].concat();
+    let words = [&["--json", "filter", "detect", "eth0", "--above", "100pps"], words].concat();
     let mut command = stage.xway.command_in(&stage.net.b, &words);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
