@@ -87,7 +87,7 @@ impl Stage {
         let attach = Attach { ifindex, program, mode, replace: Replace::No };
         let link = server.run(|| kernel::attach(&attach))??;
         let texts = file.ruleset.rules.iter().map(Rule::body).collect();
-        let given = Given { rules: file.ruleset, sets: file.scope.sets, texts };
+        let given = Given { rules: file.ruleset, sets: file.scope.sets, texts, left: Vec::new() };
         Ok(Shield { _link: link, object, mode, counters, given, since: Instant::now() })
     }
 
