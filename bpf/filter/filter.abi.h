@@ -380,13 +380,17 @@ struct filter_sample {
 };
 _Static_assert(sizeof(struct filter_sample) == 40, "no hidden padding");
 
-/* Parts of a trial, see try.h. */
+/* Parts of a trial, see try.h, and of watching, see arrive.h. */
 enum filter_part {
 	FILTER_ALONE,
 	/* In front: the rules that are tried. */
 	FILTER_NEW,
 	/* Behind it: the rules in force. */
 	FILTER_OLD,
+	/* In front: a rule that chooses packets. */
+	FILTER_CHOOSES,
+	/* Behind it: the rules in force. */
+	FILTER_WATCHED,
 };
 
 /* What a program makes of a packet. */

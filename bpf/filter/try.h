@@ -12,6 +12,7 @@
 #define FILTER_TRY_H
 
 #include "act.h"
+#include "arrive.h"
 #include "watch.h"
 
 /* Between the two programs on one processor. */
@@ -114,10 +115,14 @@ xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_opinion
 	return 0;
 }
 
-/* The end of a packet in any part of a trial, or without one. */
+/* The end of a packet in any part of a trial or of watching, or without. */
 xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packet,
 				 const struct filter_end *end)
 {
+	if (filter_part == FILTER_CHOOSES) {
+		filter_keep_arrival(ctx, packet->length, packet->sampled_by != FILTER_NO_RULE);
+		return;
+	}
 	if (filter_is_watched())
 		filter_watch(ctx, packet, end->verdict, end->reason);
 	if (filter_part != FILTER_ALONE) {
@@ -127,7 +132,10 @@ xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packe
 			filter_leave_opinion(&own);
 			return;
 		}
-		filter_compare(ctx, &own, packet->length);
+		if (filter_part == FILTER_WATCHED)
+			filter_hand_out(&own);
+		else
+			filter_compare(ctx, &own, packet->length);
 	}
 	filter_finish(ctx, packet, end);
 }

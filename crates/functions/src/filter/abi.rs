@@ -273,10 +273,12 @@ pub enum Part {
     Alone = 0,
     New = 1,
     Old = 2,
+    Chooses = 3,
+    Watched = 4,
 }
 
 impl Part {
-    pub const ALL: [Self; 3] = [Self::Alone, Self::New, Self::Old];
+    pub const ALL: [Self; 5] = [Self::Alone, Self::New, Self::Old, Self::Chooses, Self::Watched];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -284,6 +286,8 @@ impl Part {
             Self::Alone => "alone",
             Self::New => "new",
             Self::Old => "old",
+            Self::Chooses => "chooses",
+            Self::Watched => "watched",
         }
     }
 }

@@ -34,9 +34,11 @@ mod rule;
 pub mod sample;
 mod sets;
 mod syn;
+pub mod talkers;
 pub mod text;
 pub mod trial;
 mod values;
+pub mod watch;
 
 pub use abi::{Policy, Reason};
 pub use carried::Carried;

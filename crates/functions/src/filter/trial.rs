@@ -52,14 +52,8 @@ pub struct Changed {
 /// # Errors
 /// The object is not the filter's.
 pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
-    spec.set_global(PART, &(Part::New as u32).to_le_bytes())?;
-    for map in &mut spec.maps {
-        if map.name == OPINION {
-            map.pin_by_name = true;
-        } else {
-            map.name = new_name(&map.name);
-        }
-    }
+    set_part(spec, Part::New)?;
+    set_apart(spec, OPINION);
     Ok(())
 }
 
@@ -68,7 +62,7 @@ pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
 /// # Errors
 /// The object is not the filter's.
 pub fn make_old(spec: &mut Spec) -> Result<(), spec::Error> {
-    spec.set_global(PART, &(Part::Old as u32).to_le_bytes())?;
+    set_part(spec, Part::Old)?;
     for map in &mut spec.maps {
         match map.name.as_str() {
             OPINION => map.pin_by_name = true,
@@ -80,9 +74,29 @@ pub fn make_old(spec: &mut Spec) -> Result<(), spec::Error> {
     Ok(())
 }
 
-/// What a map of the new rules is called in a trial.
+/// What a map of the part in front is called, in a trial or while packets are watched.
 pub fn new_name(map: &str) -> String {
-    format!("new_{}", map.trim_start_matches('.'))
+    format!("{APART}{}", map.trim_start_matches('.'))
+}
+
+/// Whether a map is there for a trial, or for watching, alone: no other program takes it over.
+pub fn is_passing(map: &str) -> bool {
+    map.starts_with(APART) || [PAIRS, CHANGES, WATCHED].contains(&map)
+}
+
+pub(super) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
+    spec.set_global(PART, &(part as u32).to_le_bytes())
+}
+
+/// Makes a filter the part in front: its maps are renamed, all but the one that both parts share.
+pub(super) fn set_apart(spec: &mut Spec, shared: &str) {
+    for map in &mut spec.maps {
+        if map.name == shared {
+            map.pin_by_name = true;
+        } else {
+            map.name = new_name(&map.name);
+        }
+    }
 }
 
 /// All pairs that there were, the most frequent first.
@@ -130,6 +144,11 @@ impl From<abi::Opinion> for Opinion {
     }
 }
 
+/// The ring of packets that are watched, in the part with the rules in force, and its bytes.
+pub const WATCHED: &str = "filter_arrived";
+pub(super) const WATCHED_RING: u32 = 1 << 20;
+
+const APART: &str = "new_";
 const PART: &str = "filter_part";
 const OPINION: &str = "filter_opinion";
 /// Pairs of rules that can be counted.

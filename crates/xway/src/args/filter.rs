@@ -149,6 +149,14 @@ pub struct FilterTopArgs {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 
+    /// Take one in so many packets for senders and ports; by itself about 10,000 a second
+    #[arg(long, value_parser = one_in, value_name = "1/N")]
+    pub sample: Option<u32>,
+
+    /// Rules alone, no senders and ports: the program in force stays as it is
+    #[arg(long, conflicts_with = "sample")]
+    pub rules_only: bool,
+
     #[command(flatten)]
     pub telling: Telling,
 }
@@ -232,8 +240,9 @@ pub struct FilterSampleArgs {
 /// `xway filter explain`.
 #[derive(Debug, Args)]
 pub struct FilterExplainArgs {
-    /// Capture of Ethernet frames, pcap or pcapng
-    pub capture: PathBuf,
+    /// Capture of Ethernet frames, pcap or pcapng; with --live, a network interface
+    #[arg(value_name = "CAPTURE|IFACE")]
+    pub what: PathBuf,
 
     /// File of rules; without it, those in force
     #[arg(long, value_name = "FILE")]
@@ -242,6 +251,32 @@ pub struct FilterExplainArgs {
     /// The packets came in by this interface; without a file, its rules
     #[arg(long)]
     pub iface: Option<String>,
+
+    /// Packets as they arrive at the interface, by the rules in force
+    #[arg(long, conflicts_with_all = ["rules", "iface"])]
+    pub live: bool,
+
+    /// Live: one in so many packets, by chance
+    #[arg(long, value_parser = one_in, value_name = "1/N", default_value = "1/1")]
+    pub sample: u32,
+
+    /// Live: packets that these tests hold for, as in a rule, such as 'udp dport 53'
+    #[arg(long, value_name = "TESTS", requires = "live")]
+    pub only: Option<String>,
+
+    /// Live: end after so many packets
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub count: u64,
+
+    /// Live: end after this time; nobody else can change rules meanwhile
+    #[arg(long = "for", value_parser = duration, value_name = "TIME", default_value = "10s")]
+    pub time: Duration,
+}
+
+/// `1/N`.
+fn one_in(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("1/").unwrap_or(text).parse().ok();
+    number.filter(|one_in| *one_in > 0).ok_or_else(|| "write 1/N, such as 1/100".to_owned())
 }
 
 /// `xway filter ban`.

@@ -28,11 +28,15 @@ mod watch;
 pub mod xsk;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
 use crate::args::Cli;
 use crate::view::{self, Paint, View};
+
+/// How soon a command that waits sees the end, or a packet.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How a command ended, when it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -66,6 +66,25 @@ impl State {
         all.filter_map(|path| Some((Ifindex(number(&path)?), self.at(path)))).collect()
     }
 
+    /// Being the only one that does something on an interface, for as long as the file is open;
+    /// `None` when somebody else is.
+    pub fn claim(
+        root: &Path,
+        netns: NetNsId,
+        ifindex: Ifindex,
+        what: &str,
+    ) -> Result<Option<File>> {
+        let path = root.join(format!("{what}-net-{}-{IF}{}", netns.inode, ifindex.0));
+        let file = open_lock(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            }
+        }
+    }
+
     fn folder(&self, netns: NetNsId) -> PathBuf {
         self.bpffs.join(format!("net-{}", netns.inode))
     }
@@ -97,6 +116,11 @@ impl Writer {
         let writer = Self { state: State { root: root.clone(), bpffs }, _lock: lock };
         writer.sweep()?;
         Ok(writer)
+    }
+
+    /// Whether nobody writes at this moment.
+    pub fn is_free(root: &Path) -> bool {
+        open_lock(&root.join("lock")).is_ok_and(|file| file.try_lock().is_ok())
     }
 
     /// Removes what nobody runs. Only this namespace can be asked which interfaces it has and
@@ -148,12 +172,7 @@ const EPERM: i32 = 1;
 
 /// Waits for the writer that holds the lock; it goes when its holder ends, however that happens.
 fn lock(path: &Path) -> Result<File> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .with_context(|| format!("cannot open {}", path.display()))?;
+    let file = open_lock(path)?;
     let deadline = Instant::now() + LOCK_PATIENCE;
     while let Err(error) = file.try_lock() {
         match error {
@@ -169,6 +188,15 @@ fn lock(path: &Path) -> Result<File> {
         }
     }
     Ok(file)
+}
+
+fn open_lock(path: &Path) -> Result<File> {
+    File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .with_context(|| format!("cannot open {}", path.display()))
 }
 
 /// Folders in a folder, sorted; none when there is no such folder.

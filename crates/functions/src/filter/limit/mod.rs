@@ -12,6 +12,7 @@ mod bound;
 mod carry;
 mod model;
 mod seed;
+pub mod state;
 mod times;
 
 pub use bound::Bound;

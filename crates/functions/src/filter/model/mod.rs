@@ -7,6 +7,7 @@
 //! Not here: how headers are found (`read`).
 
 mod fragments;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -19,6 +20,7 @@ use super::abi::{Need, Policy};
 use super::read::{Frame, Layer, Reading, Siblings, read};
 use super::{Action, Base, Needs, Payload, Reason, Ruleset, Test};
 use fragments::{Fragments, Kept};
+pub use seen::Seen;
 pub use why::{Miss, name};
 
 /// A ruleset at work.

@@ -35,6 +35,11 @@ use self::action::Draft;
 use self::words::Words;
 use super::{Rule, Scope};
 
+/// What an IP protocol is called in rules; `None` for one that has a number alone.
+pub fn protocol_name(protocol: u8) -> Option<&'static str> {
+    names::name(names::PROTOCOLS, protocol.into())
+}
+
 impl Rule {
     /// Reads a rule. One that says no name gets one that is made from its text.
     ///

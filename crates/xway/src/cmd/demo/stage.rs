@@ -13,8 +13,8 @@ use traffic::Rate;
 use traffic::generator::{self, Generator, Load};
 
 use super::phase::Phase;
-use crate::counters::{Counters, Counts};
-use crate::view::filter::show::{Given, Shown};
+use crate::counters::Counters;
+use crate::view::filter::show::{Given, Moment, Shown};
 
 /// The lab's stage, and how fast its attacker is.
 #[derive(Debug)]
@@ -137,10 +137,11 @@ impl Shield {
         let rules = 0..self.given.rules.rules.len() as u32;
         let rules = rules.map(|rule| Ok(act::count(map, rule)?)).collect::<Result<_>>()?;
         let id = self.object.program(PROGRAM)?.id();
-        let now = (rules, self.counters.read()?);
+        let events = act::events(self.object.map(act::EVENTS)?)?;
+        let now = Moment { rules, counts: self.counters.read()?, events };
         let head = (SERVER_LINK, self.mode.name(), id);
-        let before = (Vec::new(), Counts::default());
-        Ok(Shown::new(head, &self.given, (before, now), self.since.elapsed().as_secs_f64()))
+        let seconds = self.since.elapsed().as_secs_f64();
+        Ok(Shown::new(head, &self.given, (&Moment::default(), &now), seconds))
     }
 }
 

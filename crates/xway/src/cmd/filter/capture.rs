@@ -21,13 +21,14 @@ pub struct Capture {
 }
 
 impl Capture {
-    pub fn create(path: &Path) -> Result<Self> {
+    /// Of packets that came in by this interface.
+    pub fn create(path: &Path, interface: &str) -> Result<Self> {
         let part = path.with_extension("part");
         let shown = || format!("cannot write {}", part.display());
         let file = File::create(&part).with_context(shown)?;
         let options = Options { application: Some("xway filter".to_owned()), ..Options::default() };
         let mut writer = Writer::pcapng(file, &options).with_context(shown)?;
-        writer.interface("xway", LinkType::ETHERNET).with_context(shown)?;
+        writer.interface(interface, LinkType::ETHERNET).with_context(shown)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let ahead_ns = (now.as_nanos() as u64).saturating_sub(sys::thread::monotonic_ns());
         Ok(Self { path: path.to_owned(), part, writer, ahead_ns })

@@ -6,10 +6,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::abi::Count;
 use functions::filter::ban::BANS;
 use functions::filter::carried::CARRIED;
-use functions::filter::{Action, Carried, File, Rule, Ruleset, act};
+use functions::filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, MapKind, Spec};
@@ -19,8 +18,9 @@ use sys::thread::monotonic_ns;
 
 use super::file;
 use crate::cmd::Context;
-use crate::counters::{Counters, Counts};
+use crate::counters::Counters;
 use crate::state::{Generation, Slot, State};
+use crate::view::filter::show::{Bans, Moment};
 
 /// A filter that runs.
 #[derive(Debug)]
@@ -29,14 +29,6 @@ pub struct Live {
     pub program: Program,
     generation: Generation,
     slot: Slot,
-}
-
-/// Its counters at one moment.
-#[derive(Clone, Debug, Default)]
-pub struct Reading {
-    /// One for each rule, and one for rules that are gone.
-    pub rules: Vec<Count>,
-    pub counts: Counts,
 }
 
 impl Live {
@@ -126,11 +118,24 @@ impl Live {
         Ok(self.file()?.ruleset)
     }
 
-    pub fn read(&self) -> Result<Reading> {
+    /// Its counters at one moment.
+    pub fn read(&self) -> Result<Moment> {
         // Not by the program's maps: in a trial it has two of this kind.
         let labels = self.program.btf()?.as_ref().and_then(stats::labels).unwrap_or_default();
         let counts = Counters::Reasons { map: self.map(stats::MAP)?, labels }.read()?;
-        Ok(Reading { rules: self.slot.rule_counts(&self.generation)?, counts })
+        let events = act::events(&self.map(act::EVENTS)?)?;
+        Ok(Moment { rules: self.slot.rule_counts(&self.generation)?, counts, events })
+    }
+
+    /// How many sources are banned, and how many can be.
+    pub fn bans(&self) -> Result<Bans> {
+        let (map, now) = (self.map(BANS)?, sys::thread::monotonic_ns());
+        let in_force = |value: &[u8]| {
+            let ban = <[u8; abi::Ban::SIZE]>::try_from(value);
+            ban.is_ok_and(|ban| abi::Ban::from_bytes(&ban).until > now)
+        };
+        let number = map.entries()?.iter().filter(|(_, value)| in_force(value)).count();
+        Ok(Bans { number, most: map.max_entries() })
     }
 
     /// Whether its program looks for bans at all: else the map of bans has room for one.
@@ -142,9 +147,11 @@ impl Live {
         self.generation.map(name)
     }
 
-    /// What an object that decides by the same rules uses again: all but constants.
+    /// What an object that decides by the same rules uses again: all but constants, and what a
+    /// trial or watching has for itself.
     pub fn kept(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
-        let varies = |def: &&MapDef| !def.frozen || def.name == FILE;
+        let varies =
+            |def: &&MapDef| (!def.frozen || def.name == FILE) && !trial::is_passing(&def.name);
         self.alike(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
     }
 

@@ -3,6 +3,7 @@
 mod auto;
 mod bans;
 mod before;
+mod beside;
 mod capture;
 mod change;
 mod check;
@@ -10,14 +11,17 @@ mod detect;
 mod explain;
 mod file;
 mod import;
+mod limits;
 mod listeners;
 mod live;
 mod load;
 mod rules;
 mod sample;
 mod show;
+mod talkers;
 mod top;
 mod trial;
+mod watch;
 
 use anyhow::Result;
 

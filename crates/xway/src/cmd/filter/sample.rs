@@ -14,7 +14,7 @@ use sys::signal::Stop;
 use super::capture::Capture;
 use super::live::Live;
 use crate::args::FilterSampleArgs;
-use crate::cmd::{Context, Exit};
+use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::view::filter::sample::{Chosen, Sampled};
 
@@ -26,7 +26,8 @@ pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
         bail!("no rule on {iface} samples: `xway filter add {iface} 'sample 1/100 udp'` adds one");
     }
     let stop = Stop::new()?;
-    let mut capture = args.write.as_deref().map(Capture::create).transpose()?;
+    let capture = args.write.as_deref();
+    let mut capture = capture.map(|path| Capture::create(path, &args.iface)).transpose()?;
     let lost_before = lost(&live)?;
     let mut sampled = Sampled { interface: args.iface.clone(), ..Sampled::default() };
     let begin = Instant::now();
@@ -97,6 +98,3 @@ fn lost(live: &Live) -> Result<u64> {
     let lost = events.iter().find(|(event, _)| *event == abi::Event::SampleLost);
     Ok(lost.map_or(0, |(_, count)| *count))
 }
-
-/// How soon the end, or a packet, is seen.
-const LOOK_EVERY: Duration = Duration::from_millis(20);

@@ -4,12 +4,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use functions::filter::Rule;
+use kernel::Program;
 use sys::signal::Stop;
 
-use super::live::{Live, Reading};
+use super::limits;
+use super::live::Live;
 use crate::args::FilterShowArgs;
 use crate::cmd::{Context, Exit};
-use crate::view::filter::show::{File, Given, Shown};
+use crate::view::filter::show::{File, Given, Moment, Shown};
 
 pub fn run(args: &FilterShowArgs, context: &Context) -> Result<Exit> {
     let mut looks = Looks::new(context, &args.iface)?;
@@ -30,7 +32,7 @@ pub struct Looks<'a> {
     interface: &'a str,
     live: Live,
     given: Given,
-    last: (Instant, Reading),
+    last: (Instant, Moment),
 }
 
 impl<'a> Looks<'a> {
@@ -59,9 +61,16 @@ impl<'a> Looks<'a> {
         let (then, before) = std::mem::replace(&mut self.last, (Instant::now(), counts));
         let elapsed: Duration = self.last.0 - then;
         let head = (self.interface, self.live.mode.name(), self.live.program.id());
-        let counts = |reading: &Reading| (reading.rules.clone(), reading.counts.clone());
-        let between = (counts(&before), counts(&self.last.1));
-        Ok(Shown::new(head, &self.given, between, elapsed.as_secs_f64()))
+        let between = (&before, &self.last.1);
+        let mut shown = Shown::new(head, &self.given, between, elapsed.as_secs_f64());
+        shown.limits = limits::read(&self.live, &self.given, &shown.rules)?;
+        shown.bans = self.live.bans()?;
+        Ok(shown)
+    }
+
+    /// What ran when it was looked at last.
+    pub fn program(&self) -> &Program {
+        &self.live.program
     }
 }
 

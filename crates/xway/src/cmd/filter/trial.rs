@@ -22,7 +22,7 @@ use super::live::{Live, NAME, none};
 use super::rules;
 use crate::args::{FilterPlacement, FilterTryArgs};
 use crate::cmd::attach::by_size;
-use crate::cmd::{Context, Exit};
+use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::state;
 use crate::view::filter::trial::{Ended, Head, Sample, Tried};
@@ -30,7 +30,8 @@ use crate::view::filter::trial::{Ended, Head, Sample, Tried};
 pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     let new = rules::read(&args.file)?.ruleset;
     let stop = Stop::new()?;
-    let mut capture = args.write.as_deref().map(Capture::create).transpose()?;
+    let capture = args.write.as_deref();
+    let mut capture = capture.map(|path| Capture::create(path, &args.iface)).transpose()?;
     let (old, trial) = begin(args, context, &new)?;
     let mut samples = Vec::new();
     let begin = Instant::now();
@@ -160,7 +161,5 @@ fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample 
     }
 }
 
-/// How soon the end, or a packet, is seen.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// At each of so many looks it asks whether its program still runs.
 const ASK_EVERY: u32 = 10;

@@ -25,6 +25,19 @@ pub struct Explained {
     pub decided: Option<usize>,
 }
 
+/// A packet that arrived while somebody looked.
+#[derive(Debug, Serialize)]
+pub struct Arrived {
+    #[serde(flatten)]
+    pub explained: Explained,
+    /// Seconds since the beginning, when it was read.
+    pub t: f64,
+    pub summary: String,
+    /// Of the frame.
+    pub length: u32,
+    pub queue: u32,
+}
+
 #[derive(Debug, Serialize)]
 pub struct Layer {
     /// What rules see of it.
@@ -44,8 +57,8 @@ pub struct Before {
     pub why: String,
 }
 
-impl View for Explained {
-    fn text(&self, style: Paint) -> String {
+impl Explained {
+    fn head(&self, style: Paint) -> String {
         let verdict = match self.verdict {
             "drop" | "aborted" => style.bad(self.verdict),
             _ => style.good(self.verdict),
@@ -54,10 +67,28 @@ impl View for Explained {
             Some(rule) => format!("{rule} ({})", self.reason),
             None => self.reason.to_owned(),
         };
-        let mut text = format!("{:>6}  {verdict}  {}\n", self.n, style.bold(&by));
+        format!("{:>6}  {verdict}  {}\n", self.n, style.bold(&by))
+    }
+
+    fn write_layers(&self, text: &mut String, style: Paint) {
         for layer in &self.layers {
-            layer.write(&mut text, style);
+            layer.write(text, style);
         }
+    }
+}
+
+impl View for Explained {
+    fn text(&self, style: Paint) -> String {
+        let mut text = self.head(style);
+        self.write_layers(&mut text, style);
+        text
+    }
+}
+
+impl View for Arrived {
+    fn text(&self, style: Paint) -> String {
+        let mut text = format!("{}        {}\n", self.explained.head(style), self.summary);
+        self.explained.write_layers(&mut text, style);
         text
     }
 }

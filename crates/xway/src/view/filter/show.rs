@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use functions::filter::{Reason, Ruleset, Sets, Test, abi};
 use functions::stats::Count;
+use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;
 
+use super::limits::{self, Limit};
 use crate::counters::Counts;
 use crate::view::status::{self, Rate, Rates};
 use crate::view::{Paint, View};
@@ -41,6 +43,10 @@ pub struct Shown {
     pub sets: Vec<Set>,
     /// What rules counted that are in force no more.
     pub gone: Rate,
+    pub limits: Vec<Limit>,
+    /// What could not be done as rules say, and what a SYN proxy did.
+    pub events: Vec<Event>,
+    pub bans: Bans,
 }
 
 /// A rule with the packets that it matched, since it was first in force.
@@ -55,6 +61,24 @@ pub struct Rule {
     pub left_s: Option<f64>,
     #[serde(flatten)]
     pub rate: Rate,
+    /// Of these packets, those that the action took: over the limit, sampled, answered.
+    pub taken: u64,
+    pub taken_pps: f64,
+}
+
+/// Something that is counted while rules are in force, all rules together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    pub name: &'static str,
+    pub count: u64,
+    pub pps: f64,
+}
+
+/// Sources that are banned, and how many can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bans {
+    pub number: usize,
+    pub most: u32,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -90,24 +114,30 @@ pub struct File {
     pub file: String,
 }
 
-/// Rules' counts and reasons' counts at one moment.
-pub type Moment = (Vec<abi::Count>, Counts);
+/// What a filter counts, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// One for each rule, and one for rules that are gone.
+    pub rules: Vec<abi::Count>,
+    pub counts: Counts,
+    pub events: Vec<(abi::Event, u64)>,
+}
 
 impl Shown {
-    /// `head` is interface, mode, program; the moments are `seconds` apart.
+    /// `head` is interface, mode, program; the moments are `seconds` apart. Limits and bans are
+    /// still to be added.
     pub fn new(
         (interface, mode, program_id): (&str, &'static str, u32),
         given: &Given,
-        (before, now): (Moment, Moment),
+        (before, now): (&Moment, &Moment),
         seconds: f64,
     ) -> Self {
         let rate = |number: usize| {
-            let at = |counts: &[abi::Count]| {
-                let abi::Count { packets, bytes, .. } =
-                    counts.get(number).copied().unwrap_or_default();
+            let at = |moment: &Moment| {
+                let abi::Count { packets, bytes, .. } = moment.rule(number);
                 Count { packets, bytes }
             };
-            Rate::between(at(&before.0), at(&now.0), seconds)
+            Rate::between(at(before), at(now), seconds)
         };
         let lines = given.rules.rules.iter().zip(&given.texts).enumerate();
         let rules = lines.map(|(number, (rule, text))| Rule {
@@ -116,10 +146,12 @@ impl Shown {
             text: text.clone(),
             left_s: given.left.get(number).copied().flatten().map(|left| left.as_secs_f64()),
             rate: rate(number),
+            taken: now.rule(number).taken,
+            taken_pps: per_second(before.rule(number).taken, now.rule(number).taken, seconds),
         });
         let because = |reason: Reason| {
             let of = |counts: &Counts| sum(counts, reason.label());
-            Rate::between(of(&before.1), of(&now.1), seconds)
+            Rate::between(of(&before.counts), of(&now.counts), seconds)
         };
         let oddities = given.rules.policies.iter().map(|(reason, policy)| Oddity {
             name: reason.label(),
@@ -137,9 +169,12 @@ impl Shown {
                 rate: because(Reason::Default),
             },
             oddities: oddities.collect(),
-            reasons: Rates::between(&before.1, &now.1, seconds).reasons,
+            reasons: Rates::between(&before.counts, &now.counts, seconds).reasons,
             sets: sets(given),
             gone: rate(given.rules.rules.len()),
+            limits: Vec::new(),
+            events: events(before, now, seconds),
+            bans: Bans::default(),
         }
     }
 
@@ -170,6 +205,16 @@ impl Shown {
         table
     }
 
+    /// Those that ever were, in a line.
+    fn happened(&self) -> Option<String> {
+        let seen = self.events.iter().filter(|one| one.count > 0);
+        let words = seen.map(|Event { name, count, pps }| {
+            format!("{name} {} ({})", human(*count as f64, ""), human(*pps, "pps"))
+        });
+        let words: Vec<_> = words.collect();
+        (!words.is_empty()).then(|| format!("events: {}", words.join(", ")))
+    }
+
     fn policies(&self) -> String {
         let words = self.oddities.iter().map(|one| format!("{} {}", one.name, one.policy));
         words.collect::<Vec<_>>().join(", ")
@@ -185,6 +230,26 @@ impl Rule {
             Some(left) => format!("{} ({left:.0} s left)", self.text),
         }
     }
+}
+
+impl Moment {
+    fn rule(&self, number: usize) -> abi::Count {
+        self.rules.get(number).copied().unwrap_or_default()
+    }
+}
+
+fn events(before: &Moment, now: &Moment, seconds: f64) -> Vec<Event> {
+    let old = |event| before.events.iter().find(|(one, _)| *one == event).map_or(0, |one| one.1);
+    let all = now.events.iter().map(|(event, count)| Event {
+        name: event.label(),
+        count: *count,
+        pps: per_second(old(*event), *count, seconds),
+    });
+    all.collect()
+}
+
+fn per_second(before: u64, now: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { now.saturating_sub(before) as f64 / seconds } else { 0.0 }
 }
 
 fn sum(counts: &Counts, label: &str) -> Count {
@@ -224,6 +289,16 @@ impl View for Shown {
         }
         if !self.reasons.is_empty() {
             text.push_str(&format!("\n{}", self.why()));
+        }
+        if !self.limits.is_empty() {
+            text.push_str(&format!("\n{}", limits::table(&self.limits)));
+        }
+        if let Some(events) = self.happened() {
+            text.push_str(&format!("\n{events}"));
+        }
+        if self.bans.number > 0 {
+            let Bans { number, most } = self.bans;
+            text.push_str(&format!("\n{number} sources are banned, of {most} at most"));
         }
         for Set { name, v4_ranges, v6_ranges } in &self.sets {
             text.push_str(&format!(

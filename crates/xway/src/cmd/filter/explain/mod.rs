@@ -1,7 +1,10 @@
 //! `filter explain`: for each packet of a capture the rule that decides, and why not those before.
 //!
 //! Rule: the answer is the model's, which the program is held to; no privilege is needed when rules
-//! come from a file. State is not known: no limit is exceeded, nobody is banned.
+//! come from a file. State is not known: no limit is exceeded, nobody is banned. Not here: packets
+//! that arrive now (`live`).
+
+mod live;
 
 use std::fs;
 
@@ -18,12 +21,15 @@ use crate::cmd::{Context, Exit};
 use crate::view::filter::explain::{Before, Explained, Layer};
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
+    if args.live {
+        return live::run(args, context);
+    }
     let rules = match &args.rules {
         Some(path) => read(path)?.ruleset,
         None => in_force(args, context)?,
     };
-    let name = args.capture.display();
-    let file = fs::File::open(&args.capture).with_context(|| format!("cannot open {name}"))?;
+    let name = args.what.display();
+    let file = fs::File::open(&args.what).with_context(|| format!("cannot open {name}"))?;
     let mut reader = Reader::new(file).with_context(|| name.to_string())?;
     let links = interfaces();
     let ifindex = |name: &str| links.iter().find(|(known, _)| known == name).map(|(_, n)| *n);

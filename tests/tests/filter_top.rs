@@ -1,0 +1,228 @@
+//! `xway filter top` and `show`: who sends, where to, and the state of limits, events and bans, for
+//! people, as JSON and for Prometheus.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+mod filter_support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+
+use filter_support::{counted, expected, load, rules, show};
+use lab::until;
+use serde_json::{Value, json};
+use xway_tests::stage::{PATIENCE, Stage};
+
+/// A `top` that runs, with its values on standard output.
+struct Top {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+    talk: BufReader<ChildStderr>,
+}
+
+impl Top {
+    /// Waits for its first value: from then on packets are seen.
+    fn begin(stage: &Stage, words: &[&str]) -> Self {
+        let top = ["--json", "filter", "top", "eth0", "--interval", "100ms", "--time", "100s"];
+        let mut command = stage.xway.command_in(&stage.net.b, &[&top, words].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        let talk = BufReader::new(child.stderr.take().unwrap());
+        let mut top = Self { child, lines, talk };
+        top.next();
+        top
+    }
+
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| {
+            let mut said = String::new();
+            let _ended = self.talk.read_to_string(&mut said);
+            panic!("{error}: {line}: {said}")
+        })
+    }
+
+    /// The first value that something holds for.
+    #[track_caller]
+    fn until(&mut self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        for _ in 0..400 {
+            last = self.next();
+            if holds(&last) {
+                return last;
+            }
+        }
+        panic!("{what}: {last:#}");
+    }
+
+    /// As Ctrl-C does.
+    fn end(mut self) {
+        let pid = self.child.id().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success()
+        );
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+fn names(top: &Value, of: &str) -> Vec<(String, u64)> {
+    let rows = top["talkers"][of].as_array().unwrap().iter();
+    let name = |row: &Value| row["name"].as_str().unwrap().to_owned();
+    rows.map(|row| (name(row), row["samples"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn senders_and_ports_are_told_while_rules_change() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let mut top = Top::begin(&stage, &["--sample", "1/1"]);
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 3);
+    stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
+    let seen = top.until("all packets", |top| top["talkers"]["samples"] == json!(4));
+    assert_eq!(names(&seen, "sources"), [("10.0.0.1".to_owned(), 4)], "{seen:#}");
+    assert_eq!(names(&seen, "ports"), [("udp/7".to_owned(), 3), ("udp/8".to_owned(), 1)]);
+    let first = &seen["talkers"]["ports"][0];
+    assert_eq!((&first["verdict"], &first["reason"]), (&json!("drop"), &json!("rule")));
+    assert_eq!((&first["error_pps"], &seen["talkers"]["lost"]), (&json!(0.0), &json!(0)));
+    assert_eq!(rules(&seen), expected(&[("seven", 3)]));
+    // Rules change meanwhile, nobody waits, and samples go on.
+    let program = stage.attached();
+    stage.run(&["filter", "add", "eth0", "drop udp dport 9"]).ended(0);
+    let added = stage.attached();
+    assert_ne!(added, program);
+    top.until("a program in front of the new rules", |_| stage.attached() != added);
+    stage.send(&stage.flow(9).udp(b"x").unwrap(), 2);
+    let seen = top
+        .until("the new rule", |top| names(top, "ports").iter().any(|(name, _)| name == "udp/9"));
+    assert_eq!(rules(&seen), expected(&[("seven", 3), ("drop-udp-dport-9", 2)]));
+    top.end();
+    // The rules are alone again, and nothing was lost.
+    assert_ne!(stage.attached(), added);
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
+    assert_eq!(rules(&counted(&stage, 7)), expected(&[("seven", 4), ("drop-udp-dport-9", 2)]));
+}
+
+#[test]
+fn one_top_samples_and_others_tell_of_rules() {
+    let stage = Stage::new();
+    load(&stage, &["all: drop udp"]);
+    let first = Top::begin(&stage, &[]);
+    let program = stage.attached();
+    let answer =
+        stage.run(&["--json", "filter", "top", "eth0", "--interval", "20ms", "--time", "200ms"]);
+    assert!(answer.stderr.contains("another xway takes samples on eth0"), "{}", answer.stderr);
+    let text = answer.ended(0);
+    let value: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!((&value["talkers"], &value["rules"][0]["name"]), (&Value::Null, &json!("all")));
+    assert_eq!(stage.attached(), program, "the first one's samples go on");
+    first.end();
+    let before = stage.attached();
+    let words = ["filter", "top", "eth0", "--rules-only", "--time", "100ms", "--interval", "20ms"];
+    let said = stage.run(&words).stderr;
+    assert!(said.contains("eth0, native, 1 rules"), "lines for people: {said}");
+    assert_eq!(stage.attached(), before, "nothing was put in front of the rules");
+    let text = stage.run(&["filter", "top", "lo"]).error();
+    assert!(text.contains("no filter runs on lo"), "{text}");
+}
+
+#[test]
+fn a_look_at_packets_and_a_top_do_not_disturb_each_other() {
+    let stage = Stage::new();
+    load(&stage, &["all: count udp"]);
+    let mut top = Top::begin(&stage, &["--sample", "1/1"]);
+    let program = stage.attached();
+    let words = ["--json", "filter", "explain", "eth0", "--live", "--for", "100ms"];
+    stage.run(&words).ended(1);
+    assert_eq!(stage.attached(), program, "the top's program is back");
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 2);
+    top.until("the packets", |top| top["talkers"]["samples"] == json!(2));
+    top.end();
+}
+
+#[test]
+fn limits_events_and_bans_are_shown() {
+    let stage = Stage::new();
+    let few = "few: limit 8bps burst 129byte per source udp dport 7";
+    load(
+        &stage,
+        &[few, "mark: mark 5 udp", "out: redirect socket udp dport 9", "ban: ban 60s udp dport 8"],
+    );
+    for (port, count) in [(7, 10), (9, 2), (8, 1)] {
+        stage.send(&stage.flow(port).udp(b"x").unwrap(), count);
+    }
+    let shown = counted(&stage, 13);
+    let limit = &shown["limits"][0];
+    assert_eq!((&limit["rule"], &limit["over"]), (&json!("few"), &json!(7)), "{limit:#}");
+    assert_eq!(shown["rules"][0]["taken"], json!(7));
+    let levels = limit["levels"].as_array().unwrap();
+    let per: Vec<_> = levels.iter().map(|level| level["per"].as_str().unwrap()).collect();
+    assert_eq!(per, ["source", "source/24,64", "source/16,48"]);
+    // The clock goes on: a byte comes back each second.
+    let own = &levels[0];
+    assert_eq!((&own["buckets"], &own["used"]), (&json!(32_768), &json!(1)), "{own:#}");
+    assert!(own["left"].as_f64().unwrap() < 1.0, "{own:#}");
+    assert!(limit["load"].is_number() && limit["loss"].is_number(), "{limit:#}");
+    let events = shown["events"].as_array().unwrap().iter();
+    let event =
+        |name: &str| events.clone().find(|one| one["name"] == name).unwrap()["count"].clone();
+    assert_eq!((event("no-target"), event("bans-full")), (json!(2), json!(0)));
+    assert_eq!(shown["bans"], json!({ "number": 1, "most": 65_536 }));
+    let text = stage.run(&["filter", "show", "eth0", "--interval", "1ms"]).ended(0);
+    for part in ["no-target 2", "1 sources are banned, of 65536", "source/24,64"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    stage.run(&["filter", "unban", "eth0", "10.0.0.1"]).ended(0);
+    assert_eq!(show(&stage)["bans"]["number"], json!(0));
+}
+
+#[test]
+fn scrapes_tell_what_is_shown() {
+    let stage = Stage::new();
+    load(
+        &stage,
+        &["few: limit 8bps burst 129byte per source udp dport 7", "eight: drop udp dport 8"],
+    );
+    let mut top = Top::begin(&stage, &["--prometheus", "127.0.0.1:0"]);
+    let mut said = String::new();
+    top.talk.read_line(&mut said).unwrap();
+    let address = said.trim().strip_prefix("metrics at http://").unwrap();
+    let address = address.strip_suffix("/metrics").unwrap().to_owned();
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 5);
+    stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
+    let shown = top.until("all packets", |top| filter_support::total(top) == 6);
+    let page = until("the page", PATIENCE, || {
+        let page = stage.net.b.run(|| scrape(&address)).unwrap();
+        let is_new = value(&page, "rule_packets_total{interface=\"eth0\",rule=\"eight\"}") == "1";
+        Ok(is_new.then_some(page))
+    });
+    let page = page.unwrap();
+    for (name, field) in [
+        ("rule_taken_packets_total{interface=\"eth0\",rule=\"few\"}", &shown["limits"][0]["over"]),
+        ("limit_used_buckets{interface=\"eth0\",rule=\"few\",per=\"source\"}", &json!(1.0)),
+        ("bans_most{interface=\"eth0\"}", &json!(1.0)),
+        ("events_total{interface=\"eth0\",event=\"no-target\"}", &json!(0)),
+    ] {
+        assert_eq!(value(&page, name), field.to_string(), "{name}: {page}");
+    }
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let family = line.split('{').next().unwrap().trim_end_matches("_total");
+        assert!(page.contains(&format!("# HELP {family} ")), "{line}");
+    }
+    top.end();
+}
+
+/// The page, from inside of the namespace.
+fn scrape(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+fn value<'p>(page: &'p str, name: &str) -> &'p str {
+    let name = format!("xway_filter_{name} ");
+    page.lines().find_map(|line| line.strip_prefix(&name)).unwrap_or_default()
+}
