@@ -22,7 +22,14 @@ pub(super) const PROTOCOLS: Names = &[
     ("udplite", 136),
 ];
 
-pub(super) const ETHER_TYPES: Names = &[("ip", 0x0800), ("arp", 0x0806), ("ip6", 0x86dd)];
+pub(super) const ETHER_TYPES: Names = &[
+    ("ip", 0x0800),
+    ("arp", 0x0806),
+    ("ip6", 0x86dd),
+    ("8021q", 0x8100),
+    ("8021ad", 0x88a8),
+    ("vlan", 0x8100),
+];
 
 pub(super) const FAMILIES: Names = &[("ipv4", 0x0800), ("ipv6", 0x86dd)];
 
