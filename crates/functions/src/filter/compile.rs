@@ -99,7 +99,7 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     let description = description(&plan, &generated);
     spec.maps.extend(generated.data.clone());
     for program in [PROGRAM, PROGRAM_FRAGS] {
-        spec = if is_light(rules, &generated) {
+        spec = if is_light(rules, needs, &generated) {
             inline(&spec, program, READ)?
         } else {
             globalize(&spec, program, READ, READ)?
@@ -117,12 +117,17 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
 }
 
 /// Whether the verifier may walk all that is behind the reading of headers once for each way
-/// through them. That saves each packet a call.
-fn is_light(rules: &Ruleset, generated: &Generated) -> bool {
+/// through them. That saves each packet a call. Where fragments follow their first one, a default
+/// that drops and redirects are too many ways for it: most packets would have ended before.
+fn is_light(rules: &Ruleset, needs: Needs, generated: &Generated) -> bool {
     let is_heavy = |rule: &Rule| {
         matches!(rule.action, Action::SynProxy(_) | Action::Sample { .. } | Action::Mark(_))
     };
-    generated.slots <= LIGHT && !rules.rules.iter().any(is_heavy)
+    let follows = needs.has(super::abi::Need::Transport)
+        && rules.policies.policy(super::Reason::LaterFragment) == Some(super::Policy::Track);
+    let redirects = |rule: &Rule| matches!(rule.action, Action::Redirect(_));
+    let ends_late = rules.default == crate::Action::Drop || rules.rules.iter().any(redirects);
+    generated.slots <= LIGHT && !(follows && ends_late) && !rules.rules.iter().any(is_heavy)
 }
 
 /// With as many bytes as it takes for the groups of rules that go on to be few enough.
