@@ -213,8 +213,9 @@ xway_inline int filter_open_link(struct xway_cursor *cur, struct filter_packet *
 }
 
 /*
- * What is inside of a packet that has FILTER_INNER and ends at `limit`, behind which a fragment that
- * `is_cut` goes on: type and offset; or FILTER_NOTHING_INSIDE, or FILTER_UNREACHABLE and what is odd.
+ * What is inside of a packet that has FILTER_INNER and ends at `limit`, behind which a fragment
+ * that `is_cut` goes on: type and offset; or FILTER_NOTHING_INSIDE, or FILTER_UNREACHABLE and what
+ * is odd.
  */
 xway_global __u64 filter_open(struct xdp_md *ctx, struct filter_packet *packet, __u32 limit,
 			      int is_cut)

@@ -1,5 +1,5 @@
-//! Writers that are killed at any moment, each kind of them: a filter decides by the rules of before
-//! or of after, what counts is kept whole, and the next writer leaves one generation.
+//! Writers that are killed at any moment, each kind of them: a filter decides by the rules of
+//! before or of after, what counts is kept whole, and the next writer leaves one generation.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod filter_support;

@@ -1,5 +1,5 @@
-//! Rules written as BGP FlowSpec routes and read again decide as before, for nasty packets, too; and
-//! what is refused is refused by the name of a rule.
+//! Rules written as BGP FlowSpec routes and read again decide as before, for nasty packets, too;
+//! and what is refused is refused by the name of a rule.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod nasty;

@@ -87,8 +87,8 @@ impl Values {
         Self::new(common)
     }
 
-    /// The fewest blocks that are all numbers of `bits` bits with the same first ones, in order: the
-    /// lowest number of each, and how many bits are the same.
+    /// The fewest blocks that are all numbers of `bits` bits with the same first ones, in order:
+    /// the lowest number of each, and how many bits are the same.
     pub fn prefixes(&self, bits: u32) -> impl Iterator<Item = (u128, u32)> + '_ {
         self.0.iter().flat_map(move |(first, last)| {
             let mut next = Some(*first);

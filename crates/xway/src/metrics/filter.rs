@@ -188,7 +188,7 @@ mod tests {
                 continue;
             }
             let (name, value) = line.rsplit_once(' ').unwrap();
-            let family = name.split('{').next().unwrap();
+            let family = name.split("{").next().unwrap();
             let family = family.strip_suffix("_total").unwrap_or(family);
             assert!(told.iter().any(|known| known == family), "{line}");
             assert!(name.contains("interface=\"eth0\""), "{line}");

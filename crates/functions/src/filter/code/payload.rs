@@ -1,7 +1,7 @@
 //! Bytes of the packet under a mask.
 //!
-//! Rule: a load is inside the frame's first buffer, or the test fails, also a negated one. Offsets are limited to what
-//! a verifier follows: 65535 with everything added.
+//! Rule: a load is inside the frame's first buffer, or the test fails, also a negated one. Offsets
+//! are limited to what a verifier follows: 65535 with everything added.
 
 use spec::asm::Reg::{R0, R2, R3, R4};
 use spec::asm::{Cond, Label, Size};

@@ -1,7 +1,7 @@
 //! What becomes of a packet: the first word of a rule, with its options.
 //!
-//! Options (`burst`, `per`, `above`, `for`) may stand behind tests too: `synproxy tcp above 1000pps`,
-//! `drop udp for 60s`.
+//! Options (`burst`, `per`, `above`, `for`) may stand behind tests too: `synproxy tcp above
+//! 1000pps`, `drop udp for 60s`.
 
 use std::time::Duration;
 
