@@ -150,13 +150,17 @@ fn bits_types_and_payloads() {
         ("frame = 0x02", payload(Base::Frame, 0, &[0xff], &[2])),
         ("network+20=\"GE\"", payload(Base::Network, 20, &[0xff, 0xff], b"GE")),
     ] {
-        assert_eq!(parse(&format!("drop payload {text}")).tests, [test.clone()], "{text}");
+        assert_eq!(
+            parse(&format!("drop payload {text}")).tests,
+            std::slice::from_ref(&test),
+            "{text}"
+        );
         let (place, value) = text.split_once('=').unwrap();
         for sign in ["!=", "not "] {
             let mut tests = parse(&format!("drop payload {place} {sign}{value}")).tests;
             let Some(Test::Payload(payload)) = tests.first_mut() else { panic!("{text}") };
             assert!(std::mem::take(&mut payload.negated), "{place}{sign}{value}");
-            assert_eq!(tests, [test.clone()], "{text}");
+            assert_eq!(tests, std::slice::from_ref(&test), "{text}");
         }
     }
 }
