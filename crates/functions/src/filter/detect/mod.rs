@@ -5,10 +5,10 @@
 //!                                     └─▶ Clients: who proved to be one ───────┘  rule, collateral
 //! ```
 //!
-//! Memory is bounded by the sample's size, whatever comes, and everything is estimated from it, with
-//! its error. Rule: nothing is suggested that takes a packet which a rule passes, or one from an
-//! address that is not to be touched. Not here: how a program comes to show packets to user space,
-//! and what is done with a suggestion.
+//! Memory is bounded by the sample's size, whatever comes, and everything is estimated from it,
+//! with its error. Rule: nothing is suggested that takes a packet which a rule passes, or one from
+//! an address that is not to be touched. Not here: how a program comes to show packets to user
+//! space, and what is done with a suggestion.
 
 mod clients;
 mod heavy;

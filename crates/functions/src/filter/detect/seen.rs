@@ -65,9 +65,9 @@ pub fn open(spec: &mut Spec) -> Result<(), spec::Error> {
     Ok(())
 }
 
-/// One packet in so many is to be shown from now on, so that about `wanted` a second are, when of
-/// the packets of the last `elapsed` time, one in `one_in`, `shown` were (or should have been). What
-/// is shown gets less at once and more by and by.
+/// One packet in so many is to be shown from now on, so that about `wanted` a second are, when one
+/// in `one_in` was and that gave `shown` (with those that had no room) in the last `elapsed` time.
+/// What is shown gets less at once and more by and by.
 pub fn next_one_in(one_in: u32, shown: u64, elapsed: Duration, wanted: u32) -> u32 {
     let pps = shown as f64 * f64::from(one_in) / elapsed.as_secs_f64().max(1e-3);
     let fits = (pps / f64::from(wanted.max(1))).ceil().clamp(1.0, f64::from(u32::MAX)) as u32;

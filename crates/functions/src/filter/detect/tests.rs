@@ -259,7 +259,7 @@ fn what_is_passed_or_allowed_is_not_touched() {
     assert!(settings.allow("eth0", &file.scope).is_err());
     // All from the office: nothing to be said.
     let office = flood(5000, from(0x0a09_0000));
-    assert_eq!(rules(&found(&[office.clone()], &settings)), Vec::<&str>::new());
+    assert_eq!(rules(&found(std::slice::from_ref(&office), &settings)), Vec::<&str>::new());
     // Others beside it: a rule that leaves them alone, and one that cannot touch them.
     let spoofed = flood(8000, |n| Packet {
         source: Some(v4(mixed(n))),

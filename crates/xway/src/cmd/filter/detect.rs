@@ -2,8 +2,8 @@
 //!
 //! Rule: the rules in force decide as ever while somebody watches, with their own maps; the program
 //! of before is back when the watching is over. Killed in the middle, the program goes on deciding
-//! by the rules in force until the next change; nobody reads what it shows. Where no filter runs, the
-//! program that shows packets goes with its maker.
+//! by the rules in force until the next change; nobody reads what it shows. Where no filter runs,
+//! the program that shows packets goes with its maker.
 
 use std::time::{Duration, Instant};
 

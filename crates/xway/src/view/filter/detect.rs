@@ -190,9 +190,9 @@ impl Finding {
         let [flood, collateral, most, clients] =
             [self.of_flood, self.collateral, self.collateral_most, self.clients].map(percent);
         format!(
-            "{}\n   {}\n   takes {flood} of the flood; collateral {collateral} (at most {most})\n   \
-             {clients} are clients' by their connections, {quiet}; {talking} of {sources} sources \
-             talk\n{applied}",
+            "{}\n   {}\n   takes {flood} of the flood; collateral {collateral} (at most {most})\n\
+             \x20  {clients} are clients' by their connections, {quiet}; \
+             {talking} of {sources} sources talk\n{applied}",
             paint.bold(&head),
             self.rule,
         )
