@@ -55,6 +55,29 @@ impl Flood {
         Ok(Self { generator: Some(generator) })
     }
 
+    /// One frame again and again, but nothing until [`go`](Self::go).
+    pub(super) fn held(field: &Field, frame: Vec<u8>, longest: Duration) -> Result<Self> {
+        let streams = Load::Streams(vec![Template::constant("flood", frame)]);
+        let config = Config {
+            cpus: vec![field.sender_cpu],
+            duration: Some(longest),
+            held: true,
+            ..Config::new(field.sender.device(), streams)
+        };
+        let generator = field.sender.run(|| Generator::start(config))??;
+        Ok(Self { generator: Some(generator) })
+    }
+
+    /// Sends, after [`hold`](Self::hold).
+    pub fn go(&self) {
+        self.generator.iter().for_each(Generator::go);
+    }
+
+    /// Sends nothing until told to go.
+    pub fn hold(&self) {
+        self.generator.iter().for_each(Generator::hold);
+    }
+
     /// Frames that the driver was given so far; of another host's, none are known.
     pub fn given(&self) -> u64 {
         self.generator.as_ref().map_or(0, Generator::given)

@@ -128,6 +128,11 @@ impl Field {
         Ok(Flow::new(side(&self.sender, from)?, side(&self.receiver, to)?).udp_of_length(FRAME)?)
     }
 
+    /// Frames to [`PORT`] as fast as they go whenever the flood is told to, in a lab.
+    pub fn held_flood(&self, longest: Duration) -> Result<Flood> {
+        Flood::held(self, self.frame(PORT)?, longest)
+    }
+
     /// Frames to [`PORT`] as fast as they go, or so many a second, for at most `longest`.
     pub fn flood(&self, rate: Option<u64>, longest: Duration) -> Result<Flood> {
         Flood::start(self, self.frame(PORT)?, rate, longest)

@@ -3,6 +3,7 @@
 //! The kernel runs the program on one 60-byte UDP frame again and again (test run) and tells the
 //! mean time. `nothing` is a program of two instructions: what the test run itself costs.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -40,6 +41,7 @@ fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     let mut arms: Vec<_> = cases
         .into_iter()
         .map(|(name, object, program, frame, verdict)| {
+            let object = Rc::new(object);
             let case = Case { object, program, frame: frame.clone(), verdict };
             Arm::new(name, "ns", move |window| case.measure(window))
         })
@@ -51,7 +53,7 @@ fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
 
 /// A program, a frame and what is to become of it.
 pub(super) struct Case {
-    pub object: Object,
+    pub object: Rc<Object>,
     pub program: &'static str,
     pub frame: Vec<u8>,
     pub verdict: Verdict,

@@ -61,6 +61,19 @@ impl Line {
         Self { source, dest, is_udp: random & 3 != 0, port }
     }
 
+    /// What it tests, and how much of it.
+    pub fn shape(&self) -> Shape {
+        let length = |network: Option<(Ipv4Addr, u8)>| network.map(|(_, length)| length);
+        Shape { source: length(self.source), dest: length(self.dest) }
+    }
+
+    /// As an element of a set of nft for its shape.
+    pub fn element(&self) -> String {
+        let networks = self.source.iter().chain(&self.dest);
+        let networks: String = networks.map(|(ip, length)| format!("{ip}/{length} . ")).collect();
+        format!("{networks}{} . {}", self.protocol().0, self.port)
+    }
+
     fn protocol(&self) -> (&'static str, u8) {
         if self.is_udp { ("udp", 17) } else { ("tcp", 6) }
     }
@@ -99,6 +112,27 @@ impl Line {
     }
 }
 
+/// Lengths of prefixes, where there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shape {
+    source: Option<u8>,
+    dest: Option<u8>,
+}
+
+impl Shape {
+    /// The types of an element for nft, and the expression that is looked up.
+    pub fn words(self) -> (String, String) {
+        let (mut types, mut key) = (String::new(), String::new());
+        for (length, side) in [(self.source, "ip saddr . "), (self.dest, "ip daddr . ")] {
+            if length.is_some() {
+                types += "ipv4_addr . ";
+                key += side;
+            }
+        }
+        (types + "inet_proto . inet_service", key + "meta l4proto . th dport")
+    }
+}
+
 pub fn ruleset(lines: &[Line]) -> Ruleset {
     let rules = (1..).zip(lines).map(|(number, line)| line.rule(number)).collect();
     Ruleset { rules, ..Ruleset::default() }
@@ -110,14 +144,14 @@ pub fn addresses(count: u32, end: End) -> Vec<Ipv4Addr> {
     other.filter(|address| address.octets()[0] != 10).chain([end.source]).collect()
 }
 
-/// One rule: the source is one of so many.
-pub fn set(count: u32, end: End) -> Ruleset {
+/// One rule: an address is one of so many.
+pub fn set(count: u32, side: Side, end: End) -> Ruleset {
     let number = |address: Ipv4Addr| u128::from(address.to_bits());
     let ranges = addresses(count, end).into_iter().map(number).map(|one| (one, one));
     let v4 = Values::new(ranges);
     let addresses =
         Arc::new(Addresses { name: Some("set".to_owned()), v4, ..Addresses::default() });
-    let tests = vec![Test::Address { side: Side::Source, addresses, negated: false }];
+    let tests = vec![Test::Address { side, addresses, negated: false }];
     let rules = vec![Rule { name: "set".to_owned(), tests, action: Action::Drop }];
     Ruleset { rules, ..Ruleset::default() }
 }
@@ -144,6 +178,9 @@ mod tests {
         let [.., last] = &Line::many(3, end)[..] else { panic!("three") };
         assert_eq!(last.nft(), "ip saddr 10.0.0.1/32 ip daddr 10.0.0.2/32 udp dport 9");
         assert_eq!(last.iptables(), "-s 10.0.0.1/32 -d 10.0.0.2/32 -p udp --dport 9");
+        assert_eq!(last.element(), "10.0.0.1/32 . 10.0.0.2/32 . udp . 9");
+        let key = "ip saddr . ip daddr . meta l4proto . th dport";
+        assert_eq!(last.shape().words().1, key);
         assert_eq!(last.rule(3).tests.len(), 4);
         assert_eq!(addresses(1_000, end).last(), Some(&end.source));
     }

@@ -1,181 +1,253 @@
-//! Rules under a flood: the filter in the driver, nft and iptables.
+//! Rules under a flood: the filter in the driver, xdp-filter there, nft and iptables.
 //!
-//! Rule: each is a guard, and is set up anew for each turn, so that only one has rules at a time;
-//! counted is what the last rule dropped (the filter: what came in, since it drops all of it).
+//! Rule: the flood is one for all turns, and held between them; whatever filters is set up for a
+//! turn alone. What comes in is counted by the device; what gets through ends in a chain of nft
+//! behind table raw, which counts too, so a turn whose rules do not do what they should fails.
 
-use anyhow::{Context, Result, bail};
-use functions::filter::PROGRAM;
-use kernel::{Link, Mode, Object};
-use serde_json::Value;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use anyhow::{Result, anyhow, ensure};
+use functions::filter::{self, Ruleset};
+use kernel::{Mode, Object};
+use report::Bench;
+use sys::net::{Netlink, NftFamily, Nftables};
+
+use super::iptables::{self, Chain};
 use super::line::{self, End, Line};
-use super::{COUNTS, LIVE_SET};
-use crate::field::{self, Field, PORT, Place};
+use super::nft::{Body, Table};
+use super::xdp_filter::{self, Peer};
+use super::{Cell, SET, other};
+use crate::field::{self, Field, Flood};
 use crate::harness::Arm;
+use crate::hook::limit;
 use crate::hook::tool::Tool;
-use crate::hook::{self, Set, Span};
+use crate::passing::Passing;
 
-/// Rules of every count for every peer; iptables has hosts of its own, since its tables stay.
-pub fn arms<'a>(field: &'a Field, apart: &'a Field) -> Result<Vec<Arm<'a>>> {
-    let mut arms = Vec::new();
-    for count in COUNTS {
-        let lines = Line::many(count, end(field)?);
-        let object = super::object(&line::ruleset(&lines))?;
-        let (nft, iptables) = (nft_rules(&lines), iptables_rules(&Line::many(count, end(apart)?)));
-        let name = |what: &str| format!("{what}-{}", super::rules(count));
-        arms.push(arm(name("live"), field, move || Attached::set(field, &object)));
-        arms.push(arm(name("nft"), field, move || Table::set(field, &nft)));
-        arms.push(arm(name("iptables-raw"), apart, move || Chain::set(apart, &iptables, count)));
+/// Where all of it is measured.
+pub struct Stand<'a> {
+    field: &'a Field,
+    flood: Flood,
+    netlink: RefCell<Netlink>,
+    counters: RefCell<Nftables>,
+    /// Table of the chain that ends what gets through.
+    sink: String,
+    /// Or why it is not here.
+    raw: Result<Chain, String>,
+}
+
+/// A flood that is held again when dropped.
+struct Going<'a>(&'a Flood);
+
+/// Packets so far.
+#[derive(Clone, Copy)]
+struct Look {
+    time: Instant,
+    came: u64,
+    passed: u64,
+}
+
+impl<'a> Stand<'a> {
+    pub fn build(field: &'a Field) -> Result<Self> {
+        let sink = field::name()?;
+        let chain = "type filter hook prerouting priority -299; policy accept;";
+        let rule = format!("iif {} counter drop", field.receiver.ifindex()?);
+        let script = format!("table ip {sink} {{\nchain {CHAIN} {{\n{chain}\n{rule}\n}}\n}}\n");
+        Tool::new(field, "nft").run(["-f", "-"], &script)?;
+        Ok(Self {
+            field,
+            flood: field.held_flood(LONGEST)?,
+            netlink: RefCell::new(field.receiver.netlink()?),
+            counters: RefCell::new(field.receiver.run(Nftables::open)??),
+            sink,
+            raw: Chain::new(field).map_err(|fault| format!("{fault:#}")),
+        })
     }
-    let object = super::object(&line::set(LIVE_SET, end(field)?))?;
-    arms.push(arm(format!("live-set-{LIVE_SET}"), field, move || Attached::set(field, &object)));
-    let nft = nft_set(&line::addresses(LIVE_SET, end(field)?));
-    arms.push(arm(format!("nft-set-{LIVE_SET}"), field, move || Table::set(field, &nft)));
-    Ok(arms)
-}
 
-fn end(field: &Field) -> Result<End> {
-    let (source, dest) = field.addresses()?;
-    Ok(End { source, dest, port: PORT })
-}
-
-/// Packets a second that end.
-fn arm<'a>(name: String, field: &'a Field, set: impl Fn() -> Result<Box<dyn Set>> + 'a) -> Arm<'a> {
-    Arm::new(&name, "pps", move |window| {
-        let set = set()?;
-        let flood = field.flood(None, window)?;
-        hook::warm_up(set.as_ref())?;
-        Ok(Span::of(&flood, set.as_ref(), || std::thread::sleep(window))?.rate())
-    })
-}
-
-/// The filter in the driver.
-struct Attached {
-    receiver: Place,
-    _link: Link,
-}
-
-impl Attached {
-    fn set(field: &Field, object: &Object) -> Result<Box<dyn Set>> {
-        let receiver = field.receiver.clone();
-        let link = receiver.attach(object.program(PROGRAM)?, Mode::Native)?;
-        Ok(Box::new(Self { receiver, _link: link }))
+    /// Mean nanoseconds between packets, all of which are to get through or none.
+    fn measure(&self, window: Duration, passes: bool) -> Result<f64> {
+        let going = Going::start(&self.flood);
+        let start = self.until(self.look()?, WARM_UP, Duration::ZERO)?;
+        let end = self.until(start, LEAST, window)?;
+        drop(going);
+        let (came, passed) = (end.came - start.came, end.passed - start.passed);
+        let wrong = if passes { came.saturating_sub(passed) } else { passed };
+        // Some are between the two counters.
+        ensure!(wrong <= came / 4 + WARM_UP, "{passed} of {came} packets got through");
+        Ok((end.time - start.time).as_secs_f64() * 1e9 / came as f64)
     }
-}
 
-impl Set for Attached {
-    fn ended(&self) -> Result<u64> {
-        Ok(self.receiver.statistics()?.rx_packets)
+    /// Waits for so long and so many packets.
+    fn until(&self, start: Look, packets: u64, window: Duration) -> Result<Look> {
+        loop {
+            sleep(window.saturating_sub(start.time.elapsed()).max(STEP));
+            let look = self.look()?;
+            if look.came - start.came >= packets && start.time.elapsed() >= window {
+                return Ok(look);
+            }
+            let waited = start.time.elapsed();
+            ensure!(waited < PATIENCE, Passing::new(format!("too few packets in {waited:.1?}")));
+        }
     }
-}
 
-/// A table of nft, with a counter of its own, which is quick to list.
-struct Table {
-    nft: Tool,
-    name: String,
-}
+    fn look(&self) -> Result<Look> {
+        let passed = self.counters.borrow_mut().counted(NftFamily::Ipv4, &self.sink, CHAIN)?;
+        let device = self.field.receiver.device();
+        let (before, link) = (Instant::now(), self.netlink.borrow_mut().link(device)?);
+        let time = before + before.elapsed() / 2;
+        Ok(Look { time, came: link.statistics.rx_packets, passed })
+    }
 
-/// The body of a table, but for the device.
-struct Body {
-    sets: String,
-    rules: String,
-}
-
-fn nft_rules(lines: &[Line]) -> Body {
-    let rules: Vec<String> = lines.iter().map(|line| format!("{} {DROP}", line.nft())).collect();
-    Body { sets: String::new(), rules: rules.join("\n") }
-}
-
-fn nft_set(addresses: &[std::net::Ipv4Addr]) -> Body {
-    let all: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    let sets = format!("set many {{\ntype ipv4_addr\nelements = {{ {} }}\n}}", all.join(", "));
-    Body { sets, rules: format!("ip saddr @many {DROP}") }
-}
-
-impl Table {
-    fn set(field: &Field, body: &Body) -> Result<Box<dyn Set>> {
-        let name = field::name()?;
-        let table = format!("table netdev {name}");
-        let device = field.receiver.device();
-        let hook = format!("type filter hook ingress device \"{device}\" priority 0;");
-        let Body { sets, rules } = body;
-        let chain = format!("chain drops {{\n{hook} policy accept;\n{rules}\n}}");
-        let script = format!(
-            "add {table}\ndelete {table}\n{table} {{\ncounter hits {{ }}\n{sets}\n{chain}\n}}\n"
-        );
-        let nft = Tool::new(field, "nft");
-        nft.run(["-f", "-"], &script)?;
-        Ok(Box::new(Self { nft, name }))
+    /// In the driver, for as long as the link is kept.
+    fn attach(&self, object: &Object, program: &str) -> Result<kernel::Link> {
+        self.field.receiver.attach(object.program(program)?, Mode::Native)
     }
 }
 
-impl Set for Table {
-    fn ended(&self) -> Result<u64> {
-        let list = self.nft.run(["-j", "list", "counter", "netdev", &self.name, "hits"], "")?;
-        let list: Value = serde_json::from_str(&list).context("nft answers no JSON")?;
-        let objects = list["nftables"].as_array().context("nft lists nothing")?;
-        let packets = |object: &Value| object["counter"]["packets"].as_u64();
-        objects.iter().find_map(packets).context("the counter is gone: somebody removed it")
+impl<'a> Going<'a> {
+    fn start(flood: &'a Flood) -> Self {
+        flood.go();
+        Self(flood)
     }
 }
 
-impl Drop for Table {
+impl Drop for Going<'_> {
     fn drop(&mut self) {
-        // A destructor cannot report; in a lab it goes with the namespace.
-        let _ = self.nft.run(["delete", "table", "netdev", &self.name], "");
+        self.0.hold();
     }
 }
 
-/// The chain PREROUTING of the table raw.
-struct Chain {
-    iptables: Tool,
-    restore: Tool,
-    last: String,
+/// Of every cell for everybody; who is not here is told.
+pub fn arms<'a>(
+    stand: &'a Stand<'a>,
+    cells: &[(Cell, Rc<Object>)],
+    peers: &[Peer],
+    end: End,
+    bench: &mut Bench,
+) -> Result<Vec<Arm<'a>>> {
+    let mut arms = Arms { stand, arms: Vec::new(), tables: 0 };
+    arms.nothing()?;
+    for (cell, object) in cells {
+        for passes in [false, true] {
+            arms.ours(*cell, object, passes, end)?;
+            arms.nft(*cell, passes, end, bench)?;
+            arms.iptables(*cell, passes, end, bench);
+        }
+    }
+    for Peer { cell, object, passing } in peers {
+        let name = format!("live-xdp-filter-{}", cell.name());
+        arms.driver(&name, object, xdp_filter::PROGRAM, false);
+        arms.driver(&name, passing, xdp_filter::PROGRAM, true);
+    }
+    Ok(arms.arms)
 }
 
-fn iptables_rules(lines: &[Line]) -> String {
-    let rule = |line: &Line| format!("-A PREROUTING {} -j DROP\n", line.iptables());
-    let rules: String = lines.iter().map(rule).collect();
-    format!("*raw\n:PREROUTING ACCEPT [0:0]\n{rules}COMMIT\n")
+/// In the making.
+struct Arms<'a> {
+    stand: &'a Stand<'a>,
+    arms: Vec<Arm<'a>>,
+    /// Of nft, so far.
+    tables: usize,
 }
 
-impl Chain {
-    /// With the legacy kind, if there is one: the other one's rules are those of nft.
-    fn set(field: &Field, script: &str, count: u32) -> Result<Box<dyn Set>> {
-        let mut refusals = Vec::new();
-        for (iptables, restore) in PROGRAMS {
-            let [iptables, restore] = [iptables, restore].map(|name| Tool::new(field, name));
-            match restore.run(["-w", "5"], script) {
-                Ok(_) => {
-                    return Ok(Box::new(Self { iptables, restore, last: count.to_string() }));
+impl<'a> Arms<'a> {
+    /// What is set up with `set` filters as long as what it returns is kept.
+    fn add<T>(&mut self, name: &str, passes: bool, set: impl Fn() -> Result<T> + 'a) {
+        let (stand, pass) = (self.stand, if passes { "-pass" } else { "" });
+        self.arms.push(Arm::new(&format!("{name}{pass}"), "ns", move |window| {
+            let _guard = set()?;
+            stand.measure(window, passes)
+        }));
+    }
+
+    fn driver(&mut self, name: &str, object: &Rc<Object>, program: &'static str, passes: bool) {
+        let (stand, object) = (self.stand, Rc::clone(object));
+        self.add(name, passes, move || stand.attach(&object, program));
+    }
+
+    /// Dropped by the least program; passed by nobody's rules.
+    fn nothing(&mut self) -> Result<()> {
+        self.driver("live-nothing", &Rc::new(limit::object()?), limit::NAME, false);
+        self.add("live-nothing", true, || Ok(()));
+        Ok(())
+    }
+
+    fn ours(&mut self, cell: Cell, object: &Rc<Object>, passes: bool, end: End) -> Result<()> {
+        let name = format!("live-{}", cell.name());
+        let object = match (cell, passes) {
+            (_, false) => Rc::clone(object),
+            (Cell::Rules(_), true) => Rc::new(cell.object(other(end))?),
+            (Cell::Set, true) => Rc::new(super::object(&asked_for_dest(end))?),
+        };
+        self.driver(&name, &object, filter::PROGRAM, passes);
+        Ok(())
+    }
+
+    fn nft(&mut self, cell: Cell, passes: bool, end: End, bench: &mut Bench) -> Result<()> {
+        let lines = |count| Line::many(count, if passes { other(end) } else { end });
+        let bodies = match cell {
+            Cell::Rules(1) => vec![("nft", Body::linear(&lines(1)))],
+            Cell::Rules(count) => {
+                let lines = lines(count);
+                vec![("nft", Body::linear(&lines)), ("nft-map", Body::maps(&lines))]
+            }
+            Cell::Set => {
+                let side = if passes { "daddr" } else { "saddr" };
+                vec![("nft", Body::set(&line::addresses(SET, end), side))]
+            }
+        };
+        for (kind, body) in bodies {
+            self.tables += 1;
+            let name = format!("{kind}-{}", cell.name());
+            match Table::new(self.stand.field, self.tables, &body) {
+                Ok(table) => {
+                    let table = Rc::new(table);
+                    self.add(&name, passes, move || table.on());
                 }
-                Err(fault) => refusals.push(fault.to_string()),
+                Err(fault) => _ = bench.absent(&name, format!("not here: {fault:#}")),
             }
         }
-        bail!(refusals.join("; "))
+        Ok(())
+    }
+
+    fn iptables(&mut self, cell: Cell, passes: bool, end: End, bench: &mut Bench) {
+        let name = format!("iptables-raw-{}", cell.name());
+        match self.raw(cell, passes, end) {
+            Ok((chain, rules)) => self.add(&name, passes, move || chain.fill(&rules)),
+            Err(fault) => _ = bench.absent(&name, format!("not here: {fault:#}")),
+        }
+    }
+
+    /// The chain, and what is to be in it.
+    fn raw(&self, cell: Cell, passes: bool, end: End) -> Result<(&'a Chain, String)> {
+        let Stand { field, raw, .. } = self.stand;
+        let chain = raw.as_ref().map_err(|why| anyhow!("{why}"))?;
+        let rules = match cell {
+            Cell::Rules(count) => {
+                iptables::rules(&Line::many(count, if passes { other(end) } else { end }))
+            }
+            Cell::Set => {
+                let set = iptables::Set::new(field, &line::addresses(SET, end))?;
+                set.rule(if passes { "dst" } else { "src" })
+            }
+        };
+        Ok((chain, rules))
     }
 }
 
-impl Set for Chain {
-    fn ended(&self) -> Result<u64> {
-        let list = ["-w", "5", "-t", "raw", "-nvxL", "PREROUTING", &self.last];
-        let list = self.iptables.run(list, "")?;
-        let packets = list.split_whitespace().next();
-        let packets = packets.context("the last rule is gone: somebody has changed the chain")?;
-        packets.parse().with_context(|| format!("\"{packets}\" is no number of packets"))
-    }
+/// The set, in which no destination of a frame is.
+fn asked_for_dest(end: End) -> Ruleset {
+    line::set(SET, functions::filter::Side::Dest, end)
 }
 
-impl Drop for Chain {
-    fn drop(&mut self) {
-        // A destructor cannot report; in a lab it goes with the namespace.
-        let _ = self.restore.run(["-w", "5"], &iptables_rules(&[]));
-    }
-}
-
-const DROP: &str = "counter name hits drop";
-const PROGRAMS: [(&str, &str); 3] = [
-    ("iptables-legacy", "iptables-legacy-restore"),
-    ("iptables-nft", "iptables-nft-restore"),
-    ("iptables", "iptables-restore"),
-];
+const CHAIN: &str = "ends";
+/// Packets before the clock starts, and that are measured at least.
+const WARM_UP: u64 = 500;
+const LEAST: u64 = 2_000;
+/// Between two looks.
+const STEP: Duration = Duration::from_millis(1);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// That the flood may last.
+const LONGEST: Duration = Duration::from_secs(1800);

@@ -1,0 +1,98 @@
+//! A limit for each source, and frames from one source or from millions.
+//!
+//! Rule: the same program is measured in both cases: it writes a source into the frame and goes on
+//! with the filter, only the number of sources differs.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use functions::filter::{self, Action, Environment, Limit, Per, Rule, Ruleset, Unit};
+use kernel::{LoadOptions, Object, TestRun};
+use spec::asm::Reg::{R1, R2, R3, R4, R6};
+use spec::asm::{self, Assembler};
+use spec::compose::{Link, VerdictSet, chain};
+use spec::{Input, MapDef, MapKind, ProgramKind, Spec, Verdict};
+
+use crate::harness::Arm;
+
+/// Limits by clock and number of sources.
+pub fn arms<'a>(frame: Vec<u8>) -> Result<Vec<Arm<'a>>> {
+    let mut arms = Vec::new();
+    for (clock, rate, burst) in [("", 10, 20), ("-exact", 100, 1)] {
+        for (name, sources) in [("1-source", 1), ("10000000-sources", 10_000_000)] {
+            let (object, frame) = (object(rate, burst, sources)?, frame.clone());
+            let name = format!("limit{clock}-{name}");
+            arms.push(Arm::new(&name, "ns", move |window| measure(&object, &frame, window)));
+        }
+    }
+    Ok(arms)
+}
+
+/// Mean nanoseconds a packet.
+fn measure(object: &Object, frame: &[u8], window: Duration) -> Result<f64> {
+    let input = Input { packet: frame.to_vec(), ..Input::default() };
+    let run = TestRun { input, repeat: REPEAT, ..TestRun::default() };
+    let program = object.program(NAME)?;
+    let (mut total_ns, mut calls) = (0.0, 0.0);
+    let start = Instant::now();
+    while start.elapsed() < window || calls == 0.0 {
+        let outcome = program.run(&run)?;
+        let verdict = outcome.verdict();
+        ensure!(matches!(verdict, Verdict::Drop | Verdict::Pass), "{verdict} is wrong here");
+        total_ns += f64::from(outcome.duration_ns);
+        calls += 1.0;
+    }
+    Ok(total_ns / calls)
+}
+
+/// The filter behind a program that writes sources.
+fn object(rate: u64, burst: u64, sources: i32) -> Result<Object> {
+    let per = Per::Source { v4: 32, v6: 128 };
+    let action = Action::Limit(Limit { rate, unit: Unit::Packets, burst, per });
+    let rules = vec![Rule { name: NAME.to_owned(), tests: Vec::new(), action }];
+    let ruleset = Ruleset { rules, ..Ruleset::default() };
+    let compiled = filter::compile(&ruleset, &Environment::default())?;
+    let first = sender(sources)?;
+    let links = [(&first, NAME), (&compiled.spec, filter::PROGRAM)].map(|(spec, program)| Link {
+        spec,
+        program,
+        go_on: VerdictSet::default(),
+    });
+    let programs = Some(vec![NAME.to_owned()]);
+    let object = Object::load(&chain(&links)?, &LoadOptions { programs, ..Default::default() })?;
+    compiled.acts.fill(|name| object.map(name))?;
+    Ok(object)
+}
+
+/// Gives the frame the next of so many sources: all of them, far from each other.
+fn sender(sources: i32) -> Result<Spec> {
+    let mut a = Assembler::new(NAME, ProgramKind::XDP);
+    let short = a.label();
+    a.mov(R6, R1).packet(R2, R3, R6).need(R2, R3, ADDRESSES, R4, short);
+    a.load_map_value(R1, TURN, 0).load64(R4, R1.at(0)).add(R4, 1).store64(R1.at(0), R4);
+    a.mul32(R4, GOLDEN).mul(R4, sources).rsh(R4, 32).add(R4, FIRST);
+    a.be32(R4).store32(R2.at(SOURCE), R4).bind(short).verdict(Verdict::Pass);
+    let mut object = asm::Object::new(NAME, "Dual MIT/GPL");
+    object.map(MapDef {
+        name: TURN.to_owned(),
+        kind: MapKind::ARRAY,
+        key_size: 4,
+        value_size: 8,
+        max_entries: 1,
+        ..MapDef::default()
+    });
+    object.program(a);
+    Ok(object.finish()?)
+}
+
+const NAME: &str = "limited";
+const TURN: &str = "turn";
+/// 2^32 over the golden ratio.
+const GOLDEN: i32 = 0x9e37_79b1_u32.cast_signed();
+/// 10.0.0.1.
+const FIRST: i32 = 0x0a00_0001;
+/// Where the source is in the frame, and where both addresses end.
+const SOURCE: i16 = 26;
+const ADDRESSES: i32 = 34;
+/// Runs of one call.
+const REPEAT: u32 = 100_000;
