@@ -1,11 +1,11 @@
 //! `filter`: what rules cost a packet, by how many there are, and what they cost elsewhere.
 //!
 //! Two measures. Programs alone: the kernel runs them on one frame again and again (test run) and
-//! tells the mean time; ours, `drop`, and xdp-filter where it is installed. Live: one sender floods,
-//! and the time between packets is that of the sender's processor, which does all the work on
-//! veth: ours, xdp-filter, nft and iptables, each in its best form. Rows are called by who and
-//! what: see `tell`. Rule: every cell is measured for a frame that the last rule drops, and for one
-//! (`-pass`) that all rules let through.
+//! tells the mean time; ours, `drop`, and xdp-filter where it is installed. Live: one sender
+//! floods, and the time between packets is that of the sender's processor, which does all the work
+//! on veth: ours, xdp-filter, nft and iptables, each in its best form. Rows are called by who and
+//! what: see `tell`. Rule: every cell is measured for a frame that the last rule drops, and for
+//! one (`-pass`) that all rules let through.
 
 mod alone;
 mod iptables;
@@ -71,8 +71,8 @@ fn tell(bench: &mut Bench) {
              frame of 60 bytes that the last of N rules drops; -pass: its port and source are \
              others, so that no rule matches. Rules test prefixes of source and destination, \
              protocol and port, some of them not all of these. set-1000000: one rule whose source \
-             is in a set of a million random addresses. `nothing` is a program of two instructions, \
-             `drop` the program that `xway drop` loads, with one rule for that frame.",
+             is in a set of a million random addresses. `nothing` is a program of two \
+             instructions, `drop` the program that `xway drop` loads, with a rule for that frame.",
         )
         .method(
             "xdp-filter-: alone, too: its object for addresses with a policy to pass, from the \
@@ -86,10 +86,10 @@ fn tell(bench: &mut Bench) {
         )
         .method(
             "live-, nft-, iptables-raw-: one sender's flood of that frame in the lab; sending and \
-             receiving are one processor's work, which `live-nothing` shows without rules. live- is \
+             receiving are one processor's work: `live-nothing` shows it without rules. live- is \
              the filter in the driver, live-xdp-filter- its peer there; nft- a chain at ingress of \
-             the device with the same rules in the same order, nft-map- with a map of verdicts for \
-             each shape of rule; iptables-raw- the chain PREROUTING of table raw. Their \
+             the device with the same rules in the same order, nft-map- with a map of verdicts \
+             for each shape of rule; iptables-raw- the chain PREROUTING of table raw. Their \
              set-1000000 is a set of nft and one of ipset. -pass: no rule matches, and a chain of \
              nft behind table raw drops all; sets are asked for the destination.",
         );
