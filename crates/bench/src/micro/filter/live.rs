@@ -4,7 +4,7 @@
 //! turn alone. What comes in is counted by the device; what gets through ends in a chain of nft
 //! behind table raw, which counts too, so a turn whose rules do not do what they should fails.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -29,7 +29,8 @@ use crate::passing::Passing;
 /// Where all of it is measured.
 pub struct Stand<'a> {
     field: &'a Field,
-    flood: Flood,
+    /// From the first turn on: even when it is held, it keeps a processor busy.
+    flood: OnceCell<Flood>,
     netlink: RefCell<Netlink>,
     counters: RefCell<Nftables>,
     /// Table of the chain that ends what gets through.
@@ -58,7 +59,7 @@ impl<'a> Stand<'a> {
         Tool::new(field, "nft").run(["-f", "-"], &script)?;
         Ok(Self {
             field,
-            flood: field.held_flood(LONGEST)?,
+            flood: OnceCell::new(),
             netlink: RefCell::new(field.receiver.netlink()?),
             counters: RefCell::new(field.receiver.run(Nftables::open)??),
             sink,
@@ -68,7 +69,10 @@ impl<'a> Stand<'a> {
 
     /// Mean nanoseconds between packets, all of which are to get through or none.
     fn measure(&self, window: Duration, passes: bool) -> Result<f64> {
-        let going = Going::start(&self.flood);
+        if self.flood.get().is_none() {
+            let _first = self.flood.set(self.field.held_flood(LONGEST)?);
+        }
+        let going = self.flood.get().map(Going::start);
         let start = self.until(self.look()?, WARM_UP, Duration::ZERO)?;
         let end = self.until(start, LEAST, window)?;
         drop(going);
