@@ -207,7 +207,7 @@ fn rules_are_translated_there_and_back() {
     let said = xway.run_powerless(&words).json(0);
     assert_eq!((&said["format"], &said["rules"]), (&json!("nft"), &json!(1)));
     let nft = said["text"].as_str().unwrap();
-    assert!(nft.contains("table netdev xway") && nft.contains("192.0.2.0/24"), "{nft}");
+    assert!(nft.contains("table netdev xway") && nft.contains("192.0.2.0-192.0.2.255"), "{nft}");
     // And nft's own reading of that comes back as the same rule; it needs root for that.
     let path = xway.state().join("rules.nft");
     std::fs::write(&path, nft).unwrap();
