@@ -48,6 +48,11 @@ fn a_packet_cut_at_any_byte() {
 }
 
 #[test]
+fn one_first_fragment_lets_as_many_bytes_follow_as_a_packet_has() {
+    filter_reader::bytes_that_follow::<KernelRuntime>();
+}
+
+#[test]
 fn no_stack_lets_a_source_through() {
     for program in ENTRIES {
         filter_wrap::stacks(kernel, program, 3_000);

@@ -29,6 +29,11 @@ fn a_packet_cut_at_any_byte_is_judged_as_by_the_model() {
     filter_reader::cuts::<VmRuntime>(60);
 }
 
+#[test]
+fn one_first_fragment_lets_as_many_bytes_follow_as_a_packet_has() {
+    filter_reader::bytes_that_follow::<VmRuntime>();
+}
+
 fn engine(program: &'static str) -> VmRuntime {
     let programs = Some(vec![program.to_owned()]);
     VmRuntime::new(Options { programs, ..Options::default() })

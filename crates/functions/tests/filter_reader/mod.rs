@@ -2,8 +2,8 @@
 //! reason. On whatever runtime; how many packets it has time for is said by the caller.
 
 use functions::filter::abi::{Known, Need};
-use functions::filter::{Field, Frame, Needs, Policies, Policy, Reason, read};
-use spec::Runtime;
+use functions::filter::{Field, File, Frame, Needs, Policies, Policy, Reason, read};
+use spec::{Runtime, Verdict};
 
 use crate::filter_arm::{Arm, LOOPBACK, Seen, assert_same, fields_spec, random_ruleset};
 use crate::nasty::{Maker, Random};
@@ -52,6 +52,29 @@ pub fn verdicts<R: Runtime + Default>(rulesets: u64, frames: usize) {
         let frames: Vec<_> = (0..frames).map(|_| maker.broken(&mut random)).collect();
         assert_same::<R>(&rules, &frames, seed);
     }
+}
+
+/// One first fragment lets as many bytes follow as a packet can have, and no more.
+pub fn bytes_that_follow<R: Runtime + Default>() {
+    const LATER: usize = 65535 / LENGTH;
+    const LENGTH: usize = 1285;
+    let text = "rules = ['count udp dport 53']";
+    let file = File::parse("rules", text, ".".as_ref(), |_| Err(String::new())).unwrap();
+    let mut arm = Arm::<R>::of(&file.ruleset);
+    let fragment = |flags: [u8; 2]| {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0];
+        frame.extend((LENGTH as u16 - 14).to_be_bytes());
+        frame.extend([0, 7, flags[0], flags[1], 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([0x30, 0x39, 0, 53, 0xff, 0xe3, 0, 0]);
+        frame.resize(LENGTH, 0);
+        frame
+    };
+    assert_eq!(arm.judge(&fragment([0x20, 0])).verdict, Verdict::Pass);
+    for number in 0..LATER {
+        assert_eq!(arm.judge(&fragment([0x20, 9])).verdict, Verdict::Pass, "{number} of {LATER}");
+    }
+    let more = arm.judge(&fragment([0x20, 9]));
+    assert_eq!((more.verdict, &*more.reason), (Verdict::Drop, "unknown-fragment"));
 }
 
 /// The same for a packet that ends at each of its bytes.
