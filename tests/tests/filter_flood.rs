@@ -9,6 +9,7 @@
 //! Clients and service share the processor that receives, the attacker has another one. What the
 //! service does is compared with what it does when nobody attacks, so speed counts here as a ratio,
 //! and other work on the machine must not: a story that did not come out is told again.
+#![allow(clippy::print_stdout, reason = "a story tells what it saw")]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ struct Story {
     attack: Attack,
     rate_pps: u64,
     rules: &'static str,
+    /// What is left without the filter is not more than this part of what there is with it.
+    without: f64,
 }
 
 /// Transactions a second.
@@ -146,7 +149,7 @@ fn holds(story: &Story) -> Option<Value> {
             continue;
         }
         assert!(told.sent >= u64::from(SOURCES), "not every address had its turn: {told:?}");
-        if told.with >= KEPT * told.quiet && told.without <= DEAD * told.quiet {
+        if told.with >= KEPT * told.quiet && told.without <= story.without * told.with {
             return Some(siege.show());
         }
         all.push(told);
@@ -163,7 +166,8 @@ fn packets(shown: &Value, list: &str, key: &str, name: &str) -> u64 {
 
 #[test]
 fn a_flood_of_udp_from_ten_million_addresses() {
-    let story = Story { attack: Attack::Udp, rate_pps: 1_000_000, rules: LIMIT_RULES };
+    let story =
+        Story { attack: Attack::Udp, rate_pps: 1_000_000, rules: LIMIT_RULES, without: 0.25 };
     let Some(shown) = holds(&story) else { return };
     let limited = packets(&shown, "reasons", "reason", "limited");
     let met = packets(&shown, "rules", "name", "source");
@@ -174,15 +178,16 @@ fn a_flood_of_udp_from_ten_million_addresses() {
 
 #[test]
 fn a_flood_of_connection_requests_from_ten_million_addresses() {
-    let story = Story { attack: Attack::Syn, rate_pps: 400_000, rules: PROXY_RULES };
+    let story = Story { attack: Attack::Syn, rate_pps: SYN_PPS, rules: PROXY_RULES, without: 0.8 };
     let Some(shown) = holds(&story) else { return };
     let answered = packets(&shown, "reasons", "reason", "syn-proxy");
     assert!(answered >= u64::from(SOURCES) / 2, "{shown:#}");
 }
 
-/// Of the quiet transactions, with the filter and without.
-const KEPT: f64 = 0.9;
-const DEAD: f64 = 0.5;
+/// Requests a second: each that is answered costs the receiver some microseconds.
+const SYN_PPS: u64 = 400_000;
+/// Of the quiet transactions: alive. How much is kept at which rate is what the demo measures.
+const KEPT: f64 = 0.5;
 const TRIES: usize = 3;
 /// Ends a flood that is slower than it should be, and what is measured of it.
 const LONGEST: Duration = Duration::from_secs(150);

@@ -94,7 +94,7 @@ pub fn stacks<R: Runtime>(start: Start<R>, program: &'static str, rounds: u64) {
 /// The same frame for every source.
 fn stack(source: u8, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
-    let mut frame = Maker { source, lies: 0, fragments: seed % 2 == 0 }.frame(&mut random);
+    let mut frame = Maker { source, lies: 0, fragments: seed.is_multiple_of(2) }.frame(&mut random);
     match random.below(5) {
         0 => frame.truncate(frame.len() - random.below(frame.len() - 34)),
         1 => frame.resize(frame.len() + 1 + random.below(64), 0),
