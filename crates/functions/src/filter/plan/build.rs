@@ -136,7 +136,7 @@ impl<'a> Build<'a> {
     /// little left of a wide field to search, since that spares its classes' search. `None` if
     /// either is too much work.
     fn form(&self, step: usize, lists: &[Vec<u32>]) -> Option<Form> {
-        const SHORT: usize = 15;
+        const SHORT: usize = 31;
         let classes = &self.group.order[step];
         let (mut entries, mut ranges, mut longest) = (0, 0, 0);
         for list in lists {
