@@ -1,4 +1,5 @@
-//! `bench cpu`: every point is a share of a processor at a rate that was kept, or says why not.
+//! `bench cpu`: every point is a share of a processor over the rate that was offered; where that is
+//! not the rate that was asked for, its row says so.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod cell_support;
@@ -7,7 +8,7 @@ use cell_support::{assert_nothing_left, reason, run, told};
 use report::figure::Shape;
 
 #[test]
-fn points_are_of_rates_that_were_kept_and_nothing_stays() {
+fn points_are_of_rates_that_were_offered_and_nothing_stays() {
     let bench = run("cpu");
     assert_nothing_left();
     for (taker, rates) in [("xdp-native", RATES), ("nft-raw", RATES), (POLL, POLL_RATES)] {
@@ -24,7 +25,12 @@ fn points_are_of_rates_that_were_kept_and_nothing_stays() {
             ("pps", Some((offered, pps))) => {
                 assert!(offered.starts_with("offered/"), "{}", row.name);
                 let asked: f64 = pps.parse().unwrap();
-                assert!(values.iter().all(|rate| (rate / asked - 1.0).abs() <= 0.1), "{row:?}");
+                assert!(values.iter().all(|rate| *rate <= 1.1 * asked), "{row:?}");
+                let is_kept = bench.median(&row.name).unwrap() >= 0.9 * asked;
+                let cell = row.name.trim_start_matches("offered/");
+                let mut marks = bench.story().marks.iter().filter(|mark| mark.row == cell);
+                let is_told = marks.any(|mark| mark.text.contains("the sender offered"));
+                assert_eq!(is_told, !is_kept, "{row:?}");
             }
             _ => panic!("{row:?} is of no known kind"),
         }
@@ -36,8 +42,9 @@ fn points_are_of_rates_that_were_kept_and_nothing_stays() {
 
     let Shape::Curves { series, .. } = &bench.story().figures[0].shape else { panic!("no curves") };
     assert!(!series.is_empty());
-    for (_, row) in series.iter().flat_map(|curve| &curve.points) {
+    for (x, row) in series.iter().flat_map(|curve| &curve.points) {
         assert!(bench.median(row).is_some(), "a point without a row: {row}");
+        assert_eq!(bench.median(&format!("offered/{row}")).unwrap_or(0.0), *x, "{row}");
     }
 }
 
