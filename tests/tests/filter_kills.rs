@@ -4,27 +4,13 @@
 
 mod filter_support;
 
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use filter_support::{counted, file, load, rules, show};
 use xway_tests::stage::Stage;
 
 /// Moments between the start of a command and its end.
 const STEPS: u32 = 8;
-
-/// Starts a command and kills it after `delay`; whether it was killed.
-fn kill_after(stage: &Stage, words: &[&str], delay: Duration) -> bool {
-    let mut command = stage.xway.command_in(&stage.net.b, words);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let start = Instant::now();
-    while start.elapsed() < delay && child.try_wait().unwrap().is_none() {
-        std::hint::spin_loop();
-    }
-    // One that has ended cannot be killed.
-    let _ = child.kill();
-    !child.wait().unwrap().success()
-}
 
 /// Frames to port 7, which the rules in force drop by the rule `seven`.
 struct Seven {
@@ -66,7 +52,7 @@ fn kill_changes(change: &[&str], back: &[&str]) {
     for round in 0..STEPS {
         let owned = words(change);
         let given: Vec<_> = owned.iter().map(String::as_str).collect();
-        killed += u32::from(kill_after(&stage, &given, step * round));
+        killed += u32::from(stage.kill_after(&given, step * round));
         let when = format!("{change:?}, killed in step {round}");
         seven.is_dropped(&stage, &when);
         // The next that writes leaves one generation, and the counts stay.
@@ -112,7 +98,7 @@ fn kill_ends(end: &str) {
     let step = start.elapsed() / STEPS;
     for round in 0..STEPS {
         load(&stage, &["seven: drop udp dport 7"]);
-        kill_after(&stage, &words, step * round);
+        stage.kill_after(&words, step * round);
         let is_attached = !stage.attached().is_empty();
         stage.run(&["detach", "lo"]).ended(1);
         let is_kept = stage.kept() == 1;

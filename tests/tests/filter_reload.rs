@@ -5,7 +5,7 @@
 mod filter_support;
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use filter_support::{file, load, rules, show, total};
 use lab::{LinkOptions, until};
@@ -105,18 +105,6 @@ fn a_reload_loses_and_doubles_nothing() {
     assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
 }
 
-/// Starts a change and kills it after `delay`.
-fn kill_after(stage: &Stage, words: &[&str], delay: Duration) -> bool {
-    let mut command = stage.xway.command_in(&stage.net.b, words);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let start = Instant::now();
-    while start.elapsed() < delay && child.try_wait().unwrap().is_none() {
-        std::hint::spin_loop();
-    }
-    let _ended = child.kill();
-    !child.wait().unwrap().success()
-}
-
 #[test]
 fn killed_in_the_middle_of_a_change_nothing_is_lost() {
     // As many moments as lie between the start of a change and its end, however long it takes here:
@@ -136,7 +124,7 @@ fn killed_in_the_middle_of_a_change_nothing_is_lost() {
         Flood::pass(&stage);
         let before = stage.attached();
         let load = ["filter", "load", "eth0", &files[round as usize % files.len()]];
-        let was_killed = kill_after(&stage, &load, step * round);
+        let was_killed = stage.kill_after(&load, step * round);
         killed += u32::from(was_killed);
         swapped += u32::from(stage.attached() != before);
         // Rules, program and counters belong together, whoever died.

@@ -1,7 +1,7 @@
 //! A filter in front of the one in force, both as one program.
 //!
-//! Rule: the rules in force decide as ever, with their own maps. Nothing is kept before the change
-//! is committed; dropped, the program of before is back.
+//! Rule: the rules in force decide as ever, with their own maps. How the program takes their place,
+//! and how they come back, is up to who has one.
 
 use anyhow::Result;
 use functions::filter::act::Acts;
@@ -11,10 +11,9 @@ use kernel::Object;
 use spec::{Spec, Verdict, compose};
 
 use super::change::Change;
-use super::live::{Live, NAME};
-use crate::args::FilterPlacement;
+use super::live::Live;
+use crate::args::{FilterPlacement, Placement};
 use crate::cmd::attach::by_size;
-use crate::state;
 
 /// Both parts as they were made: the first goes on whatever it says, the second ends the search.
 #[derive(Debug)]
@@ -26,8 +25,13 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Takes the place of the filter in force, for now.
-    pub fn install(mut self, change: &Change, live: &Live) -> Result<(Object, state::Change)> {
+    /// Loads both as one program, which `install` puts in the place of the filter in force.
+    pub fn load<T>(
+        mut self,
+        change: &Change,
+        live: &Live,
+        install: impl Fn(Object, &str, &Placement) -> Result<T>,
+    ) -> Result<T> {
         self.behind.maps.extend(live.keeping()?);
         let placement = change.placement(&FilterPlacement::default());
         let large = change.target.has_large_frames();
@@ -37,8 +41,7 @@ impl Parts {
             let programs = vec![program.to_owned()];
             let object = change.target.load_sharing(&spec, programs, placement.mode, kept)?;
             self.acts.fill(|name| object.map(&new_name(name)))?;
-            let change = change.target.install(NAME, &object, program, &placement)?;
-            Ok((object, change))
+            install(object, program, &placement)
         })
     }
 

@@ -8,20 +8,19 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::trial::{self, CHANGES, Changed, PAIRS, new_name};
-use functions::filter::{PROGRAM, PROGRAM_FRAGS, Ruleset};
+use functions::filter::Ruleset;
+use functions::filter::trial::{self, CHANGES, Changed, PAIRS};
 use kernel::{Object, RingBuffer};
-use spec::{Spec, Verdict, compose};
 use sys::net::{Ifindex, Netlink};
 use sys::signal::Stop;
 
+use super::beside::Parts;
 use super::capture::Capture;
 use super::change::Change;
 use super::file;
 use super::live::{Live, NAME, none};
 use super::rules;
-use crate::args::{FilterPlacement, FilterTryArgs};
-use crate::cmd::attach::by_size;
+use crate::args::FilterTryArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::state;
@@ -89,18 +88,11 @@ impl Trial {
         let mut behind = file::compiled(old, live.may_ban()?, &change.target).context(refused)?;
         trial::make_new(&mut front.spec)?;
         trial::make_old(&mut behind.spec)?;
-        behind.spec.maps.extend(live.keeping()?);
-        let specs = [front.spec, behind.spec];
-        let placement = change.placement(&FilterPlacement::default());
+        let parts = Parts { front: front.spec, acts: front.acts, behind: behind.spec };
         let target = &change.target;
-        by_size(target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-            let spec = both(&specs, program)?;
-            let kept = live.kept(&spec)?;
-            let programs = vec![program.to_owned()];
-            let object = target.load_sharing(&spec, programs, placement.mode, kept)?;
-            front.acts.fill(|name| object.map(&new_name(name)))?;
+        parts.load(change, live, |object, program, placement| {
             let what = (&object, program);
-            let trial = target.try_out(context, NAME, what, &placement, &live.program)?;
+            let trial = target.try_out(context, NAME, what, placement, &live.program)?;
             let program = object.program(program)?.id();
             Ok(Self { object, ifindex: target.ifindex, program, _trial: trial })
         })
@@ -141,14 +133,6 @@ impl Trial {
         }
         Ok(Ended::Time)
     }
-}
-
-/// The new rules in front, whose verdict is not looked at; then those in force.
-fn both([front, behind]: &[Spec; 2], program: &str) -> Result<Spec> {
-    let link = |spec, go_on| compose::Link { spec, program, go_on };
-    let any = compose::VerdictSet::from_iter(Verdict::ALL);
-    let links = [link(front, any), link(behind, compose::VerdictSet::EMPTY)];
-    Ok(compose::chain_of_calls(&links)?)
 }
 
 fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {

@@ -13,7 +13,7 @@ use kernel::{Object, RingBuffer};
 
 use super::beside::Parts;
 use super::change::Change;
-use super::live::Live;
+use super::live::{Live, NAME};
 use super::{file, rules};
 use crate::state;
 
@@ -56,7 +56,11 @@ impl Watch {
         watch::make_front(&mut front.spec)?;
         watch::make_behind(&mut behind.spec)?;
         let parts = Parts { front: front.spec, acts: front.acts, behind: behind.spec };
-        let (object, change) = parts.install(change, live).context(refused)?;
+        let installed = parts.load(change, live, |object, program, placement| {
+            let change = change.target.install(NAME, &object, program, placement)?;
+            Ok((object, change))
+        });
+        let (object, change) = installed.context(refused)?;
         let ring = RingBuffer::new(object.map(WATCHED)?)?;
         Ok((Self { object, ring }, change))
     }
