@@ -17,6 +17,7 @@
 #include <xway/stats.h>
 
 #include "ban.h"
+#include "clock.h"
 #include "event.h"
 #include "limit.h"
 #include "part.h"
@@ -87,7 +88,7 @@ xway_inline int filter_is_over(const struct filter_rule *rule)
 {
 	if (!filter_does(FILTER_ACTION_DROP_FOR) || rule->action != FILTER_ACTION_DROP_FOR)
 		return 0;
-	return bpf_ktime_get_coarse_ns() >> FILTER_TIME_SHIFT >= rule->argument;
+	return filter_coarse_ns() >> FILTER_TIME_SHIFT >= rule->argument;
 }
 
 /*

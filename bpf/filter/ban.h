@@ -12,6 +12,7 @@
 
 #include <xway/bpf.h>
 
+#include "clock.h"
 #include "event.h"
 
 struct {
@@ -45,7 +46,7 @@ xway_inline int filter_is_banned(struct filter_packet *packet)
 	ban = bpf_map_lookup_elem(&filter_bans, &source);
 	if (!ban)
 		return 0;
-	if (ban->until <= bpf_ktime_get_coarse_ns()) {
+	if (ban->until <= filter_coarse_ns()) {
 		bpf_map_delete_elem(&filter_bans, &source);
 		return 0;
 	}
@@ -60,7 +61,7 @@ xway_inline void filter_make_ban(struct filter_packet *packet, __u32 seconds)
 
 	if (!filter_source_of(packet, &source))
 		return;
-	ban.until = bpf_ktime_get_coarse_ns() + seconds * 1000000000ULL;
+	ban.until = filter_coarse_ns() + seconds * 1000000000ULL;
 	if (bpf_map_update_elem(&filter_bans, &source, &ban, BPF_ANY))
 		filter_count_event(FILTER_BANS_FULL);
 }

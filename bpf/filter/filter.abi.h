@@ -254,10 +254,8 @@ enum filter_event {
 	/* A packet for a listener that brought back a cookie, and one that brought none. */
 	FILTER_COOKIE_GOOD,
 	FILTER_COOKIE_BAD,
-	/* A packet that was not shown to who watches: nobody read the ones before. */
-	FILTER_WATCH_LOST,
 };
-#define FILTER_EVENTS (FILTER_WATCH_LOST + 1)
+#define FILTER_EVENTS (FILTER_COOKIE_BAD + 1)
 
 /* What becomes of a packet at a SYN proxy. */
 enum filter_guarded {
@@ -380,15 +378,15 @@ struct filter_sample {
 };
 _Static_assert(sizeof(struct filter_sample) == 40, "no hidden padding");
 
-/* Parts of a trial, see try.h, and of watching, see arrive.h. */
+/* Parts of a trial, see try.h, and of watching, see watch.h. */
 enum filter_part {
 	FILTER_ALONE,
 	/* In front: the rules that are tried. */
 	FILTER_NEW,
 	/* Behind it: the rules in force. */
 	FILTER_OLD,
-	/* In front: a rule that chooses packets. */
-	FILTER_CHOOSES,
+	/* In front: what draws packets, with rules of its own. */
+	FILTER_DRAWS,
 	/* Behind it: the rules in force. */
 	FILTER_WATCHED,
 };
@@ -416,18 +414,39 @@ struct filter_tally {
 };
 _Static_assert(sizeof(struct filter_tally) == 16, "no hidden padding");
 
+/* The only entry of `filter_watching`: which packets are drawn. */
+struct filter_watching {
+	/* On the monotonic clock, in nanoseconds: then nobody watches any more. */
+	__u64 until;
+	/* A packet is drawn if 32 random bits are not above it; 0: none is. */
+	__u32 chance;
+	__u32 unused;
+};
+_Static_assert(sizeof(struct filter_watching) == 16, "no hidden padding");
+
+/* At the beginning of an entry of `filter_kept`, for each processor. */
+struct filter_met {
+	/* Of which some were drawn. */
+	__u64 packets;
+	/* That were to be shown: nobody had read the ones before. */
+	__u64 lost;
+};
+_Static_assert(sizeof(struct filter_met) == 16, "no hidden padding");
+
 /* What is in front of a packet's bytes in `filter_seen`. */
 struct filter_seen {
 	/* On the monotonic clock, in nanoseconds. */
 	__u64 time;
 	struct filter_opinion opinion;
-	/* It stands for so many packets: one in so many was shown at that time. */
+	/* It stands for so many packets: one in so many was drawn at that time. */
 	__u32 one_in;
 	/* Of the frame, and how much of it follows. */
 	__u32 length;
 	__u32 captured;
+	__u32 interface;
+	__u32 queue;
 };
-_Static_assert(sizeof(struct filter_seen) == 32, "no hidden padding");
+_Static_assert(sizeof(struct filter_seen) == 40, "no hidden padding");
 
 /* Bytes of a packet that are kept at most. */
 #define FILTER_CHANGE_BYTES 128

@@ -17,6 +17,7 @@
 #include "inner.h"
 #include "read.h"
 #include "try.h"
+#include "watch.h"
 
 /*
  * The number of the first rule that matches and decides, or FILTER_NO_RULE. The loader puts code
@@ -171,6 +172,8 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 	};
 	struct filter_end end;
 
+	if (filter_part == FILTER_DRAWS && !filter_draw())
+		return XDP_PASS;
 	if (filter_needs_some(FILTER_NEED_ARRIVAL)) {
 		packet.interface = ctx->ingress_ifindex;
 		packet.queue = ctx->rx_queue_index;

@@ -9,7 +9,7 @@
  * line with what is missing from it. So nobody ever gets more than the limit, whatever the number
  * of senders; what a sender can lose is told in docs/filter.md.
  *
- * Rule: a packet costs the same, found or not: there is no branch on it.
+ * Rule: a packet costs the same, found in its line or not: there is no branch on it.
  */
 #ifndef FILTER_LIMIT_H
 #define FILTER_LIMIT_H
@@ -18,6 +18,7 @@
 
 #include <xway/bpf.h>
 
+#include "clock.h"
 #include "event.h"
 
 /* Times are the high 48 bits of a bucket, and wrap. */
@@ -61,7 +62,7 @@ const volatile __u32 filter_exact_clock;
 xway_inline __u64 filter_now(struct filter_packet *packet)
 {
 	if (!packet->now)
-		packet->now = filter_exact_clock ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
+		packet->now = filter_exact_clock ? bpf_ktime_get_ns() : filter_coarse_ns();
 	return packet->now;
 }
 
@@ -190,7 +191,7 @@ xway_inline int filter_write(struct filter_found *found)
 /*
  * Whether a packet is over a limit: of its sender, or of a prefix around that. All levels are
  * looked at before any is written: only what passes counts, so a sender that is over its own limit
- * uses up nothing of its prefix, and the reads from memory do not wait for each other.
+ * uses up nothing of its prefix. The sender's own comes first, and most of a flood ends there.
  */
 xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 {
@@ -198,7 +199,7 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 	__u32 zero = 0;
 	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
 	struct filter_levels *levels = bpf_map_lookup_elem(&filter_scratch, &zero);
-	__u64 now, tokens, is_over = 0;
+	__u64 now, tokens;
 
 	if (!limit || !seed || !levels)
 		return 0;
@@ -215,10 +216,9 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 		hash = filter_hash(packet, level, seed);
 		found->line = level->first + (hash >> 48 & level->mask);
 		found->tag = hash >> 32 & FILTER_TAG_MASK;
-		is_over |= filter_look(found, now, tokens * level->cost, level->burst);
+		if (filter_look(found, now, tokens * level->cost, level->burst))
+			return 1;
 	}
-	if (is_over)
-		return 1;
 	xway_unroll
 	for (int i = 0; i < FILTER_LEVELS; i++) {
 		const struct filter_level *level = &limit->levels[i];

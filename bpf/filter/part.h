@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Whether a program's rules are in force or only tried, see try.h. */
+/* Whether a program's rules are in force or only tried, see try.h and watch.h. */
 #ifndef FILTER_PART_H
 #define FILTER_PART_H
 

@@ -92,8 +92,15 @@ struct syn_answer {
 };
 _Static_assert(sizeof(struct syn_answer) == 40, "no hidden padding");
 
+/* The fixed header in front of TCP. */
+union syn_ip {
+	struct iphdr v4;
+	struct ipv6hdr v6;
+};
+
 /* Where an answer is made: the stack has no room for it. */
 struct syn_desk {
+	union syn_ip ip;
 	struct syn_tcp asked;
 	struct syn_answer answer;
 	struct syn_request request;
@@ -335,65 +342,67 @@ xway_inline int filter_send_back(struct xdp_md *ctx, const struct filter_packet 
 	return 1;
 }
 
-static __attribute__((noinline)) int filter_answer_ipv4(struct xdp_md *ctx,
-							const struct filter_packet *packet)
+/* The header of the answer instead of that of the request; the sum of its addresses. */
+xway_inline __u64 filter_turn_ipv4(struct iphdr *ip, __u32 length)
 {
-	struct syn_desk *desk = filter_clear_desk();
-	__u32 length = desk ? filter_load_tcp(ctx, packet->transport, &desk->asked) : 0;
-	struct iphdr ip;
-	__s64 cookie;
-	__u64 sum;
-
-	if (!desk || !length || bpf_xdp_load_bytes(ctx, packet->network, &ip, sizeof(ip)))
-		return 0;
-	cookie = bpf_tcp_raw_gen_syncookie_ipv4(&ip, &desk->asked.header, length);
-	if (cookie < 0)
-		return 0;
-	length = filter_write_answer(desk, length - sizeof(struct tcphdr), cookie,
-				     filter_syn.mss4);
-	sum = filter_pseudo_sum(length) + (__u64)ip.saddr + ip.daddr;
-	desk->answer.header.check = filter_checksum(&desk->answer, length, sum);
-	ip = (struct iphdr){
+	*ip = (struct iphdr){
 		.version = 4,
 		.ihl = 5,
-		.tot_len = xway_htons(sizeof(ip) + length),
+		.tot_len = xway_htons(sizeof(*ip) + length),
 		.frag_off = xway_htons(0x4000),
 		.ttl = 64,
 		.protocol = IPPROTO_TCP,
-		.saddr = ip.daddr,
-		.daddr = ip.saddr,
+		.saddr = ip->daddr,
+		.daddr = ip->saddr,
 	};
-	ip.check = filter_checksum(&ip, sizeof(ip), 0);
-	return filter_send_back(ctx, packet, &desk->answer, length) &&
-	       !bpf_xdp_store_bytes(ctx, packet->network, &ip, sizeof(ip));
+	ip->check = filter_checksum(ip, sizeof(*ip), 0);
+	return (__u64)ip->saddr + ip->daddr;
 }
 
-static __attribute__((noinline)) int filter_answer_ipv6(struct xdp_md *ctx,
-							const struct filter_packet *packet)
+/* The same; traffic class and flow label stay. */
+xway_inline __u64 filter_turn_ipv6(struct ipv6hdr *ip, __u32 length)
+{
+	struct in6_addr client = ip->saddr;
+
+	ip->saddr = ip->daddr;
+	ip->daddr = client;
+	ip->payload_len = xway_htons(length);
+	ip->hop_limit = 64;
+	return (__u32)bpf_csum_diff(NULL, 0, &ip->saddr, 32, 0);
+}
+
+/* Bytes of IP's fixed header: packets that have more of it are not for the proxy. */
+xway_inline __u32 filter_ip_length(const struct filter_packet *packet)
+{
+	return packet->known & FILTER_IPV4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+}
+
+static __attribute__((noinline)) int filter_answer(struct xdp_md *ctx,
+						   const struct filter_packet *packet)
 {
 	struct syn_desk *desk = filter_clear_desk();
 	__u32 length = desk ? filter_load_tcp(ctx, packet->transport, &desk->asked) : 0;
-	struct in6_addr client;
-	struct ipv6hdr ip;
+	int is_ipv4 = packet->known & FILTER_IPV4;
+	union syn_ip *ip;
 	__s64 cookie;
 	__u64 sum;
 
-	if (!desk || !length || bpf_xdp_load_bytes(ctx, packet->network, &ip, sizeof(ip)))
+	if (!desk || !length)
 		return 0;
-	cookie = bpf_tcp_raw_gen_syncookie_ipv6(&ip, &desk->asked.header, length);
+	ip = &desk->ip;
+	if (bpf_xdp_load_bytes(ctx, packet->network, ip, filter_ip_length(packet)))
+		return 0;
+	cookie = is_ipv4 ? bpf_tcp_raw_gen_syncookie_ipv4(&ip->v4, &desk->asked.header, length) :
+			   bpf_tcp_raw_gen_syncookie_ipv6(&ip->v6, &desk->asked.header, length);
 	if (cookie < 0)
 		return 0;
 	length = filter_write_answer(desk, length - sizeof(struct tcphdr), cookie,
-				     filter_syn.mss6);
-	sum = filter_pseudo_sum(length) + (__u32)bpf_csum_diff(NULL, 0, &ip.saddr, 32, 0);
+				     is_ipv4 ? filter_syn.mss4 : filter_syn.mss6);
+	sum = is_ipv4 ? filter_turn_ipv4(&ip->v4, length) : filter_turn_ipv6(&ip->v6, length);
+	sum += filter_pseudo_sum(length);
 	desk->answer.header.check = filter_checksum(&desk->answer, length, sum);
-	client = ip.saddr;
-	ip.saddr = ip.daddr;
-	ip.daddr = client;
-	ip.payload_len = xway_htons(length);
-	ip.hop_limit = 64;
 	return filter_send_back(ctx, packet, &desk->answer, length) &&
-	       !bpf_xdp_store_bytes(ctx, packet->network, &ip, sizeof(ip));
+	       !bpf_xdp_store_bytes(ctx, packet->network, ip, filter_ip_length(packet));
 }
 
 /* The verdict on a packet that is for the proxy. */
@@ -403,9 +412,7 @@ xway_inline __u32 filter_proxy_verdict(struct xdp_md *ctx, const struct filter_p
 
 	if (packet->guarded != FILTER_ANSWER)
 		return XDP_DROP;
-	done = packet->known & FILTER_IPV4 ? filter_answer_ipv4(ctx, packet) :
-						 filter_answer_ipv6(ctx, packet);
-
+	done = filter_answer(ctx, packet);
 	filter_count_event(done ? FILTER_COOKIE_SENT : FILTER_COOKIE_FAILED);
 	return done ? XDP_TX : XDP_DROP;
 }
@@ -415,24 +422,19 @@ static __attribute__((noinline)) int filter_has_cookie(struct xdp_md *ctx,
 						       const struct filter_packet *packet)
 {
 	struct syn_desk *desk;
-	struct ipv6hdr *ip6;
 	struct tcphdr *tcp;
-	struct iphdr *ip4;
 	__u32 only = 0;
 
 	desk = bpf_map_lookup_elem(&filter_desk, &only);
 	if (!desk)
 		return 0;
 	tcp = &desk->asked.header;
-	ip4 = (void *)desk->asked.options;
-	ip6 = (void *)desk->asked.options;
-	if (bpf_xdp_load_bytes(ctx, packet->transport, tcp, sizeof(*tcp)))
+	if (bpf_xdp_load_bytes(ctx, packet->transport, tcp, sizeof(*tcp)) ||
+	    bpf_xdp_load_bytes(ctx, packet->network, &desk->ip, filter_ip_length(packet)))
 		return 0;
 	if (packet->known & FILTER_IPV4)
-		return !bpf_xdp_load_bytes(ctx, packet->network, ip4, sizeof(*ip4)) &&
-		       !bpf_tcp_raw_check_syncookie_ipv4(ip4, tcp);
-	return !bpf_xdp_load_bytes(ctx, packet->network, ip6, sizeof(*ip6)) &&
-	       !bpf_tcp_raw_check_syncookie_ipv6(ip6, tcp);
+		return !bpf_tcp_raw_check_syncookie_ipv4(&desk->ip.v4, tcp);
+	return !bpf_tcp_raw_check_syncookie_ipv6(&desk->ip.v6, tcp);
 }
 
 /* What belongs to no connection and comes to a listener must bring a cookie. */
@@ -451,9 +453,7 @@ xway_inline enum filter_guarded filter_check_cookie(struct xdp_md *ctx,
 /* Nothing is between the fixed header of IP and TCP. */
 xway_inline int filter_is_plain(const struct filter_packet *packet)
 {
-	__u32 header = packet->known & FILTER_IPV4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
-
-	return packet->transport - packet->network == header;
+	return packet->transport - packet->network == filter_ip_length(packet);
 }
 
 /* What a rule with a SYN proxy does with a packet, with more than `above` requests a second. */

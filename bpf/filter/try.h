@@ -12,7 +12,6 @@
 #define FILTER_TRY_H
 
 #include "act.h"
-#include "arrive.h"
 #include "watch.h"
 
 /* Between the two programs on one processor. */
@@ -119,12 +118,11 @@ xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_opinion
 xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packet,
 				 const struct filter_end *end)
 {
-	if (filter_part == FILTER_CHOOSES) {
-		filter_keep_arrival(ctx, packet->length, packet->sampled_by != FILTER_NO_RULE);
+	if (filter_part == FILTER_DRAWS) {
+		if (packet->sampled_by != FILTER_NO_RULE)
+			filter_keep_packet(ctx, packet->length);
 		return;
 	}
-	if (filter_is_watched())
-		filter_watch(ctx, packet, end->verdict, end->reason);
 	if (filter_part != FILTER_ALONE) {
 		struct filter_opinion own = { packet->decided_by, end->verdict, end->reason };
 
@@ -133,7 +131,7 @@ xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packe
 			return;
 		}
 		if (filter_part == FILTER_WATCHED)
-			filter_hand_out(&own);
+			filter_show(&own);
 		else
 			filter_compare(ctx, &own, packet->length);
 	}

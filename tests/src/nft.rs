@@ -39,7 +39,7 @@ pub fn sent(wire: &Capture, host: &Host, frames: &[Vec<u8>]) -> Vec<u64> {
 }
 
 /// Packets of each rule, of which all count; none for the first.
-fn counters(host: &Host) -> Vec<u64> {
+pub fn counters(host: &Host) -> Vec<u64> {
     let listed: Value =
         serde_json::from_str(&run(host, &["-j", "list", "ruleset"], "").unwrap()).unwrap();
     let rules = listed["nftables"].as_array().unwrap().iter().filter_map(|it| it.get("rule"));

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use lab::Host;
@@ -117,6 +117,12 @@ impl Answer {
         assert_eq!((self.code, self.stdout.as_str()), (2, ""), "{}", self.stderr);
         self.stderr
     }
+}
+
+/// Ends a process as Ctrl-C does.
+pub fn interrupt(child: &Child) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
 }
 
 /// A committed object, such as `drop.o` or `test/maps.o`.

@@ -28,16 +28,18 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
     assert_eq!(surroundings(), before);
 
     let has = |row: &str| bench.median(row).is_some();
-    for defence in ["none", "xdp-drop"] {
-        assert!(has(&format!("{defence}@0")), "without a flood there is nothing to reach");
-        for rate in RATES {
+    for (defence, rates) in DEFENCES {
+        for rate in *rates {
             let point = format!("{defence}@{rate}");
             told(&bench, &point, &point);
+            assert_eq!(has(&format!("busy/{point}")), has(&point), "{point}");
             for what in ["offered", "lost", "kept"] {
                 let row = format!("{what}/{point}");
-                assert_eq!(has(&row), has(&point) && *rate > 0, "{row}");
+                assert_eq!(has(&row), has(&point) && *rate != "0", "{row}");
             }
         }
+        let nothing_to_reach = has(&format!("{defence}@0"));
+        assert_eq!(nothing_to_reach, rates.contains(&"0"), "{defence} without a flood");
     }
     for row in bench.rounds() {
         let (what, least) = (row.name.split_once('/').map(|(what, _)| what), row.values[0]);
@@ -54,6 +56,7 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
     figures(&bench);
     let report = bench.finish(Host::default()).unwrap();
     assert!(report.ratios.iter().any(|ratio| ratio.a == "xdp-drop@0" && ratio.b == "none@0"));
+    assert!(report.ratios.iter().any(|ratio| ratio.a == "filter-drop@max"), "ours with the filter");
 }
 
 /// They show what was measured beside what was published.
@@ -105,6 +108,15 @@ fn on_a_network_card_it_is_refused_before_anything_is_made() {
     assert_eq!(surroundings(), before);
 }
 
-const RATES: &[u64] = &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000];
+/// With the rates of its points.
+const DEFENCES: &[(&str, &[&str])] = &[
+    ("none", ALL),
+    ("none-invented", &["500000", "1000000"]),
+    ("xdp-drop", ALL),
+    ("xdp-drop", &["0", "max"]),
+    ("filter-drop", &["0", "500000", "1000000", "max"]),
+    ("filter-limits", &["0", "500000", "1000000", "max"]),
+];
+const ALL: &[&str] = &["0", "250000", "500000", "1000000", "2000000", "3000000", "5000000"];
 /// More than a round has.
-const TURNS: usize = 30;
+const TURNS: usize = 40;

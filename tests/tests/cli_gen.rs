@@ -6,13 +6,13 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use lab::{Host, LinkOptions, TwoHosts, until};
 use serde_json::{Value, json};
 use xway_tests::stage::PATIENCE;
-use xway_tests::xway::{Answer, Xway, prebuilt};
+use xway_tests::xway::{Answer, Xway, interrupt, prebuilt};
 
 /// `a` sends, `b` receives.
 struct Net {
@@ -63,11 +63,6 @@ impl Net {
         let came = || Ok((self.received() > before + 200).then_some(()));
         until("frames on the other host", PATIENCE, came).unwrap();
     }
-}
-
-fn interrupt(child: &Child) {
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
 }
 
 #[track_caller]

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use lab::{Capture, Host, LinkOptions, Router, until};
 use serde_json::{Value, json};
 use xway_tests::stage::PATIENCE;
-use xway_tests::xway::{Answer, Xway, prebuilt};
+use xway_tests::xway::{Answer, Xway, interrupt, prebuilt};
 
 /// `b` is between `a` and `c`.
 struct Net {
@@ -72,8 +72,7 @@ impl Running {
 
     #[track_caller]
     fn interrupt(self) -> Value {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+        interrupt(&self.child);
         self.end(0)
     }
 }

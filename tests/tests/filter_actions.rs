@@ -69,6 +69,8 @@ impl<R: Arm> Filter<R> {
         self.seen = now;
         let [row] = &moved.rows[..] else { panic!("not one counter moved: {moved:?}") };
         assert_eq!((row.count.packets, row.verdict), (1, outcome.verdict));
+        let is_refused = ["banned", "limited"].contains(&&*row.reason);
+        assert!(!is_refused || row.verdict == Verdict::Drop, "{row:?}");
         assert_eq!(outcome.packet, packet, "rules change no packet");
         (outcome.verdict, row.reason.clone(), outcome.metadata)
     }

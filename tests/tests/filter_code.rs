@@ -9,8 +9,8 @@ mod filter_code_support;
 use filter_code_support::{Random, frames, rules};
 use functions::filter::classic::{Classic, Program};
 use functions::filter::{
-    Action, Base, Compiled, Environment, Expression, Field, Frame, Model, PROGRAM, Payload, Rule,
-    Ruleset, Scope, Test, Values, act, compile,
+    Action, Base, Compiled, Environment, Expression, Field, Form, Frame, Model, PROGRAM, Payload,
+    Rule, Ruleset, Scope, Test, Values, act, compile,
 };
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
@@ -19,8 +19,9 @@ use vm::VmRuntime;
 /// Packets that each rule counted.
 type Counts = Vec<u64>;
 
-fn compiled(rules: &Ruleset) -> Compiled {
-    compile(rules, &Environment::default()).unwrap_or_else(|error| panic!("{error}"))
+fn compiled(rules: &Ruleset, form: Form) -> Compiled {
+    let environment = Environment { form, ..Environment::default() };
+    compile(rules, &environment).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Verdicts of all frames, and the counts.
@@ -60,11 +61,12 @@ fn modelled(rules: &Ruleset, frames: &[Vec<u8>]) -> (Vec<spec::Verdict>, Counts)
 }
 
 fn assert_same(rules: &Ruleset, frames: &[Vec<u8>]) {
-    let compiled = compiled(rules);
+    let (compiled, small) = (compiled(rules, Form::Fast), compiled(rules, Form::Small));
     let expected = modelled(rules, frames);
     let arms = [
         ("engine", run(&mut VmRuntime::default(), &compiled, frames)),
         ("kernel", run(&mut KernelRuntime::default(), &compiled, frames)),
+        ("kernel, small", run(&mut KernelRuntime::default(), &small, frames)),
     ];
     for (arm, (verdicts, counts)) in arms {
         for (number, frame) in frames.iter().enumerate() {
@@ -161,7 +163,9 @@ fn actions_that_are_hard_to_load() {
     let each = all.iter().map(|rule| vec![rule.clone()]);
     for rules in each.chain([all.clone()]) {
         let rules = Ruleset { rules, ..Ruleset::default() };
-        KernelRuntime::default().load(&compiled(&rules).spec).unwrap_or_else(|e| panic!("{e}"));
+        KernelRuntime::default()
+            .load(&compiled(&rules, Form::Fast).spec)
+            .unwrap_or_else(|e| panic!("{e}"));
     }
 }
 
@@ -204,7 +208,7 @@ fn more_rules_than_a_verifier_follows_are_refused_with_words() {
 fn names_of_rules_are_lines_of_the_program() {
     let mut random = Random(5);
     let rules = rules(&mut random, 6);
-    let spec: Spec = compiled(&rules).spec;
+    let spec: Spec = compiled(&rules, Form::Fast).spec;
     let mut kernel = KernelRuntime::default();
     kernel.load(&spec).unwrap_or_else(|error| panic!("{error}"));
     let dump = kernel.object().unwrap().program(PROGRAM).unwrap().dump().unwrap();

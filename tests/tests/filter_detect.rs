@@ -239,6 +239,23 @@ fn killed_while_it_watches_it_changes_nothing() {
 }
 
 #[test]
+fn others_change_rules_while_it_watches() {
+    let stage = Stage::new();
+    for is_there in [false, true] {
+        let before = stage.attached();
+        assert_eq!(!before.is_empty(), is_there);
+        let child = detecting(&stage, &["--for", "60s"]);
+        until("the watching", PATIENCE, || Ok((stage.attached() != before).then_some(()))).unwrap();
+        stage.run(&["filter", "add", "eth0", "drop udp dport 7"]).ended(0);
+        let now = stage.attached();
+        let told = ended(child, 1);
+        assert_eq!(told["ended"], "rules-changed", "{told:#}");
+        assert_eq!((stage.attached(), stage.kept()), (now, 1), "{:?}", stage.pins());
+    }
+    assert_eq!(rules(&show(&stage)).len(), 2);
+}
+
+#[test]
 fn what_the_operator_wants_is_not_touched() {
     let stage = Stage::new();
     let text = "rules = ['pass from @resolvers']\n[sets]\nresolvers = ['198.18.0.0/15']";

@@ -8,51 +8,15 @@ mod filter_act_support;
 
 use bpf_support::Random;
 use bpf_support::packet::{IPV4, IPV6, TCP, UDP, V4, eth, v6};
+use filter_act_support::engine::{Engine, SEED};
 use filter_act_support::{fill, filter};
-use functions::filter::act::{self, Acts, Sizes};
-use functions::filter::limit::{self, Model, Sender};
+use functions::filter::act::{self, Sizes};
+use functions::filter::limit::{Model, Sender};
 use functions::filter::{Action, Limit, PROGRAM, Per, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions};
-use spec::{Input, Map, Runtime, Verdict};
-use vm::{Machine, Options, Worker};
+use spec::{Input, Runtime, Verdict};
 
-const SEED: u64 = 0x5eed_0007;
 const SECOND: u64 = 1_000_000_000;
-
-/// The engine with a clock of its own.
-struct Engine {
-    machine: Machine,
-    worker: Worker,
-    program: usize,
-}
-
-impl Engine {
-    fn new(actions: &[Action]) -> (Self, Acts) {
-        let (spec, acts) = filter(actions, Sizes::default());
-        let machine = Machine::load(&spec, &Options::default()).unwrap();
-        let maps = machine.maps();
-        let map = |name: &str| Ok(&**maps.iter().find(|map| map.facts().name == name).unwrap());
-        acts.fill(map).unwrap();
-        if !acts.limits().is_empty() {
-            let maps = limit::Maps::find(map).unwrap();
-            acts.limits().fill_seeded(&maps, abi::Seed::from_number(SEED)).unwrap();
-        }
-        let (worker, program) = (machine.worker(0), machine.program(PROGRAM).unwrap());
-        (Self { machine, worker, program }, acts)
-    }
-
-    fn run(&mut self, packet: &[u8], now_ns: u64) -> Verdict {
-        self.worker.set_clock_ns(now_ns);
-        self.worker.put(&Input { packet: packet.to_vec(), ..Input::default() }).unwrap();
-        Verdict::from_code(self.worker.execute(self.program).unwrap())
-    }
-
-    fn line(&self, number: u32) -> Vec<u64> {
-        let map = self.machine.map(limit::LINES).unwrap();
-        let bytes = map.lookup(&number.to_le_bytes()).unwrap().unwrap();
-        bytes.as_chunks::<8>().0.iter().map(|bucket| u64::from_le_bytes(*bucket)).collect()
-    }
-}
 
 fn limit(rate: u64, unit: Unit, burst: u64, per: Per) -> Limit {
     Limit { rate, unit, burst, per }
@@ -132,7 +96,7 @@ fn the_program_is_the_model_step_by_step() {
         for (place, line) in (0..).zip(model.lines()) {
             assert_eq!(engine.line(place), line, "{limit:?}, line {place}");
         }
-        let counts = engine.machine.map(act::COUNTS).unwrap();
+        let counts = engine.map(act::COUNTS);
         let count = act::count(&*counts, 0).unwrap();
         assert_eq!((count.packets, count.taken), (3000, u64::from(dropped)));
     }

@@ -3,48 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod expr_support;
+mod nft_support;
 
 use expr_support::{Random, corpus};
 use functions::filter::abi::{Policy, Reason};
 use functions::filter::read::Frame;
 use functions::filter::{Model, Policies, Ruleset, export, import};
 use lab::{Capture, LinkOptions, TwoHosts};
+use nft_support::script;
 use xway_tests::nft::{run, sent};
 
 const SEED: u64 = 0x5eed_0002;
 const CHAINS: usize = 25;
-
-const MATCHES: &[&str] = &[
-    "ip saddr 192.0.2.0/24",
-    "ip daddr { 198.51.100.2, 203.0.113.0/24 }",
-    "ip saddr != 192.0.2.1",
-    "ip saddr @some",
-    "ip6 saddr 2001:db8::/126",
-    "ip6 daddr != 2001:db8::2",
-    "tcp dport 80",
-    "tcp sport 1000-5000",
-    "udp dport { 53, 4000-5000 }",
-    "udp sport != 53",
-    "tcp flags & (syn|ack) == syn",
-    "tcp flags ! fin,rst",
-    "tcp flags syn,fin",
-    "tcp flags { syn, ack }",
-    "icmp type echo-request",
-    "icmpv6 type { echo-request, nd-neighbor-solicit }",
-    "meta l4proto { tcp, udp } th dport 443",
-    "meta l4proto udp",
-    "meta protocol ip",
-    "meta protocol ip6",
-    "ip protocol { tcp, icmp }",
-    "ip6 nexthdr 17",
-    "vlan id 7",
-    "vlan id { 8, 100 }",
-    "ip ttl < 5",
-    "ip6 hoplimit 64",
-    "ip dscp 0",
-    "ether daddr ff:ff:ff:ff:ff:ff",
-    "@th,0,16 1234",
-];
 
 #[test]
 fn chains_decide_as_in_the_kernel() {
@@ -79,26 +49,6 @@ fn chains_decide_as_in_the_kernel() {
     }
     assert!(compared > 30 * CHAINS && drops > 10 * CHAINS as u64, "{compared}, {drops}");
 }
-
-/// What the stack itself sends is let through first; the last rule counts what is left over.
-fn script(random: &mut Random) -> String {
-    let mut text = format!(
-        "flush ruleset\ntable netdev t {{\n\
-        set some {{ type ipv4_addr; flags interval; elements = {{ {SOME} }}; }}\n\
-        chain in {{ type filter hook ingress device \"eth0\" priority 0; policy accept;\n\
-        {NOT_OURS} counter accept\n"
-    );
-    for _ in 0..1 + random.below(8) {
-        let matches = (0..1 + random.below(2)).map(|_| *random.one(MATCHES)).collect::<Vec<_>>();
-        let verdict = random.one(&["accept", "drop"]);
-        text.push_str(&format!("{} counter {verdict}\n", matches.join(" ")));
-    }
-    text + "counter drop\n}\n}\n"
-}
-
-const SOME: &str = "192.0.2.1, 198.51.100.0/25";
-/// All frames of the tests come from one of these, or are damaged there and are left out.
-const NOT_OURS: &str = "ether saddr != { 02:99:00:00:00:01, 02:99:00:00:00:02 }";
 
 /// nft looks behind one tag, and not behind IPv6's authentication header.
 fn is_plain(frame: &[u8]) -> bool {

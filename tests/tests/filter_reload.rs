@@ -105,6 +105,54 @@ fn a_reload_loses_and_doubles_nothing() {
     assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
 }
 
+/// Ten thousand rules, the last of which drops the flood; a limit whose buckets go over, and one
+/// that changes.
+fn many(stage: &Stage, name: &str, changed: &str) -> String {
+    let first =
+        ["kept: limit 5kpps burst 500 per source udp".to_owned(), format!("changed: {changed}")];
+    let network = |number: u32| format!("172.{}.{}.0/28", 16 + number % 16, number / 16 % 256);
+    let other =
+        |number: u32| format!("n{number}: drop from {} udp dport {}", network(number), number);
+    let last = format!("flood: drop udp dport {PORT}");
+    let rules = first.into_iter().chain((3..10_000).map(other)).chain([last]);
+    let rules: Vec<_> = rules.map(|rule| format!("'{rule}'")).collect();
+    assert_eq!(rules.len(), 10_000);
+    file(stage, name, &format!("rules = [{}]", rules.join(",\n")))
+}
+
+/// What a rule's action took.
+fn taken(shown: &Value) -> u64 {
+    let all = shown["rules"].as_array().unwrap().iter();
+    all.map(|rule| rule["taken"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn ten_thousand_rules_take_the_place_of_as_many_and_lose_nothing() {
+    let stage = flooded();
+    let before = many(&stage, "before.toml", "limit 1mpps udp");
+    let after = many(&stage, "after.toml", "limit 2mpps udp");
+    stage.run(&["filter", "load", "eth0", &before]).ended(0);
+    let traffic = Flood::start(&stage);
+    Flood::pass(&stage);
+    let (program, met) = (stage.attached(), count(&show(&stage)));
+    stage.run(&["filter", "load", "eth0", &after]).ended(0);
+    assert_ne!(stage.attached(), program);
+    let shown = show(&stage);
+    assert!(count(&shown) > met, "the flood went on, and is counted on");
+    Flood::pass(&stage);
+    let sent = traffic.stop();
+    let mut last = shown;
+    let _late = until("all packets counted", PATIENCE, || {
+        last = show(&stage);
+        Ok((total(&last) >= sent).then_some(()))
+    });
+    assert_eq!(total(&last), sent, "each packet has one verdict, for one reason");
+    assert_eq!(count(&last) + taken(&last), sent, "over the limit or dropped by the last rule");
+    assert!(taken(&last) > 0 && count(&last) > 0, "{} {}", taken(&last), count(&last));
+    let undecided = &last["default"]["packets"];
+    assert_eq!(undecided, 0, "no packet met no rules, or half of them");
+}
+
 #[test]
 fn killed_in_the_middle_of_a_change_nothing_is_lost() {
     // As many moments as lie between the start of a change and its end, however long it takes here:
@@ -157,4 +205,43 @@ fn two_at_once_wait_for_each_other() {
     let children: Vec<_> = (2..6).map(spawn).collect();
     children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
     assert_eq!(rules(&show(&stage)).len(), 5, "no change was lost");
+}
+
+/// How much is kept of a packet that a rule samples: a global's value.
+fn sampled(stage: &Stage) -> usize {
+    stage.send(&stage.flow(7).udp(&[7; 100]).unwrap(), 1);
+    let capture = stage.xway.state().join("sampled.pcapng");
+    let path = capture.to_str().unwrap();
+    let words = ["filter", "sample", "eth0", "--count", "1", "--for", "10s", "--write", path];
+    stage.run(&words).ended(0);
+    let mut reader = pcap::Reader::new(std::fs::File::open(&capture).unwrap()).unwrap();
+    let mut packet = pcap::Packet::default();
+    assert!(reader.next_into(&mut packet).unwrap());
+    packet.data.len()
+}
+
+#[test]
+fn globals_that_were_given_hold_under_later_rules() {
+    let stage = Stage::new();
+    let rules = file(&stage, "rules.toml", "rules = ['all: sample 1/1 udp']");
+    let load = ["filter", "load", "eth0", &rules];
+    stage.run(&[&load[..], &["--set", "filter_sample_bytes=20"]].concat()).ended(0);
+    assert_eq!(sampled(&stage), 20);
+    let steps: [(&[&str], usize); 6] = [
+        (&["add", "eth0", "drop udp dport 9", "--name", "nine"], 20),
+        (&["remove", "eth0", "nine"], 20),
+        (&["ban", "eth0", "192.0.2.1"], 20),
+        (&["add", "eth0", "drop udp dport 9", "--set", "filter_sample_bytes=30"], 30),
+        (&["remove", "eth0", "drop-udp-dport-9"], 30),
+        // The rules of a file begin anew.
+        (&["load", "eth0", &rules], 128),
+    ];
+    for (words, bytes) in steps {
+        stage.run(&[&["filter"], words].concat()).ended(0);
+        assert_eq!(sampled(&stage), bytes, "{words:?}");
+    }
+    // One that is not taken changes nothing.
+    let wrong = ["filter", "add", "eth0", "drop tcp", "--set", "filter_sample_bites=1"];
+    assert!(stage.run(&wrong).error().contains("filter_sample_bytes"), "with a hint");
+    assert_eq!(sampled(&stage), 128);
 }

@@ -21,7 +21,13 @@ fn rules_decide_and_count() {
     let stage = Stage::new();
     let text = "default = 'pass'\n\
                 rules = ['seven: drop udp dport 7', 'all: count udp', 'low: drop udp dport 1-9']\n";
-    let said = stage.json(&["filter", "load", "eth0", &file(&stage, "f.toml", text)]);
+    let mut said = stage.json(&["filter", "load", "eth0", &file(&stage, "f.toml", text)]);
+    let took = said.as_object_mut().unwrap().remove("took").unwrap();
+    for part in ["read_s", "compile_s", "load_s", "carry_s", "swap_s"] {
+        assert!(took[part].as_f64().unwrap() >= 0.0, "{part}: {took}");
+    }
+    let memory = said.as_object_mut().unwrap().remove("memory").unwrap();
+    assert!(memory["bytes"].as_u64().unwrap() > 0, "{memory}");
     let wanted = json!({
         "interface": "eth0", "mode": "native", "updated": false, "default": "pass",
         "rules": ["seven", "all", "low"],

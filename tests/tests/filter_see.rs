@@ -4,11 +4,14 @@
 
 mod filter_support;
 
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
 use filter_support::{counted, expected, load, rules, show};
+use functions::filter::abi::Watching;
 use lab::until;
 use serde_json::{Value, json};
+use spec::Map as _;
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 
@@ -155,6 +158,7 @@ fn what_cannot_be_looked_at_is_refused() {
 fn killed_in_the_middle_the_rules_in_force_go_on() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
+    let before = stage.attached();
     let mut look = looking(&stage, &["--for", "60s", "--count", "1000"]);
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 2);
     counted(&stage, 2);
@@ -162,7 +166,9 @@ fn killed_in_the_middle_the_rules_in_force_go_on() {
     look.wait().unwrap();
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
     assert_eq!(rules(&counted(&stage, 3)), expected(&[("seven", 3)]));
-    // Somebody else may look, and sees what comes now alone.
+    // Whoever looked put the program of before back. Somebody else may look at packets, too, and
+    // sees what comes now alone.
+    assert_eq!((stage.attached(), stage.kept()), (before, 1), "{:?}", stage.pins());
     let look = looking(&stage, &["--count", "1", "--for", "60s"]);
     stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
     assert_eq!(verdict(&seen(look, 0)[0]), (1, "pass", None, "default"));
@@ -172,4 +178,60 @@ fn killed_in_the_middle_the_rules_in_force_go_on() {
     let wanted = [("seven", 3), ("drop-udp-dport-8", 1)];
     assert_eq!(rules(&counted(&stage, 5)), expected(&wanted));
     assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+}
+
+/// What is drawn of all packets, by the program that is attached.
+fn chance(stage: &Stage) -> u32 {
+    let is_watching = |pin: &&PathBuf| pin.ends_with("maps/new_filter_watching");
+    let pin = stage.pins().iter().find(is_watching).cloned().unwrap();
+    let pin = stage.xway.state().join("bpf").join(pin);
+    let value = kernel::Map::from_pin(&pin).unwrap().lookup(&[0; 4]).unwrap().unwrap();
+    Watching::from_bytes(value.as_slice().try_into().unwrap()).chance
+}
+
+#[test]
+fn whoever_is_killed_has_nothing_drawn_any_more() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let before = stage.attached();
+    for words in [
+        &["explain", "eth0", "--live", "--for", "60s", "--count", "100000"][..],
+        &["detect", "eth0", "--for", "60s"],
+        &["top", "eth0", "--sample", "1/1", "--time", "60s"],
+    ] {
+        let mut command = stage.xway.command_in(&stage.net.b, &[&["filter"], words].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = || Ok((stage.attached() != before).then_some(()));
+        until("the look", 3 * PATIENCE, begun).unwrap();
+        assert_eq!(chance(&stage), u32::MAX, "{words:?}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let frame = stage.flow(7).udp(b"x").unwrap();
+        let is_over = || {
+            stage.send(&frame, 1);
+            Ok((chance(&stage) == 0).then_some(()))
+        };
+        until("nothing is drawn", 3 * PATIENCE, is_over).unwrap();
+        assert_ne!(stage.attached(), before, "the program is there, and does nothing");
+        // Any command that looks puts back the one of before.
+        stage.run(&["status"]).ended(0);
+        assert_eq!((stage.attached(), stage.kept()), (before.clone(), 1), "{words:?}");
+    }
+}
+
+#[test]
+fn others_change_rules_while_packets_are_looked_at() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let look = looking(&stage, &["--for", "60s", "--count", "1000"]);
+    stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
+    counted(&stage, 1);
+    stage.run(&["filter", "add", "eth0", "drop udp dport 8", "--name", "eight"]).ended(0);
+    let now = stage.attached();
+    let answer = Answer::of(look.wait_with_output().unwrap());
+    assert!(answer.stderr.contains("other rules were put in force"), "{}", answer.stderr);
+    assert_eq!(answer.ended(0).lines().count(), 1, "what came until then is told");
+    assert_eq!((stage.attached(), stage.kept()), (now, 1), "{:?}", stage.pins());
+    stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
+    assert_eq!(rules(&counted(&stage, 2)), expected(&[("seven", 1), ("eight", 1)]));
 }

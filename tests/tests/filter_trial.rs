@@ -12,7 +12,7 @@ use lab::frame::TcpFlags;
 use lab::{Capture, until};
 use serde_json::{Value, json};
 use xway_tests::stage::{PATIENCE, Stage};
-use xway_tests::xway::Answer;
+use xway_tests::xway::{Answer, interrupt};
 
 /// Sets of a million addresses are compiled twice.
 const LONG: Duration = Duration::from_secs(120);
@@ -25,6 +25,14 @@ fn trying(stage: &Stage, words: &[&str]) -> Child {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("the trial", LONG, || Ok((stage.attached() != before).then_some(()))).unwrap();
     child
+}
+
+/// Ends a trial that has seen enough, as Ctrl-C does.
+fn interrupted(trial: Child, code: i32) -> Value {
+    interrupt(&trial);
+    let tried = ended(trial, code);
+    assert_eq!(tried["ended"], "interrupted", "{tried:#}");
+    tried
 }
 
 fn ended(trial: Child, code: i32) -> Value {
@@ -40,7 +48,7 @@ fn what_would_change_is_told_and_does_not_happen() {
                 'ban: ban 60s udp dport 10']";
     let new = file(&stage, "new.toml", text);
     let capture = stage.xway.state().join("changed.pcapng");
-    let trial = trying(&stage, &[&new, "--for", "3s", "--write", capture.to_str().unwrap()]);
+    let trial = trying(&stage, &[&new, "--for", "60s", "--write", capture.to_str().unwrap()]);
     let wire = Capture::open(&stage.net.b, "eth0").unwrap();
     for port in [7, 7, 7, 8, 9, 9, 10, 11] {
         stage.send(&stage.flow(port).udp(b"x").unwrap(), 1);
@@ -51,8 +59,7 @@ fn what_would_change_is_told_and_does_not_happen() {
         wire.next(PATIENCE, |seen| seen == frame).unwrap();
     }
     assert_eq!(rules(&counted(&stage, 8)), expected(&[("seven", 3), ("eight", 1)]));
-    let tried = ended(trial, 1);
-    assert_eq!(tried["ended"], "time");
+    let tried = interrupted(trial, 1);
     assert_eq!((&tried["all"]["packets"], &tried["changed"]["packets"]), (&json!(8), &json!(7)));
     let pair = |old: &str, new: &str| {
         let by = |one: &Value| one["rule"].as_str().or(one["reason"].as_str()).unwrap().to_owned();
@@ -89,10 +96,10 @@ fn rules_that_change_nothing() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let new = file(&stage, "new.toml", "rules = ['low: drop udp dport 1-10']");
-    let trial = trying(&stage, &[&new, "--for", "2s"]);
+    let trial = trying(&stage, &[&new, "--for", "60s"]);
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 2);
     counted(&stage, 2);
-    let tried = ended(trial, 0);
+    let tried = interrupted(trial, 0);
     assert_eq!((&tried["all"]["packets"], &tried["changed"]["packets"]), (&json!(2), &json!(0)));
     assert_eq!(tried["samples"], json!([]));
 }
@@ -133,14 +140,13 @@ fn who_changes_no_program_does_not_disturb_a_trial() {
     stage.run(&["filter", "ban", "eth0", "192.0.2.1"]).ended(0);
     let program = stage.attached();
     let new = file(&stage, "new.toml", "rules = ['all: drop']");
-    let trial = trying(&stage, &[&new, "--for", "2s"]);
+    let trial = trying(&stage, &[&new, "--for", "60s"]);
     // With a program that looks for bans already, a ban is an entry of a map.
     stage.run(&["filter", "ban", "eth0", "10.0.0.1"]).ended(0);
     stage.run(&["detach", "lo"]).ended(1);
     stage.send(&stage.flow(9).udp(b"x").unwrap(), 1);
     counted(&stage, 1);
-    let tried = ended(trial, 0);
-    assert_eq!(tried["ended"], "time");
+    let tried = interrupted(trial, 0);
     // The new rules drop what those in force ban.
     assert_eq!(tried["pairs"][0]["old"]["reason"], "banned", "{tried:#}");
     assert_eq!((stage.attached(), stage.kept()), (program, 1));
@@ -154,14 +160,14 @@ fn fragments_follow_their_first_one_into_a_trial_and_out_of_it() {
     stage.run(&["filter", "load", "eth0", &old]).ended(0);
     stage.send(&fragment(&stage, 7, 1, 0), 1);
     counted(&stage, 1);
-    let trial = trying(&stage, &[&old, "--for", "2s"]);
+    let trial = trying(&stage, &[&old, "--for", "60s"]);
     // One whose first fragment the new rules have not seen, and one that is new to both.
     for (packet, offset) in [(1, 2), (2, 0), (2, 2)] {
         stage.send(&fragment(&stage, 7, packet, offset), 1);
     }
     let shown = counted(&stage, 4);
     assert_eq!(because(&shown, "pass", "later-fragment"), 2, "{shown:#}");
-    let tried = ended(trial, 1);
+    let tried = interrupted(trial, 1);
     assert_eq!((&tried["all"]["packets"], &tried["changed"]["packets"]), (&json!(3), &json!(1)));
     let pairs = tried["pairs"].as_array().unwrap();
     let changed = pairs.iter().find(|pair| pair["changed"] == true).unwrap();
@@ -182,10 +188,10 @@ fn a_syn_proxy_is_tried_without_an_answer() {
     let wire = Capture::open(&stage.net.a, "eth0").unwrap();
     let answers = |seen: &[u8]| seen.len() > 47 && seen[12..14] == [8, 0] && seen[23] == 6;
     load(&stage, &["nine: drop udp dport 9"]);
-    let trial = trying(&stage, &[&new, "--for", "2s"]);
+    let trial = trying(&stage, &[&new, "--for", "60s"]);
     stage.send(&request, 3);
     counted(&stage, 3);
-    let tried = ended(trial, 1);
+    let tried = interrupted(trial, 1);
     let to_answer = |pair: &&Value| pair["new"]["verdict"] == "tx";
     let pairs = tried["pairs"].as_array().unwrap();
     let pair = pairs.iter().find(to_answer).unwrap_or_else(|| panic!("{tried:#}"));
@@ -197,10 +203,10 @@ fn a_syn_proxy_is_tried_without_an_answer() {
     // The other way round: while the proxy is in force, rules without it are tried.
     stage.run(&["filter", "load", "eth0", &new]).ended(0);
     let plain = file(&stage, "plain.toml", "rules = ['nine: drop udp dport 9']");
-    let trial = trying(&stage, &[&plain, "--for", "2s"]);
+    let trial = trying(&stage, &[&plain, "--for", "60s"]);
     stage.send(&request, 3);
     counted(&stage, 6);
-    let tried = ended(trial, 1);
+    let tried = interrupted(trial, 1);
     let pairs = tried["pairs"].as_array().unwrap();
     assert!(pairs.iter().any(|pair| pair["old"]["verdict"] == "tx"), "{tried:#}");
 }
@@ -219,7 +225,7 @@ fn large_sets_are_tried_beside_large_sets() {
     };
     let (old, new) = (rules("old", 0), rules("new", 1));
     stage.run(&["filter", "load", "eth0", &old]).ended(0);
-    let trial = trying(&stage, &[&new, "--for", "5s"]);
+    let trial = trying(&stage, &[&new, "--for", "60s"]);
     // The 1,000,001st address of all, in the new set alone; one that is in neither.
     let known = address(SET + 1).trim().parse().unwrap();
     for from in [known, "10.0.0.1".parse().unwrap()] {
@@ -227,7 +233,7 @@ fn large_sets_are_tried_beside_large_sets() {
         stage.send(&stage.flow_between(from, to, 7).udp(b"x").unwrap(), 1);
     }
     stage.counted(2);
-    let tried = ended(trial, 1);
+    let tried = interrupted(trial, 1);
     assert_eq!((&tried["all"]["packets"], &tried["changed"]["packets"]), (&json!(2), &json!(1)));
 }
 

@@ -14,7 +14,8 @@ const SEED: u64 = 0xf10e;
 const RULESETS: usize = 400;
 
 /// Tests whose rules routes can say, about addresses and ports that packets of a `Maker` have.
-const FAMILIES: [&str; 3] = ["ipv4", "ipv6", ""];
+const FAMILIES: [&str; 6] =
+    ["ipv4", "ipv6", "", "ethertype ipv4", "ethertype ipv6", "ethertype {ipv4, ipv6}"];
 const TESTS: &[&str] = &[
     "from 10.0.0.1",
     "from 10.0.0.0/30",
@@ -82,7 +83,12 @@ fn routes_decide_as_the_rules_that_they_are_made_of() {
         let frame = |_| {
             let (lies, fragments) = random.pick(&makers);
             let maker = Maker { source: random.below(4) as u8, lies, fragments };
-            if lies > 0 { maker.broken(random) } else { maker.frame(random) }
+            let mut frame = if lies > 0 { maker.broken(random) } else { maker.frame(random) };
+            // Also within the header that says what family it is.
+            if random.below(4) == 0 {
+                frame.truncate(random.below(80));
+            }
+            frame
         };
         (0..150).map(frame).collect()
     };

@@ -57,6 +57,13 @@ pub enum Error {
     #[error("map `{map}`: {what} has {given} bytes, it takes {wanted}")]
     WrongSize { map: String, what: &'static str, given: usize, wanted: usize },
 
+    /// The kernel, or the control group that pays for it, has no memory for a map.
+    #[error(
+        "map `{map}` takes {bytes} bytes, and there is no memory for it: raise the limit of the \
+         control group or free memory, or make the map smaller: {source}"
+    )]
+    Memory { map: String, bytes: u64, source: sys::Error },
+
     /// Some elements were written before one was refused.
     #[error("map `{map}`: {done} of {wanted} elements were written: {source}")]
     Partly { map: String, done: usize, wanted: usize, source: sys::Error },
@@ -135,6 +142,7 @@ impl Error {
         match self {
             Self::System(source)
             | Self::Denied { source, .. }
+            | Self::Memory { source, .. }
             | Self::Partly { source, .. }
             | Self::Overtaken { source, .. } => Some(source.errno),
             Self::Verifier { errno, .. } => Some(*errno),
@@ -158,6 +166,7 @@ pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EINTR: i32 = 4;
 pub(crate) const E2BIG: i32 = 7;
 pub(crate) const EAGAIN: i32 = 11;
+pub(crate) const ENOMEM: i32 = 12;
 pub(crate) const EBUSY: i32 = 16;
 pub(crate) const EEXIST: i32 = 17;
 pub(crate) const EINVAL: i32 = 22;

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::frame::{Flow, Side};
 use crate::link::LinkOptions;
 use crate::topology;
-use crate::transactions::{Client, FAVOURED, Service};
+use crate::transactions::{Client, FAVOURED, Habit, Service};
 
 /// Field order is drop order: the service ends before its namespace goes.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Stage {
     _onlooker: Onlooker,
 }
 
-/// Connections that ask until this is dropped.
+/// Those who ask until this is dropped.
 #[derive(Debug)]
 pub struct Clients(Vec<Client>);
 
@@ -86,13 +86,23 @@ impl Stage {
 
     /// Fresh connections, which ask from now on.
     pub fn clients(&self) -> Result<Clients> {
-        let host = self.net.client.clone();
-        let connect = move || {
-            let connection = host.run(|| TcpStream::connect_timeout(&SERVICE, CONNECT));
-            connection.map_err(io::Error::other)?
-        };
-        let start = |_| Client::start(connect.clone(), self.service_cpu, THINK);
-        Ok(Clients((0..CLIENTS).map(start).collect::<Result<_>>()?))
+        self.asking(Habit::Stays)
+    }
+
+    /// Clients that open a connection for each transaction, and close it.
+    pub fn newcomers(&self) -> Result<Clients> {
+        // Who closes first keeps the port for a minute, and ports would soon be out.
+        self.net.client.set_sysctl("ipv4/tcp_max_tw_buckets", "0")?;
+        self.asking(Habit::Returns)
+    }
+
+    fn asking(&self, habit: Habit) -> Result<Clients> {
+        let think = if habit == Habit::Returns { THINK_OF_NEW } else { THINK };
+        let connect = || TcpStream::connect_timeout(&SERVICE, CONNECT);
+        let start = |_| Client::start(connect, habit, self.service_cpu, think);
+        // Threads stay in the namespace of who starts them.
+        let all = self.net.client.run(|| (0..CLIENTS).map(start).collect::<Result<_>>())?;
+        Ok(Clients(all?))
     }
 
     /// What the attacker sends from [`ATTACKER_LINK`]: UDP to [`FLOOD_PORT`] of the server, of 60
@@ -155,6 +165,8 @@ pub const SERVICE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 
 pub const CLIENTS: usize = 16;
 /// Of a client, after each answer.
 pub const THINK: Duration = Duration::from_millis(2);
+/// Of one that makes connections, which cost more.
+const THINK_OF_NEW: Duration = Duration::from_millis(10);
 /// An address that nobody has: the flood is spoofed.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 /// Whoever has it: nobody answers to it.

@@ -1,17 +1,20 @@
 //! A service and its client: one byte asked, one byte answered, counted.
 //!
-//! The measure of whether a service is alive, as TCP_RR of netperf is: one connection, one request
-//! under way. The client may pause before each request; without it two that share a processor
-//! take all of it. Rule: neither side outlives its guard, and a network that swallows every packet
-//! delays the end by a moment at most. Sockets are made by the caller, in the host's namespace.
+//! The measure of whether a service is alive, as TCP_RR and TCP_CRR of netperf are: one request
+//! under way, over one connection or each over one of its own. The client may pause before each
+//! request; without it two that share a processor take all of it. Rule: neither side outlives its
+//! guard, and a network that swallows every packet delays the end by a moment at most. Sockets are
+//! made by the caller, in the host's namespace.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use sys::poll::Watch;
 use sys::priority::Priority;
 
 use crate::error::{Error, Result};
@@ -23,11 +26,20 @@ pub struct Service {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Asks over one connection as fast as answers come, until it is dropped.
+/// Asks as fast as answers come, until it is dropped.
 #[derive(Debug)]
 pub struct Client {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What a client asks over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Habit {
+    /// One connection, as long as it answers.
+    Stays,
+    /// A new connection for each transaction, closed behind its answer.
+    Returns,
 }
 
 #[derive(Debug, Default)]
@@ -64,10 +76,11 @@ impl Drop for Service {
 
 impl Client {
     /// Starts asking from a thread on `cpu`, `pause` after each answer. `connect` makes a
-    /// connection in the client's namespace; it is called again when the connection breaks or
-    /// stays silent for a second.
+    /// connection in the client's namespace; it is called again when there is need of another
+    /// one, such as when a connection breaks or stays silent for a second.
     pub fn start(
         connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
+        habit: Habit,
         cpu: usize,
         pause: Duration,
     ) -> Result<Self> {
@@ -79,7 +92,7 @@ impl Client {
             .name("client".to_owned())
             .spawn(move || {
                 settle(cpu);
-                ask_until_stopped(first, &connect, pause, &seen);
+                ask_until_stopped(first, &connect, (habit, pause), &seen);
             })
             .map_err(fail)?;
         Ok(Self { shared, thread: Some(thread) })
@@ -124,11 +137,18 @@ fn accept(listener: &TcpListener, stop: &Arc<AtomicBool>) {
                 let stop = Arc::clone(stop);
                 threads.push(thread::spawn(move || answer(stream, &stop)));
             }
-            Err(_none_yet) => thread::park_timeout(PATIENCE),
+            Err(_none_yet) => wait(listener),
         }
         threads.retain(|thread: &JoinHandle<()>| !thread.is_finished());
     }
     threads.into_iter().for_each(|thread| join(Some(thread)));
+}
+
+/// For a connection, or until it is time to look whether to stop.
+fn wait(listener: &TcpListener) {
+    if sys::poll::wait(&mut [Watch::readable(listener.as_fd())], Some(PATIENCE)).is_err() {
+        thread::park_timeout(PATIENCE);
+    }
 }
 
 /// Serves one connection until it ends or the service does.
@@ -148,22 +168,23 @@ fn answer(stream: TcpStream, stop: &AtomicBool) {
 }
 
 fn ask_until_stopped(
-    mut stream: TcpStream,
+    first: TcpStream,
     connect: &impl Fn() -> io::Result<TcpStream>,
-    pause: Duration,
+    (habit, pause): (Habit, Duration),
     shared: &Shared,
 ) {
+    let mut stream = Some(first);
     while !shared.stop.load(Ordering::Relaxed) {
         if !pause.is_zero() {
             thread::sleep(pause);
         }
-        if ask(&mut stream, shared).is_ok() {
+        let is_answered = stream.as_mut().is_some_and(|stream| ask(stream, shared).is_ok());
+        if is_answered && habit == Habit::Stays {
             continue;
         }
-        if let Ok(fresh) = connect().and_then(prepare) {
-            shared.reconnects.fetch_add(1, Ordering::Relaxed);
-            stream = fresh;
-        }
+        drop(stream.take());
+        stream = connect().and_then(prepare).ok();
+        shared.reconnects.fetch_add(u64::from(stream.is_some()), Ordering::Relaxed);
     }
 }
 
@@ -219,11 +240,12 @@ const SILENCE: Duration = Duration::from_secs(1);
 mod tests {
     use super::*;
 
-    fn pair() -> (Service, Client) {
+    fn pair(habit: Habit) -> (Service, Client) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let service = Service::start(listener, 0).unwrap();
-        let client = Client::start(move || TcpStream::connect(address), 0, Duration::ZERO).unwrap();
+        let connect = move || TcpStream::connect(address);
+        let client = Client::start(connect, habit, 0, Duration::ZERO).unwrap();
         (service, client)
     }
 
@@ -237,14 +259,21 @@ mod tests {
 
     #[test]
     fn counts_answers() {
-        let (_service, client) = pair();
+        let (_service, client) = pair(Habit::Stays);
         wait_for("no answers", || client.answers() > 100);
         assert_eq!(client.reconnects(), 0);
     }
 
     #[test]
+    fn connects_for_each_answer_where_that_is_the_habit() {
+        let (_service, client) = pair(Habit::Returns);
+        wait_for("no answers", || client.answers() > 20);
+        assert!(client.reconnects() >= 20);
+    }
+
+    #[test]
     fn ends_although_the_service_went_first() {
-        let (service, client) = pair();
+        let (service, client) = pair(Habit::Stays);
         wait_for("no answers", || client.answers() > 0);
         drop(service);
         let last = client.answers();

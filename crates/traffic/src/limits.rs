@@ -3,9 +3,15 @@
 /// Bytes of an Ethernet header: the shortest frame that is sent.
 pub const FRAME_MIN: usize = 14;
 
-/// Bytes of a live frame: what a page of 4096 has left beside the kernel's own headers (152 in
-/// Linux 5.18, 112 in 6.18), headroom (256) and tailroom (320).
-pub const FRAME_MAX: usize = 3_368;
+/// Bytes of a frame: what a page of 4096 has left beside the kernel's own headers (152 in Linux
+/// 5.18, 112 in 6.18), headroom (256), tailroom (320) and [`SPARE`].
+pub const FRAME_MAX: usize = 3_367;
+
+/// Bytes that a live frame has behind its end where its receiver works on the same memory: they
+/// are cut off it each time. Only of a frame whose length the program changed the kernel writes the
+/// length down (`xdp_test_run_batch` in net/bpf/test_run.c at v6.18); another one is as long as
+/// its last receiver made it, which the program cannot see.
+pub const SPARE: usize = 1;
 
 /// Bytes of Ethernet that a frame occupies on the wire beside its own: preamble, start, checksum
 /// and gap. Rates in bits count the frame's own bytes alone.

@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses some of it")]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+pub mod engine;
+
 use functions::filter::act::{Acts, Sizes};
 use functions::filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
 use spec::asm::Reg::{R0, R1, R2, R3, R6, R7};

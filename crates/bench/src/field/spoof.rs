@@ -19,17 +19,21 @@ pub enum Attack {
     Constant,
     /// The same from [`SOURCES`] addresses in turn.
     Udp,
+    /// Connection requests to the service, from as many.
+    Syn,
 }
 
 impl Attack {
-    /// The frames, of 60 bytes.
+    /// The frames, of 60 bytes; of 74 where they ask for a connection.
     ///
     /// # Errors
     /// The stage's server is gone.
     pub fn template(self, stage: &Stage) -> Result<Template> {
-        if self == Self::Constant {
-            return Ok(Template::constant("flood", stage.attack()?));
-        }
+        let (protocol, port) = match self {
+            Self::Constant => return Ok(Template::constant("flood", stage.attack()?)),
+            Self::Udp => (QuickProtocol::Udp, FLOOD_PORT),
+            Self::Syn => (QuickProtocol::TcpSyn, SERVICE.port()),
+        };
         let constant = |text: String| Some(Value::from(text.as_str()));
         let quick = Quick {
             name: "flood".to_owned(),
@@ -38,8 +42,8 @@ impl Attack {
             src: Some(sources()),
             dst: constant(SERVICE.ip().to_string()),
             sport: constant(FLOOD_PORT.to_string()),
-            dport: constant(FLOOD_PORT.to_string()),
-            ..Quick::new(QuickProtocol::Udp)
+            dport: constant(port.to_string()),
+            ..Quick::new(protocol)
         };
         Ok(quick.stream().template(0, MTU)?)
     }

@@ -1,13 +1,53 @@
-//! The filter with the rules that somebody under attack would write: limits for each source and
-//! for all of them.
+//! The filter with the rules that somebody under attack would write: one that drops the flood, and
+//! limits for each source and for all of them, a SYN proxy.
 //!
-//! Rule: these rules are those of the demo and of the tests, too.
+//! Rule: the limits are those of the demo and of the tests, too. What a limit lets pass goes up the
+//! stack, to a port where nobody listens: it ended there, not at the hook.
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use functions::filter::{Environment, File, PROGRAM, compile};
-use kernel::{LoadOptions, Object};
+use functions::stats::{self, Stats};
+use kernel::{Link, LoadOptions, Mode, Object};
+use spec::Verdict;
+
+use super::{Hook, Set};
+use crate::field::{Field, PORT};
+
+pub const DROP: Hook = Hook::new(
+    "filter-drop",
+    "the filter in the driver, with one rule, which drops the flood by protocol and port",
+    |field| set(field, &format!("rules = ['flood: drop udp dport {PORT}']")),
+);
+
+pub const LIMITS: Hook = Hook::new(
+    "filter-limits",
+    "the filter in the driver, with limits for UDP: 5 packets a second of each source, and 5,000 \
+     of all",
+    |field| set(field, LIMIT_RULES),
+);
+
+struct Attached {
+    object: Object,
+    labels: Vec<String>,
+    _link: Link,
+}
+
+fn set(field: &Field, rules: &str) -> Result<Box<dyn Set>> {
+    let object = object(&parsed(rules)?)?;
+    let program = object.program(PROGRAM)?;
+    let labels = program.btf()?.as_ref().and_then(stats::labels).context("no reasons are named")?;
+    let link = field.receiver.attach(program, Mode::Native)?;
+    Ok(Box::new(Attached { object, labels, _link: link }))
+}
+
+impl Set for Attached {
+    fn ended(&self) -> Result<u64> {
+        let map = self.object.map(stats::MAP)?;
+        Ok(Stats::read(map, &self.labels)?.verdict(Verdict::Drop).packets)
+    }
+}
 
 /// Rules for a service over TCP that is flooded with UDP.
 pub const LIMIT_RULES: &str = r#"default = "pass"
@@ -16,6 +56,11 @@ rules = [
   "source: limit 5pps burst 10 per source udp",
   "all-udp: limit 5kpps burst 100 udp",
 ]
+"#;
+
+/// Rules for one that is flooded with connection requests.
+pub const PROXY_RULES: &str = r#"default = "pass"
+rules = ["proxy: synproxy tcp dport 7 above 20kpps"]
 "#;
 
 /// Rules as text.

@@ -1,4 +1,5 @@
-//! The programs that set up what has no interface of ours: `nft`, `iptables`.
+//! The programs that set up what has no interface of ours (`nft`, `iptables`), and `xway` as users
+//! run it.
 //!
 //! Rule: they are looked for when they are needed, run where the rules are to be, and what they
 //! complain of is what is told.
@@ -14,20 +15,20 @@ use crate::field::{Field, Place};
 
 /// One of them, and where it acts.
 pub struct Tool {
-    program: &'static str,
+    program: String,
     place: Place,
     cpu: usize,
 }
 
 impl Tool {
     /// For the receiver of a field.
-    pub fn new(field: &Field, program: &'static str) -> Self {
+    pub fn new(field: &Field, program: impl Into<String>) -> Self {
         Self::at(field.receiver.clone(), field.receiver_cpu, program)
     }
 
     /// For somebody else.
-    pub fn at(place: Place, cpu: usize, program: &'static str) -> Self {
-        Self { program, place, cpu }
+    pub fn at(place: Place, cpu: usize, program: impl Into<String>) -> Self {
+        Self { program: program.into(), place, cpu }
     }
 
     /// Runs it to its end; what it printed.
@@ -39,7 +40,7 @@ impl Tool {
         words: impl IntoIterator<Item = A>,
         input: &str,
     ) -> Result<String> {
-        let program = self.program;
+        let program = &self.program;
         let mut command = self.place.command(program)?;
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.start(command)?;

@@ -4,17 +4,18 @@
 //! mean time. `nothing` is a program of two instructions: what the test run itself costs.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use functions::drop;
-use kernel::{Object, TestRun};
+use kernel::Object;
 use lab::frame::{Flow, Side};
 use report::Bench;
-use spec::{Input, Verdict};
+use spec::Verdict;
 
 use crate::harness::{Arm, Harness};
 use crate::hook::{limit, xdp};
+use crate::micro::mean::{Runs, mean_ns};
 use crate::{Effort, Ground, Kind, Scenario};
 
 pub const SCENARIO: Scenario = Scenario {
@@ -62,18 +63,9 @@ pub(super) struct Case {
 impl Case {
     /// Mean nanoseconds a packet over the window.
     pub fn measure(&self, window: Duration) -> Result<f64> {
-        let input = Input { packet: self.frame.clone(), ..Input::default() };
-        let run = TestRun { input, repeat: REPEAT, ..TestRun::default() };
-        let program = self.object.program(self.program)?;
-        let (mut total_ns, mut calls) = (0.0, 0.0);
-        let start = Instant::now();
-        while start.elapsed() < window || calls == 0.0 {
-            let outcome = program.run(&run)?;
-            ensure!(outcome.verdict() == self.verdict, "{} is wrong here", outcome.verdict());
-            total_ns += f64::from(outcome.duration_ns);
-            calls += 1.0;
-        }
-        Ok(total_ns / calls)
+        let verdicts = &[self.verdict];
+        let runs = Runs { frame: &self.frame, repeat: REPEAT, verdicts };
+        mean_ns(self.object.program(self.program)?, runs, window)
     }
 }
 
@@ -90,5 +82,5 @@ fn rules(count: u32) -> Vec<String> {
 }
 
 const MANY: u32 = 10_000;
-/// Runs of one call: the clock is read twice for all of them.
+/// Runs of one call.
 const REPEAT: u32 = 100_000;

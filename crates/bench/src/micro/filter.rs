@@ -3,15 +3,20 @@
 //! Two measures. Programs alone: the kernel runs them on one frame again and again (test run) and
 //! tells the mean time; ours, `drop`, and xdp-filter where it is installed. Live: one sender
 //! floods, and the time between packets is that of the sender's processor, which does all the work
-//! on veth: ours, xdp-filter, nft and iptables, each in its best form. Rows are called by who and
-//! what: see `tell`. Rule: every cell is measured for a frame that the last rule drops, and for
-//! one (`-pass`) that all rules let through.
+//! on veth: ours, xdp-filter, nft and iptables, each in its best form. Apart from these: how long a
+//! change of rules takes under a flood (`reload`), and what processors that share limits cost each
+//! other (`shared`). Rows are called by who and what: see `tell`.
+//!
+//! Rule: every cell is measured for a frame that the last rule drops, and for one (`-pass`) that
+//! all rules let through.
 
 mod alone;
 mod iptables;
 mod line;
 mod live;
 mod nft;
+mod reload;
+mod shared;
 mod spoofed;
 mod xdp_filter;
 
@@ -22,6 +27,7 @@ use anyhow::Result;
 use functions::filter::{self, Environment, Ruleset};
 use kernel::{LoadOptions, Object};
 use report::Bench;
+use spec::Verdict;
 
 use self::line::{End, Line};
 use crate::field::Field;
@@ -43,6 +49,16 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
     let field = Field::build(ground)?;
     let (source, dest) = field.addresses()?;
     let end = End { source, dest, port: crate::field::PORT };
+    match reload::arm(&field, end) {
+        Ok(arm) => {
+            // A fault is told with the row that is not here, and the others are measured.
+            let measured = harness.interleave(&mut bench, &mut [arm]);
+            if harness.is_interrupted() {
+                return measured.map(|()| bench);
+            }
+        }
+        Err(fault) => _ = bench.absent(reload::NAME, format!("not here: {fault:#}")),
+    }
     harness.say("making the rules");
     let cells = CELLS.iter().map(|cell| Ok((*cell, Rc::new(cell.object(end)?))));
     let cells = cells.collect::<Result<Vec<_>>>()?;
@@ -67,7 +83,7 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
 fn tell(bench: &mut Bench) {
     bench
         .method(
-            "All rows are nanoseconds a packet. N-rules: the program alone, by test run on one UDP \
+            "Rows are nanoseconds a packet. N-rules: the program alone, by test run on one UDP \
              frame of 60 bytes that the last of N rules drops; -pass: its port and source are \
              others, so that no rule matches. Rules test prefixes of source and destination, \
              protocol and port, some of them not all of these. set-1000000: one rule whose source \
@@ -82,7 +98,17 @@ fn tell(bench: &mut Bench) {
         .method(
             "limit-: one rule that limits each source; that frame from one source, or from ten \
              million in disorder, which the program's first part writes into it in either case. \
-             -exact: with a burst that needs the exact clock.",
+             -exact: with a burst that needs the exact clock. limit-one-cpu: within the limit, so \
+             that each packet is written into buckets; two-cpus: on two processors at once, the \
+             mean of both, with a source each, or (-same) one; limit-over-: the same over the \
+             limit.",
+        )
+        .method(
+            "reload-10000: seconds of `xway filter load`, from its start to its end, of ten \
+             thousand rules in place of as many, one limit of which changes and another one's \
+             buckets go over, under a flood of a million packets a second; its parts as it tells \
+             them. That old and new rules counted each packet of the flood once is checked in \
+             each round.",
         )
         .method(
             "live-, nft-, iptables-raw-: one sender's flood of that frame in the lab; sending and \
@@ -105,6 +131,11 @@ fn judge(bench: &mut Bench) {
         let row = |sources: &str| format!("limit{clock}-{sources}");
         bench.ratio(&row("10000000-sources"), &row("1-source"));
     }
+    for over in ["", "-over"] {
+        for two in ["two-cpus", "two-cpus-same"] {
+            between(bench, &format!("limit{over}-{two}"), &format!("limit{over}-one-cpu"));
+        }
+    }
     for cell in CELLS {
         for pass in ["", "-pass"] {
             let name = format!("{}{pass}", cell.name());
@@ -116,13 +147,20 @@ fn judge(bench: &mut Bench) {
     }
 }
 
-/// A peer's row over ours, if it is here and has such a cell.
+/// A peer's row over ours.
 fn against(bench: &mut Bench, peer: &str, name: &str, ours: &str) {
-    let peer = format!("{peer}-{name}");
-    if bench.rounds().iter().any(|row| row.name == peer) {
-        bench.ratio(&peer, &format!("{ours}{name}"));
+    between(bench, &format!("{peer}-{name}"), &format!("{ours}{name}"));
+}
+
+/// A row over another one, if it is here.
+fn between(bench: &mut Bench, row: &str, base: &str) {
+    if bench.rounds().iter().any(|rounds| rounds.name == row) {
+        bench.ratio(row, base);
     }
 }
+
+/// Of a limit: either is right.
+const VERDICTS: [Verdict; 2] = [Verdict::Drop, Verdict::Pass];
 
 /// What a row is measured with.
 #[derive(Clone, Copy, Debug)]

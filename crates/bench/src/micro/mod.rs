@@ -7,6 +7,7 @@ pub mod gen_pacing;
 pub mod gen_tcp;
 pub mod gen_udp;
 pub mod gen_watch;
+mod mean;
 pub mod noise;
 pub mod vm_interp;
 pub mod xsk;

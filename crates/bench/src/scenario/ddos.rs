@@ -17,7 +17,7 @@ use lab::stage::{ATTACKER_LINK, SERVER_LINK};
 use report::Bench;
 use report::number::human;
 
-use crate::field::{Field, Place};
+use crate::field::{Attack, Field, Place, SOURCES};
 use crate::harness::{Arm, Harness};
 use crate::hook::{self, Hook};
 use crate::{Effort, Ground, Kind, Scenario};
@@ -41,7 +41,7 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
     bench.note(format!("the attacker's processor gives at most {} away", human(reach, "pps")));
     let mut arms = Vec::new();
     for defence in defences() {
-        bench.method(&format!("{}: {}.", defence.name, defence.hook.about));
+        bench.method(&format!("{}: {}.", defence.name, defence.about()));
         match siege.can(&defence) {
             Ok(()) => arms.extend(siege.arms(&mut bench, defence, reach)),
             Err(why) => _ = bench.absent(defence.name, format!("{why:#}")),
@@ -59,12 +59,17 @@ struct Siege {
     field: Field,
 }
 
-/// Where the flood is ended, and at which rates that is measured.
+/// Where the flood is ended, and of which floods that is measured.
 #[derive(Clone, Copy)]
 struct Defence {
     name: &'static str,
-    hook: &'static Hook,
+    /// None: at a port where nothing listens.
+    hook: Option<&'static Hook>,
+    attack: Attack,
+    /// Of the flood, in frames a second.
     rates: &'static [u64],
+    /// Also of all that the attacker can send.
+    most: bool,
 }
 
 impl Siege {
@@ -78,66 +83,122 @@ impl Siege {
 
     /// Frames a second that the attacker sends when nothing holds it.
     fn reach(&self) -> Result<f64> {
-        let turn = Turn { siege: self, hook: &hook::xdp::NATIVE, rate: None };
+        let hook = Some(&hook::xdp::NATIVE);
+        let turn = Turn { siege: self, hook, attack: Attack::Constant, rate: None };
         Ok(turn.take(PROBE)?.offered)
     }
 
     /// Whether it can be set up here.
     fn can(&self, defence: &Defence) -> Result<()> {
-        (defence.hook.set)(&self.field).map(drop)
+        defence.hook.map_or(Ok(()), |hook| (hook.set)(&self.field).map(drop))
     }
 
     /// One for each rate that the attacker reaches; the others are told.
     fn arms(&self, bench: &mut Bench, defence: Defence, reach: f64) -> Vec<Arm<'_>> {
-        let Defence { name, hook, rates } = defence;
-        let (within, beyond): (Vec<u64>, Vec<u64>) =
-            rates.iter().partition(|rate| **rate as f64 <= reach);
+        let Defence { name, hook, attack, .. } = defence;
+        let is_within = |rate: &Option<u64>| rate.is_none_or(|rate| rate as f64 <= reach);
+        let (within, beyond): (Vec<_>, Vec<_>) = defence.rates().partition(is_within);
         let reached = human(reach, "pps");
         for rate in beyond {
             bench.absent(&point(name, rate), format!("the attacker reaches {reached} here"));
         }
-        let arm = |rate: u64| {
+        let arm = |rate| {
             let name = point(name, rate);
-            let turn = Turn { siege: self, hook, rate: Some(rate) };
+            let turn = Turn { siege: self, hook, attack, rate };
             Arm::wide(&name.clone(), move |window| Ok(turn.take(window)?.values(&name)))
         };
         within.into_iter().map(arm).collect()
     }
 }
 
+impl Defence {
+    const fn new(name: &'static str, hook: &'static Hook, rates: &'static [u64]) -> Self {
+        Self { name, hook: Some(hook), attack: Attack::Constant, rates, most: false }
+    }
+
+    const fn without(name: &'static str, rates: &'static [u64]) -> Self {
+        Self { name, hook: None, attack: Attack::Constant, rates, most: false }
+    }
+
+    const fn against(self, attack: Attack) -> Self {
+        Self { attack, ..self }
+    }
+
+    const fn and_most(self) -> Self {
+        Self { most: true, ..self }
+    }
+
+    /// Those of its points; none for all that can be sent.
+    fn rates(self) -> impl Iterator<Item = Option<u64>> {
+        self.rates.iter().copied().map(Some).chain(self.most.then_some(None))
+    }
+
+    /// What is done there, and against whom.
+    fn about(&self) -> String {
+        let what = self.hook.map_or(closed::ABOUT, |hook| hook.about);
+        match self.attack {
+            Attack::Constant => what.to_owned(),
+            Attack::Udp => format!("{what}; the flood comes from {SOURCES} addresses in turn"),
+            Attack::Syn => format!("{what}; {SOURCES} addresses ask for connections in turn"),
+        }
+    }
+}
+
 /// Those whose hooks there are.
 fn defences() -> Vec<Defence> {
-    let mut all = vec![Defence { name: NONE, hook: &closed::CLOSED, rates: RATES }];
-    for (name, hook, rates) in
-        [(XDP, "xdp-native", RATES), ("tc-bpf", "tc-bpf", FEWER), ("nft-raw", "nft-raw", FEWER)]
-    {
-        let found = hook::ALL.iter().find(|known| known.name == hook);
-        all.extend(found.map(|hook| Defence { name, hook, rates }));
+    let none = Defence::without(NONE, RATES);
+    let invented = Defence::without(INVENTED, DEADLY).against(Attack::Udp);
+    let mut all = vec![none, invented];
+    all.push(Defence::new(XDP, &hook::xdp::NATIVE, RATES).and_most());
+    all.push(Defence::new(XDP_INVENTED, &hook::xdp::NATIVE, DEADLY).against(Attack::Udp));
+    all.push(Defence::new(FILTER, &hook::filter::DROP, FILTERED).and_most());
+    let limits = Defence::new(LIMITS, &hook::filter::LIMITS, FILTERED);
+    all.push(limits.against(Attack::Udp).and_most());
+    for name in ["tc-bpf", "nft-raw"] {
+        let found = hook::ALL.iter().find(|known| known.name == name);
+        all.extend(found.map(|hook| Defence::new(name, hook, FEWER)));
     }
     all
 }
 
-/// The row of a defence at a rate.
-fn point(defence: &str, rate: u64) -> String {
-    format!("{defence}@{rate}")
+/// The row of a defence at a rate; none for all that can be sent.
+fn point(defence: &str, rate: Option<u64>) -> String {
+    match rate {
+        Some(rate) => format!("{defence}@{rate}"),
+        None => format!("{defence}@max"),
+    }
 }
 
-/// Without any, and with XDP in the driver.
+/// Without any, against one address and against invented ones.
 const NONE: &str = "none";
+const INVENTED: &str = "none-invented";
+/// With the drop program, and with the filter: a rule that drops, limits.
 const XDP: &str = "xdp-drop";
+/// The same against invented addresses: each frame is new to the receiver's cache.
+const XDP_INVENTED: &str = "xdp-drop-invented";
+const FILTER: &str = "filter-drop";
+const LIMITS: &str = "filter-limits";
 /// Of the flood, in frames a second.
 const RATES: &[u64] = &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000];
 /// Of defences that stand between those two, where these differ.
 const FEWER: &[u64] = &[500_000, 1_000_000, 2_000_000, 3_000_000];
+/// Of the filter, whose cost is a matter of the packets alone.
+const FILTERED: &[u64] = &[0, 500_000, 1_000_000];
+/// What the filter's limits are compared with.
+const DEADLY: &[u64] = &[500_000, 1_000_000];
 /// How long the attacker shows what it can do.
 const PROBE: Duration = Duration::from_millis(300);
 const METHOD: &[&str] = &[
     "The attacker sends UDP frames of 60 bytes from an address that nobody has, to a port where \
-     nothing listens, in batches as a network card would deliver them.",
+     nothing listens, in batches as a network card would deliver them. Where its addresses make a \
+     difference, which is with limits for each, it invents ten million, each of which has its turn \
+     before one comes again; `none-invented` is without defence against these, \
+     `xdp-drop-invented` the least one.",
     "Each turn has fresh connections, then the flood, and is measured once they had time to \
      notice it; a rate is one turn, so that rates and defences are interleaved.",
     "Counted are answers that clients got. Offered is what the attacker's driver took; lost is \
      the share of it that ended neither in the defence nor at the closed port, but in the full \
-     ring in front of the server.",
-    "Rates that the attacker does not reach are left out.",
+     ring in front of the server. Busy is the share of its processor that the receive thread took, \
+     in its programs and in the stack.",
+    "Rates that the attacker does not reach are left out; `max` is all that it can send.",
 ];

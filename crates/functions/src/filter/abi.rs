@@ -73,11 +73,10 @@ pub enum Event {
     CookieFailed = 8,
     CookieGood = 9,
     CookieBad = 10,
-    WatchLost = 11,
 }
 
 impl Event {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 11] = [
         Self::BansFull,
         Self::SampleLost,
         Self::MarkRefused,
@@ -89,7 +88,6 @@ impl Event {
         Self::CookieFailed,
         Self::CookieGood,
         Self::CookieBad,
-        Self::WatchLost,
     ];
 
     /// As counters, JSON and options spell it.
@@ -106,7 +104,6 @@ impl Event {
             Self::CookieFailed => "cookie-failed",
             Self::CookieGood => "cookie-good",
             Self::CookieBad => "cookie-bad",
-            Self::WatchLost => "watch-lost",
         }
     }
 }
@@ -273,12 +270,12 @@ pub enum Part {
     Alone = 0,
     New = 1,
     Old = 2,
-    Chooses = 3,
+    Draws = 3,
     Watched = 4,
 }
 
 impl Part {
-    pub const ALL: [Self; 5] = [Self::Alone, Self::New, Self::Old, Self::Chooses, Self::Watched];
+    pub const ALL: [Self; 5] = [Self::Alone, Self::New, Self::Old, Self::Draws, Self::Watched];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -286,7 +283,7 @@ impl Part {
             Self::Alone => "alone",
             Self::New => "new",
             Self::Old => "old",
-            Self::Chooses => "chooses",
+            Self::Draws => "draws",
             Self::Watched => "watched",
         }
     }
@@ -736,6 +733,31 @@ impl Line {
     }
 }
 
+/// `struct filter_met`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Met {
+    pub packets: u64,
+    pub lost: u64,
+}
+
+impl Met {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.packets.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.lost.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            lost: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
 /// `struct filter_opinion`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Opinion {
@@ -1003,10 +1025,12 @@ pub struct Seen {
     pub one_in: u32,
     pub length: u32,
     pub captured: u32,
+    pub interface: u32,
+    pub queue: u32,
 }
 
 impl Seen {
-    pub const SIZE: usize = 32;
+    pub const SIZE: usize = 40;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -1015,6 +1039,8 @@ impl Seen {
         bytes[20..24].copy_from_slice(&self.one_in.to_le_bytes());
         bytes[24..28].copy_from_slice(&self.length.to_le_bytes());
         bytes[28..32].copy_from_slice(&self.captured.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.interface.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.queue.to_le_bytes());
         bytes
     }
 
@@ -1025,6 +1051,8 @@ impl Seen {
             one_in: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
             length: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
             captured: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+            interface: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            queue: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
         }
     }
 }
@@ -1143,6 +1171,34 @@ impl Tally {
         Self {
             packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
             bytes: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
+/// `struct filter_watching`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Watching {
+    pub until: u64,
+    pub chance: u32,
+    pub unused: u32,
+}
+
+impl Watching {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.until.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.chance.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.unused.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            until: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            chance: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            unused: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
         }
     }
 }

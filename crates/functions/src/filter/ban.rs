@@ -149,8 +149,13 @@ mod tests {
         let map = map(1);
         let bans = Bans::new(&map);
         let one = "192.0.2.1".parse().unwrap();
+        let packets = || bans.list(0).unwrap()[0].packets;
         bans.add(one, None, 0).unwrap();
+        assert_eq!(packets(), 0);
+        let counted = abi::Ban { until: FOREVER, packets: 7 };
+        map.update(&key(one).to_bytes(), &counted.to_bytes(), Expect::Any).unwrap();
         bans.add(one, Some(Duration::from_secs(1)), 0).unwrap();
+        assert_eq!(packets(), 7, "the count goes on");
         assert_eq!(bans.list(SECOND).unwrap(), []);
         bans.add("192.0.2.2".parse().unwrap(), None, 0).unwrap_err();
     }

@@ -35,6 +35,19 @@ pub struct Environment {
     pub interfaces: BTreeMap<String, u32>,
     pub sizes: Sizes,
     pub budget: Budget,
+    pub form: Form,
+}
+
+/// What a program is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Where the rules are few, they stand behind every way through the headers, and the verifier
+    /// walks them as often.
+    #[default]
+    Fast,
+    /// Headers are read by a function that is verified once; the call costs each packet some
+    /// nanoseconds.
+    Small,
 }
 
 /// A ruleset as an object.
@@ -99,7 +112,8 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     let description = description(&plan, &generated);
     spec.maps.extend(generated.data.clone());
     for program in [PROGRAM, PROGRAM_FRAGS] {
-        spec = if is_light(rules, needs, &generated) {
+        let fast = environment.form == Form::Fast;
+        spec = if fast && is_light(rules, needs, &generated) {
             inline(&spec, program, READ)?
         } else {
             globalize(&spec, program, READ, READ)?

@@ -42,7 +42,7 @@ pub mod watch;
 
 pub use abi::{Policy, Reason};
 pub use carried::Carried;
-pub use compile::{Compiled, Environment, Error, compile};
+pub use compile::{Compiled, Environment, Error, Form, compile};
 pub use field::{Facts, Family, Field, Place};
 pub use file::File;
 pub use model::{Judgement, Model};

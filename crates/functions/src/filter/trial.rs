@@ -9,6 +9,7 @@ use spec::{Map, Spec, Verdict};
 
 use super::abi::{self, Part, Reason};
 use super::plan::NO_RULE;
+use super::watch;
 
 /// Names of the maps that tell of a trial, in the part with the rules in force.
 pub const PAIRS: &str = "filter_pairs";
@@ -81,7 +82,7 @@ pub fn new_name(map: &str) -> String {
 
 /// Whether a map is there for a trial, or for watching, alone: no other program takes it over.
 pub fn is_passing(map: &str) -> bool {
-    map.starts_with(APART) || [PAIRS, CHANGES, WATCHED].contains(&map)
+    map.starts_with(APART) || [PAIRS, CHANGES].contains(&map) || watch::is_passing(map)
 }
 
 pub(super) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
@@ -143,10 +144,6 @@ impl From<abi::Opinion> for Opinion {
         }
     }
 }
-
-/// The ring of packets that are watched, in the part with the rules in force, and its bytes.
-pub const WATCHED: &str = "filter_arrived";
-pub(super) const WATCHED_RING: u32 = 1 << 20;
 
 const APART: &str = "new_";
 const PART: &str = "filter_part";

@@ -6,8 +6,8 @@ use spec::{Expect, Initial, Map as _, MapDef, MapKind, Plan, Spec};
 use sys::bpf::MapCreate;
 use sys::bpf::uapi::map_flag;
 
-use super::{LoadOptions, LoadedBtf, map_device};
-use crate::error::{E2BIG, EINVAL, ENOENT, ENOTSUPP, Error, Result};
+use super::{LoadOptions, LoadedBtf, map_device, memory};
+use crate::error::{E2BIG, EINVAL, ENOENT, ENOMEM, ENOTSUPP, Error, Result};
 use crate::map::Map;
 use crate::name;
 
@@ -65,9 +65,10 @@ impl Maker<'_> {
         if let Some(map) = self.given(def)? {
             return Ok(Made { map, shared: true });
         }
-        let map = self.create(def)?;
+        let map = self.create(def).map_err(|error| short_of_memory(def, error))?;
         if let Some(contents) = &def.contents {
-            map.update(&0u32.to_ne_bytes(), contents, Expect::Any)?;
+            let filled = map.update(&0u32.to_ne_bytes(), contents, Expect::Any);
+            filled.map_err(|error| short_of_memory(def, error))?;
         }
         if def.frozen {
             map.freeze()?;
@@ -124,12 +125,22 @@ impl Maker<'_> {
     }
 }
 
+/// Says how much a map takes that the kernel has no memory for.
+fn short_of_memory(def: &MapDef, error: Error) -> Error {
+    match (error, memory(def)) {
+        (Error::System(source), Ok(bytes)) if source.is(ENOMEM) => {
+            Error::Memory { map: def.name.clone(), bytes, source }
+        }
+        (error, _) => error,
+    }
+}
+
 fn is_about_types(error: &Error) -> bool {
     error.errno().is_some_and(|errno| [EINVAL, ENOTSUPP, E2BIG].contains(&errno))
 }
 
 /// Entries as the kernel wants them: zero stands for "as many as it takes".
-fn entries(def: &MapDef) -> Result<u32> {
+pub(super) fn entries(def: &MapDef) -> Result<u32> {
     match def.kind {
         MapKind::PERF_EVENT_ARRAY if def.max_entries == 0 => {
             let cpus = sys::cpu::possible()?;

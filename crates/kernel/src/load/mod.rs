@@ -9,6 +9,7 @@ mod config;
 mod fixup;
 mod info;
 mod maps;
+mod memory;
 mod module;
 pub(crate) mod program;
 mod slots;
@@ -26,6 +27,7 @@ use crate::map::Map;
 use crate::program::Program;
 
 use btf::LoadedBtf;
+pub use memory::memory;
 pub(crate) use symbols::Host;
 
 /// How an object is loaded. The default loads all programs that load by themselves, shares

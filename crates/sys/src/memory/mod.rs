@@ -6,7 +6,9 @@
 mod anonymous;
 mod huge;
 mod node;
+mod room;
 
 pub use anonymous::{Anonymous, Pages};
 pub use huge::{HUGE_PAGE, HugePages, huge_pages};
 pub use node::{current_node, node_of_bus, nodes};
+pub use room::{Room, room};

@@ -6,11 +6,12 @@ use spec::asm::Reg::{R1, R2, R3, R4};
 
 use super::draft::{CONTEXT, Draft, FRAME};
 use super::shape::Shape;
+use crate::limits::SPARE;
 use crate::stamp::Stamp;
 
 /// What the frames of a job have in common, and where they do not.
 pub(super) struct Image {
-    /// As the live run is given it: the longest frame.
+    /// As the live run is given it: the longest frame, and what is to spare behind it.
     pub frame: Vec<u8>,
     /// Bytes that may be different in a recycled frame.
     dirty: Vec<bool>,
@@ -27,7 +28,7 @@ impl Image {
     pub fn new(shapes: &[Shape], rewrite: bool) -> Self {
         let len = shapes.iter().map(Shape::len).max().unwrap_or(0);
         let longest = shapes.iter().find(|shape| shape.len() == len);
-        let frame = longest.map_or_else(Vec::new, |shape| shape.bytes[..len].to_vec());
+        let mut frame = longest.map_or_else(Vec::new, |shape| shape.bytes[..len].to_vec());
         let mut dirty = vec![false; len];
         for shape in shapes {
             if rewrite {
@@ -40,6 +41,9 @@ impl Image {
             if shape.template.stamp.is_some() {
                 shape.lens().for_each(|len| dirty[len - Stamp::LEN..len].fill(true));
             }
+        }
+        if rewrite {
+            frame.resize(len + SPARE, 0);
         }
         Self { frame, dirty }
     }

@@ -25,7 +25,7 @@ use super::job::{Clock, Exit, Job, Made};
 use super::pace;
 use super::stream::Shared;
 use crate::error::{Error, Result};
-use crate::limits::{FRAME_MAX, FRAME_MIN};
+use crate::limits::{FRAME_MAX, FRAME_MIN, SPARE};
 use crate::replay::{Frame, Recording};
 
 /// One thread's part of a recording.
@@ -66,7 +66,7 @@ pub fn replay(job: &ReplayJob) -> Result<Made> {
     draft.leave(job.exit);
     draft.write_failed();
     draft.array(FRAMES, blocks);
-    draft.finish(vec![0; longest])
+    draft.finish(vec![0; longest + SPARE])
 }
 
 /// Where the program is in the recording; R9 is the address of the record from [`Cursor::find`] on.
@@ -134,7 +134,12 @@ fn shape(draft: &mut Draft, longest: usize, back: Label) {
     let a = &mut draft.a;
     a.note("its length").load32(R8, R9.at(LEN)).jump_if(R8, Cond::Lt, FRAME_MIN as i32, back);
     a.jump_if(R8, Cond::Gt, longest as i32, back).mov(R1, CONTEXT).mov(R2, R8);
-    a.sub(R2, longest as i32).call(Helper::XDP_ADJUST_TAIL).jump_if(R0, Cond::Ne, 0, back);
+    a.sub(R2, (longest + SPARE) as i32).call(Helper::XDP_ADJUST_TAIL).jump_if(
+        R0,
+        Cond::Ne,
+        0,
+        back,
+    );
     a.note("its bytes").mov(R1, CONTEXT).mov(R2, 0).mov(R3, R9).add(R3, HEADER as i32).mov(R4, R8);
     a.call(Helper::XDP_STORE_BYTES).jump_if(R0, Cond::Ne, 0, back);
 }

@@ -137,11 +137,11 @@ fn a_checksum_of_zero_is_all_ones_only_where_zero_means_none() {
 fn templates_that_mean_nothing_are_refused() {
     type Spoil = fn(&mut Template);
     let cases: [(&str, Spoil); 22] = [
-        ("14 to 3368 bytes, not 13", |it| it.bytes.truncate(13)),
-        ("14 to 3368 bytes, not 4000", |it| it.bytes.resize(4000, 0)),
+        ("14 to 3367 bytes, not 13", |it| it.bytes.truncate(13)),
+        ("14 to 3367 bytes, not 4000", |it| it.bytes.resize(4000, 0)),
         ("weight is zero", |it| it.weight = 0),
         ("headers are longer", |it| it.headers = 76),
-        ("1 to 3368 sizes, not 0", |it| it.sizes.clear()),
+        ("1 to 3367 sizes, not 0", |it| it.sizes.clear()),
         ("size 76 does not fit", |it| it.sizes[0].len = 76),
         ("size 70 does not fit", |it| it.sizes[0].words.truncate(1)),
         ("size 75 does not fit", |it| it.sizes[1].sums.push(0)),

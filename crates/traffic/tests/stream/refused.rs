@@ -67,7 +67,7 @@ fn keys_of_a_stream() {
         ("size = 1515", "field \"size\"", "1515 bytes, but the interface's MTU 1500 allows 1514"),
         ("size = \"60..1515\"", "field \"size\"", "MTU 1500 allows 1514"),
         ("size = \"imux\"", "field \"size\"", "\"imux\" is no size in bytes"),
-        ("size = { to = 3369 }", "field \"size\"", "at most 3368 bytes"),
+        ("size = { to = 3368 }", "field \"size\"", "at most 3367 bytes"),
         ("size = { too = 70 }", "field \"size\"", "a size such as 128"),
         ("flows = { count = 9 }", "field \"flows\"", "no field varies by flow"),
         ("flows = { count = 9, ordr = 1 }", "field \"flows\"", "unknown field `ordr`"),
@@ -292,7 +292,7 @@ fn bytes_that_are_none() {
         (raw("hex = \"00\", text = \"a\""), "raw", "has one of"),
         (raw("hex = \"\""), "raw", "has no bytes"),
         (raw("hex = \"é0\""), "raw", "hexadecimal"),
-        (raw(&format!("text = \"{}\"", "a".repeat(3368))), "raw", "ends behind 3368 bytes"),
+        (raw(&format!("text = \"{}\"", "a".repeat(3367))), "raw", "ends behind 3367 bytes"),
         (field("at = 3, bits = 9, value = 1"), "raw", "the one at 3 ends outside"),
         (field("at = 18446744073709551615, bits = 9, value = 1"), "raw", "ends outside"),
         (field("at = 0, bit = 8, bits = 1, value = 1"), "raw", "ends outside"),
@@ -325,8 +325,8 @@ fn mtus_and_tags() {
         (1519, 1, 1500, false),
         (1518, 2, 1500, true),
         (1522, 2, 1500, false),
-        (3368, 0, 9000, true),
-        (3369, 0, 9000, false),
+        (3367, 0, 9000, true),
+        (3368, 0, 9000, false),
         (60, 0, 45, false),
     ];
     for (size, tags, mtu, fits) in cases {

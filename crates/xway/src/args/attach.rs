@@ -129,20 +129,23 @@ pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `250ms`, `2s`, `1.5s`, or a bare number of seconds.
+/// `250ms`, `2s`, `1.5m`, `1h`, or a bare number of seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let (number, scale) = match text {
-        ms if ms.ends_with("ms") => (&ms[..ms.len() - 2], 1e-3),
-        s if s.ends_with('s') => (&s[..s.len() - 1], 1.0),
-        m if m.ends_with('m') => (&m[..m.len() - 1], 60.0),
-        plain => (plain, 1.0),
-    };
-    let value: f64 =
-        number.parse().map_err(|_| format!("`{text}` is no time: write 500ms or 2s"))?;
-    match Duration::try_from_secs_f64(value * scale) {
-        Ok(time) if !time.is_zero() && time <= LONGEST => Ok(time),
-        _ => Err("a time must be above zero and at most a day".to_owned()),
+    let time = traffic::rate::duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() || time > LONGEST {
+        return Err("a time must be above zero and at most a day".to_owned());
     }
+    Ok(time)
+}
+
+/// `65536`, `64KiB`, `16MiB`, `1GiB`.
+pub(super) fn memory(text: &str) -> Result<u64, String> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("", 0)];
+    let found = units.into_iter().find_map(|(unit, shift)| {
+        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    });
+    found.ok_or_else(|| format!("`{text}` is no amount of memory: write 65536, 64KiB or 16MiB"))
 }
 
 const LONGEST: Duration = Duration::from_secs(86_400);
@@ -152,11 +155,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn amounts_of_memory() {
+        for (text, bytes) in
+            [("65536", 65_536), ("64KiB", 65_536), ("16MiB", 16 << 20), ("2 GiB", 2 << 30)]
+        {
+            assert_eq!(memory(text), Ok(bytes));
+        }
+        for wrong in ["", "0", "MiB", "-1", "16MB", "16mib", "1.5MiB", "99999999999GiB"] {
+            assert!(memory(wrong).unwrap_err().contains("16MiB"), "{wrong}");
+        }
+    }
+
+    #[test]
     fn times() {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        for wrong in ["", "s", "-1s", "0", "inf", "nan", "1h", "99999999999s"] {
+        assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
+        for wrong in ["", "s", "-1s", "0", "inf", "nan", "soon", "25h", "99999999999s"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::FilterDetectArgs;
-use super::attach::{ModeArg, assignment, duration};
+use super::attach::{ModeArg, assignment, duration, memory};
 use super::sink::Telling;
 
 #[derive(Debug, Subcommand)]
@@ -63,6 +63,10 @@ pub struct FilterPlacement {
     /// Set a global variable of the program before it is loaded (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+
+    /// Refuse rules whose maps take more of the kernel's memory, such as 16MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<u64>,
 }
 
 /// `xway filter load`.
@@ -172,6 +176,10 @@ pub struct FilterCheckArgs {
     /// a file, the usual policies
     #[arg(long)]
     pub policies: bool,
+
+    /// Refuse rules whose maps take more of the kernel's memory, such as 16MiB
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<u64>,
 }
 
 #[cfg(test)]

@@ -78,14 +78,14 @@ impl Target {
         Ok(change)
     }
 
-    /// The same for a time, upon the program that runs now; others may write meanwhile.
+    /// The same for a time, upon the program that runs now, if any; others may write meanwhile.
     pub fn try_out(
         &self,
         context: &Context,
         name: &str,
         (object, program): (&Object, &str),
         placement: &Placement,
-        before: &Program,
+        before: Option<&Program>,
     ) -> Result<Trial> {
         let attach = self.attach(object, program, placement)?;
         let trial = self.slot.try_out(&context.state, name, object, &attach, before)?;

@@ -64,8 +64,19 @@ impl<'a> Looks<'a> {
             netns: NetNs::current()?,
             last: Reading::default(),
         };
+        looks.heal()?;
         looks.look()?;
         Ok(looks)
+    }
+
+    /// What trials left whose makers were killed is not to be seen.
+    fn heal(&self) -> Result<()> {
+        let netns = self.netns.id()?;
+        for one in list::interfaces().unwrap_or_default() {
+            let running = one.programs.iter().map(|attached| attached.program.id);
+            self.state.heal(&self.state.slot(netns, one.link.ifindex), running);
+        }
+        Ok(())
     }
 
     fn look(&mut self) -> Result<Status> {

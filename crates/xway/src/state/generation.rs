@@ -9,7 +9,7 @@ use kernel::{Map, Object, Program};
 use super::remove;
 
 /// A folder of pins; complete when its program is there, which is pinned last.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Generation {
     folder: PathBuf,
 }
@@ -22,19 +22,18 @@ impl Generation {
     /// Pins all maps of `object`, then `program`. With `before` it is a trial, which that program
     /// follows upon.
     pub(super) fn create(
-        folder: PathBuf,
+        &self,
         object: &Object,
         program: &Program,
         before: Option<&Program>,
     ) -> Result<Self> {
-        let shown = || format!("cannot keep the program at {}", folder.display());
-        fs::create_dir(&folder).with_context(shown)?;
-        let this = Self { folder };
-        match this.fill(object, program, before) {
-            Ok(()) => Ok(this),
+        let shown = || format!("cannot keep the program at {}", self.folder.display());
+        fs::create_dir(&self.folder).with_context(shown)?;
+        match self.fill(object, program, before) {
+            Ok(()) => Ok(self.clone()),
             Err(error) => {
                 // The first error is the one to tell; the next writer sweeps what is left.
-                let _ = this.remove();
+                let _ = self.remove();
                 Err(error)
             }
         }

@@ -1,8 +1,8 @@
 //! What stays attached after `xway` ended, found again through its pins.
 //!
 //! ```text
-//! <state>/lock                                          one writer at a time
-//! <state>/net-<namespace>-if-<ifindex>.trial            who tries something there holds it
+//! <state>/lock                                          one writer at a time; who it is
+//! <state>/net-<namespace>-if-<ifindex>-<n>.trial        who tries generation n there holds it
 //! <state>/bpf/net-<namespace>/if-<ifindex>/link         the bpf_link, as long as it is attached
 //!                                          /<name>-<n>/ a generation: its program and maps
 //! ```
@@ -12,6 +12,7 @@
 
 mod counts;
 mod generation;
+mod lock;
 mod slot;
 mod trial;
 
@@ -20,15 +21,15 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use sys::cap::{Cap, Caps};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
 
 pub use generation::Generation;
+use lock::Lock;
 pub use slot::{Change, Slot};
 pub use trial::Trial;
 
@@ -43,7 +44,7 @@ pub struct State {
 #[derive(Debug)]
 pub struct Writer {
     state: State,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl State {
@@ -75,13 +76,22 @@ impl State {
         what: &str,
     ) -> Result<Option<File>> {
         let path = root.join(format!("{what}-net-{}-{IF}{}", netns.inode, ifindex.0));
-        let file = open_lock(&path)?;
+        let file = lock::open(&path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => {
                 Err(error).with_context(|| format!("cannot lock {}", path.display()))
             }
+        }
+    }
+
+    /// Puts back what ran on an interface before a trial whose maker was killed. Who looks may say
+    /// so, too: nothing happens for want of rights, or while somebody writes, who does it.
+    pub fn heal(&self, slot: &Slot, running: impl IntoIterator<Item = u32>) {
+        let is_ill = running.into_iter().any(|program| slot.before_abandoned(program).is_some());
+        if is_ill && Writer::is_free(&self.root) {
+            let _healed = Writer::open(&self.root);
         }
     }
 
@@ -111,7 +121,7 @@ impl Writer {
         DirBuilder::new().recursive(true).mode(0o700).create(root).with_context(|| {
             format!("cannot make the state folder {} (--state)", root.display())
         })?;
-        let lock = lock(&root.join("lock"))?;
+        let lock = Lock::wait(&root.join(LOCK), LOCK_PATIENCE)?;
         let bpffs = sys::mount::bpffs(&root.join("bpf"))?;
         let writer = Self { state: State { root: root.clone(), bpffs }, _lock: lock };
         writer.sweep()?;
@@ -120,7 +130,7 @@ impl Writer {
 
     /// Whether nobody writes at this moment.
     pub fn is_free(root: &Path) -> bool {
-        open_lock(&root.join("lock")).is_ok_and(|file| file.try_lock().is_ok())
+        lock::open(&root.join(LOCK)).is_ok_and(|file| file.try_lock().is_ok())
     }
 
     /// Removes what nobody runs. Only this namespace can be asked which interfaces it has and
@@ -135,7 +145,10 @@ impl Writer {
             links.iter().map(|link| (link.ifindex, running(link))).collect();
         for (ifindex, slot) in self.slots_of(NetNs::current()?.id()?) {
             let running = links.get(&ifindex).map_or(&[][..], Vec::as_slice);
-            slot.sweep_but(&slot.end_abandoned_trial(ifindex, running))?;
+            let mut wanted = slot.end_abandoned_trials(ifindex, running);
+            // An interface that was moved to another namespace is none of this one's links.
+            wanted.extend(slot.attached());
+            slot.sweep_but(&wanted)?;
         }
         Ok(())
     }
@@ -170,35 +183,6 @@ fn with_rights(error: anyhow::Error) -> anyhow::Error {
 const NEEDED: [Cap; 3] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf];
 const EPERM: i32 = 1;
 
-/// Waits for the writer that holds the lock; it goes when its holder ends, however that happens.
-fn lock(path: &Path) -> Result<File> {
-    let file = open_lock(path)?;
-    let deadline = Instant::now() + LOCK_PATIENCE;
-    while let Err(error) = file.try_lock() {
-        match error {
-            fs::TryLockError::WouldBlock if Instant::now() < deadline => {
-                thread::park_timeout(LOCK_LOOK);
-            }
-            fs::TryLockError::WouldBlock => {
-                bail!("another xway holds {} for too long: wait for it to end", path.display())
-            }
-            fs::TryLockError::Error(error) => {
-                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
-            }
-        }
-    }
-    Ok(file)
-}
-
-fn open_lock(path: &Path) -> Result<File> {
-    File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .with_context(|| format!("cannot open {}", path.display()))
-}
-
 /// Folders in a folder, sorted; none when there is no such folder.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -220,7 +204,6 @@ fn remove(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> Result<()> {
 
 /// How an interface's folder is called, before its number.
 const IF: &str = "if-";
-
-/// How long to wait for another writer, and how often to look.
+/// The file that one writer at a time holds, and how long to wait for another one.
+const LOCK: &str = "lock";
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
-const LOCK_LOOK: Duration = Duration::from_millis(20);

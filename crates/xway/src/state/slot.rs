@@ -13,8 +13,8 @@ use super::{folders, remove};
 #[derive(Clone, Debug)]
 pub struct Slot {
     folder: PathBuf,
-    /// The file that is locked while something is tried here.
-    pub(super) trial: PathBuf,
+    /// How files beside the pins begin.
+    stem: PathBuf,
 }
 
 /// A program that is attached but not yet kept.
@@ -63,28 +63,39 @@ impl Slot {
         let mut names: Vec<_> = folder.iter().rev().take(2).map(|name| name.display()).collect();
         names.reverse();
         let name = names.iter().map(ToString::to_string).collect::<Vec<_>>().join("-");
-        Self { trial: root.join(format!("{name}.trial")), folder }
+        Self { stem: root.join(name), folder }
+    }
+
+    /// The file that is locked while a generation is a trial.
+    pub(super) fn trial(&self, number: u64) -> PathBuf {
+        let mut path = self.stem.clone().into_os_string();
+        path.push(format!("-{number}.trial"));
+        path.into()
     }
 
     /// Attaches: a new generation beside the old one, then one atomic change of the link. Nothing
     /// is kept before [`Change::commit`]; dropped, the old state is back.
     pub fn change(&self, name: &str, object: &Object, attach: &Attach<'_>) -> Result<Change> {
-        self.change_upon(name, object, attach, None)
+        self.change_upon(&self.next(name), object, attach, None)
     }
 
-    /// The same; with `before` for a trial upon that program.
+    /// The folder of the next generation of this name.
+    pub(super) fn next(&self, name: &str) -> Generation {
+        let number = self.generations().iter().map(Generation::number).max().unwrap_or(0) + 1;
+        Generation::at(self.folder.join(format!("{}-{number}", pin_name(name))))
+    }
+
+    /// The same as a generation; with `before` for a trial upon that program.
     pub(super) fn change_upon(
         &self,
-        name: &str,
+        next: &Generation,
         object: &Object,
         attach: &Attach<'_>,
         before: Option<&Program>,
     ) -> Result<Change> {
         fs::create_dir_all(&self.folder)
             .with_context(|| format!("cannot make the folder {}", self.folder.display()))?;
-        let number = self.generations().iter().map(Generation::number).max().unwrap_or(0) + 1;
-        let folder = self.folder.join(format!("{}-{number}", pin_name(name)));
-        let generation = Some(Generation::create(folder, object, attach.program, before)?);
+        let generation = Some(next.create(object, attach.program, before)?);
         let mut change = Change { slot: self.clone(), link: None, generation };
         change.link = Some(kernel::attach(attach)?);
         Ok(change)
@@ -119,6 +130,13 @@ impl Slot {
         Link::from_pin(&self.link_path()).ok()
     }
 
+    /// The program of the pinned link, as long as it is attached, wherever its interface is now.
+    pub fn attached(&self) -> Option<u32> {
+        let link = self.link()?;
+        link.ifindex().ok()??;
+        Some(link.info().ok()??.prog_id)
+    }
+
     /// The generation that this program belongs to.
     pub fn generation_of(&self, program_id: u32) -> Option<Generation> {
         let runs = |one: &Generation| one.program().is_some_and(|it| it.id() == program_id);
@@ -140,12 +158,19 @@ impl Slot {
     /// Removes all generations but those of the programs that the interface runs, and those that
     /// are to run when a trial is over.
     pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
-        let mut wanted = running.to_vec();
-        for one in running.iter().filter_map(|id| self.generation_of(*id)) {
-            self.settle(&one)?;
-            wanted.extend(one.before().map(|program| program.id()));
+        let mut wanted = Vec::new();
+        for id in running {
+            self.generation_of(*id).map_or(Ok(()), |one| self.settle(&one))?;
+            wanted.extend(self.below(*id));
         }
         self.keep_where(|one| one.program().is_some_and(|it| wanted.contains(&it.id())))
+    }
+
+    /// A program, and those below it that are to run again when a trial is over.
+    fn below(&self, program: u32) -> Vec<u32> {
+        let before = |id: &u32| Some(self.generation_of(*id)?.before()?.id());
+        let most = self.generations().len() + 1;
+        std::iter::successors(Some(program), before).take(most).collect()
     }
 
     /// Removes every pin. What nothing else holds is detached by that.
@@ -162,6 +187,7 @@ impl Slot {
         let unwanted = self.generations().into_iter().filter(|one| !wanted(one));
         for generation in unwanted {
             generation.remove()?;
+            remove(&self.trial(generation.number()), |path| fs::remove_file(path))?;
         }
         self.prune();
         Ok(())

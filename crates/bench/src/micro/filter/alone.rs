@@ -10,7 +10,7 @@ use spec::Verdict;
 
 use super::line::End;
 use super::xdp_filter::Peer;
-use super::{Cell, other, spoofed, xdp_filter};
+use super::{Cell, other, shared, spoofed, xdp_filter};
 use crate::field::FRAME;
 use crate::harness::Arm;
 use crate::hook::{limit, xdp};
@@ -30,6 +30,7 @@ pub fn arms<'a>(cells: &[(Cell, Rc<Object>)], peers: &[Peer], end: End) -> Resul
     arms.push(arm("drop", &Rc::new(xdp::object(&[rule])?), drop::PROGRAM, end, Verdict::Drop)?);
     arms.push(arm("nothing", &Rc::new(limit::object()?), limit::NAME, end, Verdict::Drop)?);
     arms.extend(spoofed::arms(frame(end)?)?);
+    arms.extend(shared::arms()?);
     Ok(arms)
 }
 
@@ -56,7 +57,7 @@ fn arm<'a>(
     Ok(Arm::new(name, "ns", move |window| case.measure(window)))
 }
 
-fn frame(end: End) -> Result<Vec<u8>> {
+pub fn frame(end: End) -> Result<Vec<u8>> {
     let from = Side::new("02:00:00:00:00:01", &end.source.to_string(), end.port)?;
     let to = Side::new("02:00:00:00:00:02", &end.dest.to_string(), end.port)?;
     Ok(Flow::new(from, to).udp_of_length(FRAME)?)

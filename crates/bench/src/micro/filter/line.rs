@@ -90,7 +90,7 @@ impl Line {
         let mut tests: Vec<Test> = source.into_iter().chain(dest).collect();
         tests.push(Test::Is(Field::Protocol, Values::one(self.protocol().1)));
         tests.push(Test::Is(Field::DestPort, Values::one(self.port)));
-        Rule { name: format!("line {number}"), tests, action: Action::Drop }
+        Rule { name: format!("line-{number}"), tests, action: Action::Drop }
     }
 
     /// As a statement of nft, without its verdict.

@@ -1,48 +1,35 @@
 //! A limit for each source, and frames from one source or from millions.
 //!
 //! Rule: the same program is measured in both cases: it writes a source into the frame and goes on
-//! with the filter, only the number of sources differs.
+//! with the filter, only the number of sources differs. It is a flood that has lasted: bursts are
+//! of one packet, so that they are spent at once and most packets of either are over the limit.
 
-use std::time::{Duration, Instant};
-
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use functions::filter::{self, Action, Environment, Limit, Per, Rule, Ruleset, Unit};
-use kernel::{LoadOptions, Object, TestRun};
+use kernel::{LoadOptions, Object};
 use spec::asm::Reg::{R1, R2, R3, R4, R6};
 use spec::asm::{self, Assembler};
 use spec::compose::{Link, VerdictSet, chain};
-use spec::{Input, MapDef, MapKind, ProgramKind, Spec, Verdict};
+use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
 
+use super::VERDICTS;
 use crate::harness::Arm;
+use crate::micro::mean::{Runs, mean_ns};
 
 /// Limits by clock and number of sources.
 pub fn arms<'a>(frame: Vec<u8>) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
-    for (clock, rate, burst) in [("", 10, 20), ("-exact", 100, 1)] {
+    for (clock, rate, burst) in [("", 10, 1), ("-exact", 60, 1)] {
         for (name, sources) in [("1-source", 1), ("10000000-sources", 10_000_000)] {
             let (object, frame) = (object(rate, burst, sources)?, frame.clone());
             let name = format!("limit{clock}-{name}");
-            arms.push(Arm::new(&name, "ns", move |window| measure(&object, &frame, window)));
+            arms.push(Arm::new(&name, "ns", move |window| {
+                let runs = Runs { frame: &frame, repeat: REPEAT, verdicts: &VERDICTS };
+                mean_ns(object.program(NAME)?, runs, window)
+            }));
         }
     }
     Ok(arms)
-}
-
-/// Mean nanoseconds a packet.
-fn measure(object: &Object, frame: &[u8], window: Duration) -> Result<f64> {
-    let input = Input { packet: frame.to_vec(), ..Input::default() };
-    let run = TestRun { input, repeat: REPEAT, ..TestRun::default() };
-    let program = object.program(NAME)?;
-    let (mut total_ns, mut calls) = (0.0, 0.0);
-    let start = Instant::now();
-    while start.elapsed() < window || calls == 0.0 {
-        let outcome = program.run(&run)?;
-        let verdict = outcome.verdict();
-        ensure!(matches!(verdict, Verdict::Drop | Verdict::Pass), "{verdict} is wrong here");
-        total_ns += f64::from(outcome.duration_ns);
-        calls += 1.0;
-    }
-    Ok(total_ns / calls)
 }
 
 /// The filter behind a program that writes sources.

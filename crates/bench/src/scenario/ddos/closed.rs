@@ -1,29 +1,23 @@
-//! No defence: frames go up the stack to a port where nobody listens.
+//! What no defence ends: frames go up the stack to a port where nobody listens.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::field::{Field, Place};
-use crate::hook::{Hook, Set};
+use crate::field::Place;
 
-pub const CLOSED: Hook = Hook::new(
-    "none",
-    "frames go up the stack to a UDP port where nothing listens",
-    |field: &Field| {
-        let server = field.receiver.clone();
-        let before = refused(&server)?;
-        Ok(Box::new(Closed { server, before }))
-    },
-);
-
-struct Closed {
+/// Frames that ended there, from now on.
+pub struct Closed {
     server: Place,
     before: u64,
 }
 
-impl Set for Closed {
-    fn ended(&self) -> Result<u64> {
+impl Closed {
+    pub fn new(server: &Place) -> Result<Self> {
+        Ok(Self { server: server.clone(), before: refused(server)? })
+    }
+
+    pub fn ended(&self) -> Result<u64> {
         Ok(refused(&self.server)?.saturating_sub(self.before))
     }
 }
@@ -42,6 +36,7 @@ fn count(text: &str) -> Option<u64> {
     values.split(' ').nth(at)?.parse().ok()
 }
 
+pub const ABOUT: &str = "frames go up the stack to a UDP port where nothing listens";
 /// Of the calling thread's namespace: `/proc/net` is that of the process's first thread.
 const SNMP: &str = "/proc/thread-self/net/snmp";
 const PROTOCOL: &str = "Udp:";

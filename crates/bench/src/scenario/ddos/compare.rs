@@ -5,22 +5,33 @@ use report::figure::{Along, Series};
 use report::number::human;
 use report::{Bench, Figure};
 
-use super::{Defence, NONE, RATES, XDP, defences, point};
+use super::{
+    DEADLY, Defence, FILTER, FILTERED, INVENTED, LIMITS, NONE, RATES, XDP, XDP_INVENTED, defences,
+    point,
+};
 
 /// Of those points that were measured.
 pub fn add(bench: &mut Bench) {
     mark(bench);
     keep(bench);
-    RATES.iter().for_each(|rate| ratio(bench, *rate));
+    for (with, without, rates) in [
+        (XDP, NONE, RATES),
+        (LIMITS, INVENTED, DEADLY),
+        (FILTER, XDP, FILTERED),
+        (LIMITS, XDP_INVENTED, DEADLY),
+    ] {
+        rates.iter().for_each(|rate| ratio(bench, with, without, Some(*rate)));
+    }
+    ratio(bench, FILTER, XDP, None);
     for figure in [absolute(bench), shares(bench)] {
         bench.figure(figure);
     }
 }
 
-/// With XDP over without any; a service that was dead in a round is no base, so there it is the
-/// other way round.
-fn ratio(bench: &mut Bench, rate: u64) {
-    let (with, without) = (point(XDP, rate), point(NONE, rate));
+/// Of two defences; a service that was dead in a round is no base, so there it is the other way
+/// round.
+fn ratio(bench: &mut Bench, with: &str, without: &str, rate: Option<u64>) {
+    let (with, without) = (point(with, rate), point(without, rate));
     let is_alive = |row: &str| values(bench, row).map(|all| all.iter().all(|value| *value > 0.0));
     match (is_alive(&with), is_alive(&without)) {
         (Some(_), Some(true)) => _ = bench.ratio(&with, &without),
@@ -34,7 +45,7 @@ fn ratio(bench: &mut Bench, rate: u64) {
 
 /// Says of a point when the flood was not what it is named after.
 fn mark(bench: &mut Bench) {
-    for (row, rate) in points() {
+    for (row, rate) in points().filter_map(|(row, rate)| Some((row, rate?))) {
         let offered = bench.median(&format!("offered/{row}"));
         if let Some(offered) = offered.filter(|offered| *offered < NEAR * rate as f64) {
             bench.mark(&row, format!("the attacker came to {} only", human(offered, "pps")));
@@ -44,9 +55,9 @@ fn mark(bench: &mut Bench) {
 
 /// Adds each defence's share of what the service does when nobody attacks, round by round.
 fn keep(bench: &mut Bench) {
-    for (row, _) in points().filter(|(_, rate)| *rate > 0) {
+    for (row, _) in points().filter(|(_, rate)| *rate != Some(0)) {
         let of = |name: &str| bench.rounds().iter().find(|rounds| rounds.name == name);
-        let pairs = of(&row).zip(of(&point(NONE, 0))).map(|(row, quiet)| row.pairs(quiet));
+        let pairs = of(&row).zip(of(&point(NONE, Some(0)))).map(|(row, quiet)| row.pairs(quiet));
         for (round, value, whole) in pairs.unwrap_or_default() {
             if whole > 0.0 {
                 bench.round_at(round, &kept(&row), "%", 100.0 * value / whole);
@@ -75,13 +86,16 @@ fn shares(bench: &Bench) -> Figure {
 /// A curve for each defence, over the rate of the flood as it was sent.
 fn curves(bench: &Bench, name: &str, title: &str, row: impl Fn(&str) -> String) -> Figure {
     let curve = |defence: Defence| {
-        let points = defence.rates.iter().filter_map(|rate| {
-            let point = point(defence.name, *rate);
+        let points = defence.rates().filter_map(|rate| {
+            let point = point(defence.name, rate);
             let offered = bench.median(&format!("offered/{point}"));
             let row = row(&point);
-            bench.median(&row).map(|_| (offered.unwrap_or(*rate as f64), row))
+            let x = offered.or(rate.map(|rate| rate as f64))?;
+            bench.median(&row).map(|_| (x, row))
         });
-        Series { name: defence.name.into(), points: points.collect() }
+        let mut points: Vec<_> = points.collect();
+        points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        Series { name: defence.name.into(), points }
     };
     let series = defences().into_iter().map(curve).filter(|series| !series.points.is_empty());
     let x = Along { label: "Flood".into(), unit: "pps".into(), is_logarithmic: false };
@@ -90,8 +104,8 @@ fn curves(bench: &Bench, name: &str, title: &str, row: impl Fn(&str) -> String) 
 }
 
 /// Every point that can be, with its rate.
-fn points() -> impl Iterator<Item = (String, u64)> {
-    let rates = |defence: Defence| defence.rates.iter().map(move |rate| (defence.name, *rate));
+fn points() -> impl Iterator<Item = (String, Option<u64>)> {
+    let rates = |defence: Defence| defence.rates().map(move |rate| (defence.name, rate));
     defences().into_iter().flat_map(rates).map(|(name, rate)| (point(name, rate), rate))
 }
 
@@ -157,10 +171,11 @@ mod tests {
             bench.round("none@1000000", "/s", 0.0).round("xdp-drop@1000000", "/s", 0.0);
             bench.round("offered/none@1000000", "pps", 700_000.0);
         }
+        bench.round("xdp-drop@max", "/s", 4.0).round("filter-drop@max", "/s", 8.0);
         add(&mut bench);
         let report = bench.finish(Host::default()).unwrap();
         let ratios: Vec<_> = report.ratios.iter().map(|it| (it.a.as_str(), it.max)).collect();
-        assert_eq!(ratios, [("xdp-drop@0", 1.0), ("none@500000", 0.5)]);
+        assert_eq!(ratios, [("xdp-drop@0", 1.0), ("none@500000", 0.5), ("filter-drop@max", 2.0)]);
         let marks: Vec<_> = report.story.marks.iter().map(|it| it.row.as_str()).collect();
         assert_eq!(marks, ["none@1000000", "none@500000"]);
         let kept = report.rows.iter().find(|row| row.name == "kept/none@500000").unwrap();

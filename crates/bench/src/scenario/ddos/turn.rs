@@ -4,19 +4,23 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use lab::Stage;
 use lab::stage::{self, Clients};
+use traffic::Rate;
 use traffic::generator::{Config, Load};
-use traffic::{Rate, Template};
 
 use super::Siege;
-use crate::field::Flood;
+use super::closed::Closed;
+use crate::field::{Attack, Flood};
 use crate::harness::Value;
 use crate::hook::{Hook, Set};
 
 #[derive(Clone, Copy)]
 pub struct Turn<'a> {
     pub siege: &'a Siege,
-    pub hook: &'static Hook,
+    /// None for no defence.
+    pub hook: Option<&'static Hook>,
+    pub attack: Attack,
     /// Frames a second; 0 for no flood, none for all that can be sent.
     pub rate: Option<u64>,
 }
@@ -26,8 +30,20 @@ pub struct Turn<'a> {
 pub struct Outcome {
     pub answers: f64,
     pub offered: f64,
-    /// Frames that ended in the defence.
+    /// Frames that ended in the defence or at the closed port.
     pub ended: f64,
+    /// Of its processor, the share that the receive thread took.
+    pub busy: f64,
+}
+
+/// What counts while a turn lasts.
+///
+/// Fields are dropped in the order in which they stand: the flood ends first, the defence last.
+struct Counted {
+    flood: Option<Flood>,
+    clients: Clients,
+    set: Option<Box<dyn Set>>,
+    closed: Closed,
 }
 
 /// Totals at one moment.
@@ -36,28 +52,30 @@ struct Look {
     answers: u64,
     offered: u64,
     ended: u64,
+    receive_ns: u64,
 }
 
 impl Turn<'_> {
     /// Sets everything up, measures, and takes it down again.
     pub fn take(&self, window: Duration) -> Result<Outcome> {
-        let set = (self.hook.set)(&self.siege.field)?;
-        let clients = self.siege.stage.clients()?;
+        let Siege { stage, field } = self.siege;
+        let set = self.hook.map(|hook| (hook.set)(field)).transpose()?;
+        let closed = Closed::new(&field.receiver)?;
+        let clients = stage.clients()?;
         lab::until("answers to every client", PATIENCE, || {
             Ok((clients.answers() >= stage::CLIENTS as u64).then_some(()))
         })?;
         let settle = SETTLE.min(window / 2);
         let flood = (self.rate != Some(0)).then(|| self.flood(settle + window)).transpose()?;
+        let counted = Counted { flood, clients, set, closed };
         sleep(settle);
-        let look = || Look::at(&clients, flood.as_ref(), set.as_ref());
-        let before = look()?;
+        let before = counted.look(stage)?;
         sleep(window);
-        Ok(Outcome::between(&before, &look()?))
+        Ok(Outcome::between(&before, &counted.look(stage)?))
     }
 
     fn flood(&self, longest: Duration) -> Result<Flood> {
         let Siege { stage, field } = self.siege;
-        let frame = Template::constant("flood", stage.attack()?);
         let (profile, batch) = match self.rate {
             Some(pps) => (Rate::PacketsPerSecond(pps as f64), stage::batch(pps)),
             None => (Rate::Max, stage::batch(u64::MAX)),
@@ -66,17 +84,20 @@ impl Turn<'_> {
             profile: profile.into(),
             batch: Some(batch),
             cpus: vec![stage.attacker_cpu],
-            ..Config::new(field.sender.device(), Load::Streams(vec![frame]))
+            ..Config::new(field.sender.device(), Load::Streams(vec![self.attack.template(stage)?]))
         };
         Flood::of(&field.sender, config, longest)
     }
 }
 
-impl Look {
-    fn at(clients: &Clients, flood: Option<&Flood>, set: &dyn Set) -> Result<Self> {
-        let offered = flood.map_or(0, Flood::given);
-        let (at, answers) = (Instant::now(), clients.answers());
-        Ok(Self { at, answers, offered, ended: set.ended()? })
+impl Counted {
+    fn look(&self, stage: &Stage) -> Result<Look> {
+        let offered = self.flood.as_ref().map_or(0, Flood::given);
+        let (at, answers, receive_ns) =
+            (Instant::now(), self.clients.answers(), stage.receive_ns()?);
+        let in_defence = self.set.as_ref().map_or(Ok(0), |set| set.ended())?;
+        let ended = in_defence + self.closed.ended()?;
+        Ok(Look { at, answers, offered, ended, receive_ns })
     }
 }
 
@@ -88,12 +109,14 @@ impl Outcome {
             answers: rate(after.answers, before.answers),
             offered: rate(after.offered, before.offered),
             ended: rate(after.ended, before.ended),
+            busy: rate(after.receive_ns, before.receive_ns) / 1e9,
         }
     }
 
     /// Rows of a point; without a flood there is nothing to lose.
     pub fn values(&self, point: &str) -> Vec<Value> {
-        let mut values = vec![Value::new(point, "/s", self.answers)];
+        let busy = Value::new(format!("busy/{point}"), "%", 100.0 * self.busy);
+        let mut values = vec![Value::new(point, "/s", self.answers), busy];
         if self.offered > 0.0 {
             let lost = 100.0 * (1.0 - self.ended / self.offered).max(0.0);
             values.push(Value::new(format!("offered/{point}"), "pps", self.offered));

@@ -1,6 +1,12 @@
-//! What is no program, and what programs answer; the translation is tested where it can run.
+//! What is no program, and what programs answer, here and translated on the engine.
+
+use spec::asm::Reg::{R1, R2, R6, R10};
+use spec::asm::{Assembler, Object, Size};
+use spec::{Input, ProgramKind, Runtime, Spec, Verdict};
+use vm::VmRuntime;
 
 use super::*;
+use crate::filter::Field;
 
 const fn insn(code: u16, jump_true: u8, jump_false: u8, k: u32) -> Classic {
     Classic { code, jump_true, jump_false, k }
@@ -26,6 +32,39 @@ const PAYLOAD: [Classic; 11] = [
 
 fn matches(program: &[Classic], frame: &[u8]) -> bool {
     Program::new(program).unwrap().matches(frame, frame.len() as u32)
+}
+
+/// Passes what matches, on the engine.
+struct Translated(VmRuntime);
+
+impl Translated {
+    fn new(program: &[Classic]) -> Self {
+        let mut runtime = VmRuntime::default();
+        runtime.load(&translation(program)).unwrap_or_else(|error| panic!("{program:?}: {error}"));
+        Self(runtime)
+    }
+
+    fn matches(&mut self, frame: &[u8]) -> bool {
+        let input = Input { packet: frame.to_vec(), ..Input::default() };
+        self.0.run("expression", &input).unwrap().verdict == Verdict::Pass
+    }
+}
+
+fn translation(program: &[Classic]) -> Spec {
+    const CONTEXT: i16 = -8;
+    const PACKET: i16 = CONTEXT - 104;
+    let mut asm = Assembler::new("expression", ProgramKind::XDP);
+    let [matched, unmatched] = [asm.label(), asm.label()];
+    asm.store64(R10.at(CONTEXT), R1).mov(R6, R1).packet(R1, R2, R6).sub(R2, R1);
+    asm.store(Size::Word, R10.at(PACKET + Field::Length.place().offset), R2);
+    asm.mov(R6, R10).add(R6, PACKET);
+    let (context, memory) = (R10.at(CONTEXT), PACKET - Program::MEMORY);
+    let site = Site { packet: R6, context, memory, matched, unmatched };
+    Program::new(program).unwrap().append(&mut asm, site);
+    asm.bind(matched).verdict(Verdict::Pass).bind(unmatched).verdict(Verdict::Drop);
+    let mut object = Object::new("expression", "GPL");
+    object.program(asm);
+    object.finish().unwrap()
 }
 
 #[test]
@@ -56,6 +95,7 @@ fn what_is_wrong_is_no_program() {
     }
     let memory = [insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES];
     assert!(Program::new(&memory).unwrap().has_memory());
+    assert!(!Program::new(&PAYLOAD).unwrap().has_memory());
 }
 
 #[test]
@@ -65,12 +105,15 @@ fn a_load_behind_the_end_is_no_match() {
     frame.extend([0x46, 0, 0, 36, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
     frame.extend([0; 4 + 8 + 2]);
     frame.extend([0, 1]);
-    assert!(matches(&PAYLOAD, &frame));
-    for length in 0..frame.len() {
-        assert!(!matches(&PAYLOAD, &frame[..length]), "{length} bytes");
+    let mut translated = Translated::new(&PAYLOAD);
+    assert!(matches(&PAYLOAD, &frame) && translated.matches(&frame));
+    for length in 14..frame.len() {
+        let cut = &frame[..length];
+        assert!(!matches(&PAYLOAD, cut) && !translated.matches(cut), "{length} bytes");
     }
     frame[14] = 0x45;
-    assert!(!matches(&PAYLOAD, &frame), "without options it is elsewhere");
+    let elsewhere = matches(&PAYLOAD, &frame) || translated.matches(&frame);
+    assert!(!elsewhere, "without options it is elsewhere");
     // A matching packet needs no bytes that no way asks for.
     assert!(matches(&[YES], &[]));
 }
@@ -101,27 +144,48 @@ fn arithmetic_is_that_of_32_bits() {
             let compare = [insn(0x15, 0, 1, guess), YES, NO];
             let program: Vec<_> = set.into_iter().chain(compare).collect();
             let is_equal = want == Some(guess);
-            assert_eq!(matches(&program, &[]), is_equal, "{code:#x} {a:#x} {x:#x} = {guess:#x}");
+            let by = [matches(&program, &[]), Translated::new(&program).matches(&[0; 14])];
+            assert_eq!(by, [is_equal; 2], "{code:#x} {a:#x} {x:#x} = {guess:#x}");
         }
     }
 }
 
 #[test]
 fn bounds_are_checked_once() {
-    use spec::ProgramKind;
-    use spec::asm::{Assembler, Reg};
-
-    let mut asm = Assembler::new("expression", ProgramKind::XDP);
-    let [matched, unmatched] = [asm.label(), asm.label()];
-    asm.mov(Reg::R6, Reg::R1);
-    let program = Program::new(&PAYLOAD).unwrap();
-    program.append(
-        &mut asm,
-        Site { packet: Reg::R6, context: Reg::R10.at(-8), memory: 0, matched, unmatched },
-    );
-    asm.bind(matched).mov(Reg::R0, 1).exit().bind(unmatched).mov(Reg::R0, 0).exit();
-    let program = asm.finish().unwrap();
+    let spec = translation(&PAYLOAD);
     let above = |insn: &&spec::Insn| insn.code == 0x2d;
     // One for the frame up to the fragment's offset, one for what is behind its header.
-    assert_eq!(program.insns.iter().filter(above).count(), 2, "{program:?}");
+    assert_eq!(spec.programs[0].insns.iter().filter(above).count(), 2, "{spec:?}");
+}
+
+#[test]
+fn what_always_or_never_matches_is_translated() {
+    let (first, load) = (insn(0x00, 0, 0, 0), insn(0x30, 0, 0, 0));
+    for (program, answer) in [
+        (&[YES][..], true),
+        (&[NO], false),
+        (&[first, NO], false),
+        (&[load, NO], false),
+        (&[load, YES], true),
+        (&[insn(0x05, 0, 0, 1), NO, YES], true),
+        (&[insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), insn(0x16, 0, 0, 0)], false),
+        (
+            &[
+                insn(0x80, 0, 0, 0),
+                insn(0x02, 0, 0, 3),
+                insn(0x61, 0, 0, 3),
+                insn(0x87, 0, 0, 0),
+                insn(0x15, 0, 1, 14),
+                YES,
+                NO,
+            ],
+            true,
+        ),
+        (&[insn(0xb1, 0, 0, 13), insn(0x87, 0, 0, 0), insn(0x15, 0, 1, 60), YES, NO], true),
+        (&[insn(0xb1, 0, 0, 14), YES], false),
+    ] {
+        let frame = [0xff; 14];
+        assert_eq!(matches(program, &frame), answer, "{program:?}");
+        assert_eq!(Translated::new(program).matches(&frame), answer, "{program:?}");
+    }
 }

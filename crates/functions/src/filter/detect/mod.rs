@@ -15,7 +15,6 @@ mod heavy;
 mod packet;
 mod pattern;
 mod sample;
-mod seen;
 mod suggest;
 
 #[cfg(test)]
@@ -26,5 +25,4 @@ pub use heavy::{Busy, Heavy};
 pub use packet::{Address, Fate, Packet};
 pub use pattern::{Pattern, Shape};
 pub use sample::{Rate, Sample};
-pub use seen::{ONE_IN, SEEN, Seen, next_one_in, open};
 pub use suggest::{Detection, Finding, Settings, Threshold, detect};

@@ -5,8 +5,11 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::Seen;
-use crate::filter::abi::Fragment;
+use spec::Verdict;
+
+use crate::filter::abi::{Fragment, Reason};
+use crate::filter::trial::Opinion;
+use crate::filter::watch::Seen;
 use crate::filter::{Field, Frame, Needs, read};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +45,16 @@ pub enum Fate {
     Open,
 }
 
+impl Fate {
+    pub fn of(opinion: &Opinion) -> Self {
+        match (opinion.verdict, opinion.reason) {
+            (Verdict::Drop | Verdict::Aborted | Verdict::Tx, _) => Self::Dropped,
+            (_, Some(Reason::Rule | Reason::LaterFragment)) => Self::Chosen,
+            _ => Self::Open,
+        }
+    }
+}
+
 /// Of either family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
@@ -67,7 +80,7 @@ impl Packet {
         let header = flags.and(layer.transport).and_then(|at| buffer.get(at..));
         Self {
             time_ns: seen.time_ns,
-            fate: seen.fate(),
+            fate: Fate::of(&seen.opinion),
             length: seen.length,
             source: address(Field::Source4, Field::Source6),
             dest: address(Field::Dest4, Field::Dest6),
@@ -120,3 +133,19 @@ const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 /// Longer frames are rebuilt up to here: no header is behind it.
 const LONGEST: usize = 1 << 14;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_packet() {
+        let of =
+            |verdict, reason| Fate::of(&Opinion { rule: Some(1), verdict, reason: Some(reason) });
+        assert_eq!(of(Verdict::Drop, Reason::Limited), Fate::Dropped);
+        assert_eq!(of(Verdict::Pass, Reason::Rule), Fate::Chosen);
+        assert_eq!(of(Verdict::Redirect, Reason::Rule), Fate::Chosen);
+        assert_eq!(of(Verdict::Pass, Reason::Default), Fate::Open);
+        assert_eq!(of(Verdict::Pass, Reason::Options), Fate::Open);
+    }
+}

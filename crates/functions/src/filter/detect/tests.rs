@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::filter::watch::Seen;
 use crate::filter::{File, Rule, Scope};
 
 /// UDP of 60 bytes to 10.0.0.2, open.
@@ -336,6 +337,8 @@ fn packets_are_read_from_what_is_shown() {
         },
         one_in: 1,
         length: 1514,
+        interface: 3,
+        queue: 0,
         bytes: &bytes,
     };
     let packet = Packet::of(&seen, &mut Vec::new());

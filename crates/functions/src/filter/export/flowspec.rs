@@ -12,7 +12,7 @@ use super::{Error, fail, line, remarks};
 use crate::Action as Verdict;
 use crate::filter::import::conjunction::{IPV4, IPV6};
 use crate::filter::import::flowspec::{MOST_BYTES, Misplaced, misplaced};
-use crate::filter::{Action, Family, Field, Limit, Per, Rule, Ruleset, Test, Unit};
+use crate::filter::{Action, Family, Field, Limit, Per, Rule, Ruleset, Test, Unit, Values};
 
 /// The routes that decide as the rules do.
 ///
@@ -152,12 +152,7 @@ fn alternatives(rule: &Rule) -> Result<Vec<Vec<String>>, String> {
             Family::Ipv4 if may_be(IPV4) => all.extend(component::routes(&fields, false)?),
             Family::Ipv6 if may_be(IPV6) => all.extend(component::routes(&fields, true)?),
             Family::Ipv4 | Family::Ipv6 => {}
-            Family::Other => {
-                let ip = crate::filter::Values::new([IPV4, IPV6].map(|it| (it.into(), it.into())));
-                if !ether_types.is_some_and(|values| ip.covers(&values)) {
-                    return Err("it is about other packets than IPv4's and IPv6's, too".to_owned());
-                }
-            }
+            Family::Other => outside(ether_types.as_deref())?,
         }
     }
     if all.is_empty() {
@@ -166,6 +161,26 @@ fn alternatives(rule: &Rule) -> Result<Vec<Vec<String>>, String> {
     Ok(all)
 }
 
+/// What a rule says of packets without an IP header that can be read, by their EtherTypes: a route
+/// about IPv4 may ask for none of it, but one about IPv6 has a prefix, which asks for addresses.
+fn outside(ether_types: Option<&Values>) -> Result<(), String> {
+    let ip = Values::new([IPV4, IPV6].map(|it| (it.into(), it.into())));
+    match ether_types {
+        Some(values) if ip.covers(values) => {
+            if values.contains(IPV6.into()) {
+                Err(CUT.to_owned())
+            } else {
+                Ok(())
+            }
+        }
+        _ => Err(OTHERS.to_owned()),
+    }
+}
+
+const OTHERS: &str = "it is about other packets than IPv4's and IPv6's, too";
+const CUT: &str = "it is about IPv6 packets that end within their header, too, which no route with \
+                   a prefix matches, and a route needs one to be about IPv6: say `ipv6` instead of \
+                   its EtherType";
 const GOES_ON: &str = "what is below the limit goes on here, and passes behind a route: \
                        let a rule follow that passes with the same tests, or none at all";
 /// They are compared each with each.

@@ -282,6 +282,11 @@ mod tests {
                 vec!["vlan id { 7 } limit rate over 10/second burst 5 packets counter drop"],
             ),
             (
+                "r: drop payload transport+2 0xff0f != 0x1203",
+                vec!["@th,16,16 & 0xff0f != 0x1203 counter drop"],
+            ),
+            ("r: drop payload frame+0 0xffff = 0x1203", vec!["@ll,0,16 == 0x1203 counter drop"]),
+            (
                 "r: drop in eth7 payload network+8 0xf0 = 0x10",
                 vec!["iifname { \"eth7\" } @nh,64,8 & 0xf0 == 0x10 counter drop"],
             ),

@@ -1,5 +1,6 @@
 //! Lists of addresses: one address, prefix or range a line; what follows `#` or `;` is a comment.
 
+use std::fs;
 use std::path::Path;
 
 use super::Error;
@@ -9,9 +10,29 @@ use crate::filter::text::Span;
 /// Reads the file of a set.
 pub(super) fn read(path: &Path) -> Result<Addresses, Error> {
     let name = path.display().to_string();
-    let text = std::fs::read(path)
-        .map_err(|error| Error::new(&name, None, format!("cannot be read: {error}")))?;
-    parse_list(&name, &String::from_utf8_lossy(&text))
+    let bytes = contents(path).map_err(|reason| Error::new(&name, None, reason))?;
+    parse_list(&name, &String::from_utf8_lossy(&bytes))
+}
+
+/// A whole file, which must have an end: a pipe may never have one, and whoever waits for it looks
+/// as if it hung.
+fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    let found = fs::metadata(path).map_err(cannot)?;
+    if found.is_dir() {
+        return Err("is a folder: name a file in it".to_owned());
+    }
+    if !found.is_file() {
+        return Err("is no regular file: write what comes out of it into one".to_owned());
+    }
+    if found.len() > MOST_BYTES {
+        return Err(format!("has more than {} MiB", MOST_BYTES >> 20));
+    }
+    let bytes = fs::read(path).map_err(cannot)?;
+    match bytes[..] {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err("is UTF-16: save it as UTF-8".to_owned()),
+        _ => Ok(bytes),
+    }
 }
 
 /// Reads a list; `name` stands in errors.
@@ -23,6 +44,7 @@ pub fn parse_list(name: &str, text: &str) -> Result<Addresses, Error> {
     let mut spans = Vec::with_capacity(text.len() / 16);
     let mut wrong: Option<Error> = None;
     let mut more = 0;
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     for (number, line) in text.lines().enumerate() {
         let item = line.split(['#', ';']).next().unwrap_or("").trim();
         if item.is_empty() {
@@ -32,7 +54,8 @@ pub fn parse_list(name: &str, text: &str) -> Result<Addresses, Error> {
             Ok(span) => spans.push(span),
             Err(_) if wrong.is_some() => more += 1,
             Err(reason) => {
-                wrong = Some(Error::new(name, Some(number + 1), format!("`{item}`: {reason}")));
+                let reason = format!("`{}`: {reason}", shown(item));
+                wrong = Some(Error::new(name, Some(number + 1), reason));
             }
         }
     }
@@ -46,3 +69,17 @@ pub fn parse_list(name: &str, text: &str) -> Result<Addresses, Error> {
         }
     }
 }
+
+/// What is no text may be a line of any length.
+fn shown(item: &str) -> String {
+    let begin: String = item.chars().take(MOST_SHOWN).collect();
+    let more = if begin.len() < item.len() { "…" } else { "" };
+    format!("{}{more}", begin.escape_debug())
+}
+
+/// Some editors write it in front of UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+/// Of a file: a million prefixes of IPv6 take 45 MB at most.
+const MOST_BYTES: u64 = 256 << 20;
+/// Letters of a line that is wrong.
+const MOST_SHOWN: usize = 60;

@@ -114,6 +114,55 @@ fn lists_have_one_item_a_line() {
 }
 
 #[test]
+fn lists_as_other_programs_write_them() {
+    for (text, items) in [
+        ("", &[][..]),
+        ("\n\r\n  \t\n# nothing\n; at all", &[]),
+        ("10.0.0.1", &["10.0.0.1"]),
+        ("\u{feff}10.0.0.1\r\n10.0.0.3\r\n", &["10.0.0.1", "10.0.0.3"]),
+        (
+            "\t10.0.0.1  \n 10.0.0.3 # why\n10.0.0.5;why\n#10.0.0.7",
+            &["10.0.0.1", "10.0.0.3", "10.0.0.5"],
+        ),
+        ("10.0.0.1\n10.0.0.1\n10.0.0.0/31\n10.0.0.0-10.0.0.1\n", &["10.0.0.0/31"]),
+        ("10.0.0.128/25\n10.0.0.0/24\n10.0.0.64-10.0.1.255\n", &["10.0.0.0/23"]),
+        ("::1\n::1/128\n2001:db8::/33\n2001:db8:8000::/33\n", &["::1", "2001:db8::/32"]),
+        ("0.0.0.0/0\n::/0", &["0.0.0.0/0", "::/0"]),
+    ] {
+        let list = parse_list("list", text).unwrap_or_else(|error| panic!("{error}: {text:?}"));
+        assert_eq!(list.items().collect::<Vec<_>>(), items, "{text:?}");
+    }
+    for (text, told) in [
+        ("10.0.0.1\r10.0.0.2\n", "list:1: `10.0.0.1\\r10.0.0.2`"),
+        ("10.0.0.1\n\u{feff}10.0.0.2\n", "list:2: `\\u{feff}10.0.0.2`"),
+        ("10.0.0.1 10.0.0.2\n", "list:1: `10.0.0.1 10.0.0.2`"),
+        ("10.0.0.1,\n", "list:1: `10.0.0.1,`"),
+        ("\0\u{fffd}\u{1b}[2J\n", "list:1: `\\0\u{fffd}\\u{1b}[2J`"),
+        ("10.0.0.256\n\n10.0.0.9-10.0.0.1\n::1-10.0.0.1\n", "(and 2 more lines are wrong)"),
+    ] {
+        let error = parse_list("list", text).unwrap_err().to_string();
+        assert!(error.contains(told), "{text:?}: {error}");
+    }
+    let long = parse_list("list", &"\u{7}x".repeat(1 << 20)).unwrap_err().to_string();
+    assert!(long.len() < 1000 && long.contains('…'), "{long}");
+}
+
+#[test]
+fn one_wrong_line_of_a_million_is_found() {
+    const LINES: u32 = 1_000_000;
+    let mut random = crate::filter::plan::random::Random(7);
+    let line = |_: u32| format!("{}\n", std::net::Ipv4Addr::from_bits(random.next() as u32));
+    let mut text: String = (0..LINES).map(line).collect();
+    let set = parse_list("list", &text).unwrap();
+    assert!(set.v4.ranges().len() > 999_000);
+    let at = text.match_indices('\n').nth(765_431).unwrap().0;
+    text.insert_str(at, "/8");
+    let error = parse_list("list", &text).unwrap_err();
+    assert_eq!(error.line, Some(765_432), "{error}");
+    assert!(!error.reason.contains("more lines"), "{error}");
+}
+
+#[test]
 fn sets_of_files_are_found_beside_the_rules() {
     let folder = std::env::temp_dir().join(format!("xway-filter-file-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

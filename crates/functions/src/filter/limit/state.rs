@@ -206,6 +206,24 @@ mod tests {
             assert_eq!((all[0].buckets, all[0].used, all[0].empty), (1, 1, empty), "{length}");
         }
         assert_eq!(state(&limits).bound(Load { pps: 1.0, bps: 1.0 }), None);
+        let half = |bps| state(&limits).half_burst(Load { pps: 10.0, bps });
+        assert_eq!([half(8_000.0), half(40_000.0)], [5.0, 1.0], "frames of 100 and 500 bytes");
+    }
+
+    /// Of more than a minute: times are coarser than the clock's.
+    #[test]
+    fn long_bursts_are_shown_as_well() {
+        let limits = limits(1, Unit::Packets, 1000, Per::Rule);
+        assert!(state(&limits).limit.coarser > 0);
+        let mut model = Model::new(&limits, Seed::from_number(7));
+        for _ in 0..100 {
+            assert!(!model.is_over(0, &Sender::default(), 60, SECOND));
+        }
+        for (seconds, left) in [(1, 0.9), (51, 0.95), (91, 0.99)] {
+            let one = &fills(&limits, &model, seconds * SECOND)[0];
+            assert_eq!((one.used, one.empty), (1, 0));
+            assert!((one.left - left).abs() < 0.001, "{seconds} s: {one:?}");
+        }
     }
 
     #[test]
@@ -213,7 +231,7 @@ mod tests {
         let limits = limits(10, Unit::Packets, 20, SOURCE);
         let load = Load { pps: 0.5 * 10.0 * 32_768.0, bps: 0.0 };
         let bound = state(&limits).bound(load).unwrap();
-        assert!((bound.load - 0.5).abs() < 0.01, "{bound:?}");
+        assert!((bound.load - 0.5).abs() < 1e-5, "{bound:?}");
         assert_eq!(state(&limits).half_burst(load), 10.0);
         let chance = bound.chance(state(&limits).half_burst(load));
         assert!(chance < 1e-12, "{chance}");

@@ -65,6 +65,23 @@ fn at_the_rate_nothing_is_lost_and_rest_gives_no_more_than_the_burst() {
     }
 }
 
+/// One limit with a short burst needs the exact clock, whatever stands beside it.
+#[test]
+fn the_shortest_burst_chooses_the_clock() {
+    let (short, long) = (packets(1000, 2, SOURCE), packets(10, 100, SOURCE));
+    for (all, is_exact) in [
+        (&[&long][..], false),
+        (&[&long, &long], false),
+        (&[&short], true),
+        (&[&short, &long], true),
+        (&[&long, &short], true),
+    ] {
+        let mut limits = Limits::default();
+        all.iter().for_each(|limit| _ = limits.add(limit).unwrap());
+        assert_eq!(limits.needs_exact_clock(), is_exact, "{all:?}");
+    }
+}
+
 #[test]
 fn bits_count_whole_frames() {
     let limit = Limit { rate: 8000, unit: Unit::Bits, burst: 8 * 3000, per: Per::Rule };
@@ -267,11 +284,17 @@ fn buckets_are_taken_along_when_rules_change() {
     }
     let (from, to) = (Fixture::new(&old, 1), Fixture::new(&new, 2));
     let line = [7; abi::Line::SIZE];
-    from.lines.update(&3_u32.to_le_bytes(), &line, Expect::Any).unwrap();
+    let level = old.limits[0].levels[0];
+    for at in [0, 3, level.mask] {
+        from.lines.update(&(level.first + at).to_le_bytes(), &line, Expect::Any).unwrap();
+    }
     let carried = carry(&from.maps(), &to.maps(), &[(0, 2), (1, 1)]).unwrap();
     assert_eq!(carried, 1, "the other one's burst is another");
-    let place = new.limits[2].levels[0].first + 3;
-    assert_eq!(to.lines.lookup(&place.to_le_bytes()).unwrap().unwrap(), line);
+    for at in 0..=level.mask {
+        let place = new.limits[2].levels[0].first + at;
+        let is_same = to.lines.lookup(&place.to_le_bytes()).unwrap().unwrap() == line;
+        assert_eq!(is_same, [0, 3, level.mask].contains(&at), "line {at}");
+    }
     let seed = |fixture: &Fixture| fixture.seed.lookup(&[0; 4]).unwrap();
     assert_eq!(seed(&to), seed(&from));
 }

@@ -106,3 +106,17 @@ fn no_more_bytes_follow_than_a_packet_has() {
     let passed = (0..).take_while(|_| judge(&mut model, &later).0 == Verdict::Pass).count();
     assert_eq!(passed, 65535 / later.len());
 }
+
+/// The rule that a first fragment met is told, but not as one that this packet met.
+#[test]
+fn a_packet_that_followed_another_met_no_rule() {
+    let rules = rules(Default_::Pass);
+    let seen = |reason| Seen { verdict: Verdict::Drop, reason: Some(reason), rule: Some(3) };
+    for (reason, decided) in [(Reason::LaterFragment, None), (Reason::Limited, Some(0))] {
+        let bytes = udp(80, 0);
+        let judgement =
+            Model::new(&rules, |_| None).judge(&Frame { bytes: &bytes, ..Frame::default() }, 0);
+        let judgement = judgement.as_seen(seen(reason));
+        assert_eq!((judgement.rule, judgement.decided), (Some(3), decided), "{reason:?}");
+    }
+}

@@ -158,6 +158,8 @@ mod tests {
             let classifier = Classifier::membership(field, &every_other(count));
             assert!(format!("{classifier:?}").starts_with(form), "{field:?} {count}");
         }
+        let second = Classifier::membership(Field::Ttl, &Values::range(1_u8, 2_u8));
+        assert_eq!([0, 1, 2, 3].map(|value| second.class(value)), [0, 1, 1, 0]);
         let all = Values::range(0_u8, u128::MAX);
         let Classifier::Branches(one) = Classifier::membership(Field::Source6, &all) else {
             panic!("one class needs no memory");

@@ -17,7 +17,7 @@ mod error;
 mod hint;
 mod icmp;
 mod measure;
-mod names;
+pub(super) mod names;
 mod payload;
 mod show;
 mod test;

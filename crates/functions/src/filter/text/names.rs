@@ -4,10 +4,10 @@
 //! number says no less and does not promise a protocol.
 
 /// Names and their numbers.
-pub(super) type Names = &'static [(&'static str, u16)];
+pub(in crate::filter) type Names = &'static [(&'static str, u16)];
 
 /// The number of a name.
-pub(super) fn number(names: Names, word: &str) -> Option<u16> {
+pub(in crate::filter) fn number(names: Names, word: &str) -> Option<u16> {
     names.iter().find(|(name, _)| *name == word).map(|(_, number)| *number)
 }
 
@@ -95,7 +95,7 @@ pub(super) const PORTS: Names = &[
 ];
 
 /// Code points of DiffServ: RFC 2474, 2597, 3246, 5865, 8622.
-pub(super) const DSCP: Names = &[
+pub(in crate::filter) const DSCP: Names = &[
     ("cs0", 0),
     ("le", 1),
     ("cs1", 8),

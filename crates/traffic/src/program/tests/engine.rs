@@ -17,6 +17,8 @@ pub struct Engine {
     program: usize,
     /// Frames of the pool; one after the other is used.
     pool: Vec<Vec<u8>>,
+    /// How long a receiver made all of them, until the program says another length.
+    left: Vec<Option<usize>>,
     runs: usize,
     control: [u64; control::LEN / 8],
 }
@@ -54,7 +56,8 @@ impl Engine {
         }
         let (worker, program) = (machine.worker(0), machine.program(abi::PROGRAM).unwrap());
         let pool = vec![made.frame; 3];
-        let mut engine = Self { machine, worker, program, pool, runs: 0, control: [0; 4] };
+        let left = vec![None; pool.len()];
+        let mut engine = Self { machine, worker, program, pool, left, runs: 0, control: [0; 4] };
         engine.set(control::GO, 1);
         engine.set(control::LIMIT, u64::MAX);
         engine
@@ -101,8 +104,14 @@ impl Engine {
         let packet = self.pool[slot].clone();
         self.worker.put(&Input { packet, ..Input::default() }).unwrap();
         let verdict = Verdict::from_code(self.worker.execute(self.program).unwrap());
-        let packet = self.worker.packet().into_owned();
+        let mut packet = self.worker.packet().into_owned();
         self.pool[slot][..packet.len()].copy_from_slice(&packet);
+        // The kernel notes a frame's length only when it is not the one that the run was given.
+        if packet.len() != self.pool[slot].len() {
+            self.left[slot] = None;
+        } else if let Some(left) = self.left[slot] {
+            packet.resize(left, 0xee);
+        }
         let redirect_ifindex = self.worker.redirect_ifindex();
         Outcome { verdict, packet, metadata: vec![], redirect_ifindex }
     }
@@ -115,8 +124,9 @@ impl Engine {
         outcome.packet
     }
 
-    /// Spoils the first bytes of every frame of the pool.
-    pub fn spoil(&mut self, headers: usize) {
+    /// Spoils the first bytes of every frame of the pool, and makes it so long.
+    pub fn spoil(&mut self, headers: usize, len: usize) {
+        self.left.fill(Some(len));
         self.pool.iter_mut().for_each(|frame| {
             let headers = headers.min(frame.len());
             frame[..headers].fill(0xee);

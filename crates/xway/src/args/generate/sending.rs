@@ -68,7 +68,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub batch: Option<u32>,
 
-    /// Write headers again into each frame
+    /// Write headers and length again into each frame
     #[arg(long, value_enum, default_value_t)]
     pub rewrite: RewriteArg,
 

@@ -4,24 +4,20 @@
 //! and how they come back, is up to who has one.
 
 use anyhow::Result;
-use functions::filter::act::Acts;
 use functions::filter::trial::new_name;
-use functions::filter::{PROGRAM, PROGRAM_FRAGS};
+use functions::filter::{Compiled, PROGRAM, PROGRAM_FRAGS};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};
 
 use super::change::Change;
-use super::live::Live;
 use crate::args::{FilterPlacement, Placement};
 use crate::cmd::attach::by_size;
 
 /// Both parts as they were made: the first goes on whatever it says, the second ends the search.
 #[derive(Debug)]
 pub struct Parts {
-    pub front: Spec,
-    /// What the rules in front do.
-    pub acts: Acts,
-    pub behind: Spec,
+    pub front: Compiled,
+    pub behind: Compiled,
 }
 
 impl Parts {
@@ -29,18 +25,24 @@ impl Parts {
     pub fn load<T>(
         mut self,
         change: &Change,
-        live: &Live,
+        asked: &FilterPlacement,
         install: impl Fn(Object, &str, &Placement) -> Result<T>,
     ) -> Result<T> {
-        self.behind.maps.extend(live.keeping()?);
-        let placement = change.placement(&FilterPlacement::default());
+        let live = change.live.as_ref();
+        if let Some(live) = live {
+            self.behind.spec.maps.extend(live.keeping()?);
+        }
+        let placement = change.placement(asked);
         let large = change.target.has_large_frames();
         by_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
             let spec = self.composed(program)?;
-            let kept = live.kept(&spec)?;
+            let kept = live.map_or(Ok(Vec::new()), |live| live.kept(&spec))?;
             let programs = vec![program.to_owned()];
             let object = change.target.load_sharing(&spec, programs, placement.mode, kept)?;
-            self.acts.fill(|name| object.map(&new_name(name)))?;
+            self.front.acts.fill(|name| object.map(&new_name(name)))?;
+            if live.is_none() {
+                self.behind.acts.fill(|name| object.map(name))?;
+            }
             install(object, program, &placement)
         })
     }
@@ -48,7 +50,8 @@ impl Parts {
     fn composed(&self, program: &str) -> Result<Spec> {
         let link = |spec, go_on| compose::Link { spec, program, go_on };
         let any = compose::VerdictSet::from_iter(Verdict::ALL);
-        let links = [link(&self.front, any), link(&self.behind, compose::VerdictSet::EMPTY)];
+        let links =
+            [link(&self.front.spec, any), link(&self.behind.spec, compose::VerdictSet::EMPTY)];
         Ok(compose::chain_of_calls(&links)?)
     }
 }

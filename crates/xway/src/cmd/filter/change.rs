@@ -3,17 +3,26 @@
 //! Rule: everything is made beside what runs and becomes real with one update of the link. What
 //! fails before leaves the old rules deciding; who is killed after it leaves the new ones.
 
-use anyhow::{Context as _, Result};
+use std::fs;
+
+use anyhow::{Context as _, Result, bail};
 use functions::filter::ban::{BANS, Bans};
-use functions::filter::{Carried, Compiled, File, PROGRAM, PROGRAM_FRAGS, Ruleset};
-use kernel::Mode;
+use functions::filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
+use kernel::{Mode, Object};
+use sys::netns::NetNs;
 
 use super::before::Before;
+use super::clock::Clock;
 use super::file;
+use super::globals::Globals;
 use super::live::{Live, NAME, keeping};
+use super::memory;
 use crate::args::{FilterPlacement, ModeArg, Placement};
 use crate::cmd::Context;
 use crate::cmd::attach::{Target, by_size, mode};
+use crate::state::{self, State};
+use crate::view::filter::load::Took;
+use crate::view::filter::memory::Memory;
 
 /// An interface whose rules are to be changed; nobody else changes them meanwhile.
 #[derive(Debug)]
@@ -28,6 +37,8 @@ pub struct How {
     pub placement: FilterPlacement,
     /// Somebody is to be banned by hand.
     pub bans: bool,
+    /// Globals are those of the placement alone.
+    pub anew: bool,
 }
 
 impl Change {
@@ -37,21 +48,32 @@ impl Change {
         Ok(Self { target, live })
     }
 
-    /// Puts the rules of a file in force. Answers the mode.
-    pub fn apply(&self, file: &File, how: &How) -> Result<Mode> {
-        let rules = &file.ruleset;
-        let mut made = file::compiled(rules, how.bans || self.has_bans()?, &self.target)
+    /// Puts the rules of a file in force. Answers the mode, what their maps take, and how long the
+    /// parts of the change took.
+    pub fn apply(&self, file: &File, how: &How) -> Result<(Mode, Memory, Took)> {
+        file::by_form(|form| self.apply_as(file, how, form))
+    }
+
+    fn apply_as(&self, file: &File, how: &How, form: Form) -> Result<(Mode, Memory, Took)> {
+        let (rules, mut clock) = (&file.ruleset, Clock::start());
+        let bans = how.bans || self.has_bans()?;
+        let mut made = file::compiled(rules, bans, &self.target, form)
             .context("the rules were not put in force")?;
-        for (name, value) in &how.placement.set {
-            made.spec.set_global_text(name, value)?;
-        }
+        let globals = self.globals(how)?;
+        globals.set(&mut made.spec)?;
+        made.spec.maps.push(globals.keeping());
         made.spec.maps.push(keeping(&file::to_keep(file)));
         made.spec.maps.push(self.carried(rules)?.map());
-        let placement = self.placement(&how.placement);
-        by_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-            self.install(&made, rules, program, &placement)
+        let (placement, compile_s) = (self.placement(&how.placement), clock.lap());
+        let before = self.live.as_ref().map(|live| Before::of(live, &made, rules)).transpose()?;
+        let memory = memory(&made, before.as_ref(), how.placement.memory)
+            .context("the rules were not put in force")?;
+        let before_s = clock.lap();
+        let took = by_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
+            self.install(&made, before.as_ref(), program, &placement)
         })?;
-        Ok(mode(placement.mode))
+        let took = Took { compile_s, carry_s: took.carry_s + before_s, ..took };
+        Ok((mode(placement.mode), memory, took))
     }
 
     /// A filter makes room for the next one unasked, and stays where it is.
@@ -63,27 +85,91 @@ impl Change {
         });
         Placement {
             mode: asked.mode.or(runs).unwrap_or(ModeArg::Native),
-            replace: asked.replace || runs.is_some(),
+            replace: asked.replace || runs.is_some() || self.is_watched(),
             set: Vec::new(),
         }
+    }
+
+    /// The rules in force, or none, as a program that does the same.
+    pub fn in_force(&self, form: Form) -> Result<Compiled> {
+        let live = self.live.as_ref();
+        let rules = live.map_or(Ok(Ruleset::default()), Live::rules)?;
+        let bans = live.map_or(Ok(false), Live::may_ban)?;
+        let mut made = file::compiled(&rules, bans, &self.target, form)?;
+        self.globals(&How::default())?.set(&mut made.spec)?;
+        Ok(made)
+    }
+
+    /// Those in force, and what is given now.
+    pub fn globals(&self, how: &How) -> Result<Globals> {
+        let live = self.live.as_ref().filter(|_| !how.anew);
+        let known = live.map_or(Ok(Globals::default()), Globals::of)?;
+        Ok(known.with(&how.placement.set))
+    }
+
+    /// The right to try something here, for as long as the file is open: one trial at a time.
+    ///
+    /// # Errors
+    /// Somebody else has it.
+    pub fn claim(&self, context: &Context) -> Result<fs::File> {
+        let Some(claim) = self.claim_for(context, "trial")? else {
+            bail!(
+                "another trial runs on this interface, or packets are looked at: wait for its \
+                 end, or interrupt it"
+            )
+        };
+        Ok(claim)
+    }
+
+    /// The same for something of its own; `None`: somebody else has it.
+    pub fn claim_for(&self, context: &Context, what: &str) -> Result<Option<fs::File>> {
+        State::claim(&context.state, NetNs::current()?.id()?, self.target.ifindex, what)
+    }
+
+    /// Puts a program that decides by the rules in force in their place for a time, or where there
+    /// are none.
+    pub fn try_out(
+        &self,
+        context: &Context,
+        what: (&Object, &str),
+        placement: &Placement,
+    ) -> Result<state::Trial> {
+        let before = self.live.as_ref().map(|live| &live.program);
+        let name = if before.is_some() { NAME } else { WATCHER };
+        self.target.try_out(context, name, what, placement, before)
+    }
+
+    /// Whether packets are looked at where no filter runs: that gives way, too.
+    fn is_watched(&self) -> bool {
+        let slot = &self.target.slot;
+        let is_watcher = |mode| {
+            let program = self.target.running(mode).ok().flatten();
+            program.and_then(|id| slot.generation_of(id)).is_some_and(|one| one.name() == WATCHER)
+        };
+        [Mode::Native, Mode::Generic].into_iter().any(is_watcher)
     }
 
     fn install(
         &self,
         made: &Compiled,
-        rules: &Ruleset,
+        before: Option<&Before<'_>>,
         program: &str,
         placement: &Placement,
-    ) -> Result<()> {
+    ) -> Result<Took> {
+        let (mut took, mut clock) = (Took::default(), Clock::start());
         let programs = vec![program.to_owned()];
-        let before = self.live.as_ref().map(|live| Before::of(live, made, rules)).transpose()?;
-        let shared = before.as_ref().map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+        let shared = before.map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+        took.carry_s = clock.lap();
         let object = self.target.load_sharing(&made.spec, programs, placement.mode, shared)?;
         made.acts.fill(|name| object.map(name))?;
-        if let Some(before) = &before {
+        took.load_s = clock.lap();
+        if let Some(before) = before {
             before.hand_over(&object)?;
         }
-        self.target.install(NAME, &object, program, placement)?.commit()
+        took.carry_s += clock.lap();
+        self.target.install(NAME, &object, program, placement)?.commit()?;
+        took.swap_s = clock.lap();
+        Ok(took)
     }
 
     /// Which of the rules in force go on counting.
@@ -100,8 +186,19 @@ impl Change {
     }
 }
 
+/// What the rules' maps take, which must be there.
+fn memory(made: &Compiled, before: Option<&Before<'_>>, limit: Option<u64>) -> Result<Memory> {
+    let shared = before.map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+    let memory = memory::of(&made.spec, shared.iter().map(|(name, _)| name.as_str()))?;
+    memory::check(&memory, &made.spec, limit)?;
+    Ok(memory)
+}
+
 impl How {
     pub fn at(placement: &FilterPlacement) -> Self {
-        Self { placement: placement.clone(), bans: false }
+        Self { placement: placement.clone(), ..Self::default() }
     }
 }
+
+/// How a program is kept that stands where no filter runs: not as a filter.
+const WATCHER: &str = "detect";

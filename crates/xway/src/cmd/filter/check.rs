@@ -6,10 +6,11 @@ use anyhow::{Context as _, Result};
 use functions::filter::abi::Need;
 use functions::filter::lint::lint;
 use functions::filter::{
-    Action, Environment, File, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
+    Action, Environment, File, Form, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
 };
 use sys::net::Netlink;
 
+use super::memory;
 use super::rules::read;
 use crate::args::FilterCheckArgs;
 use crate::cmd::{Context, Exit, check};
@@ -18,16 +19,18 @@ use crate::view::filter::check::{Checked, Policy, Program, Rule, Set, Warning};
 
 pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
     let mut checked = match &args.file {
-        Some(path) => understood(path)?,
+        Some(path) => understood(path, args.memory)?,
         None => Checked { policies: policies(&Policies::default()), ..Checked::default() },
     };
     checked.all_policies = args.policies;
     context.show(&checked)?;
-    let kernel = checked.program.and_then(|program| program.kernel);
-    Ok(if matches!(kernel, Some(Outcome::Refused(_))) { Exit::No } else { Exit::Done })
+    let is_refused = checked.program.is_some_and(|program| {
+        program.too_much.is_some() || matches!(program.kernel, Some(Outcome::Refused(_)))
+    });
+    Ok(if is_refused { Exit::No } else { Exit::Done })
 }
 
-fn understood(path: &Path) -> Result<Checked> {
+fn understood(path: &Path, limit: Option<u64>) -> Result<Checked> {
     let file = read(path)?;
     let needs = Needs::of(&file.ruleset);
     let reads = Need::ALL.into_iter().filter(|need| needs.has(*need)).map(Need::label);
@@ -39,14 +42,31 @@ fn understood(path: &Path) -> Result<Checked> {
         policies: policies(&file.ruleset.policies),
         reads: reads.collect(),
         warnings: warnings(&file),
-        program: Some(program(&file.ruleset)?),
+        program: Some(program(&file.ruleset, limit)?),
         all_policies: false,
     })
 }
 
-/// What the compiler makes of it here, and whether this kernel takes that.
-fn program(rules: &Ruleset) -> Result<Program> {
-    let compiled = compile(rules, &environment(rules))?;
+/// What the compiler makes of it here, and whether this kernel takes that: it is not asked about
+/// what it has no memory for.
+fn program(rules: &Ruleset, limit: Option<u64>) -> Result<Program> {
+    let fast = program_as(rules, Form::Fast, limit)?;
+    let is_refused = |program: &Program| matches!(program.kernel, Some(Outcome::Refused(_)));
+    if !is_refused(&fast) {
+        return Ok(fast);
+    }
+    let small = program_as(rules, Form::Small, limit)?;
+    Ok(if is_refused(&small) { fast } else { small })
+}
+
+fn program_as(rules: &Ruleset, form: Form, limit: Option<u64>) -> Result<Program> {
+    let compiled = compile(rules, &Environment { form, ..environment(rules) })?;
+    let memory = memory::of(&compiled.spec, [])?;
+    if let Err(error) = memory::check(&memory, &compiled.spec, limit) {
+        let too_much = Some(format!("{error:#}"));
+        let description = compiled.description;
+        return Ok(Program { description, memory, too_much, kernel: None });
+    }
     let entry = compiled.spec.program(PROGRAM).context("the filter has no program")?;
     let kernel = match check::load(&compiled.spec, entry, false) {
         Ok(outcome) => Some(outcome),
@@ -56,7 +76,7 @@ fn program(rules: &Ruleset) -> Result<Program> {
             _ => return Err(error),
         },
     };
-    Ok(Program { description: compiled.description, kernel })
+    Ok(Program { description: compiled.description, memory, too_much: None, kernel })
 }
 
 /// Interfaces that rules name and that are there.

@@ -12,11 +12,12 @@ use functions::filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, MapKind, Spec};
-use sys::net::{Ifindex, Netlink};
+use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
 
 use super::file;
+use super::globals::Globals;
 use crate::cmd::Context;
 use crate::counters::Counters;
 use crate::state::{Generation, Slot, State};
@@ -54,8 +55,13 @@ impl Live {
             let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
             bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
         };
-        let slot = State::look(&context.state).slot(NetNs::current()?.id()?, link.ifindex);
-        Self::find(&slot, link.ifindex)?.with_context(|| none(interface))
+        let state = State::look(&context.state);
+        let slot = state.slot(NetNs::current()?.id()?, link.ifindex);
+        state.heal(&slot, link.xdp.programs().map(|(_, id)| id));
+        Self::find(&slot, link.ifindex)?.with_context(|| match came_with(&state, link) {
+            true => moved(interface),
+            false => none(interface),
+        })
     }
 
     /// What `ask` is told of the filter there. Looking takes no lock: one that makes room for
@@ -157,10 +163,11 @@ impl Live {
 
     /// What a generation keeps besides the program's own maps, to be added to another program of
     /// the same rules.
-    pub fn keeping(&self) -> Result<[MapDef; 2]> {
+    pub fn keeping(&self) -> Result<[MapDef; 3]> {
         let carried = Carried::read(&self.map(CARRIED)?)?.unwrap_or_default();
         let size = self.map(CARRIED)?.value_size() as u32;
-        Ok([keeping(&self.text()?), MapDef { value_size: size, ..carried.map() }])
+        let carried = MapDef { value_size: size, ..carried.map() };
+        Ok([keeping(&self.text()?), carried, Globals::of(self)?.keeping()])
     }
 
     /// Those of an object's maps that are here in the same shape.
@@ -188,6 +195,17 @@ impl Live {
     }
 }
 
+/// Whether it runs a filter that was put on it in another namespace, from which it was moved here.
+fn came_with(state: &State, link: &Link) -> bool {
+    let slots = state.slots();
+    let is_filter = |id| slots.iter().filter_map(|slot| slot.generation_of(id)).any(is_one);
+    link.xdp.programs().any(|(_, id)| is_filter(id))
+}
+
+fn is_one(generation: Generation) -> bool {
+    generation.name() == NAME
+}
+
 /// The map that keeps a text of rules with the program made of it.
 pub fn keeping(text: &str) -> MapDef {
     MapDef {
@@ -205,6 +223,13 @@ pub fn keeping(text: &str) -> MapDef {
 /// What to tell where there is no filter.
 pub fn none(interface: &str) -> String {
     format!("no filter runs on {interface}: `xway filter load {interface} FILE` puts one there")
+}
+
+fn moved(interface: &str) -> String {
+    format!(
+        "{interface} runs a filter that was put on it in another network namespace: move it back \
+         to see or change the filter, or take it off with `xway detach --force {interface}`"
+    )
 }
 
 fn is_alike(def: &MapDef, map: &Map) -> bool {

@@ -4,23 +4,26 @@ use anyhow::{Context as _, Result, bail};
 use functions::filter::File;
 
 use super::change::{Change, How};
+use super::clock::Clock;
 use super::live::none;
 use super::rules;
 use crate::args::{
-    DetachArgs, FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterPlacement, FilterRemoveArgs,
-    FilterUnloadArgs,
+    DetachArgs, FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
 };
 use crate::cmd::{Context, Exit, detach};
-use crate::view::filter::load::InForce;
+use crate::view::filter::load::{InForce, Took};
 
 pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
+    let clock = Clock::start();
     let file = rules::read(&args.file)?;
     let change = Change::begin(context, &args.iface)?;
-    put(&change, &file, &args.placement, context)
+    let how = How { anew: true, ..How::at(&args.placement) };
+    put(&change, &file, &how, clock, context)
 }
 
 /// Where no filter runs, one with this rule alone does then.
 pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
+    let clock = Clock::start();
     let change = Change::begin(context, &args.iface)?;
     let mut file = in_force(&change)?.unwrap_or_default();
     file.scope.compile = rules::expression;
@@ -30,11 +33,12 @@ pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
     };
     let named = args.name.as_ref().map(|name| format!("{name}: {}", args.rule));
     file.insert(at, named.as_ref().unwrap_or(&args.rule))?;
-    put(&change, &file, &args.placement, context)
+    put(&change, &file, &How::at(&args.placement), clock, context)
 }
 
 /// All of them or none.
 pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
+    let clock = Clock::start();
     let change = Change::begin(context, &args.iface)?;
     let Some(mut file) = in_force(&change)? else { bail!(none(&args.iface)) };
     for name in &args.names {
@@ -42,14 +46,15 @@ pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
             bail!(unknown(&file, name));
         }
     }
-    put(&change, &file, &FilterPlacement::default(), context)
+    put(&change, &file, &How::default(), clock, context)
 }
 
 pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
+    let clock = Clock::start();
     let change = Change::begin(context, &args.iface)?;
     let Some(mut file) = in_force(&change)? else { bail!(none(&args.iface)) };
     file.ruleset.rules.clear();
-    put(&change, &file, &FilterPlacement::default(), context)
+    put(&change, &file, &How::default(), clock, context)
 }
 
 /// Whatever else runs there stays.
@@ -75,10 +80,12 @@ fn unknown(file: &File, name: &str) -> String {
 fn put(
     change: &Change,
     file: &File,
-    placement: &FilterPlacement,
+    how: &How,
+    mut clock: Clock,
     context: &Context,
 ) -> Result<Exit> {
-    let mode = change.apply(file, &How::at(placement))?;
+    let read_s = clock.lap();
+    let (mode, memory, took) = change.apply(file, how)?;
     let rules = &file.ruleset;
     context.show(&InForce {
         interface: change.target.interface.clone(),
@@ -86,6 +93,8 @@ fn put(
         updated: change.live.is_some(),
         default: rules.default.verdict().name(),
         rules: rules.rules.iter().map(|rule| rule.name.clone()).collect(),
+        memory,
+        took: Took { read_s, ..took },
     })?;
     Ok(Exit::Done)
 }

@@ -18,10 +18,7 @@ use crate::view::say;
 pub fn run(args: &FilterTopArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let mut talkers = talkers(args, context)?;
-    let told = tell(args, context, &stop, talkers.as_mut());
-    // However that ended, the program that chooses packets goes.
-    talkers.map_or(Ok(()), Talkers::end)?;
-    told
+    tell(args, context, &stop, talkers.as_mut())
 }
 
 /// `None` where they are not wanted, or cannot be had: then there are the rules.

@@ -2,25 +2,25 @@
 //!
 //! Rule: the rules in force decide as ever, with their own maps; the program of before is back
 //! when the trial is over. Killed in the middle, the program of the trial goes on deciding by the
-//! rules in force, until the next command that changes something puts the one of before back. Who
-//! changes rules during a trial ends it.
+//! rules in force, until the next command that changes or shows something puts the one of before
+//! back. Who changes rules during a trial ends it.
 
+use std::fs::File;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use functions::filter::Ruleset;
 use functions::filter::trial::{self, CHANGES, Changed, PAIRS};
 use kernel::{Object, RingBuffer};
-use sys::net::{Ifindex, Netlink};
 use sys::signal::Stop;
 
 use super::beside::Parts;
 use super::capture::Capture;
-use super::change::Change;
+use super::change::{Change, How};
 use super::file;
-use super::live::{Live, NAME, none};
+use super::live::none;
 use super::rules;
-use crate::args::FilterTryArgs;
+use crate::args::{FilterPlacement, FilterTryArgs};
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::state;
@@ -63,45 +63,38 @@ fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Rule
     let change = Change::begin(context, &args.iface)?;
     let Some(live) = &change.live else { bail!(none(&args.iface)) };
     let old = live.rules()?;
-    let trial = Trial::start(context, &change, live, [&old, new])?;
+    let trial = Trial::start(context, &change, new)?;
     Ok((old, trial))
 }
 
 /// While it lives both sets of rules meet packets.
 struct Trial {
     object: Object,
-    ifindex: Ifindex,
-    program: u32,
     /// Its guard: dropped, the program of before is back.
-    _trial: state::Trial,
+    trial: state::Trial,
+    /// Behind the trial: nobody else begins one before it is over.
+    _claim: File,
 }
 
 impl Trial {
-    fn start(
-        context: &Context,
-        change: &Change,
-        live: &Live,
-        [old, new]: [&Ruleset; 2],
-    ) -> Result<Self> {
-        let refused = "the rules were not tried";
-        let mut front = file::compiled(new, false, &change.target).context(refused)?;
-        let mut behind = file::compiled(old, live.may_ban()?, &change.target).context(refused)?;
-        trial::make_new(&mut front.spec)?;
-        trial::make_old(&mut behind.spec)?;
-        let parts = Parts { front: front.spec, acts: front.acts, behind: behind.spec };
-        let target = &change.target;
-        parts.load(change, live, |object, program, placement| {
-            let what = (&object, program);
-            let trial = target.try_out(context, NAME, what, placement, &live.program)?;
-            let program = object.program(program)?.id();
-            Ok(Self { object, ifindex: target.ifindex, program, _trial: trial })
-        })
-    }
-
-    /// Whether it still decides; it does not on an interface that is gone.
-    fn runs(&self) -> Result<bool> {
-        let link = Netlink::open()?.link_by_index(self.ifindex);
-        Ok(link.is_ok_and(|link| link.xdp.programs().any(|(_, id)| id == self.program)))
+    fn start(context: &Context, change: &Change, new: &Ruleset) -> Result<Self> {
+        let claim = change.claim(context)?;
+        let globals = change.globals(&How::default())?;
+        let (object, trial) = file::by_form(|form| {
+            let refused = "the rules were not tried";
+            let front = file::compiled(new, false, &change.target, form);
+            let mut front = front.context(refused)?;
+            let mut behind = change.in_force(form).context(refused)?;
+            globals.set(&mut front.spec)?;
+            trial::make_new(&mut front.spec)?;
+            trial::make_old(&mut behind.spec)?;
+            let parts = Parts { front, behind };
+            parts.load(change, &FilterPlacement::default(), |object, program, placement| {
+                let trial = change.try_out(context, (&object, program), placement)?;
+                Ok((object, trial))
+            })
+        })?;
+        Ok(Self { object, trial, _claim: claim })
     }
 
     /// Hands on packets that would meet another verdict, until the time is over, somebody
@@ -121,7 +114,7 @@ impl Trial {
             ring.drain(|record| records.extend(Changed::parse(record)));
             records.into_iter().try_for_each(&mut each)?;
             let is_over = begin.elapsed() >= time;
-            if (is_over || interrupted || look % ASK_EVERY == 0) && !self.runs()? {
+            if (is_over || interrupted || look % ASK_EVERY == 0) && !self.trial.runs()? {
                 return Ok(Ended::RulesChanged);
             }
             if interrupted {

@@ -1,84 +1,172 @@
 //! `Watch`: packets as they come, with what the rules in force make of them.
 //!
-//! Rule: the rules in force decide and count as ever, with their own maps. What chooses packets
-//! runs in front of them and has maps of its own; its program is there only while somebody looks.
+//! Rule: the rules in force decide and count as ever, with their own maps. What draws packets runs
+//! in front of them and has maps of its own; it is a trial, so others may change rules meanwhile,
+//! and it draws only as long as somebody looks again and again.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use functions::filter::act::{COUNTS, RULES};
-use functions::filter::sample::Sample;
+use functions::filter::abi::Met;
 use functions::filter::trial::new_name;
-use functions::filter::watch::{self, Chosen, WATCHED};
-use functions::filter::{Rule, Test};
+use functions::filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
+use functions::filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
+use sys::thread::monotonic_ns;
 
 use super::beside::Parts;
 use super::change::Change;
-use super::live::{Live, NAME};
+use super::live::Live;
 use super::{file, rules};
+use crate::args::FilterPlacement;
+use crate::cmd::Context;
 use crate::state;
 
-/// A program that hands out packets.
+/// A program that shows packets; dropped, the one of before is back.
 #[derive(Debug)]
 pub struct Watch {
     object: Object,
     ring: RingBuffer,
+    pace: Pace,
+    one_in: u32,
+    looked: Instant,
+    met: Met,
+    trial: state::Trial,
+    /// Behind the trial: nobody else begins one before it is over.
+    claim: File,
 }
 
-/// Which packets are chosen.
+/// Which packets are shown.
 #[derive(Clone, Debug)]
 pub struct Choice {
     /// That hold for a packet; none: every packet.
     pub tests: Vec<Test>,
-    /// One in so many of these.
+    pub pace: Pace,
+    /// Of a packet.
+    pub bytes: usize,
+}
+
+/// How many are drawn.
+#[derive(Clone, Copy, Debug)]
+pub enum Pace {
+    OneIn(u32),
+    /// A second, steered at each look.
+    About(u32),
+}
+
+/// What happened since the last look.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub elapsed: Duration,
+    /// Packets that came.
+    pub met: u64,
+    /// Of these, those that were read, and those that were to be and had no room.
+    pub read: u64,
+    pub lost: u64,
+    /// One in so many was drawn, and will be until the next look.
     pub one_in: u32,
+    pub next: u32,
 }
 
 impl Choice {
-    /// `only` is as tests of a rule are written; sets are those of the rules in force.
-    pub fn new(live: &Live, only: Option<&str>, one_in: u32) -> Result<Self> {
-        let Some(only) = only else { return Ok(Self { tests: Vec::new(), one_in }) };
+    /// Tests are as those of a rule are written; sets are those of the rules in force.
+    pub fn tests(live: &Live, only: Option<&str>) -> Result<Vec<Test>> {
+        let Some(only) = only else { return Ok(Vec::new()) };
         let mut scope = live.file()?.scope;
         scope.compile = rules::expression;
         let rule = Rule::parse(&format!("count {only}"), &scope);
-        let rule = rule.with_context(|| format!("--only '{only}' is no test of a rule"))?;
-        Ok(Self { tests: rule.tests, one_in })
+        Ok(rule.with_context(|| format!("--only '{only}' is no test of a rule"))?.tests)
     }
 }
 
 impl Watch {
-    /// Takes the place of the filter in force, for now: dropped, the change brings it back.
-    pub fn begin(change: &Change, live: &Live, choice: &Choice) -> Result<(Self, state::Change)> {
-        let refused = "the packets cannot be watched";
-        let chooser = watch::rules(choice.tests.clone(), choice.one_in);
-        let mut front = file::compiled(&chooser, false, &change.target).context(refused)?;
-        let bans = live.may_ban()?;
-        let mut behind = file::compiled(&live.rules()?, bans, &change.target).context(refused)?;
-        watch::make_front(&mut front.spec)?;
-        watch::make_behind(&mut behind.spec)?;
-        let parts = Parts { front: front.spec, acts: front.acts, behind: behind.spec };
-        let installed = parts.load(change, live, |object, program, placement| {
-            let change = change.target.install(NAME, &object, program, placement)?;
-            Ok((object, change))
+    /// Takes the place of the filter in force for now, or of nothing. `claim` is held until the
+    /// watch is over. The change may be let go then, and must be before the watch is.
+    pub fn begin(
+        context: &Context,
+        change: &Change,
+        asked: &FilterPlacement,
+        choice: &Choice,
+        claim: File,
+    ) -> Result<Self> {
+        let chooser = watch::rules(choice.tests.clone());
+        let begun = file::by_form(|form| {
+            let mut front = file::compiled(&chooser, false, &change.target, form)?;
+            let mut behind = change.in_force(form)?;
+            watch::make_front(&mut front.spec, choice.bytes)?;
+            watch::make_behind(&mut behind.spec)?;
+            Parts { front, behind }.load(change, asked, |object, program, placement| {
+                let ring = RingBuffer::new(object.map(SEEN)?)?;
+                let one_in = choice.pace.first();
+                draw(&object, one_in)?;
+                let trial = change.try_out(context, (&object, program), placement)?;
+                Ok((object, ring, one_in, trial))
+            })
         });
-        let (object, change) = installed.context(refused)?;
-        let ring = RingBuffer::new(object.map(WATCHED)?)?;
-        Ok((Self { object, ring }, change))
+        let (object, ring, one_in, trial) = begun.context("the packets cannot be watched")?;
+        let (looked, met, pace) = (Instant::now(), Met::default(), choice.pace);
+        Ok(Self { object, ring, pace, one_in, looked, met, trial, claim })
     }
 
-    /// Packets that came since the last call.
-    pub fn packets(&mut self) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        self.ring.drain(|record| samples.extend(Sample::parse(record)));
-        samples
+    /// Hands on what was shown since the last look, and says that somebody still looks.
+    pub fn look(&mut self, mut each: impl FnMut(&Seen<'_>)) -> Result<Look> {
+        let mut read = 0;
+        self.ring.drain(|record| {
+            if let Some(seen) = Seen::parse(record) {
+                read += 1;
+                each(&seen);
+            }
+        });
+        let met = watch::met(self.object.map(KEPT)?)?;
+        let (elapsed, one_in) = (self.looked.elapsed(), self.one_in);
+        let lost = met.lost - self.met.lost;
+        let next = self.pace.next(one_in, read + lost, elapsed);
+        let came = met.packets - self.met.packets;
+        (self.looked, self.met, self.one_in) = (Instant::now(), met, next);
+        draw(&self.object, next)?;
+        Ok(Look { elapsed, met: came, read, lost, one_in, next })
     }
 
-    /// What was met and chosen so far, handed out or not.
-    pub fn chosen(&self) -> Result<Chosen> {
-        Ok(watch::chosen(self.object.map(&new_name(COUNTS))?)?)
+    /// Whether it still decides: others may have changed rules.
+    pub fn runs(&self) -> Result<bool> {
+        self.trial.runs()
     }
 
-    /// Chooses one in so many from now on.
-    pub fn choose(&self, one_in: u32) -> Result<()> {
-        Ok(watch::choose(self.object.map(&new_name(RULES))?, one_in)?)
+    /// That for a watch in the place of this one.
+    pub fn claim(&self) -> Result<File> {
+        self.claim.try_clone().context("a descriptor cannot be doubled")
+    }
+
+    /// The program's number.
+    pub fn program(&self) -> u32 {
+        self.trial.program()
     }
 }
+
+impl Pace {
+    fn first(self) -> u32 {
+        match self {
+            Self::OneIn(number) => number,
+            Self::About(_) => 1,
+        }
+    }
+
+    fn next(self, one_in: u32, shown: u64, elapsed: Duration) -> u32 {
+        match self {
+            Self::OneIn(number) => number,
+            Self::About(wanted) => watch::next_one_in(one_in, shown, elapsed, wanted),
+        }
+    }
+}
+
+fn draw(object: &Object, one_in: u32) -> Result<()> {
+    let watching = object.map(&new_name(WATCHING))?;
+    Ok(watch::draw(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
+}
+
+/// Nobody looks at what was shown so long ago.
+const HOLDS: Duration = Duration::from_secs(5);
+/// Enough of a packet for its headers, and for all that the model reads of it.
+pub const HEADERS: usize = 128;
+pub const MOST: usize = filter::watch::MOST_BYTES;

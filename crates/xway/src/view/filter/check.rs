@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::memory::Memory;
 use crate::view::check::Outcome;
 use crate::view::{Paint, View};
 
@@ -69,6 +70,9 @@ pub struct Warning {
 pub struct Program {
     /// In lines for people.
     pub description: String,
+    pub memory: Memory,
+    /// Why there is not as much memory; then the verifier was not asked.
+    pub too_much: Option<String>,
     /// What the verifier said; `None` when it was not asked, for lack of rights.
     pub kernel: Option<Outcome>,
 }
@@ -161,13 +165,17 @@ impl Checked {
 impl Program {
     fn text(&self, paint: Paint) -> String {
         let kernel = match &self.kernel {
+            None if self.too_much.is_some() => {
+                let why = self.too_much.as_deref().unwrap_or_default();
+                format!("{} {why}\n", paint.bad("too much memory:"))
+            }
             None => "kernel: not asked, that needs CAP_BPF and CAP_NET_ADMIN (root)\n".to_owned(),
             Some(Outcome::Accepted(accepted)) => format!("kernel: takes it, {}", accepted.text()),
             Some(Outcome::Refused(refused)) => {
                 format!("{}\n{}", paint.bad("kernel: refuses it"), refused.text(paint))
             }
         };
-        format!("{}{kernel}", self.description)
+        format!("{}memory: {}\n{kernel}", self.description, self.memory.text())
     }
 }
 
@@ -205,7 +213,12 @@ mod tests {
             policies: vec![policy("options", false), policy("tunnel", true)],
             reads: vec!["link", "network"],
             warnings: vec![Warning { kind: "never-reached", rules, because, text }],
-            program: Some(Program { description: "code: 7 instructions\n".into(), kernel: None }),
+            program: Some(Program {
+                description: "code: 7 instructions\n".into(),
+                memory: Memory::default(),
+                too_much: None,
+                kernel: None,
+            }),
             all_policies: false,
         }
     }
@@ -220,6 +233,7 @@ set @x: 2 IPv4 ranges, 1 IPv6 range
 reads of a packet: link, network
 policy options drop (not the usual one)
 code: 7 instructions
+memory: 0 B in 0 maps: 
 kernel: not asked, that needs CAP_BPF and CAP_NET_ADMIN (root)
 warning: rule 2 `b` is never reached
 r.toml: 2 rules, 1 warning

@@ -7,12 +7,14 @@ use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;
 
+use crate::view::filter::trial::Ended;
 use crate::view::{Paint, View};
 
 /// How the traffic was watched.
 #[derive(Clone, Debug, Serialize)]
 pub struct Watched {
     pub seconds: f64,
+    pub ended: Ended,
     /// Packets that were looked at, and those that were to be and had no room.
     pub looked_at: u64,
     pub lost: u64,
@@ -201,7 +203,7 @@ impl Finding {
 
 impl View for Detected {
     fn text(&self, paint: Paint) -> String {
-        let Watched { seconds, looked_at, lost, hold_s } = &self.watched;
+        let Watched { seconds, ended, looked_at, lost, hold_s } = &self.watched;
         let [pps, bps] = self.all.text();
         let [dropped, passed] = [self.dropped, self.passed].map(|amount| human(amount.pps, "pps"));
         let looked_at = human(*looked_at as f64, "");
@@ -218,6 +220,9 @@ impl View for Detected {
         if *lost > 0 {
             let lost = human(*lost as f64, "");
             text.push_str(&format!("{lost} more were lost: others stand for them\n"));
+        }
+        if *ended == Ended::RulesChanged {
+            text.push_str("other rules were put in force meanwhile, so the watching ended early\n");
         }
         if self.findings.is_empty() {
             text.push_str("nothing is too much\n");

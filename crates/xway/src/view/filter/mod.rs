@@ -7,6 +7,7 @@ pub mod explain;
 pub mod import;
 pub mod limits;
 pub mod load;
+pub mod memory;
 pub mod sample;
 pub mod show;
 pub mod talkers;

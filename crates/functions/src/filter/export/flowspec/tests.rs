@@ -51,6 +51,17 @@ fn rules_become_routes() {
         ("drop udp", vec!["protocol =17;", "protocol =17; destination ::/0;"]),
         ("drop ipv4", vec!["destination 0.0.0.0/0;"]),
         ("drop ethertype ipv4 length < 100", vec!["packet-length <=85;"]),
+        ("drop ethertype ipv4", vec![""]),
+        ("drop ipv4 length < 61", vec!["packet-length <=46; destination 0.0.0.0/0;"]),
+        ("drop ipv4 protocol 255", vec!["protocol =255;"]),
+        ("drop ipv4 protocol 0-254", vec!["protocol <=254;"]),
+        ("drop ipv4 icmp type 255", vec!["icmp-type =255;"]),
+        (
+            "drop ipv4 flags {fin/fin|syn, none/fin|rst}",
+            vec!["tcp-flags [ !syn+rst =syn&!fin+rst =fin+rst&!syn ];"],
+        ),
+        ("drop ethertype ipv6 udp", vec!["protocol =17; destination ::/0;"]),
+        ("drop ipv6", vec!["destination ::/0;"]),
     ] {
         let rules = ruleset(&[rule]);
         let text = flowspec(&rules).unwrap_or_else(|error| panic!("{rule}: {error}"));
@@ -74,6 +85,8 @@ fn limits_and_what_they_let_through() {
     assert_eq!(actions, [false, true, true]);
     assert_eq!(back.rules[0].action, ruleset(&pair).rules[0].action);
     assert!(flowspec(&ruleset(&["limit 8mbps ipv4"])).is_ok(), "what is below passes anyway");
+    let text = flowspec(&ruleset(&["limit 8796093022208bps ipv4"])).unwrap();
+    assert!(text.contains("rate-limit 1099511627776;"), "{text}");
 }
 
 #[test]
@@ -83,6 +96,9 @@ fn what_routes_cannot_say_is_named() {
         (&["r: drop ethertype {ipv4, arp}"], "r", "other packets than"),
         (&["r: drop length > 100"], "r", "other packets than"),
         (&["r: drop arp"], "r", "other packets than"),
+        (&["r: drop ethertype ipv6"], "r", "say `ipv6` instead"),
+        (&["r: drop ethertype {ipv4, ipv6}"], "r", "say `ipv6` instead"),
+        (&["r: drop ethertype ipv6 length < 100"], "r", "say `ipv6` instead"),
         (&["r: drop ttl < 5"], "r", "TTL"),
         (&["r: drop ipv4 vlan 7"], "r", "VLAN"),
         (&["r: drop ipv4 from-mac 02:00:00:00:00:01"], "r", "MAC"),
@@ -98,6 +114,7 @@ fn what_routes_cannot_say_is_named() {
         (&["r: limit 8mbps per source ipv4"], "r", "limit bits"),
         (&["r: limit 8mbps burst 1000kbyte ipv4"], "r", "no burst"),
         (&["r: limit 9bps ipv4"], "r", "whole bytes"),
+        (&["r: limit 8796093022216bps ipv4"], "r", "whole bytes"),
         (&["r: limit 8mbps udp"], "r", "2 routes with a rate each"),
         (&["r: limit 8mbps ipv4", "s: drop ipv4 udp"], "r", "let a rule follow"),
         (&["r: drop ipv4 udp icmp type 3"], "r", "no IPv4 or IPv6 packet"),
@@ -110,6 +127,13 @@ fn what_routes_cannot_say_is_named() {
         assert!(error.starts_with(&format!("rule {name}: ")), "{rules:?}: {error}");
         assert!(error.contains(why), "{rules:?}: {error}");
     }
+    let list = |count: usize| (0..count).map(|it| format!("10.0.{it}.1")).collect::<Vec<_>>();
+    let product = |one, other| {
+        let (from, to) = (list(one).join(", "), list(other).join(", "));
+        flowspec(&ruleset(&[&format!("drop from {{{from}}} to {{{to}}}")])).map(|_| ())
+    };
+    product(25, 40).unwrap();
+    product(77, 13).unwrap_err();
     let dropping = Ruleset { default: Verdict::Drop, ..ruleset(&[]) };
     assert!(flowspec(&dropping).unwrap_err().to_string().contains("default"));
 }

@@ -1,7 +1,7 @@
 //! Routes, the rules that they become and their order, and what is refused by its line.
 
 use super::*;
-use crate::filter::Rule;
+use crate::filter::{Field, Rule, Test, Values};
 
 fn rules(text: &str) -> Vec<String> {
     let ruleset = read(text).unwrap_or_else(|error| panic!("{error}"));
@@ -37,6 +37,8 @@ fn components_become_tests() {
         ("packet-length >300&<=500;", "drop ethertype ipv4 length 315-514"),
         ("packet-length <100;", "drop ethertype ipv4 length < 114"),
         ("dscp 46;", "drop ethertype ipv4 dscp ef"),
+        ("dscp 63;", "drop ethertype ipv4 dscp 63"),
+        ("protocol 255;", "drop ethertype ipv4 protocol 255"),
         ("fragment [ first-fragment is-fragment ];", "drop ethertype ipv4 fragment any"),
         ("fragment !is-fragment;", "drop ethertype ipv4 fragment {whole, first}"),
     ];
@@ -65,6 +67,32 @@ fn actions_and_either_port() {
             "flow-1-2: pass ethertype ipv4 protocol {tcp, udp} dport 53",
         ]
     );
+}
+
+#[test]
+fn a_code_is_one_of_all_types() {
+    let rules = one("icmp-code 1;").unwrap().rules;
+    let found = rules[0].tests.iter().find_map(|test| match test {
+        Test::Is(Field::Icmp, values) => Some(values),
+        _ => None,
+    });
+    let all = (0..=0xff_u128).map(|kind| (kind << 8 | 1, kind << 8 | 1));
+    assert_eq!(found, Some(&Values::new(all)));
+}
+
+/// Whatever the order of their components.
+#[test]
+fn components_are_in_order_before_routes_are() {
+    let route = |name: &str, components: &str| {
+        format!("route {name} {{ match {{ {components} }} then {{ discard; }} }}\n")
+    };
+    let text = [
+        route("later", "protocol tcp; source 10.0.0.0/8;"),
+        route("first", "source 10.0.0.0/8; destination 10.0.0.0/8;"),
+        route("second", "destination 10.0.0.0/8; source 10.0.0.0/7;"),
+    ];
+    let names: Vec<_> = read(&text.concat()).unwrap().rules.into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["first", "second", "later"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
-//! Numbers by the names that nft prints.
+//! Numbers by the names that nft prints, where rules here do not have the same.
 
-pub(super) type Names = &'static [(&'static str, u16)];
+pub(super) use crate::filter::text::names::{DSCP, Names, number};
 
 pub(super) const PROTOCOLS: Names = &[
     ("icmp", 1),
@@ -32,30 +32,6 @@ pub(super) const ETHER_TYPES: Names = &[
 ];
 
 pub(super) const FAMILIES: Names = &[("ipv4", 0x0800), ("ipv6", 0x86dd)];
-
-pub(super) const DSCP: Names = &[
-    ("cs0", 0),
-    ("cs1", 8),
-    ("af11", 10),
-    ("af12", 12),
-    ("af13", 14),
-    ("cs2", 16),
-    ("af21", 18),
-    ("af22", 20),
-    ("af23", 22),
-    ("cs3", 24),
-    ("af31", 26),
-    ("af32", 28),
-    ("af33", 30),
-    ("cs4", 32),
-    ("af41", 34),
-    ("af42", 36),
-    ("af43", 38),
-    ("cs5", 40),
-    ("ef", 46),
-    ("cs6", 48),
-    ("cs7", 56),
-];
 
 pub(super) const TCP_FLAGS: Names = &[
     ("fin", 0x01),

@@ -87,9 +87,7 @@ impl Reader<'_> {
 /// A number, or its name.
 pub(super) fn named(names: Names) -> impl Fn(&Value) -> Option<u128> {
     move |value| match value.as_str() {
-        Some(name) => {
-            names.iter().find(|(one, _)| *one == name).map(|(_, number)| u128::from(*number))
-        }
+        Some(name) => names::number(names, name).map(u128::from),
         None => value.as_u64().map(u128::from),
     }
 }

@@ -124,7 +124,7 @@ impl Subject {
         let protocol = match protocol {
             "th" => Protocol::WithPorts,
             "tcp" | "udp" | "sctp" | "dccp" | "udplite" => {
-                Protocol::One(names::PROTOCOLS.iter().find(|(name, _)| *name == protocol)?.1 as u8)
+                Protocol::One(names::number(names::PROTOCOLS, protocol)? as u8)
             }
             _ => return None,
         };

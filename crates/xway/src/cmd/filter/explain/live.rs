@@ -1,22 +1,22 @@
 //! `filter explain --live`: the same for packets as they arrive at an interface.
 //!
 //! Rule: verdict, reason and rule are what the program in force said; why not the rules before is
-//! the model's. Time and number are bounded; nobody else changes rules meanwhile.
+//! the model's. Time and number are bounded; when others change rules, the look is over.
 
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use functions::filter::abi::Need;
-use functions::filter::model::Seen;
-use functions::filter::sample::Sample;
+use functions::filter::model;
+use functions::filter::watch::Seen;
 use functions::filter::{Frame, Model, Needs, Ruleset};
 use sys::signal::Stop;
 
 use super::super::change::Change;
-use super::super::live::{Live, none};
-use super::super::watch::{Choice, Watch};
+use super::super::live::none;
+use super::super::watch::{Choice, MOST, Pace, Watch};
 use super::{explained, interfaces};
-use crate::args::FilterExplainArgs;
+use crate::args::{FilterExplainArgs, FilterPlacement};
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::view::filter::explain::Arrived;
@@ -25,30 +25,69 @@ use crate::view::say;
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     let interface = args.what.to_str().context("an interface's name is text")?;
     let stop = Stop::new()?;
+    let (rules, bans, watch) = begin(args, context, interface)?;
+    let mut teller = Teller::new(&rules, bans);
+    let told = tell(args, context, &stop, watch, &mut teller)?;
+    let seconds = teller.begin.elapsed().as_secs_f64();
+    if told.other_rules {
+        say("xway: other rules were put in force meanwhile, so the look ended early");
+    }
+    say(&format!("{} of {} packets in {seconds:.1} s", told.packets, told.met));
+    Ok(if told.packets > 0 { Exit::Done } else { Exit::No })
+}
+
+/// The rules in force, whether there may be bans, and packets. Nobody changes anything until they
+/// are shown.
+fn begin(
+    args: &FilterExplainArgs,
+    context: &Context,
+    interface: &str,
+) -> Result<(Ruleset, bool, Watch)> {
     let change = Change::begin(context, interface)?;
     let Some(live) = &change.live else { bail!(none(interface)) };
-    let rules = live.rules()?;
-    let choice = Choice::new(live, args.only.as_deref(), args.sample)?;
-    let mut teller = Teller::new(&rules, live)?;
-    let (mut watch, guard) = Watch::begin(&change, live, &choice)?;
-    let mut told = 0;
-    while told < args.count {
+    let tests = Choice::tests(live, args.only.as_deref())?;
+    let choice = Choice { tests, pace: Pace::OneIn(args.sample), bytes: MOST };
+    let claim = change.claim(context)?;
+    let (rules, bans) = (live.rules()?, live.may_ban()?);
+    let watch = Watch::begin(context, &change, &FilterPlacement::default(), &choice, claim)?;
+    Ok((rules, bans, watch))
+}
+
+/// What a look was.
+#[derive(Default)]
+struct Told {
+    packets: u64,
+    /// That came meanwhile.
+    met: u64,
+    other_rules: bool,
+}
+
+/// Until there are enough, the time is over, somebody interrupts, or other rules are in force.
+fn tell(
+    args: &FilterExplainArgs,
+    context: &Context,
+    stop: &Stop,
+    mut watch: Watch,
+    teller: &mut Teller<'_>,
+) -> Result<Told> {
+    let mut told = Told::default();
+    for number in 1.. {
         let left = args.time.saturating_sub(teller.begin.elapsed());
         let is_over = left.is_zero() || stop.wait(left.min(LOOK_EVERY))?.is_some();
-        for sample in watch.packets().into_iter().take((args.count - told) as usize) {
-            told += 1;
-            if !context.show_next(&teller.arrived(told, &sample))? {
-                return Ok(Exit::Done);
+        told.other_rules = (is_over || number % ASK_EVERY == 0) && !watch.runs()?;
+        let mut shown = Ok(true);
+        let look = watch.look(|seen| {
+            if told.packets < args.count && matches!(shown, Ok(true)) {
+                told.packets += 1;
+                shown = context.show_next(&teller.arrived(told.packets, seen));
             }
-        }
-        if is_over {
+        })?;
+        told.met += look.met;
+        if !shown? || is_over || told.other_rules || told.packets >= args.count {
             break;
         }
     }
-    drop(guard);
-    let seconds = teller.begin.elapsed().as_secs_f64();
-    say(&format!("{told} of {} packets in {seconds:.1} s", watch.chosen()?.matched));
-    Ok(if told > 0 { Exit::Done } else { Exit::No })
+    Ok(told)
 }
 
 /// Knows why.
@@ -59,37 +98,41 @@ struct Teller<'a> {
 }
 
 impl<'a> Teller<'a> {
-    fn new(rules: &'a Ruleset, live: &Live) -> Result<Self> {
+    fn new(rules: &'a Ruleset, bans: bool) -> Self {
         let links = interfaces();
         let ifindex = |name: &str| links.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
         let mut needs = Needs::of(rules);
-        if live.may_ban()? {
+        if bans {
             needs = needs.with(Need::Network);
         }
         let model = Model::new(rules, ifindex).with_needs(needs);
-        Ok(Self { rules, model, begin: Instant::now() })
+        Self { rules, model, begin: Instant::now() }
     }
 
     /// What was not copied of a long frame is zeros here.
-    fn arrived(&mut self, n: u64, sample: &Sample) -> Arrived {
-        let mut bytes = sample.bytes.clone();
+    fn arrived(&mut self, n: u64, sample: &Seen<'_>) -> Arrived {
+        let mut bytes = sample.bytes.to_vec();
         bytes.resize(sample.length as usize, 0);
         let frame = Frame { bytes: &bytes, ifindex: sample.interface, queue: sample.queue };
-        let seen = Seen {
-            verdict: sample.verdict,
-            reason: sample.reason,
+        let seen = model::Seen {
+            verdict: sample.opinion.verdict,
+            reason: sample.opinion.reason,
             rule: sample
-                .decided_by
+                .opinion
+                .rule
                 .map(|rule| rule as usize)
                 .filter(|rule| *rule < self.rules.rules.len()),
         };
         let judgement = self.model.judge(&frame, sample.time_ns).as_seen(seen);
         Arrived {
             t: self.begin.elapsed().as_secs_f64(),
-            summary: dissect(&sample.bytes).summary,
+            summary: dissect(sample.bytes).summary,
             length: sample.length,
             queue: sample.queue,
             explained: explained(n, &judgement, self.rules),
         }
     }
 }
+
+/// At each of so many looks it asks whether its program still runs.
+const ASK_EVERY: u32 = 10;

@@ -1,0 +1,204 @@
+//! Rules changed under a flood, as a user does it: `xway filter load` of ten thousand.
+//!
+//! Rule: the time is that of the whole command, from its start to its end; the parts are what it
+//! tells of itself. A turn in which the rules of before and after did not count each packet of the
+//! flood once is a fault and gives no number. The flood has a processor, the command another one.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use functions::filter::File;
+use serde_json::Value as Json;
+use traffic::generator::{Config, Generator, Load};
+use traffic::{Rate, Template};
+
+use super::alone;
+use super::line::{self, End, Line};
+use crate::field::Field;
+use crate::harness::{Arm, Value};
+use crate::hook::tool::Tool;
+use crate::passing::Passing;
+
+/// The arm, or why there is none.
+pub fn arm(field: &Field, end: End) -> Result<Arm<'_>> {
+    ensure!(field.is_offer_known(), "the flood of another host is not counted here");
+    let stand = Stand::build(field, end)?;
+    Ok(Arm::wide(NAME, move |_| stand.turn()))
+}
+
+/// Two files of rules, and who puts them in force.
+struct Stand<'a> {
+    field: &'a Field,
+    frame: Vec<u8>,
+    xway: Tool,
+    state: Folder,
+    /// Before and after the change.
+    files: [PathBuf; 2],
+}
+
+/// For the program's state; dropped, what it kept is gone, and with it the rules.
+struct Folder(PathBuf);
+
+/// Rules in force until this is dropped.
+struct InForce<'a>(&'a Stand<'a>);
+
+impl<'a> Stand<'a> {
+    fn build(field: &'a Field, end: End) -> Result<Self> {
+        let xway = Tool::new(field, program()?);
+        let state = Folder::make()?;
+        let files = ["before.toml", "after.toml"].map(|name| state.0.join(name));
+        for (path, changed) in
+            files.iter().zip(["limit 2mpps burst 200k", "limit 3mpps burst 300k"])
+        {
+            fs::write(path, rules(changed, end)?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(Self { field, frame: alone::frame(end)?, xway, state, files })
+    }
+
+    /// Seconds of one change, whole and in parts.
+    fn turn(&self) -> Result<Vec<Value>> {
+        let (_before, _) = self.load(&self.files[0])?;
+        let flood = self.flood()?;
+        let (given, start) = (flood.given(), Instant::now());
+        let (_after, said) = self.load(&self.files[1])?;
+        let (seconds, met) = (start.elapsed().as_secs_f64(), flood.given() - given);
+        ensure!(!flood.is_done(), "the flood was over before the rules had changed");
+        let report = flood.stop()?;
+        if let Some(why) = report.totals.blind {
+            ensure!(false, Passing::new(why));
+        }
+        self.account(report.totals.sent)?;
+        ensure!(
+            met as f64 >= RATE_PPS * seconds / 2.0,
+            Passing::new(format!("the flood was held up: {met} packets in {seconds:.2} s"))
+        );
+        let mut values = vec![Value::new(NAME, "s", seconds)];
+        for part in ["read", "compile", "load", "carry", "swap"] {
+            let took = &said["took"][format!("{part}_s")];
+            let took = took.as_f64().with_context(|| format!("it does not tell of {part}"))?;
+            values.push(Value::new(format!("{NAME}-{part}"), "s", took));
+        }
+        Ok(values)
+    }
+
+    fn load(&self, path: &Path) -> Result<(InForce<'_>, Json)> {
+        let said =
+            self.ask(&["load", self.field.receiver.device(), &path.display().to_string()])?;
+        Ok((InForce(self), said))
+    }
+
+    /// Runs when it returns. What the driver does not take is told apart.
+    fn flood(&self) -> Result<Generator> {
+        let config = Config {
+            profile: Rate::PacketsPerSecond(RATE_PPS).into(),
+            count: Some(MOST),
+            duration: Some(LONGEST),
+            cpus: vec![self.field.sender_cpu],
+            ..Config::new(
+                self.field.sender.device(),
+                Load::Streams(vec![Template::constant("flood", self.frame.clone())]),
+            )
+        };
+        let flood = self.field.sender.run(|| Generator::start(config))??;
+        lab::until("the flood", PATIENCE, || Ok((flood.given() >= WARM_UP).then_some(())))?;
+        Ok(flood)
+    }
+
+    /// Each packet was over the limit or met the last rule, once, whichever rules it came to.
+    fn account(&self, sent: u64) -> Result<()> {
+        let counted = Cell::new(0);
+        let all = lab::until("all packets counted", PATIENCE, || {
+            match self.counted() {
+                Ok(now) => counted.set(now),
+                Err(fault) => return Ok(Some(Err(fault))),
+            }
+            Ok((counted.get() >= sent).then_some(Ok(())))
+        });
+        if let Ok(fault) = all {
+            fault?;
+        }
+        let counted = counted.get();
+        ensure!(counted == sent, "{sent} packets came, and old and new rules counted {counted}");
+        Ok(())
+    }
+
+    fn counted(&self) -> Result<u64> {
+        let shown = self.ask(&["show", self.field.receiver.device(), "--interval", "1ms"])?;
+        let rules = shown["rules"].as_array().context("it shows no rules")?;
+        let last = rules.last().and_then(|rule| rule["packets"].as_u64());
+        let limited = rules.iter().filter_map(|rule| rule["taken"].as_u64()).sum::<u64>();
+        Ok(last.context("the last rule has no count")? + limited)
+    }
+
+    /// What `xway filter` answers.
+    fn ask(&self, words: &[&str]) -> Result<Json> {
+        let state = self.state.0.display().to_string();
+        let words = [&["--state", &state, "--json", "filter"], words].concat();
+        Ok(serde_json::from_str(&self.xway.run(words, "")?)?)
+    }
+}
+
+impl Folder {
+    fn make() -> Result<Self> {
+        let path = std::env::temp_dir().join(crate::field::name()?);
+        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A destructor cannot report, and what stays is in the temporary folder.
+        let bpffs = self.0.join("bpf");
+        if sys::mount::is_bpffs(&bpffs) {
+            let _stays = sys::mount::unmount(&bpffs);
+        }
+        let _stays = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Drop for InForce<'_> {
+    fn drop(&mut self) {
+        // The second of two finds nothing, and what cannot be done here the folder's end does.
+        let _gone = self.0.ask(&["unload", self.0.field.receiver.device()]);
+    }
+}
+
+/// This very program, where it is one that can change rules.
+fn program() -> Result<String> {
+    let path = std::env::current_exe().context("it is not known which program this is")?;
+    let is_xway = path.file_name().is_some_and(|name| name == "xway");
+    ensure!(is_xway, "{} is not xway, which changes rules", path.display());
+    Ok(path.display().to_string())
+}
+
+/// Ten thousand: a limit whose buckets go over, one that changes, a ban, and those that are
+/// measured everywhere, of which the last drops the flood.
+fn rules(changed: &str, end: End) -> Result<String> {
+    let first = [
+        "kept: limit 500kpps burst 50k per source udp".to_owned(),
+        format!("changed: {changed} udp"),
+        "banned: ban 60s tcp dport 7".to_owned(),
+    ];
+    let ruleset = line::ruleset(&Line::many(RULES - first.len() as u32, end));
+    let mut file = File { ruleset, ..File::default() };
+    for (at, rule) in first.iter().enumerate() {
+        file.insert(at, rule)?;
+    }
+    Ok(file.to_toml())
+}
+
+/// Of the row.
+pub const NAME: &str = "reload-10000";
+const RULES: u32 = 10_000;
+const RATE_PPS: f64 = 1e6;
+/// Packets before the change.
+const WARM_UP: u64 = 50_000;
+/// Of a flood: more than a change takes.
+const MOST: u64 = 60_000_000;
+const LONGEST: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(10);
