@@ -109,6 +109,10 @@ fn addresses_routes_and_neighbours_are_listed_as_set() {
         let all = net.routes().unwrap();
         let found = all.iter().find(|one| one.to == to).unwrap();
         assert_eq!((found.via, found.table, found.ifindex), (Some(via), table, Some(at)));
+        net.remove_route(route).unwrap();
+        assert!(net.routes().unwrap().iter().all(|one| one.to != to), "{to} is still there");
+        let again = net.remove_route(route).unwrap_err();
+        assert!(again.to_string().contains("ESRCH"), "{again}");
         net.add_neighbour(at, via, MACS[1]).unwrap();
         let all = net.neighbours().unwrap();
         let found = all.iter().find(|one| one.ip == via).unwrap();

@@ -87,6 +87,13 @@ impl Netlink {
         Ok(())
     }
 
+    /// Removes one that was added like this.
+    pub fn remove_route(&mut self, route: NewRoute) -> Result<()> {
+        let (object, message) = (route.object(), RouteNetlinkMessage::DelRoute(route.message()));
+        self.ask("rtnetlink(RTM_DELROUTE)", &object, &message, 0)?;
+        Ok(())
+    }
+
     /// Many routes, about a thousand with each system call: for tables as large as the Internet's.
     ///
     /// # Errors
