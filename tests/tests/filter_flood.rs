@@ -14,12 +14,14 @@
 #![allow(clippy::print_stdout, reason = "a story tells what it saw")]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
 use bench::field::{Attack, SOURCES};
+use bench::hook::answers::Answers;
 use bench::hook::filter::{LIMIT_RULES, PROXY_RULES};
-use lab::stage::{ATTACKER_LINK, ATTACKER_MAC, Clients, SERVER_LINK, batch};
-use lab::{Host, Stage};
+use lab::Stage;
+use lab::stage::{ATTACKER_LINK, COOKIES, Clients, SERVER_LINK, batch};
 use serde_json::Value;
 use traffic::Rate;
 use traffic::generator::{Config, Generator, Load};
@@ -52,7 +54,9 @@ struct Told {
     sent: u64,
 }
 
+/// Fields are dropped in the order in which they stand.
 struct Siege {
+    answers: OnceCell<Answers>,
     stage: Stage,
     xway: Xway,
 }
@@ -60,14 +64,15 @@ struct Siege {
 impl Siege {
     fn new() -> Self {
         let stage = Stage::build().unwrap();
-        Self { stage, xway: Xway::new() }
+        Self { answers: OnceCell::new(), stage, xway: Xway::new() }
     }
 
-    /// Puts rules in force on a host.
-    fn load(&self, host: &Host, link: &str, rules: &str) {
-        let path = self.xway.state().join(format!("{link}.toml"));
+    /// Puts rules in force on the server.
+    fn load(&self, rules: &str) {
+        let path = self.xway.state().join("rules.toml");
         std::fs::write(&path, rules).unwrap();
-        self.xway.run_in(host, &["filter", "load", link, path.to_str().unwrap()]).ended(0);
+        let words = ["filter", "load", SERVER_LINK, path.to_str().unwrap()];
+        self.xway.run_in(&self.stage.net.server, &words).ended(0);
     }
 
     fn show(&self) -> Value {
@@ -75,19 +80,12 @@ impl Siege {
         self.xway.run_in(&self.stage.net.server, &words).json(0)
     }
 
-    /// Whoever was asked from an invented address is answered through the attacker's network, and
-    /// the answers end at its door: else the receiver's processor would carry them further.
     fn open_the_way_back(&self) {
-        let Stage { net, .. } = &self.stage;
-        let bridge = net.attacker.mac("br0").unwrap();
-        let unwanted = format!("rules = ['drop to-mac {ATTACKER_MAC}', 'drop to-mac {bridge}']");
-        self.load(&net.attacker, ATTACKER_LINK, &unwanted);
-        let way = ["route", "add", "default", "via", "10.0.0.2"];
-        assert!(net.server.command("ip").unwrap().args(way).status().unwrap().success());
+        self.answers.set(Answers::end(&self.stage).unwrap()).unwrap();
     }
 
     fn set_cookies(&self, value: &str) {
-        self.stage.net.server.set_sysctl("ipv4/tcp_syncookies", value).unwrap();
+        self.stage.net.server.set_sysctl(COOKIES, value).unwrap();
     }
 
     fn event(&self, name: &str) -> u64 {
@@ -135,7 +133,7 @@ impl Siege {
         is_attack(begun, start)?;
         drop(clients);
         (story.ready)(self);
-        self.load(&self.stage.net.server, SERVER_LINK, story.rules);
+        self.load(story.rules);
         let clients = self.clients(story);
         (story.before)(self);
         let (begun, start) = (flood.given(), Instant::now());

@@ -38,6 +38,21 @@ pub struct Interface {
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
+/// A setting of a host that was changed; dropped, it is as it was.
+#[derive(Debug)]
+pub struct Setting {
+    host: Host,
+    path: &'static str,
+    before: String,
+}
+
+impl Drop for Setting {
+    fn drop(&mut self) {
+        // A destructor cannot report, and the namespace ends with the lab anyway.
+        let _stays = self.host.set_sysctl(self.path, &self.before);
+    }
+}
+
 impl Host {
     pub(crate) fn new(name: &str, netns: NetNs, record: Arc<Record>) -> Result<Self> {
         if netns.is_home()? {
@@ -153,6 +168,13 @@ impl Host {
     /// Writes `/proc/sys/net/PATH` of this host.
     pub fn set_sysctl(&self, path: &str, value: &str) -> Result<()> {
         Ok(self.netns.set_sysctl(path, value)?)
+    }
+
+    /// The same until the guard is dropped.
+    pub fn hold_sysctl(&self, path: &'static str, value: &str) -> Result<Setting> {
+        let before = self.netns.sysctl(path)?;
+        self.set_sysctl(path, value)?;
+        Ok(Setting { host: self.clone(), path, before })
     }
 
     /// Switches an offload: a kernel feature name or a group such as `gro`, `tx-checksum`.

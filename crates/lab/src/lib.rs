@@ -32,7 +32,7 @@ pub use capture::Capture;
 pub use error::{Error, Result};
 pub use expect::until;
 pub use gc::{LabState, gc, list};
-pub use host::{Host, Interface};
+pub use host::{Host, Interface, Setting};
 pub use lab::Lab;
 pub use link::LinkOptions;
 pub use stage::Stage;

@@ -14,6 +14,7 @@ use sys::priority::{self, Priority};
 
 use crate::error::{Error, Result};
 use crate::frame::{Flow, Side};
+use crate::host::{Host, Setting};
 use crate::link::LinkOptions;
 use crate::topology;
 use crate::transactions::{Client, FAVOURED, Habit, Service};
@@ -31,8 +32,15 @@ pub struct Stage {
 }
 
 /// Those who ask until this is dropped.
+///
+/// Fields are dropped in the order in which they stand.
 #[derive(Debug)]
-pub struct Clients(Vec<Client>);
+pub struct Clients {
+    all: Vec<Client>,
+    /// Of their own.
+    _service: Option<Service>,
+    _ports: Option<Setting>,
+}
 
 /// The calling thread, kept away from the service's processor and favoured as service and clients
 /// are, which threads that it starts inherit; dropped, it is as it was.
@@ -55,9 +63,7 @@ impl Stage {
         net.server.pin_napi(SERVER_LINK, service_cpu)?;
         net.server.raise_napi(SERVER_LINK)?;
         let receivers = net.server.threaded_napi(SERVER_LINK)?;
-        let listen = || TcpListener::bind(SERVICE);
-        let listener = net.server.run(listen)?.map_err(fail("the service's listener"))?;
-        let _service = Service::start(listener, service_cpu)?;
+        let _service = serve(&net.server, SERVICE, service_cpu)?;
         sys::cpu::set_affinity(&[attacker_cpu])?;
         // Refused, it works as well, only less steadily on a busy machine.
         let _unsteady = Priority::Nice(FAVOURED).give(0);
@@ -86,23 +92,26 @@ impl Stage {
 
     /// Fresh connections, which ask from now on.
     pub fn clients(&self) -> Result<Clients> {
-        self.asking(Habit::Stays)
+        Ok(Clients { all: self.asking(SERVICE, Habit::Stays)?, _service: None, _ports: None })
     }
 
-    /// Clients that open a connection for each transaction, and close it.
+    /// Clients that open a connection for each transaction, and close it, of a service of their
+    /// own at [`OPENING`]: a listener keeps the requests that nobody answers for, and that there
+    /// were too many, for minutes. There can be one set of them at a time.
     pub fn newcomers(&self) -> Result<Clients> {
         // Who closes first keeps the port for a minute, and ports would soon be out.
-        self.net.client.set_sysctl("ipv4/tcp_max_tw_buckets", "0")?;
-        self.asking(Habit::Returns)
+        let ports = self.net.client.hold_sysctl("ipv4/tcp_max_tw_buckets", "0")?;
+        let service = serve(&self.net.server, OPENING, self.service_cpu)?;
+        let all = self.asking(OPENING, Habit::Returns)?;
+        Ok(Clients { all, _service: Some(service), _ports: Some(ports) })
     }
 
-    fn asking(&self, habit: Habit) -> Result<Clients> {
+    fn asking(&self, service: SocketAddr, habit: Habit) -> Result<Vec<Client>> {
         let think = if habit == Habit::Returns { THINK_OF_NEW } else { THINK };
-        let connect = || TcpStream::connect_timeout(&SERVICE, CONNECT);
+        let connect = move || TcpStream::connect_timeout(&service, CONNECT);
         let start = |_| Client::start(connect, habit, self.service_cpu, think);
         // Threads stay in the namespace of who starts them.
-        let all = self.net.client.run(|| (0..CLIENTS).map(start).collect::<Result<_>>())?;
-        Ok(Clients(all?))
+        self.net.client.run(|| (0..CLIENTS).map(start).collect::<Result<_>>())?
     }
 
     /// What the attacker sends from [`ATTACKER_LINK`]: UDP to [`FLOOD_PORT`] of the server, of 60
@@ -129,19 +138,19 @@ pub fn batch(rate_pps: u64) -> u32 {
 impl Clients {
     /// Answers received so far.
     pub fn answers(&self) -> u64 {
-        self.0.iter().map(Client::answers).sum()
+        self.all.iter().map(Client::answers).sum()
     }
 
     /// Connections that had to be made anew.
     pub fn reconnects(&self) -> u64 {
-        self.0.iter().map(Client::reconnects).sum()
+        self.all.iter().map(Client::reconnects).sum()
     }
 }
 
 impl Drop for Clients {
     /// All are told before the first is waited for.
     fn drop(&mut self) {
-        self.0.iter().for_each(Client::end);
+        self.all.iter().for_each(Client::end);
     }
 }
 
@@ -153,6 +162,12 @@ impl Drop for Onlooker {
     }
 }
 
+/// A service from now on.
+fn serve(server: &Host, address: SocketAddr, cpu: usize) -> Result<Service> {
+    let listener = server.run(|| TcpListener::bind(address))?;
+    Service::start(listener.map_err(fail("the service's listener"))?, cpu)
+}
+
 fn fail(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Socket { what, source }
 }
@@ -162,11 +177,15 @@ pub const ATTACKER_LINK: &str = "up0";
 pub const FLOOD_PORT: u16 = 1234;
 /// Where the server listens.
 pub const SERVICE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7);
+/// And where it does for those who open a connection for each transaction.
+pub const OPENING: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8);
+/// The server's setting of what its stack does with too many connection requests.
+pub const COOKIES: &str = "ipv4/tcp_syncookies";
 pub const CLIENTS: usize = 16;
 /// Of a client, after each answer.
 pub const THINK: Duration = Duration::from_millis(2);
 /// Of one that makes connections, which cost more.
-const THINK_OF_NEW: Duration = Duration::from_millis(10);
+pub const THINK_OF_NEW: Duration = Duration::from_millis(10);
 /// An address that nobody has: the flood is spoofed.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
 /// Whoever has it: nobody answers to it.

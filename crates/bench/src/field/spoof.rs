@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use lab::Stage;
-use lab::stage::{ATTACKER_MAC, FLOOD_PORT, SERVER_LINK, SERVICE};
+use lab::stage::{ATTACKER_MAC, FLOOD_PORT, OPENING, SERVER_LINK, SERVICE};
 use traffic::Template;
 use traffic::stream::{Order, Pool, Quick, QuickProtocol, Value, Vary};
 
@@ -19,7 +19,7 @@ pub enum Attack {
     Constant,
     /// The same from [`SOURCES`] addresses in turn.
     Udp,
-    /// Connection requests to the service, from as many.
+    /// Connection requests to the service for newcomers, from as many.
     Syn,
 }
 
@@ -32,7 +32,7 @@ impl Attack {
         let (protocol, port) = match self {
             Self::Constant => return Ok(Template::constant("flood", stage.attack()?)),
             Self::Udp => (QuickProtocol::Udp, FLOOD_PORT),
-            Self::Syn => (QuickProtocol::TcpSyn, SERVICE.port()),
+            Self::Syn => (QuickProtocol::TcpSyn, OPENING.port()),
         };
         let constant = |text: String| Some(Value::from(text.as_str()));
         let quick = Quick {

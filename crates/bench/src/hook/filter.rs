@@ -28,6 +28,12 @@ pub const LIMITS: Hook = Hook::new(
     |field| set(field, LIMIT_RULES),
 );
 
+pub const PROXY: Hook = Hook::new(
+    "filter-proxy",
+    "the filter in the driver, with a SYN proxy for more than 20,000 connection requests a second",
+    |field| set(field, PROXY_RULES),
+);
+
 struct Attached {
     object: Object,
     labels: Vec<String>,
@@ -45,7 +51,9 @@ fn set(field: &Field, rules: &str) -> Result<Box<dyn Set>> {
 impl Set for Attached {
     fn ended(&self) -> Result<u64> {
         let map = self.object.map(stats::MAP)?;
-        Ok(Stats::read(map, &self.labels)?.verdict(Verdict::Drop).packets)
+        let counted = Stats::read(map, &self.labels)?;
+        // Sent back is what the proxy answered.
+        Ok([Verdict::Drop, Verdict::Tx].map(|it| counted.verdict(it).packets).iter().sum())
     }
 }
 
@@ -60,7 +68,7 @@ rules = [
 
 /// Rules for one that is flooded with connection requests.
 pub const PROXY_RULES: &str = r#"default = "pass"
-rules = ["proxy: synproxy tcp dport 7 above 20kpps"]
+rules = ["proxy: synproxy tcp dport 8 above 20kpps"]
 "#;
 
 /// Rules as text.

@@ -6,6 +6,7 @@
 //! ended it, never what was sent.
 
 pub mod af_xdp;
+pub mod answers;
 pub mod counter;
 pub mod filter;
 mod iptables;

@@ -1,0 +1,53 @@
+//! Where the answers end that the lab's server gives to invented addresses: at the attacker's door.
+//!
+//! Rule: they leave the server as answers to anybody would, and nobody's processor carries them
+//! further. The door is a program in the driver on the attacker's end of the link, which is also
+//! what lets a veth take frames that a program on the other end sends back.
+
+use anyhow::Result;
+use kernel::{Link, Mode};
+use lab::stage::{ATTACKER_LINK, ATTACKER_MAC, SERVER_LINK};
+use lab::{Host, Stage};
+use std::net::Ipv4Addr;
+use sys::net::NewRoute;
+
+use super::filter::{object, parsed};
+use crate::field::Place;
+use functions::filter::PROGRAM;
+
+/// Dropped, the server has no way to addresses that it does not know, as before.
+#[derive(Debug)]
+pub struct Answers {
+    server: Host,
+    way: NewRoute,
+    _door: Link,
+}
+
+impl Answers {
+    /// # Errors
+    /// When the program cannot be put on, or the server has a default route already.
+    pub fn end(stage: &Stage) -> Result<Self> {
+        let (server, attacker) = (stage.net.server.clone(), &stage.net.attacker);
+        // What comes from the driver itself goes back to the sender's address, what the stack
+        // sends to the next hop's.
+        let next = attacker.mac(BRIDGE)?;
+        let rules = format!("rules = ['drop to-mac {ATTACKER_MAC}', 'drop to-mac {next}']");
+        let object = object(&parsed(&rules)?)?;
+        let place = Place::lab(attacker.clone(), ATTACKER_LINK);
+        let door = place.attach(object.program(PROGRAM)?, Mode::Native)?;
+        let way = NewRoute::new(Ipv4Addr::UNSPECIFIED.into(), 0, server.ifindex(SERVER_LINK)?)
+            .via(attacker.ipv4(BRIDGE)?.into());
+        server.netlink()?.add_route(way)?;
+        Ok(Self { server, way, _door: door })
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        // A destructor cannot report, and the namespace ends with the lab anyway.
+        let _stays = self.server.netlink().map(|mut netlink| netlink.remove_route(self.way));
+    }
+}
+
+/// The attacker's own interface, the server's next hop to everybody.
+const BRIDGE: &str = "br0";
