@@ -6,11 +6,15 @@
 mod cell_support;
 
 use std::cell::Cell;
+use std::time::Duration;
 
+use bench::hook::answers::Answers;
 use bench::{Ground, Harness, Scenario, Silent};
 use cell_support::{assert_nothing_left, reason, rounds, told};
+use lab::stage::{ATTACKER_LINK, COOKIES};
+use lab::{Host, Service, Stage};
+use report::Bench;
 use report::figure::Shape;
-use report::{Bench, Host};
 
 /// Where the thread may run and how favoured it is, and what labs there are.
 fn surroundings() -> (Vec<usize>, i32, Vec<String>) {
@@ -54,9 +58,14 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
     }
     assert!(reason(&bench, "none@0").is_none());
     figures(&bench);
-    let pairs = [("xdp-drop@0", "none@0"), ("filter-drop@max", "xdp-drop@max")];
+    let pairs = [
+        ("xdp-drop@0", "none@0"),
+        ("filter-drop@max", "xdp-drop@max"),
+        ("syn-proxy@0", "syn-none@0"),
+        ("syn-proxy@1000000", "syn-none@1000000"),
+    ];
     let expected = pairs.map(|pair| expected_ratio(&bench, pair));
-    let report = bench.finish(Host::default()).unwrap();
+    let report = bench.finish(report::Host::default()).unwrap();
     let ratios: Vec<_> = report.ratios.iter().map(|it| (it.a.as_str(), it.b.as_str())).collect();
     for pair in expected.into_iter().flatten() {
         assert!(ratios.contains(&pair), "{pair:?} in {ratios:?}");
@@ -81,11 +90,16 @@ fn expected_ratio<'r>(
 fn figures(bench: &Bench) {
     let figures = &bench.story().figures;
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
-    assert_eq!(names, ["ddos", "ddos-kept"]);
+    assert_eq!(names, ["ddos", "ddos-kept", "ddos-connections"]);
+    let of_connections = |row: &str| row.starts_with("syn-");
     for figure in figures {
         let Shape::Curves { series, .. } = &figure.shape else { panic!("no curves") };
         for (_, row) in series.iter().flat_map(|curve| &curve.points) {
             assert!(bench.median(row).is_some(), "a point without a row: {row}");
+            assert_eq!(of_connections(row), figure.name == "ddos-connections", "{row}");
+        }
+        if figure.name == "ddos-connections" {
+            continue;
         }
         let references: Vec<&str> = figure.references.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(references, ["with XDP", "without XDP"]);
@@ -112,7 +126,35 @@ fn interrupted_in_the_middle_it_keeps_what_it_has_and_leaves_nothing() {
     assert_nothing_left();
     assert_eq!(surroundings(), before);
     assert!(bench.story().cut.as_deref().unwrap().starts_with("interrupted in round "));
-    bench.finish(Host::default()).unwrap();
+    bench.finish(report::Host::default()).unwrap();
+}
+
+/// Turns of all kinds share a stage, and each is to find it as it was made.
+#[test]
+fn what_a_flood_of_requests_needs_is_taken_down_again() {
+    let stage = Stage::build().unwrap();
+    let state = || {
+        let setting = |host: &Host, path| host.netns().sysctl(path).unwrap();
+        let Service { server, client, attacker, .. } = &stage.net;
+        let door = attacker.netlink().unwrap().link(ATTACKER_LINK).unwrap().xdp;
+        let mut routes: Vec<_> = server.netlink().unwrap().routes().unwrap();
+        routes.sort_by_key(|route| route.to);
+        let settings = [(server, COOKIES), (client, PORTS)].map(|(host, path)| setting(host, path));
+        (format!("{door:?}"), routes, settings)
+    };
+    let before = state();
+    assert_eq!(before.2[0], "1", "this is called the kernel's default");
+    for _ in 0..2 {
+        let answers = Answers::end(&stage).unwrap();
+        let cookies = stage.net.server.hold_sysctl(COOKIES, "2").unwrap();
+        let clients = stage.newcomers().unwrap();
+        lab::until("answers", PATIENCE, || Ok((clients.answers() > 100).then_some(()))).unwrap();
+        let now = state();
+        assert!(now.0 != before.0 && now.1 != before.1, "{now:?}");
+        assert!(now.2[0] == "2" && now.2[1] == "0", "{now:?}");
+        drop((clients, cookies, answers));
+        assert_eq!(state(), before);
+    }
 }
 
 #[test]
@@ -134,7 +176,13 @@ const DEFENCES: &[(&str, &[&str])] = &[
     ("xdp-drop", &["0", "max"]),
     ("filter-drop", &["0", "500000", "1000000", "max"]),
     ("filter-limits", &["0", "500000", "1000000", "max"]),
+    ("syn-none", ASKED),
+    ("syn-proxy", ASKED),
 ];
 const ALL: &[&str] = &["0", "250000", "500000", "1000000", "2000000", "3000000", "5000000"];
+const ASKED: &[&str] = &["0", "250000", "500000", "1000000"];
+/// What those who connect again and again change on the clients' side.
+const PORTS: &str = "ipv4/tcp_max_tw_buckets";
+const PATIENCE: Duration = Duration::from_secs(10);
 /// More than a round has.
-const TURNS: usize = 40;
+const TURNS: usize = 48;

@@ -5,8 +5,8 @@
 //! Every turn has fresh connections, and is set up before the flood begins: defence, clients,
 //! flood; it is taken down the other way round.
 
-mod closed;
 mod compare;
+mod stack;
 mod turn;
 
 use std::time::Duration;
@@ -26,7 +26,7 @@ use turn::Turn;
 pub const SCENARIO: Scenario = Scenario {
     name: "ddos",
     kind: Kind::Picture,
-    about: "TCP transactions a second beside a flood, by its rate and where it is ended",
+    about: "TCP transactions, connections a second beside a flood, by its rate and where it ends",
     effort: Effort::USUAL,
     run,
 };
@@ -135,7 +135,7 @@ impl Defence {
 
     /// What is done there, and against whom.
     fn about(&self) -> String {
-        let what = self.hook.map_or(closed::ABOUT, |hook| hook.about);
+        let what = self.hook.map_or(stack::about(self.attack), |hook| hook.about);
         match self.attack {
             Attack::Constant => what.to_owned(),
             Attack::Udp => format!("{what}; the flood comes from {SOURCES} addresses in turn"),
@@ -154,6 +154,8 @@ fn defences() -> Vec<Defence> {
     all.push(Defence::new(FILTER, &hook::filter::DROP, FILTERED).and_most());
     let limits = Defence::new(LIMITS, &hook::filter::LIMITS, FILTERED);
     all.push(limits.against(Attack::Udp).and_most());
+    all.push(Defence::without(SYN_NONE, ASKED).against(Attack::Syn));
+    all.push(Defence::new(SYN_PROXY, &hook::filter::PROXY, ASKED).against(Attack::Syn));
     for name in ["tc-bpf", "nft-raw"] {
         let found = hook::ALL.iter().find(|known| known.name == name);
         all.extend(found.map(|hook| Defence::new(name, hook, FEWER)));
@@ -178,12 +180,17 @@ const XDP: &str = "xdp-drop";
 const XDP_INVENTED: &str = "xdp-drop-invented";
 const FILTER: &str = "filter-drop";
 const LIMITS: &str = "filter-limits";
+/// Of new connections, in a flood of requests for them: without defence, with the filter's proxy.
+const SYN_NONE: &str = "syn-none";
+const SYN_PROXY: &str = "syn-proxy";
 /// Of the flood, in frames a second.
 const RATES: &[u64] = &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000];
 /// Of defences that stand between those two, where these differ.
 const FEWER: &[u64] = &[500_000, 1_000_000, 2_000_000, 3_000_000];
 /// Of the filter, whose cost is a matter of the packets alone.
 const FILTERED: &[u64] = &[0, 500_000, 1_000_000];
+/// Of a flood of connection requests.
+const ASKED: &[u64] = &[0, 250_000, 500_000, 1_000_000];
 /// What the filter's limits are compared with.
 const DEADLY: &[u64] = &[500_000, 1_000_000];
 /// How long the attacker shows what it can do.
@@ -197,8 +204,13 @@ const METHOD: &[&str] = &[
     "Each turn has fresh connections, then the flood, and is measured once they had time to \
      notice it; a rate is one turn, so that rates and defences are interleaved.",
     "Counted are answers that clients got. Offered is what the attacker's driver took; lost is \
-     the share of it that ended neither in the defence nor at the closed port, but in the full \
+     the share of it that ended neither in the defence nor in the stack, but in the full \
      ring in front of the server. Busy is the share of its processor that the receive thread took, \
      in its programs and in the stack.",
+    "`syn-none` and `syn-proxy` are of new connections: each client opens one, asks once, closes \
+     it and opens the next one after 10 ms; the flood asks for connections to the same port, which \
+     is opened for each turn. What the server answers to invented addresses leaves it by its link \
+     and ends at the attacker's end of that. With the proxy net.ipv4.tcp_syncookies is 2, as it \
+     must be; it begins when there are more requests in a second than its rule allows.",
     "Rates that the attacker does not reach are left out; `max` is all that it can send.",
 ];

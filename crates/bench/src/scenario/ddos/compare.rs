@@ -6,9 +6,10 @@ use report::number::human;
 use report::{Bench, Figure};
 
 use super::{
-    DEADLY, Defence, FILTER, FILTERED, INVENTED, LIMITS, NONE, RATES, XDP, XDP_INVENTED, defences,
-    point,
+    ASKED, DEADLY, Defence, FILTER, FILTERED, INVENTED, LIMITS, NONE, RATES, SYN_NONE, SYN_PROXY,
+    XDP, XDP_INVENTED, defences, point,
 };
+use crate::field::Attack;
 
 /// Of those points that were measured.
 pub fn add(bench: &mut Bench) {
@@ -19,11 +20,12 @@ pub fn add(bench: &mut Bench) {
         (LIMITS, INVENTED, DEADLY),
         (FILTER, XDP, FILTERED),
         (LIMITS, XDP_INVENTED, DEADLY),
+        (SYN_PROXY, SYN_NONE, ASKED),
     ] {
         rates.iter().for_each(|rate| ratio(bench, with, without, Some(*rate)));
     }
     ratio(bench, FILTER, XDP, None);
-    for figure in [absolute(bench), shares(bench)] {
+    for figure in [absolute(bench), shares(bench), connections(bench)] {
         bench.figure(figure);
     }
 }
@@ -45,7 +47,7 @@ fn ratio(bench: &mut Bench, with: &str, without: &str, rate: Option<u64>) {
 
 /// Says of a point when the flood was not what it is named after.
 fn mark(bench: &mut Bench) {
-    for (row, rate) in points().filter_map(|(row, rate)| Some((row, rate?))) {
+    for (row, rate) in points().filter_map(|(_, row, rate)| Some((row, rate?))) {
         let offered = bench.median(&format!("offered/{row}"));
         if let Some(offered) = offered.filter(|offered| *offered < NEAR * rate as f64) {
             bench.mark(&row, format!("the attacker came to {} only", human(offered, "pps")));
@@ -55,9 +57,10 @@ fn mark(bench: &mut Bench) {
 
 /// Adds each defence's share of what the service does when nobody attacks, round by round.
 fn keep(bench: &mut Bench) {
-    for (row, _) in points().filter(|(_, rate)| *rate != Some(0)) {
+    for (defence, row, _) in points().filter(|(_, _, rate)| *rate != Some(0)) {
+        let quiet = point(if is_of_connections(&defence) { SYN_NONE } else { NONE }, Some(0));
         let of = |name: &str| bench.rounds().iter().find(|rounds| rounds.name == name);
-        let pairs = of(&row).zip(of(&point(NONE, Some(0)))).map(|(row, quiet)| row.pairs(quiet));
+        let pairs = of(&row).zip(of(&quiet)).map(|(row, quiet)| row.pairs(quiet));
         for (round, value, whole) in pairs.unwrap_or_default() {
             if whole > 0.0 {
                 bench.round_at(round, &kept(&row), "%", 100.0 * value / whole);
@@ -67,7 +70,8 @@ fn keep(bench: &mut Bench) {
 }
 
 fn absolute(bench: &Bench) -> Figure {
-    let figure = curves(bench, "ddos", "Transactions a second beside a flood", |row| row.into());
+    let title = "Transactions a second beside a flood";
+    let figure = curves(bench, ("ddos", title), transactions(), |row| row.into());
     let figure = figure.reference_curve("with XDP", up_to_ours(WITH), SOURCE);
     figure.reference_curve("without XDP", up_to_ours(WITHOUT), SOURCE)
 }
@@ -78,13 +82,33 @@ fn shares(bench: &Bench) -> Figure {
         up_to_ours(curve).into_iter().map(|(x, y)| (x, 100.0 * y / whole)).collect()
     };
     let title = "Share of the transactions that a flood leaves";
-    curves(bench, "ddos-kept", title, kept)
+    curves(bench, ("ddos-kept", title), transactions(), kept)
         .reference_curve("with XDP", share(WITH), SOURCE)
         .reference_curve("without XDP", share(WITHOUT), SOURCE)
 }
 
+fn connections(bench: &Bench) -> Figure {
+    let title = "New connections a second beside a flood of requests";
+    let defences = defences().into_iter().filter(is_of_connections);
+    curves(bench, ("ddos-connections", title), defences, |row| row.into())
+}
+
+fn transactions() -> impl Iterator<Item = Defence> {
+    defences().into_iter().filter(|defence| !is_of_connections(defence))
+}
+
+/// Counted are those, and transactions over the old ones elsewhere.
+fn is_of_connections(defence: &Defence) -> bool {
+    defence.attack == Attack::Syn
+}
+
 /// A curve for each defence, over the rate of the flood as it was sent.
-fn curves(bench: &Bench, name: &str, title: &str, row: impl Fn(&str) -> String) -> Figure {
+fn curves(
+    bench: &Bench,
+    (name, title): (&str, &str),
+    defences: impl Iterator<Item = Defence>,
+    row: impl Fn(&str) -> String,
+) -> Figure {
     let curve = |defence: Defence| {
         let points = defence.rates().filter_map(|rate| {
             let point = point(defence.name, rate);
@@ -97,16 +121,17 @@ fn curves(bench: &Bench, name: &str, title: &str, row: impl Fn(&str) -> String) 
         points.sort_by(|(a, _), (b, _)| a.total_cmp(b));
         Series { name: defence.name.into(), points }
     };
-    let series = defences().into_iter().map(curve).filter(|series| !series.points.is_empty());
+    let series = defences.map(curve).filter(|series| !series.points.is_empty());
     let x = Along { label: "Flood".into(), unit: "pps".into(), is_logarithmic: false };
     Figure::curves(name, title, x, series.collect())
         .subtitle("clients, service and receive thread share a processor; the attacker has another")
 }
 
-/// Every point that can be, with its rate.
-fn points() -> impl Iterator<Item = (String, Option<u64>)> {
-    let rates = |defence: Defence| defence.rates().map(move |rate| (defence.name, rate));
-    defences().into_iter().flat_map(rates).map(|(name, rate)| (point(name, rate), rate))
+/// Every point that can be, of which defence and at which rate.
+fn points() -> impl Iterator<Item = (Defence, String, Option<u64>)> {
+    let rates = |defence: Defence| defence.rates().map(move |rate| (defence, rate));
+    let points = defences().into_iter().flat_map(rates);
+    points.map(|(defence, rate)| (defence, point(defence.name, rate), rate))
 }
 
 fn values(bench: &Bench, row: &str) -> Option<Vec<f64>> {
@@ -171,6 +196,9 @@ mod tests {
             bench.round("none@1000000", "/s", 0.0).round("xdp-drop@1000000", "/s", 0.0);
             bench.round("offered/none@1000000", "pps", 700_000.0);
         }
+        for (quiet, flooded) in [(40.0, 10.0), (20.0, 10.0)] {
+            bench.round("syn-none@0", "/s", quiet).round("syn-proxy@250000", "/s", flooded);
+        }
         bench.round("xdp-drop@max", "/s", 4.0).round("filter-drop@max", "/s", 8.0);
         add(&mut bench);
         let report = bench.finish(Host::default()).unwrap();
@@ -178,7 +206,9 @@ mod tests {
         assert_eq!(ratios, [("xdp-drop@0", 1.0), ("none@500000", 0.5), ("filter-drop@max", 2.0)]);
         let marks: Vec<_> = report.story.marks.iter().map(|it| it.row.as_str()).collect();
         assert_eq!(marks, ["none@1000000", "none@500000"]);
-        let kept = report.rows.iter().find(|row| row.name == "kept/none@500000").unwrap();
-        assert_eq!((kept.stats.min, kept.stats.max), (0.0, 40.0));
+        for (point, min, max) in [("none@500000", 0.0, 40.0), ("syn-proxy@250000", 25.0, 50.0)] {
+            let kept = report.rows.iter().find(|row| row.name == kept(point)).unwrap();
+            assert_eq!((kept.stats.min, kept.stats.max), (min, max), "{point}");
+        }
     }
 }

@@ -1,59 +1,104 @@
-//! What no defence ends: frames go up the stack to a port where nobody listens.
+//! What no defence ends: frames that go up the stack, to a port where nobody listens or to a
+//! listener.
 
 use std::fs;
 
 use anyhow::{Context, Result};
 
-use crate::field::Place;
+use crate::field::{Attack, Place};
 
 /// Frames that ended there, from now on.
-pub struct Closed {
+pub struct Stack {
     server: Place,
+    books: &'static Books,
     before: u64,
 }
 
-impl Closed {
-    pub fn new(server: &Place) -> Result<Self> {
-        Ok(Self { server: server.clone(), before: refused(server)? })
+/// Counters of a namespace that together have each frame once.
+struct Books {
+    /// Of the calling thread's namespace: `/proc/net` is that of the process's first thread.
+    file: &'static str,
+    protocol: &'static str,
+    counters: &'static [&'static str],
+}
+
+impl Stack {
+    pub fn new(server: &Place, attack: Attack) -> Result<Self> {
+        let books = if attack == Attack::Syn { &REQUESTS } else { &DATAGRAMS };
+        Ok(Self { server: server.clone(), books, before: books.read(server)? })
     }
 
     pub fn ended(&self) -> Result<u64> {
-        Ok(refused(&self.server)?.saturating_sub(self.before))
+        Ok(self.books.read(&self.server)?.saturating_sub(self.before))
     }
 }
 
-/// Datagrams that came to a port without a socket, since the namespace is there.
-fn refused(server: &Place) -> Result<u64> {
-    let text = server.run(|| fs::read_to_string(SNMP))?.with_context(|| format!("read {SNMP}"))?;
-    count(&text).with_context(|| format!("{SNMP} has no {COUNTER}"))
+impl Books {
+    /// Since the namespace is there.
+    fn read(&self, server: &Place) -> Result<u64> {
+        let file = self.file;
+        let text =
+            server.run(|| fs::read_to_string(file))?.with_context(|| format!("read {file}"))?;
+        let counts = self.counters.iter().map(|counter| {
+            count(&text, self.protocol, counter).with_context(|| format!("{file} has no {counter}"))
+        });
+        counts.sum()
+    }
 }
 
 /// The file has a line of names and then one of values for each protocol.
-fn count(text: &str) -> Option<u64> {
-    let mut lines = text.lines().filter(|line| line.starts_with(PROTOCOL));
+fn count(text: &str, protocol: &str, counter: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with(protocol));
     let (names, values) = (lines.next()?, lines.next()?);
-    let at = names.split(' ').position(|name| name == COUNTER)?;
+    let at = names.split(' ').position(|name| name == counter)?;
     values.split(' ').nth(at)?.parse().ok()
 }
 
-pub const ABOUT: &str = "frames go up the stack to a UDP port where nothing listens";
-/// Of the calling thread's namespace: `/proc/net` is that of the process's first thread.
-const SNMP: &str = "/proc/thread-self/net/snmp";
-const PROTOCOL: &str = "Udp:";
-const COUNTER: &str = "NoPorts";
+/// What happens to a flood of an attack.
+pub fn about(attack: Attack) -> &'static str {
+    match attack {
+        Attack::Syn => {
+            "frames go up the stack to a listener, which answers with cookies once its queue is \
+             full: net.ipv4.tcp_syncookies is 1, as it is where nobody changes it"
+        }
+        Attack::Constant | Attack::Udp => {
+            "frames go up the stack to a UDP port where nothing listens"
+        }
+    }
+}
+
+/// Datagrams that came to a port without a socket.
+const DATAGRAMS: Books =
+    Books { file: "/proc/thread-self/net/snmp", protocol: "Udp:", counters: &["NoPorts"] };
+/// Requests that were answered with a cookie or dropped. Not those that wait in the listener's
+/// queue, of which there are never more than a hundred or two. Clients' requests are among them.
+const REQUESTS: Books = Books {
+    file: "/proc/thread-self/net/netstat",
+    protocol: "TcpExt:",
+    counters: &["SyncookiesSent", "ListenDrops"],
+};
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_counter_is_found_by_its_name() {
+    fn a_counter_is_found_by_its_name() {
         let text = "Ip: Forwarding NoPorts\nIp: 1 2\nUdp: InDatagrams NoPorts InErrors\n\
                     Udp: 5 17 0\nUdpLite: InDatagrams NoPorts\nUdpLite: 1 3\n";
-        assert_eq!(count(text), Some(17));
+        assert_eq!(count(text, "Udp:", "NoPorts"), Some(17));
         for odd in ["", "Udp: InDatagrams NoPorts\n", "Udp: A\nUdp: 1\n", "Udp: NoPorts\nUdp: x\n"]
         {
-            assert_eq!(count(odd), None, "{odd:?}");
+            assert_eq!(count(odd, "Udp:", "NoPorts"), None, "{odd:?}");
+        }
+    }
+
+    #[test]
+    fn every_counter_is_there() {
+        for Books { file, protocol, counters } in [DATAGRAMS, REQUESTS] {
+            let text = fs::read_to_string(file).unwrap();
+            let missing = |name: &&&str| count(&text, protocol, name).is_none();
+            assert_eq!(counters.iter().find(missing), None, "{file}");
         }
     }
 }

@@ -4,15 +4,16 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use lab::Stage;
-use lab::stage::{self, Clients};
+use lab::stage::{self, COOKIES, Clients};
+use lab::{Setting, Stage};
 use traffic::Rate;
 use traffic::generator::{Config, Load};
 
 use super::Siege;
-use super::closed::Closed;
+use super::stack::Stack;
 use crate::field::{Attack, Flood};
 use crate::harness::Value;
+use crate::hook::answers::Answers;
 use crate::hook::{Hook, Set};
 
 #[derive(Clone, Copy)]
@@ -30,7 +31,7 @@ pub struct Turn<'a> {
 pub struct Outcome {
     pub answers: f64,
     pub offered: f64,
-    /// Frames that ended in the defence or at the closed port.
+    /// Frames that ended in the defence or in the stack.
     pub ended: f64,
     /// Of its processor, the share that the receive thread took.
     pub busy: f64,
@@ -43,7 +44,14 @@ struct Counted {
     flood: Option<Flood>,
     clients: Clients,
     set: Option<Box<dyn Set>>,
-    closed: Closed,
+    stack: Stack,
+    _ground: Option<Asked>,
+}
+
+/// What a flood of connection requests asks of the server, as its administrator would set it up.
+struct Asked {
+    _answers: Answers,
+    _cookies: Setting,
 }
 
 /// Totals at one moment.
@@ -59,19 +67,34 @@ impl Turn<'_> {
     /// Sets everything up, measures, and takes it down again.
     pub fn take(&self, window: Duration) -> Result<Outcome> {
         let Siege { stage, field } = self.siege;
+        let ground = self.asks().then(|| self.asked()).transpose()?;
         let set = self.hook.map(|hook| (hook.set)(field)).transpose()?;
-        let closed = Closed::new(&field.receiver)?;
-        let clients = stage.clients()?;
+        let stack = Stack::new(&field.receiver, self.attack)?;
+        let clients = if self.asks() { stage.newcomers() } else { stage.clients() }?;
         lab::until("answers to every client", PATIENCE, || {
             Ok((clients.answers() >= stage::CLIENTS as u64).then_some(()))
         })?;
         let settle = SETTLE.min(window / 2);
         let flood = (self.rate != Some(0)).then(|| self.flood(settle + window)).transpose()?;
-        let counted = Counted { flood, clients, set, closed };
+        let counted = Counted { flood, clients, set, stack, _ground: ground };
         sleep(settle);
         let before = counted.look(stage)?;
         sleep(window);
         Ok(Outcome::between(&before, &counted.look(stage)?))
+    }
+
+    /// For connections: then so do the clients.
+    fn asks(&self) -> bool {
+        self.attack == Attack::Syn
+    }
+
+    fn asked(&self) -> Result<Asked> {
+        let stage = &self.siege.stage;
+        let cookies = if self.hook.is_some() { COOKIES_FOR_PROXY } else { COOKIES_USUAL };
+        Ok(Asked {
+            _answers: Answers::end(stage)?,
+            _cookies: stage.net.server.hold_sysctl(COOKIES, cookies)?,
+        })
     }
 
     fn flood(&self, longest: Duration) -> Result<Flood> {
@@ -96,7 +119,7 @@ impl Counted {
         let (at, answers, receive_ns) =
             (Instant::now(), self.clients.answers(), stage.receive_ns()?);
         let in_defence = self.set.as_ref().map_or(Ok(0), |set| set.ended())?;
-        let ended = in_defence + self.closed.ended()?;
+        let ended = in_defence + self.stack.ended()?;
         Ok(Look { at, answers, offered, ended, receive_ns })
     }
 }
@@ -128,4 +151,7 @@ impl Outcome {
 
 /// Time for connections to notice the flood, before it counts.
 const SETTLE: Duration = Duration::from_millis(200);
+/// When the listener's queue is full, and always, which is what the filter's proxy needs.
+const COOKIES_USUAL: &str = "1";
+const COOKIES_FOR_PROXY: &str = "2";
 const PATIENCE: Duration = Duration::from_secs(5);
