@@ -35,7 +35,7 @@ xway_inline int filter_source_of(const struct filter_packet *packet, struct filt
 	return packet->known & (FILTER_IPV4 | FILTER_IPV6);
 }
 
-/* Bans are in seconds: ticks will do. */
+/* Bans are of 100 ms at least: ticks will do. */
 xway_inline int filter_is_banned(struct filter_packet *packet)
 {
 	struct filter_source source;
@@ -54,14 +54,21 @@ xway_inline int filter_is_banned(struct filter_packet *packet)
 	return 1;
 }
 
-xway_inline void filter_make_ban(struct filter_packet *packet, __u32 seconds)
+xway_inline __u64 filter_ban_ns(__u32 time)
+{
+	if (time & FILTER_BAN_MS)
+		return (time & ~FILTER_BAN_MS) * 1000000ULL;
+	return time * 1000000000ULL;
+}
+
+xway_inline void filter_make_ban(struct filter_packet *packet, __u32 time)
 {
 	struct filter_ban ban = {};
 	struct filter_source source;
 
 	if (!filter_source_of(packet, &source))
 		return;
-	ban.until = filter_coarse_ns() + seconds * 1000000000ULL;
+	ban.until = filter_coarse_ns() + filter_ban_ns(time);
 	if (bpf_map_update_elem(&filter_bans, &source, &ban, BPF_ANY))
 		filter_count_event(FILTER_BANS_FULL);
 }

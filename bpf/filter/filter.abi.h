@@ -209,6 +209,9 @@ enum filter_action {
 	FILTER_ACTION_DROP_FOR,
 };
 
+/* A ban's time is in milliseconds where this bit is set, and else in seconds. */
+#define FILTER_BAN_MS (1U << 31)
+
 /* The end of a rule's time is in pieces of 2^26 ns (67 ms) on the monotonic clock. */
 #define FILTER_TIME_SHIFT 26
 
@@ -216,7 +219,7 @@ enum filter_action {
 struct filter_rule {
 	enum filter_action action;
 	/*
-	 * Of the action: seconds of a ban, a mark, a slot of a redirect, a limit's number; the
+	 * Of the action: a ban's time, a mark, a slot of a redirect, a limit's number; the
 	 * highest random number that makes a sample; when a rule's time is over.
 	 */
 	__u32 argument;

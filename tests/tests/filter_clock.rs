@@ -206,12 +206,20 @@ fn any_steps() {
 
 #[test]
 fn a_ban_lasts_its_time_over_any_step() {
-    for steps in [&[59 * SECOND, SECOND][..], &[0, 0, 30 * SECOND, 30 * SECOND], &[DAY], &[1 << 48]]
-    {
-        let (mut engine, _) = Engine::new(&[Action::Ban(Duration::from_secs(60))]);
+    let minute = Duration::from_secs(60);
+    let brief = Duration::from_millis(1500);
+    for (time, steps) in [
+        (minute, &[59 * SECOND, SECOND][..]),
+        (minute, &[0, 0, 30 * SECOND, 30 * SECOND]),
+        (minute, &[DAY]),
+        (minute, &[1 << 48]),
+        (brief, &[SECOND, SECOND / 4, SECOND / 4]),
+        (Action::LEAST, &[SECOND / 20, SECOND / 20]),
+    ] {
+        let (mut engine, _) = Engine::new(&[Action::Ban(time)]);
         let mut now = 1000 * SECOND;
         engine.run(&packet(), now);
-        let end = now + 60 * SECOND;
+        let end = now + time.as_nanos() as u64;
         let banned = |engine: &Engine| {
             let count = act::count(&*engine.map(act::COUNTS), 0).unwrap();
             count.packets

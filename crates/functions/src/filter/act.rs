@@ -63,9 +63,9 @@ pub enum Error {
     Interface { rule: String, interface: String },
     #[error("rule `{rule}`: one in 0 packets is none")]
     Sample { rule: String },
-    #[error("rule `{rule}`: a ban takes from one second to {} years", u32::MAX / SECONDS_A_YEAR)]
+    #[error("rule `{rule}`: a ban takes from 100 ms to 68 years")]
     Ban { rule: String },
-    #[error("rule `{rule}`: a rule holds from one second to a year")]
+    #[error("rule `{rule}`: a rule holds from 100 ms to a year")]
     Time { rule: String },
     #[error("rule `{rule}`: {error}")]
     Listeners { rule: String, error: Unfit },
@@ -117,8 +117,8 @@ impl Acts {
                 (abi::Action::SynProxy, above.map_err(|_| Error::Above { rule: name() })?)
             }
             Action::Ban(time) => {
-                let seconds = u32::try_from(time.as_secs()).ok().filter(|seconds| *seconds > 0);
-                (abi::Action::Ban, seconds.ok_or_else(|| Error::Ban { rule: name() })?)
+                let lasts = ban_of(*time);
+                (abi::Action::Ban, lasts.ok_or_else(|| Error::Ban { rule: name() })?)
             }
             Action::DropFor(time) => {
                 let end = over_at(self.sizes.now_ns, *time);
@@ -305,11 +305,24 @@ pub fn carry_ends<M: Map>(
 
 /// The end of a time as the program has it, rounded up.
 fn over_at(now_ns: u64, time: Duration) -> Option<u32> {
-    if time < Duration::from_secs(1) || time > Action::LONGEST {
+    if time < Action::LEAST || time > Action::LONGEST {
         return None;
     }
     let end = now_ns.checked_add(u64::try_from(time.as_nanos()).ok()?)?;
     u32::try_from((end >> TIME_SHIFT) + 1).ok()
+}
+
+/// A ban's time as the program has it: in milliseconds if it is not of whole seconds and they can
+/// be counted, which is for 24 days; rounded up to whole seconds beyond.
+fn ban_of(time: Duration) -> Option<u32> {
+    if time < Action::LEAST || time > Action::LONGEST_BAN {
+        return None;
+    }
+    let ms = u32::try_from(time.as_nanos().div_ceil(1_000_000)).ok();
+    match ms.filter(|ms| *ms < BAN_MS && !ms.is_multiple_of(1000)) {
+        Some(ms) => Some(BAN_MS | ms),
+        None => u32::try_from(time.as_nanos().div_ceil(1_000_000_000)).ok(),
+    }
 }
 
 /// Where something is in a list, at the end if it was not there.
@@ -323,13 +336,14 @@ fn slot(list: &mut Vec<u32>, wanted: u32) -> u32 {
 
 /// Of `FILTER_TIME_SHIFT`.
 const TIME_SHIFT: u32 = 26;
+/// Of `FILTER_BAN_MS`.
+const BAN_MS: u32 = 1 << 31;
 /// Frames that wait for another processor.
 const CPU_QUEUE: u32 = 2048;
 /// Destinations, by a hash, whose connection requests a SYN proxy counts apart: a power of two.
 const GUARDS: u32 = 8192;
 /// The least that a ring buffer can have.
 const LEAST_RING: u32 = 4096;
-const SECONDS_A_YEAR: u32 = 366 * 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -443,15 +457,12 @@ mod tests {
             (Action::Sample { one_in: 0 }, "rule `r0`: one in 0"),
             (proxy(1 << 32), "rule `r0`: at most 4294967295 requests a second"),
             (
-                Action::DropFor(Duration::from_millis(999)),
-                "rule `r0`: a rule holds from one second",
+                Action::DropFor(Duration::from_millis(99)),
+                "rule `r0`: a rule holds from 100 ms to a year",
             ),
-            (
-                Action::DropFor(Action::LONGEST * 2),
-                "rule `r0`: a rule holds from one second to a year",
-            ),
-            (Action::Ban(Duration::from_millis(999)), "rule `r0`: a ban takes from one second"),
-            (Action::Ban(Duration::from_secs(1 << 32)), "rule `r0`: a ban takes from one second"),
+            (Action::DropFor(Action::LONGEST * 2), "rule `r0`: a rule holds from 100 ms to a year"),
+            (Action::Ban(Duration::from_millis(99)), "rule `r0`: a ban takes from 100 ms"),
+            (Action::Ban(Duration::from_secs(1 << 31)), "rule `r0`: a ban takes from 100 ms"),
         ] {
             let error = acts(&[action]).unwrap_err().to_string();
             assert!(error.starts_with(text), "{error}");
@@ -459,9 +470,29 @@ mod tests {
     }
 
     #[test]
+    fn a_ban_is_never_shorter_than_it_was_asked_for() {
+        let ms = Duration::from_millis;
+        for (time, argument) in [
+            (ms(100), BAN_MS | 100),
+            (ms(1000), 1),
+            (ms(1001), BAN_MS | 1001),
+            (Duration::from_micros(100_001), BAN_MS | 101),
+            (ms(BAN_MS.into()) - ms(1), BAN_MS | (BAN_MS - 1)),
+            (ms(BAN_MS.into()), BAN_MS / 1000 + 1),
+            (Action::LONGEST_BAN, BAN_MS - 1),
+        ] {
+            let acts = acts(&[Action::Ban(time)]).unwrap();
+            assert_eq!(acts.rules[0].argument, argument, "{time:?}");
+        }
+    }
+
+    #[test]
     fn ends_are_found_and_carried() {
         use crate::memory::Memory;
         let second = Duration::from_secs(1);
+        let ends = |ms| over_at(0, Duration::from_millis(ms)).unwrap();
+        // Never short, and a step late at most: 134 ms is more than two times 2^26 ns by 9 µs.
+        assert_eq!([100, 134, 135, 201, 202].map(ends), [2, 2, 3, 3, 4]);
         let map = |now_ns: u64, actions: &[Action]| {
             let sizes = Sizes { now_ns, ..Sizes::default() };
             let acts = Acts::new(&ruleset(actions), sizes, |_| None).unwrap();

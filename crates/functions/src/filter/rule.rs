@@ -255,8 +255,13 @@ impl Payload {
 }
 
 impl Action {
-    /// That a rule may hold; at least a second.
+    /// Of a ban or of a rule with a time: with less, the step in which the program ends times
+    /// would be most of it.
+    pub const LEAST: Duration = Duration::from_millis(100);
+    /// That a rule may hold.
     pub const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+    /// That a ban may last, 68 years: as many seconds as the program can count.
+    pub const LONGEST_BAN: Duration = Duration::from_secs((1 << 31) - 1);
 
     /// Whether the search ends with it.
     pub const fn decides(&self) -> bool {

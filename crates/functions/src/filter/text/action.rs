@@ -31,7 +31,7 @@ impl Draft {
                 Action::Drop
             }
             "count" => Action::Count,
-            "ban" => Action::Ban(measure::seconds(&words.expect("how long, such as 60s")?)?),
+            "ban" => Action::Ban(time(words, LONGEST_BAN)?),
             "sample" => Action::Sample { one_in: one_in(&words.expect("1/N")?)? },
             "mark" => Action::Mark(mark(&words.expect("a number")?)?),
             "redirect" => Action::Redirect(redirect(words)?),
@@ -81,7 +81,7 @@ impl Draft {
                 proxy.above = measure::packet_rate(&words.expect("a rate such as 1000pps")?)?;
             }
             ("for", action) => {
-                *action = Action::DropFor(time(&words.expect("how long, such as 60s")?)?);
+                *action = Action::DropFor(time(words, LONGEST_RULE)?);
             }
             _ => {}
         }
@@ -110,12 +110,8 @@ fn unknown(word: &Word<'_>) -> Error {
     Error::at(word, format!("no action: {}", ACTIONS.join(", "))).hint(near)
 }
 
-fn time(word: &Word<'_>) -> Result<Duration, Error> {
-    let time = measure::seconds(word)?;
-    if time > Action::LONGEST {
-        return Err(Error::at(word, "no rule holds for more than a year"));
-    }
-    Ok(time)
+fn time(words: &mut Words<'_>, longest: (Duration, &'static str)) -> Result<Duration, Error> {
+    measure::time(&words.expect("how long, such as 60s")?, longest)
 }
 
 fn one_in(word: &Word<'_>) -> Result<u32, Error> {
@@ -209,8 +205,8 @@ pub(super) fn show(action: &Action) -> String {
         Action::Pass => "pass".to_owned(),
         Action::Drop => "drop".to_owned(),
         Action::Count => "count".to_owned(),
-        Action::DropFor(time) => format!("drop for {}", measure::show_seconds(*time)),
-        Action::Ban(time) => format!("ban {}", measure::show_seconds(*time)),
+        Action::DropFor(time) => format!("drop for {}", measure::show_time(*time)),
+        Action::Ban(time) => format!("ban {}", measure::show_time(*time)),
         Action::Sample { one_in } => format!("sample 1/{one_in}"),
         Action::Mark(mark) => format!("mark {mark:#x}"),
         Action::Redirect(Redirect::Cpu(number)) => format!("redirect cpu {number}"),
@@ -247,6 +243,8 @@ fn show_limit(limit: &Limit) -> String {
 pub(super) const ACTIONS: &[&str] =
     &["pass", "drop", "ban", "limit", "count", "sample", "mark", "redirect", "synproxy"];
 pub(super) const OPTIONS: &[&str] = &["burst", "per", "above", "for"];
+const LONGEST_RULE: (Duration, &str) = (Action::LONGEST, "no rule holds for more than a year");
+const LONGEST_BAN: (Duration, &str) = (Action::LONGEST_BAN, "no ban lasts more than 68 years");
 const PER: &str = "what has a limit of its own: source, source/24, dest, dport, flow or rule";
 /// What a site gives to one link.
 const SUBNET6: u8 = 64;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Error;
 use super::value::digits;
 use super::words::Word;
-use crate::filter::Unit;
+use crate::filter::{Action, Unit};
 
 /// A unit's name and how many of the smallest it is.
 type Units = &'static [(&'static str, u64)];
@@ -48,15 +48,23 @@ pub(super) fn burst(word: &Word<'_>, unit: Unit) -> Result<u64, Error> {
     Ok(burst)
 }
 
-/// Whole seconds, as many as the program can count.
-pub(super) fn seconds(word: &Word<'_>) -> Result<Duration, Error> {
-    let seconds = scaled(&word.text, TIMES).filter(|seconds| u32::try_from(*seconds).is_ok());
-    match seconds {
-        Some(0) | None => {
-            Err(Error::at(word, "no time: whole seconds, minutes, hours, days, such as 60s or 10m"))
-        }
-        Some(seconds) => Ok(Duration::from_secs(seconds)),
+/// From what the program's clock can keep up to `longest`, which is said as `bound`.
+pub(super) fn time(
+    word: &Word<'_>,
+    (longest, bound): (Duration, &'static str),
+) -> Result<Duration, Error> {
+    let Some(time) = scaled(&word.text, TIMES).map(Duration::from_millis) else {
+        let forms = "whole milliseconds, seconds, minutes, hours, days, such as 500ms, 60s or 10m";
+        return Err(Error::at(word, format!("no time: {forms}")));
+    };
+    if time < Action::LEAST {
+        let least = show_time(Action::LEAST);
+        let why = format!(
+            "too short: the filter ends times in steps of up to 67 ms: {least} is the least"
+        );
+        return Err(Error::at(word, why));
     }
+    if time > longest { Err(Error::at(word, bound)) } else { Ok(time) }
 }
 
 /// A whole number with a unit, in the smallest one.
@@ -76,9 +84,9 @@ pub(super) fn show_burst(burst: u64, unit: Unit) -> String {
     if unit == Unit::Packets { burst.to_string() } else { shown(burst, SIZES) }
 }
 
-/// Parts of a second are left out: no rule that was read has any.
-pub(super) fn show_seconds(time: Duration) -> String {
-    shown(time.as_secs(), TIMES)
+/// Parts of a millisecond are left out: no rule that was read has any.
+pub(super) fn show_time(time: Duration) -> String {
+    shown(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), TIMES)
 }
 
 fn shown(amount: u64, units: Units) -> String {
@@ -103,4 +111,4 @@ const SIZES: Units = &[
     ("gbit", 1_000_000_000),
     ("gbyte", 8_000_000_000),
 ];
-const TIMES: Units = &[("s", 1), ("m", 60), ("h", 3_600), ("d", 86_400)];
+const TIMES: Units = &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];

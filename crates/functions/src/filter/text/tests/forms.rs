@@ -173,6 +173,8 @@ const ACTIONS: &[&str] = &[
     "drop",
     "count",
     "ban 60s",
+    "ban 100ms",
+    "drop for 1500ms",
     "ban 10m",
     "ban 2h",
     "ban 1d",
