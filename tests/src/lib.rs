@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+pub mod bpf;
 pub mod clang;
 pub mod differential;
 pub mod nft;
+pub mod random;
 pub mod stage;
 pub mod steered;
 pub mod xway;

@@ -1,17 +1,16 @@
 //! drop on the kernel and on the engine: packet in, verdict and reason out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[macro_use]
-mod bpf_support;
-
-use bpf_support::packet::*;
-use bpf_support::{Arm, Judge, Random, model};
 use functions::drop::{
     self, Config, Maps, OBJECT, PROGRAM, PROGRAM_FRAGS, RULES4, RULES6, Reason, SHAPES,
 };
 use functions::{Action, stats};
 use kernel::TestRun;
 use spec::{Input, Map, Spec, Verdict};
+use xway_tests::bpf::packet::*;
+use xway_tests::bpf::{Arm, Judge, model};
+use xway_tests::random::Random;
+use xway_tests::stories;
 
 stories! {
     ipv4

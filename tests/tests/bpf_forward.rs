@@ -2,20 +2,19 @@
 //! neighbours, and on the engine with the same in a world.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[macro_use]
-mod bpf_support;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use bpf_support::packet::*;
-use bpf_support::router::{A, B0, B1, C, Change, Forward, Port, Routed, from_a, side, to_c};
 use functions::forward::{Config, Nat};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use spec::Verdict;
 use vm::world::RouteKind;
+use xway_tests::bpf::packet::*;
+use xway_tests::bpf::router::{A, B0, B1, C, Change, Forward, Port, Routed, from_a, side, to_c};
+use xway_tests::random::Random;
+use xway_tests::stories;
 
 stories! {
     routes_without_translation
@@ -128,7 +127,7 @@ fn udp_checksums_of_zero<R: Routed>() {
 fn checksums_are_right_for_any_addresses_and_ports<R: Routed>() {
     let mut forward =
         Forward::<R>::new(&["10.1.0.2 -> 10.0.2.2", "10.1.0.2 udp 65535 -> 10.0.2.2:1"]);
-    let mut random = bpf_support::Random::new(0x5eed_0002);
+    let mut random = Random::new(0x5eed_0002);
     for round in 0..500 {
         let from = format!("10.{}.{}.{}", random.below(256), random.below(256), random.below(256));
         let source = random.below(65536) as u16;

@@ -2,12 +2,11 @@
 //! innermost header out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[macro_use]
-mod bpf_support;
-
-use bpf_support::packet::*;
-use bpf_support::{Arm, Judge, Random};
 use spec::{Spec, Verdict};
+use xway_tests::bpf::packet::*;
+use xway_tests::bpf::{Arm, Judge};
+use xway_tests::random::Random;
+use xway_tests::stories;
 
 const OBJECT: &[u8] = include_bytes!("../../bpf/prebuilt/test/parse.o");
 

@@ -1,19 +1,19 @@
 //! redirect on the kernel and on the engine: packet in, to a socket or to the stack.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[macro_use]
-mod bpf_support;
 mod steer_support;
 
 use std::os::fd::{AsFd, AsRawFd};
 
-use bpf_support::packet::*;
-use bpf_support::{Arm, Random};
 use spec::{Expect, Input, Map, Runtime, Verdict};
 use steer_support::model;
 use sys::net::xsk::XskSocket;
 use xsk::steer::Rule;
 use xsk::steer::redirect::{Form, GROUPS, Purpose, RULES, STATE, Work, XSKS, abi};
+use xway_tests::bpf::Arm;
+use xway_tests::bpf::packet::*;
+use xway_tests::random::Random;
+use xway_tests::stories;
 
 stories! {
     all_of_a_queue_with_a_socket

@@ -2,15 +2,11 @@
 //! packet and counters out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[macro_use]
-mod bpf_support;
 mod filter_act_support;
 
 use std::net::IpAddr;
 use std::time::Duration;
 
-use bpf_support::Arm;
-use bpf_support::packet::{ARP, IPV4, UDP, V4, eth, udp};
 use filter_act_support::{fill, filter};
 use functions::filter::act::{self, Acts, Sizes};
 use functions::filter::ban::{BANS, Bans};
@@ -19,6 +15,9 @@ use functions::filter::{Action, Limit, PROGRAM, Per, Reason, Redirect, Unit, abi
 use kernel::{KernelRuntime, LoadOptions, RingBuffer};
 use spec::{Expect, Input, Map, Runtime, Verdict};
 use vm::{Machine, Options, Worker};
+use xway_tests::bpf::Arm;
+use xway_tests::bpf::packet::{ARP, IPV4, UDP, V4, eth, udp};
+use xway_tests::stories;
 
 stories! {
     rules_act_in_order

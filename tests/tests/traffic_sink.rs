@@ -2,15 +2,12 @@
 //! double, disorder and corrupt frames on purpose.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[macro_use]
-mod bpf_support;
 mod sink_support;
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use bpf_support::{Arm, Judge, Random};
 use kernel::{KernelRuntime, Mode, TestRun};
 use lab::frame::{Flow, TcpFlags};
 use lab::{Capture, LinkOptions, Router, TwoHosts};
@@ -22,6 +19,9 @@ use traffic::sink::{
     Clocks, Fate, Reason, Sink, SinkConfig, SinkReport, StreamReport, Tracker, Via,
 };
 use traffic::{Expect, Kind, Stamp};
+use xway_tests::bpf::{Arm, Judge};
+use xway_tests::random::Random;
+use xway_tests::stories;
 
 stories! {
     frames_are_judged_as_by_the_model

@@ -1,7 +1,5 @@
 //! What the conformance tests of the BPF programs share: packets of any shape, and a program that
 //! says verdict, reason and packet.
-#![allow(dead_code, reason = "each test file uses some of it")]
-#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod model;
 pub mod packet;
@@ -12,8 +10,8 @@ use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Spec, Verdict};
 use vm::{Options, VmRuntime};
 
-/// What the cases run on. A story is written once, `fn story<R: Arm>()`, and [`stories!`] makes
-/// it a test of each arm; those of `engine` need no root.
+/// What the cases run on. A story is written once, `fn story<R: Arm>()`, and `stories!` makes it a
+/// test of each arm; those of `engine` need no root.
 pub trait Arm: Runtime + Sized {
     /// `only`: the one program to load; else those that load by themselves.
     fn start(only: Option<&str>) -> Self;
@@ -34,6 +32,7 @@ impl Arm for VmRuntime {
 }
 
 /// Each story as a test on the kernel, and as one on the engine.
+#[macro_export]
 macro_rules! stories {
     ($($story:ident)*) => {
         mod kernel_arm {
@@ -46,6 +45,7 @@ macro_rules! stories {
 }
 
 /// A loaded program whose counters tell why it decided.
+#[derive(Debug)]
 pub struct Judge<R = KernelRuntime> {
     runtime: R,
     program: &'static str,
@@ -98,21 +98,5 @@ impl<R: Arm> Judge<R> {
         assert_eq!((row.count.packets, row.count.bytes), (1, packet.len() as u64));
         assert_eq!(row.verdict, outcome.verdict, "counted and returned");
         Judgement { verdict: outcome.verdict, reason: row.reason.clone(), packet: outcome.packet }
-    }
-}
-
-/// Pseudo-random numbers from a fixed seed (xorshift64).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
     }
 }

@@ -36,12 +36,13 @@ pub enum Change {
 
 /// A router that a program can be put on.
 pub trait Routed: Arm {
-    type Site;
+    type Site: std::fmt::Debug;
     fn build(spec: &Spec, changes: &[Change]) -> (Self::Site, Judge<Self>, [u32; 2]);
     fn judge(site: &Self::Site, judge: &mut Judge<Self>, packet: &[u8], at: u32) -> Judgement;
     fn update(site: &Self::Site, judge: &Judge<Self>, config: &Config, egress: &[u32]);
 }
 
+#[derive(Debug)]
 pub struct Forward<R: Routed = KernelRuntime> {
     pub site: R::Site,
     judge: Judge<R>,
@@ -87,6 +88,7 @@ fn fill<R: Arm>(judge: &Judge<R>, config: &Config, egress: &[u32]) {
 
 // ---- the kernel -----------------------------------------------------------------------------
 
+#[derive(Debug)]
 pub struct Real {
     pub net: Router,
     attached: Judge,
