@@ -2,12 +2,9 @@
 //! packet and counters out.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_act_support;
-
 use std::net::IpAddr;
 use std::time::Duration;
 
-use filter_act_support::{fill, filter};
 use functions::filter::act::{self, Acts, Sizes};
 use functions::filter::ban::{BANS, Bans};
 use functions::filter::sample::{SAMPLES, Sample};
@@ -17,6 +14,7 @@ use spec::{Expect, Input, Map, Runtime, Verdict};
 use vm::{Machine, Options, Worker};
 use xway_tests::bpf::Arm;
 use xway_tests::bpf::packet::{ARP, IPV4, UDP, V4, eth, udp};
+use xway_tests::filter::act::{fill, filter};
 use xway_tests::stories;
 
 stories! {

@@ -2,16 +2,14 @@
 //! programs read in it, and how they end.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use filter_support::{counted, load, rules};
 use lab::until;
 use serde_json::{Value, json};
+use xway_tests::filter::{counted, load, rules};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::{Answer, Xway};
 

@@ -4,15 +4,13 @@
 //! monotonic one it never runs backwards.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_act_support;
-
 use std::time::Duration;
 
-use filter_act_support::engine::Engine;
 use functions::filter::act;
 use functions::filter::{Action, Limit, Per, Unit, abi};
 use spec::{Expect, Map, Verdict};
 use xway_tests::bpf::packet::{IPV4, UDP, V4, eth, udp};
+use xway_tests::filter::engine::Engine;
 use xway_tests::random::Random;
 
 const SECOND: u64 = 1_000_000_000;

@@ -4,9 +4,6 @@
 //! Not here: oddities and tunnels, and what limits and bans do; each has a file of its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_code_support;
-
-use filter_code_support::{Random, frames, rules};
 use functions::filter::classic::{Classic, Program};
 use functions::filter::{
     Action, Base, Compiled, Environment, Expression, Field, Form, Frame, Model, PROGRAM, Payload,
@@ -15,6 +12,7 @@ use functions::filter::{
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
 use vm::VmRuntime;
+use xway_tests::filter::seeded::{Random, frames, rules};
 
 /// Packets that each rule counted.
 type Counts = Vec<u64>;

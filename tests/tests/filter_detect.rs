@@ -1,8 +1,6 @@
 //! `xway filter detect`: a flood beside a service is found, stopped for a time, and let go.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
@@ -11,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use filter_support::{file, load, rules, show};
 use lab::{Capture, until};
 use serde_json::{Value, json};
+use xway_tests::filter::{file, load, rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 

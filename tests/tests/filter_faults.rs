@@ -2,19 +2,17 @@
 //! cannot help it, what then holds is written down here.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use filter_support::{because, counted, expected, file, fragment, load, rules, show, total};
 use functions::filter::ban::{BANS, Bans};
 use kernel::Map;
 use lab::{Capture, LinkOptions, until};
 use serde_json::{Value, json};
 use spec::Map as _;
+use xway_tests::filter::{because, counted, expected, file, fragment, load, rules, show, total};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 

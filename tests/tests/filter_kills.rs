@@ -2,11 +2,9 @@
 //! before or of after, what counts is kept whole, and the next writer leaves one generation.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::time::Instant;
 
-use filter_support::{counted, file, load, rules, show};
+use xway_tests::filter::{counted, file, load, rules, show};
 use xway_tests::stage::Stage;
 
 /// Moments between the start of a command and its end.

@@ -1,16 +1,14 @@
 //! Limits of the filter: the program does step for step what the model does.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_act_support;
-
-use filter_act_support::engine::{Engine, SEED};
-use filter_act_support::{fill, filter};
 use functions::filter::act::{self, Sizes};
 use functions::filter::limit::{Model, Sender};
 use functions::filter::{Action, Limit, PROGRAM, Per, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Verdict};
 use xway_tests::bpf::packet::{IPV4, IPV6, TCP, UDP, V4, eth, v6};
+use xway_tests::filter::act::{fill, filter};
+use xway_tests::filter::engine::{Engine, SEED};
 use xway_tests::random::Random;
 
 const SECOND: u64 = 1_000_000_000;

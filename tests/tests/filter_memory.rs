@@ -2,17 +2,15 @@
 //! is loaded and the old rules stay.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use filter_support::{file, load, show};
 use functions::filter::{Environment, File, PROGRAM, compile};
 use kernel::{LoadOptions, Object};
 use serde_json::Value;
 use spec::{MapDef, MapKind, Spec};
 use std::os::fd::{AsFd, AsRawFd};
+use xway_tests::filter::{file, load, show};
 use xway_tests::stage::Stage;
 
 /// One of each kind of map that a filter has, and of all sizes.

@@ -2,12 +2,10 @@
 //! namespace: what the filter then does, and what is said of it.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::os::fd::AsFd;
 
-use filter_support::{counted, expected, file, load, rules, show, total};
 use lab::{Host, until};
+use xway_tests::filter::{counted, expected, file, load, rules, show, total};
 use xway_tests::stage::{PATIENCE, Stage};
 
 const SEVEN: &str = "seven: drop udp dport 7";

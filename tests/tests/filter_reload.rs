@@ -2,14 +2,12 @@
 //! judged by one set of rules and counted once.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use filter_support::{file, load, rules, show, total};
 use lab::{LinkOptions, until};
 use serde_json::Value;
+use xway_tests::filter::{file, load, rules, show, total};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 

@@ -2,12 +2,9 @@
 //! lost, whoever reads meanwhile and however many processors write.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_act_support;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use filter_act_support::{fill, filter};
 use functions::filter::act::{self, Acts, Sizes};
 use functions::filter::sample::{SAMPLES, Sample};
 use functions::filter::trial::new_name;
@@ -15,6 +12,7 @@ use functions::filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
 use functions::filter::{Action, Environment, PROGRAM, abi, compile};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer, TestRun};
 use spec::{Input, Runtime, Spec, Verdict, compose};
+use xway_tests::filter::act::{fill, filter};
 
 const PACKETS: u64 = 4000;
 const WRITERS: u64 = 3;

@@ -1,12 +1,10 @@
 //! `xway filter`: rules put in force, changed one by one, shown with what they count.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
-use filter_support::{counted, expected, file, load, rules, show};
 use lab::Capture;
 use lab::until;
 use serde_json::json;
+use xway_tests::filter::{counted, expected, file, load, rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
 
 /// Sends one frame to each port.

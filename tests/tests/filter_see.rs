@@ -2,16 +2,14 @@
 //! rules in force decide and count as ever.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-use filter_support::{counted, expected, load, rules, show};
 use functions::filter::abi::Watching;
 use lab::until;
 use serde_json::{Value, json};
 use spec::Map as _;
+use xway_tests::filter::{self, counted, expected, load, rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 
@@ -68,7 +66,7 @@ fn packets_are_explained_as_they_arrive() {
     assert_eq!((stage.attached(), stage.kept()), (program, 1), "{:?}", stage.pins());
     let wanted = [("seven", 1), ("all", 2), ("some", 1)];
     assert_eq!(rules(&counted(&stage, 3)), expected(&wanted));
-    assert_eq!(filter_support::total(&show(&stage)), 3);
+    assert_eq!(filter::total(&show(&stage)), 3);
 }
 
 #[test]

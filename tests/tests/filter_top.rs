@@ -2,15 +2,13 @@
 //! people, as JSON and for Prometheus.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
-use filter_support::{counted, expected, load, rules, show};
 use lab::until;
 use serde_json::{Value, json};
+use xway_tests::filter::{self, counted, expected, load, rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
 
 /// A `top` that runs, with its values on standard output.
@@ -191,7 +189,7 @@ fn scrapes_tell_what_is_shown() {
     let address = address.strip_suffix("/metrics").unwrap().to_owned();
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 5);
     stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);
-    let shown = top.until("all packets", |top| filter_support::total(top) == 6);
+    let shown = top.until("all packets", |top| filter::total(top) == 6);
     let page = until("the page", PATIENCE, || {
         let page = stage.net.b.run(|| scrape(&address)).unwrap();
         let is_new = value(&page, "rule_packets_total{interface=\"eth0\",rule=\"eight\"}") == "1";

@@ -1,16 +1,14 @@
 //! `xway filter try`: new rules meet real packets beside those in force, and change nothing.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod filter_support;
-
 use std::fs::File;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use filter_support::{because, counted, expected, file, fragment, load, rules};
 use lab::frame::TcpFlags;
 use lab::{Capture, until};
 use serde_json::{Value, json};
+use xway_tests::filter::{because, counted, expected, file, fragment, load, rules};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::{Answer, interrupt};
 

@@ -1,12 +1,15 @@
 //! A host under `xway filter`, and what its rules are said to count.
-#![allow(dead_code, reason = "each test file uses some of it")]
-#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+pub mod act;
+pub mod engine;
+pub mod seeded;
 
 use std::path::PathBuf;
 
 use lab::until;
 use serde_json::Value;
-use xway_tests::stage::{PATIENCE, Stage};
+
+use crate::stage::{PATIENCE, Stage};
 
 /// Writes a file of rules and answers its path.
 pub fn file(stage: &Stage, name: &str, text: &str) -> String {

@@ -8,12 +8,13 @@ use spec::{Input, Map, Verdict};
 use vm::world::Clock;
 use vm::{Machine, Options, Worker, World};
 
-use super::filter;
+use super::act::filter;
 
 /// Of the hashes of limits.
 pub const SEED: u64 = 0x5eed_0007;
 
 /// The engine with a clock of its own.
+#[derive(Debug)]
 pub struct Engine {
     machine: Machine,
     worker: Worker,

@@ -1,9 +1,5 @@
 //! What the tests of the filter's actions share: a program whose rules all match, without the
 //! compiler, so that what fails here is what rules do and not which one is met.
-#![allow(dead_code, reason = "each test file uses some of it")]
-#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
-
-pub mod engine;
 
 use functions::filter::act::{Acts, Sizes};
 use functions::filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};

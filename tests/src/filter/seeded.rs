@@ -1,9 +1,9 @@
 //! Rules and frames that have much to do with each other, from a seed.
-#![allow(clippy::unwrap_used, dead_code, reason = "each test file uses some of it")]
 
 use functions::filter::{Rule, Ruleset, Scope};
 
 /// xorshift64*.
+#[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {
