@@ -5,6 +5,7 @@
 pub mod bpf;
 pub mod clang;
 pub mod differential;
+pub mod expr;
 pub mod filter;
 pub mod nft;
 pub mod random;

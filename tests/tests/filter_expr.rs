@@ -2,9 +2,6 @@
 //! interpreter, and by the translation on the engine and in the kernel.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod expr_support;
-
-use expr_support::{Random, corpus, tcpdump};
 use functions::filter::Field;
 use functions::filter::classic::{Classic, Program, Site};
 use kernel::{KernelRuntime, LoadOptions};
@@ -13,6 +10,8 @@ use spec::asm::{Assembler, Object, Size};
 use spec::{Input, ProgramKind, Runtime, Spec, Verdict};
 use sys::pcap::{Instruction, Library};
 use vm::{Options, VmRuntime};
+use xway_tests::expr::{corpus, tcpdump};
+use xway_tests::random::Random;
 
 const SEED: u64 = 0x5eed_0001;
 

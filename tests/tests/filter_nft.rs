@@ -2,16 +2,14 @@
 //! and the same counters rule by rule; and the same again for what is written back for nft.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod expr_support;
-mod nft_support;
-
-use expr_support::{Random, corpus};
 use functions::filter::abi::{Policy, Reason};
 use functions::filter::read::Frame;
 use functions::filter::{Model, Policies, Ruleset, export, import};
 use lab::{Capture, LinkOptions, TwoHosts};
-use nft_support::script;
+use xway_tests::expr::corpus;
+use xway_tests::nft::chain::script;
 use xway_tests::nft::{run, sent};
+use xway_tests::random::Random;
 
 const SEED: u64 = 0x5eed_0002;
 const CHAINS: usize = 25;

@@ -2,11 +2,8 @@
 //! time lets them be.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod expr_support;
-
 use std::time::Instant;
 
-use expr_support::corpus;
 use functions::filter::abi::Policy;
 use functions::filter::{
     Environment, Frame, Model, PROGRAM, Policies, Reason, Ruleset, act, compile, import,
@@ -14,6 +11,7 @@ use functions::filter::{
 use kernel::KernelRuntime;
 use lab::{Capture, Host, LinkOptions, TwoHosts};
 use spec::{Input, Runtime};
+use xway_tests::expr::corpus;
 use xway_tests::nft::{run, sent};
 
 const SEED: u64 = 0x5eed_0003;

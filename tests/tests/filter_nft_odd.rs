@@ -3,22 +3,21 @@
 //! no row explains fails, and so does a row that nothing meets.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod expr_support;
 #[path = "../../crates/functions/tests/filter_arm/mod.rs"]
 mod filter_arm;
 #[path = "../../crates/functions/tests/nasty/mod.rs"]
 mod nasty;
-mod nft_support;
 
-use expr_support::{Random, corpus};
 use filter_arm::{Arm, LOOPBACK};
 use functions::filter::abi::Reason;
 use functions::filter::model::Judgement;
 use functions::filter::{Environment, Field, Frame, Model, PROGRAM, Ruleset, compile, import};
 use kernel::{KernelRuntime, LoadOptions};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
-use nft_support::marked_script;
+use xway_tests::expr::corpus;
+use xway_tests::nft::chain::marked_script;
 use xway_tests::nft::{counters, run};
+use xway_tests::random::Random;
 use xway_tests::stage::PATIENCE;
 
 const SEED: u64 = 0x5eed_0008;

@@ -1,6 +1,4 @@
 //! Frames of every shape that an expression may meet, and tcpdump's word on them.
-#![allow(dead_code, reason = "each test file uses some of it")]
-#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -9,25 +7,7 @@ use std::process::{Command, Stdio};
 use lab::frame::{Flow, Side, TcpFlags};
 use pcap::{LinkType, Packet, Reader, Resolution, Writer};
 
-/// Pseudo-random numbers from a fixed seed (xorshift64).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
-    pub fn one<'a, T>(&mut self, of: &'a [T]) -> &'a T {
-        &of[self.below(of.len())]
-    }
-}
+use crate::random::Random;
 
 /// Right frames, odd ones, cut ones and damaged ones; each of 14 bytes at least, as the kernel
 /// wants them.

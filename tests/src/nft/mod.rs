@@ -2,6 +2,8 @@
 //!
 //! Rule: frames are sent from outside, and all of them are waited for.
 
+pub mod chain;
+
 use std::io::Write;
 use std::process::Stdio;
 use std::time::Duration;

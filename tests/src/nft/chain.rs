@@ -1,7 +1,6 @@
 //! Random chains of nft, of tests and verdicts that the filter has, too.
-#![allow(dead_code, reason = "each test file uses some of it")]
 
-use crate::expr_support::Random;
+use crate::random::Random;
 
 const MATCHES: &[&str] = &[
     "ip saddr 192.0.2.0/24",
