@@ -8,6 +8,7 @@ pub mod differential;
 pub mod expr;
 pub mod filter;
 pub mod nft;
+pub mod program;
 pub mod random;
 pub mod stage;
 pub mod steered;

@@ -1,15 +1,13 @@
 //! `xway attach` and `detach`: which program, on what, in whose place, and what is counted of it.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod cli_support;
-
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use cli_support::foreign;
 use kernel::{Attach, Mode, Replace};
 use sys::net::XdpExpect;
 use xway_tests::clang::compile;
+use xway_tests::program::foreign;
 use xway_tests::stage::{Stage, counts};
 use xway_tests::xway::prebuilt;
 

@@ -1,19 +1,17 @@
 //! What goes wrong: each fault is told in one clear line, and nothing is left half done.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod cli_support;
-
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use cli_support::foreign;
 use kernel::Mode;
 use lab::{Capture, LinkOptions, until};
 use serde_json::json;
 use sys::net::XdpExpect;
 use xway_tests::clang::{compile, compile_for};
+use xway_tests::program::foreign;
 use xway_tests::stage::{PATIENCE, Stage, counts};
 use xway_tests::xway::{Answer, prebuilt};
 
@@ -98,7 +96,8 @@ SEC("xdp") int careless(struct xdp_md *ctx)
 "#;
     let object = compile(stage.xway.state(), "careless", source);
     let told = stage.run(&["attach", "eth0", text(&object)]).error();
-    for part in ["`careless`", "invalid access to packet", "careless.c:8", "data[13]", "data_end"] {
+    for part in ["`careless`", "invalid access to packet", "careless.c:11", "data[13]", "data_end"]
+    {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(told.lines().count() < 10, "not the whole log: {told}");

@@ -1,17 +1,15 @@
 //! `xway status`: what runs where, whose it is and what it counts, asked from outside.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod cli_support;
-
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 
-use cli_support::foreign;
 use kernel::{Attach, Mode, Replace};
 use lab::until;
 use serde_json::{Value, json};
 use sys::net::XdpExpect;
+use xway_tests::program::foreign;
 use xway_tests::stage::{PATIENCE, Stage, counts};
 use xway_tests::xway::Answer;
 

@@ -4,15 +4,13 @@
 //! Not here: what composition writes (tests of `spec::compose`), attaching (the command line's).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{Attach, Error, LoadOptions, Mode, Object, Replace, TestOutcome, TestRun};
-use kernel_support::{load, map, object, seen};
 use lab::{LinkOptions, TwoHosts};
 use spec::asm::Reg::*;
 use spec::asm::{Assembler, Cond, Helper};
 use spec::compose::{ENTRIES, Link, MAX_LINKS, VERDICTS_MAP, VerdictSet, chain, counted};
 use spec::{Initial, Input, MapKind, ProgramKind, Spec, Verdict};
+use xway_tests::program::{load, map, object, seen};
 use xway_tests::xway::prebuilt;
 
 /// Return values that packets can ask for: all verdicts, and some that are none.

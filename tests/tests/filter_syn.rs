@@ -2,8 +2,6 @@
 //! requests and of invented acknowledgements do not reach the stack.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -11,12 +9,12 @@ use std::time::Duration;
 use functions::filter::abi::{Action, Event, Rule, Syn};
 use functions::filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
-use kernel_support::constant_program;
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts};
 use spec::asm::Reg::{R0, R3, R6};
 use spec::asm::{Assembler, Cond};
 use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
+use xway_tests::program::constant_program;
 
 /// `b` listens behind a filter whose one rule is a SYN proxy; `a` connects.
 struct Guarded {

@@ -1,16 +1,14 @@
 //! Attaching to interfaces: who may, what is replaced, what is left behind.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{
     Attach, Error, Link, Mode, Program, Replace, TcxSide, attach, attach_tcx, detach_all,
 };
-use kernel_support::{PinFolder, constant_program, counting, load, object, seen};
 use lab::{Host, LinkOptions, TwoHosts};
 use spec::Verdict;
 use spec::asm::Assembler;
 use sys::net::{XdpExpect, XdpState};
+use xway_tests::program::{self, PinFolder, constant_program, counting, load, object, seen};
 
 fn lab() -> TwoHosts {
     TwoHosts::build(&LinkOptions::default()).unwrap()
@@ -238,7 +236,7 @@ fn a_program_counts_what_it_sees_once_attached() {
         socket.send_to(b"x", target).unwrap();
     }
     let seen = || object.map("seen").unwrap().lookup_per_cpu(&[0; 4]).unwrap().unwrap().sums()[0];
-    kernel_support::wait_for("ten packets", || seen() >= 10);
+    program::wait_for("ten packets", || seen() >= 10);
 }
 
 #[test]

@@ -2,13 +2,11 @@
 //! explained.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{Attach, Binding, Error, LoadOptions, Mode, Object, Replace, TestRun, attach};
-use kernel_support::compile::{compile, compile_bare};
-use kernel_support::{frame, load, wait_for};
 use spec::btf::{Btf, Kind};
 use spec::{Expect, Input, Map as _, ProgramKind, Spec, Verdict};
+use xway_tests::clang;
+use xway_tests::program::{self, frame, load, wait_for};
 
 fn run(object: &Object, program: &str) -> u32 {
     let input = Input { packet: frame(), ..Default::default() };
@@ -18,7 +16,7 @@ fn run(object: &Object, program: &str) -> u32 {
 
 #[test]
 fn globals_subprograms_and_sections() {
-    let spec = compile(
+    let spec = clang::read(
         "globals",
         r#"
         const volatile int verdict = 1;
@@ -54,7 +52,7 @@ fn globals_subprograms_and_sections() {
 
 #[test]
 fn the_kernels_configuration_is_filled_in() {
-    let spec = compile(
+    let spec = clang::read(
         "kconfig",
         r#"
         extern int LINUX_KERNEL_VERSION __kconfig;
@@ -81,7 +79,7 @@ fn the_kernels_configuration_is_filled_in() {
     assert!([u32::from(b'y'), u32::from(b'n'), 0].contains(&read("jit")));
     assert_eq!(read("absent"), 0);
 
-    let strict = compile(
+    let strict = clang::read(
         "strict",
         r#"
         extern int CONFIG_SURELY_NOT_THERE __kconfig;
@@ -108,7 +106,7 @@ fn global(spec: &Spec, object: &Object, name: &str) -> u32 {
 
 #[test]
 fn kernel_symbols_and_functions_are_found() {
-    let spec = compile(
+    let spec = clang::read(
         "symbols",
         r#"
         extern const void _stext __ksym;
@@ -144,7 +142,7 @@ fn kernel_symbols_and_functions_are_found() {
         };
         let program =
             format!(r#"{source} SEC("xdp") int look(struct xdp_md *c) {{ return {call}; }}"#);
-        let error = Object::load(&compile("missing", &program), &LoadOptions::default());
+        let error = Object::load(&clang::read("missing", &program), &LoadOptions::default());
         let error = error.unwrap_err();
         assert!(
             matches!(&error, Error::Unresolved { name: found, .. } if found == name),
@@ -155,7 +153,7 @@ fn kernel_symbols_and_functions_are_found() {
 
 #[test]
 fn field_offsets_are_those_of_the_running_kernel() {
-    let spec = compile(
+    let spec = clang::read(
         "fields",
         r#"
         #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -189,7 +187,7 @@ fn field_offsets_are_those_of_the_running_kernel() {
 
 #[test]
 fn objects_without_types_load_too() {
-    let spec = compile_bare(
+    let spec = clang::read_bare(
         "old",
         r#"
         struct bpf_map_def { unsigned int type, key_size, value_size, max_entries, map_flags; };
@@ -212,7 +210,7 @@ fn objects_without_types_load_too() {
 
 #[test]
 fn a_section_without_a_meaning_needs_a_type() {
-    let spec = compile("odd", r#"SEC("my_section") int odd(struct xdp_md *c) { return 2; }"#);
+    let spec = clang::read("odd", r#"SEC("my_section") int odd(struct xdp_md *c) { return 2; }"#);
     let error = Object::load(&spec, &LoadOptions::default()).unwrap_err();
     assert!(error.to_string().contains("--type"), "{error}");
     let options = LoadOptions { kind: Some(ProgramKind::XDP), ..Default::default() };
@@ -222,7 +220,7 @@ fn a_section_without_a_meaning_needs_a_type() {
 #[test]
 fn programs_for_one_device_may_ask_it_and_go_nowhere_else() {
     let net = lab::TwoHosts::build(&lab::LinkOptions::default()).unwrap();
-    let spec = compile(
+    let spec = clang::read(
         "bound",
         r#"
         extern int bpf_xdp_metadata_rx_hash(const struct xdp_md *ctx, __u32 *hash,
@@ -258,7 +256,7 @@ fn programs_for_one_device_may_ask_it_and_go_nowhere_else() {
 
 #[test]
 fn loaded_code_is_shown_with_its_lines() {
-    let spec = compile(
+    let spec = clang::read(
         "dump",
         r#"
         static __attribute__((noinline)) int half(unsigned int x) { return x / 2; }
@@ -284,10 +282,8 @@ fn loaded_code_is_shown_with_its_lines() {
 fn without_rights_the_missing_one_is_named() {
     use std::os::unix::process::CommandExt;
     const CHILD: &str = "XWAY_TEST_WITHOUT_RIGHTS";
-    let spec = kernel_support::object(
-        vec![kernel_support::seen()],
-        vec![kernel_support::constant("pass", Verdict::Pass)],
-    );
+    let spec =
+        program::object(vec![program::seen()], vec![program::constant("pass", Verdict::Pass)]);
     if std::env::var_os(CHILD).is_some() {
         print!("{}", Object::load(&spec, &LoadOptions::default()).unwrap_err());
         return;
@@ -308,7 +304,7 @@ fn without_rights_the_missing_one_is_named() {
 
 #[test]
 fn a_field_that_the_kernel_lacks_is_named() {
-    let spec = compile(
+    let spec = clang::read(
         "lacking",
         r#"
         #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

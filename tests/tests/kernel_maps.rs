@@ -1,11 +1,9 @@
 //! Maps of the running kernel: every kind that is used, and what happens at their edges.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{Error, LoadOptions, Map, MapCreate, Object, PerCpu};
-use kernel_support::{PinFolder, constant, counting, load, map, object, seen};
 use spec::{Expect, Initial, Map as _, MapDef, MapKind, Verdict};
+use xway_tests::program::{self, PinFolder, constant, counting, load, map, object, seen};
 
 const ENOENT: i32 = 2;
 const E2BIG: i32 = 7;
@@ -208,7 +206,7 @@ fn pinned_maps_are_shared_with_the_next_load_and_checked() {
 #[test]
 fn a_pin_of_something_else_is_no_map() {
     let folder = PinFolder::new("wrong");
-    let program = kernel_support::constant_program("pass", Verdict::Pass);
+    let program = program::constant_program("pass", Verdict::Pass);
     program.pin(&folder.path("it")).unwrap();
     let error = Map::from_pin(&folder.path("it")).unwrap_err();
     assert!(matches!(error, Error::WrongPin { wanted: "map", .. }), "{error}");
@@ -262,7 +260,7 @@ fn devices_and_processors_are_put_with_their_programs() {
     assert_eq!(value[..4], key(1));
     object.map("narrow").unwrap().put_device(0, lo, None).unwrap();
     object.map("cpus").unwrap().put_cpu(0, 192, None).unwrap();
-    let program = kernel_support::constant_program("pass", Verdict::Pass);
+    let program = program::constant_program("pass", Verdict::Pass);
     let error = object.map("narrow").unwrap().put_device(1, lo, Some(&program)).unwrap_err();
     assert!(error.to_string().contains("eight bytes"), "{error}");
 }

@@ -1,14 +1,12 @@
 //! Running programs in the kernel: test runs, live frames, ring buffers, the runtime seam.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use std::time::{Duration, Instant};
 
 use kernel::{Burst, KernelRuntime, LiveRun, RingBuffer, TestRun};
-use kernel_support::{constant, counting, frame, load, map, object, seen};
 use spec::asm::{Assembler, Cond, Helper, Reg::*};
 use spec::{Input, MapKind, ProgramKind, Runtime, Verdict};
+use xway_tests::program::{self, constant, counting, frame, load, map, object, seen};
 
 fn on(packet: Vec<u8>) -> TestRun {
     TestRun { input: Input { packet, ..Default::default() }, ..Default::default() }
@@ -67,7 +65,7 @@ fn metadata_goes_in_and_comes_out() {
     assert_eq!((outcome.metadata, outcome.packet), (vec![1, 2, 3, 4], frame()));
 
     input.metadata.clear();
-    let grown = load(&kernel_support::object(vec![], vec![adjust(Helper::XDP_ADJUST_META, -8)]));
+    let grown = load(&program::object(vec![], vec![adjust(Helper::XDP_ADJUST_META, -8)]));
     let run = TestRun { input, ..Default::default() };
     let outcome = grown.program("adjust").unwrap().run(&run).unwrap();
     assert_eq!((outcome.metadata.len(), outcome.packet), (8, frame()));
@@ -126,7 +124,7 @@ fn a_long_burst_is_cut_by_a_signal() {
     });
     let thread = started.recv().unwrap();
     let sums = || object.map("seen").unwrap().lookup_per_cpu(&[0; 4]).unwrap().unwrap().sums();
-    kernel_support::wait_for("frames flow", || sums()[0] > 0);
+    program::wait_for("frames flow", || sums()[0] > 0);
     while !burst.is_finished() {
         let _ = thread.interrupt();
         std::thread::park_timeout(Duration::from_millis(1));
@@ -187,9 +185,7 @@ fn a_full_ring_loses_new_records_and_an_empty_one_waits() {
     assert_eq!(count, 4096 / 16 - 1);
     let now = Instant::now() + Duration::from_millis(5);
     assert_eq!(ring.wait(now, |_| panic!("nothing was sent")).unwrap(), 0);
-    assert!(
-        RingBuffer::new(&load(&kernel_support::object(vec![seen()], vec![])).maps()[0]).is_err()
-    );
+    assert!(RingBuffer::new(&load(&program::object(vec![seen()], vec![])).maps()[0]).is_err());
 }
 
 #[test]

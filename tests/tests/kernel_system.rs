@@ -1,14 +1,12 @@
 //! What the kernel can do, and what is loaded and attached on the machine.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use std::time::{Duration, Instant};
 
 use kernel::{Attach, Mode, Replace, attach, list, probe};
-use kernel_support::{PinFolder, constant_program, counting, load, object, seen};
 use spec::Verdict;
 use sys::bpf::uapi::prog_type;
+use xway_tests::program::{self, PinFolder, constant_program, counting, load, object, seen};
 
 #[test]
 fn every_feature_is_there_or_says_why_not() {
@@ -97,7 +95,7 @@ fn programs_maps_and_links_are_listed_with_their_holders() {
 fn runs_are_counted_while_statistics_are_on() {
     let program = constant_program("counted", Verdict::Pass);
     let run = || {
-        let packet = kernel_support::frame();
+        let packet = program::frame();
         let input = spec::Input { packet, ..Default::default() };
         program.run(&kernel::TestRun { input, repeat: 100, cpu: None }).unwrap();
         program.info().unwrap().run_count

@@ -1,10 +1,8 @@
 //! Programs that the verifier refuses: the line that decides, its source, the remedy.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{Error, LoadOptions, Object, VerifierLog};
-use kernel_support::compile::compile;
+use xway_tests::clang;
 
 /// Body of the program; part of the decisive line, of the source line, of the hint.
 struct Case {
@@ -81,7 +79,7 @@ static __attribute__((noinline)) int deep(int x) {
 /// What the verifier says about a program with this body.
 fn refused(name: &str, body: &str) -> VerifierLog {
     let program = format!("{BEFORE} SEC(\"xdp\") int refused(struct xdp_md *ctx) {{\n{body}\n}}");
-    match Object::load(&compile(name, &program), &LoadOptions::default()).unwrap_err() {
+    match Object::load(&clang::read(name, &program), &LoadOptions::default()).unwrap_err() {
         Error::Verifier { log, program, .. } => {
             assert_eq!(program, "refused");
             *log

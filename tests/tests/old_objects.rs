@@ -3,14 +3,12 @@
 //! They are the first talk's drop and forward and the paper's counter; `bpf/test/` has the source.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{Object, TestOutcome, TestRun};
-use kernel_support::load;
 use lab::frame::{Flow, Side, check};
 use lab::{LinkOptions, Router};
 use spec::{Expect, Input, Map as _, Spec, Verdict};
 use sys::net::NewRoute;
+use xway_tests::program::load;
 use xway_tests::xway::prebuilt;
 
 fn load_old(name: &str) -> Object {

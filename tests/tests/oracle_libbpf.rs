@@ -5,7 +5,6 @@
 //! Not here: what the programs do with packets.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
 mod libbpf_support;
 
 use std::collections::BTreeMap;

@@ -4,15 +4,13 @@
 //! Not here: what splicing writes (tests of `spec::compose`).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
-
 use kernel::{LoadOptions, Object};
-use kernel_support::{map, object};
 use spec::asm::Reg::*;
 use spec::asm::{Assembler, Cond};
 use spec::compose::splice;
 use spec::{Input, MapKind, ProgramKind, Runtime, Spec};
 use vm::VmRuntime;
+use xway_tests::program::{map, object};
 
 /// Answers `answer(first byte of the packet) + 1000 * (r6 to r9 are what they were)` by making it
 /// the packet's first four bytes.

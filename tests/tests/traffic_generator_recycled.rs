@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 mod generator_support;
-mod kernel_support;
 #[path = "generator_support/resizer.rs"]
 mod resizer;
 

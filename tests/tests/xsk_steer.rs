@@ -2,19 +2,18 @@
 //! them ends or is killed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod kernel_support;
 mod steer_support;
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use kernel::{Attach, Link, Map, Replace, attach};
-use kernel_support::{PinFolder, constant_program};
 use lab::LinkOptions;
 use spec::btf::Btf;
 use spec::{Expect, Map as _, Verdict};
 use steer_support::net::Net;
 use sys::net::XdpState;
 use xsk::steer::{GROUPS, Metadata, Mode, Options, RULES, Steer, Steering};
+use xway_tests::program::{self, PinFolder, constant_program};
 use xway_tests::steered::Steered;
 
 const AUTO: (Mode, Options) = (Mode::Auto, Options { rx_metadata: false, replace: false });
@@ -309,8 +308,8 @@ fn a_process_that_may_not_attach_gets_the_map() {
     let other = constant_program("no_map", Verdict::Pass);
     let no_map = Steering::from_map(other.as_fd().try_clone_to_owned().unwrap(), 0);
     assert!(no_map.is_err());
-    let array = kernel_support::map("array", spec::MapKind::ARRAY, [4, 4, 1]);
-    let object = kernel_support::load(&kernel_support::object(vec![array], vec![]));
+    let array = program::map("array", spec::MapKind::ARRAY, [4, 4, 1]);
+    let object = program::load(&program::object(vec![array], vec![]));
     let array = object.map("array").unwrap().as_fd().try_clone_to_owned().unwrap();
     let wrong = Steering::from_map(array, 0).unwrap_err().to_string();
     assert!(wrong.contains("`array` is a array") || wrong.contains("no xskmap"), "{wrong}");

@@ -8,6 +8,7 @@ use spec::asm::{self, Assembler, Cond, Helper, Label};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
 
 use crate::generator_support::SECONDS;
+use xway_tests::program;
 
 /// What is done with a frame: bytes that its ends move by, and where it goes.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,7 @@ impl Resizer {
         let object = Object::load(&object.finish().unwrap(), &LoadOptions::default())
             .unwrap_or_else(|error| panic!("{error}"));
         let seen = object.map(SEEN).unwrap().duplicate().unwrap();
-        let end = crate::kernel_support::constant_program("end", Verdict::Drop);
+        let end = program::constant_program("end", Verdict::Drop);
         let links = [attach(&net.b, object.program("resizer").unwrap()), attach(&net.a, &end)];
         Self { seen, _links: links }
     }

@@ -10,7 +10,7 @@ use libbpf_rs::{ObjectBuilder, OpenObject, ProgramAttachType, ProgramType};
 use spec::{Insn, Spec, Target};
 use xway_tests::xway::prebuilt;
 
-use super::kernel_support::PinFolder;
+use xway_tests::program::PinFolder;
 
 /// An object that libbpf has read.
 pub struct Theirs {

@@ -1,11 +1,10 @@
-//! Small programs and maps that the kernel tests share.
-#![allow(clippy::unwrap_used, dead_code, reason = "each test file uses some of it")]
-
-pub mod compile;
+//! Small programs and maps, and what tests of the kernel do with them.
 
 use kernel::{LoadOptions, Object, Program};
 use spec::asm::{self, Assembler, Reg::*};
 use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
+
+use crate::xway::prebuilt;
 
 /// Loads, or fails the test with what the kernel said.
 pub fn load(spec: &Spec) -> Object {
@@ -22,6 +21,12 @@ pub fn constant(name: &str, verdict: Verdict) -> Assembler {
 pub fn constant_program(name: &str, verdict: Verdict) -> Program {
     let spec = object(vec![], vec![constant(name, verdict)]);
     load(&spec).into_parts().0.remove(0)
+}
+
+/// A program of somebody who uses no `xway`, called `drop_udp`.
+pub fn foreign() -> Object {
+    let name = "test/talk_drop.o";
+    load(&Spec::parse(name, &std::fs::read(prebuilt(name)).unwrap()).unwrap())
 }
 
 /// Counts packets in slot 0 of the per-CPU array `seen`, then says `verdict`.
@@ -56,6 +61,7 @@ pub fn map(name: &str, kind: MapKind, shape: [u32; 3]) -> MapDef {
 }
 
 /// A bpf file system of its own, unmounted with all its pins at the end.
+#[derive(Debug)]
 pub struct PinFolder {
     mounted: std::path::PathBuf,
     pins: std::path::PathBuf,
