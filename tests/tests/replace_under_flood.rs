@@ -20,15 +20,13 @@
 //! goes is freed (`veth_napi_del`). Both are the driver's.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod flood_support;
-
 use std::ops::Range;
 
-use flood_support::Marks;
-use flood_support::traffic::{BATCH, Source, Traffic};
 use kernel::Mode;
 use lab::{LinkOptions, TwoHosts};
 use serde_json::Value;
+use xway_tests::flood::Marks;
+use xway_tests::flood::traffic::{BATCH, Source, Traffic};
 use xway_tests::xway::{Xway, prebuilt};
 
 /// Packets between two changes, so that each program meets some.

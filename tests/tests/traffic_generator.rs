@@ -1,15 +1,13 @@
 //! The generator: exact counts at both ends, and every way to end and to change a run.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod generator_support;
-
 use std::time::Duration;
 
-use generator_support::{Counter, LEN, SECONDS, config, start, stream, two_hosts};
 use lab::{LinkOptions, TwoHosts};
 use traffic::Rate;
 use traffic::generator::{Config, Snapshot};
 use traffic::rate::{Profile, Spacing};
+use xway_tests::generator::{Counter, LEN, SECONDS, config, start, stream, two_hosts};
 
 fn profile(text: &str) -> Profile {
     text.parse().unwrap()

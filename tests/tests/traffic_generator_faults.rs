@@ -1,19 +1,17 @@
 //! The generator where things go wrong, and where frames do not leave but come in.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod generator_support;
-#[path = "generator_support/spoiler.rs"]
-mod spoiler;
-
 use std::net::UdpSocket;
 
-use generator_support::{Counter, LEN, PORT, SECONDS, config, start, stream, template, two_hosts};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, TwoHosts};
 use spec::Verdict;
-use spoiler::Spoiler;
 use traffic::Template;
 use traffic::generator::{Action, Config, Fault, Generator, Rewrite, Snapshot};
+use xway_tests::generator::spoiler::Spoiler;
+use xway_tests::generator::{
+    Counter, LEN, PORT, SECONDS, config, start, stream, template, two_hosts,
+};
 
 const ONWARD: &[u8] = include_bytes!("../../bpf/prebuilt/test/onward.o");
 /// Stamps of the end of one stream.

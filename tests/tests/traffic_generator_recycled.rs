@@ -1,19 +1,15 @@
 //! Frames whose memory their receiver works on: whatever it does to them, later ones come whole.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod generator_support;
-#[path = "generator_support/resizer.rs"]
-mod resizer;
-
 use std::time::Duration;
 
-use generator_support::{config, start, stream, two_hosts};
 use lab::TwoHosts;
-use resizer::Resizer;
 use traffic::Template;
 use traffic::generator::{Config, Load, Rewrite};
 use traffic::replay::{Frame, Recording};
 use traffic::stream::{Quick, QuickProtocol, Value};
+use xway_tests::generator::resizer::Resizer;
+use xway_tests::generator::{config, start, stream, two_hosts};
 
 /// The second host expects so many of a frame's first bytes.
 struct Sent {

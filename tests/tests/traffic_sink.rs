@@ -2,8 +2,6 @@
 //! double, disorder and corrupt frames on purpose.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod sink_support;
-
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -11,8 +9,6 @@ use std::thread;
 use kernel::{KernelRuntime, Mode, TestRun};
 use lab::frame::{Flow, TcpFlags};
 use lab::{Capture, LinkOptions, Router, TwoHosts};
-use sink_support::device::{Device, EACH, Fault};
-use sink_support::{between, end, ended, flow, generate, stamp, start, streams, told, udp, until};
 use spec::{Input, Map, Verdict};
 use traffic::sink::program::{Maps, PROGRAM, PROGRAM_FRAGS, prepare};
 use traffic::sink::{
@@ -21,6 +17,10 @@ use traffic::sink::{
 use traffic::{Expect, Kind, Stamp};
 use xway_tests::bpf::{Arm, Judge};
 use xway_tests::random::Random;
+use xway_tests::sink::device::{Device, EACH, Fault};
+use xway_tests::sink::{
+    between, end, ended, flow, generate, stamp, start, streams, told, udp, until,
+};
 use xway_tests::stories;
 
 stories! {

@@ -2,8 +2,6 @@
 //!
 //! Frames are IPv4 without options over Ethernet with UDP to [`PORT`]; the number is in front of
 //! the payload, eight bytes, big-endian.
-#![allow(dead_code, reason = "each test file uses some of it")]
-#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod traffic;
 
@@ -21,6 +19,7 @@ use traffic::{MOST, PORT};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The programs `first`, `second` (XDP) and `stack` (behind it), over one array of marks.
+#[derive(Debug)]
 pub struct Marks {
     object: Object,
     _stack: Link,

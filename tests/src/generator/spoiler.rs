@@ -7,7 +7,7 @@ use spec::asm::Reg::{R1, R2, R3, R4, R6};
 use spec::asm::{self, Assembler, Cond};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
 
-use crate::generator_support::{LEN, SECONDS};
+use super::{LEN, SECONDS};
 
 #[derive(Debug)]
 pub struct Spoiler {

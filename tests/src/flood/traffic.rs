@@ -33,6 +33,7 @@ pub enum Source {
     Socket,
 }
 
+#[derive(Debug)]
 pub struct Traffic {
     sender: Sender,
     over: Arc<AtomicBool>,
@@ -40,6 +41,7 @@ pub struct Traffic {
     thread: JoinHandle<Option<()>>,
 }
 
+#[derive(Debug)]
 enum Sender {
     Redirect(Generator),
     Socket(Arc<AtomicU64>),

@@ -7,8 +7,8 @@ use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R7, R8};
 use spec::asm::{self, Assembler, Cond, Helper, Label};
 use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
 
-use crate::generator_support::SECONDS;
-use xway_tests::program;
+use super::SECONDS;
+use crate::program;
 
 /// What is done with a frame: bytes that its ends move by, and where it goes.
 #[derive(Clone, Copy, Debug)]

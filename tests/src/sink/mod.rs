@@ -1,5 +1,4 @@
 //! What the tests of the sink share: stamped frames, sinks in hosts, devices under test.
-#![allow(dead_code, reason = "each test file uses some of it")]
 
 pub mod device;
 

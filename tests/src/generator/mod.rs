@@ -1,6 +1,8 @@
 //! What tests of the generator share: streams without anything that varies but the stamp, and a
 //! receiver that counts them on its own, in XDP.
-#![allow(dead_code, reason = "each test file uses some of it")]
+
+pub mod resizer;
+pub mod spoiler;
 
 use std::time::Duration;
 
