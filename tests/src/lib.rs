@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 pub mod bpf;
+pub mod built;
 pub mod clang;
 pub mod differential;
 pub mod expr;
@@ -14,5 +15,7 @@ pub mod program;
 pub mod random;
 pub mod sink;
 pub mod stage;
+pub mod steer;
 pub mod steered;
+pub mod xsk;
 pub mod xway;

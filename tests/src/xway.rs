@@ -1,8 +1,7 @@
 //! The program under test, run from outside as users run it.
 //!
 //! Rule: each test has a state folder of its own, so that tests neither see nor sweep each
-//! other's attachments; it goes with its bpffs when the test ends. `make root-tests` builds the
-//! program before the tests, beside which it lies.
+//! other's attachments; it goes with its bpffs when the test ends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use lab::Host;
 use serde_json::Value;
+
+use crate::built;
 
 /// `xway --state FOLDER`.
 #[derive(Debug)]
@@ -130,11 +131,6 @@ pub fn prebuilt(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpf/prebuilt").join(name)
 }
 
-/// Beside the folder of the test programs.
 fn program() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap();
-    let program = folder.join("xway");
-    assert!(program.exists(), "{} is missing: cargo build -p xway", program.display());
-    program
+    built::program("xway", "xway")
 }

@@ -1,18 +1,16 @@
 //! redirect on the kernel and on the engine: packet in, to a socket or to the stack.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod steer_support;
-
 use std::os::fd::{AsFd, AsRawFd};
 
 use spec::{Expect, Input, Map, Runtime, Verdict};
-use steer_support::model;
 use sys::net::xsk::XskSocket;
 use xsk::steer::Rule;
 use xsk::steer::redirect::{Form, GROUPS, Purpose, RULES, STATE, Work, XSKS, abi};
 use xway_tests::bpf::Arm;
 use xway_tests::bpf::packet::*;
 use xway_tests::random::Random;
+use xway_tests::steer::model;
 use xway_tests::stories;
 
 stories! {

@@ -1,8 +1,6 @@
 //! Sockets on tokio: futures that are dropped lose nothing, and no wake-up is missed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod xsk_support;
-
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -15,7 +13,7 @@ use tokio::time::timeout;
 use xsk::asynchronous::{AsyncRx, AsyncTx};
 use xsk::{Interface, Rx, SendError, Tx, Umem};
 
-use xsk_support::{PATIENCE, lengths, packet};
+use xway_tests::xsk::{PATIENCE, lengths, packet};
 
 const SOON: Duration = Duration::from_millis(30);
 const ROUNDS: u64 = 2000;

@@ -1,15 +1,13 @@
 //! What is told of an interface, and who is told to hold its queues.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod xsk_support;
-
 use lab::{LinkOptions, TwoHosts, until};
 use sys::net::{NetdevFamily, xsk_listed};
 use xsk::device::Queues;
 use xsk::diagnose::{Kernel, QueueHolders, holders};
 use xsk::{Device, Interface};
 
-use xsk_support::{Holder, PATIENCE, umem};
+use xway_tests::xsk::{Holder, PATIENCE, umem};
 
 #[test]
 fn a_device_is_what_the_kernel_says() {

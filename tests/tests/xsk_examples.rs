@@ -10,6 +10,7 @@ use lab::frame::{Flow, Layout, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, Router, TwoHosts};
 use sys::net::PacketSocket;
 use xsk::Interface;
+use xway_tests::built;
 use xway_tests::stage::PATIENCE;
 
 /// An example that has said its first line: its sockets are open, if it receives.
@@ -21,9 +22,7 @@ struct Example {
 impl Example {
     /// Words after the example's name are split at `|`.
     fn start(host: &Host, name: &str, words: &str) -> Self {
-        let test = std::env::current_exe().unwrap();
-        let program = test.parent().unwrap().parent().unwrap().join(name);
-        assert!(program.exists(), "{} is missing: cargo build -p xway-examples", program.display());
+        let program = built::program(name, "xway-examples");
         let mut command = host.command(program.to_str().unwrap()).unwrap();
         command.args(words.split('|')).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = host.start(command).unwrap();

@@ -1,8 +1,6 @@
 //! What cannot be: each refusal says what to change, and nothing is left behind.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod xsk_support;
-
 use std::time::{Duration, Instant};
 
 use lab::{Host, LinkOptions, TwoHosts, until};
@@ -10,7 +8,7 @@ use xsk::socket::Mode;
 use xsk::umem::HugePages;
 use xsk::{Interface, SendError, Socket, Umem};
 
-use xsk_support::{Holder, PATIENCE, lengths, packet, umem};
+use xway_tests::xsk::{Holder, PATIENCE, lengths, packet, umem};
 
 fn net(options: &LinkOptions) -> TwoHosts {
     let net = TwoHosts::build(options).unwrap();
@@ -141,7 +139,7 @@ fn a_queue_that_is_taken_names_who_has_it() {
     assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
     holder.kill();
     let socket = open(&net.a, 0, &umem).expect("a killed process gives its queue back");
-    let own = open_with(&net.a, 0, &xsk_support::umem(), |builder| builder.patience(soon));
+    let own = open_with(&net.a, 0, &xway_tests::xsk::umem(), |builder| builder.patience(soon));
     says(own, &["queue 0 of eth0 has a socket of this process: close it"]);
     drop(socket);
     open(&net.a, 0, &umem).expect("a closed socket gives its queue back");

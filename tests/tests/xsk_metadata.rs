@@ -1,14 +1,11 @@
 //! What is asked for packets when they are sent, and what is known of those that came.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod packet_support;
-
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use lab::frame::{Flow, Side, TcpFlags, check};
 use lab::{Host, LinkOptions, TwoHosts};
-use packet_support::{End, OURS, PATIENCE, arrivals, bytes, exchange, link, memory, packet};
 use sys::thread::{monotonic_ns, tai_ns};
 use xsk::metadata::{
     Clock, HashType, Offload, Received, RequestError, Transmitted, Vlan, checksum,
@@ -16,6 +13,9 @@ use xsk::metadata::{
 use xsk::steer::{Metadata, Mode, Options, Steer, Steering};
 use xsk::umem::Builder;
 use xsk::{Frame, SendError, Tx};
+use xway_tests::xsk::exchange::{
+    End, OURS, PATIENCE, arrivals, bytes, exchange, link, memory, packet,
+};
 
 /// With room for requests.
 fn asking(frame_size: u32, headroom: u32) -> Builder {

@@ -1,14 +1,12 @@
 //! Packets of every size over a link, in one frame and in chains, from all kinds of memory.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod packet_support;
-
 use std::time::Duration;
 
 use lab::{LinkOptions, TwoHosts};
-use packet_support::{End, arrivals, bytes, exchange, link, memory, packet, set_mtu};
 use xsk::umem::HugePages;
 use xsk::{Frame, Interface, SendError, Tx, Umem};
+use xway_tests::xsk::exchange::{End, arrivals, bytes, exchange, link, memory, packet, set_mtu};
 
 /// The kernel's own bytes in front of a received packet.
 const KERNEL: usize = 256;

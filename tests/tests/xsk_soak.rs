@@ -5,16 +5,14 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![allow(clippy::print_stderr, reason = "the long run reports to who started it")]
 
-mod xsk_support;
-
 use std::fs;
 use std::time::{Duration, Instant};
 
 use lab::{LinkOptions, TwoHosts};
 use xsk::Umem;
 
-use xsk_support::Holder;
-use xsk_support::lives::{LIVES, Stage};
+use xway_tests::xsk::Holder;
+use xway_tests::xsk::lives::{LIVES, Stage};
 
 /// What a run has done.
 #[derive(Debug, Default)]
@@ -82,7 +80,7 @@ fn removed_in_use(net: &TwoHosts, umem: &Umem) {
     let stage = Stage { net, umem, queue: 0, other: 1 };
     let _sender = hold(net, 0);
     let mut socket = stage.open();
-    assert!(socket.rx().wait(xsk_support::PATIENCE).unwrap(), "packets arrive");
+    assert!(socket.rx().wait(xway_tests::xsk::PATIENCE).unwrap(), "packets arrive");
     let frame = socket.rx().batch(1).next();
     net.b.netlink().unwrap().delete_link(net.b.ifindex("eth0").unwrap()).unwrap();
     drop(socket);

@@ -2,18 +2,16 @@
 //! them ends or is killed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod steer_support;
-
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use kernel::{Attach, Link, Map, Replace, attach};
 use lab::LinkOptions;
 use spec::btf::Btf;
 use spec::{Expect, Map as _, Verdict};
-use steer_support::net::Net;
 use sys::net::XdpState;
 use xsk::steer::{GROUPS, Metadata, Mode, Options, RULES, Steer, Steering};
 use xway_tests::program::{self, PinFolder, constant_program};
+use xway_tests::steer::net::Net;
 use xway_tests::steered::Steered;
 
 const AUTO: (Mode, Options) = (Mode::Auto, Options { rx_metadata: false, replace: false });

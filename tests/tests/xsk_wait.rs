@@ -1,8 +1,6 @@
 //! Waiting: each wait ends, by what it waits for or by its deadline, and nothing stalls.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod xsk_support;
-
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -16,7 +14,7 @@ use xsk::socket::Builder;
 use xsk::wait::{self, BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, SendError, SharedTx, Socket, Tx, Umem, Wait};
 
-use xsk_support::{PATIENCE, lengths, packet};
+use xway_tests::xsk::{PATIENCE, lengths, packet};
 
 const SOON: Duration = Duration::from_millis(30);
 const POLICIES: [Wait; 4] = [Wait::Spin, Wait::Poll, Wait::BusyPoll, Wait::Adaptive];

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use xway_tests::built;
+
 /// A prefix with the library in it.
 #[derive(Debug)]
 pub struct Installed {
@@ -28,7 +30,7 @@ impl Installed {
         INSTALLED.get_or_init(|| {
             let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("xsk-c");
             let _ = fs::remove_dir_all(&prefix);
-            let built = built();
+            let built = built::folder();
             assert!(built.join("libxway_xsk.so").exists(), "cargo build -p xway-xsk-c");
             let variable = |name: &str, path: &Path| format!("{name}={}", path.display());
             run(Command::new("make")
@@ -132,10 +134,4 @@ fn root() -> &'static Path {
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/xsk_c_support")
-}
-
-/// Where cargo puts libraries: above the folder of test programs.
-fn built() -> PathBuf {
-    let program = std::env::current_exe().unwrap();
-    program.ancestors().nth(2).unwrap().to_owned()
 }

@@ -12,6 +12,7 @@ use xsk::{Frame, Interface, Rx, SendError, Socket, Tx, Umem};
 use super::{PATIENCE, packet};
 
 /// Where sockets are opened and dropped.
+#[derive(Debug)]
 pub struct Stage<'a> {
     pub net: &'a TwoHosts,
     /// The same for all lives, so that what one loses is missed by the next.

@@ -1,6 +1,6 @@
 //! What tests of faults and of long runs share: packets, and processes with sockets.
-#![allow(dead_code, reason = "each test uses its part")]
 
+pub mod exchange;
 pub mod lives;
 
 use std::io::{BufRead, BufReader};
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use lab::Host;
 use xsk::{Rx, Umem};
+
+use crate::built;
 
 /// How long anything may take.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,9 +57,10 @@ impl Holder {
     /// # Errors
     /// Why it has no socket, in its own words.
     pub fn start(host: &Host, prefix: &[&str], arguments: &[&str]) -> Result<Self, String> {
-        let words: Vec<_> =
-            prefix.iter().chain(&[PROGRAM]).chain(arguments).map(ToString::to_string).collect();
-        let mut command: Command = host.command(&words[0]).unwrap();
+        let program = built::program("xsk-hold", "xway-tests");
+        let program = [program.to_str().unwrap()];
+        let words: Vec<_> = prefix.iter().chain(&program).chain(arguments).copied().collect();
+        let mut command: Command = host.command(words[0]).unwrap();
         command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = host.start(command).unwrap();
         let mut holder = Self { child };
@@ -87,5 +90,3 @@ impl Drop for Holder {
         let _ = self.child.wait();
     }
 }
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_xsk-hold");

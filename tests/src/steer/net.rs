@@ -4,6 +4,7 @@
 //! until those that it sent are accounted for and then looks at who had them.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -11,12 +12,13 @@ use lab::frame::{Flow, Side};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
 use sys::net::{PacketSocket, XdpState};
 use xsk::steer::{Mode, Options, Steer, Steering};
-use xway_tests::steered::{Counting, Steered};
+
+use crate::built;
+use crate::steered::{Counting, Steered};
 
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-const STEERED: &str = env!("CARGO_BIN_EXE_steered");
-
+#[derive(Debug)]
 pub struct Net {
     pub net: TwoHosts,
     wire: PacketSocket,
@@ -117,13 +119,13 @@ impl Net {
 
     /// A process of its own that steers.
     pub fn process(&self, queue: u32, rules: &[&str]) -> Other {
-        self.start(self.net.b.command(STEERED).unwrap(), queue, rules)
+        self.start(self.net.b.command(steered().to_str().unwrap()).unwrap(), queue, rules)
     }
 
     /// The same with fewer capabilities, as `setpriv` takes them.
     pub fn process_with(&self, capabilities: &str, queue: u32, rules: &[&str]) -> Other {
         let mut command = self.net.b.command("setpriv").unwrap();
-        command.arg(format!("--bounding-set={capabilities}")).arg("--inh-caps=-all").arg(STEERED);
+        command.arg(format!("--bounding-set={capabilities}")).arg("--inh-caps=-all").arg(steered());
         self.start(command, queue, rules)
     }
 
@@ -139,7 +141,12 @@ impl Net {
     }
 }
 
+fn steered() -> PathBuf {
+    built::program("steered", "xway-tests")
+}
+
 /// Another process with a socket.
+#[derive(Debug)]
 pub struct Other {
     child: Child,
     input: ChildStdin,

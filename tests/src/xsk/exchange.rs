@@ -1,5 +1,4 @@
 //! What tests of packets share: two ends of a link with a socket each, and exchanges that end.
-#![allow(dead_code, reason = "each test uses its part")]
 
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use xsk::{Frame, Interface, Rx, Tx, Umem, interface, socket};
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A socket on `eth0` of a host, and its memory.
+#[derive(Debug)]
 pub struct End {
     pub tx: Tx,
     pub rx: Rx,

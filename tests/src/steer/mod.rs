@@ -1,0 +1,4 @@
+//! What the tests of steering share.
+
+pub mod model;
+pub mod net;
