@@ -4,6 +4,7 @@
 
 pub mod bpf;
 pub mod built;
+pub mod cell;
 pub mod clang;
 pub mod differential;
 pub mod expr;
@@ -17,5 +18,7 @@ pub mod sink;
 pub mod stage;
 pub mod steer;
 pub mod steered;
+pub mod vm_io;
+pub mod vm_net;
 pub mod xsk;
 pub mod xway;

@@ -2,10 +2,8 @@
 //! not the rate that was asked for, its row says so.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod cell_support;
-
-use cell_support::{assert_nothing_left, reason, run, told};
 use report::figure::Shape;
+use xway_tests::cell::{assert_nothing_left, reason, run, told};
 
 #[test]
 fn points_are_of_rates_that_were_offered_and_nothing_stays() {

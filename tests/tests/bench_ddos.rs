@@ -3,18 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
-mod cell_support;
-
 use std::cell::Cell;
 use std::time::Duration;
 
 use bench::hook::answers::Answers;
 use bench::{Ground, Harness, Scenario, Silent};
-use cell_support::{assert_nothing_left, reason, rounds, told};
 use lab::stage::{ATTACKER_LINK, COOKIES};
 use lab::{Host, Service, Stage};
 use report::Bench;
 use report::figure::Shape;
+use xway_tests::cell::{assert_nothing_left, reason, rounds, told};
 
 /// Where the thread may run and how favoured it is, and what labs there are.
 fn surroundings() -> (Vec<usize>, i32, Vec<String>) {

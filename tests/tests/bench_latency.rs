@@ -2,12 +2,10 @@
 //! looked for is the highest rate of each.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod cell_support;
-
 use std::collections::BTreeSet;
 
-use cell_support::{assert_nothing_left, run, told};
 use report::figure::Shape;
+use xway_tests::cell::{assert_nothing_left, run, told};
 
 #[test]
 fn each_way_has_times_and_nothing_stays() {

@@ -2,12 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
-mod cell_support;
-
 use bench::{Ground, Harness, Scenario, Silent};
-use cell_support::{assert_nothing_left, run};
 use report::Host;
 use report::figure::Shape;
+use xway_tests::cell::{assert_nothing_left, run};
 
 #[test]
 fn every_number_of_queues_has_its_rows_and_nothing_stays() {

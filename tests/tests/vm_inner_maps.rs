@@ -2,15 +2,13 @@
 //! loading, and which maps fit the template; and which programs a map that holds some admits.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod vm_io_support;
-
 use std::sync::Arc;
 
 use kernel::MapCreate;
 use spec::asm::{Assembler, Cond, Helper, Reg::*};
 use spec::{Expect, Initial, Map as _, MapDef, MapKind, ProgramKind, Spec, Verdict};
 use vm::Machine;
-use vm_io_support::{Both, Numbers, Writing, map, object, word};
+use xway_tests::vm_io::{Both, Numbers, Writing, map, object, word};
 
 /// Adds 1 to the first value of the map in `outer` at word 0 of the arguments: answers the value
 /// before, 1000 without a map, 2000 without a value.

@@ -4,17 +4,14 @@
 //! same programs ask the kernel inside the namespace and the engine inside the world.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod vm_net_support;
-/// The snapshot is the command's own code; a command has no library to take it from.
-#[path = "../../crates/xway/src/world/mod.rs"]
-mod world;
-
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use spec::Spec;
 use spec::asm::{Cond, Helper, Reg::*};
-use vm_net_support::{Dice, Io, Pair, answer, asking, from, ip, object, put, router, snapshot};
+use xway_tests::vm_net::{
+    self, Dice, Io, Pair, answer, asking, from, ip, object, put, router, snapshot,
+};
 
 /// Where the fields of `struct bpf_fib_lookup` are in `io`; behind it the flags.
 const LENGTH: usize = 6;
@@ -155,7 +152,7 @@ const NETWORKS_IPV6: &[&str] = &[
 fn address(dice: &mut Dice, networks: &[&str]) -> IpAddr {
     let (network, length) = dice.pick(networks).split_once('/').unwrap();
     let length: u32 = length.parse().unwrap();
-    let noise = u128::from(dice.next()) << 64 | u128::from(dice.next());
+    let noise = u128::from(dice.number()) << 64 | u128::from(dice.number());
     match network.parse().unwrap() {
         IpAddr::V4(v4) => {
             let free = u32::MAX.checked_shr(length).unwrap_or(0);
@@ -177,14 +174,14 @@ fn put_ip(io: &mut Io, at: usize, ip: IpAddr) {
 
 /// A question with all fields at random, most of them sensible.
 fn question(dice: &mut Dice, interfaces: &[u32]) -> Io {
-    let mut io = [0; vm_net_support::IO];
+    let mut io = [0; vm_net::IO];
     for byte in &mut io[..64] {
-        *byte = dice.next() as u8;
+        *byte = dice.number() as u8;
     }
     let networks = if dice.below(2) == 0 { NETWORKS } else { NETWORKS_IPV6 };
     let destination = address(dice, networks);
     let family = if destination.is_ipv4() { 2 } else { 10 };
-    io[0] = if dice.below(64) == 0 { dice.next() as u8 } else { family };
+    io[0] = if dice.below(64) == 0 { dice.number() as u8 } else { family };
     put_ip(&mut io, DESTINATION, destination);
     put_ip(&mut io, SOURCE, address(dice, networks));
     let lengths: [u16; 10] = [0, 60, 899, 900, 901, 1280, 1300, 1301, 1401, 1501];
@@ -194,7 +191,7 @@ fn question(dice: &mut Dice, interfaces: &[u32]) -> Io {
     put(&mut io, TABLE, &dice.pick(&[0_u32, 100, 253, 254, 255, 7, u32::MAX]).to_ne_bytes());
     put(&mut io, MARK, &dice.pick(&[0_u32, 1, 0x13, 0x20, u32::MAX]).to_ne_bytes());
     let flags =
-        if dice.below(64) == 0 { dice.next() as u32 } else { dice.next() as u32 & ALL_FLAGS };
+        if dice.below(64) == 0 { dice.number() as u32 } else { dice.number() as u32 & ALL_FLAGS };
     put(&mut io, FLAGS, &flags.to_ne_bytes());
     io
 }
@@ -307,7 +304,7 @@ const ENDS: [(&[&str], i32); 2] = [
 
 /// A tuple; mostly from the peer to the host, as packets come.
 fn tuple(dice: &mut Dice, hosts: &[&str], peers: &[u16]) -> Io {
-    let mut io = [0; vm_net_support::IO];
+    let mut io = [0; vm_net::IO];
     let towards = dice.below(4) != 0;
     let [source, sink] = if towards { [1, 0] } else { [dice.below(4), dice.below(4)] };
     let ip = |at: usize| hosts[at].parse::<IpAddr>().unwrap();
@@ -366,7 +363,7 @@ fn mtu_checks_agree() {
     let compare = || {
         let mut dice = Dice(3);
         for _ in 0..2000 {
-            let mut io = [0; vm_net_support::IO];
+            let mut io = [0; vm_net::IO];
             put(&mut io, 0, &dice.pick(&[0, 1, eth0, eth1, 999]).to_ne_bytes());
             let lengths = [0_u32, 60, 1399, 1400, 1401, 1500, 1501, 65536, u32::MAX];
             put(&mut io, 4, &dice.pick(&lengths).to_ne_bytes());

@@ -4,16 +4,13 @@
 //! two secrets, so their segment sizes and refusals are compared, and each takes back its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod vm_net_support;
-/// The snapshot is the command's own code; a command has no library to take it from.
-#[path = "../../crates/xway/src/world/mod.rs"]
-mod world;
-
 use std::collections::BTreeMap;
 
 use spec::Spec;
 use spec::asm::{Assembler, Cond, Helper, Reg::*};
-use vm_net_support::{Dice, IO, Io, Pair, answer, asking, from, ip, object, put, router, snapshot};
+use xway_tests::vm_net::{
+    Dice, IO, Io, Pair, answer, asking, from, ip, object, put, router, snapshot,
+};
 
 /// Where programs find their arguments in `io`, and leave what functions answered.
 const TUPLE: i32 = 0;
@@ -229,7 +226,7 @@ fn cookies() -> Spec {
 fn syn(dice: &mut Dice, ipv4: bool) -> Io {
     let mut io = [0; IO];
     for byte in &mut io[..TCP as usize + 40] {
-        *byte = dice.next() as u8;
+        *byte = dice.number() as u8;
     }
     let version = if dice.below(32) == 0 {
         5

@@ -1,11 +1,9 @@
 //! Queues, stacks and bloom filters as programs see them, kernel against engine.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod vm_io_support;
-
 use spec::asm::{Assembler, Helper, Reg::*};
 use spec::{MapDef, MapKind, Spec};
-use vm_io_support::{Both, Numbers, Writing, map, object, word};
+use xway_tests::vm_io::{Both, Numbers, Writing, map, object, word};
 
 const MAPS: [(&str, MapKind); 3] =
     [("queue", MapKind::QUEUE), ("stack", MapKind::STACK), ("bloom", MapKind::BLOOM_FILTER)];

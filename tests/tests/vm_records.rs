@@ -2,8 +2,6 @@
 //! answered, and what user space reads.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-mod vm_io_support;
-
 use std::cell::RefCell;
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use kernel::RingBuffer;
 use libbpf_rs::{MapHandle, PerfBufferBuilder, UserRingBuffer};
 use spec::asm::{Assembler, Cond, Helper, Reg::*};
 use spec::{MapKind, Spec};
-use vm_io_support::{BYTES, Both, Numbers, Writing, map, object, word};
+use xway_tests::vm_io::{BYTES, Both, Numbers, Writing, map, object, word};
 
 // ---- ring buffers ---------------------------------------------------------------------------
 

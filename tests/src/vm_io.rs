@@ -3,7 +3,6 @@
 //! ```text
 //! io:    | arguments 0..4, 8 bytes each | answers 4..8 |      bytes: 0, 1, 2, … 2048 of them
 //! ```
-#![allow(clippy::unwrap_used, dead_code, reason = "each test file uses some of it")]
 
 use kernel::{KernelRuntime, LoadOptions};
 use spec::asm::{Assembler, At, Cond, Label, Object, Reg::*};
@@ -14,6 +13,7 @@ pub const BYTES: usize = 2048;
 const WORDS: usize = 8;
 
 /// A program under construction: R6 is the context, R7 `io`, R8 `bytes`.
+#[derive(Debug)]
 pub struct Writing {
     pub a: Assembler,
     absent: Label,
@@ -61,6 +61,7 @@ pub fn object(maps: Vec<MapDef>, programs: Vec<Assembler>) -> Spec {
 }
 
 /// The same object on both arms.
+#[derive(Debug)]
 pub struct Both {
     pub kernel: KernelRuntime,
     pub engine: VmRuntime,
@@ -104,6 +105,7 @@ fn run<R: Runtime>(runtime: &mut R, program: &str, arguments: &[u64]) -> [u64; 4
 }
 
 /// A repeatable stream of numbers.
+#[derive(Clone, Debug)]
 pub struct Numbers(pub u64);
 
 impl Numbers {

@@ -1,7 +1,6 @@
 //! A scenario that is run here, and what its rows and reasons say.
 //!
 //! Rule: no value is compared with a number: a test machine's speed is nobody's promise.
-#![allow(dead_code, reason = "each test file uses some of it")]
 
 use std::fs;
 

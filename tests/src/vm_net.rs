@@ -1,5 +1,8 @@
 //! A router with every kind of route, its snapshot as a world, and a program that asks both.
-#![allow(dead_code, reason = "each test file uses some of it")]
+
+/// The snapshot is the command's own code; a command has no library to take it from.
+#[path = "../../crates/xway/src/world/mod.rs"]
+mod world;
 
 use std::io::Write;
 use std::process::Stdio;
@@ -9,8 +12,6 @@ use lab::{Host, LinkOptions, Router};
 use spec::asm::{Assembler, Cond, Object, Reg::*};
 use spec::{Expect, Input, Map, MapDef, MapKind, ProgramKind, Runtime, Spec, Verdict};
 use vm::{Options, VmRuntime};
-
-use crate::world;
 
 /// Bytes of the one value of the map `io`: arguments in, answers out.
 pub const IO: usize = 160;
@@ -71,6 +72,7 @@ pub fn object(programs: Vec<Assembler>) -> Spec {
 }
 
 /// An object in the kernel, inside a host, and in a world.
+#[derive(Debug)]
 pub struct Pair {
     kernel: KernelRuntime,
     vm: VmRuntime,
@@ -118,10 +120,11 @@ pub fn from(ingress_ifindex: u32) -> Input {
 }
 
 /// A fixed sequence of numbers (`xorshift64*`).
+#[derive(Clone, Debug)]
 pub struct Dice(pub u64);
 
 impl Dice {
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -129,7 +132,7 @@ impl Dice {
     }
 
     pub fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 33) as usize % end
+        (self.number() >> 33) as usize % end
     }
 
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
