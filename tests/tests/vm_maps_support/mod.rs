@@ -32,15 +32,14 @@ pub struct Pair {
     engine: Arc<vm::Map>,
     runtimes: Option<(KernelRuntime, VmRuntime)>,
     /// What knows the types of the engine's map.
-    #[expect(dead_code, reason = "held, not read")]
-    machine: Option<Machine>,
+    _machine: Option<Machine>,
 }
 
 impl Pair {
     pub fn new(def: &MapDef) -> Self {
         let kernel = in_kernel(def).unwrap();
         let engine = in_engine(def).unwrap();
-        Self { kernel, engine, runtimes: None, machine: None }
+        Self { kernel, engine, runtimes: None, _machine: None }
     }
 
     /// The map `m` of programs that work on it, see [`Call`].
@@ -50,7 +49,7 @@ impl Pair {
         let fd = std::os::fd::AsFd::as_fd(kernel.map("m").unwrap()).try_clone_to_owned().unwrap();
         let map = engine.machine().unwrap().map("m").unwrap();
         let raw = bpf::Map::from_fd(fd).unwrap();
-        Self { kernel: raw, engine: map, runtimes: Some((kernel, engine)), machine: None }
+        Self { kernel: raw, engine: map, runtimes: Some((kernel, engine)), _machine: None }
     }
 
     /// Bytes of a value as user space sees it.

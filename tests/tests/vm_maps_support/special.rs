@@ -51,7 +51,7 @@ pub fn pair(def: &MapDef, special: Special) -> Pair {
     let types = types(special);
     let kernel = in_kernel(def, &types).unwrap();
     let (machine, engine) = in_engine(def, &types).unwrap();
-    Pair { kernel, engine, runtimes: None, machine: Some(machine) }
+    Pair { kernel, engine, runtimes: None, _machine: Some(machine) }
 }
 
 fn in_kernel(def: &MapDef, types: &Types) -> Result<bpf::Map, i32> {
