@@ -1,4 +1,6 @@
-//! Tests that need root, clang or a running kernel; here is what several of them share.
+//! Tests that need root, clang or a running kernel; here is what they share.
+//!
+//! Rule: a module is public as far as tests use it. A folder beside a test is that test's alone.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 

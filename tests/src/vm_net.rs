@@ -16,7 +16,7 @@ use vm::{Options, VmRuntime};
 /// Bytes of the one value of the map `io`: arguments in, answers out.
 pub const IO: usize = 160;
 /// Where the program leaves what the helper returned.
-pub const ANSWER: usize = 152;
+const ANSWER: usize = 152;
 
 /// Runs `ip` commands inside a host, which must all succeed; those for IPv6 start with `-6`.
 pub fn ip(host: &Host, commands: &str) {

@@ -8,7 +8,7 @@ use spec::asm::{Assembler, Cond};
 use spec::{ProgramKind, Runtime, Spec, compose};
 
 /// One rule for each action, in order.
-pub fn ruleset(actions: &[Action]) -> Ruleset {
+fn ruleset(actions: &[Action]) -> Ruleset {
     let rule = |(number, action): (usize, &Action)| Rule {
         name: format!("rule {number}"),
         tests: Vec::new(),

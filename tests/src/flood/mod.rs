@@ -16,7 +16,7 @@ use spec::{Map as _, MapDef, MapKind, ProgramKind, Verdict};
 use traffic::{MOST, PORT};
 
 /// Until something that surely comes has come, on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The programs `first`, `second` (XDP) and `stack` (behind it), over one array of marks.
 #[derive(Debug)]

@@ -14,9 +14,9 @@ use traffic::{Rate, Template};
 
 use super::PATIENCE;
 
-pub const PORT: u16 = 4242;
+pub(super) const PORT: u16 = 4242;
 /// Numbers are below this.
-pub const MOST: u64 = 1_500_000;
+pub(super) const MOST: u64 = 1_500_000;
 /// Slow enough for the numbers to last, however long others keep each change waiting.
 const RATE_PPS: u64 = 10_000;
 /// When numbers and rate end it anyway.

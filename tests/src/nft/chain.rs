@@ -45,7 +45,7 @@ pub fn marked_script(random: &mut Random) -> String {
 }
 
 /// Frames from there tell that those sent before them have arrived: the second rule counts them.
-pub const MARKER: &str = "02:99:00:00:00:03";
+const MARKER: &str = "02:99:00:00:00:03";
 
 fn chain(random: &mut Random, first: &str) -> String {
     let mut text = format!(

@@ -12,7 +12,7 @@ use traffic::sink::{Sink, SinkConfig, SinkReport};
 use traffic::stream::File;
 use traffic::{Expect, Kind, Stamp, Template};
 
-pub const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Of stream 1 and source 0.
 pub fn stamp(number: u32) -> Stamp {
@@ -129,7 +129,7 @@ pub fn generate(host: &Host, streams: Vec<Template>, count: u64, cpus: &[usize])
     report.totals.streams
 }
 
-pub fn attach(host: &Host, interface: &str, object: &Object, program: &str) -> Link {
+fn attach(host: &Host, interface: &str, object: &Object, program: &str) -> Link {
     let ifindex = host.ifindex(interface).unwrap();
     let program = object.program(program).unwrap();
     let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };

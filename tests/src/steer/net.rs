@@ -16,7 +16,7 @@ use xsk::steer::{Mode, Options, Steer, Steering};
 use crate::built;
 use crate::steered::{Counting, Steered};
 
-pub const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct Net {
@@ -74,7 +74,7 @@ impl Net {
         self.send_frames(queue, &frames, counters)
     }
 
-    pub fn send_frames(
+    fn send_frames(
         &self,
         queue: u32,
         frames: &[Vec<u8>],
