@@ -297,7 +297,7 @@ _Static_assert(sizeof(struct filter_guard) == 32, "no hidden padding");
 /* Buckets in a line. */
 #define FILTER_WAYS 8
 /* Prefixes around a sender that have limits of their own, with the sender's. */
-#define FILTER_LEVELS 3
+#define FILTER_LEVELS 4
 
 /* One element of `filter_lines`: buckets, each a time and a tag. */
 struct filter_line {
@@ -341,10 +341,11 @@ struct filter_limit {
 	/* A time of the limit is the clock's << finer >> coarser. */
 	__u32 finer;
 	__u32 coarser;
-	__u32 zero;
+	/* The level that the last packet was over, which is looked at first. */
+	__u32 ended_by;
 	struct filter_level levels[FILTER_LEVELS];
 };
-_Static_assert(sizeof(struct filter_limit) == 232, "no hidden padding");
+_Static_assert(sizeof(struct filter_limit) == 304, "no hidden padding");
 
 /* In the low half of an IPv4 source: as in ::ffff:192.0.2.1. */
 #define FILTER_IPV4_SOURCE 0xffff00000000ULL

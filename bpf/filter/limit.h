@@ -151,29 +151,43 @@ struct {
 	__type(value, struct filter_levels);
 } filter_scratch SEC(".maps");
 
-/*
- * Finds the bucket and what it will be with `cost` taken out; all ones when there is too little in
- * it, else 0. Times are in the limit's units; what is missing from a bucket is how far its time is
- * ahead.
- */
-xway_inline __u64 filter_look(struct filter_found *found, __u64 now, __u64 cost, __u64 burst)
-{
-	struct filter_line *line = bpf_map_lookup_elem(&filter_lines, &found->line);
-	__u64 missing;
+/* What a packet wants of a limit. */
+struct filter_demand {
+	const struct filter_packet *packet;
+	const struct filter_seed *seed;
+	__u64 now;
+	__u64 tokens;
+};
 
+/*
+ * Finds a level's bucket and what it will be with the packet's tokens taken out; all ones when
+ * there are too few in it, else 0. Times are in the limit's units; what is missing from a bucket is
+ * how far its time is ahead.
+ */
+xway_inline __u64 filter_look(struct filter_found *found, const struct filter_level *level,
+			      const struct filter_demand *demand)
+{
+	__u64 hash = filter_hash(demand->packet, level, demand->seed);
+	struct filter_line *line;
+	__u64 now = demand->now, missing;
+
+	found->line = level->first + (hash >> 48 & level->mask);
+	found->tag = hash >> 32 & FILTER_TAG_MASK;
+	line = bpf_map_lookup_elem(&filter_lines, &found->line);
 	if (!line)
 		return 0;
-	found->number = filter_bucket(line, found->tag, (now + 2 * burst + 1) << FILTER_TAG_BITS);
+	found->number =
+		filter_bucket(line, found->tag, (now + 2 * level->burst + 1) << FILTER_TAG_BITS);
 	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
 	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
 	/*
 	 * If its time is past, nothing is. More than the burst is missing where another processor
 	 * with a later clock has emptied the bucket since ours was read: that is empty, not full.
 	 */
-	missing &= ~filter_sign(2 * burst - missing);
-	missing += cost;
+	missing &= ~filter_sign(2 * level->burst - missing);
+	missing += demand->tokens * level->cost;
 	found->next = (now + missing & FILTER_TIME_MASK) << FILTER_TAG_BITS | found->tag;
-	return filter_sign(burst - missing);
+	return filter_sign(level->burst - missing);
 }
 
 /* False when another processor changed the bucket meanwhile. */
@@ -189,9 +203,11 @@ xway_inline int filter_write(struct filter_found *found)
 }
 
 /*
- * Whether a packet is over a limit: of its sender, or of a prefix around that. All levels are
- * looked at before any is written: only what passes counts, so a sender that is over its own limit
- * uses up nothing of its prefix. The sender's own comes first, and most of a flood ends there.
+ * Whether a packet is over a limit: of its sender, of a prefix around that, or of all senders. All
+ * levels are looked at before any is written: only what passes counts, so a sender that is over its
+ * own limit uses up nothing of its prefix, and a prefix that is over nothing of its senders. So it
+ * is no matter where one begins, and what a flood is over, one look tells for most of its packets:
+ * the one that told it for the packet before.
  */
 xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 {
@@ -199,39 +215,38 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 	__u32 zero = 0;
 	struct filter_seed *seed = bpf_map_lookup_elem(&filter_seed, &zero);
 	struct filter_levels *levels = bpf_map_lookup_elem(&filter_scratch, &zero);
-	__u64 now, tokens;
+	struct filter_demand demand = { .packet = packet, .seed = seed, .tokens = 1 };
+	__u32 first;
 
 	if (!limit || !seed || !levels)
 		return 0;
-	now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
-	tokens = limit->unit == FILTER_BYTES ? packet->length : 1;
+	demand.now = filter_now(packet) << (limit->finer & 63) >> (limit->coarser & 63);
+	if (limit->unit == FILTER_BYTES)
+		demand.tokens = packet->length;
+	first = limit->ended_by & (FILTER_LEVELS - 1);
+	if (filter_look(&levels->found[first], &limit->levels[first], &demand))
+		return 1;
 	xway_unroll
-	for (int i = 0; i < FILTER_LEVELS; i++) {
-		const struct filter_level *level = &limit->levels[i];
-		struct filter_found *found = &levels->found[i];
-		__u64 hash;
-
-		if (!level->cost)
+	for (__u32 i = 0; i < FILTER_LEVELS; i++) {
+		if (i == first || !limit->levels[i].cost)
 			continue;
-		hash = filter_hash(packet, level, seed);
-		found->line = level->first + (hash >> 48 & level->mask);
-		found->tag = hash >> 32 & FILTER_TAG_MASK;
-		if (filter_look(found, now, tokens * level->cost, level->burst))
+		if (filter_look(&levels->found[i], &limit->levels[i], &demand)) {
+			limit->ended_by = i;
 			return 1;
+		}
 	}
 	xway_unroll
 	for (int i = 0; i < FILTER_LEVELS; i++) {
-		const struct filter_level *level = &limit->levels[i];
 		struct filter_found *found = &levels->found[i];
 
-		if (!level->cost)
+		if (!limit->levels[i].cost)
 			continue;
 		for (int attempt = 0; !filter_write(found); attempt++) {
 			if (attempt == FILTER_ATTEMPTS) {
 				filter_count_event(FILTER_CONTENDED);
 				break;
 			}
-			if (filter_look(found, now, tokens * level->cost, level->burst))
+			if (filter_look(found, &limit->levels[i], &demand))
 				return 1;
 		}
 	}

@@ -92,7 +92,7 @@ fn from(source: [u8; 4]) -> Vec<u8> {
 
 /// A token a second at most, so that a test sees the burst alone.
 fn limit(burst: u64) -> Action {
-    Action::Limit(Limit { rate: 1, unit: Unit::Packets, burst, per: Per::Rule })
+    Action::Limit(Limit { rate: 1, unit: Unit::Packets, burst, per: Per::Rule, total: None })
 }
 
 const BAN: Action = Action::Ban(Duration::from_secs(3600));

@@ -110,7 +110,7 @@ fn limits() -> Vec<Limit> {
         (1, Unit::Packets, 1000, Per::Dest { v4: 24, v6: 64 }),
     ]
     .into_iter()
-    .map(|(rate, unit, burst, per)| Limit { rate, unit, burst, per })
+    .map(|(rate, unit, burst, per)| Limit { rate, unit, burst, per, total: None })
     .collect()
 }
 

@@ -221,7 +221,7 @@ fn a_flood_of_udp_from_ten_million_addresses() {
     };
     let shown = holds(&story);
     let limited = packets(&shown, "reasons", "reason", "limited");
-    let met = packets(&shown, "rules", "name", "source");
+    let met = packets(&shown, "rules", "name", "udp");
     assert!(met >= u64::from(SOURCES) / 2, "{shown:#}");
     assert!(limited >= met / 10 * 9, "the limits take nearly all of it: {shown:#}");
     assert!(packets(&shown, "rules", "name", "service") > 0, "{shown:#}");

@@ -3,7 +3,7 @@
 
 use functions::filter::act::{self, Sizes};
 use functions::filter::limit::{Model, Sender};
-use functions::filter::{Action, Limit, PROGRAM, Per, Unit, abi};
+use functions::filter::{Action, Limit, PROGRAM, Per, Total, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Verdict};
 use xway_tests::bpf::packet::{IPV4, IPV6, TCP, UDP, V4, eth, v6};
@@ -14,7 +14,11 @@ use xway_tests::random::Random;
 const SECOND: u64 = 1_000_000_000;
 
 fn limit(rate: u64, unit: Unit, burst: u64, per: Per) -> Limit {
-    Limit { rate, unit, burst, per }
+    Limit { rate, unit, burst, per, total: None }
+}
+
+fn total(rate: u64, burst: u64, limit: Limit) -> Limit {
+    Limit { total: Some(Total { rate, burst }), ..limit }
 }
 
 /// A packet and what limits see of it.
@@ -64,6 +68,9 @@ fn the_program_is_the_model_step_by_step() {
         limit(9, Unit::Packets, 2, Per::DestPort),
         limit(3, Unit::Packets, 1, Per::Flow),
         limit(80, Unit::Bits, 1_000, Per::Flow),
+        total(50, 4, limit(20, Unit::Packets, 5, source)),
+        total(20, 9, limit(9, Unit::Packets, 2, Per::DestPort)),
+        total(4_000, 20_000, limit(80, Unit::Bits, 1_000, Per::Flow)),
     ]
     .into_iter()
     .enumerate()

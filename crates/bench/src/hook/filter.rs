@@ -61,8 +61,7 @@ impl Set for Attached {
 pub const LIMIT_RULES: &str = r#"default = "pass"
 rules = [
   "service: pass tcp dport 7",
-  "source: limit 5pps burst 10 per source udp",
-  "all-udp: limit 5kpps burst 100 udp",
+  "udp: limit 5pps burst 10 per source total 5kpps burst 100 udp",
 ]
 "#;
 

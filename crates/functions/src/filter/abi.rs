@@ -647,11 +647,11 @@ impl Level {
 /// `struct filter_levels`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Levels {
-    pub found: [Found; 3],
+    pub found: [Found; 4],
 }
 
 impl Levels {
-    pub const SIZE: usize = 96;
+    pub const SIZE: usize = 128;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -675,19 +675,19 @@ pub struct Limit {
     pub unit: u32,
     pub finer: u32,
     pub coarser: u32,
-    pub zero: u32,
-    pub levels: [Level; 3],
+    pub ended_by: u32,
+    pub levels: [Level; 4],
 }
 
 impl Limit {
-    pub const SIZE: usize = 232;
+    pub const SIZE: usize = 304;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
         bytes[0..4].copy_from_slice(&self.unit.to_le_bytes());
         bytes[4..8].copy_from_slice(&self.finer.to_le_bytes());
         bytes[8..12].copy_from_slice(&self.coarser.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.zero.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.ended_by.to_le_bytes());
         for (n, item) in self.levels.iter().enumerate() {
             let at = 16 + n * 72;
             bytes[at..at + 72].copy_from_slice(&item.to_bytes());
@@ -700,7 +700,7 @@ impl Limit {
             unit: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
             finer: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
             coarser: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            ended_by: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
             levels: array::from_fn(|n| {
                 Level::from_bytes(&array::from_fn(|i| bytes[16 + n * 72 + i]))
             }),

@@ -369,7 +369,7 @@ mod tests {
     }
 
     fn limit(burst: u64) -> Action {
-        Action::Limit(Limit { rate: 10, unit: Unit::Packets, burst, per: Per::Rule })
+        Action::Limit(Limit { rate: 10, unit: Unit::Packets, burst, per: Per::Rule, total: None })
     }
 
     fn proxy(above: u64) -> Action {

@@ -51,7 +51,7 @@ pub use policy::Policies;
 pub use read::{Frame, Reading, read};
 pub use rule::{
     Action, Addresses, Base, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset, Side,
-    SynProxy, Test, Unit,
+    SynProxy, Test, Total, Unit,
 };
 pub use sets::{Compile, Scope, Set, Sets, Source};
 pub use syn::{Listeners, Unfit};

@@ -140,6 +140,15 @@ pub struct Limit {
     /// Tokens that may be spent at once.
     pub burst: u64,
     pub per: Per,
+    /// What all of them have together, if that is limited, too.
+    pub total: Option<Total>,
+}
+
+/// One bucket for all packets that meet a limit, in its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Total {
+    pub rate: u64,
+    pub burst: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -35,7 +35,7 @@ pub fn arms<'a>(frame: Vec<u8>) -> Result<Vec<Arm<'a>>> {
 /// The filter behind a program that writes sources.
 fn object(rate: u64, burst: u64, sources: i32) -> Result<Object> {
     let per = Per::Source { v4: 32, v6: 128 };
-    let action = Action::Limit(Limit { rate, unit: Unit::Packets, burst, per });
+    let action = Action::Limit(Limit { rate, unit: Unit::Packets, burst, per, total: None });
     let rules = vec![Rule { name: NAME.to_owned(), tests: Vec::new(), action }];
     let ruleset = Ruleset { rules, ..Ruleset::default() };
     let compiled = filter::compile(&ruleset, &Environment::default())?;

@@ -112,7 +112,7 @@ fn then(rule: &Rule) -> Result<String, String> {
     match &rule.action {
         Action::Pass => Ok("accept".to_owned()),
         Action::Drop => Ok("discard".to_owned()),
-        Action::Limit(Limit { rate, unit: Unit::Bits, burst, per: Per::Rule }) => {
+        Action::Limit(Limit { rate, unit: Unit::Bits, burst, per: Per::Rule, total: None }) => {
             if rate % 8 != 0 || rate / 8 > MOST_BYTES {
                 return Err("rates of routes are whole bytes a second, up to 2^40".to_owned());
             }

@@ -43,7 +43,7 @@ fn action(action: &Action) -> Result<String, String> {
         Action::Pass => Ok("counter accept".to_owned()),
         Action::Drop => Ok("counter drop".to_owned()),
         Action::Count => Ok("counter".to_owned()),
-        Action::Limit(Limit { rate, unit: Unit::Packets, burst, per: Per::Rule }) => {
+        Action::Limit(Limit { rate, unit: Unit::Packets, burst, per: Per::Rule, total: None }) => {
             Ok(format!("limit rate over {rate}/second burst {burst} packets counter drop"))
         }
         Action::Limit(_) => Err("of limits, nft has those of packets for a whole rule".to_owned()),

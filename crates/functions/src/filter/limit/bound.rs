@@ -14,12 +14,14 @@ pub struct Bound {
     /// Packets a second of others, over all that the buckets earn in a second: from 1 on, the limit
     /// is one for all senders together, and each has its part.
     pub load: f64,
+    /// Buckets that make up for each other: those of a line, or the one that there is.
+    together: f64,
 }
 
 impl Bound {
     /// `flood_pps` from others, on a limit of `rate_pps` with so many buckets.
     pub fn new(flood_pps: f64, rate_pps: f64, buckets: f64) -> Self {
-        Self { load: flood_pps / (rate_pps * buckets) }
+        Self { load: flood_pps / (rate_pps * buckets), together: buckets.min(Line::BUCKETS as f64) }
     }
 
     /// The chance that a packet is lost of a sender that never leaves less than `spare` tokens in a
@@ -28,7 +30,7 @@ impl Bound {
         if self.load >= 1.0 {
             return 1.0;
         }
-        let queue = Line::BUCKETS as f64 * (spare - 1.0).max(0.0);
+        let queue = self.together * (spare - 1.0).max(0.0);
         (-self.exponent() * queue).exp()
     }
 

@@ -43,9 +43,10 @@ fn limit<M: Map>(map: &M, number: u32) -> Result<Option<abi::Limit>, M::Error> {
     Ok(bytes.map(|bytes| abi::Limit::from_bytes(&bytes)))
 }
 
-/// But for the place of the lines.
+/// But for the place of the lines, and for where to look first.
 fn is_same(old: &abi::Limit, new: &abi::Limit) -> bool {
     let placeless = |mut limit: abi::Limit| {
+        limit.ended_by = 0;
         limit.levels.iter_mut().for_each(|level| level.first = 0);
         limit
     };

@@ -23,7 +23,7 @@ use spec::{Expect, Map, MapDef};
 
 use super::abi;
 use super::{Limit, Per, Unit};
-use times::Times;
+use times::{Said, Scale};
 
 /// Names of the maps in the object.
 pub const LIMITS: &str = "filter_limits";
@@ -53,6 +53,8 @@ pub enum Error {
     Zero,
     #[error("a burst of {burst} is more than can be counted; take at most {most}")]
     Burst { burst: u64, most: u64 },
+    #[error("a limit of the whole rule is its own total; leave one of them out")]
+    Total,
     #[error("the limits need more than {} MiB; use fewer, or `per rule`", MOST_LINES >> 14)]
     Memory,
 }
@@ -63,15 +65,24 @@ impl Limits {
     /// # Errors
     /// It cannot be kept, or not with those before; nothing is added then.
     pub fn add(&mut self, limit: &Limit) -> Result<u32, Error> {
-        let times = Times::new(limit)?;
+        let (own, total) = Said::of(limit)?;
+        if total.is_some() && limit.per == Per::Rule {
+            return Err(Error::Total);
+        }
+        let all = || [own].into_iter().chain(total);
+        let scale = Scale::of(all());
+        let is_exact = all().any(|said| said.needs_exact_clock());
+        let (own, total) = (own.times(scale)?, total.map(|total| total.times(scale)).transpose()?);
         let mut wanted = abi::Limit {
             unit: unit(limit.unit) as u32,
-            finer: times.finer,
-            coarser: times.coarser,
+            finer: scale.finer,
+            coarser: scale.coarser,
             ..abi::Limit::default()
         };
         let mut lines = self.lines;
-        for (place, level) in wanted.levels.iter_mut().zip(levels(limit.per)) {
+        let levels = levels(limit.per).into_iter().map(|level| (own, level));
+        let levels = levels.chain(total.map(|total| (total, Level::whole())));
+        for (place, (times, level)) in wanted.levels.iter_mut().zip(levels) {
             let own = level.lines(limit);
             *place = abi::Level {
                 first: lines,
@@ -85,7 +96,7 @@ impl Limits {
         if lines > MOST_LINES {
             return Err(Error::Memory);
         }
-        (self.lines, self.exact) = (lines, self.exact || times.needs_exact_clock());
+        (self.lines, self.exact) = (lines, self.exact || is_exact);
         self.limits.push(wanted);
         Ok(self.limits.len() as u32 - 1)
     }
@@ -148,6 +159,11 @@ struct Level {
 }
 
 impl Level {
+    /// One bucket for all.
+    fn whole() -> Self {
+        Self { masks: abi::Level::default(), multiple: 1 }
+    }
+
     /// As many buckets as earn [`FLOOD_PPS`] together, as far as caches hold them.
     fn lines(&self, limit: &Limit) -> u32 {
         if self.masks == abi::Level::default() {
@@ -170,7 +186,7 @@ fn levels(per: Per) -> Vec<Level> {
     let source =
         |v4, v6| abi::Level { source4: mask4(v4), source6: mask6(v6), ..abi::Level::default() };
     match per {
-        Per::Rule => vec![level(abi::Level::default(), 1)],
+        Per::Rule => vec![Level::whole()],
         Per::Source { v4: 32, v6: 128 } => vec![
             level(source(32, 128), 1),
             level(source(24, 64), PARENT),

@@ -31,6 +31,16 @@ pub struct Load {
     pub bps: f64,
 }
 
+/// What those who meet a limit do to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sharing {
+    /// Of what all buckets earn, or all senders together may have: from 1 on, the limit is one for
+    /// all of them.
+    pub load: f64,
+    /// The chance that a packet is lost which should not be.
+    pub loss: f64,
+}
+
 /// A limit as the program has it, to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
@@ -49,19 +59,22 @@ impl State {
     /// what it does not know counts as full.
     pub fn fills(&self, line: impl Fn(u32) -> Option<[u8; Line::SIZE]>, now_ns: u64) -> Vec<Fill> {
         let now = now_ns << (self.limit.finer & 63) >> (self.limit.coarser & 63);
-        self.levels().map(|level| self.fill(level, &line, now)).collect()
+        let name = |place, level: &Level| match is_whole(level) && place > 0 {
+            true => "total".to_owned(),
+            false => name(level),
+        };
+        let levels = self.levels().enumerate();
+        levels.map(|(place, level)| self.fill(name(place, level), level, &line, now)).collect()
     }
 
     fn fill(
         &self,
+        per: String,
         level: &Level,
         line: &impl Fn(u32) -> Option<[u8; Line::SIZE]>,
         now: u64,
     ) -> Fill {
-        let per = name(level);
-        // Of one packet: nobody else finds his own bucket here.
-        let buckets = if per == "rule" { 1 } else { u64::from(level.mask + 1) * WAYS };
-        let mut fill = Fill { per, buckets, left: 1.0, ..Fill::default() };
+        let mut fill = Fill { per, buckets: buckets(level), left: 1.0, ..Fill::default() };
         let mut left = 0.0;
         let need = if self.limit.unit == abi::Unit::Bytes as u32 { LEAST_BITS / 8 } else { 1 };
         for bytes in (level.first..=level.first + level.mask).filter_map(line) {
@@ -83,22 +96,37 @@ impl State {
         fill
     }
 
-    /// What the packets that meet it mean for honest senders, if all came from invented addresses.
-    /// `None` for one bucket alone: there are no others.
-    pub fn bound(&self, load: Load) -> Option<Bound> {
-        let level = self.levels().next().filter(|level| level.mask > 0)?;
-        let buckets = f64::from(level.mask + 1) * WAYS as f64;
-        let second =
-            1e9 * f64::from(self.limit.finer).exp2() / f64::from(self.limit.coarser).exp2();
-        let rate = second / level.cost as f64;
+    /// What the packets that meet it mean for an honest sender which keeps to half of its burst, if
+    /// all of them came from invented addresses. `None` for one bucket alone: there are no others.
+    pub fn sharing(&self, load: Load) -> Option<Sharing> {
+        let own = self.levels().next().filter(|level| level.mask > 0)?;
+        let total = self.levels().skip(1).find(|level| is_whole(level));
         let met = if self.is_of_bytes() { load.bps / 8.0 } else { load.pps };
-        Some(Bound::new(met, rate, buckets))
+        // What is over the total takes nothing out of senders' own buckets.
+        let taken = total.map_or(met, |total| met.min(self.rate(total)));
+        let bound = |level, met| Bound::new(met, self.rate(level), buckets(level) as f64);
+        let half = self.burst(own, load) / 2.0;
+        let of_own = bound(own, taken);
+        let mut sharing = Sharing { load: of_own.load, loss: of_own.chance(half) };
+        if let Some(total) = total {
+            let of_total = bound(total, met);
+            let loss = of_total.chance(self.burst(total, load));
+            sharing.load = sharing.load.max(of_total.load);
+            sharing.loss = 1.0 - (1.0 - sharing.loss) * (1.0 - loss);
+        }
+        Some(sharing)
     }
 
-    /// Half of the burst, in packets as they come: what an honest sender that keeps to half of its
-    /// limit always leaves.
-    pub fn half_burst(&self, load: Load) -> f64 {
-        let tokens = self.levels().next().map_or(0, |level| level.burst / level.cost.max(1));
+    /// Tokens a second.
+    fn rate(&self, level: &Level) -> f64 {
+        let second =
+            1e9 * f64::from(self.limit.finer).exp2() / f64::from(self.limit.coarser).exp2();
+        second / level.cost as f64
+    }
+
+    /// In packets as they come.
+    fn burst(&self, level: &Level, load: Load) -> f64 {
+        let tokens = level.burst / level.cost.max(1);
         let size = if !self.is_of_bytes() {
             1.0
         } else if load.pps > 0.0 {
@@ -106,7 +134,7 @@ impl State {
         } else {
             FULL_FRAME
         };
-        tokens as f64 / 2.0 / size
+        tokens as f64 / size
     }
 
     fn is_of_bytes(&self) -> bool {
@@ -116,6 +144,16 @@ impl State {
     fn levels(&self) -> impl Iterator<Item = &Level> {
         self.limit.levels.iter().take_while(|level| level.cost > 0)
     }
+}
+
+/// Whether all packets share it.
+fn is_whole(level: &Level) -> bool {
+    level.mask == 0
+}
+
+/// Of a whole line, all packets find the same one.
+fn buckets(level: &Level) -> u64 {
+    if is_whole(level) { 1 } else { u64::from(level.mask + 1) * WAYS }
 }
 
 /// As rules spell it.
@@ -148,14 +186,14 @@ mod tests {
     use super::super::{Limits, Model, Sender};
     use super::*;
     use crate::filter::abi::Seed;
-    use crate::filter::{Limit, Per, Unit};
+    use crate::filter::{Limit, Per, Total, Unit};
     use crate::memory::Memory;
 
     const SECOND: u64 = 1_000_000_000;
 
     fn limits(rate: u64, unit: Unit, burst: u64, per: Per) -> Limits {
         let mut limits = Limits::default();
-        limits.add(&Limit { rate, unit, burst, per }).unwrap();
+        limits.add(&Limit { rate, unit, burst, per, total: None }).unwrap();
         limits
     }
 
@@ -205,9 +243,10 @@ mod tests {
             let all = fills(&limits, &model, SECOND);
             assert_eq!((all[0].buckets, all[0].used, all[0].empty), (1, 1, empty), "{length}");
         }
-        assert_eq!(state(&limits).bound(Load { pps: 1.0, bps: 1.0 }), None);
-        let half = |bps| state(&limits).half_burst(Load { pps: 10.0, bps });
-        assert_eq!([half(8_000.0), half(40_000.0)], [5.0, 1.0], "frames of 100 and 500 bytes");
+        assert_eq!(state(&limits).sharing(Load { pps: 1.0, bps: 1.0 }), None);
+        let level = limits.limits()[0].levels[0];
+        let burst = |bps| state(&limits).burst(&level, Load { pps: 10.0, bps });
+        assert_eq!([burst(8_000.0), burst(40_000.0)], [10.0, 2.0], "frames of 100 and 500 bytes");
     }
 
     /// Of more than a minute: times are coarser than the clock's.
@@ -230,11 +269,36 @@ mod tests {
     fn the_bound_is_that_of_the_flood() {
         let limits = limits(10, Unit::Packets, 20, SOURCE);
         let load = Load { pps: 0.5 * 10.0 * 32_768.0, bps: 0.0 };
-        let bound = state(&limits).bound(load).unwrap();
-        assert!((bound.load - 0.5).abs() < 1e-5, "{bound:?}");
-        assert_eq!(state(&limits).half_burst(load), 10.0);
-        let chance = bound.chance(state(&limits).half_burst(load));
-        assert!(chance < 1e-12, "{chance}");
+        let sharing = state(&limits).sharing(load).unwrap();
+        assert!((sharing.load - 0.5).abs() < 1e-5, "{sharing:?}");
+        assert!(sharing.loss < 1e-12, "{sharing:?}");
+        assert_eq!(state(&limits).burst(&limits.limits()[0].levels[0], load), 20.0);
+    }
+
+    /// What a flood takes out of senders' buckets is no more than the total; whether that has
+    /// enough for one more packet is another chance.
+    #[test]
+    fn a_total_bounds_the_load() {
+        let total = Some(Total { rate: 5_000, burst: 100 });
+        let (rate, unit, per) = (10, Unit::Packets, SOURCE);
+        let mut limits = Limits::default();
+        limits.add(&Limit { rate, unit, burst: 20, per, total }).unwrap();
+        let state = state(&limits);
+        let sharing = |pps| state.sharing(Load { pps, bps: 0.0 }).unwrap();
+        let half = sharing(2_500.0);
+        assert!((half.load - 0.5).abs() < 1e-5 && half.loss < 1e-12, "{half:?}");
+        let flood = sharing(1e6);
+        assert!((flood.load - 200.0).abs() < 0.1 && flood.loss == 1.0, "{flood:?}");
+        let mut model = Model::new(&limits, Seed::from_number(7));
+        let senders = (0..200).map(|source| Sender { source: source << 16, ..Sender::default() });
+        let passed = senders.filter(|sender| !model.is_over(0, sender, 60, SECOND)).count();
+        assert_eq!(passed, 100);
+        let all = fills(&limits, &model, SECOND);
+        let told: Vec<_> = all.iter().map(|one| (one.per.as_str(), one.used, one.empty)).collect();
+        let networks = ("source/16,48", 100, 0);
+        let prefixes = [("source", 100, 0), ("source/24,64", 100, 0), networks];
+        assert_eq!(told[..3], prefixes);
+        assert_eq!((told[3], all[3].buckets), (("total", 1, 1), 1));
     }
 
     #[test]

@@ -7,7 +7,7 @@ const SECOND: u64 = 1_000_000_000;
 const SEED_NUMBER: u64 = 0x5eed;
 
 fn packets(rate: u64, burst: u64, per: Per) -> Limit {
-    Limit { rate, unit: Unit::Packets, burst, per }
+    Limit { rate, unit: Unit::Packets, burst, per, total: None }
 }
 
 const SOURCE: Per = Per::Source { v4: 32, v6: 128 };
@@ -84,7 +84,8 @@ fn the_shortest_burst_chooses_the_clock() {
 
 #[test]
 fn bits_count_whole_frames() {
-    let limit = Limit { rate: 8000, unit: Unit::Bits, burst: 8 * 3000, per: Per::Rule };
+    let limit =
+        Limit { rate: 8000, unit: Unit::Bits, burst: 8 * 3000, per: Per::Rule, total: None };
     let mut model = model(&limit);
     let one = from4(1);
     let over = |model: &mut Model, length| model.is_over(0, &one, length, SECOND);

@@ -6,44 +6,77 @@
 
 use super::{Error, Limit, Unit};
 
+/// What turns the clock's nanoseconds into a limit's time: << finer >> coarser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Times {
-    /// A time is the clock's nanoseconds << finer >> coarser.
+pub(super) struct Scale {
     pub finer: u32,
     pub coarser: u32,
+}
+
+/// Of one bucket, in the limit's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Times {
     /// Of one packet or byte.
     pub cost: u64,
     pub burst: u64,
-    /// The same in nanoseconds.
-    burst_ns: u128,
 }
 
-impl Times {
-    pub fn new(limit: &Limit) -> Result<Self, Error> {
-        let (rate, size) = match limit.unit {
-            Unit::Packets => (u128::from(limit.rate), 1),
-            Unit::Bits => (u128::from(limit.rate), 8),
+/// A bucket as a rule says it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said {
+    rate: u128,
+    burst: u64,
+    /// Of a token, in what rate and burst count.
+    size: u64,
+}
+
+impl Said {
+    /// The limit's own, and the total's.
+    pub fn of(limit: &Limit) -> Result<(Self, Option<Self>), Error> {
+        let own = Self::new(limit.unit, limit.rate, limit.burst)?;
+        let total = limit.total.map(|total| Self::new(limit.unit, total.rate, total.burst));
+        Ok((own, total.transpose()?))
+    }
+
+    fn new(unit: Unit, rate: u64, burst: u64) -> Result<Self, Error> {
+        let size = match unit {
+            Unit::Packets => 1,
+            Unit::Bits => 8,
         };
-        let tokens = limit.burst / size;
-        if rate == 0 || tokens == 0 {
+        if rate == 0 || burst < size {
             return Err(Error::Zero);
         }
-        let burst_ns = u128::from(limit.burst) * SECOND / rate;
-        let bits = i64::from(u128::BITS - burst_ns.leading_zeros());
-        let shift = (BURST_BITS - bits).min(MOST_FINER);
-        let (finer, coarser) = (shift.max(0) as u32, (-shift).max(0) as u32);
-        let token = (u128::from(size) * SECOND) << finer >> coarser;
-        let cost = ((token + rate / 2) / rate) as u64;
-        if cost < LEAST_COST {
-            let most = (1 << BURST_BITS) / LEAST_COST * size;
-            return Err(Error::Burst { burst: limit.burst, most });
-        }
-        Ok(Self { finer, coarser, cost, burst: cost.saturating_mul(tokens), burst_ns })
+        Ok(Self { rate: rate.into(), burst, size })
+    }
+
+    /// Until an empty bucket is full.
+    fn burst_ns(&self) -> u128 {
+        u128::from(self.burst) * SECOND / self.rate
     }
 
     /// With ticks of up to 10 ms, a burst of two of them is never lost to the waiting.
-    pub const fn needs_exact_clock(&self) -> bool {
-        self.burst_ns < 20_000_000
+    pub fn needs_exact_clock(&self) -> bool {
+        self.burst_ns() < 20_000_000
+    }
+
+    pub fn times(&self, scale: Scale) -> Result<Times, Error> {
+        let token = (u128::from(self.size) * SECOND) << scale.finer >> scale.coarser;
+        let cost = ((token + self.rate / 2) / self.rate) as u64;
+        if cost < LEAST_COST {
+            let most = (1 << BURST_BITS) / LEAST_COST * self.size;
+            return Err(Error::Burst { burst: self.burst, most });
+        }
+        Ok(Times { cost, burst: cost.saturating_mul(self.burst / self.size) })
+    }
+}
+
+impl Scale {
+    /// In which each of the bursts can be counted.
+    pub fn of(all: impl IntoIterator<Item = Said>) -> Self {
+        let longest = all.into_iter().map(|said| said.burst_ns()).max().unwrap_or_default();
+        let bits = i64::from(u128::BITS - longest.leading_zeros());
+        let shift = (BURST_BITS - bits).min(MOST_FINER);
+        Self { finer: shift.max(0) as u32, coarser: (-shift).max(0) as u32 }
     }
 }
 
@@ -58,10 +91,16 @@ const LEAST_COST: u64 = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::Per;
+    use crate::filter::{Per, Total};
 
-    fn times(rate: u64, unit: Unit, burst: u64) -> Result<Times, Error> {
-        Times::new(&Limit { rate, unit, burst, per: Per::Rule })
+    fn limit(rate: u64, unit: Unit, burst: u64) -> Limit {
+        Limit { rate, unit, burst, per: Per::Rule, total: None }
+    }
+
+    fn times(rate: u64, unit: Unit, burst: u64) -> Result<(Scale, Times), Error> {
+        let (own, _) = Said::of(&limit(rate, unit, burst))?;
+        let scale = Scale::of([own]);
+        Ok((scale, own.times(scale)?))
     }
 
     #[test]
@@ -77,8 +116,8 @@ mod tests {
             (1_000_000, Unit::Bits, 1_000_000),
             (100_000_000_000, Unit::Bits, 100_000_000),
         ] {
-            let times = times(rate, unit, burst).unwrap();
-            let second = (1e9 * f64::from(times.finer).exp2()) / f64::from(times.coarser).exp2();
+            let (scale, times) = times(rate, unit, burst).unwrap();
+            let second = (1e9 * f64::from(scale.finer).exp2()) / f64::from(scale.coarser).exp2();
             let size = if unit == Unit::Bits { 8.0 } else { 1.0 };
             let kept = second / times.cost as f64 * size;
             let error = (kept / rate as f64 - 1.0).abs();
@@ -99,8 +138,38 @@ mod tests {
 
     #[test]
     fn short_bursts_need_the_exact_clock() {
-        assert!(times(1000, Unit::Packets, 19).unwrap().needs_exact_clock());
-        assert!(!times(1000, Unit::Packets, 20).unwrap().needs_exact_clock());
-        assert!(!times(1_000_000, Unit::Bits, 20_000).unwrap().needs_exact_clock());
+        let is_short = |rate, unit, burst| {
+            let (own, _) = Said::of(&limit(rate, unit, burst)).unwrap();
+            own.needs_exact_clock()
+        };
+        assert!(is_short(1000, Unit::Packets, 19));
+        assert!(!is_short(1000, Unit::Packets, 20));
+        assert!(!is_short(1_000_000, Unit::Bits, 20_000));
+    }
+
+    /// Both are kept in one scale, whichever takes longer.
+    #[test]
+    fn a_total_beside_the_limit() {
+        for (own, total) in [((5, 10), (5_000, 100)), ((1000, 100), (1, 600)), ((1, 1), (1, 1))] {
+            let total = Some(Total { rate: total.0, burst: total.1 });
+            let limit = Limit { total, ..limit(own.0, Unit::Packets, own.1) };
+            let (own, total) = Said::of(&limit).unwrap();
+            let total = total.unwrap();
+            let scale = Scale::of([own, total]);
+            let second = 1e9 * f64::from(scale.finer).exp2() / f64::from(scale.coarser).exp2();
+            for said in [own, total] {
+                let times = said.times(scale).unwrap();
+                let kept = second / times.cost as f64 / said.rate as f64;
+                assert!((kept - 1.0).abs() < 1.0 / 128.0, "{limit:?}: {kept}");
+                assert_eq!(times.burst / times.cost, said.burst, "{limit:?}");
+                assert!(times.burst <= 1 << 37, "{limit:?}");
+            }
+        }
+        // Seconds of ten millions, and days: no clock of 48 bits has both.
+        let total = Some(Total { rate: 1, burst: 1_000_000 });
+        let far = Limit { total, ..limit(10_000_000, Unit::Packets, 100) };
+        let (own, total) = Said::of(&far).unwrap();
+        let scale = Scale::of([own, total.unwrap()]);
+        assert_eq!(own.times(scale), Err(Error::Burst { burst: 100, most: 1 << 30 }));
     }
 }

@@ -5,7 +5,7 @@ use super::pool::Pool;
 use super::{Kind, Warning};
 use crate::filter::abi::{Fragment, Need, Policy};
 use crate::filter::{
-    Action, Family, Field, Limit, Needs, Reason, Rule, Ruleset, Test, Unit, Values,
+    Action, Family, Field, Limit, Needs, Reason, Rule, Ruleset, Test, Total, Unit, Values,
 };
 
 /// `last` is the test with which no packet is left.
@@ -110,6 +110,18 @@ pub(super) fn action(
         Action::Limit(Limit { burst: 0, .. }) => "lets nothing through: its burst is 0".to_owned(),
         Action::Limit(Limit { unit: Unit::Bits, burst, .. }) if *burst < FRAME_BITS => {
             format!("lets no frame of more than {} bytes through: its burst is less", burst / 8)
+        }
+        Action::Limit(Limit { total: Some(Total { burst: 0, .. }), .. }) => {
+            "lets nothing through: the burst of its total is 0".to_owned()
+        }
+        Action::Limit(Limit { unit: Unit::Bits, total: Some(Total { burst, .. }), .. })
+            if *burst < FRAME_BITS =>
+        {
+            let most = burst / 8;
+            format!("lets no frame of more than {most} bytes through: its total's burst is less")
+        }
+        Action::Limit(Limit { rate, total: Some(total), .. }) if total.rate <= *rate => {
+            "never limits one sender alone: its total is no more than each may have".to_owned()
         }
         Action::SynProxy(_) if !is_tcp(of, pool) => {
             "answers TCP alone: say `tcp`, so that nothing else is asked for".to_owned()

@@ -91,6 +91,10 @@ fn other_warnings() {
     let all = lint(&file(&["a: drop", "pass udp", "count"], ""));
     assert_eq!(all[0].text, "rules 2 to 3 are never reached: rule 1 `a` decides everything");
     assert_eq!(found(&["limit 1mbps burst 1kbyte"])[0].0, Kind::Action);
+    assert_eq!(found(&["limit 5kpps per source total 5kpps udp"])[0].0, Kind::Action);
+    assert_eq!(found(&["limit 5kpps per source total 6kpps udp"]), []);
+    let small = found(&["limit 1mbps per source total 9mbps burst 100byte udp"]);
+    assert_eq!(small[0].0, Kind::Action);
     assert_eq!(found(&["synproxy dport 80"])[0].0, Kind::Action);
     assert_eq!(found(&["synproxy tcp dport 80", "synproxy flags syn"]), []);
 

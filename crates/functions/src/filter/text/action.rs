@@ -1,13 +1,13 @@
 //! What becomes of a packet: the first word of a rule, with its options.
 //!
-//! Options (`burst`, `per`, `above`, `for`) may stand behind tests too: `synproxy tcp above
-//! 1000pps`, `drop udp for 60s`.
+//! Options (`burst`, `per`, `total`, `above`, `for`) may stand behind tests too: `synproxy tcp
+//! above 1000pps`, `drop udp for 60s`. A `burst` right behind a `total` is the total's.
 
 use std::time::Duration;
 
 use super::words::{Word, Words};
 use super::{Error, hint, measure, nearest};
-use crate::filter::{Action, Limit, Per, Redirect, SynProxy, Unit};
+use crate::filter::{Action, Limit, Per, Redirect, SynProxy, Total, Unit};
 
 /// An action whose options may still come.
 #[derive(Clone, Debug)]
@@ -36,13 +36,14 @@ impl Draft {
             "mark" => Action::Mark(mark(&words.expect("a number")?)?),
             "redirect" => Action::Redirect(redirect(words)?),
             "limit" => {
-                options = &["burst", "per"];
+                options = &["burst", "per", "total"];
                 let (rate, unit) = measure::rate(&words.expect("a rate such as 1000pps")?)?;
                 Action::Limit(Limit {
                     rate,
                     unit,
                     burst: Limit::usual_burst(rate, unit),
                     per: Per::Rule,
+                    total: None,
                 })
             }
             "synproxy" => {
@@ -77,6 +78,7 @@ impl Draft {
                 limit.burst = measure::burst(&words.expect("an amount")?, limit.unit)?;
             }
             ("per", Action::Limit(limit)) => limit.per = per(&words.expect(PER)?)?,
+            ("total", Action::Limit(limit)) => limit.total = Some(total(words, limit.unit)?),
             ("above", Action::SynProxy(proxy)) => {
                 proxy.above = measure::packet_rate(&words.expect("a rate such as 1000pps")?)?;
             }
@@ -199,6 +201,20 @@ fn prefix_lengths(text: &str) -> Option<(u8, u8)> {
     (v4 <= 32 && v6 <= 128).then_some((v4, v6))
 }
 
+/// A rate in the limit's unit, and its burst if that is said.
+fn total(words: &mut Words<'_>, unit: Unit) -> Result<Total, Error> {
+    let word = words.expect("the rate of all together, such as 5kpps")?;
+    let (rate, other) = measure::rate(&word)?;
+    if other != unit {
+        return Err(Error::at(&word, "a total is in the unit of its limit: packets, or bits"));
+    }
+    let burst = match words.take("burst") {
+        true => measure::burst(&words.expect("an amount")?, unit)?,
+        false => Limit::usual_burst(rate, unit),
+    };
+    Ok(Total { rate, burst })
+}
+
 /// The action, as a rule begins with it.
 pub(super) fn show(action: &Action) -> String {
     match action {
@@ -237,12 +253,16 @@ fn show_limit(limit: &Limit) -> String {
         Per::DestPort => " per dport".to_owned(),
         Per::Flow => " per flow".to_owned(),
     };
-    format!("limit {rate} burst {burst}{per}")
+    let total = limit.total.map(|Total { rate, burst }| {
+        let rate = measure::show_rate(rate, limit.unit);
+        format!(" total {rate} burst {}", measure::show_burst(burst, limit.unit))
+    });
+    format!("limit {rate} burst {burst}{per}{}", total.unwrap_or_default())
 }
 
 pub(super) const ACTIONS: &[&str] =
     &["pass", "drop", "ban", "limit", "count", "sample", "mark", "redirect", "synproxy"];
-pub(super) const OPTIONS: &[&str] = &["burst", "per", "above", "for"];
+pub(super) const OPTIONS: &[&str] = &["burst", "per", "total", "above", "for"];
 const LONGEST_RULE: (Duration, &str) = (Action::LONGEST, "no rule holds for more than a year");
 const LONGEST_BAN: (Duration, &str) = (Action::LONGEST_BAN, "no ban lasts more than 68 years");
 const PER: &str = "what has a limit of its own: source, source/24, dest, dport, flow or rule";

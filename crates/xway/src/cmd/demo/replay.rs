@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use bench::hook::filter::{LIMIT_RULES, parsed};
-use functions::filter::{Action, Environment, PROGRAM, Per, Ruleset, compile};
+use functions::filter::{Action, Environment, Limit, PROGRAM, Per, Ruleset, Total, compile};
 use pcap::{LinkType, Packet, Writer};
 use report::plot::{Chart, Panel, Phase as Band, Tone};
 use report::{Host, Page, Svg};
@@ -121,8 +121,9 @@ impl Replay {
 /// What the rules let through of the flood, over a phase: the limit of all together.
 fn allowed_pps(rules: &Ruleset, phase: Duration) -> f64 {
     let limits = rules.rules.iter().filter_map(|rule| match &rule.action {
-        Action::Limit(limit) if limit.per == Per::Rule => {
-            Some(limit.rate as f64 + limit.burst as f64 / phase.as_secs_f64())
+        Action::Limit(Limit { total: Some(Total { rate, burst }), .. })
+        | Action::Limit(Limit { rate, burst, per: Per::Rule, .. }) => {
+            Some(*rate as f64 + *burst as f64 / phase.as_secs_f64())
         }
         _ => None,
     });

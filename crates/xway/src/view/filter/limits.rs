@@ -16,10 +16,11 @@ pub struct Limit {
     /// Packets over the limit so far, which were dropped.
     pub over: u64,
     pub over_pps: f64,
-    /// Each has buckets of its own; the sender's first, then the prefixes around it.
+    /// Each has buckets of its own; the sender's first, then the prefixes around it, the total.
     pub levels: Vec<Level>,
-    /// What met the limit over the interval, in parts of what all buckets earn in that time: from 1
-    /// on, the limit is one for all senders together. `null` where there is one bucket.
+    /// What met the limit over the interval, in parts of what all buckets, or the total, earn in
+    /// that time: from 1 on, the limit is one for all senders together. `null` where there is one
+    /// bucket.
     pub load: Option<f64>,
     /// The most that an honest sender which keeps to half of its burst can lose to others, as a
     /// chance. `null` where there is one bucket.
@@ -49,14 +50,14 @@ impl Limit {
         (state, fills): (&State, Vec<Fill>),
     ) -> Self {
         let load = Load { pps: rate.pps, bps: rate.bps };
-        let bound = state.bound(load);
+        let sharing = state.sharing(load);
         Self {
             rule: rule.to_owned(),
             over: taken.0,
             over_pps: taken.1,
             levels: fills.into_iter().map(Level::from).collect(),
-            load: bound.map(|bound| bound.load),
-            loss: bound.map(|bound| bound.chance(state.half_burst(load))),
+            load: sharing.map(|sharing| sharing.load),
+            loss: sharing.map(|sharing| sharing.loss),
         }
     }
 }

@@ -117,7 +117,7 @@ impl Route {
             if let Then::RateLimit(bytes) = self.then {
                 let (rate, unit) = (bytes * 8, Unit::Bits);
                 let burst = Limit::usual_burst(rate, unit);
-                let limit = Action::Limit(Limit { rate, unit, burst, per: Per::Rule });
+                let limit = Action::Limit(Limit { rate, unit, burst, per: Per::Rule, total: None });
                 let name = format!("{name}-limit");
                 rules.push(Rule { name, tests: tests.clone(), action: limit });
             }

@@ -261,7 +261,7 @@ pub(super) fn limit(body: &Value) -> Result<Limit, String> {
     }
     // linux: net/netfilter/nft_limit.c, NFT_LIMIT_PKT_BURST_DEFAULT
     let burst = number("burst").filter(|burst| *burst > 0).unwrap_or(5);
-    Ok(Limit { rate: rate / seconds, unit: Unit::Packets, burst, per: Per::Rule })
+    Ok(Limit { rate: rate / seconds, unit: Unit::Packets, burst, per: Per::Rule, total: None })
 }
 
 /// Jumps inside of each other; nft's own limit.

@@ -161,6 +161,7 @@ fn verdicts_counters_and_jumps() {
         unit: crate::filter::Unit::Packets,
         burst: 8,
         per: crate::filter::Per::Rule,
+        total: None,
     };
     let actions: Vec<_> = ruleset
         .rules

@@ -191,7 +191,8 @@ fn lists_hold_sets() {
 
 #[test]
 fn actions_and_their_options() {
-    let limit = |rate, unit, burst, per| Action::Limit(Limit { rate, unit, burst, per });
+    let limit =
+        |rate, unit, burst, per| Action::Limit(Limit { rate, unit, burst, per, total: None });
     for (text, action) in [
         ("pass", Action::Pass),
         ("drop", Action::Drop),
@@ -227,6 +228,23 @@ fn actions_and_their_options() {
     }
     let behind = parse("limit 10pps udp per source burst 7");
     assert_eq!(behind.body(), "limit 10pps burst 7 per source udp");
+}
+
+/// A burst right behind a total is the total's, any other the limit's.
+#[test]
+fn totals_of_limits() {
+    for (text, shown) in [
+        ("limit 5pps per source total 5kpps", "burst 10 per source total 5000pps burst 500"),
+        ("limit 5pps total 5kpps burst 7 per flow", "burst 10 per flow total 5000pps burst 7"),
+        ("limit 5pps burst 7 total 5kpps per dport", "burst 7 per dport total 5000pps burst 500"),
+        (
+            "limit 5pps per source udp total 5kpps burst 9 burst 7",
+            "burst 7 per source total 5000pps burst 9 udp",
+        ),
+    ] {
+        let body = parse(text).body();
+        assert_eq!(body.replace("5kpps", "5000pps"), format!("limit 5pps {shown}"), "{text}");
+    }
 }
 
 #[test]
@@ -367,6 +385,10 @@ fn what_is_no_action() {
         ("limit 10pps burst 1 burst 2", "burst", "twice"),
         ("limit 10pps per src", "src", "did you mean `source`?"),
         ("limit 10pps per source/33,64", "source/33,64", "up to 32"),
+        ("limit 10pps per source total 10mbps", "10mbps", "in the unit of its limit"),
+        ("limit 10pps per source total 9kpps total 8kpps", "total", "twice"),
+        ("limit 10pps per source total 9kpps burst 0", "0", "`drop` does that"),
+        ("drop udp total 10pps", "total", "an option of `limit`"),
         ("limit 10pps above 5pps", "above", "an option of `synproxy`"),
         ("synproxy above 5mbps", "5mbps", "packets a second"),
     ] {

@@ -9,7 +9,7 @@ use proptest::sample::select;
 use super::scope;
 use crate::filter::{
     Action, Addresses, Base, Expression, Field, Limit, Payload, Per, Redirect, Rule, Side,
-    SynProxy, Test, Unit, Values,
+    SynProxy, Test, Total, Unit, Values,
 };
 
 proptest! {
@@ -76,11 +76,14 @@ fn limit() -> impl Strategy<Value = Limit> {
         Just(Per::Source { v4: 32, v6: 128 }),
     ];
     let unit = select(vec![Unit::Packets, Unit::Bits]);
-    (amount(), unit, amount(), per).prop_map(|(rate, unit, burst, per)| Limit {
+    let total = (amount(), amount()).prop_map(|(rate, burst)| Total { rate, burst });
+    let total = prop::option::of(total);
+    (amount(), unit, amount(), per, total).prop_map(|(rate, unit, burst, per, total)| Limit {
         rate,
         unit,
         burst,
         per,
+        total,
     })
 }
 
