@@ -18,6 +18,7 @@
 
 #include <xway/bpf.h>
 
+#include "clock.h"
 #include "part.h"
 
 /* Bytes of a packet that can be kept, and that are. */
@@ -74,7 +75,7 @@ xway_inline int filter_draw(void)
 	kept->met.packets++;
 	if (bpf_get_prandom_u32() > chance)
 		return 0;
-	if (bpf_ktime_get_coarse_ns() >= watching->until) {
+	if (filter_coarse_ns() >= watching->until) {
 		watching->chance = 0;
 		return 0;
 	}
