@@ -8,7 +8,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use functions::filter::ban::{BANS, Bans};
 use functions::filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
-use kernel::{Mode, Object};
+use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
 
 use super::before::Before;
@@ -66,11 +66,12 @@ impl Change {
         made.spec.maps.push(self.carried(rules)?.map());
         let (placement, compile_s) = (self.placement(&how.placement), clock.lap());
         let before = self.live.as_ref().map(|live| Before::of(live, &made, rules)).transpose()?;
-        let memory = memory(&made, before.as_ref(), how.placement.memory)
+        let shared = before.as_ref().map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+        let memory = memory(&made, &shared, how.placement.memory)
             .context("the rules were not put in force")?;
         let before_s = clock.lap();
         let took = by_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
-            self.install(&made, before.as_ref(), program, &placement)
+            self.install(&made, (before.as_ref(), &shared), program, &placement)
         })?;
         let took = Took { compile_s, carry_s: took.carry_s + before_s, ..took };
         Ok((mode(placement.mode), memory, took))
@@ -152,13 +153,14 @@ impl Change {
     fn install(
         &self,
         made: &Compiled,
-        before: Option<&Before<'_>>,
+        (before, shared): (Option<&Before<'_>>, &[(String, Map)]),
         program: &str,
         placement: &Placement,
     ) -> Result<Took> {
         let (mut took, mut clock) = (Took::default(), Clock::start());
         let programs = vec![program.to_owned()];
-        let shared = before.map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+        let again = |(name, map): &(String, Map)| Ok((name.clone(), map.duplicate()?));
+        let shared = shared.iter().map(again).collect::<Result<_>>()?;
         took.carry_s = clock.lap();
         let object = self.target.load_sharing(&made.spec, programs, placement.mode, shared)?;
         made.acts.fill(|name| object.map(name))?;
@@ -187,8 +189,7 @@ impl Change {
 }
 
 /// What the rules' maps take, which must be there.
-fn memory(made: &Compiled, before: Option<&Before<'_>>, limit: Option<u64>) -> Result<Memory> {
-    let shared = before.map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
+fn memory(made: &Compiled, shared: &[(String, Map)], limit: Option<u64>) -> Result<Memory> {
     let memory = memory::of(&made.spec, shared.iter().map(|(name, _)| name.as_str()))?;
     memory::check(&memory, &made.spec, limit)?;
     Ok(memory)
