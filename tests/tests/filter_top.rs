@@ -54,12 +54,14 @@ impl Top {
         panic!("{what}: {last:#}");
     }
 
+    /// As it is called where it is in somebody's way.
+    fn name(&self) -> String {
+        format!("process {} (`", self.child.id())
+    }
+
     /// As Ctrl-C does.
     fn end(mut self) {
-        let pid = self.child.id().to_string();
-        assert!(
-            std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success()
-        );
+        interrupt(&mut self.child);
         assert!(self.child.wait().unwrap().success());
     }
 }
@@ -110,7 +112,9 @@ fn one_top_samples_and_others_tell_of_rules() {
     let program = stage.attached();
     let answer =
         stage.run(&["--json", "filter", "top", "eth0", "--interval", "20ms", "--time", "200ms"]);
-    assert!(answer.stderr.contains("another xway takes samples on eth0"), "{}", answer.stderr);
+    let holder = first.name();
+    let told = format!("no senders and ports are shown while {holder}");
+    assert!(answer.stderr.contains(&told), "{}", answer.stderr);
     let text = answer.ended(0);
     let value: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert_eq!((&value["talkers"], &value["rules"][0]["name"]), (&Value::Null, &json!("all")));
@@ -137,6 +141,81 @@ fn a_look_at_packets_and_a_top_do_not_disturb_each_other() {
     stage.send(&stage.flow(7).udp(b"x").unwrap(), 2);
     top.until("the packets", |top| top["talkers"]["samples"] == json!(2));
     top.end();
+}
+
+/// Rates of rules are told all the time; senders and ports as soon as they can be.
+#[test]
+fn rules_are_told_while_somebody_else_looks_at_packets() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let frame = stage.flow(7).udp(b"x").unwrap();
+    let before = stage.attached();
+    let mut looking = explaining(&stage, &before);
+    let holder = format!("process {} (`", looking.id());
+    // One that begins meanwhile, and one that was there before.
+    let mut top = Top::begin(&stage, &["--sample", "1/1"]);
+    let held = |top: &Value| top["talkers_held_by"].as_str().is_some_and(|it| it.contains(&holder));
+    let meets = |top: &mut Top| {
+        stage.send(&frame, 5);
+        let is_told = |top: &Value| top["rules"][0]["pps"].as_f64().unwrap() > 0.0;
+        top.until("a rate of the rule", is_told)
+    };
+    let seen = meets(&mut top);
+    assert!(held(&seen) && seen["talkers"].is_null(), "{seen:#}");
+    interrupt(&mut looking);
+    top.until("senders", |top| top["talkers"].is_object() && top["talkers_held_by"].is_null());
+    let program = stage.attached();
+    let mut looking = explaining(&stage, &program);
+    let holder = format!("process {} (`", looking.id());
+    let held = |top: &Value| top["talkers_held_by"].as_str().is_some_and(|it| it.contains(&holder));
+    top.until("who looks", |top| held(top) && top["talkers"].is_null());
+    let seen = meets(&mut top);
+    assert!(held(&seen), "{seen:#}");
+    interrupt(&mut looking);
+    top.until("senders", |top| top["talkers"].is_object());
+    stage.send(&frame, 2);
+    top.until("the packets", |top| top["talkers"]["samples"] == json!(2));
+    assert_eq!(rules(&counted(&stage, 12)), expected(&[("seven", 12)]));
+    top.end();
+    assert_eq!((stage.attached(), stage.kept()), (before, 1), "{:?}", stage.pins());
+}
+
+/// The value in which the change of programs falls tells rates, too.
+#[test]
+fn rates_go_on_when_the_same_rules_have_another_program() {
+    let stage = Stage::new();
+    load(&stage, &["seven: drop udp dport 7"]);
+    let mut top = Top::begin(&stage, &["--rules-only"]);
+    let before = stage.attached();
+    let mut last = top.next();
+    for count in 1..=2 {
+        let mut looking = explaining(&stage, &before);
+        let of_before = last["program_id"].clone();
+        let now = top.until("another program", |top| top["program_id"] != of_before);
+        assert!(now["interval_s"].as_f64().unwrap() > 0.05, "a whole interval: {now:#}");
+        stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
+        let now = top.until("a packet", |top| top["rules"][0]["packets"] == json!(count));
+        assert!(now["rules"][0]["pps"].as_f64().unwrap() > 0.0, "{now:#}");
+        interrupt(&mut looking);
+        last = top.until("the program of before", |top| top["program_id"] == of_before);
+        assert!(last["interval_s"].as_f64().unwrap() > 0.05, "a whole interval: {last:#}");
+    }
+    top.end();
+}
+
+/// Looks at packets in front of this program.
+fn explaining(stage: &Stage, before: &[(&str, u32)]) -> Child {
+    let words = ["--json", "filter", "explain", "eth0", "--live", "--for", "100s"];
+    let mut command = stage.xway.command_in(&stage.net.b, &words);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the look", PATIENCE, || Ok((stage.attached() != before).then_some(()))).unwrap();
+    child
+}
+
+fn interrupt(child: &mut Child) {
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    child.wait().unwrap();
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! happens. The words in the file are for whoever waits in vain; they are of the last holder, so
 //! they count only while somebody holds the lock.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::Path;
@@ -16,6 +17,13 @@ use anyhow::{Context as _, Result, bail};
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
+}
+
+/// Who holds one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Process and command; `None` when the file does not say, or a process that is gone signed it.
+    signed: Option<(u32, String)>,
 }
 
 impl Lock {
@@ -45,6 +53,21 @@ impl Lock {
     }
 }
 
+/// Takes it at once, for as long as the file is open; or answers whose it is.
+pub fn claim(path: &Path) -> Result<Result<File, Holder>> {
+    let file = open(path)?;
+    match file.try_lock() {
+        Ok(()) => {
+            let _ = sign(&file, &own_command());
+            Ok(Ok(file))
+        }
+        Err(fs::TryLockError::WouldBlock) => Ok(Err(Holder::of(path))),
+        Err(fs::TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
 pub fn open(path: &Path) -> Result<File> {
     File::options()
         .create(true)
@@ -68,12 +91,11 @@ fn own_command() -> String {
 }
 
 fn held(path: &Path, patience: Duration) -> String {
-    let text = fs::read(path).unwrap_or_default();
-    let (path, seconds) = (path.display(), patience.as_secs_f64());
-    match holder(&String::from_utf8_lossy(&text)) {
-        Some((pid, command)) => format!(
-            "another xway changes something for more than {seconds} s: process {pid} \
-             (`{command}`) holds {path}; wait for it to end, or end it"
+    let (holder, path, seconds) = (Holder::of(path), path.display(), patience.as_secs_f64());
+    match holder.signed {
+        Some(_) => format!(
+            "another xway changes something for more than {seconds} s: {holder} holds {path}; \
+             wait for it to end, or end it"
         ),
         None => format!(
             "another xway changes something for more than {seconds} s and holds {path}: \
@@ -82,11 +104,26 @@ fn held(path: &Path, patience: Duration) -> String {
     }
 }
 
-/// Process and command; `None` when the file does not say, or a process that is gone signed it.
-fn holder(text: &str) -> Option<(u32, &str)> {
+impl Holder {
+    fn of(path: &Path) -> Self {
+        let text = fs::read(path).unwrap_or_default();
+        Self { signed: signed(&String::from_utf8_lossy(&text)) }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.signed {
+            Some((pid, command)) => write!(f, "process {pid} (`{command}`)"),
+            None => f.write_str("another xway"),
+        }
+    }
+}
+
+fn signed(text: &str) -> Option<(u32, String)> {
     let (pid, command) = text.lines().next()?.split_once(' ')?;
     let pid = pid.parse().ok()?;
-    Path::new("/proc").join(format!("{pid}")).exists().then_some((pid, command))
+    Path::new("/proc").join(format!("{pid}")).exists().then(|| (pid, command.to_owned()))
 }
 
 /// How often to look whether it is free.
@@ -143,7 +180,22 @@ mod tests {
             file.try_lock().unwrap();
             let told = Lock::wait(&path, Duration::ZERO).unwrap_err().to_string();
             assert!(told.contains("another xway") && !told.contains("process"), "{told}");
+            assert_eq!(claim(&path).unwrap().unwrap_err().to_string(), "another xway", "{text}");
         }
+    }
+
+    #[test]
+    fn a_claim_is_taken_once_and_says_whose_it_is() {
+        let folder = Folder::new("claim");
+        let path = folder.0.join("trial");
+        let first = claim(&path).unwrap().unwrap();
+        let name = format!("process {} (`{}`)", std::process::id(), own_command());
+        assert_eq!(claim(&path).unwrap().unwrap_err().to_string(), name);
+        let also = first.try_clone().unwrap();
+        drop(first);
+        assert!(claim(&path).unwrap().is_err(), "held for as long as anybody has the file open");
+        drop(also);
+        claim(&path).unwrap().unwrap();
     }
 
     #[test]

@@ -29,6 +29,7 @@ use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
 
 pub use generation::Generation;
+pub use lock::Holder;
 use lock::Lock;
 pub use slot::{Change, Slot};
 pub use trial::Trial;
@@ -68,22 +69,15 @@ impl State {
     }
 
     /// Being the only one that does something on an interface, for as long as the file is open;
-    /// `None` when somebody else is.
+    /// or who else is.
     pub fn claim(
         root: &Path,
         netns: NetNsId,
         ifindex: Ifindex,
         what: &str,
-    ) -> Result<Option<File>> {
+    ) -> Result<Result<File, Holder>> {
         let path = root.join(format!("{what}-net-{}-{IF}{}", netns.inode, ifindex.0));
-        let file = lock::open(&path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) => {
-                Err(error).with_context(|| format!("cannot lock {}", path.display()))
-            }
-        }
+        lock::claim(&path)
     }
 
     /// Puts back what ran on an interface before a trial whose maker was killed. Who looks may say

@@ -20,7 +20,7 @@ use super::memory;
 use crate::args::{FilterPlacement, ModeArg, Placement};
 use crate::cmd::Context;
 use crate::cmd::attach::{Target, by_size, mode};
-use crate::state::{self, State};
+use crate::state::{self, Holder, State};
 use crate::view::filter::load::Took;
 use crate::view::filter::memory::Memory;
 
@@ -113,17 +113,20 @@ impl Change {
     /// # Errors
     /// Somebody else has it.
     pub fn claim(&self, context: &Context) -> Result<fs::File> {
-        let Some(claim) = self.claim_for(context, "trial")? else {
+        self.claim_for(context, TRIAL)?.or_else(|holder| {
             bail!(
-                "another trial runs on this interface, or packets are looked at: wait for its \
-                 end, or interrupt it"
+                "another trial runs on this interface, or packets are looked at, by {holder}: wait \
+                 for its end, or interrupt it"
             )
-        };
-        Ok(claim)
+        })
     }
 
-    /// The same for something of its own; `None`: somebody else has it.
-    pub fn claim_for(&self, context: &Context, what: &str) -> Result<Option<fs::File>> {
+    /// The same for something of its own; or who has it.
+    pub fn claim_for(
+        &self,
+        context: &Context,
+        what: &str,
+    ) -> Result<std::result::Result<fs::File, Holder>> {
         State::claim(&context.state, NetNs::current()?.id()?, self.target.ifindex, what)
     }
 
@@ -201,5 +204,7 @@ impl How {
     }
 }
 
+/// What is claimed by who tries something.
+pub const TRIAL: &str = "trial";
 /// How a program is kept that stands where no filter runs: not as a filter.
 const WATCHER: &str = "detect";

@@ -42,7 +42,8 @@ impl<'a> Looks<'a> {
         Ok(Self { context, interface, live, given, last: (then, counts) })
     }
 
-    /// Other rules may have come meanwhile: then rates begin anew.
+    /// Other rules may have come meanwhile: then rates begin anew. They go on where the same rules
+    /// have another program, as in a trial and while somebody looks at packets.
     pub fn look(&mut self) -> Result<Shown> {
         let known = self.live.program.id();
         let old = &self.given.rules;
@@ -54,11 +55,14 @@ impl<'a> Looks<'a> {
         let (live, (given, left, now, counts)) = Live::ask(self.context, self.interface, ask)?;
         self.live = live;
         if let Some(given) = given {
+            let is_same = given.rules == self.given.rules;
             self.given = given;
-            self.last = (now, counts.clone());
+            if !is_same {
+                self.last = (now, counts.clone());
+            }
         }
         self.given.left = left;
-        let (then, before) = std::mem::replace(&mut self.last, (Instant::now(), counts));
+        let (then, before) = std::mem::replace(&mut self.last, (now, counts));
         let elapsed: Duration = self.last.0 - then;
         let head = (self.interface, self.live.mode.name(), self.live.program.id());
         let between = (&before, &self.last.1);

@@ -11,12 +11,12 @@ use functions::filter::talkers::{Stretch, Window};
 use functions::filter::trial::Opinion;
 use kernel::Program;
 
-use super::change::Change;
+use super::change::{Change, TRIAL};
 use super::live::none;
 use super::watch::{Choice, HEADERS, Look, Pace, Watch};
 use crate::args::FilterPlacement;
 use crate::cmd::Context;
-use crate::state::Writer;
+use crate::state::{Holder, Writer};
 use crate::view::filter::talkers::Talking;
 
 #[derive(Debug)]
@@ -33,17 +33,27 @@ pub struct Talkers<'a> {
 }
 
 impl<'a> Talkers<'a> {
+    /// Or who else takes samples there, or tries something.
+    ///
     /// # Errors
-    /// Somebody else takes samples there, or the kernel refuses the program.
-    pub fn begin(context: &'a Context, interface: &'a str, asked: Option<u32>) -> Result<Self> {
+    /// The kernel refuses the program.
+    pub fn begin(
+        context: &'a Context,
+        interface: &'a str,
+        asked: Option<u32>,
+    ) -> Result<std::result::Result<Self, Holder>> {
         let pace = asked.map_or(Pace::About(PER_SECOND), Pace::OneIn);
         let change = Change::begin(context, interface)?;
-        let Some(claim) = change.claim_for(context, "top")? else {
-            bail!("another xway takes samples on {interface}")
+        let claim = match change.claim_for(context, "top")? {
+            Ok(claim) => claim,
+            Err(holder) => return Ok(Err(holder)),
         };
-        let _nobody_tries = change.claim(context)?;
+        let _nobody_tries = match change.claim_for(context, TRIAL)? {
+            Ok(claim) => claim,
+            Err(holder) => return Ok(Err(holder)),
+        };
         let watch = begin(context, &change, pace, claim)?;
-        Ok(Self {
+        Ok(Ok(Self {
             context,
             interface,
             pace,
@@ -52,7 +62,7 @@ impl<'a> Talkers<'a> {
             stretch: Stretch::default(),
             one_in: asked.unwrap_or(1),
             lost: 0,
-        })
+        }))
     }
 
     /// Takes in what came. One stretch has one rate.
@@ -74,15 +84,18 @@ impl<'a> Talkers<'a> {
     }
 
     /// Other rules came, which this program is not in front of: it is put there, if nobody else is
-    /// about to change something or tries something.
-    pub fn follow(&mut self, running: &Program) -> Result<()> {
+    /// about to change something or tries something: answers who does that.
+    pub fn follow(&mut self, running: &Program) -> Result<Option<Holder>> {
         if running.id() == self.watch.program() || !Writer::is_free(&self.context.state) {
-            return Ok(());
+            return Ok(None);
         }
         let change = Change::begin(self.context, self.interface)?;
-        let Ok(_nobody_tries) = change.claim(self.context) else { return Ok(()) };
+        let _nobody_tries = match change.claim_for(self.context, TRIAL)? {
+            Ok(claim) => claim,
+            Err(holder) => return Ok(Some(holder)),
+        };
         if self.watch.runs()? {
-            return Ok(());
+            return Ok(None);
         }
         let claim = self.watch.claim()?;
         let watch = begin(self.context, &change, self.pace, claim)?;
@@ -90,7 +103,7 @@ impl<'a> Talkers<'a> {
         drop(change);
         self.watch = watch;
         (self.lost, self.stretch) = (0, Stretch::default());
-        Ok(())
+        Ok(None)
     }
 
     pub fn told(&self) -> Talking {

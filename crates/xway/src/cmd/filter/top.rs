@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use kernel::Program;
 use sys::signal::Stop;
 
 use super::live::Live;
@@ -12,34 +13,81 @@ use crate::args::FilterTopArgs;
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::metrics;
-use crate::view::filter::top::Top;
+use crate::state::{Holder, Writer};
+use crate::view::filter::talkers::Talking;
+use crate::view::filter::top::{Top, without};
 use crate::view::say;
 
 pub fn run(args: &FilterTopArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
-    let mut talkers = talkers(args, context)?;
-    tell(args, context, &stop, talkers.as_mut())
+    let mut senders = Senders::begin(args, context)?;
+    tell(args, context, &stop, &mut senders)
 }
 
-/// `None` where they are not wanted, or cannot be had: then there are the rules.
-fn talkers<'a>(args: &'a FilterTopArgs, context: &'a Context) -> Result<Option<Talkers<'a>>> {
-    if args.rules_only {
-        return Ok(None);
+/// Senders and ports, as long as they are wanted and can be had; without them there are the rules.
+struct Senders<'a> {
+    args: &'a FilterTopArgs,
+    context: &'a Context,
+    is_wanted: bool,
+    talkers: Option<Talkers<'a>>,
+    /// Who else looks at packets, or tries something: one at a time.
+    held: Option<Holder>,
+}
+
+impl<'a> Senders<'a> {
+    fn begin(args: &'a FilterTopArgs, context: &'a Context) -> Result<Self> {
+        let is_wanted = !args.rules_only;
+        let mut senders = Self { args, context, is_wanted, talkers: None, held: None };
+        if is_wanted {
+            // What cannot be looked at at all is told as such.
+            Live::look(context, &args.iface)?;
+            senders.ask();
+        }
+        if let Some(holder) = &senders.held {
+            say(&format!("xway: {}", without(&holder.to_string())));
+        }
+        Ok(senders)
     }
-    // What cannot be looked at at all is told as such.
-    Live::look(context, &args.iface)?;
-    let talkers = Talkers::begin(context, &args.iface, args.sample);
-    if let Err(error) = &talkers {
-        say(&format!("xway: no senders and ports are shown: {error:#}"));
+
+    fn ask(&mut self) {
+        match Talkers::begin(self.context, &self.args.iface, self.args.sample) {
+            Ok(Ok(talkers)) => (self.talkers, self.held) = (Some(talkers), None),
+            Ok(Err(holder)) => self.held = Some(holder),
+            Err(error) => {
+                say(&format!("xway: no senders and ports are shown: {error:#}"));
+                (self.is_wanted, self.held) = (false, None);
+            }
+        }
     }
-    Ok(talkers.ok())
+
+    fn look(&mut self) -> Result<()> {
+        self.talkers.as_mut().map_or(Ok(()), Talkers::look)
+    }
+
+    /// Goes on, or begins, as soon as nobody else is in the way.
+    fn follow(&mut self, running: &Program) -> Result<()> {
+        match &mut self.talkers {
+            Some(talkers) => self.held = talkers.follow(running)?,
+            None if self.is_wanted && Writer::is_free(&self.context.state) => self.ask(),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// What is told of them, or who is in the way.
+    fn told(&self) -> (Option<Talking>, Option<String>) {
+        match &self.held {
+            Some(holder) => (None, Some(holder.to_string())),
+            None => (self.talkers.as_ref().map(Talkers::told), None),
+        }
+    }
 }
 
 fn tell(
     args: &FilterTopArgs,
     context: &Context,
     stop: &Stop,
-    mut talkers: Option<&mut Talkers<'_>>,
+    senders: &mut Senders<'_>,
 ) -> Result<Exit> {
     let mut looks = Looks::new(context, &args.iface)?;
     let rows = ratatui::crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
@@ -48,15 +96,15 @@ fn tell(
     let end = args.time.map(|time| Instant::now() + time);
     let is_over = || end.is_some_and(|end| Instant::now() >= end);
     while !is_over() && stop.wait(LOOK_EVERY)?.is_none() {
-        talkers.as_mut().map_or(Ok(()), |talkers| talkers.look())?;
+        senders.look()?;
         if !watch.is_due() {
             continue;
         }
         let shown = looks.look()?;
-        talkers.as_mut().map_or(Ok(()), |talkers| talkers.follow(looks.program()))?;
+        senders.follow(looks.program())?;
         watch.publish(|| metrics::filter(&shown));
-        let talkers = talkers.as_ref().map(|talkers| talkers.told());
-        if !watch.tell(&Top { shown, talkers })? {
+        let (talkers, talkers_held_by) = senders.told();
+        if !watch.tell(&Top { shown, talkers, talkers_held_by })? {
             break;
         }
     }

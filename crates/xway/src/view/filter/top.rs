@@ -17,6 +17,8 @@ pub struct Top {
     pub shown: Shown,
     /// `null` where no samples are taken.
     pub talkers: Option<Talking>,
+    /// Who keeps them from being taken.
+    pub talkers_held_by: Option<String>,
 }
 
 impl Top {
@@ -44,6 +46,11 @@ impl Top {
     }
 }
 
+/// There are no senders and ports.
+pub fn without(holder: &str) -> String {
+    format!("no senders and ports are shown while {holder} looks at packets or tries rules")
+}
+
 impl View for Top {
     fn text(&self, _paint: Paint) -> String {
         self.line()
@@ -59,7 +66,10 @@ impl Drawing for Top {
         let first: Vec<_> = first.collect();
         let rules =
             if first.is_empty() { String::new() } else { format!("; {}", first.join(", ")) };
-        let talkers = self.talkers.as_ref().and_then(Talking::line);
+        let talkers = match &self.talkers_held_by {
+            Some(holder) => Some(without(holder)),
+            None => self.talkers.as_ref().and_then(Talking::line),
+        };
         let talkers = talkers.map_or_else(String::new, |line| format!("; {line}"));
         format!("{}{rules}{talkers}", self.head())
     }
@@ -67,9 +77,13 @@ impl Drawing for Top {
     /// Senders and reasons keep their place below; rules take what is left.
     fn draw(&self, frame: &mut Frame<'_>) {
         let why = self.shown.why().to_string();
-        let talkers = self.talkers.as_ref().map_or_else(String::new, |talkers| {
-            format!("\n{}{}\n", talkers.table(TALKERS), talkers.foot())
-        });
+        let talkers = match (&self.talkers_held_by, &self.talkers) {
+            (Some(holder), _) => format!("\n{}\n", without(holder)),
+            (None, Some(talkers)) => {
+                format!("\n{}{}\n", talkers.table(TALKERS), talkers.foot())
+            }
+            (None, None) => String::new(),
+        };
         let around = why.lines().count() + talkers.lines().count() + AROUND;
         let room = usize::from(frame.area().height).saturating_sub(around).max(1);
         let rules = self.shown.decisions(self.busiest().into_iter().take(room));
