@@ -13,6 +13,7 @@ use bench::hook::{self, Hook, Set};
 use lab::until;
 use serde_json::Value;
 use sys::net::PacketSocket;
+use xway_tests::cell::is_held_up;
 use xway_tests::xway::{Answer, Xway};
 
 #[test]
@@ -94,13 +95,17 @@ fn a_short_run_has_every_row_or_says_why_not() {
     for name in &names {
         match (row(&report, name), absent(&report, name)) {
             (Some(row), None) => {
-                assert_eq!((&row["unit"], row["rounds"].as_u64()), (&"pps".into(), Some(5)));
+                assert_eq!(row["unit"], "pps");
+                assert!((3..=5).contains(&row["rounds"].as_u64().unwrap()), "{row}");
                 assert!(row["min"].as_f64().unwrap() > 0.0, "{row}");
                 for what in ["offered", "lost"] {
                     assert!(self::row(&report, &format!("{what}/{name}")).is_some(), "{what}");
                 }
             }
-            (None, Some(reason)) => assert!(!ALWAYS.contains(name) && !reason.is_empty()),
+            (None, Some(reason)) => {
+                assert!(!reason.is_empty(), "{name}");
+                assert!(!ALWAYS.contains(name) || is_held_up(reason), "{name}: {reason}");
+            }
             both => panic!("{name}: {both:?}"),
         }
     }
@@ -114,7 +119,7 @@ fn a_short_run_has_every_row_or_says_why_not() {
     let [raw, behind] = ["raw", "raw-behind-xdp"].map(|name| row(&report, name));
     match absent(&report, "raw-behind-xdp") {
         None => assert!(raw.is_some() && behind.is_some(), "{report}"),
-        Some(reason) => assert!(reason.contains("nft"), "{reason}"),
+        Some(reason) => assert!(reason.contains("nft") || is_held_up(reason), "{reason}"),
     }
 }
 
@@ -127,6 +132,9 @@ fn a_tool_that_is_not_here_is_told_and_the_others_are_measured() {
             .into_iter()
             .find(|(prefix, _)| name.starts_with(prefix));
         let reason = absent(&report, name);
+        if reason.is_some_and(is_held_up) {
+            continue;
+        }
         assert_eq!(row(&report, name).is_some(), tool.is_none(), "{name}: {reason:?}");
         if let Some((_, tool)) = tool {
             let wanted = format!("there is no {tool} in PATH");
@@ -134,7 +142,10 @@ fn a_tool_that_is_not_here_is_told_and_the_others_are_measured() {
         }
     }
     let ratios = report["ratios"].as_array().unwrap();
-    assert!(ratios.iter().any(|ratio| ratio["a"] == "xdp-native" && ratio["b"] == "tc-bpf"));
+    let is_here = |name: &&str| row(&report, name).is_some();
+    if ["xdp-native", "tc-bpf"].iter().all(is_here) {
+        assert!(ratios.iter().any(|ratio| ratio["a"] == "xdp-native" && ratio["b"] == "tc-bpf"));
+    }
     assert!(ratios.iter().all(|ratio| ratio["b"] != "nft-raw"));
 
     let xway = Xway::new();

@@ -14,6 +14,7 @@ use report::figure::Shape;
 use report::{Bench, Host};
 use spec::Verdict;
 use sys::net::NewRoute;
+use xway_tests::cell::{is_held_up, reason};
 
 #[test]
 fn each_destination_is_reached_whoever_routes() {
@@ -73,24 +74,31 @@ fn what_is_measured_and_told() {
     let before = labs();
     let mut silent = Silent;
     let bench = measure(&mut Harness::new(2, 0.1, &mut silent), ROUTES).unwrap();
-    assert_eq!(bench.story().absent, []);
+    let absent = &bench.story().absent;
+    assert!(absent.iter().all(|gone| is_held_up(&gone.reason)), "{absent:?}");
+    let is_told = |row: &str| bench.median(row).is_some() || reason(&bench, row).is_some();
     for way in ["linux", "xdp"] {
         for size in ["1-route", "full"] {
-            assert!(bench.median(&format!("{way}/{size}")).unwrap() > 0.0);
-            assert!(bench.median(&format!("lost/{way}/{size}")).is_some());
+            let row = format!("{way}/{size}");
+            assert!(is_told(&row) && bench.median(&row).is_none_or(|pps| pps > 0.0), "{row}");
+            let lost = bench.median(&format!("lost/{row}"));
+            assert_eq!(lost.is_some(), bench.median(&row).is_some(), "{row}");
         }
         for count in [1, 10, 100, 1_000, 5_000, 20_000] {
-            assert!(bench.median(&format!("{way}/full@{count}")).is_some(), "{way} {count}");
+            assert!(is_told(&format!("{way}/full@{count}")), "{way} {count}");
         }
     }
     for row in drawn(&bench) {
-        assert!(bench.median(&row).is_some(), "{row} is drawn and was not measured");
+        assert!(is_told(&row), "{row} is drawn and was not measured");
     }
     let notes = bench.story().notes.join("\n");
-    for fact in ["2000 routes were given to the kernel", "costs xdp", "was taken away in"] {
+    for fact in ["2000 routes were given to the kernel", "was taken away in"] {
         assert!(notes.contains(fact), "{fact}: {notes}");
     }
-    assert_eq!(bench.finish(Host::default()).unwrap().ratios.len(), 4);
+    let is_whole = absent.is_empty();
+    assert!(notes.contains("costs xdp") || !is_whole, "{notes}");
+    let ratios = bench.finish(Host::default()).unwrap().ratios.len();
+    assert!(if is_whole { ratios == 4 } else { ratios <= 4 }, "{ratios} ratios");
     // Those of other tests may come and go beside it.
     until("the end of its hosts", PATIENCE, || Ok(labs().is_subset(&before).then_some(())))
         .unwrap();

@@ -5,7 +5,7 @@
 use bench::{Ground, Harness, Scenario, Silent};
 use report::Host;
 use report::figure::Shape;
-use xway_tests::cell::{assert_nothing_left, run};
+use xway_tests::cell::{assert_nothing_left, is_held_up, reason, run};
 
 #[test]
 fn every_number_of_queues_has_its_rows_and_nothing_stays() {
@@ -16,8 +16,13 @@ fn every_number_of_queues_has_its_rows_and_nothing_stays() {
         for queues in [1, cpus] {
             let point = format!("{hook}@{queues}");
             let rates = bench.rounds().iter().find(|row| row.name == point);
-            let rates = rates.unwrap_or_else(|| panic!("{point}: {:?}", bench.story().absent));
-            assert_eq!((rates.unit.as_str(), rates.values.len()), ("pps", 5), "{point}");
+            let Some(rates) = rates else {
+                let reason = reason(&bench, &point).unwrap();
+                assert!(is_held_up(reason), "{point}: {reason}");
+                continue;
+            };
+            assert_eq!(rates.unit, "pps", "{point}");
+            assert!((3..=5).contains(&rates.values.len()), "{point}: {rates:?}");
             assert!(rates.values.iter().all(|rate| *rate > 0.0), "{rates:?}");
             let lost = bench.median(&format!("lost/{point}")).unwrap();
             assert!((0.0..=100.0).contains(&lost), "{point}: {lost}");
@@ -33,8 +38,11 @@ fn every_number_of_queues_has_its_rows_and_nothing_stays() {
     assert!(figure.references.iter().all(|it| it.source.contains("figure 3")));
     let report = bench.finish(Host::default()).unwrap();
     let has = |a: &str, b: &str| report.ratios.iter().any(|ratio| ratio.a == a && ratio.b == b);
-    assert!(has("touch@1", "limit@1"));
-    assert_eq!(has(&format!("xdp-native@{cpus}"), "xdp-native@1"), cpus > 1);
+    let is_here = |name: &str| report.rows.iter().any(|row| row.name == name);
+    let more = format!("xdp-native@{cpus}");
+    for (a, b) in [("touch@1", "limit@1"), (&more, "xdp-native@1")] {
+        assert_eq!(has(a, b), a != b && is_here(a) && is_here(b), "{a}, {b}");
+    }
 }
 
 #[test]
