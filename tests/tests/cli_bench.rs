@@ -221,6 +221,9 @@ fn a_second_interrupt_ends_it_at_once() {
         line
     };
     assert!(line().contains("about 120 minutes"));
+    // An interrupt before the first turn would end it by itself.
+    let busy_ns = || sys::proc::run_ns(child.id()).unwrap();
+    until("the first turn", PATIENCE, || Ok((busy_ns() > BEGUN_NS).then_some(()))).unwrap();
     signal(&child, "INT");
     assert!(line().contains("once more: at once"));
     signal(&child, "TERM");
@@ -312,5 +315,7 @@ fn what_cannot_be_compared_is_told() {
     }
 }
 
+/// More than a run takes until it measures.
+const BEGUN_NS: u64 = 1_000_000_000;
 /// For something that is sure to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
