@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use functions::filter::abi::Watching;
 use lab::until;
@@ -13,13 +14,16 @@ use xway_tests::filter::{self, counted, expected, load, rules, show};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 
+/// For two rulesets to be compiled and verified, beside whatever else the machine does.
+const LOAD: Duration = Duration::from_mins(2);
+
 /// Starts looking, and waits until packets are seen.
 fn looking(stage: &Stage, words: &[&str]) -> Child {
     let before = stage.attached();
     let words = [&["--json", "filter", "explain", "eth0", "--live"], words].concat();
     let mut command = stage.xway.command_in(&stage.net.b, &words);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let seen = until("the look", 3 * PATIENCE, || Ok((stage.attached() != before).then_some(())));
+    let seen = until("the look", LOAD, || Ok((stage.attached() != before).then_some(())));
     if let Err(error) = seen {
         let _ended_by_itself = child.kill();
         panic!("{error}: {:?}", child.wait_with_output());
@@ -200,7 +204,7 @@ fn whoever_is_killed_has_nothing_drawn_any_more() {
         let mut command = stage.xway.command_in(&stage.net.b, &[&["filter"], words].concat());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let begun = || Ok((stage.attached() != before).then_some(()));
-        until("the look", 3 * PATIENCE, begun).unwrap();
+        until("the look", LOAD, begun).unwrap();
         assert_eq!(chance(&stage), u32::MAX, "{words:?}");
         child.kill().unwrap();
         child.wait().unwrap();
