@@ -1,14 +1,16 @@
 //! Buckets, each a chain of nodes: read without a lock, changed under the bucket's own.
 //!
 //! ```text
-//! bucket  ┌ first node u32 ┬ lock u32 ┐
+//! bucket  ┌ first node u32 ┬ changes u32 ┐
 //! node    ┌ next u32 ┬ hash u32 ┬ key, padded to 8 ┬ whatever else the map keeps ┐
 //! ```
 //! Rule: a node that leaves its chain may enter another one at once, with readers still on it.
 //! So the end of a chain names its bucket: a reader that arrives at another bucket's end starts
-//! again. New nodes enter at the front, so a reader never misses one that stays. Before a node's
-//! key changes, its chain is cut by an end that is no bucket's, then its hash broken: a reader
-//! reads the hash again after it compared the key, and the chain after the hash.
+//! again. A replaced node's successor enters at the front, which a reader may have left behind: so
+//! who finds nothing looks again if the bucket was changed meanwhile, and a node that stays is
+//! never missed. The bucket's changes are counted by its lock: odd while somebody holds it.
+//! Before a node's key changes, its chain is cut by an end that is no bucket's, then its hash
+//! broken: a reader reads the hash again after it compared the key, and the chain after the hash.
 //! While a node is free its hash is a link of the [`Pool`](super::pool::Pool).
 //! Buckets that were never used are zero: nothing is written when the map is created.
 
@@ -25,6 +27,8 @@ use crate::memory::Slab;
 const END: u32 = 1 << 31;
 /// An end that is no bucket's.
 const CUT: u32 = u32::MAX;
+/// In a bucket's changes: somebody has its lock.
+const HELD: u32 = 1;
 const HASH: usize = 4;
 /// Where the key starts in a node.
 const KEY: usize = 8;
@@ -62,6 +66,26 @@ impl Chains {
     #[inline]
     pub fn find(&self, hash: u32, key: &[u8]) -> Option<Node> {
         let bucket = hash & self.mask;
+        let changes = self.changes(bucket);
+        let mut round = 0;
+        loop {
+            let before = changes.load(Acquire);
+            let found = self.search(bucket, hash, key);
+            if found.is_some() {
+                return found;
+            }
+            fence(Acquire);
+            if before & HELD == 0 && changes.load(Relaxed) == before {
+                return None;
+            }
+            relax(round);
+            round = round.wrapping_add(1);
+        }
+    }
+
+    /// One way through a bucket's chain; a node that is replaced meanwhile may be missed.
+    #[inline]
+    fn search(&self, bucket: u32, hash: u32, key: &[u8]) -> Option<Node> {
         loop {
             let mut node = self.first(bucket);
             while node & END == 0 {
@@ -79,13 +103,18 @@ impl Chains {
     /// Takes the lock of a hash's bucket.
     pub fn lock(&self, hash: u32) -> Locked<'_> {
         let bucket = hash & self.mask;
-        let lock = self.buckets.half(bucket as usize * 8 + 4);
+        let changes = self.changes(bucket);
         let mut round = 0;
-        while lock.compare_exchange_weak(0, 1, Acquire, Relaxed).is_err() {
+        loop {
+            let free = changes.load(Relaxed) & !HELD;
+            if changes.compare_exchange_weak(free, free | HELD, Acquire, Relaxed).is_ok() {
+                // Whoever sees something of the change sees that it is being made.
+                fence(Release);
+                return Locked { chains: self, bucket, changes };
+            }
             relax(round);
             round = round.wrapping_add(1);
         }
-        Locked { chains: self, bucket, lock }
     }
 
     /// The first node at or behind `bucket`, and the bucket that it is in.
@@ -171,6 +200,11 @@ impl Chains {
     }
 
     #[inline]
+    fn changes(&self, bucket: u32) -> &AtomicU32 {
+        self.buckets.half(bucket as usize * 8 + 4)
+    }
+
+    #[inline]
     fn next(&self, node: Node) -> &AtomicU32 {
         self.nodes.half(self.place(node))
     }
@@ -186,10 +220,15 @@ impl Chains {
 pub(super) struct Locked<'a> {
     chains: &'a Chains,
     bucket: u32,
-    lock: &'a AtomicU32,
+    changes: &'a AtomicU32,
 }
 
 impl Locked<'_> {
+    /// The node of that key, whose bucket this is.
+    pub fn find(&self, hash: u32, key: &[u8]) -> Option<Node> {
+        self.chains.search(self.bucket, hash, key)
+    }
+
     /// Puts a node at the front. `fill` writes what the node holds beside its key, before readers
     /// can come to it.
     pub fn insert(&self, node: Node, hash: u32, key: &[u8], fill: impl FnOnce()) {
@@ -231,6 +270,40 @@ impl Locked<'_> {
 
 impl Drop for Locked<'_> {
     fn drop(&mut self) {
-        self.lock.store(0, Release);
+        self.changes.fetch_add(1, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::thread;
+
+    use super::*;
+
+    /// Where a key's node is replaced, a reader may be behind the new one and before the old one:
+    /// what it does not find counts when nobody changed the bucket meanwhile.
+    #[test]
+    fn nobody_misses_a_key_in_the_middle_of_a_change() {
+        let stride = Chains::head_bytes(4);
+        let nodes = Arc::new(Slab::new(4 * stride).unwrap());
+        let chains = Chains::new(4, 4, nodes, stride).unwrap();
+        let (hash, key, looks) = (7, [1, 2, 3, 4], AtomicBool::new(false));
+        let found = thread::scope(|scope| {
+            let locked = chains.lock(hash);
+            let reader = scope.spawn(|| {
+                looks.store(true, Release);
+                chains.find(hash, &key)
+            });
+            while !looks.load(Acquire) {
+                thread::yield_now();
+            }
+            (0..1000).for_each(|_| thread::yield_now());
+            locked.insert(1, hash, &key, || ());
+            drop(locked);
+            reader.join().unwrap()
+        });
+        assert_eq!(found, Some(1));
+        assert_eq!(chains.find(hash, &[0; 4]), None);
     }
 }

@@ -66,7 +66,7 @@ impl Lru {
         let chains = &self.elements.chains;
         let share = self.share(at);
         let chain = chains.lock(at.hash);
-        let old = chains.find(at.hash, at.entry.key);
+        let old = chain.find(at.hash, at.entry.key);
         at.allows(old)?;
         if let Some(old) = old {
             return self.replace(facts, &chain, old, at);
@@ -79,7 +79,7 @@ impl Lru {
         drop(chain);
         let new = self.evict(facts, share).ok_or(Errno::ENOMEM)?;
         let chain = chains.lock(at.hash);
-        let old = chains.find(at.hash, at.entry.key);
+        let old = chain.find(at.hash, at.entry.key);
         let allowed = at.allows(old);
         if allowed.is_ok() && old.is_none() {
             self.insert(facts, &chain, new, at);
@@ -135,7 +135,7 @@ impl Lru {
         let chains = &self.elements.chains;
         let hash = hash(key);
         let chain = chains.lock(hash);
-        let node = chains.find(hash, key).ok_or(Errno::ENOENT)?;
+        let node = chain.find(hash, key).ok_or(Errno::ENOENT)?;
         let seen = look(element(node));
         self.take_out(facts, &chain, node);
         drop(chain);

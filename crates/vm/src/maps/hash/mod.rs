@@ -52,7 +52,7 @@ impl Hash {
         check_flags(facts, at.entry.flags)?;
         let Elements { chains, values } = &self.elements;
         let chain = chains.lock(at.hash);
-        let old = chains.find(at.hash, at.entry.key);
+        let old = chain.find(at.hash, at.entry.key);
         at.allows(old)?;
         let in_place = facts.kind.is_per_cpu() || at.entry.flags & flag::LOCK != 0;
         match old {
@@ -76,7 +76,7 @@ impl Hash {
         let Elements { chains, values } = &self.elements;
         let hash = hash(key);
         let chain = chains.lock(hash);
-        let node = chains.find(hash, key).ok_or(Errno::ENOENT)?;
+        let node = chain.find(hash, key).ok_or(Errno::ENOENT)?;
         let seen = look(element(node));
         chain.remove(node);
         drop(chain);
