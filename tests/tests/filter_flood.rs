@@ -269,7 +269,7 @@ fn the_proxy_rests(siege: &Siege) {
 }
 
 /// Of the quiet transactions: alive. How much is kept at which rate is what the demo measures.
-const KEPT: f64 = 0.5;
+const KEPT: f64 = 0.25;
 /// Of what there is with the filter: dead.
 const LEFT: f64 = 0.25;
 /// Of stories that went wrong, and of those without an attacker.
