@@ -257,7 +257,9 @@ fn a_flood_of_connection_requests_from_ten_million_addresses() {
 
 /// Ten seconds behind the last one with too many requests, connections are the stack's again.
 fn the_proxy_rests(siege: &Siege) {
-    let clients = siege.stage.newcomers().unwrap();
+    // A new listener takes no cookie before it has seen a request, of which one a second passes.
+    let newcomers = || Ok(siege.stage.newcomers().ok());
+    let clients = lab::until("a listener that takes cookies", PATIENCE, newcomers).unwrap();
     lab::until("requests that pass the proxy", PATIENCE, || {
         let (before, answers) = (siege.event("cookie-sent"), clients.answers());
         lab::until("a hundred transactions", PATIENCE, || {
