@@ -8,6 +8,7 @@
 pub mod bpf;
 pub mod cap;
 pub mod cpu;
+pub mod dir;
 pub mod epoll;
 mod error;
 pub mod memory;
