@@ -11,6 +11,7 @@ pub mod cpu;
 pub mod dir;
 pub mod epoll;
 mod error;
+pub mod identity;
 pub mod memory;
 pub mod mmap;
 pub mod mount;
