@@ -25,6 +25,15 @@ struct bpf_map_def {
 	unsigned int map_flags;
 };
 
+/* Begins like the above, so that objects could serve both loaders. */
+struct bpf_elf_map {
+	struct bpf_map_def map;
+	__u32 id;
+	__u32 pinning;
+	__u32 inner_id;
+	__u32 inner_idx;
+};
+
 static void *(*bpf_map_lookup_elem)(void *map, const void *key)
 	__attribute__((unused)) = (void *)BPF_FUNC_map_lookup_elem;
 static int (*bpf_redirect)(unsigned int ifindex, unsigned long long flags)

@@ -8,14 +8,6 @@ struct samples_map_def {
 	unsigned int numa_node;
 };
 
-struct iproute_map_def {
-	struct bpf_map_def map;
-	__u32 id;
-	__u32 pinning;
-	__u32 inner_id;
-	__u32 inner_idx;
-};
-
 /* Types for a map that has none, as BPF_ANNOTATE_KV_PAIR gave them. */
 struct ____btf_map_flows {
 	__u64 key;
@@ -35,7 +27,7 @@ struct samples_map_def SEC("maps") tables = {
 	.inner_map_idx = 0,
 };
 
-struct iproute_map_def SEC("maps") pinned = {
+struct bpf_elf_map SEC("maps") pinned = {
 	.map = {BPF_MAP_TYPE_ARRAY, 4, 16, 2, 0},
 	.id = 7,
 	.pinning = 2,

@@ -303,6 +303,47 @@ fn without_rights_the_missing_one_is_named() {
 }
 
 #[test]
+fn parameters_without_names_keep_types_and_lines() {
+    let spec = clang::read(
+        "unnamed",
+        r#"
+        volatile unsigned int number = 5;
+        static __attribute__((noinline)) int half(unsigned int x) { return x / 2; }
+        __weak int global(int, long) { return half(number); }
+        SEC("xdp") int whole(struct xdp_md *) { return global(1, 2); }
+        "#,
+    );
+    let object = load(&spec);
+    assert_eq!(object.warnings(), [""; 0]);
+    assert_eq!(run(&object, "whole"), 2);
+    let dump = object.program("whole").unwrap().dump().unwrap();
+    let names: Vec<_> = dump.functions.iter().map(|function| &*function.name).collect();
+    assert_eq!(names, ["whole", "global", "half"]);
+}
+
+#[test]
+fn functions_have_no_types_where_the_kernel_refuses_those() {
+    let mut spec = clang::read(
+        "unrepaired",
+        r#"SEC("xdp") int pass(struct xdp_md *ctx) { return XDP_PASS; }"#,
+    );
+    let btf = spec.btf.take().unwrap();
+    let proto = btf.types().find(|ty| ty.kind() == Kind::FuncProto).unwrap();
+    // A function that returns a function: no kernel takes it, and nothing repairs it.
+    let func = btf.types().find(|ty| ty.kind() == Kind::Func).unwrap().id();
+    let kind = (Kind::FuncProto as u32) << 24 | proto.vlen() as u32;
+    let record = [0, kind, proto.target()].map(u32::to_le_bytes).concat();
+    let at = btf.raw().windows(record.len()).position(|window| window == record).unwrap();
+    let mut raw = btf.raw().to_vec();
+    raw[at + 8..at + 12].copy_from_slice(&func.to_le_bytes());
+    spec.btf = Some(Btf::parse(&raw).unwrap());
+    let object = load(&spec);
+    assert_eq!(run(&object, "pass"), 2);
+    let dump = object.program("pass").unwrap().dump().unwrap();
+    assert!(dump.lines.iter().any(|line| line.source.text.contains("return XDP_PASS")));
+}
+
+#[test]
 fn a_field_that_the_kernel_lacks_is_named() {
     let spec = clang::read(
         "lacking",

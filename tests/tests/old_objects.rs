@@ -57,6 +57,12 @@ fn the_talks_drop() {
 }
 
 #[test]
+fn inner_maps_of_iproute2_are_found_by_id() {
+    let object = load_old("old_inner");
+    assert_eq!(run(&object, &udp("10.1.0.2", 1), 0).verdict(), Verdict::Drop);
+}
+
+#[test]
 fn the_talks_forward() {
     let net = Router::build(&LinkOptions::default()).unwrap();
     let (inside, outside) = (net.b.ifindex("eth0").unwrap(), net.b.ifindex("eth1").unwrap());

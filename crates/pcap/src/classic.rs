@@ -6,6 +6,9 @@
 //! header  magic:32 major:16 minor:16 reserved:64 snaplen:32 link:32    (24 bytes)
 //! record  seconds:32 fraction:32 captured:32 original:32 data          (16 bytes and data)
 //! ```
+//!
+//! Versions before 2.3 have the two lengths in the other order, and files of version 2.3 have them
+//! in either. A packet is never longer than it was, so there the smaller one is what was captured.
 
 use std::io::Read;
 
@@ -18,6 +21,7 @@ use crate::source::Source;
 
 pub(crate) const MAGIC_MICRO: u32 = 0xa1b2_c3d4;
 pub(crate) const MAGIC_NANO: u32 = 0xa1b2_3c4d;
+/// The version that is written; all minor versions up to it are read.
 pub(crate) const VERSION: (u16, u16) = (2, 4);
 const HEADER: usize = 24;
 const RECORD: usize = 16;
@@ -29,6 +33,26 @@ const RESERVED: u32 = 0x0bff_0000;
 pub(crate) struct Classic {
     order: Order,
     fraction_ns: u64,
+    lengths: Lengths,
+}
+
+/// Which length of a record comes first.
+#[derive(Clone, Copy, Debug)]
+enum Lengths {
+    CapturedFirst,
+    OriginalFirst,
+    SmallerIsCaptured,
+}
+
+impl Lengths {
+    /// What was captured and the original length.
+    fn of(self, [first, second]: [u32; 2]) -> (u32, u32) {
+        match self {
+            Self::CapturedFirst => (first, second),
+            Self::OriginalFirst => (second, first),
+            Self::SmallerIsCaptured => (first.min(second), first.max(second)),
+        }
+    }
 }
 
 impl Classic {
@@ -48,9 +72,10 @@ impl Classic {
             _ => return Err(stranger(start, magic)),
         };
         let header = source.whole(HEADER)?;
+        let lengths = lengths(order, header)?;
         let interface = interface(order, header)?;
         source.consume(HEADER);
-        Ok((Self { order, fraction_ns }, interface))
+        Ok((Self { order, fraction_ns, lengths }, interface))
     }
 
     pub fn next_into<R: Read>(&self, source: &mut Source<R>, packet: &mut Packet) -> Result<bool> {
@@ -59,7 +84,7 @@ impl Classic {
         }
         let offset = source.offset();
         let header = source.whole(RECORD)?;
-        let captured = self.order.u32(header, 8);
+        let (captured, original) = self.lengths.of([8, 12].map(|at| self.order.u32(header, at)));
         if captured as usize > MAX_PACKET {
             let (size, limit) = (captured.into(), MAX_PACKET as u64);
             return Err(Error::TooBig { offset, what: "packet", size, limit });
@@ -71,19 +96,25 @@ impl Classic {
         // The fraction may be a second or more: some writers never carried it over.
         packet.timestamp_ns =
             u64::from(field(0)) * 1_000_000_000 + u64::from(field(4)) * self.fraction_ns;
-        packet.fill(data, field(12));
+        packet.fill(data, original);
         source.consume(len);
         Ok(true)
     }
 }
 
-fn interface(order: Order, header: &[u8]) -> Result<Interface> {
-    let version = (order.u16(header, 4), order.u16(header, 6));
-    if version != VERSION {
-        let (major, minor) = version;
-        let what = format!("pcap version {major}.{minor}; version 2.4 alone is read");
-        return Err(Error::unsupported(4, what));
+fn lengths(order: Order, header: &[u8]) -> Result<Lengths> {
+    match (order.u16(header, 4), order.u16(header, 6)) {
+        VERSION => Ok(Lengths::CapturedFirst),
+        (2, 3) => Ok(Lengths::SmallerIsCaptured),
+        (2, 0..3) => Ok(Lengths::OriginalFirst),
+        (major, minor) => {
+            let what = format!("pcap version {major}.{minor}; versions 2.0 to 2.4 are read");
+            Err(Error::unsupported(4, what))
+        }
     }
+}
+
+fn interface(order: Order, header: &[u8]) -> Result<Interface> {
     let link = order.u32(header, 20);
     if link & RESERVED != 0 {
         return Err(Error::damaged(20, format!("link type {link:#010x} has reserved bits")));

@@ -96,6 +96,32 @@ fn odd_records_are_read() {
 }
 
 #[test]
+fn old_versions_have_lengths_in_another_order() {
+    for order in ORDERS {
+        for (minor, lengths, original_len) in [
+            (0, [9, 3], 9),
+            (1, [9, 3], 9),
+            (2, [9, 3], 9),
+            (3, [9, 3], 9),
+            (3, [3, 9], 9),
+            (3, [3, 3], 3),
+            (4, [3, 9], 9),
+            // A writer's mistake that newer readers correct: longer than it was.
+            (4, [3, 2], 3),
+        ] {
+            let header = [U32(MICRO), U16(2), U16(minor), U32(0), U32(0), U32(65_535), U32(1)];
+            let [first, second] = lengths;
+            let file =
+                [bytes(order, &header), record(order, [1, 2, first, second], b"abc")].concat();
+            let (packets, error) = read(&file);
+            assert!(error.is_none(), "2.{minor} {lengths:?}: {error:?}");
+            let found = (&packets[0].data[..], packets[0].original_len);
+            assert_eq!(found, (&b"abc"[..], original_len), "2.{minor} {lengths:?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_no_capture() {
     for (start, words) in [
         (&b""[..], "it has 0 bytes"),
@@ -123,7 +149,7 @@ fn headers_that_are_refused() {
         ("modified", header(0xa1b2_cd34, 2, 4, 1), "\"modified\" pcap file"),
         ("IXIA hardware", header(0x1c00_01ac, 2, 4, 1), "IXIA hardware"),
         ("IXIA software", header(0x1c00_01ab, 2, 4, 1), "IXIA software"),
-        ("older", header(MICRO, 2, 3, 1), "byte 4: pcap version 2.3"),
+        ("older", header(MICRO, 1, 2, 1), "byte 4: pcap version 1.2"),
         ("newer", header(MICRO, 2, 5, 1), "byte 4: pcap version 2.5"),
         ("major", header(NANO, 3, 4, 1), "byte 4: pcap version 3.4"),
         ("reserved", header(MICRO, 2, 4, 0x0001_0001), "byte 20: link type 0x00010001 has"),

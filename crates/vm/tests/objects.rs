@@ -22,6 +22,7 @@ fn objects_load_and_run() {
         "test/calls.o",
         "test/beyond.o",
         "test/globals.o",
+        "test/old_inner.o",
         "test/old_maps.o",
         "test/paper_count.o",
         "test/parse.o",

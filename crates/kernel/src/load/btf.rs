@@ -12,6 +12,8 @@ use super::{Binding, LoadOptions};
 #[derive(Debug)]
 pub(super) struct LoadedBtf {
     fd: OwnedFd,
+    /// Whether functions have types in it, which function information refers to.
+    pub functions: bool,
 }
 
 impl AsFd for LoadedBtf {
@@ -35,7 +37,7 @@ pub(super) fn load(
     for lacks in generations() {
         let Ok(blob) = btf.for_kernel(lacks) else { continue };
         match sys::bpf::btf_load(blob.raw(), &mut []) {
-            Ok(fd) => return Some(LoadedBtf { fd }),
+            Ok(fd) => return Some(LoadedBtf { fd, functions: !lacks.func }),
             Err(error) => first = first.or(Some((error, blob))),
         }
     }

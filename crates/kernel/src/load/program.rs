@@ -52,7 +52,7 @@ impl Loader<'_> {
         };
         if let Some(btf) = self.btf {
             load.btf = Some(btf.as_fd());
-            load.func_info = &functions;
+            load.func_info = if btf.functions { &functions } else { &[] };
             load.line_info = &lines;
         }
         match verify(&load) {

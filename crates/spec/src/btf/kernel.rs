@@ -29,15 +29,16 @@ pub struct Lacks {
 }
 
 impl Btf {
-    /// A copy for `bpf(BTF_LOAD)`: externs become what the kernel takes for them, and kinds that
-    /// it lacks are replaced. Ids and strings stay valid.
+    /// A copy for `bpf(BTF_LOAD)`: externs become what the kernel takes for them, parameters of
+    /// functions get names, and kinds that it lacks are replaced. Ids and strings stay valid.
     ///
     /// # Errors
     /// [`Error::Btf`] when the copy would outgrow 32-bit offsets.
     pub fn for_kernel(&self, lacks: Lacks) -> Result<Self, Error> {
         let externs = self.types().any(|ty| ty.linkage() == Linkage::Extern as u32);
         let wide = lacks.enum64 && self.types().any(|ty| ty.kind() == Kind::Enum64);
-        if !externs && !wide && lacks == Lacks::default() {
+        let unnamed = self.protos_to_name();
+        if !externs && !wide && unnamed.is_empty() && lacks == Lacks::default() {
             return Ok(self.clone());
         }
         let mut builder = Builder::extend(self);
@@ -46,8 +47,12 @@ impl Btf {
             int,
             wide: builder.int("enum64_value", 64, false),
             var: builder.var("ksym", int, Linkage::Global),
+            param: builder.string("unnamed"),
         };
         let mut copy = builder.build()?;
+        for proto in unnamed {
+            copy.name_params(proto, stand_in.param);
+        }
         for id in 1..copy.len() {
             copy.allow_extern(id, stand_in);
         }
@@ -87,7 +92,7 @@ impl Btf {
                     let proto = symbol.target();
                     self.put(entry, stand_in.var);
                     self.put(at + 4, (Kind::Func as u32) << 24 | Linkage::Global as u32);
-                    self.name_params(proto, stand_in.var);
+                    self.name_params(proto, stand_in.param);
                 }
                 Kind::Var => {
                     self.put(at + 8, stand_in.int);
@@ -99,19 +104,28 @@ impl Btf {
         self.put(start + 8, symbols.len() as u32 * 4);
     }
 
-    /// Parameters of a function that is not extern must have names.
-    fn name_params(&mut self, proto: u32, named: u32) {
-        let Some((ty, start)) = self.ty(proto).zip(self.start(proto)) else { return };
-        let Some(name) = self.start(named).map(|at| word(&self.raw, at)) else { return };
-        let unnamed: Vec<_> = ty
-            .params()
+    /// Prototypes of functions, not of pointers to functions, with a parameter that has no name
+    /// (C23 allows that in definitions, the kernel does not: `btf_func_check`).
+    fn protos_to_name(&self) -> Vec<u32> {
+        let functions = self.types().filter(|ty| ty.kind() == Kind::Func);
+        let protos = functions.map(|function| function.target());
+        protos.filter(|proto| !self.unnamed_params(*proto).is_empty()).collect()
+    }
+
+    fn name_params(&mut self, proto: u32, name: u32) {
+        for at in self.unnamed_params(proto) {
+            self.put(at, name);
+        }
+    }
+
+    /// Where the names of the parameters that have a type but no name belong.
+    fn unnamed_params(&self, proto: u32) -> Vec<usize> {
+        let Some((ty, start)) = self.ty(proto).zip(self.start(proto)) else { return Vec::new() };
+        ty.params()
             .enumerate()
             .filter(|(_, param)| param.name.is_empty() && param.type_id != 0)
             .map(|(number, _)| start + RECORD_LEN + 8 * number)
-            .collect();
-        for at in unnamed {
-            self.put(at, name);
-        }
+            .collect()
     }
 
     /// Starts of the extern `VAR` records of a section.
@@ -133,7 +147,7 @@ impl Btf {
             Kind::Datasec if lacks.datasec => self.datasec_to_struct(id, start),
             Kind::Var if lacks.datasec => self.shrink_to_byte(start),
             Kind::DeclTag if lacks.decl_tag => self.shrink_to_byte(start),
-            Kind::FuncProto if lacks.func => self.proto_to_enum(id, start, stand_in),
+            Kind::FuncProto if lacks.func => self.proto_to_enum(id, start, stand_in.param),
             Kind::Func if lacks.func => self.put(start + 4, alone(Kind::Typedef)),
             Kind::Func if lacks.global_func => self.put(start + 4, alone(Kind::Func)),
             Kind::Float if lacks.float => {
@@ -158,9 +172,8 @@ impl Btf {
     }
 
     /// Parameters become enumerators, which must have names.
-    fn proto_to_enum(&mut self, id: u32, start: usize, stand_in: StandIn) {
+    fn proto_to_enum(&mut self, id: u32, start: usize, name: u32) {
         let Some(vlen) = self.ty(id).map(|ty| ty.vlen()) else { return };
-        let name = self.start(stand_in.var).map_or(0, |at| word(&self.raw, at));
         self.put(start + 4, (Kind::Enum as u32) << 24 | vlen as u32);
         self.put(start + 8, 4);
         for entry in (0..vlen).map(|number| start + RECORD_LEN + 8 * number) {
@@ -200,10 +213,12 @@ impl Btf {
     }
 }
 
-/// Types added at the end for others to refer to.
+/// Types and a string added at the end for others to refer to.
 #[derive(Clone, Copy)]
 struct StandIn {
     int: u32,
     wide: u32,
     var: u32,
+    /// Name of a parameter that has none, an offset in the strings.
+    param: u32,
 }

@@ -1,17 +1,25 @@
 //! Map definitions of the old style: `struct bpf_map_def SEC("maps")`, as plain numbers.
 //!
 //! Their length tells the dialect: 16 or 20 bytes (type, key, value, entries, flags), 28 (the
-//! kernel's samples: inner map number, NUMA node), 36 (iproute2: id, pinning, inner id, inner
-//! number). Rule: a field that no dialect explains must be zero.
+//! kernel's samples: inner map number, NUMA node), 36 (iproute2's `struct bpf_elf_map`: id,
+//! pinning, inner id, slot). With iproute2 a map of maps names the id of its inner map, and the
+//! inner map names the slot that it takes in each such map, -1 for none.
+//! Rule: a field that no dialect explains must be zero.
+
+use std::collections::HashMap;
 
 use super::file::{File, Symbol, SymbolKind};
 use super::maps::Maps;
 use crate::btf::{Btf, Kind};
 use crate::error::{Error, Place};
-use crate::model::{MapDef, MapKind};
+use crate::model::{Initial, MapDef, MapKind};
 
 const SAMPLES_LEN: usize = 28;
 const IPROUTE_LEN: usize = 36;
+const NO_SLOT: u32 = u32::MAX;
+/// Slots that the definitions of a section fill, at most: each map of maps names all maps of an
+/// id, so their number could be the square of the object's size.
+const MAX_PLACED: usize = 1 << 16;
 /// `BPF_F_NUMA_NODE`.
 const NUMA_NODE: u32 = 1 << 2;
 
@@ -37,16 +45,69 @@ pub(super) fn read(
         };
         found.push((definition(&symbol.name, bytes, at, btf)?, symbol.value));
     }
-    let templates: Vec<_> = found.iter().map(|((def, _), _)| def.clone()).collect();
-    for ((mut def, inner), offset) in found {
-        if def.kind.is_map_of_maps() {
-            let template = inner.and_then(|inner| templates.get(inner as usize));
-            def.inner = template.filter(|inner| inner.inner.is_none()).cloned().map(Box::new);
-        }
+    let first = maps.defs.len();
+    let (definitions, offsets): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let Some(linked) = linked(&definitions, first) else {
+        let at = Place::new(file.name).section(&file.sections[section].name);
+        let what = format!("maps of maps that fill more than {MAX_PLACED} slots");
+        return Err(Error::TooBig { at, what });
+    };
+    for (def, offset) in linked.into_iter().zip(offsets) {
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
         maps.define(section, offset, def);
     }
     Ok(())
+}
+
+/// One definition, and what it says about others of its section.
+struct Definition {
+    def: MapDef,
+    inner: Inner,
+    /// iproute2's id, 0 for none.
+    id: u32,
+    /// Slot that this map takes in maps of maps whose inner map it is.
+    slot: Option<u32>,
+}
+
+/// Which definition describes the maps in a map of maps.
+enum Inner {
+    None,
+    Number(u32),
+    Id(u32),
+}
+
+/// Gives maps of maps their inner maps. `first` is the number that the first map will have.
+/// `None` when they fill too many slots.
+fn linked(definitions: &[Definition], first: usize) -> Option<Vec<MapDef>> {
+    let mut by_id: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (number, definition) in definitions.iter().enumerate().filter(|(_, one)| one.id != 0) {
+        by_id.entry(definition.id).or_default().push(number);
+    }
+    let mut slots = 0;
+    let mut maps = Vec::with_capacity(definitions.len());
+    for Definition { def, inner, .. } in definitions {
+        let numbers = match inner {
+            _ if !def.kind.is_map_of_maps() => &[],
+            Inner::None => &[],
+            Inner::Number(number) => &[*number as usize][..],
+            Inner::Id(id) => by_id.get(id).map(Vec::as_slice).unwrap_or_default(),
+        };
+        let inner = numbers.first().and_then(|number| definitions.get(*number));
+        let inner = inner.filter(|inner| !inner.def.kind.is_map_of_maps());
+        let mut def = MapDef { inner: inner.map(|one| Box::new(one.def.clone())), ..def.clone() };
+        // A slot is a number of four bytes, so it is no key of another size.
+        if def.key_size == 4 {
+            let placed = numbers.iter().filter_map(|map| Some((definitions.get(*map)?.slot?, map)));
+            let placed = placed.map(|(index, map)| Initial::Map { index, map: first + map });
+            def.initial = placed.take(MAX_PLACED + 1 - slots).collect();
+            slots += def.initial.len();
+        }
+        if slots > MAX_PLACED {
+            return None;
+        }
+        maps.push(def);
+    }
+    Some(maps)
 }
 
 /// Symbols of the section, by place.
@@ -59,13 +120,7 @@ fn definitions<'f>(file: &'f File<'_>, section: usize) -> Vec<&'f Symbol> {
     symbols
 }
 
-/// A definition and the number of its inner map, if it has one.
-fn definition(
-    name: &str,
-    bytes: &[u8],
-    at: Place,
-    btf: Option<&Btf>,
-) -> Result<(MapDef, Option<u32>), Error> {
+fn definition(name: &str, bytes: &[u8], at: Place, btf: Option<&Btf>) -> Result<Definition, Error> {
     if bytes.len() < 16 || !bytes.len().is_multiple_of(4) {
         let what = format!("{} bytes; `struct bpf_map_def` has 20", bytes.len());
         return Err(Error::map(at, what));
@@ -85,23 +140,24 @@ fn definition(
         ..MapDef::default()
     };
     (def.key_type, def.value_type) = btf.map_or((0, 0), |btf| annotated(btf, name));
-    let known;
-    let inner;
-    if bytes.len() == IPROUTE_LEN {
-        // 5: id of the map, for tail calls by section name; 7: id of the inner map.
-        def.pin_by_name = word(6) != 0;
-        (known, inner) = (9, Some(word(8)));
-    } else if bytes.len() >= SAMPLES_LEN {
-        def.numa_node = (def.flags & NUMA_NODE != 0).then_some(word(6));
-        (known, inner) = (if def.numa_node.is_some() { 7 } else { 6 }, Some(word(5)));
-    } else {
-        (known, inner) = (5, None);
-    }
+    let (mut id, mut slot) = (0, None);
+    let (known, inner) = match bytes.len() {
+        IPROUTE_LEN => {
+            def.pin_by_name = word(6) != 0;
+            (id, slot) = (word(5), Some(word(8)).filter(|slot| *slot != NO_SLOT));
+            (9, Inner::Id(word(7)))
+        }
+        SAMPLES_LEN.. => {
+            def.numa_node = (def.flags & NUMA_NODE != 0).then_some(word(6));
+            (if def.numa_node.is_some() { 7 } else { 6 }, Inner::Number(word(5)))
+        }
+        _ => (5, Inner::None),
+    };
     if let Some(number) = (known..words.len()).find(|number| word(*number) != 0) {
         let what = format!("field {number} holds {}; its meaning is unknown", word(number));
         return Err(Error::map(at, what));
     }
-    Ok((def, inner))
+    Ok(Definition { def, inner, id, slot })
 }
 
 /// Types named by the macro `BPF_ANNOTATE_KV_PAIR`: members `key` and `value` of a struct.

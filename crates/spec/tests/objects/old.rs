@@ -1,6 +1,6 @@
 //! The documents' own programs, in the style of their time.
 
-use spec::{MapDef, MapKind, ProgramKind, Spec, Target};
+use spec::{Initial, MapDef, MapKind, ProgramKind, Spec, Target};
 
 use crate::{bytes, object, without_types};
 
@@ -74,6 +74,21 @@ fn dialects_are_told_by_length() {
     assert_eq!(tables.inner.as_deref().map(|inner| inner.name.as_str()), Some("flows"));
     assert!(map("pinned").pin_by_name);
     assert!(!map("tables").pin_by_name);
+}
+
+#[test]
+fn an_inner_map_of_iproute2_is_found_by_its_id() {
+    let spec = object("old_inner.o");
+    let template = |name: &str| {
+        let inner = spec.map(name).unwrap().inner.as_deref();
+        inner.map(|inner| (inner.name.as_str(), inner.key_size, inner.max_entries))
+    };
+    assert_eq!(template("services"), Some(("backends", 4, 2)));
+    assert_eq!(template("by_port"), Some(("by_flow", 8, 16)));
+    let backends = spec.map_index("backends").unwrap();
+    let placed = [Initial::Map { index: 3, map: backends }];
+    assert_eq!(spec.map("services").unwrap().initial, placed, "`inner_idx` is a slot");
+    assert_eq!(spec.map("by_port").unwrap().initial, [], "-1 stands for no slot");
 }
 
 #[test]
