@@ -133,7 +133,9 @@ impl NewFile {
         let name = path.file_name();
         let name = name.with_context(|| format!("{} is not a file name", path.display()))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut file = Folder::open(parent.unwrap_or(Path::new(".")))?.file(name)?;
+        let folder = Folder::open(parent.unwrap_or(Path::new(".")));
+        let folder = folder.with_context(|| format!("cannot write {}", path.display()))?;
+        let mut file = folder.file(name)?;
         // As the caller wrote it, for messages.
         file.path = path.to_owned();
         Ok(file)

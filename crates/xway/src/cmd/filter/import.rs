@@ -55,11 +55,12 @@ fn nft_rules(args: &FilterImportArgs) -> Result<Ruleset> {
     }
     let text = text(&args.file)?;
     let is_json = text.trim_start().starts_with('{');
-    let json = if is_json { text.clone() } else { listed(&text)? };
+    // Also refuses what nft would read from other files, so it is first.
+    let lines = if is_json { Lines::default() } else { Lines::of(&text)? };
+    let json = if is_json { text } else { listed(&text)? };
     if !is_json_file {
         confined(&args.file)?;
     }
-    let lines = if is_json { Lines::default() } else { Lines::of(&text)? };
     Ok(import::nft::read_text(&json, &lines, args.chain.as_deref())?)
 }
 
