@@ -187,7 +187,8 @@ fn by_sudo(xway: &Xway, options: &[&str], script: &str) -> Vec<String> {
 #[test]
 fn a_command_started_by_sudo_runs_as_the_caller() {
     let xway = Xway::new();
-    let script = "id -u; id -ru; id -g; id -G; awk '/^Cap(Eff|Prm|Amb)/ {print $2}' /proc/self/status; \
+    let script = "id -u; id -ru; id -g; id -G; \
+                  awk '/^Cap(Eff|Prm|Amb)/ {print $2}' /proc/self/status; \
                   echo $USER; ip link set lo down 2>/dev/null && echo changed; \
                   ls /sys/class/net";
     let none = "0000000000000000";

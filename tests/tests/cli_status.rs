@@ -260,3 +260,33 @@ fn no_colour_where_no_terminal_is() {
     let piped = stage.run(&["check", "drop"]).ended(0);
     assert!(!piped.contains('\x1b'), "{piped}");
 }
+
+#[test]
+fn names_of_interfaces_cannot_steer_the_terminal() {
+    let stage = Stage::new();
+    let hostile = "e\x1b[2J\u{202e}\u{9b}\x7f";
+    let words = ["link", "add", hostile, "type", "veth", "peer", "name", "peer"];
+    assert!(stage.net.b.command("ip").unwrap().args(words).status().unwrap().success());
+    let commands: [&[&str]; 8] = [
+        &["status"],
+        &["status", hostile],
+        &["drop", hostile, "10.0.0.2 udp 9"],
+        &["status", hostile],
+        &["filter", "show", hostile],
+        &["xsk", "list"],
+        &["xsk", "info", hostile],
+        &["detach", hostile],
+    ];
+    for command in commands {
+        for form in [&[][..], &["--json"]] {
+            let Answer { stdout, stderr, .. } = stage.run(&[command, form].concat());
+            let all = stdout.clone() + &stderr;
+            let found = all.chars().find(|c| report::text::is_hidden(*c) && *c != '\n');
+            assert_eq!(found, None, "{command:?}: {}", all.escape_debug());
+            if command == ["status"] {
+                let is_shown = |escape| all.contains(escape);
+                assert!(is_shown("e\\x1b[2J") || is_shown("e\\u001b[2J"), "{all}");
+            }
+        }
+    }
+}

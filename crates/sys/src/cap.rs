@@ -72,13 +72,22 @@ impl Caps {
 
 /// Gives up every capability of the calling thread, for good; other threads keep theirs.
 pub fn give_up() -> Result<()> {
-    // `struct __user_cap_header_struct` of version 3: the calling thread; and two all-zero
-    // `struct __user_cap_data_struct`.
-    let (header, none) = ([VERSION_3, 0], [0_u32; 6]);
-    let (header, none) = ((&raw const header), (&raw const none));
+    keep(0)
+}
+
+/// Gives up every capability of the calling thread but those of a set that have a bit here, as
+/// far as it has them.
+pub(crate) fn keep(bits: u64) -> Result<()> {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let kept = bits & parse(&status).map_or(0, |caps| caps.0);
+    let (low, high) = (kept as u32, (kept >> 32) as u32);
+    // `struct __user_cap_header_struct` of version 3: the calling thread; and two of
+    // `struct __user_cap_data_struct`: effective, permitted, inheritable.
+    let (header, data) = ([VERSION_3, 0], [low, low, 0, high, high, 0]);
+    let (header, data) = ((&raw const header), (&raw const data));
     // SAFETY: both point to whole structs of this version; they are only read.
-    if unsafe { libc::syscall(libc::SYS_capset, header, none) } != 0 {
-        return Err(Error::last("capset", "no capabilities"));
+    if unsafe { libc::syscall(libc::SYS_capset, header, data) } != 0 {
+        return Err(Error::last("capset", format!("{kept:#x}")));
     }
     Ok(())
 }

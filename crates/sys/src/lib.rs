@@ -7,6 +7,7 @@
 
 pub mod bpf;
 pub mod cap;
+pub mod confine;
 pub mod cpu;
 pub mod dir;
 pub mod epoll;

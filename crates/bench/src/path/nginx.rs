@@ -1,6 +1,7 @@
 //! nginx as a proxy for UDP: what one would take off the shelf.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path as FilePath, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -26,7 +27,9 @@ struct Server {
 impl Server {
     fn start(line: &Line) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("{}-nginx", line.forwarder.netns().name()));
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        // Fails on a folder that another user prepared; nobody else can enter this one.
+        let created = fs::DirBuilder::new().mode(0o700).create(&folder);
+        created.with_context(|| folder.display().to_string())?;
         let started = Self::spawn(line, &folder);
         let child = started.inspect_err(|_| remove(&folder))?;
         sys::cpu::set_affinity_of(child.id(), &[line.cpus.process])?;

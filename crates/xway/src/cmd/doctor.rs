@@ -9,6 +9,7 @@ use anyhow::Result;
 use kernel::probe::{self, Feature};
 use report::number::human;
 use sys::cap::{Cap, Caps};
+use sys::confine::Support;
 
 use super::{Context, Exit};
 use crate::view::doctor::{Capabilities, Fact, Probe, Report, State};
@@ -74,7 +75,39 @@ fn tried(feature: Feature) -> Probe {
 }
 
 fn facts(state: &Path) -> Vec<Fact> {
-    vec![btf(), jit(), hardening(), unprivileged(), addresses(), memlock(), bpffs(state)]
+    let confinement = sys::confine::support();
+    let kernel = vec![btf(), jit(), hardening(), unprivileged(), addresses(), memlock()];
+    let rest = [bpffs(state), file_limits(confinement), call_limits(confinement)];
+    kernel.into_iter().chain(rest).collect()
+}
+
+/// Commands that parse files without the kernel limit themselves to the files they were given.
+fn file_limits(support: Support) -> Fact {
+    match support.landlock {
+        Some(version) => Fact::good("Landlock", format!("version {version}")),
+        None => Fact {
+            advice: Some(
+                "commands that only parse files can open every file of their user: a kernel with \
+                 CONFIG_SECURITY_LANDLOCK, and landlock among its security modules (lsm=)"
+                    .to_owned(),
+            ),
+            ..Fact::new("Landlock", State::Warning, "not supported".to_owned())
+        },
+    }
+}
+
+fn call_limits(support: Support) -> Fact {
+    match support.seccomp {
+        true => Fact::good("seccomp filters", "supported".to_owned()),
+        false => Fact {
+            advice: Some(
+                "commands that only parse files can make every system call: a kernel with \
+                 CONFIG_SECCOMP_FILTER, on x86_64, aarch64 or riscv64"
+                    .to_owned(),
+            ),
+            ..Fact::new("seccomp filters", State::Warning, "not supported".to_owned())
+        },
+    }
 }
 
 fn btf() -> Fact {

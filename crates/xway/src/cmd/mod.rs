@@ -6,6 +6,7 @@
 pub mod attach;
 pub mod bench;
 pub mod check;
+mod confine;
 pub mod demo;
 mod descriptor;
 pub mod detach;

@@ -1,12 +1,12 @@
 //! `completions` and `man`: generated from the arguments themselves.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use clap::CommandFactory;
 
 use super::Exit;
+use super::folder::Folder;
 use crate::args::Cli;
 use crate::view;
 
@@ -19,8 +19,18 @@ pub fn completions(shell: clap_complete::Shell) -> Result<Exit> {
 
 /// One page for `xway` and one for each of its commands.
 pub fn man(dir: &Path) -> Result<Exit> {
-    fs::create_dir_all(dir).with_context(|| format!("cannot make the folder {}", dir.display()))?;
-    clap_mangen::generate_to(Cli::command(), dir)
-        .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    pages(&Folder::make(dir)?, &command)?;
     Ok(Exit::Done)
+}
+
+fn pages(folder: &Folder, command: &clap::Command) -> Result<()> {
+    let shown = command.get_subcommands().filter(|inner| !inner.is_hide_set());
+    shown.into_iter().try_for_each(|inner| pages(folder, inner))?;
+    let page = clap_mangen::Man::new(command.clone());
+    let mut text = Vec::new();
+    page.render(&mut text).context("cannot write a manual page")?;
+    folder.put(&page.get_filename(), &String::from_utf8_lossy(&text))?;
+    Ok(())
 }

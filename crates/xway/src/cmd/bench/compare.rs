@@ -1,7 +1,7 @@
 //! `bench compare`: two runs that were kept, beside each other.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use report::Run;
@@ -10,12 +10,16 @@ use report::run::VERSION;
 
 use super::keeper::RAW;
 use crate::args::BenchCompareArgs;
-use crate::cmd::{Context, Exit};
+use crate::cmd::{Context, Exit, confine};
 use crate::view::bench::Compared;
 
 /// The answer is no when something became slower than the rounds differ.
 pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let paths = [&args.before, &args.after].map(|path| file_of(path));
+    let mut named = confine::begin()?;
+    paths.iter().for_each(|path| named.input(path));
+    named.end()?;
+    let (before, after) = (read(&paths[0])?, read(&paths[1])?);
     let comparison = before.compare(&after);
     ensure!(
         !comparison.scenarios.is_empty(),
@@ -28,10 +32,13 @@ pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
     Ok(if is_slower { Exit::No } else { Exit::Done })
 }
 
-/// Of a run's folder, or of its file.
+/// The file of a run, which may be named by its folder.
+fn file_of(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join(RAW) } else { path.to_owned() }
+}
+
 fn read(path: &Path) -> Result<Run> {
-    let path = if path.is_dir() { path.join(RAW) } else { path.to_owned() };
-    let text = fs::read_to_string(&path)
+    let text = fs::read_to_string(path)
         .with_context(|| format!("cannot read {}: is it a run that was kept?", path.display()))?;
     let run: Run = serde_json::from_str(&text)
         .with_context(|| format!("{} is no run of `xway bench`", path.display()))?;

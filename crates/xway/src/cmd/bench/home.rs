@@ -3,11 +3,9 @@
 //! Rule: a folder of its own is named by the day and by facts of the machine, never by the host's
 //! name, because runs are published.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use report::Host;
 
 use crate::cmd::folder::Folder;
@@ -16,19 +14,20 @@ use crate::cmd::folder::Folder;
 #[derive(Debug)]
 pub struct Home {
     folder: Option<Folder>,
-    /// It was made for this run alone.
-    is_ours: bool,
+    /// Its parent, where it was made for this run alone.
+    runs: Option<Folder>,
 }
 
 impl Home {
     /// The folder that was asked for, or a new one where runs are kept.
     pub fn choose(out: Option<&Path>, host: &Host) -> Result<Self> {
         if let Some(out) = out {
-            return Ok(Self { folder: Some(Folder::make(out)?), is_ours: false });
+            return Ok(Self { folder: Some(Folder::make(out)?), runs: None });
         }
         let runs = Path::new(RUNS);
-        let folder = runs.is_dir().then(|| fresh(runs, &name(host))).transpose()?;
-        Ok(Self { folder, is_ours: true })
+        let runs = runs.is_dir().then(|| Folder::open(runs)).transpose()?;
+        let folder = runs.as_ref().map(|runs| fresh(runs, &name(host))).transpose()?;
+        Ok(Self { folder, runs })
     }
 
     pub fn folder(&self) -> Option<&Folder> {
@@ -39,29 +38,25 @@ impl Home {
 impl Drop for Home {
     /// A run that measured nothing leaves no folder; one with files in it stays.
     fn drop(&mut self) {
-        if let Some(folder) = self.folder.as_ref().filter(|_| self.is_ours) {
-            let _ = fs::remove_dir(folder.path());
+        let name = self.folder.as_ref().and_then(|folder| folder.path().file_name());
+        if let Some((runs, name)) = self.runs.as_ref().zip(name) {
+            runs.remove_empty(name);
         }
     }
 }
 
 /// Makes `name` in `runs`, or `name-2` and so on where that is taken.
-fn fresh(runs: &Path, name: &str) -> Result<Folder> {
+fn fresh(runs: &Folder, name: &str) -> Result<Folder> {
     for number in 1..=RUNS_A_DAY {
-        let path: PathBuf = match number {
-            1 => runs.join(name),
-            number => runs.join(format!("{name}-{number}")),
+        let name = match number {
+            1 => name.to_owned(),
+            number => format!("{name}-{number}"),
         };
-        match fs::create_dir(&path) {
-            Ok(()) => return Ok(Folder::at(&path)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => {
-                let what = format!("cannot make the folder {}", path.display());
-                return Err(error).context(what);
-            }
+        if let Some(folder) = runs.create(&name)? {
+            return Ok(folder);
         }
     }
-    bail!("{} has {RUNS_A_DAY} runs of this day: say --out DIR", runs.display())
+    bail!("{} has {RUNS_A_DAY} runs of this day: use --out DIR", runs.path().display())
 }
 
 /// `2026-11-22-epyc-2c-linux-6.18`.

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use bench::hook::filter::{LIMIT_RULES, parsed};
 use functions::filter::{Action, Environment, Limit, PROGRAM, Per, Ruleset, Total, compile};
 use pcap::{LinkType, Packet, Writer};
@@ -18,7 +18,7 @@ use vm::{Errno, Machine, MapError, Options, Worker};
 use super::traffic::{Arrival, Traffic};
 use super::{Context, Exit};
 use crate::args::DemoArgs;
-use crate::cmd::folder::Folder;
+use crate::cmd::folder::{Folder, NewFile};
 use crate::view::replay::{Answer, Row, Sample};
 use crate::view::{say, wrapped};
 
@@ -26,11 +26,13 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
     say(&wrapped(WHAT, super::TEXT_WIDTH));
     let time = args.phase.unwrap_or(PHASE).min(LONGEST);
     let folder = Folder::make(&args.out)?;
-    let mut replay = Replay::new(time, Shield::load()?, capture(&folder)?);
+    let file = folder.file(CAPTURE)?;
+    let mut replay = Replay::new(time, Shield::load()?, capture(&file)?);
     for (number, act) in ACTS.iter().enumerate() {
         replay.play(act, time * number as u32, args.rate)?;
     }
     replay.capture.finish()?;
+    let capture = file.keep()?;
     let answer = Answer {
         runtime: "vm",
         phases: replay.rows,
@@ -39,9 +41,9 @@ pub fn run(args: &DemoArgs, context: &Context) -> Result<Exit> {
         packets: replay.shield.packets,
         ns_per_packet: replay.shield.ns_per_packet(),
         rules: folder.put("rules.toml", LIMIT_RULES)?,
-        capture: folder.file(CAPTURE),
-        figure: folder.file(FIGURE),
-        report: folder.file("report.html"),
+        capture,
+        figure: folder.path_of(FIGURE),
+        report: folder.path_of("report.html"),
     };
     let chart = figure(&replay.samples, time);
     folder.put(FIGURE, chart.as_str())?;
@@ -168,11 +170,8 @@ impl Shield {
     }
 }
 
-fn capture(folder: &Folder) -> Result<Writer<File>> {
-    let path = folder.file(CAPTURE);
-    let file = File::create(&path);
-    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-    let mut writer = Writer::pcapng(file, &pcap::Options::default())?;
+fn capture(file: &NewFile) -> Result<Writer<File>> {
+    let mut writer = Writer::pcapng(file.writer()?, &pcap::Options::default())?;
     writer.interface("server", LinkType::ETHERNET)?;
     Ok(writer)
 }

@@ -2,8 +2,8 @@
 //!
 //! Rule: the file has its name only when it is whole.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
@@ -11,10 +11,11 @@ use functions::filter::sample::Sample;
 use functions::filter::trial::Changed;
 use pcap::{LinkType, Options, Packet, Writer};
 
+use crate::cmd::folder::NewFile;
+
 #[derive(Debug)]
 pub struct Capture {
-    path: PathBuf,
-    part: PathBuf,
+    file: NewFile,
     writer: Writer<File>,
     /// What a time on the monotonic clock is on that of people, less itself, in nanoseconds.
     ahead_ns: u64,
@@ -23,15 +24,14 @@ pub struct Capture {
 impl Capture {
     /// Of packets that came in by this interface.
     pub fn create(path: &Path, interface: &str) -> Result<Self> {
-        let part = path.with_extension("part");
-        let shown = || format!("cannot write {}", part.display());
-        let file = File::create(&part).with_context(shown)?;
+        let file = NewFile::at(path)?;
+        let shown = || format!("cannot write {}", path.display());
         let options = Options { application: Some("xway filter".to_owned()), ..Options::default() };
-        let mut writer = Writer::pcapng(file, &options).with_context(shown)?;
+        let mut writer = Writer::pcapng(file.writer()?, &options).with_context(shown)?;
         writer.interface(interface, LinkType::ETHERNET).with_context(shown)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         let ahead_ns = (now.as_nanos() as u64).saturating_sub(sys::thread::monotonic_ns());
-        Ok(Self { path: path.to_owned(), part, writer, ahead_ns })
+        Ok(Self { file, writer, ahead_ns })
     }
 
     /// With the verdict that the packet met.
@@ -59,12 +59,12 @@ impl Capture {
     }
 
     fn put(&mut self, packet: Packet) -> Result<()> {
-        self.writer.write(&packet).with_context(|| self.part.display().to_string())
+        self.writer.write(&packet).with_context(|| self.file.path().display().to_string())
     }
 
     pub fn finish(self) -> Result<()> {
-        let Self { path, part, writer, .. } = self;
-        writer.finish().with_context(|| part.display().to_string())?;
-        fs::rename(&part, &path).with_context(|| format!("cannot write {}", path.display()))
+        let Self { file, writer, .. } = self;
+        writer.finish().with_context(|| file.path().display().to_string())?;
+        file.keep().map(drop)
     }
 }

@@ -7,24 +7,21 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use functions::filter::import::nft::Lines;
-use functions::filter::{export, import};
+use functions::filter::{Ruleset, export, import};
 use sys::net::{Netlink, NewVeth, VethEnd};
 
 use super::rules::read;
 use crate::args::{FilterExportArgs, FilterImportArgs, ForeignExport, ForeignImport};
-use crate::cmd::{Context, Exit};
+use crate::cmd::{Context, Exit, confine};
 use crate::view::filter::import::Translated;
 
 pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
-    let text = text(&args.file)?;
     let ruleset = match args.from {
-        ForeignImport::Nft => {
-            let is_json = text.trim_start().starts_with('{');
-            let lines = if is_json { Lines::default() } else { Lines::of(&text)? };
-            let json = if is_json { text } else { listed(&text)? };
-            import::nft::read_text(&json, &lines, args.chain.as_deref())?
+        ForeignImport::Nft => nft_rules(args)?,
+        ForeignImport::Flowspec => {
+            confined(&args.file)?;
+            import::flowspec::read(&text(&args.file)?)?
         }
-        ForeignImport::Flowspec => import::flowspec::read(&text)?,
     };
     let rules = ruleset.rules.len();
     let text = import::file(ruleset).to_toml();
@@ -33,6 +30,9 @@ pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
 }
 
 pub fn export(args: &FilterExportArgs, context: &Context) -> Result<Exit> {
+    let mut named = confine::begin()?;
+    named.rules(&args.file);
+    named.end()?;
     let file = read(&args.file)?;
     let rules = file.ruleset.rules.len();
     let (format, text) = match args.to {
@@ -44,6 +44,31 @@ pub fn export(args: &FilterExportArgs, context: &Context) -> Result<Exit> {
     };
     context.show(&Translated { format, rules, text })?;
     Ok(Exit::Done)
+}
+
+/// Text is listed by nft, which takes rights and another program, before this process gives both
+/// up to parse the answer. A file that is JSON by its name needs neither.
+fn nft_rules(args: &FilterImportArgs) -> Result<Ruleset> {
+    let is_json_file = args.file.extension().is_some_and(|extension| extension == "json");
+    if is_json_file {
+        confined(&args.file)?;
+    }
+    let text = text(&args.file)?;
+    let is_json = text.trim_start().starts_with('{');
+    // Also refuses what nft would read from other files, so it is first.
+    let lines = if is_json { Lines::default() } else { Lines::of(&text)? };
+    let json = if is_json { text } else { listed(&text)? };
+    if !is_json_file {
+        confined(&args.file)?;
+    }
+    Ok(import::nft::read_text(&json, &lines, args.chain.as_deref())?)
+}
+
+/// From here on, only this file is read.
+fn confined(file: &Path) -> Result<()> {
+    let mut named = confine::begin()?;
+    named.input(file);
+    named.end()
 }
 
 fn text(file: &Path) -> Result<String> {

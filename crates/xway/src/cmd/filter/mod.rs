@@ -28,6 +28,8 @@ mod watch;
 
 use anyhow::Result;
 
+pub(in crate::cmd) use rules::prepare_expressions;
+
 use super::{Context, Exit};
 use crate::args::FilterAction;
 

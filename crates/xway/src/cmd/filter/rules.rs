@@ -13,11 +13,21 @@ pub fn read(path: &Path) -> Result<File> {
     Ok(File::read(path, expression)?)
 }
 
-/// Makes the program of a tcpdump expression; libpcap is opened when the first one is met.
-pub fn expression(text: &str) -> Result<Program, String> {
+/// Opens libpcap, for a process that cannot do so later. That it is absent matters only to rules
+/// with expressions, which report it.
+pub fn prepare_expressions() {
+    let _absent = library();
+}
+
+fn library() -> Result<&'static Library, String> {
     static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
     let library = LIBRARY.get_or_init(|| Library::open().map_err(|error| error.to_string()));
-    let library = library.as_ref().map_err(Clone::clone)?;
+    library.as_ref().map_err(Clone::clone)
+}
+
+/// Makes the program of a tcpdump expression; libpcap is opened when the first one is met.
+pub fn expression(text: &str) -> Result<Program, String> {
+    let library = library()?;
     let program = library.compile(text).map_err(|error| error.to_string())?;
     let program: Vec<_> = program
         .into_iter()

@@ -3,7 +3,7 @@
 //!
 //! Rule: the file has its name only when it is whole.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,6 +13,8 @@ use traffic::generator::{Config, Load};
 use traffic::program::{Clock, Exit, Frames, Gaps, Job};
 use traffic::rate::Spacing;
 use traffic::{Rate, Template};
+
+use crate::cmd::folder::NewFile;
 
 /// Writes `first` frames; fewer when the run has fewer.
 pub fn write(path: &Path, config: &Config, first: u32) -> Result<PathBuf> {
@@ -72,20 +74,14 @@ fn gap_ns(rate: Rate, bytes: usize) -> f64 {
 }
 
 fn save(path: &Path, interface: &str, frames: Vec<(u64, Vec<u8>)>) -> Result<()> {
-    let name = path.file_name().context("this is no file's name")?;
-    let unfinished = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
-    let written = fill(&unfinished, interface, frames);
-    if written.is_err() {
-        // The first error is the one to tell.
-        let _gone = fs::remove_file(&unfinished);
-    }
-    written?;
-    Ok(fs::rename(&unfinished, path)?)
+    let file = NewFile::at(path)?;
+    fill(file.writer()?, interface, frames)?;
+    file.keep().map(drop)
 }
 
-fn fill(path: &Path, interface: &str, frames: Vec<(u64, Vec<u8>)>) -> Result<()> {
+fn fill(file: File, interface: &str, frames: Vec<(u64, Vec<u8>)>) -> Result<()> {
     let options = pcap::Options { application: Some("xway gen".to_owned()), ..Default::default() };
-    let mut writer = Writer::pcapng(File::create(path)?, &options)?;
+    let mut writer = Writer::pcapng(file, &options)?;
     writer.interface(interface, LinkType::ETHERNET)?;
     let begin = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     for (time, data) in frames {

@@ -6,6 +6,7 @@
 
 mod address;
 mod capture;
+mod confine;
 pub(in crate::cmd) mod guard;
 pub(in crate::cmd) mod hop;
 mod load;
@@ -29,6 +30,7 @@ use crate::view::generate::Sent;
 
 pub fn run(args: &GenArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
+    confine::begin_dry_run(args)?;
     let Some(action) = &args.action else {
         let Some(path) = &args.streams else { bail!("say what to send: see `xway gen --help`") };
         return send(load::read(path)?, &args.run, Action::Transmit, (&stop, context));

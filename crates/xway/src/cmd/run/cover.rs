@@ -1,15 +1,15 @@
 //! `run --cover`: counts which source lines ran, over the whole capture.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use vm::{Coverage, ProgramCoverage};
 
 use super::arm::{Arm, Vm};
 use super::explain::file_name;
+use crate::cmd::folder;
 use crate::view::run::{Covered, CoveredFunction, CoveredInsn, CoveredLine, Ways, lcov};
 
 /// Counts while a capture is played.
@@ -39,8 +39,7 @@ impl Cover {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let covered = covered(&counts);
         if let Some(file) = self.file {
-            let written = fs::write(&file, lcov(&covered));
-            written.with_context(|| format!("cannot write {}", file.display()))?;
+            folder::write(&file, &lcov(&covered))?;
             files.push(file);
         }
         Ok(covered)

@@ -16,8 +16,6 @@ mod outputs;
 mod tally;
 mod trace;
 
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result, bail};
 use spec::{Program, Spec};
 use vm::World;
@@ -28,15 +26,19 @@ use self::cover::Cover;
 use self::input::Capture;
 use self::outputs::Outputs;
 use self::tally::Tally;
-use super::{Context, Exit};
+use super::{Context, Exit, confine, folder};
 use crate::args::{RunArgs, RuntimeArg};
 use crate::object;
 use crate::view::run::Report;
 use crate::view::{say, wrapped};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
+    let host = wants_host(args).then(host_world).transpose()?;
+    if args.runtime == RuntimeArg::Vm && !args.diff {
+        confine(args)?;
+    }
     let mut capture = Capture::open(args)?;
-    let job = Job::prepare(args, capture.time_ns())?;
+    let job = Job::prepare(args, host, capture.time_ns())?;
     capture.for_program(&job.program);
     let watched = args.explain.is_some() || args.trace || args.cover.is_some();
     if watched && args.runtime == RuntimeArg::Kernel {
@@ -85,6 +87,21 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     Ok(if report.tally.faults == 0 { Exit::Done } else { Exit::No })
 }
 
+/// From here on, only the files that were named are read and written. The engine needs no more.
+fn confine(args: &RunArgs) -> Result<()> {
+    let mut named = confine::begin()?;
+    named.input(&args.object);
+    named.input(&args.input);
+    args.world.iter().for_each(|world| named.input(world));
+    args.maps.iter().for_each(|(_, file)| named.input(file));
+    let cover = args.cover.iter().flatten();
+    cover.chain(&args.save_world).for_each(|file| named.output(file));
+    if let Some(folder) = &args.out {
+        named.output_dir(folder)?;
+    }
+    named.end()
+}
+
 /// What is to be run, read and checked, before any runtime is chosen.
 struct Job<'a> {
     args: &'a RunArgs,
@@ -97,8 +114,9 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// `time_ns` is when the capture begins.
-    fn prepare(args: &'a RunArgs, time_ns: Option<u64>) -> Result<Self> {
+    /// `host` is the world of this machine, if that is wanted; `time_ns` is when the capture
+    /// begins.
+    fn prepare(args: &'a RunArgs, host: Option<World>, time_ns: Option<u64>) -> Result<Self> {
         let mut opened = object::open(&args.object)?;
         opened.set(&args.set)?;
         opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
@@ -107,10 +125,9 @@ impl<'a> Job<'a> {
         if !program.kind.is_xdp() && !program.kind.is_unknown() {
             bail!("`{}` is no XDP program but {}", program.name, program.section);
         }
-        let world = world(args, time_ns)?;
+        let world = host.map_or_else(|| world(args, time_ns), Ok)?;
         if let Some(file) = &args.save_world {
-            let written = std::fs::write(file, world.to_toml()?);
-            written.with_context(|| format!("cannot write {}", file.display()))?;
+            folder::write(file, &world.to_toml()?)?;
         }
         Ok(Self { args, name: opened.name, spec: opened.spec, program, world, configuration })
     }
@@ -131,23 +148,31 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The scenario, the host's state, or an empty world at the time of the capture. The kernel has
-/// the host's state in any case, so what is compared with it has it too.
+/// Whether the world is that of this machine. The kernel has it in any case, so what is compared
+/// with the kernel has it too.
+fn wants_host(args: &RunArgs) -> bool {
+    match &args.world {
+        Some(path) => path.as_os_str() == "host",
+        None => args.diff,
+    }
+}
+
+fn host_world() -> Result<World> {
+    let snapshot = crate::world::host()?;
+    for words in &snapshot.omitted {
+        say(&wrapped(&format!("the world leaves out {words}"), TEXT_WIDTH));
+    }
+    Ok(snapshot.world)
+}
+
+/// The scenario, or an empty world at the time of the capture.
 fn world(args: &RunArgs, time_ns: Option<u64>) -> Result<World> {
-    let host = PathBuf::from("host");
-    let Some(path) = args.world.as_ref().or(args.diff.then_some(&host)) else {
+    let Some(path) = &args.world else {
         let mut world = World::default();
         let offset_ns = time_ns.and_then(|time_ns| time_ns.checked_sub(world.clock.start_ns));
         world.clock.wall_offset_ns = offset_ns.unwrap_or(world.clock.wall_offset_ns);
         return Ok(world);
     };
-    if path.as_os_str() == "host" {
-        let snapshot = crate::world::host()?;
-        for words in &snapshot.omitted {
-            say(&wrapped(&format!("the world leaves out {words}"), TEXT_WIDTH));
-        }
-        return Ok(snapshot.world);
-    }
     let text = std::fs::read_to_string(path);
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
     World::from_toml(&text).with_context(|| path.display().to_string())

@@ -4,7 +4,7 @@
 //! with a dot. A file is made when its first packet is there.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -12,26 +12,23 @@ use pcap::{LinkType, Packet, Writer};
 use vm::{Port, Run, World};
 
 use super::input::Played;
+use crate::cmd::folder::{Folder, NewFile};
 
 pub struct Outputs<'a> {
-    folder: Option<&'a Path>,
+    folder: Option<Folder>,
     world: &'a World,
     files: BTreeMap<String, Output>,
 }
 
 struct Output {
-    unfinished: PathBuf,
-    path: PathBuf,
+    file: NewFile,
     writer: Writer<File>,
 }
 
 impl<'a> Outputs<'a> {
     /// Writes nothing without a folder.
     pub fn open(folder: Option<&'a Path>, world: &'a World) -> Result<Self> {
-        if let Some(folder) = folder {
-            let made = fs::create_dir_all(folder);
-            made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        }
+        let folder = folder.map(Folder::make).transpose()?;
         Ok(Self { folder, world, files: BTreeMap::new() })
     }
 
@@ -49,13 +46,12 @@ impl<'a> Outputs<'a> {
     }
 
     /// Gives the files their names.
-    pub fn finish(mut self) -> Result<Vec<PathBuf>> {
+    pub fn finish(self) -> Result<Vec<PathBuf>> {
         let mut finished = Vec::new();
-        for output in std::mem::take(&mut self.files).into_values() {
-            let Output { unfinished, path, writer } = output;
-            writer.finish().with_context(|| path.display().to_string())?;
-            fs::rename(&unfinished, &path).with_context(|| path.display().to_string())?;
-            finished.push(path);
+        for output in self.files.into_values() {
+            let Output { file, writer } = output;
+            writer.finish().with_context(|| file.path().display().to_string())?;
+            finished.push(file.keep()?);
         }
         Ok(finished)
     }
@@ -67,7 +63,7 @@ impl<'a> Outputs<'a> {
         played: &Played,
         (code, data): (u32, &[u8]),
     ) -> Result<()> {
-        let Some(folder) = self.folder else { return Ok(()) };
+        let Some(folder) = &self.folder else { return Ok(()) };
         if !self.files.contains_key(name) {
             self.files.insert(name.to_owned(), Output::create(folder, name, interface)?);
         }
@@ -80,7 +76,7 @@ impl<'a> Outputs<'a> {
             id: Some(played.number),
             ..Packet::default()
         };
-        output.writer.write(&packet).with_context(|| output.path.display().to_string())
+        output.writer.write(&packet).with_context(|| output.file.path().display().to_string())
     }
 
     /// Name of the file and of the interface in it.
@@ -100,24 +96,12 @@ impl<'a> Outputs<'a> {
 }
 
 impl Output {
-    fn create(folder: &Path, name: &str, interface: &str) -> Result<Self> {
-        let path = folder.join(format!("{name}.pcapng"));
-        let unfinished = folder.join(format!(".{name}.pcapng.part"));
-        let file = File::create(&unfinished);
-        let file = file.with_context(|| format!("cannot write {}", unfinished.display()))?;
+    fn create(folder: &Folder, name: &str, interface: &str) -> Result<Self> {
+        let file = folder.file(format!("{name}.pcapng"))?;
         let options =
             pcap::Options { application: Some("xway run".to_owned()), ..Default::default() };
-        let mut writer = Writer::pcapng(file, &options)?;
+        let mut writer = Writer::pcapng(file.writer()?, &options)?;
         writer.interface(interface, LinkType::ETHERNET)?;
-        Ok(Self { unfinished, path, writer })
-    }
-}
-
-impl Drop for Outputs<'_> {
-    /// After an error: nothing half is left.
-    fn drop(&mut self) {
-        for output in self.files.values() {
-            let _gone = fs::remove_file(&output.unfinished);
-        }
+        Ok(Self { file, writer })
     }
 }

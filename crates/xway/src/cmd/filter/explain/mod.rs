@@ -17,21 +17,26 @@ use sys::net::Netlink;
 use super::live::Live;
 use super::rules::read;
 use crate::args::FilterExplainArgs;
-use crate::cmd::{Context, Exit};
+use crate::cmd::{Context, Exit, confine};
 use crate::view::filter::explain::{Before, Explained, Layer};
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     if args.live {
         return live::run(args, context);
     }
+    let links = interfaces();
     let rules = match &args.rules {
-        Some(path) => read(path)?.ruleset,
-        None => in_force(args, context)?,
+        Some(_) => None,
+        None => Some(in_force(args, context)?),
+    };
+    confine(args)?;
+    let rules = match (&args.rules, rules) {
+        (Some(path), _) => read(path)?.ruleset,
+        (None, rules) => rules.context("the rules were read before")?,
     };
     let name = args.what.display();
     let file = fs::File::open(&args.what).with_context(|| format!("cannot open {name}"))?;
     let mut reader = Reader::new(file).with_context(|| name.to_string())?;
-    let links = interfaces();
     let ifindex = |name: &str| links.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
     let mut model = Model::new(&rules, ifindex);
     let mut packet = Packet::default();
@@ -54,6 +59,14 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// From here on, only the rules and the capture are read.
+fn confine(args: &FilterExplainArgs) -> Result<()> {
+    let mut named = confine::begin()?;
+    named.input(&args.what);
+    args.rules.iter().for_each(|rules| named.rules(rules));
+    named.end()
 }
 
 /// Of the interface that was named, or of the only one that has any.

@@ -1,0 +1,167 @@
+//! Giving up rights before untrusted input is parsed: privileges, files, system calls.
+//!
+//! Rule: nothing is ever given back, and all of it holds for threads that are started later; so it
+//! is applied while the process has one thread. What a kernel does not offer is left out and
+//! reported by [`support`], because the remaining layers are worth having without it.
+//! Not here: which command needs which file.
+
+mod calls;
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
+};
+
+use crate::identity::Identity;
+use crate::{Error, Result, cap};
+
+/// What this kernel offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Support {
+    /// Version of Landlock's interface; `None` where it is absent or switched off.
+    pub landlock: Option<u32>,
+    /// Filters of system calls, on this architecture.
+    pub seccomp: bool,
+}
+
+/// Proof that privileges were dropped.
+#[derive(Debug)]
+pub struct Unprivileged(());
+
+/// Files and directories that a confined process may still open.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    read: Vec<PathBuf>,
+    write: Vec<PathBuf>,
+}
+
+/// Becomes the invoking user when started by sudo and gives up all capabilities. Root itself keeps
+/// the two that let it open files of other users, which [`Unprivileged::confine`] then limits.
+///
+/// # Errors
+/// The process may be half-way between two users: it must end.
+pub fn drop_privileges() -> Result<Unprivileged> {
+    check_single()?;
+    if let Some(user) = Identity::of_sudo() {
+        user.assume()?;
+    }
+    match crate::dir::effective_user() {
+        0 => cap::keep(DAC)?,
+        _ => cap::give_up()?,
+    }
+    Ok(Unprivileged(()))
+}
+
+/// Asks the kernel, and changes nothing.
+pub fn support() -> Support {
+    Support { landlock: landlock_version(), seccomp: calls::are_supported() }
+}
+
+impl Files {
+    /// Allows reading a file, or a directory with everything below it. One that does not exist is
+    /// ignored: opening it fails as it would have.
+    pub fn read(&mut self, path: &Path) {
+        self.read.push(path.to_owned());
+    }
+
+    /// Allows writing a file, or creating, renaming and removing files in a directory.
+    pub fn write(&mut self, path: &Path) {
+        self.write.push(path.to_owned());
+    }
+}
+
+impl Unprivileged {
+    /// Limits this process to `files`, to the system calls that reading, computing and writing
+    /// take, and to its present privileges: no network, no program is executed.
+    pub fn confine(self, files: &Files) -> Result<()> {
+        restrict_files(files)
+            .map_err(|error| Error::new("landlock", "", libc::EINVAL).with_detail(error))?;
+        calls::restrict()
+    }
+}
+
+fn restrict_files(files: &Files) -> std::result::Result<(), String> {
+    let failed = |error: RulesetError| error.to_string();
+    let mut ruleset = Ruleset::default()
+        .handle_access(AccessFs::from_all(VERSION))
+        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(VERSION)))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(VERSION)))
+        .and_then(Ruleset::create)
+        .map_err(failed)?;
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    let write =
+        read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
+    for path in SYSTEM.iter().map(Path::new).chain(files.read.iter().map(PathBuf::as_path)) {
+        allow(&mut ruleset, path, read);
+    }
+    files.write.iter().for_each(|path| allow(&mut ruleset, path, write));
+    // Also sets no_new_privs, which is left to the filter of system calls where Landlock is absent.
+    ruleset.restrict_self().map_err(failed)?;
+    Ok(())
+}
+
+/// What cannot be allowed stays forbidden: a file that does not exist, or a pipe, which Landlock
+/// does not restrict.
+fn allow(ruleset: &mut RulesetCreated, path: &Path, access: BitFlags<AccessFs>) {
+    if let Ok(opened) = PathFd::new(path) {
+        let _forbidden = ruleset.add_rule(PathBeneath::new(opened, access));
+    }
+}
+
+/// Other threads would keep their rights.
+fn check_single() -> Result<()> {
+    let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
+    match threads {
+        Ok(count) if count > 1 => Err(Error::new("setresuid", "", libc::EBUSY)
+            .with_detail("privileges must be dropped before threads are started")),
+        _ => Ok(()),
+    }
+}
+
+fn landlock_version() -> Option<u32> {
+    let none = std::ptr::null::<libc::c_void>();
+    // SAFETY: with this flag the call takes no attributes and only returns a number.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, VERSION_FLAG) };
+    u32::try_from(version).ok().filter(|version| *version > 0)
+}
+
+/// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`.
+const DAC: u64 = 1 << 1 | 1 << 2;
+/// Newest rights that are handled; of a kernel that knows fewer, those.
+const VERSION: ABI = ABI::V6;
+/// `LANDLOCK_CREATE_RULESET_VERSION`.
+const VERSION_FLAG: u32 = 1;
+/// What the C library, libpcap and the reader of the machine's shape open when they need it.
+const SYSTEM: [&str; 9] = [
+    "/etc/hosts",
+    "/etc/services",
+    "/etc/protocols",
+    "/etc/networks",
+    "/etc/ethers",
+    "/etc/nsswitch.conf",
+    "/etc/ld.so.cache",
+    "/sys/devices/system/cpu",
+    "/proc/self",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_is_refused() {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+        assert!(threads > 1, "the test harness has a thread of its own");
+        assert!(drop_privileges().unwrap_err().is(libc::EBUSY));
+    }
+
+    #[test]
+    fn the_kernel_is_asked() {
+        let support = support();
+        let is_new = crate::proc::kernel_release().unwrap().starts_with("6.18");
+        assert!(support.seccomp || !is_new, "{support:?}");
+    }
+}

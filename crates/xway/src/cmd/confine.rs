@@ -1,0 +1,103 @@
+//! Commands that parse files and do not need the kernel give up their rights first.
+//!
+//! Rule: whatever needs rights, an open library or the network is done before; after that the
+//! process can open the files named on the command line and nothing else, as the user who started
+//! it. `docs/confinement.md` lists the commands.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use sys::confine::{self, Files, Unprivileged};
+
+use super::folder::Folder;
+
+/// Collects what a command names.
+#[derive(Debug)]
+pub struct Named {
+    files: Files,
+    privileges: Unprivileged,
+}
+
+/// Becomes the invoking user, without capabilities.
+pub fn begin() -> Result<Named> {
+    let privileges = confine::drop_privileges().context("privileges cannot be dropped")?;
+    Ok(Named { files: Files::default(), privileges })
+}
+
+impl Named {
+    /// An input: a file, or a directory with what is in it.
+    pub fn input(&mut self, path: impl AsRef<Path>) {
+        self.files.read(path.as_ref());
+    }
+
+    /// A file of rules with the files of its sets.
+    pub fn rules(&mut self, path: &Path) {
+        // For expressions; it is opened later otherwise, when libraries cannot be.
+        super::filter::prepare_expressions();
+        set_files(path).iter().for_each(|file| self.input(file));
+        self.input(path);
+    }
+
+    /// A directory for output, which is created now.
+    pub fn output_dir(&mut self, path: &Path) -> Result<()> {
+        Folder::make(path)?;
+        self.files.write(path);
+        Ok(())
+    }
+
+    /// A file for output: its directory, because it gets its name when it is whole.
+    pub fn output(&mut self, path: &Path) {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let is_device = path.starts_with("/dev");
+        self.files.write(if is_device { path } else { parent.unwrap_or(Path::new(".")) });
+    }
+
+    /// From here on, only those.
+    pub fn end(self) -> Result<()> {
+        let Self { files, privileges } = self;
+        privileges.confine(&files).context("this process cannot be confined")
+    }
+}
+
+/// Files that rules name as `file = "PATH"`, as far as they exist. A quick look at the text, so
+/// that the parser, which is to be confined, is not needed for it.
+fn set_files(rules: &Path) -> Vec<PathBuf> {
+    // A pipe can be read once only, and that is the parser's.
+    let text = rules.is_file().then(|| std::fs::read_to_string(rules).ok()).flatten();
+    let text = text.unwrap_or_default();
+    let folder = rules.parent().unwrap_or(Path::new(""));
+    let names = text.match_indices("file").filter_map(|(at, key)| quoted(&text[at + key.len()..]));
+    names.map(|name| folder.join(name)).filter(|path| path.is_file()).take(FILES_MAX).collect()
+}
+
+/// `x` of ` = "x" …` or ` = 'x' …`, also after the quote that ends a key.
+fn quoted(rest: &str) -> Option<&str> {
+    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest).trim_start();
+    let value = rest.strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|c| "\"'".contains(*c))?;
+    value[1..].lines().next()?.split(quote).next()
+}
+
+/// Files of sets that are allowed, at most.
+const FILES_MAX: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn values_of_keys_are_found() {
+        let table = [
+            (" = \"a.txt\" }", Some("a.txt")),
+            ("=   'b c'", Some("b c")),
+            ("\" = \"x\"", Some("x")),
+            (" = x", None),
+            ("s = \"x\"", None),
+            (" = \"open\nnext\"", Some("open")),
+            ("", None),
+        ];
+        for (text, want) in table {
+            assert_eq!(quoted(text), want, "{text}");
+        }
+    }
+}
