@@ -52,7 +52,7 @@ impl Machine {
             Some(program) => Some(machine.program(program).map_err(raised)?),
             None => only(&spec, &machine),
         };
-        for map in machine.maps() {
+        for map in machine.maps().into_iter().filter(|map| map.why_absent().is_none()) {
             if map.facts().kind == MapKind::PERF_EVENT_ARRAY {
                 map.open_events(None).map_err(told)?;
             }
@@ -64,7 +64,7 @@ impl Machine {
     /// The object's maps by name.
     #[getter]
     fn maps(&self) -> BTreeMap<String, Map> {
-        let maps = self.machine.maps().into_iter();
+        let maps = self.machine.maps().into_iter().filter(|map| map.why_absent().is_none());
         maps.map(|map| (map.facts().name.clone(), Map::new(map))).collect()
     }
 

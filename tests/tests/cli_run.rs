@@ -5,10 +5,12 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use lab::frame::{Flow, Side};
 use pcap::{LinkType, Packet, Writer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use xway_tests::xway::{Answer, Xway};
 
 /// A capture that is gone when the test ends.
@@ -95,16 +97,111 @@ fn kernel_and_engine_agree_on_every_program_of_ours() {
 #[test]
 fn a_difference_is_found_and_can_be_declared() {
     let capture = Capture::new("run-differs");
-    let object = prebuilt("test/helpers_lasting");
-    let clocks = ["--program", "lasting_taken_along", "--diff"];
-    let answer = capture.run(&object, &clocks);
-    assert_eq!(answer.code, 1, "addresses of objects differ: {}", answer.stdout);
+    let object = prebuilt("test/externs");
+    let symbols = ["--program", "ask", "--diff"];
+    let answer = capture.run(&object, &symbols);
+    assert_eq!(answer.code, 1, "the engine has no kernel symbols: {}", answer.stdout);
     let json: Value = serde_json::from_str(&answer.stdout).unwrap();
-    assert_eq!(json["first_difference"]["what"], "map", "{json}");
-    let name = json["first_difference"]["map"].as_str().unwrap();
-    let answer = capture.run(&object, &[&clocks[..], &["--ignore-map", name]].concat());
-    assert_eq!(answer.code, 0, "{}", answer.stdout);
+    assert!(json["first_difference"].is_object(), "{json}");
+    assert_eq!(json["not_compared"]["causes"], json!([]), "{json}");
 }
+
+#[test]
+fn what_differs_by_nature_is_left_out_and_reported() {
+    let capture = Capture::new("run-nature");
+    let all = json!(["address", "clock", "random"]);
+    let table = [
+        ("nature_values", json!({"kept": all})),
+        ("nature_bytes", json!({})),
+        ("nature_verdict", json!({"drawn": ["random"]})),
+        ("nature_plain", json!({})),
+    ];
+    for (program, maps) in table {
+        let answer = capture.run(&prebuilt("test/nature"), &["--program", program, "--diff"]);
+        assert_eq!(answer.code, 0, "{program}: {} {}", answer.stdout, answer.stderr);
+        let json: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let left_out = &json["not_compared"];
+        assert_eq!(json["packets"], frames().len(), "{program}: {json}");
+        assert_eq!(left_out["maps"], maps, "{program}: {left_out}");
+        assert_eq!(left_out["packets"] != 0, program == "nature_bytes", "{program}: {left_out}");
+        assert!(program == "nature_verdict" || left_out["verdicts"] == 0, "{program}: {left_out}");
+    }
+}
+
+#[test]
+fn programs_of_devmaps_and_cpumaps_are_compared() {
+    let capture = Capture::new("run-entries");
+    let object = prebuilt("test/nature");
+    for program in ["nature_devmap", "nature_cpumap"] {
+        let answer = capture.run(&object, &["--program", program, "--diff"]);
+        assert_eq!(answer.code, 0, "{program}: {} {}", answer.stdout, answer.stderr);
+        let json: Value = serde_json::from_str(&answer.stdout).unwrap();
+        assert!(json["verdicts"]["drop"] != 0 && json["verdicts"]["pass"] != 0, "{json}");
+    }
+    let answer = capture.run(&object, &["--program", "nature_egress", "--diff"]);
+    assert_eq!(answer.code, 2, "{}", answer.stdout);
+    assert!(answer.stderr.contains("loaded as a plain XDP program"), "{}", answer.stderr);
+}
+
+/// Arrays of fifty million elements: with one system call for each, or a list of all, this takes
+/// minutes and gigabytes.
+#[test]
+fn large_maps_are_read_where_they_hold_something() {
+    let capture = Capture::new("run-large");
+    let object = prebuilt("test/large");
+    let packets = frames().len() as u64;
+    let ring = json!([
+        {"key": 0, "value": packets},
+        {"key": 12_345_678, "value": 2 * packets},
+        {"key": 49_999_999, "value": 3 * packets},
+    ]);
+    for words in [&[][..], &["--runtime", "kernel"]] {
+        let words = [&["--program", "large_ring", "--repeat", "1"], words].concat();
+        let json = capture.run(&object, &words).json(0);
+        let maps = json["maps"].as_array().unwrap();
+        let names: Vec<_> = maps.iter().map(|map| &map["map"]["name"]).collect();
+        assert_eq!(names, ["ring", "flows"], "{words:?}: {json}");
+        assert_eq!(maps[0]["entries"], ring, "{words:?}");
+        let ignored = capture.run(&object, &[&words[..], &["--ignore-map", "ring"]].concat());
+        assert_eq!(ignored.json(0)["maps"].as_array().unwrap().len(), 1, "{words:?}");
+    }
+    let json = capture.run(&object, &["--program", "large_medium", "--diff"]).json(0);
+    assert_eq!(json["packets"], packets);
+}
+
+/// A program that never ends, in the middle of a packet.
+#[test]
+fn a_signal_ends_a_run_within_a_packet() {
+    let capture = Capture::new("run-endless");
+    let xway = Xway::new();
+    let object = prebuilt("test/nature");
+    let path = capture.0.to_str().unwrap();
+    let words = ["run", &object, "--program", "nature_endless", "--in", path, "--json"];
+    let mut command = xway.command(&words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    let status = format!("/proc/{pid}/status");
+    wait_until("the run holds back signals", || {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let blocked = text.lines().find_map(|line| line.strip_prefix("SigBlk:")).map(str::trim);
+        let blocked = blocked.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
+        blocked >> (SIGTERM - 1) & 1 == 1
+    });
+    assert!(Command::new("kill").args(["-TERM", &pid.to_string()]).status().unwrap().success());
+    wait_until("the run ends", || child.try_wait().unwrap().is_some());
+    let json = Answer::of(child.wait_with_output().unwrap()).json(0);
+    assert_eq!((&json["interrupted"], &json["faults"]), (&json!(true), &json!(0)), "{json}");
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}: not within two minutes");
+        std::thread::yield_now();
+    }
+}
+
+const SIGTERM: i32 = 15;
 
 #[test]
 fn the_kernel_counts_as_the_engine_does() {

@@ -20,6 +20,13 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("helpers_lasting.o", "lasting_taken_along", "leaves an address in its map"),
     ("externs.o", "ask", "which symbols the kernel has"),
     ("externs.o", "call", "looks at the kernel's own structures"),
+    ("large.o", "large_ring", "tens of millions of elements: compared by cli_run"),
+    ("large.o", "large_medium", "millions of elements: compared by cli_run"),
+    ("large.o", "large_unused", "tens of millions of elements: compared by cli_run"),
+    ("nature.o", "nature_values", "what clocks say"),
+    ("nature.o", "nature_bytes", "random bytes"),
+    ("nature.o", "nature_verdict", "random verdicts"),
+    ("nature.o", "nature_endless", "the kernel refuses it"),
 ];
 
 /// Maps whose contents are addresses (of heads of lists, of objects that were put there), or what

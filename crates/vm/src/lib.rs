@@ -20,6 +20,7 @@ mod maps;
 mod memory;
 mod objects;
 mod runtime;
+mod taint;
 mod worker;
 pub mod world;
 
@@ -36,5 +37,6 @@ pub use interpreter::{
 pub use machine::{Machine, Options, run_raw};
 pub use maps::{Map, MapError, Record, Records};
 pub use runtime::VmRuntime;
+pub use taint::{Label, Taint};
 pub use worker::Worker;
 pub use world::World;

@@ -3,7 +3,7 @@
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R7, R10};
 use spec::asm::{Assembler, Cond, Helper, Object};
-use spec::{Input, Map, MapDef, MapKind, ProgramKind, Spec, Verdict};
+use spec::{Input, MapDef, MapKind, ProgramKind, Spec, Verdict};
 use vm::{Machine, Options, TraceLine, Worker};
 
 /// xorshift64*.
@@ -23,7 +23,7 @@ fn packets(count: usize) -> Vec<Input> {
 }
 
 /// Key and value.
-type Element = (Vec<u8>, Option<Vec<u8>>);
+type Element = (Vec<u8>, Vec<u8>);
 
 /// All that can be seen of a machine after its programs took all packets.
 #[derive(Debug, PartialEq)]
@@ -47,8 +47,11 @@ fn seen(spec: &Spec, inputs: &[Input]) -> Option<Seen> {
         }
     }
     let contents = |map: std::sync::Arc<vm::Map>| {
-        let keys = map.keys().unwrap_or_default().into_iter();
-        keys.map(|key| (key.clone(), map.lookup(&key).ok().flatten())).collect()
+        let mut elements: Vec<Element> = Vec::new();
+        let mut keep = |key: &[u8], value: &[u8]| elements.push((key.to_vec(), value.to_vec()));
+        // Some types cannot be read: they have no elements here.
+        let _ = map.scan(&mut || true, &mut keep);
+        elements
     };
     let maps = machine.maps().into_iter().map(contents).collect();
     Some(Seen { results, maps, trace: machine.take_trace() })

@@ -19,6 +19,55 @@ impl Map {
         self.walk(Batch::new)
     }
 
+    /// Passes every element to `each` and keeps none, until `each` returns `false`. Returns whether
+    /// all were passed. What changes meanwhile may be missed or come twice.
+    pub fn scan(&self, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<bool> {
+        if self.raw.key_size() == 0 {
+            return Ok(true);
+        }
+        let (mut batch, mut room) = (Batch::new(&self.raw, CHUNK), CHUNK);
+        let mut passed = 0;
+        while passed <= 2 * self.info.max_entries as usize {
+            let (keys, values, more) = match batch.next(&self.raw) {
+                Ok(next) => next,
+                Err(error) if error.is(ENOSPC) && room < CHUNK_LIMIT => {
+                    room *= 4;
+                    batch.resize(&self.raw, room);
+                    continue;
+                }
+                Err(error) if is_unsupported(&error) && passed == 0 => return self.scan_keys(each),
+                Err(error) => return Err(named(&self.name)(error)),
+            };
+            passed += keys.len() / self.raw.key_size();
+            let keys = keys.chunks_exact(self.raw.key_size());
+            let mut elements = keys.zip(values.chunks_exact(self.raw.value_size().max(1)));
+            if !elements.all(|(key, value)| each(key, value)) {
+                return Ok(false);
+            }
+            if !more {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn scan_keys(&self, mut each: impl FnMut(&[u8], &[u8]) -> bool) -> Result<bool> {
+        let mut key = vec![0; self.raw.key_size()];
+        let mut value = vec![0; self.raw.value_size()];
+        let mut last: Option<Vec<u8>> = None;
+        for _ in 0..=self.info.max_entries {
+            if !self.raw.next_key(last.as_deref(), &mut key).map_err(named(&self.name))? {
+                break;
+            }
+            let found = self.raw.lookup(&key, &mut value, 0).map_err(named(&self.name))?;
+            if found && !each(&key, &value) {
+                return Ok(false);
+            }
+            last.get_or_insert_default().clone_from(&key);
+        }
+        Ok(true)
+    }
+
     /// Every element, removed from the map. Hashes only.
     pub fn drain(&self) -> Result<Vec<Element>> {
         self.walk(Batch::taking)

@@ -34,6 +34,13 @@ impl Batch {
         Self { remove: true, ..Self::new(map, capacity) }
     }
 
+    /// Makes room for `capacity` elements of `map` a call. The walk continues where it stands.
+    pub fn resize(&mut self, map: &Map, capacity: u32) {
+        self.keys.resize(room(map.key_size(), capacity), 0);
+        self.values.resize(room(map.value_size(), capacity), 0);
+        self.capacity = capacity;
+    }
+
     /// Reads on; answers keys and values side by side and whether there is more.
     pub fn next(&mut self, map: &Map) -> Result<(&[u8], &[u8], bool)> {
         let fits = self.keys.len() == room(map.key_size(), self.capacity)

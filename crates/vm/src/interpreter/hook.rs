@@ -50,7 +50,7 @@ pub struct Step<'a> {
     pub depth: usize,
     /// r0 to r10.
     pub registers: &'a [u64; 11],
-    pub(super) memory: &'a Memory,
+    pub(crate) memory: &'a Memory,
 }
 
 impl std::fmt::Debug for Step<'_> {

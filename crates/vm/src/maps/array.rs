@@ -1,7 +1,9 @@
 //! Arrays, plain and per CPU: every index is always there.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::scan::Scan;
 use super::values::Values;
 use super::{Cursor, Entry, Facts, Storage, flag};
 use crate::errno::Errno;
@@ -15,6 +17,24 @@ pub(crate) struct Array {
 impl Array {
     pub fn create(facts: &Facts) -> Result<Self, Errno> {
         Ok(Self { values: Values::create(facts, facts.max_entries.into())? })
+    }
+
+    /// Passes every element that is not zero to `each`, asking `proceed` now and then. Returns
+    /// whether it went through.
+    pub fn scan(&self, facts: &Facts, scan: &mut Scan<'_>) -> Result<bool, Errno> {
+        let (count, step) = (u64::from(facts.max_entries), self.values.elements_in(WINDOW));
+        let mut used = BTreeSet::new();
+        for first in (0..count).step_by(step as usize) {
+            if !(scan.proceed)() {
+                return Ok(false);
+            }
+            self.values.used(first..count.min(first + step), &mut used);
+            while let Some(element) = used.pop_first() {
+                let value = self.values.read(facts, element, flag::ANY)?;
+                (scan.each)(&(element as u32).to_ne_bytes(), &value);
+            }
+        }
+        Ok(true)
     }
 
     #[inline]
@@ -112,3 +132,6 @@ impl Storage for Array {
         Some(self.values.region())
     }
 }
+
+/// Bytes of values that are read between two calls of `proceed`.
+const WINDOW: u64 = 1 << 20;

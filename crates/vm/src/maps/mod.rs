@@ -53,6 +53,7 @@ mod records;
 mod refused;
 mod ring_maps;
 mod ringbuf;
+mod scan;
 mod shape;
 mod slots;
 mod target;

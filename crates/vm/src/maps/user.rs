@@ -86,7 +86,7 @@ impl Map {
         if flags & flag::LOCK != 0 && lockless { Err(Errno::EINVAL) } else { Ok(()) }
     }
 
-    fn check_readable(&self) -> Result<(), Errno> {
+    pub(super) fn check_readable(&self) -> Result<(), Errno> {
         if self.facts().flags & flag::WRONLY != 0 { Err(Errno::EPERM) } else { Ok(()) }
     }
 

@@ -3,6 +3,7 @@
 //! Rule: a processor's values lie together, so that processors do not share cache lines; a copy
 //! in or out leaves the special fields alone.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fields::SpinLock;
@@ -124,6 +125,25 @@ impl Values {
         }
         drop(held);
         Ok(value)
+    }
+
+    /// Adds to `used` those of the `elements` that are not zero, on any processor. Only for values
+    /// with nothing else between them.
+    pub fn used(&self, elements: std::ops::Range<u64>, used: &mut BTreeSet<u64>) {
+        for cpu in 0..self.copies {
+            let (first, end) = (self.own(elements.start, cpu), self.own(elements.end, cpu));
+            let mut from = self.place(first);
+            while let Some(found) = self.slab.first_used(from..self.place(end)) {
+                let element = (found as u64 - self.layout.start) / self.layout.stride;
+                used.insert(elements.start + element - first);
+                from = self.place(element + 1);
+            }
+        }
+    }
+
+    /// Elements whose values take about that many bytes, at least one.
+    pub fn elements_in(&self, bytes: u64) -> u64 {
+        (bytes / (self.layout.stride * u64::from(self.copies))).max(1)
     }
 
     /// The element that an address lies in.

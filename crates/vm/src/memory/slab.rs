@@ -100,6 +100,18 @@ impl Slab {
         }
     }
 
+    /// The offset of the first word in `range` that is not zero. The range starts at a multiple of
+    /// eight.
+    ///
+    /// # Panics
+    /// When the range is not inside the slab.
+    pub fn first_used(&self, range: std::ops::Range<usize>) -> Option<usize> {
+        self.check(range.start, range.len());
+        let words = &self.words[range.start / 8..range.end.div_ceil(8)];
+        let used = words.iter().position(|word| word.load(Relaxed) != 0)?;
+        Some(range.start + used * 8)
+    }
+
     /// Whether the bytes at `offset` are those of `with`.
     pub fn equals(&self, offset: usize, with: &[u8]) -> bool {
         self.check(offset, with.len());

@@ -95,8 +95,8 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["runtime", "out", "explain", "trace", "cover"])]
     pub diff: bool,
 
-    /// A map that may differ, such as one that holds times (may be repeated)
-    #[arg(long, value_name = "NAME", requires = "diff")]
+    /// Neither list nor compare this map, such as one with millions of entries (may be repeated)
+    #[arg(long, value_name = "NAME")]
     pub ignore_map: Vec<String>,
 
     /// Explain one packet, counted from 1: lines taken, calls, bytes changed

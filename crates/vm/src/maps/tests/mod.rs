@@ -2,6 +2,7 @@
 
 mod hash;
 mod lru;
+mod scan;
 mod special;
 mod threads;
 mod trie;

@@ -9,15 +9,14 @@ use anyhow::{Context as _, Result, bail};
 use kernel::{LoadOptions, Object, TestOutcome, TestRun};
 use spec::btf::Btf;
 use spec::{Input, MapDef, Verdict};
-use vm::{Machine, Map, Options, Output, Port, Run, Worker};
+use vm::{Cause, Machine, Map, Options, Output, Port, Run, Worker};
 
 use super::Job;
 use super::configure::Configuration;
+use super::entries::Entries;
 use super::events::Events;
 use super::input::Played;
-
-/// Raw key and value of each entry of a map, sorted.
-pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+use super::testable::{is_mapped, is_redirected, testable};
 
 pub enum Arm {
     Vm(Box<Vm>),
@@ -45,6 +44,8 @@ struct Timeline {
 pub struct Kernel {
     object: Object,
     program: String,
+    /// Names of the maps that can be read as memory.
+    mapped: Vec<String>,
     /// The one that runs it.
     cpu: usize,
     cpus: usize,
@@ -72,7 +73,9 @@ impl Arm {
         let options = Options { cpus, world, programs, target, ..Options::default() };
         let machine = Machine::load(&job.spec, &options)?;
         let program = machine.program(&job.program.name)?;
-        let (maps, worker) = (machine.maps(), machine.worker(cpu));
+        let (maps, mut worker) = (machine.maps(), machine.worker(cpu));
+        let interrupt = job.interrupt.clone();
+        worker.set_interrupt(Some(Box::new(move || interrupt.has_come())));
         let clock = Timeline { start_ns: job.world.clock.start_ns, first_ns: None };
         let egress = job.egress();
         Ok(Self::Vm(Box::new(Vm { machine, maps, worker, program, cpus, egress, clock })))
@@ -85,10 +88,22 @@ impl Arm {
         let program = job.program.name.clone();
         let options =
             LoadOptions { programs: Some(vec![program.clone()]), ..LoadOptions::default() };
-        let object = Object::load(&job.spec, &options)?;
+        let spec = testable(&job.spec, &job.program);
+        let object = Object::load(&spec, &options);
+        let object = match is_redirected(job.program.kind) {
+            true => object.with_context(|| {
+                format!(
+                    "`{program}` is loaded as a plain XDP program, because the kernel refuses \
+                         test runs of programs for devmaps and cpumaps"
+                )
+            })?,
+            false => object?,
+        };
+        let mapped = spec.maps.iter().filter(|def| is_mapped(def)).map(|def| def.name.clone());
+        let mapped = mapped.collect();
         let cpus = sys::cpu::possible()?;
         let egress = job.egress();
-        Ok(Self::Kernel(Box::new(Kernel { object, program, cpu, cpus, egress })))
+        Ok(Self::Kernel(Box::new(Kernel { object, program, mapped, cpu, cpus, egress })))
     }
 
     pub const fn name(&self) -> &'static str {
@@ -121,15 +136,6 @@ impl Arm {
             Self::Kernel(kernel) => kernel.run(&packet.input),
         }
         .with_context(|| format!("packet {}", packet.number))
-    }
-
-    /// All entries of a map; `None` where it cannot be read by key.
-    pub fn entries(&self, def: &MapDef) -> Result<Option<Entries>> {
-        // Some types, and values that hold objects of the runtime, are not for user space.
-        match self {
-            Self::Vm(vm) => Ok(read(vm.find(&def.name)?).unwrap_or(None)),
-            Self::Kernel(kernel) => Ok(read(kernel.object.map(&def.name)?).unwrap_or(None)),
-        }
     }
 
     /// Clears the fields of values that hold what only their runtime understands: addresses of
@@ -182,7 +188,12 @@ impl Vm {
 
     pub fn run(&mut self, packet: &Played) -> Result<Run> {
         let now_ns = self.clock.at(packet.timestamp_ns);
-        self.worker.advance(now_ns).map_err(vm::Error::Fault)?;
+        match self.worker.advance(now_ns) {
+            Err(fault) if fault.cause == Cause::Interrupted => {
+                return Ok(Run { fault: Some(fault), ..Run::default() });
+            }
+            advanced => advanced.map_err(vm::Error::Fault)?,
+        };
         Ok(self.worker.run(self.program, &packet.input)?)
     }
 
@@ -199,7 +210,7 @@ impl Vm {
         Ok(self.worker.put(&packet.input)?)
     }
 
-    fn find(&self, name: &str) -> Result<&Map> {
+    pub fn find(&self, name: &str) -> Result<&Map> {
         let found = self.maps.iter().find(|map| map.facts().name == name);
         let map = found.with_context(|| format!("there is no map `{name}`"))?;
         match map.why_absent() {
@@ -217,6 +228,15 @@ impl Timeline {
 }
 
 impl Kernel {
+    /// `None` where it was left out because no program uses it.
+    pub fn map(&self, name: &str) -> Option<&kernel::Map> {
+        self.object.map(name).ok()
+    }
+
+    pub fn is_mapped(&self, def: &MapDef) -> bool {
+        self.mapped.contains(&def.name)
+    }
+
     fn run(&self, input: &Input) -> Result<Run> {
         let outcome = self.test(input, 1)?;
         let port = match outcome.verdict() {
@@ -253,30 +273,18 @@ impl Kernel {
             input.ingress_ifindex = 0;
         }
         let ifindex = input.ingress_ifindex;
+        let len = input.packet.len();
         let run = TestRun { input, repeat, cpu: None };
         let outcome = self.object.program(&self.program)?.run(&run);
         outcome.with_context(|| match ifindex {
-            0 => "the kernel takes Ethernet frames of 14 bytes and more".to_owned(),
+            0 if len < ETHERNET_HEADER => {
+                "the kernel takes Ethernet frames of 14 bytes and more".to_owned()
+            }
+            0 => format!("the kernel refused a test run of `{}` on {len} bytes", self.program),
             _ => format!("is interface {ifindex} here, up, and ready for XDP?"),
         })
     }
 }
 
 const LOOPBACK: u32 = 1;
-
-fn read<M>(map: &M) -> Result<Option<Entries>>
-where
-    M: spec::Map,
-{
-    if map.key_size() == 0 {
-        return Ok(None);
-    }
-    let mut entries = Vec::new();
-    for key in map.keys()? {
-        if let Some(value) = map.lookup(&key)? {
-            entries.push((key, value));
-        }
-    }
-    entries.sort();
-    Ok(Some(entries))
-}
+const ETHERNET_HEADER: usize = 14;

@@ -6,13 +6,14 @@
 use std::fs::File;
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use pcap::{LinkType, Packet, Reader};
 use spec::{Input, Program, ProgramKind};
-use sys::signal::Stop;
 
+use super::interrupt::Interrupt;
 use crate::args::RunArgs;
 use crate::view::run::Unfit;
 use crate::view::say;
@@ -40,12 +41,13 @@ pub struct Capture<'a> {
     lengths: RangeInclusive<usize>,
     unfit: Unfit,
     bar: ProgressBar,
-    stop: Stop,
-    interrupted: bool,
+    interrupt: Interrupt,
+    /// When signals were looked for last.
+    looked: Instant,
 }
 
 impl<'a> Capture<'a> {
-    pub fn open(args: &'a RunArgs) -> Result<Self> {
+    pub fn open(args: &'a RunArgs, interrupt: &Interrupt) -> Result<Self> {
         let name = args.input.display();
         let file = File::open(&args.input).with_context(|| format!("cannot open {name}"))?;
         let size = file.metadata().map_or(0, |facts| facts.len());
@@ -61,8 +63,8 @@ impl<'a> Capture<'a> {
             lengths: ETHERNET_HEADER..=usize::MAX,
             unfit: Unfit::default(),
             bar: bar(size),
-            stop: Stop::new()?,
-            interrupted: false,
+            interrupt: interrupt.clone(),
+            looked: Instant::now(),
         };
         capture.ahead = capture.fetch()?;
         Ok(capture)
@@ -125,7 +127,7 @@ impl<'a> Capture<'a> {
     }
 
     pub fn interrupted(&self) -> bool {
-        self.interrupted
+        self.interrupt.has_come()
     }
 
     fn read(&mut self) -> Result<bool> {
@@ -160,11 +162,12 @@ impl<'a> Capture<'a> {
     }
 
     fn was_stopped(&mut self) -> bool {
-        if self.played.is_multiple_of(LOOK) {
-            self.interrupted |= self.stop.pending().is_some();
-            self.bar.set_position(self.reader.bytes_read());
+        if !self.played.is_multiple_of(LOOK) && self.looked.elapsed() < LOOK_AFTER {
+            return false;
         }
-        self.interrupted
+        self.looked = Instant::now();
+        self.bar.set_position(self.reader.bytes_read());
+        self.interrupt.has_come()
     }
 }
 
@@ -191,5 +194,7 @@ const ONE_BUFFER: usize = 4096 - 256 - 320;
 const BIG: u64 = 8 << 20;
 /// Packets between looks at signals.
 const LOOK: u64 = 256;
+/// The same as a time, for slow programs.
+const LOOK_AFTER: Duration = Duration::from_millis(20);
 /// What is kept of a capture to measure with.
 const KEPT_BYTES: usize = 64 << 20;

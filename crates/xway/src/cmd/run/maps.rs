@@ -1,6 +1,5 @@
 //! The maps after the run, by their types.
 
-use anyhow::Result;
 use functions::stats;
 use spec::{MapDef, Verdict};
 
@@ -8,16 +7,22 @@ use super::Job;
 use super::arm::Arm;
 use crate::cmd::map::{content, order, types::Types};
 use crate::view::map::{Entries, Entry, MapRef};
+use crate::view::say;
 use crate::view::tree::Tree;
 
 impl Arm {
-    /// What is in each map that holds anything; constants of the object are left out.
-    pub fn maps(&self, job: &Job<'_>) -> Result<Vec<Entries>> {
+    /// What is in each map that holds anything. Constants of the object are left out, and maps
+    /// that are to be ignored; a signal ends the listing.
+    pub fn maps(&self, job: &Job<'_>) -> Vec<Entries> {
         let mut shown = Vec::new();
-        for (def, id) in job.spec.maps.iter().zip(1..) {
-            let constant = def.frozen;
-            let Some(raw) = (!constant).then(|| self.entries(def)).transpose()?.flatten() else {
-                continue;
+        for (def, id) in job.spec.maps.iter().zip(1..).filter(|(def, _)| job.shows(def)) {
+            let raw = match self.entries(def, &job.interrupt) {
+                Ok(Some(raw)) => raw,
+                Ok(None) => continue,
+                Err(interrupted) => {
+                    say(&format!("xway: {interrupted}; the maps after it are not listed"));
+                    break;
+                }
             };
             let types = Types::of_def(def, job.spec.btf.as_ref());
             let reasons = (def.name == stats::MAP)
@@ -36,7 +41,7 @@ impl Arm {
                 shown.push(Entries { map: reference(def, id), entries });
             }
         }
-        Ok(shown)
+        shown
     }
 }
 

@@ -7,23 +7,28 @@ mod arm;
 mod configure;
 mod cover;
 mod diff;
+mod entries;
 mod events;
 mod explain;
 mod input;
+mod interrupt;
 mod maps;
 mod measure;
+mod nature;
 mod outputs;
 mod tally;
+mod testable;
 mod trace;
 
 use anyhow::{Context as _, Result, bail};
-use spec::{Program, Spec};
+use spec::{MapDef, Plan, Program, Spec};
 use vm::World;
 
 use self::arm::Arm;
 use self::configure::Configuration;
 use self::cover::Cover;
 use self::input::Capture;
+use self::interrupt::Interrupt;
 use self::outputs::Outputs;
 use self::tally::Tally;
 use super::{Context, Exit, confine, folder};
@@ -34,11 +39,12 @@ use crate::view::{say, wrapped};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let host = wants_host(args).then(host_world).transpose()?;
+    let interrupt = Interrupt::new()?;
     if args.runtime == RuntimeArg::Vm && !args.diff {
         confine(args)?;
     }
-    let mut capture = Capture::open(args)?;
-    let job = Job::prepare(args, host, capture.time_ns())?;
+    let mut capture = Capture::open(args, &interrupt)?;
+    let job = Job::prepare(args, host, capture.time_ns(), interrupt)?;
     capture.for_program(&job.program);
     let watched = args.explain.is_some() || args.trace || args.cover.is_some();
     if watched && args.runtime == RuntimeArg::Kernel {
@@ -60,13 +66,16 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let mut events = arm.events()?;
     while let Some(packet) = capture.next()? {
         let run = arm.run(&packet)?;
+        if run.is_interrupted() {
+            break;
+        }
         events.take(packet.number);
         outputs.write(&packet, &run)?;
         tally.count(&packet, &run);
     }
     let mut files = outputs.finish()?;
     let coverage = cover.map(|cover| cover.finish(&mut arm, &mut files)).transpose()?;
-    let maps = arm.maps(&job)?;
+    let maps = arm.maps(&job);
     let rates = measure::rates(&mut arm, &job, capture.kept())?;
     let report = Report {
         object: job.name.clone(),
@@ -82,6 +91,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
         files,
         coverage,
         first_difference: None,
+        not_compared: None,
     };
     context.show(&report)?;
     Ok(if report.tally.faults == 0 { Exit::Done } else { Exit::No })
@@ -111,12 +121,20 @@ struct Job<'a> {
     program: Program,
     world: World,
     configuration: Configuration,
+    /// What the program needs.
+    plan: Plan,
+    interrupt: Interrupt,
 }
 
 impl<'a> Job<'a> {
     /// `host` is the world of this machine, if that is wanted; `time_ns` is when the capture
     /// begins.
-    fn prepare(args: &'a RunArgs, host: Option<World>, time_ns: Option<u64>) -> Result<Self> {
+    fn prepare(
+        args: &'a RunArgs,
+        host: Option<World>,
+        time_ns: Option<u64>,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
         let mut opened = object::open(&args.object)?;
         opened.set(&args.set)?;
         opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
@@ -129,7 +147,18 @@ impl<'a> Job<'a> {
         if let Some(file) = &args.save_world {
             folder::write(file, &world.to_toml()?)?;
         }
-        Ok(Self { args, name: opened.name, spec: opened.spec, program, world, configuration })
+        let (name, spec) = (opened.name, opened.spec);
+        let plan = Plan::new(&spec, Some(std::slice::from_ref(&program.name)))?;
+        Ok(Self { args, name, spec, program, world, configuration, plan, interrupt })
+    }
+
+    /// Whether a map is to be listed or compared: one that the program uses.
+    fn shows(&self, def: &MapDef) -> bool {
+        let is_used = || {
+            let number = self.spec.map_index(&def.name);
+            number.is_some_and(|number| self.plan.needs_map(number))
+        };
+        !def.frozen && !self.args.ignore_map.contains(&def.name) && is_used()
     }
 
     /// Interfaces that packets may leave by.

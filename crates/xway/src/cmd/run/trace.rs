@@ -32,6 +32,9 @@ pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result
         let bytes = packet.input.packet.len();
         with(&tracer, |tracer| tracer.begin(packet.number, summary, bytes));
         let run = vm.run(&packet)?;
+        if run.is_interrupted() {
+            break;
+        }
         faults |= run.fault.is_some();
         let (verdict, bytes) = (run.verdict.name(), run.packet.len());
         let fault = run.fault.as_ref().map(ToString::to_string);

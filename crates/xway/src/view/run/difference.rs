@@ -66,7 +66,9 @@ impl What {
 
     /// The first entry that one has and the other has not, or has with another value.
     pub fn map(def: &MapDef, types: &Types, kernel: &Raw, vm: &Raw) -> Self {
-        let missing = |one: &Raw, other: &Raw| one.iter().find(|e| !other.contains(e)).cloned();
+        let missing = |one: &Raw, other: &Raw| {
+            one.iter().find(|entry| other.binary_search(entry).is_err()).cloned()
+        };
         let entry = missing(kernel, vm).or_else(|| missing(vm, kernel));
         let key = entry.map(|(key, _)| key).unwrap_or_default();
         let value = |side: &Raw| {

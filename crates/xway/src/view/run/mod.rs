@@ -6,6 +6,7 @@ mod cover;
 mod difference;
 mod explain;
 mod lcov;
+mod nature;
 mod trace;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ pub use cover::{Covered, CoveredFunction, CoveredInsn, CoveredLine, Ways};
 pub use difference::{Difference, What};
 pub use explain::{Deed, Explanation, FieldChange, Item, MapChange};
 pub use lcov::lcov;
+pub use nature::NotCompared;
 pub use trace::{Source, Traced};
 
 #[derive(Debug, Serialize)]
@@ -45,6 +47,8 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Covered>,
     pub first_difference: Option<Difference>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_compared: Option<NotCompared>,
 }
 
 #[derive(Debug, Serialize)]
@@ -152,6 +156,7 @@ impl View for Report {
             text.push_str(&format!("wrote {}\n", text::line(&file.to_string_lossy())));
         }
         text.push_str(&self.difference_text(paint));
+        text.push_str(&self.not_compared.as_ref().map(NotCompared::text).unwrap_or_default());
         text
     }
 }

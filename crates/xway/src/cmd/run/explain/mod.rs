@@ -39,7 +39,9 @@ pub fn run(
     while let Some(packet) = capture.next()? {
         played = packet.number;
         if packet.number < number {
-            vm.run(&packet)?;
+            if vm.run(&packet)?.is_interrupted() {
+                break;
+            }
             continue;
         }
         let explanation = explain(job, &mut vm, &packet)?;

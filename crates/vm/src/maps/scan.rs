@@ -1,0 +1,61 @@
+//! Reading a whole map: element by element, without a list of keys.
+//!
+//! Rule: what is passed on is what user space would read; elements of arrays that are zero are
+//! left out, because arrays may have tens of millions that nothing has ever written.
+
+use super::{Map, Storage as _, Table};
+use crate::errno::Errno;
+
+/// What a scan calls.
+pub(crate) struct Scan<'a> {
+    /// Returns `false` to end the scan.
+    pub proceed: &'a mut dyn FnMut() -> bool,
+    /// Receives key and value.
+    pub each: &'a mut dyn FnMut(&[u8], &[u8]),
+}
+
+impl Map {
+    /// Passes every element to `each`, of arrays those that are not zero. `proceed` is asked now
+    /// and then, and ends the scan by returning `false`. Returns whether all elements were passed.
+    ///
+    /// # Errors
+    /// The error number of the map's lookup, where user space cannot read it.
+    pub fn scan(
+        &self,
+        proceed: &mut dyn FnMut() -> bool,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<bool, Errno> {
+        self.check_readable()?;
+        let mut scan = Scan { proceed, each };
+        match self.table() {
+            Table::Array(array) => array.scan(self.facts(), &mut scan),
+            _ => self.scan_keys(&mut scan),
+        }
+    }
+
+    /// At most `max_entries` elements: where others change the map meanwhile, one may come twice.
+    fn scan_keys(&self, scan: &mut Scan<'_>) -> Result<bool, Errno> {
+        let mut last: Option<Vec<u8>> = None;
+        for count in 0..self.facts().max_entries {
+            if count % ROUND == 0 && !(scan.proceed)() {
+                return Ok(false);
+            }
+            let storage = self.table();
+            let next = each!(storage, map => map.next_key(self.facts(), last.as_deref()));
+            let key = match next {
+                Err(Errno::ENOENT) => break,
+                key => key?,
+            };
+            match each!(storage, map => map.read(self.facts(), &key)) {
+                Ok(value) => (scan.each)(&key, &value),
+                Err(Errno::ENOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+            last = Some(key);
+        }
+        Ok(true)
+    }
+}
+
+/// Elements that are read between two calls of `proceed`.
+const ROUND: u32 = 4096;

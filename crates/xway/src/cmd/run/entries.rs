@@ -1,0 +1,116 @@
+//! The contents of a map, read from either runtime.
+//!
+//! Rule: elements of arrays that are zero are left out, because arrays may have tens of millions
+//! that nothing has ever written; a signal ends the reading.
+
+use anyhow::{Result, bail};
+use spec::{MapDef, MapKind};
+
+use super::arm::{Arm, Kernel, Vm};
+use super::interrupt::Interrupt;
+
+/// Raw key and value of each entry of a map, sorted.
+pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+impl Arm {
+    /// The entries of a map, of arrays those that are not zero; `None` where it cannot be read by
+    /// key or was not created.
+    ///
+    /// # Errors
+    /// A signal came meanwhile.
+    pub fn entries(&self, def: &MapDef, interrupt: &Interrupt) -> Result<Option<Entries>> {
+        let mut proceed = interrupt.until_next();
+        let read = match self {
+            Self::Vm(vm) => vm.entries(def, &mut proceed),
+            Self::Kernel(kernel) => kernel.entries(def, &mut proceed),
+        };
+        match read {
+            Read::All(mut entries) => {
+                entries.sort_unstable();
+                Ok(Some(entries))
+            }
+            Read::Unreadable => Ok(None),
+            Read::Interrupted => bail!("interrupted while map `{}` was read", def.name),
+        }
+    }
+}
+
+enum Read {
+    All(Entries),
+    /// Some types, and values that hold objects of the runtime, are not for user space.
+    Unreadable,
+    Interrupted,
+}
+
+impl Vm {
+    fn entries(&self, def: &MapDef, proceed: &mut dyn FnMut() -> bool) -> Read {
+        let map = self.find(&def.name).ok().filter(|map| map.facts().key_size > 0);
+        let Some(map) = map else { return Read::Unreadable };
+        let mut entries = Vec::new();
+        let mut keep = |key: &[u8], value: &[u8]| entries.push((key.to_vec(), value.to_vec()));
+        match map.scan(proceed, &mut keep) {
+            Ok(true) => Read::All(entries),
+            Ok(false) => Read::Interrupted,
+            Err(_) => Read::Unreadable,
+        }
+    }
+}
+
+impl Kernel {
+    fn entries(&self, def: &MapDef, proceed: &mut dyn FnMut() -> bool) -> Read {
+        let map = self.map(&def.name).filter(|map| spec::Map::key_size(*map) > 0);
+        let Some(map) = map else { return Read::Unreadable };
+        if let Some(read) = self.mapped(map, def, proceed) {
+            return read;
+        }
+        let (mut entries, mut seen) = (Vec::new(), 0_u64);
+        let scanned = map.scan(|key, value| {
+            if !is_array(def) || value.iter().any(|byte| *byte != 0) {
+                entries.push((key.to_vec(), value.to_vec()));
+            }
+            seen += 1;
+            !seen.is_multiple_of(ROUND) || proceed()
+        });
+        match scanned {
+            Ok(true) => Read::All(entries),
+            Ok(false) => Read::Interrupted,
+            Err(_) => Read::Unreadable,
+        }
+    }
+}
+
+impl Kernel {
+    /// The entries of an array that was made to be read as memory.
+    fn mapped(
+        &self,
+        map: &kernel::Map,
+        def: &MapDef,
+        proceed: &mut dyn FnMut() -> bool,
+    ) -> Option<Read> {
+        let memory = self.is_mapped(def).then(|| map.mapping(false).ok()).flatten()?;
+        let step = (def.value_size as usize).next_multiple_of(WORD);
+        let mut entries = Vec::new();
+        for index in 0..map.max_entries() {
+            if u64::from(index).is_multiple_of(ROUND) && !proceed() {
+                return Some(Read::Interrupted);
+            }
+            let at = index as usize * step;
+            if (at..at + step).step_by(WORD).any(|word| memory.load_u64(word) != 0) {
+                let mut value = vec![0; def.value_size as usize];
+                memory.copy_out(at, &mut value);
+                entries.push((index.to_ne_bytes().to_vec(), value));
+            }
+        }
+        Some(Read::All(entries))
+    }
+}
+
+/// Whether every key is always present, so that a value of zero says nothing.
+pub fn is_array(def: &MapDef) -> bool {
+    matches!(def.kind, MapKind::ARRAY | MapKind::PERCPU_ARRAY)
+}
+
+/// Bytes of a word.
+const WORD: usize = 8;
+/// Elements between two looks at signals.
+const ROUND: u64 = 4096;
