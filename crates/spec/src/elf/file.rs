@@ -3,6 +3,8 @@
 //! Rule: after [`File::parse`] every section's bytes lie inside the file and every index held
 //! here is valid. Not here: what any of it means to BPF.
 
+use std::collections::HashMap;
+
 use object::LittleEndian;
 use object::elf::{FileHeader64, Rel64, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -14,6 +16,10 @@ pub(super) struct File<'a> {
     /// Section 0 is the empty one that ELF wants; numbers are those of the file.
     pub sections: Vec<Section<'a>>,
     pub symbols: Vec<Symbol>,
+    /// Numbers of symbols by section.
+    by_section: Vec<Vec<usize>>,
+    /// Sections by name; the first of several.
+    by_name: HashMap<String, usize>,
 }
 
 pub(super) struct Section<'a> {
@@ -75,12 +81,29 @@ impl<'a> File<'a> {
         let header = Header::parse(bytes).map_err(damaged)?;
         let table = header.sections(LE, bytes).map_err(damaged)?;
         let symbols = table.symbols(LE, bytes, SHT_SYMTAB).map_err(damaged)?;
-        let mut file = Self { name, sections: Vec::new(), symbols: Vec::new() };
+        let mut file = Self {
+            name,
+            sections: Vec::new(),
+            symbols: Vec::new(),
+            by_section: Vec::new(),
+            by_name: HashMap::new(),
+        };
+        let mut room = Room::of(bytes.len());
         for section in table.iter() {
             let section = file.section(&table, section, bytes)?;
+            room.take(name, section.data.len(), section.name.len())?;
+            file.by_name.entry(section.name.clone()).or_insert(file.sections.len());
             file.sections.push(section);
         }
-        file.symbols = symbols.iter().map(|symbol| file.symbol(&symbols, symbol)).collect();
+        file.by_section.resize_with(file.sections.len(), Vec::new);
+        for symbol in symbols.iter() {
+            let symbol = file.symbol(&symbols, symbol);
+            room.take(name, 0, symbol.name.len())?;
+            if let Some(section) = symbol.section {
+                file.by_section[section].push(file.symbols.len());
+            }
+            file.symbols.push(symbol);
+        }
         file.attach_relocations(&table, bytes)?;
         Ok(file)
     }
@@ -165,6 +188,9 @@ impl<'a> File<'a> {
             let (relocs, _) = found.unwrap_or((&[], object::SectionIndex(0)));
             self.attach(target, relocs)?;
         }
+        for section in &mut self.sections {
+            section.relocs.sort_by_key(|reloc| reloc.offset);
+        }
         Ok(())
     }
 
@@ -179,13 +205,17 @@ impl<'a> File<'a> {
             }
             section.relocs.push(Reloc { offset, symbol });
         }
-        section.relocs.sort_by_key(|reloc| reloc.offset);
         Ok(())
     }
 
     /// The first section so named.
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.sections.iter().position(|section| section.name == name)
+        self.by_name.get(name).copied()
+    }
+
+    /// Symbols of a section, in the order of the file.
+    pub fn symbols_of(&self, section: usize) -> impl Iterator<Item = &Symbol> {
+        self.by_section[section].iter().map(|number| &self.symbols[*number])
     }
 
     /// Where an error in a section lies.
@@ -193,6 +223,32 @@ impl<'a> File<'a> {
         Place::new(self.name).section(&self.sections[section].name).offset(offset)
     }
 }
+
+/// Bytes that sections and names may still have. Sections of a right file do not overlap, and names
+/// share little more than their ends; else a small file would take any amount of memory.
+struct Room {
+    data: usize,
+    names: usize,
+}
+
+impl Room {
+    const fn of(file: usize) -> Self {
+        Self { data: file, names: NAMES * file }
+    }
+
+    fn take(&mut self, file: &str, data: usize, name: usize) -> Result<(), Error> {
+        let left = (self.data.checked_sub(data), self.names.checked_sub(name));
+        let (Some(data), Some(names)) = left else {
+            let what = "its sections or names overlap: they are longer than the file";
+            return Err(Error::malformed(Place::new(file), what));
+        };
+        *self = Self { data, names };
+        Ok(())
+    }
+}
+
+/// How often an average byte of the file may be part of a name.
+const NAMES: usize = 16;
 
 /// Refuses by the first bytes what is no little-endian 64-bit BPF object, and says what it is.
 fn identify(name: &str, bytes: &[u8]) -> Result<(), Error> {
