@@ -21,9 +21,9 @@ use super::{Action, EFFECT, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, READ, 
 
 /// Slots of code that the kernel's verifier may walk once for each way through the headers.
 const LIGHT: usize = 256;
-/// Rules with an answer of their own after which the verifier may go on as often, by family; half
-/// as many where sources can be banned.
-const LIGHT_ANSWERS: usize = 16;
+/// Rules with an answer of their own, after each of which the verifier may go on as often; half as
+/// many where sources can be banned.
+const LIGHT_ANSWERS: usize = 8;
 /// Slots of code that it may walk once for each packet inside of another; with rules that go on,
 /// which branch more, half as many.
 const LONG: usize = 2048;

@@ -297,3 +297,43 @@ fn first_bytes(bytes: &[u8]) -> String {
     let hex: Vec<_> = start.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("the bytes {}", hex.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
+
+    /// Offset of the header of a section.
+    fn header(object: &[u8], section: usize) -> usize {
+        let table = u64::from_le_bytes(object[0x28..0x30].try_into().unwrap());
+        table as usize + 64 * section
+    }
+
+    #[test]
+    fn sections_that_overlap_are_refused() {
+        assert!(File::parse("drop", OBJECT).is_ok());
+        let mut object = OBJECT.to_vec();
+        let whole = object.len() as u64;
+        let code = File::parse("drop", OBJECT).unwrap();
+        let code = code.sections.iter().position(|section| section.executable).unwrap();
+        let at = header(&object, code);
+        object[at + 24..at + 32].copy_from_slice(&0_u64.to_le_bytes());
+        object[at + 32..at + 40].copy_from_slice(&whole.to_le_bytes());
+        let error = File::parse("drop", &object).err().unwrap().to_string();
+        assert!(error.contains("overlap"), "{error}");
+    }
+
+    #[test]
+    fn symbols_and_sections_are_found() {
+        let file = File::parse("drop", OBJECT).unwrap();
+        for (number, section) in file.sections.iter().enumerate() {
+            let named = file.sections.iter().position(|one| one.name == section.name);
+            assert_eq!(file.find(&section.name), named);
+            let inside = file.symbols.iter().filter(|symbol| symbol.section == Some(number));
+            let inside: Vec<_> = inside.map(|symbol| &symbol.name).collect();
+            let found: Vec<_> = file.symbols_of(number).map(|symbol| &symbol.name).collect();
+            assert_eq!(found, inside);
+        }
+    }
+}

@@ -26,6 +26,8 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use spec::asm::Reg::{R0, R1, R2, R3, R5, R7};
 use spec::asm::{Assembler, Cond, Label, Reg};
 use spec::{MapDef, ProgramKind};
@@ -61,7 +63,7 @@ pub struct Generated {
     pub split: bool,
     /// Lists of rules that do not decide are walked by `bpf_loop` (Linux 5.17).
     pub loops: bool,
-    /// Rules that answer with a constant, each at a place of its own.
+    /// Rules that answer with a constant, each at places of its own.
     pub answers: usize,
     /// Functions that have to be global: together they have more ways than a verifier keeps.
     pub parts: Vec<String>,
@@ -71,7 +73,7 @@ pub struct Generated {
 
 /// Code with one jump table of families is not longer than this.
 const LONGEST: usize = 24_000;
-/// Constant answers after each of which the verifier may follow the rest of the program again.
+/// Rules with a constant answer, after each of which the verifier may follow the rest of the program again.
 const ANSWERS: usize = 8;
 /// Code whose answers can leave it at one place, in the reach of a jump.
 const NEAR: usize = 8192;
@@ -108,8 +110,8 @@ struct Code<'a> {
     split: bool,
     /// Numbers of rules leave at one place, where the verifier no longer knows them.
     hides: bool,
-    /// Constant answers so far.
-    answers: usize,
+    /// Rules that answer with a constant so far.
+    answers: BTreeSet<u32>,
     /// Where answers of the function in hand leave, if they are hidden.
     leave: Option<Label>,
     loops: bool,
@@ -134,7 +136,7 @@ impl<'a> Code<'a> {
             ifindex,
             split: false,
             hides: false,
-            answers: 0,
+            answers: BTreeSet::new(),
             leave: None,
             loops: false,
             sure: 0,
@@ -192,7 +194,7 @@ impl<'a> Code<'a> {
             bytes: self.data.len(),
             split: self.split,
             loops: self.loops,
-            answers: self.answers,
+            answers: self.answers.len(),
             data: self.data.map(),
             code: self.asm,
         }
