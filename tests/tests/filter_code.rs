@@ -12,7 +12,9 @@ use functions::filter::{
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
 use vm::VmRuntime;
+use xway_tests::filter::language;
 use xway_tests::filter::seeded::{Random, frames, rules};
+use xway_tests::filter::verified::{Campaign, instructions};
 
 /// Packets that each rule counted.
 type Counts = Vec<u64>;
@@ -88,6 +90,31 @@ fn rules_of_every_number_load_and_answer() {
             assert_same(&rules, &frames);
         }
     }
+}
+
+/// Each action, field and kind of value, alone and before another rule.
+#[test]
+fn every_word_of_the_language_loads() {
+    let mut campaign = Campaign::default();
+    for (text, file) in language::alone() {
+        for form in [Form::Fast, Form::Small] {
+            match instructions(&file, form) {
+                Ok(count) => campaign.add(count, text.clone()),
+                Err(error) => campaign.refused.push((text.clone(), error)),
+            }
+        }
+        campaign.files += 1;
+    }
+    campaign.assert_accepted();
+}
+
+/// Prints the verified instructions of each file. More files, from other seeds:
+/// `XWAY_RULE_FILES=2000 XWAY_RULE_SEED=1`.
+#[test]
+fn random_files_of_the_whole_language_load() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
+    let files = number("XWAY_RULE_FILES").unwrap_or(60);
+    Campaign::run(number("XWAY_RULE_SEED").unwrap_or(7), files).assert_accepted();
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 pub mod act;
 pub mod engine;
+pub mod language;
 pub mod seeded;
+pub mod verified;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};

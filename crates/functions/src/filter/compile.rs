@@ -21,7 +21,11 @@ use super::{Action, EFFECT, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, READ, 
 
 /// Slots of code that the kernel's verifier may walk once for each way through the headers.
 const LIGHT: usize = 256;
-/// Slots of code that it may walk once for each packet inside of another.
+/// Rules with an answer of their own, after each of which the verifier may go on as often; half as
+/// many where sources can be banned.
+const LIGHT_ANSWERS: usize = 8;
+/// Slots of code that it may walk once for each packet inside of another; with rules that go on,
+/// which branch more, half as many.
 const LONG: usize = 2048;
 /// Slots of code that a program may have, of the million instructions that a verifier walks.
 const MOST_SLOTS: usize = 700_000;
@@ -113,16 +117,17 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     spec.maps.extend(generated.data.clone());
     for program in [PROGRAM, PROGRAM_FRAGS] {
         let fast = environment.form == Form::Fast;
-        spec = if fast && is_light(rules, needs, &generated) {
+        spec = if fast && is_light(rules, needs, acts.may_ban(), &generated) {
             inline(&spec, program, READ)?
         } else {
             globalize(&spec, program, READ, READ)?
         };
-        if generated.slots > LONG {
+        let long = if code::has_effects(&plan) { LONG / 2 } else { LONG };
+        if generated.slots > long {
             spec = globalize(&spec, program, MATCH, MATCH)?;
         }
         spec = splice(&spec, program, MATCH, generated.code.clone())?;
-        for part in &generated.parts {
+        for part in generated.parts.iter().chain(&generated.expressions) {
             spec = globalize(&spec, program, part, EFFECT)?;
         }
     }
@@ -130,18 +135,22 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     Ok(Compiled { spec, acts, names, description })
 }
 
-/// Whether the verifier may walk all that is behind the reading of headers once for each way
-/// through them. That saves each packet a call. Where fragments follow their first one, a default
-/// that drops and redirects are too many ways for it: most packets would have ended before.
-fn is_light(rules: &Ruleset, needs: Needs, generated: &Generated) -> bool {
+/// Whether the verifier may follow all that comes after the reading of headers once for each path
+/// through them. That saves each packet a call. It must not where the paths are many: transport
+/// headers and bans make them many, and a default that drops, redirects and each rule that decides
+/// multiply them.
+fn is_light(rules: &Ruleset, needs: Needs, bans: bool, generated: &Generated) -> bool {
     let is_heavy = |rule: &Rule| {
         matches!(rule.action, Action::SynProxy(_) | Action::Sample { .. } | Action::Mark(_))
     };
-    let follows = needs.has(super::abi::Need::Transport)
-        && rules.policies.policy(super::Reason::LaterFragment) == Some(super::Policy::Track);
+    let is_long = bans || needs.has(super::abi::Need::Transport);
     let redirects = |rule: &Rule| matches!(rule.action, Action::Redirect(_));
     let ends_late = rules.default == crate::Action::Drop || rules.rules.iter().any(redirects);
-    generated.slots <= LIGHT && !(follows && ends_late) && !rules.rules.iter().any(is_heavy)
+    let answers = if bans { LIGHT_ANSWERS / 2 } else { LIGHT_ANSWERS };
+    generated.slots <= LIGHT
+        && generated.answers <= answers
+        && !(is_long && ends_late)
+        && !rules.rules.iter().any(is_heavy)
 }
 
 /// With as many bytes as it takes for the groups of rules that go on to be few enough.

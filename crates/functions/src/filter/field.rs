@@ -157,6 +157,18 @@ impl Field {
     }
 }
 
+impl Place {
+    /// Width of a load; fields of 128 bits take two.
+    pub const fn bits(self) -> u32 {
+        match self.size {
+            Size::Byte => 8,
+            Size::Half => 16,
+            Size::Word => 32,
+            Size::Double => 64,
+        }
+    }
+}
+
 impl Known {
     /// Where `known` is in `struct filter_packet`.
     pub const OFFSET: i16 = 60;

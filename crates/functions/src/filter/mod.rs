@@ -24,6 +24,9 @@ mod field;
 pub mod file;
 pub mod import;
 pub mod limit;
+pub mod limits;
+#[cfg(test)]
+mod linear_tests;
 pub mod lint;
 pub mod model;
 mod needs;
@@ -37,6 +40,7 @@ mod syn;
 pub mod talkers;
 pub mod text;
 pub mod trial;
+mod unique;
 mod values;
 pub mod watch;
 

@@ -184,6 +184,11 @@ pub struct SynProxy {
 }
 
 impl Rule {
+    /// Ranges of values that it does not share with a set.
+    pub fn own_ranges(&self) -> usize {
+        self.tests.iter().map(Test::own_ranges).sum()
+    }
+
     /// The tests of one family as fields; `None` when no packet of it can match. Interfaces are
     /// given by `ifindex`; payloads and expressions are not fields and are left out. A set that is
     /// one test alone is borrowed, so rules that share it are seen to.
@@ -213,6 +218,17 @@ impl Rule {
 }
 
 impl Test {
+    /// Ranges of values that it does not share with a set.
+    pub(super) fn own_ranges(&self) -> usize {
+        match self {
+            Self::Is(_, values) => values.ranges().len(),
+            Self::Address { addresses, .. } if addresses.name.is_none() => {
+                addresses.v4.ranges().len() + addresses.v6.ranges().len()
+            }
+            _ => 0,
+        }
+    }
+
     pub(super) fn field(
         &self,
         family: Family,

@@ -48,6 +48,7 @@ impl Btf {
     pub fn parse(raw: &[u8]) -> Result<Self, Error> {
         let header = Header::read(raw)?;
         let offsets = index(raw, header.types)?;
+        check_names(raw, header.strings, &offsets)?;
         Ok(Self { raw: raw.to_vec(), strings: header.strings, offsets, names: OnceLock::new() })
     }
 
@@ -78,9 +79,14 @@ impl Btf {
 
     /// The string at an offset of the string section; `None` outside it or when not UTF-8.
     pub fn string(&self, offset: u32) -> Option<&str> {
+        self.string_within(offset, usize::MAX)
+    }
+
+    /// The same of at most so many bytes, for what many records may share.
+    pub(crate) fn string_within(&self, offset: u32, most: usize) -> Option<&str> {
         let table = self.raw.get(self.strings.0..self.strings.1)?;
         let bytes = table.get(offset as usize..)?;
-        let end = bytes.iter().position(|byte| *byte == 0)?;
+        let end = bytes.iter().take(most.saturating_add(1)).position(|byte| *byte == 0)?;
         std::str::from_utf8(&bytes[..end]).ok()
     }
 
@@ -224,9 +230,51 @@ fn index(raw: &[u8], (start, end): (usize, usize)) -> Result<Vec<u32>, Error> {
     Ok(offsets)
 }
 
+/// Types may share a name, but not so that all names together are much longer than the blob: each
+/// is read to find types by name.
+fn check_names(raw: &[u8], (start, end): (usize, usize), offsets: &[u32]) -> Result<(), Error> {
+    let bytes = raw[start..end].iter().enumerate();
+    let ends: Vec<usize> = bytes.filter(|(_, byte)| **byte == 0).map(|(at, _)| at).collect();
+    let mut left = NAMES * raw.len();
+    for at in offsets.iter().skip(1).map(|at| *at as usize) {
+        let name = types::word(raw, at) as usize;
+        let end = ends.get(ends.partition_point(|end| *end < name)).copied().unwrap_or(name);
+        let rest = left.checked_sub(end - name);
+        left = rest.ok_or_else(|| Error::btf(at, "shares a long name with too many types"))?;
+    }
+    Ok(())
+}
+
+/// How often an average byte of a blob may be part of a type's name.
+const NAMES: usize = 16;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A blob of `count` integers that share a name of `length` letters.
+    fn blob(count: usize, length: usize) -> Vec<u8> {
+        let mut raw = vec![0x9f, 0xeb, 1, 0];
+        let strings = length as u32 + 2;
+        for word in [24, 0, 16 * count as u32, 16 * count as u32, strings] {
+            raw.extend(word.to_le_bytes());
+        }
+        for _ in 0..count {
+            raw.extend([1, (Kind::Int as u32) << 24, 4, 32].map(u32::to_le_bytes).concat());
+        }
+        raw.push(0);
+        raw.extend(vec![b'a'; length]);
+        raw.push(0);
+        raw
+    }
+
+    #[test]
+    fn long_names_of_many_types_are_refused() {
+        let btf = Btf::parse(&blob(10, 100)).unwrap();
+        assert_eq!(btf.find_all(&"a".repeat(100)).count(), 10);
+        let error = Btf::parse(&blob(1_000, 10_000)).unwrap_err().to_string();
+        assert!(error.contains("shares a long name"), "{error}");
+    }
 
     #[test]
     fn flavours_end_at_the_last_triple_underscore() {

@@ -5,6 +5,7 @@
 //! together into programs (`link`).
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use super::ext::{Info, SectionInfo};
 use super::externs::{Extern, Externs};
@@ -82,6 +83,13 @@ impl Code {
         self.functions
             .binary_search_by_key(&(section, slot), |function| (function.section, function.slot))
             .ok()
+    }
+
+    /// Numbers of a section's functions, which stand together.
+    fn of_section(&self, section: usize) -> Range<usize> {
+        let first = self.functions.partition_point(|function| function.section < section);
+        let end = self.functions.partition_point(|function| function.section <= section);
+        first..end
     }
 
     fn cut(&mut self, file: &File<'_>, number: usize) -> Result<(), Error> {
@@ -247,10 +255,7 @@ impl Code {
 
     /// Calls within a section need no relocation: their distance is already right there.
     fn unrelocated_calls(&mut self, file: &File<'_>, section: usize) -> Result<(), Error> {
-        for number in 0..self.functions.len() {
-            if self.functions[number].section != section {
-                continue;
-            }
+        for number in self.of_section(section) {
             for slot in self.functions[number].open_calls() {
                 let function = &self.functions[number];
                 let from = (function.slot + slot) as i64;
@@ -272,7 +277,8 @@ impl Code {
         section: usize,
         info: &SectionInfo,
     ) -> Result<(), Error> {
-        for function in self.functions.iter_mut().filter(|function| function.section == section) {
+        let functions = self.of_section(section);
+        for function in &mut self.functions[functions] {
             let end = function.slot + function.insns.len();
             function.type_id = info.functions.get(&function.slot).copied().unwrap_or(0);
             let first = info.lines.partition_point(|line| line.slot < function.slot);
@@ -309,10 +315,10 @@ impl Code {
         // Static functions alone: an object of the oldest compilers, or one without symbols.
         for section in executable(file) {
             let name = &file.sections[section].name;
-            let mut inside = self.functions.iter_mut().filter(|f| f.section == section);
-            if ProgramKind::from_name(name).is_some() && inside.all(|function| !function.entry) {
-                let first = self.functions.iter_mut().find(|f| f.section == section);
-                first.into_iter().for_each(|function| function.entry = true);
+            let inside = self.of_section(section);
+            let inside = &mut self.functions[inside];
+            if ProgramKind::from_name(name).is_some() && inside.iter().all(|one| !one.entry) {
+                inside.iter_mut().take(1).for_each(|function| function.entry = true);
             }
         }
     }
@@ -370,9 +376,8 @@ fn executable(file: &File<'_>) -> impl Iterator<Item = usize> {
 
 /// Symbols at which functions of a section start, one for each place, in order.
 fn starts<'f>(file: &'f File<'_>, section: usize) -> Result<Vec<&'f Symbol>, Error> {
-    let inside = |symbol: &&Symbol| symbol.section == Some(section);
     let of_kind = |kind| {
-        let symbols = file.symbols.iter().filter(inside);
+        let symbols = file.symbols_of(section);
         symbols.filter(|symbol| symbol.kind == kind).collect::<Vec<_>>()
     };
     let mut found = of_kind(SymbolKind::Function);

@@ -4,7 +4,7 @@
 //! A variable is found by the name of its symbol in the section of the `DATASEC`'s name.
 //! `.kconfig` and `.ksyms` have no section; see `externs` and `btf::kernel`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::file::{File, Symbol, SymbolKind};
 use super::maps::is_data;
@@ -17,14 +17,15 @@ pub(super) fn place(file: &File<'_>, btf: &mut Btf) {
         .filter(|ty| ty.kind() == Kind::Datasec)
         .filter_map(|ty| Some((ty.id(), file.find(ty.name())?)))
         .collect();
-    for (datasec, section) in sections {
+    let mut placed = HashSet::new();
+    for (datasec, section) in sections.into_iter().filter(|(_, section)| placed.insert(*section)) {
         place_section(file, section, btf, datasec);
     }
 }
 
 fn place_section(file: &File<'_>, section: usize, btf: &mut Btf, datasec: u32) {
     let Some(ty) = btf.ty(datasec) else { return };
-    let symbols = file.symbols.iter().filter(|symbol| symbol.section == Some(section));
+    let symbols = file.symbols_of(section);
     let symbols: HashMap<&str, &Symbol> = symbols.map(|s| (s.name.as_str(), s)).collect();
     let mut hidden = Vec::new();
     let places: Vec<_> = ty

@@ -28,6 +28,9 @@ pub(super) type Info = HashMap<String, SectionInfo>;
 
 const NAME: &str = ".BTF.ext";
 const MAGIC: u32 = 0xeb9f;
+/// Bytes of a section's name and of an access path, of which the kernel follows 64 steps; records
+/// may share one.
+const LONGEST: usize = 1024;
 
 pub(super) fn read(file: &File<'_>, btf: &Btf) -> Result<Info, Error> {
     let Some(section) = file.find(NAME) else { return Ok(Info::new()) };
@@ -98,7 +101,7 @@ impl Reader<'_> {
         }
         let mut at = start + 4;
         while at < end {
-            let name = self.btf.string(self.word(at)?);
+            let name = self.btf.string_within(self.word(at)?, LONGEST);
             let name = name.ok_or_else(|| self.damaged(at, "names no section"))?;
             let count = self.word(at + 4)? as usize;
             at += 8;
@@ -148,7 +151,7 @@ impl Record<'_> {
     }
 
     fn field(&self) -> Result<FieldRelocation, Error> {
-        let access = self.reader.btf.string(self.word(8)?);
+        let access = self.reader.btf.string_within(self.word(8)?, LONGEST);
         let access = access.map(|text| text.split(':').map(str::parse).collect());
         match access {
             Some(Ok(access)) => {

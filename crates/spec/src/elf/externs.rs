@@ -102,10 +102,9 @@ impl Externs {
     fn fill_datasec(&self, btf: &mut Btf) {
         let Some(id) = btf.find(Kind::Datasec, ".kconfig") else { return };
         let Some(datasec) = btf.ty(id) else { return };
-        let place = |type_id| {
-            let var = self.kconfig.iter().find(|var| var.type_id == type_id);
-            var.map_or((0, 0), |var| (var.offset, var.size))
-        };
+        let places = self.kconfig.iter().map(|var| (var.type_id, (var.offset, var.size)));
+        let places: HashMap<u32, (u32, u32)> = places.collect();
+        let place = |type_id| places.get(&type_id).copied().unwrap_or_default();
         let places: Vec<_> = datasec.vars().map(|var| place(var.type_id)).collect();
         btf.set_datasec(id, self.kconfig_size, &places);
     }

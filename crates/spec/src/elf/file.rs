@@ -3,6 +3,8 @@
 //! Rule: after [`File::parse`] every section's bytes lie inside the file and every index held
 //! here is valid. Not here: what any of it means to BPF.
 
+use std::collections::HashMap;
+
 use object::LittleEndian;
 use object::elf::{FileHeader64, Rel64, SHT_NOBITS, SHT_REL, SHT_RELA, SHT_SYMTAB, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -14,6 +16,10 @@ pub(super) struct File<'a> {
     /// Section 0 is the empty one that ELF wants; numbers are those of the file.
     pub sections: Vec<Section<'a>>,
     pub symbols: Vec<Symbol>,
+    /// Numbers of symbols by section.
+    by_section: Vec<Vec<usize>>,
+    /// Sections by name; the first of several.
+    by_name: HashMap<String, usize>,
 }
 
 pub(super) struct Section<'a> {
@@ -75,12 +81,29 @@ impl<'a> File<'a> {
         let header = Header::parse(bytes).map_err(damaged)?;
         let table = header.sections(LE, bytes).map_err(damaged)?;
         let symbols = table.symbols(LE, bytes, SHT_SYMTAB).map_err(damaged)?;
-        let mut file = Self { name, sections: Vec::new(), symbols: Vec::new() };
+        let mut file = Self {
+            name,
+            sections: Vec::new(),
+            symbols: Vec::new(),
+            by_section: Vec::new(),
+            by_name: HashMap::new(),
+        };
+        let mut room = Room::of(bytes.len());
         for section in table.iter() {
             let section = file.section(&table, section, bytes)?;
+            room.take(name, section.data.len(), section.name.len())?;
+            file.by_name.entry(section.name.clone()).or_insert(file.sections.len());
             file.sections.push(section);
         }
-        file.symbols = symbols.iter().map(|symbol| file.symbol(&symbols, symbol)).collect();
+        file.by_section.resize_with(file.sections.len(), Vec::new);
+        for symbol in symbols.iter() {
+            let symbol = file.symbol(&symbols, symbol);
+            room.take(name, 0, symbol.name.len())?;
+            if let Some(section) = symbol.section {
+                file.by_section[section].push(file.symbols.len());
+            }
+            file.symbols.push(symbol);
+        }
         file.attach_relocations(&table, bytes)?;
         Ok(file)
     }
@@ -165,6 +188,9 @@ impl<'a> File<'a> {
             let (relocs, _) = found.unwrap_or((&[], object::SectionIndex(0)));
             self.attach(target, relocs)?;
         }
+        for section in &mut self.sections {
+            section.relocs.sort_by_key(|reloc| reloc.offset);
+        }
         Ok(())
     }
 
@@ -179,13 +205,17 @@ impl<'a> File<'a> {
             }
             section.relocs.push(Reloc { offset, symbol });
         }
-        section.relocs.sort_by_key(|reloc| reloc.offset);
         Ok(())
     }
 
     /// The first section so named.
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.sections.iter().position(|section| section.name == name)
+        self.by_name.get(name).copied()
+    }
+
+    /// Symbols of a section, in the order of the file.
+    pub fn symbols_of(&self, section: usize) -> impl Iterator<Item = &Symbol> {
+        self.by_section[section].iter().map(|number| &self.symbols[*number])
     }
 
     /// Where an error in a section lies.
@@ -193,6 +223,32 @@ impl<'a> File<'a> {
         Place::new(self.name).section(&self.sections[section].name).offset(offset)
     }
 }
+
+/// Bytes that sections and names may still have. Sections of a right file do not overlap, and names
+/// share little more than their ends; else a small file would take any amount of memory.
+struct Room {
+    data: usize,
+    names: usize,
+}
+
+impl Room {
+    const fn of(file: usize) -> Self {
+        Self { data: file, names: NAMES * file }
+    }
+
+    fn take(&mut self, file: &str, data: usize, name: usize) -> Result<(), Error> {
+        let left = (self.data.checked_sub(data), self.names.checked_sub(name));
+        let (Some(data), Some(names)) = left else {
+            let what = "its sections or names overlap: they are longer than the file";
+            return Err(Error::malformed(Place::new(file), what));
+        };
+        *self = Self { data, names };
+        Ok(())
+    }
+}
+
+/// How often an average byte of the file may be part of a name.
+const NAMES: usize = 16;
 
 /// Refuses by the first bytes what is no little-endian 64-bit BPF object, and says what it is.
 fn identify(name: &str, bytes: &[u8]) -> Result<(), Error> {
@@ -240,4 +296,44 @@ fn first_bytes(bytes: &[u8]) -> String {
     }
     let hex: Vec<_> = start.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("the bytes {}", hex.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
+
+    /// Offset of the header of a section.
+    fn header(object: &[u8], section: usize) -> usize {
+        let table = u64::from_le_bytes(object[0x28..0x30].try_into().unwrap());
+        table as usize + 64 * section
+    }
+
+    #[test]
+    fn sections_that_overlap_are_refused() {
+        assert!(File::parse("drop", OBJECT).is_ok());
+        let mut object = OBJECT.to_vec();
+        let whole = object.len() as u64;
+        let code = File::parse("drop", OBJECT).unwrap();
+        let code = code.sections.iter().position(|section| section.executable).unwrap();
+        let at = header(&object, code);
+        object[at + 24..at + 32].copy_from_slice(&0_u64.to_le_bytes());
+        object[at + 32..at + 40].copy_from_slice(&whole.to_le_bytes());
+        let error = File::parse("drop", &object).err().unwrap().to_string();
+        assert!(error.contains("overlap"), "{error}");
+    }
+
+    #[test]
+    fn symbols_and_sections_are_found() {
+        let file = File::parse("drop", OBJECT).unwrap();
+        for (number, section) in file.sections.iter().enumerate() {
+            let named = file.sections.iter().position(|one| one.name == section.name);
+            assert_eq!(file.find(&section.name), named);
+            let inside = file.symbols.iter().filter(|symbol| symbol.section == Some(number));
+            let inside: Vec<_> = inside.map(|symbol| &symbol.name).collect();
+            let found: Vec<_> = file.symbols_of(number).map(|symbol| &symbol.name).collect();
+            assert_eq!(found, inside);
+        }
+    }
 }

@@ -4,6 +4,8 @@
 //! at once, depth first: the order in which libbpf appends them, so that both can be compared
 //! slot by slot.
 
+use std::collections::HashMap;
+
 use super::code::{Code, Function as Piece};
 use super::file::File;
 use crate::error::{Error, Place};
@@ -29,8 +31,8 @@ pub(super) fn programs(file: &File<'_>, code: &Code) -> Result<Vec<Program>, Err
 
 struct Linker<'a> {
     code: &'a Code,
-    /// Where each function starts in the program, once it is there.
-    starts: Vec<Option<usize>>,
+    /// Where each function that is in the program starts.
+    starts: HashMap<usize, usize>,
     /// Functions in the order in which they are laid out.
     order: Vec<usize>,
     end: usize,
@@ -38,7 +40,7 @@ struct Linker<'a> {
 
 impl<'a> Linker<'a> {
     fn new(code: &'a Code) -> Self {
-        Self { code, starts: vec![None; code.functions.len()], order: Vec::new(), end: 0 }
+        Self { code, starts: HashMap::new(), order: Vec::new(), end: 0 }
     }
 
     fn link(mut self, entry: usize, section: &str) -> Program {
@@ -69,7 +71,7 @@ impl<'a> Linker<'a> {
         while let Some((number, next)) = stack.pop() {
             let Some(call) = self.code.functions[number].calls.get(next) else { continue };
             stack.push((number, next + 1));
-            if self.starts[call.callee].is_none() {
+            if !self.starts.contains_key(&call.callee) && self.end <= MAX_SLOTS {
                 self.place(call.callee);
                 stack.push((call.callee, 0));
             }
@@ -77,7 +79,7 @@ impl<'a> Linker<'a> {
     }
 
     fn place(&mut self, number: usize) {
-        self.starts[number] = Some(self.end);
+        self.starts.insert(number, self.end);
         self.order.push(number);
         self.end += self.code.functions[number].insns.len();
     }
@@ -93,7 +95,7 @@ impl<'a> Linker<'a> {
         program.insns.extend_from_slice(&piece.insns);
         for call in &piece.calls {
             let slot = start + call.slot;
-            let callee = self.starts[call.callee].unwrap_or_default();
+            let callee = self.starts.get(&call.callee).copied().unwrap_or_default();
             program.insns[slot].imm = (callee as i64 - slot as i64 - 1) as i32;
         }
         let fixups = piece.fixups.iter();

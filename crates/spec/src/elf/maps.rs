@@ -101,8 +101,11 @@ impl Maps {
         code: &Code,
         programs: &[Program],
     ) -> Result<Vec<MapDef>, Error> {
+        let functions = code.functions.iter().enumerate();
+        let entries = functions.filter(|(_, function)| function.entry).map(|(number, _)| number);
+        let entries: Vec<usize> = entries.take(programs.len()).collect();
         for slots in std::mem::take(&mut self.slots) {
-            let initial = self.initial(file, code, programs, &slots)?;
+            let initial = self.initial(file, code, &entries, &slots)?;
             self.defs[slots.map].initial = initial;
         }
         Ok(self.defs)
@@ -112,12 +115,14 @@ impl Maps {
         &self,
         file: &File<'_>,
         code: &Code,
-        programs: &[Program],
+        entries: &[usize],
         slots: &Slots,
     ) -> Result<Vec<Initial>, Error> {
         let section = &file.sections[slots.section];
         let range = u64::from(slots.start)..u64::from(slots.end);
-        let inside = section.relocs.iter().filter(|reloc| range.contains(&reloc.offset));
+        let first = section.relocs.partition_point(|reloc| reloc.offset < range.start);
+        let inside =
+            section.relocs[first..].iter().take_while(|reloc| range.contains(&reloc.offset));
         let mut initial = Vec::new();
         for reloc in inside {
             let symbol = &file.symbols[reloc.symbol];
@@ -126,7 +131,7 @@ impl Maps {
             let Some(target) = symbol.section else { return Err(Error::Undefined { at }) };
             let offset = symbol.value.saturating_add(addend(section, reloc.offset));
             if file.sections[target].executable {
-                let program = program_at(code, programs, target, offset);
+                let program = program_at(code, entries, target, offset);
                 let Some(program) = program else {
                     return Err(Error::map(at, "a value is no program of this object"));
                 };
@@ -148,11 +153,9 @@ fn addend(section: &Section<'_>, offset: u64) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-fn program_at(code: &Code, programs: &[Program], section: usize, offset: u64) -> Option<usize> {
+fn program_at(code: &Code, entries: &[usize], section: usize, offset: u64) -> Option<usize> {
     let slot = usize::try_from(offset / 8).ok()?;
-    let function = code.starting_at(section, slot)?;
-    let entries = code.functions[..function].iter().filter(|function| function.entry).count();
-    (code.functions[function].entry && entries < programs.len()).then_some(entries)
+    entries.binary_search(&code.starting_at(section, slot)?).ok()
 }
 
 /// Whether a section becomes a map of one value.

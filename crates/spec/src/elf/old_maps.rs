@@ -112,9 +112,8 @@ fn linked(definitions: &[Definition], first: usize) -> Option<Vec<MapDef>> {
 
 /// Symbols of the section, by place.
 fn definitions<'f>(file: &'f File<'_>, section: usize) -> Vec<&'f Symbol> {
-    let inside = file.symbols.iter().filter(|symbol| symbol.section == Some(section));
     let named = |symbol: &&Symbol| symbol.kind != SymbolKind::Section && !symbol.name.is_empty();
-    let mut symbols: Vec<_> = inside.filter(named).collect();
+    let mut symbols: Vec<_> = file.symbols_of(section).filter(named).collect();
     symbols.sort_by_key(|symbol| symbol.value);
     symbols.dedup_by_key(|symbol| symbol.value);
     symbols

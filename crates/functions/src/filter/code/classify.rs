@@ -31,7 +31,7 @@ impl Code<'_> {
     pub(super) fn classify(&mut self, field: Field, classifier: &Classifier) {
         match classifier {
             Classifier::Branches(boundaries) => self.branches(field, boundaries),
-            Classifier::Direct(classes) => self.direct(classes),
+            Classifier::Direct(classes) => self.direct(field, classes),
             Classifier::Ranges(ranges) => search::search(self, field, ranges),
         }
     }
@@ -52,8 +52,9 @@ impl Code<'_> {
         self.asm.bind(done);
     }
 
-    /// Elements are as small as the greatest class allows.
-    fn direct(&mut self, classes: &[u32]) {
+    /// Elements are as small as the greatest class allows. The verifier bounds the index by the
+    /// width of the load, so a field that is narrower than its place in memory needs a mask.
+    fn direct(&mut self, field: Field, classes: &[u32]) {
         let greatest = classes.iter().copied().max().unwrap_or_default();
         let (size, shift) = match greatest {
             0..=0xff => (Size::Byte, 0),
@@ -62,6 +63,9 @@ impl Code<'_> {
         };
         let bytes = classes.iter().flat_map(|class| class.to_le_bytes()[..1 << shift].to_vec());
         let place = self.data.table(bytes.collect(), classes.len(), 0);
+        if field.place().bits() > field.bits() {
+            self.asm.and32(LOW, place.mask);
+        }
         self.point(place);
         if shift > 0 {
             self.asm.lsh(LOW, shift);

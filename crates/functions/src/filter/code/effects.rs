@@ -108,7 +108,10 @@ impl Code<'_> {
         let starts = self.data.words(&ended(effects).1, 0);
         self.point(starts);
         self.asm.and32(R0, starts.mask).lsh(R0, 2).add(R4, R0).load32(R0, R4.at(0)).jump(store);
-        self.asm.bind(none).mov32(R0, 0).bind(store).store32(cursor, R0);
+        // A constant would be followed through each combination with the other groups' cursors.
+        self.asm.bind(none).mov32(R0, 0);
+        self.forget(R0);
+        self.asm.bind(store).store32(cursor, R0);
     }
 
     fn effect_loop(&mut self, plan: &FamilyPlan) {
@@ -222,6 +225,11 @@ impl Merge {
 /// Whether a plan's lists can be walked together.
 pub fn fits(plan: &Plan) -> bool {
     plan.families.iter().all(|family| family.effects.len() <= GROUPS)
+}
+
+/// Whether rules that do not decide are found by tables.
+pub fn has_effects(plan: &Plan) -> bool {
+    plan.families.iter().any(|family| !family.effects.is_empty())
 }
 
 fn longest(plan: &FamilyPlan) -> usize {

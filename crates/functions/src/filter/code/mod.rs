@@ -14,6 +14,7 @@
 mod classify;
 mod data;
 mod effects;
+mod expression;
 mod parts;
 mod payload;
 mod rest;
@@ -25,20 +26,23 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use spec::asm::Reg::{R0, R1, R2, R3, R5, R7};
 use spec::asm::{Assembler, Cond, Label, Reg};
 use spec::{MapDef, ProgramKind};
 
 use self::data::Data;
+use self::expression::Called;
 use self::parts::Part;
 use self::straight::Leads;
 use self::value::{CONTEXT, PACKET};
 use super::abi::Known;
 use super::plan::{FINAL, FamilyPlan, NO_RULE, Plan};
-use super::{Family, MATCH, Rule, Ruleset, Test};
+use super::{Family, MATCH, Rule, Ruleset};
 
 pub use self::data::MAP as DATA_MAP;
-pub use self::effects::fits;
+pub use self::effects::{fits, has_effects};
 #[cfg(test)]
 pub use self::payload::{NETWORK, TRANSPORT};
 
@@ -59,12 +63,20 @@ pub struct Generated {
     pub split: bool,
     /// Lists of rules that do not decide are walked by `bpf_loop` (Linux 5.17).
     pub loops: bool,
+    /// Rules that answer with a constant, each at places of its own.
+    pub answers: usize,
     /// Functions that have to be global: together they have more ways than a verifier keeps.
     pub parts: Vec<String>,
+    /// Functions of expressions, which have to be global to be verified once.
+    pub expressions: Vec<String>,
 }
 
 /// Code with one jump table of families is not longer than this.
 const LONGEST: usize = 24_000;
+/// Rules with a constant answer, after each of which the verifier may follow the rest of the program again.
+const ANSWERS: usize = 8;
+/// Code whose answers can leave it at one place, in the reach of a jump.
+const NEAR: usize = 8192;
 /// Ways that the kernel's verifier keeps to walk later (8192), less those of the program around.
 const BRANCHES: usize = 8000;
 /// Characters of a note.
@@ -73,8 +85,14 @@ const LINE: usize = 160;
 /// Code that answers which rule of a ruleset decides, with the context in R1 and
 /// `struct filter_packet *` in R2.
 pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Generated {
-    let whole = Code::new(rules, ifindex, false).all(plan);
-    if whole.slots <= LONGEST { whole } else { Code::new(rules, ifindex, true).all(plan) }
+    let whole = Code::new(rules, ifindex).all(plan);
+    if whole.slots > LONGEST {
+        return Code { split: true, ..Code::new(rules, ifindex) }.all(plan);
+    }
+    if whole.answers > ANSWERS && whole.slots <= NEAR {
+        return Code { hides: true, ..Code::new(rules, ifindex) }.all(plan);
+    }
+    whole
 }
 
 /// Whether the kernel can verify so many rules that are tested one by one. Those that go on may be
@@ -90,6 +108,12 @@ struct Code<'a> {
     rules: &'a Ruleset,
     ifindex: Interfaces<'a>,
     split: bool,
+    /// Numbers of rules leave at one place, where the verifier no longer knows them.
+    hides: bool,
+    /// Rules that answer with a constant so far.
+    answers: BTreeSet<u32>,
+    /// Where answers of the function in hand leave, if they are hidden.
+    leave: Option<Label>,
     loops: bool,
     /// Bits of `known` that every packet of the family in hand has.
     sure: u32,
@@ -97,27 +121,28 @@ struct Code<'a> {
     memory: i16,
     /// Rules that are tested one by one in functions of their own.
     parts: Vec<Part>,
+    /// Expressions that are functions of their own.
+    expressions: Vec<Called<'a>>,
     /// Functions that walk lists, by family.
     callbacks: [Option<Label>; Family::ALL.len()],
 }
 
 impl<'a> Code<'a> {
-    fn new(rules: &'a Ruleset, ifindex: Interfaces<'a>, split: bool) -> Self {
-        let words = |test: &Test| match test {
-            Test::Expression(expression) => expression.program.has_memory(),
-            _ => false,
-        };
-        let words = rules.rules.iter().any(|rule| rule.tests.iter().any(words));
+    fn new(rules: &'a Ruleset, ifindex: Interfaces<'a>) -> Self {
         Self {
             asm: Assembler::new(MATCH, ProgramKind::XDP),
             data: Data::default(),
             rules,
             ifindex,
-            split,
+            split: false,
+            hides: false,
+            answers: BTreeSet::new(),
+            leave: None,
             loops: false,
             sure: 0,
-            memory: if words { super::classic::Program::MEMORY } else { 0 },
+            memory: expression::memory(rules),
             parts: Vec::new(),
+            expressions: Vec::new(),
             callbacks: [None; Family::ALL.len()],
         }
     }
@@ -139,6 +164,7 @@ impl<'a> Code<'a> {
         if !apart.is_empty() {
             self.known(R1);
         }
+        self.leave = (self.hides && !self.split).then(|| self.asm.label());
         for (_, known, label) in &apart {
             self.asm.jump32_if(R1, Cond::Set, *known as i32, *label);
         }
@@ -148,6 +174,11 @@ impl<'a> Code<'a> {
             self.asm.bind(*label);
             self.dispatched(family, &mut functions);
         }
+        if let Some(leave) = self.leave.take() {
+            self.asm.note("the answer").bind(leave);
+            self.forget(R0);
+            self.asm.exit();
+        }
         for (family, label) in functions {
             self.asm.function(label, format!("filter_{}", name(family.family)));
             self.asm.mov(PACKET, R2).store64(CONTEXT, R1);
@@ -155,12 +186,15 @@ impl<'a> Code<'a> {
         }
         self.effect_loops(plan);
         let parts = self.functions_of_parts(plan);
+        let expressions = self.functions_of_expressions();
         Generated {
             parts,
+            expressions,
             slots: self.asm.slot(),
             bytes: self.data.len(),
             split: self.split,
             loops: self.loops,
+            answers: self.answers.len(),
             data: self.data.map(),
             code: self.asm,
         }

@@ -10,8 +10,7 @@ use spec::asm::Reg::{R0, R1, R2, R3};
 use spec::asm::{Cond, Label};
 
 use super::Code;
-use super::value::{CONTEXT, LOW, PACKET, TOP, boundaries, is, is_not, load, tree};
-use crate::filter::classic::Program;
+use super::value::{CONTEXT, LOW, PACKET, boundaries, is, is_not, load, tree};
 use crate::filter::plan::Classifier;
 use crate::filter::{EFFECT, Family, Field, Rule, Ruleset, Test, Values};
 
@@ -46,7 +45,7 @@ pub fn branches(rules: &Ruleset, tested: &[u32]) -> usize {
     tests.map(of_test).sum()
 }
 
-impl Code<'_> {
+impl<'a> Code<'a> {
     /// A rule's tests, then what it does; no match goes on behind it.
     pub(super) fn rule(
         &mut self,
@@ -71,7 +70,12 @@ impl Code<'_> {
 
     /// R0 = the rule's number; the end.
     pub(super) fn decide(&mut self, number: u32) {
-        self.asm.mov32(R0, number.cast_signed()).exit();
+        self.answers.insert(number);
+        self.asm.mov32(R0, number.cast_signed());
+        match self.leave {
+            Some(leave) => _ = self.asm.jump(leave),
+            None => _ = self.asm.exit(),
+        }
     }
 
     /// Lets a rule do what it does; goes on behind it or ends the search.
@@ -88,7 +92,7 @@ impl Code<'_> {
         })
     }
 
-    fn tests(&mut self, family: Family, rule: &Rule, fail: Label) {
+    fn tests(&mut self, family: Family, rule: &'a Rule, fail: Label) {
         let fields = rule.fields(family, self.ifindex).unwrap_or_default();
         let mut fields: Vec<Tested<'_>> =
             fields.into_iter().map(|(field, values)| Tested { field, values }).collect();
@@ -109,16 +113,7 @@ impl Code<'_> {
         }
         for test in &rule.tests {
             if let Test::Expression(expression) = test {
-                let matched = self.asm.label();
-                let site = crate::filter::classic::Site {
-                    packet: PACKET,
-                    context: CONTEXT,
-                    memory: -TOP - Program::MEMORY,
-                    matched,
-                    unmatched: fail,
-                };
-                expression.program.append(&mut self.asm, site);
-                self.asm.bind(matched);
+                self.expression(&expression.program, fail);
             }
         }
     }

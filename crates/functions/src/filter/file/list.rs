@@ -1,10 +1,12 @@
 //! Lists of addresses: one address, prefix or range a line; what follows `#` or `;` is a comment.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
 use super::Error;
 use crate::filter::Addresses;
+use crate::filter::limits::TEXT;
 use crate::filter::text::Span;
 
 /// Reads the file of a set.
@@ -25,14 +27,27 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     if !found.is_file() {
         return Err("is no regular file: write what comes out of it into one".to_owned());
     }
-    if found.len() > MOST_BYTES {
-        return Err(format!("has more than {} MiB", MOST_BYTES >> 20));
+    if found.len() > TEXT {
+        return Err(too_long());
     }
     let bytes = fs::read(path).map_err(cannot)?;
     match bytes[..] {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err("is UTF-16: save it as UTF-8".to_owned()),
         _ => Ok(bytes),
     }
+}
+
+/// The text of a file of rules, which may be a pipe.
+pub(super) fn text(path: &Path) -> Result<String, String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(cannot)?;
+    file.take(TEXT + 1).read_to_string(&mut text).map_err(cannot)?;
+    if text.len() as u64 > TEXT { Err(too_long()) } else { Ok(text) }
+}
+
+fn too_long() -> String {
+    format!("has more than {} MiB", TEXT >> 20)
 }
 
 /// Reads a list; `name` stands in errors.
@@ -79,7 +94,5 @@ fn shown(item: &str) -> String {
 
 /// Some editors write it in front of UTF-8.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-/// Of a file: a million prefixes of IPv6 take 45 MB at most.
-const MOST_BYTES: u64 = 256 << 20;
 /// Letters of a line that is wrong.
 const MOST_SHOWN: usize = 60;

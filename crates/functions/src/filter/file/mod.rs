@@ -15,7 +15,9 @@
 //! right (`lint`).
 
 mod error;
+mod lines;
 mod list;
+mod lists;
 mod names;
 mod read;
 mod write;
@@ -28,6 +30,7 @@ use std::path::Path;
 pub use self::error::{Error, Errors};
 pub use self::list::parse_list;
 use super::text::{self, nearest};
+use super::unique::Unique;
 use super::{Compile, Rule, Ruleset, Scope};
 
 /// Rules with what they refer to.
@@ -44,8 +47,7 @@ impl File {
     /// Everything that is wrong, each with file and line.
     pub fn read(path: &Path, compile: Compile) -> Result<Self, Errors> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::new(&name, None, format!("cannot be read: {error}")))?;
+        let text = list::text(path).map_err(|reason| Error::new(&name, None, reason))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&name, &text, folder, compile)
     }
@@ -70,7 +72,9 @@ impl File {
                 let reason = format!("rule {} has this name already", other + 1);
                 return Err(text::Error { word: Some(rule.name), at: 0, reason, hint: None });
             }
-            rule.name = names::free(&rule.name, |name| self.ruleset.number(name).is_some());
+            let mut names = Unique::default();
+            self.ruleset.rules.iter().for_each(|rule| _ = names.take(&rule.name));
+            rule.name = names.free(&rule.name, '-');
         }
         let at = at.min(self.ruleset.rules.len());
         self.ruleset.rules.insert(at, rule);

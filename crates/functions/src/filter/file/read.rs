@@ -6,8 +6,10 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::lines::Lines;
 use super::{Error, Errors, File, list, names};
-use crate::filter::text::{self, Span, nearest};
+use crate::filter::limits::{HINTS, RANGES, Work};
+use crate::filter::text::{self, nearest};
 use crate::filter::{
     Addresses, Compile, Policies, Policy, Reason, Rule, Ruleset, Scope, Sets, Source,
 };
@@ -18,19 +20,22 @@ pub(super) struct Reader<'a> {
     name: &'a str,
     text: &'a str,
     folder: &'a Path,
+    lines: Lines,
     errors: Vec<Error>,
+    /// Errors that may still propose a name.
+    hints: usize,
 }
 
-type Value<'a> = Spanned<DeValue<'a>>;
+pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 impl<'a> Reader<'a> {
     pub fn new(name: &'a str, text: &'a str, folder: &'a Path) -> Self {
-        Self { name, text, folder, errors: Vec::new() }
+        Self { name, text, folder, lines: Lines::of(text), errors: Vec::new(), hints: HINTS }
     }
 
     pub fn read(mut self, compile: Compile) -> Result<File, Errors> {
         let table = DeTable::parse(self.text).map_err(|error| {
-            let line = error.span().map(|span| self.line(span.start));
+            let line = error.span().map(|span| self.lines.line(span.start));
             Error::new(self.name, line, error.message())
         })?;
         let table = table.get_ref();
@@ -64,12 +69,22 @@ impl<'a> Reader<'a> {
         };
         let mut rules = Vec::with_capacity(items.len());
         let mut lines = Vec::with_capacity(items.len());
+        let mut work = Work::of(RANGES);
         for (number, item) in items.iter().enumerate() {
             let Some(text) = item.get_ref().as_str() else {
                 self.wrong(item, format!("rule {}: a rule stands in quotes", number + 1));
                 continue;
             };
             match Rule::parse(text, scope) {
+                Ok(rule) if !work.spend(rule.own_ranges()) => {
+                    let reason = format!(
+                        "rule {}: the rules have more than {RANGES} ranges of values, each with \
+                         what several sets in braces hold: give such a list a name in [sets]",
+                        number + 1
+                    );
+                    self.wrong(item, reason);
+                    break;
+                }
                 Ok(rule) => {
                     rules.push(rule);
                     lines.push(item.span().start);
@@ -82,10 +97,10 @@ impl<'a> Reader<'a> {
         }
         if let Err(twice) = names::distinguish(&mut rules) {
             for (one, other) in twice {
-                let line = self.line(lines[one]);
+                let line = self.lines.line(lines[one]);
                 let name = &rules[other].name;
                 let reason = format!("two rules are called `{name}`, the other in line {line}");
-                let at = Some(self.line(lines[other]));
+                let at = Some(self.lines.line(lines[other]));
                 self.errors.push(Error::new(self.name, at, reason));
             }
         }
@@ -179,62 +194,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Lists may hold other sets, lists too, so they are read when all they hold is known.
-    fn lists(&mut self, lists: &BTreeMap<&str, &Value<'_>>, sets: &mut Sets) {
-        let mut waiting: Vec<&str> = lists.keys().copied().collect();
-        while !waiting.is_empty() {
-            let before = waiting.len();
-            waiting.retain(|name| {
-                let items = members(lists[name]);
-                let ready = !items.clone().any(|other| waiting_for(other, lists, sets));
-                if ready {
-                    self.list(name, lists[name], sets);
-                }
-                !ready
-            });
-            if waiting.len() == before {
-                for name in waiting {
-                    let reason = format!("set `{name}` holds itself, by way of other sets");
-                    self.wrong(lists[name], reason);
-                }
-                return;
-            }
-        }
-    }
-
-    fn list(&mut self, name: &str, value: &Value<'_>, sets: &mut Sets) {
-        let mut spans = Vec::new();
-        let mut whole = Addresses::default();
-        let mut items = Vec::new();
-        for item in value.get_ref().as_array().into_iter().flatten() {
-            let Some(text) = item.get_ref().as_str() else {
-                self.wrong(item, "an address, prefix, range or @set in quotes");
-                continue;
-            };
-            items.push(text.to_owned());
-            if let Some(other) = text.strip_prefix('@') {
-                let Some(set) = sets.set(other) else {
-                    let others = sets.names().filter(|set| *set != name);
-                    let near = nearest(other, others).map(|near| format!("@{near}"));
-                    let reason = format!("`{text}`: no set has this name");
-                    self.wrong(item, with_hint(reason, near.as_deref()));
-                    continue;
-                };
-                whole.v4 = whole.v4.union(&set.addresses.v4);
-                whole.v6 = whole.v6.union(&set.addresses.v6);
-                continue;
-            }
-            match text.parse::<Span>() {
-                Ok(span) => spans.push(span),
-                Err(reason) => self.wrong(item, misplaced(name, format!("`{text}`: {reason}"))),
-            }
-        }
-        let own = Addresses::of(spans);
-        whole.v4 = whole.v4.union(&own.v4);
-        whole.v6 = whole.v6.union(&own.v6);
-        sets.insert(name, whole, Source::List(items));
-    }
-
     /// One of a few words.
     fn word<T: std::str::FromStr>(&mut self, value: &Value<'_>, expected: &str) -> Option<T> {
         let word = value.get_ref().as_str().and_then(|word| word.parse().ok());
@@ -263,33 +222,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn wrong(&mut self, value: &Value<'_>, reason: impl Into<String>) {
+    /// The name that was perhaps meant, for the first errors.
+    pub(super) fn hint<'k>(
+        &mut self,
+        word: &str,
+        known: impl IntoIterator<Item = &'k str>,
+    ) -> Option<&'k str> {
+        self.hints = self.hints.checked_sub(1)?;
+        nearest(word, known)
+    }
+
+    pub(super) fn wrong(&mut self, value: &Value<'_>, reason: impl Into<String>) {
         self.wrong_at(value.span().start, reason);
     }
 
     fn wrong_at(&mut self, at: usize, reason: impl Into<String>) {
-        let line = Some(self.line(at));
+        let line = Some(self.lines.line(at));
         self.errors.push(Error::new(self.name, line, reason));
-    }
-
-    fn line(&self, at: usize) -> usize {
-        1 + self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count()
-    }
-}
-
-/// Names of the sets that a list holds.
-fn members<'v>(value: &'v Value<'_>) -> impl Iterator<Item = &'v str> + Clone {
-    let items = value.get_ref().as_array().into_iter().flat_map(|items| items.iter());
-    items.filter_map(|item| item.get_ref().as_str()?.strip_prefix('@'))
-}
-
-/// Whether a set is a list that was not read yet: it stands there without its items.
-fn waiting_for(name: &str, lists: &BTreeMap<&str, &Value<'_>>, sets: &Sets) -> bool {
-    let items = |value: &&Value<'_>| value.get_ref().as_array().map_or(0, |items| items.len());
-    let Some(wanted) = lists.get(name).map(items) else { return false };
-    match sets.set(name).map(|set| &set.source) {
-        Some(Source::List(read)) => read.is_empty() && wanted > 0,
-        _ => true,
     }
 }
 
@@ -303,15 +252,7 @@ fn pointed(text: &str, error: &text::Error) -> String {
     format!("    {text}\n    {}{}", " ".repeat(before), "^".repeat(width))
 }
 
-/// In TOML a key belongs to the table above it, which who writes rules may not know.
-fn misplaced(set: &str, reason: String) -> String {
-    match set {
-        "rules" | "default" => format!("{reason}; `{set}` stands above [policy] and [sets]"),
-        _ => reason,
-    }
-}
-
-fn with_hint(reason: String, near: Option<&str>) -> String {
+pub(super) fn with_hint(reason: String, near: Option<&str>) -> String {
     match near {
         Some(near) => format!("{reason}; did you mean `{near}`?"),
         None => reason,

@@ -48,6 +48,11 @@ impl Conjunction {
         })
     }
 
+    /// Tests and their ranges of values: what a copy takes.
+    pub fn weight(&self) -> usize {
+        self.0.iter().map(|test| 1 + test.own_ranges()).sum()
+    }
+
     pub fn into_tests(self) -> Vec<Test> {
         self.0
     }

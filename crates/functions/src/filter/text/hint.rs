@@ -1,10 +1,16 @@
 //! What was perhaps meant: words of other tools, and words that differ in a letter or two.
 
+use crate::filter::limits::step;
+
 /// The word that is nearest to a misspelt one, if any is near: at most one edit for every three
 /// letters. An edit adds, leaves out or changes a letter, or exchanges two that are neighbours.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let bound = (word.chars().count() / 3).max(1);
-    let distances = known.into_iter().map(|one| (distance(word, one), one));
+    let length = word.chars().count();
+    step(length);
+    let bound = (length / 3).max(1);
+    // Words of other lengths are further away, and comparing takes time for each letter of both.
+    let near = known.into_iter().filter(|one| one.chars().count().abs_diff(length) <= bound);
+    let distances = near.map(|one| (distance(word, one), one));
     distances.filter(|(edits, _)| *edits <= bound).min_by_key(|(edits, _)| *edits).map(|it| it.1)
 }
 
@@ -16,6 +22,7 @@ pub(super) fn synonym(word: &str) -> Option<&'static str> {
 /// Edits from one word to the other.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
+    step(from.len() * to.len());
     let mut rows = vec![(0..=to.len()).collect::<Vec<_>>()];
     for (i, a) in from.iter().enumerate() {
         let mut row = vec![i + 1];

@@ -33,6 +33,7 @@ pub use hint::nearest;
 
 use self::action::Draft;
 use self::words::Words;
+use super::limits::{RANGES, TESTS, Work};
 use super::{Rule, Scope};
 
 /// What an IP protocol is called in rules; `None` for one that has a number alone.
@@ -50,6 +51,7 @@ impl Rule {
         let mut name = words.label()?;
         let mut action = Draft::parse(&mut words)?;
         let mut tests = Vec::new();
+        let mut work = Work::of(RANGES);
         while let Some(word) = words.next() {
             if word.is("as") {
                 let given = words.name()?;
@@ -58,6 +60,10 @@ impl Rule {
                 }
             } else if !action.option(&word, &mut words)? {
                 test::parse(&word, &mut words, scope, &mut tests)?;
+                let has_room = tests.last().is_none_or(|test| work.spend(test.own_ranges()));
+                if tests.len() > TESTS || !has_room {
+                    return Err(Error::at(&word, TOO_LONG));
+                }
             }
         }
         let mut rule = Self { name: String::new(), tests, action: action.finish() };
@@ -92,6 +98,8 @@ impl Rule {
     }
 }
 
+/// Why a rule is refused that has more tests or ranges than the limits allow.
+const TOO_LONG: &str = "a rule has at most 256 tests and 16,777,216 ranges of values";
 /// Characters of a name that someone chose.
 const LONGEST_NAME: usize = 63;
 /// Characters of one that is made.

@@ -4,6 +4,7 @@ use super::icmp::{self, Version};
 use super::names::{self, Names};
 use super::words::{Word, Words};
 use super::{Error, bits, nearest};
+use crate::filter::limits::step;
 use crate::filter::{Field, Test, Values};
 
 /// How a field's numbers are written.
@@ -139,12 +140,19 @@ pub(super) fn upwards<T: PartialOrd>(word: &Word<'_>, first: T, last: T) -> Resu
 
 /// `one` or `first-last`; names may have dashes in them.
 pub(super) fn between<T: Copy>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
+    step(text.len());
     if let Some(value) = one(text) {
         return Some((value, value));
     }
-    let mut dashes = text.match_indices('-');
-    dashes.find_map(|(at, _)| Some((one(&text[..at])?, one(&text[at + 1..])?)))
+    let mut dashes = text.match_indices('-').take(DASHES);
+    dashes.find_map(|(at, _)| {
+        step(text.len());
+        Some((one(&text[..at])?, one(&text[at + 1..])?))
+    })
 }
+
+/// Dashes of two names with one between them.
+const DASHES: usize = 8;
 
 fn number(text: &str, field: Field, notation: Notation) -> Option<u128> {
     let named = match notation {

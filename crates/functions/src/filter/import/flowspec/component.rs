@@ -2,6 +2,7 @@
 
 use crate::Prefix;
 use crate::filter::Values;
+use crate::filter::limits::step;
 
 /// What a component is about; numbers are BGP's types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,9 +86,9 @@ impl Component {
     pub fn read(kind: Kind, words: &[&str]) -> Result<Self, String> {
         let body = match kind {
             Kind::Destination | Kind::Source => prefix(words)?,
-            Kind::TcpFlags => terms(words, flags)?,
-            Kind::Fragment => terms(words, fragment)?,
-            _ => terms(words, |word| number(kind, word))?,
+            Kind::TcpFlags => terms(words, kind, flags)?,
+            Kind::Fragment => terms(words, kind, fragment)?,
+            _ => terms(words, kind, |word| number(kind, word))?,
         };
         Ok(Self { kind, body })
     }
@@ -111,23 +112,32 @@ fn prefix(words: &[&str]) -> Result<Body, String> {
 }
 
 /// One of the words holds; of a word's parts joined by `&`, all do.
-fn terms(words: &[&str], read: impl Fn(&str) -> Result<Term, String>) -> Result<Body, String> {
-    let mut values = Values::default();
-    let mut encoded = Vec::new();
-    let mut last = None;
+fn terms(
+    words: &[&str],
+    kind: Kind,
+    read: impl Fn(&str) -> Result<Term, String>,
+) -> Result<Body, String> {
+    let highest = kind.highest().into();
+    let (mut ranges, mut encoded, mut last) = (Vec::new(), Vec::new(), None);
     for word in words {
-        let mut all: Option<Values> = None;
-        for part in word.split('&') {
+        // What all of the parts hold is what none of them leaves out.
+        let mut left_out = Vec::new();
+        for (number, part) in word.split('&').enumerate() {
             let term = read(part)?;
             last = Some(encoded.len());
-            let and = if all.is_some() { AND } else { 0 };
+            let and = if number > 0 { AND } else { 0 };
             encode(&mut encoded, and | term.operator, term.value);
-            all = Some(all.map_or(term.values.clone(), |all| all.intersection(&term.values)));
+            let others = term.values.complement(highest);
+            step(others.ranges().len());
+            left_out.extend_from_slice(others.ranges());
         }
-        values = values.union(&all.unwrap_or_default());
+        let held = Values::new(left_out).complement(highest);
+        step(held.ranges().len());
+        ranges.extend_from_slice(held.ranges());
     }
     let last = last.ok_or("a value is missing")?;
     encoded[last] |= END;
+    let values = Values::new(ranges);
     if values.is_empty() {
         return Err("no packet can match this".to_owned());
     }

@@ -20,8 +20,9 @@ mod words;
 pub(in crate::filter) use route::{HEADER, MOST_BYTES, SHORTEST};
 
 use super::Error;
-use crate::filter::Ruleset;
 use crate::filter::abi::{Policy, Reason};
+use crate::filter::limits::{RANGES, Work, step};
+use crate::filter::{Rule, Ruleset};
 
 /// Reads routes. What no route matches passes.
 ///
@@ -35,8 +36,16 @@ pub fn read(text: &str) -> Result<Ruleset, Error> {
         // A router judges them by its routes too.
         ruleset.policies.set(oddity, Policy::Judge);
     }
+    let mut work = Work::of(RANGES);
     for route in routes {
+        let first = ruleset.rules.len();
         route.add_to(&mut ruleset.rules)?;
+        let ranges = ruleset.rules[first..].iter().map(Rule::own_ranges).sum();
+        step(1 + ranges);
+        if !work.spend(ranges) {
+            let reason = format!("the routes have more than {RANGES} ranges of values");
+            return Err(Error::new("", reason));
+        }
     }
     Ok(ruleset)
 }

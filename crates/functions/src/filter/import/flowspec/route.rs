@@ -8,6 +8,7 @@ use super::super::conjunction::{Conjunction, IPV4, IPV6};
 use super::component::{Body, Component, Kind};
 use super::words::Words;
 use crate::filter::text::Span;
+use crate::filter::unique::Unique;
 use crate::filter::{Action, Addresses, Family, Field, Limit, Per, Rule, Side, Test, Unit, Values};
 
 pub(super) struct Route {
@@ -33,9 +34,10 @@ pub(super) fn read(text: &str) -> Result<Vec<Route>, Error> {
         words.expect("{")?;
     }
     let mut routes: Vec<Route> = Vec::new();
+    let mut names = Unique::default();
     while words.take("route") {
         let route = Route::read(&mut words, routes.len() + 1)?;
-        if routes.iter().any(|known| known.name == route.name) {
+        if !names.take(&route.name) {
             let place = format!("line {}", route.line);
             return Err(Error::new(place, "another route has this name").of(route.name));
         }

@@ -1,7 +1,5 @@
 //! A base chain, and the chains it jumps to, as one list of rules.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use super::super::Error;
@@ -10,6 +8,8 @@ use super::listing::{Chain, Key, Listing};
 use super::{matching, meter, refusal};
 use crate::Action as Verdict;
 use crate::filter::abi::{Policy, Reason};
+use crate::filter::limits::{EXPANSION, STEPS, Work, step};
+use crate::filter::unique::Unique;
 use crate::filter::{Action, Field, Limit, Per, Rule, Ruleset, Unit, Values};
 
 /// The rules that decide as a base chain does.
@@ -29,8 +29,7 @@ pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Rulese
     };
     let scope = scope(&key.family).map_err(fail)?;
     let is_all = scope.values(Field::EtherType).is_none();
-    let mut out =
-        Translation { listing, policy, rules: Vec::new(), names: BTreeSet::new(), depth: 0 };
+    let mut out = Translation::new(listing, policy);
     out.chain(key, chain, &scope)?;
     let mut ruleset = Ruleset::default();
     for oddity in Reason::ALL {
@@ -40,7 +39,7 @@ pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Rulese
     if is_all {
         ruleset.default = policy;
     } else if policy == Verdict::Drop {
-        out.rule("policy", scope, Action::Drop);
+        out.rule("policy", scope, Action::Drop)?;
     }
     ruleset.rules = out.rules;
     Ok(ruleset)
@@ -86,9 +85,10 @@ struct Translation<'a> {
     listing: &'a Listing,
     policy: Verdict,
     rules: Vec<Rule>,
-    names: BTreeSet<String>,
+    names: Unique,
     /// Jumps that led here.
     depth: usize,
+    work: Work,
 }
 
 /// One rule of nft on its way.
@@ -102,10 +102,27 @@ struct State<'a> {
     is_over: bool,
 }
 
-impl Translation<'_> {
+impl<'a> Translation<'a> {
+    fn new(listing: &'a Listing, policy: Verdict) -> Self {
+        let work = Work::of(STEPS.saturating_add(listing.weight.saturating_mul(EXPANSION)));
+        Self { listing, policy, rules: Vec::new(), names: Unique::default(), depth: 0, work }
+    }
+
+    /// Chains that jump to chains, and sets that many rules name, mean more than is written.
+    fn spend(&mut self, amount: usize) -> Result<(), Error> {
+        step(amount);
+        if self.work.spend(amount) {
+            return Ok(());
+        }
+        let reason = "the jumps and sets of this chain lead to too many rules and values: take \
+                      over a smaller chain";
+        Err(Error::new("", reason))
+    }
+
     fn chain(&mut self, key: &Key, chain: &Chain, outer: &Conjunction) -> Result<(), Error> {
         for (place, rule) in chain.rules.iter().enumerate() {
             let number = place + 1;
+            self.spend(1 + rule.weight + outer.weight())?;
             let mut state = State {
                 key,
                 name: name(&format!("{}-{number}", key.name)),
@@ -126,7 +143,7 @@ impl Translation<'_> {
                 let text = format!("limit {} without a drop behind it", limit.rate);
                 return Err(Error::new(at, text));
             }
-            self.settle(&mut state);
+            self.settle(&mut state)?;
         }
         Ok(())
     }
@@ -143,7 +160,8 @@ impl Translation<'_> {
         }
         match kind.as_str() {
             "match" => {
-                self.settle(state);
+                self.settle(state)?;
+                self.spend(named_set(self.listing, state.key, &body["right"]))?;
                 let found = matching::add(body, &mut state.tests, self.listing, state.key);
                 found.map_err(|reason| Error::new("", reason))
             }
@@ -153,12 +171,12 @@ impl Translation<'_> {
                 Ok(())
             }
             "limit" => {
-                self.settle(state);
+                self.settle(state)?;
                 state.limit = Some(limit(body).map_err(|reason| Error::new("", reason))?);
                 Ok(())
             }
             "set" | "meter" => {
-                self.settle(state);
+                self.settle(state)?;
                 let found = meter::limit(kind, body, &mut state.tests);
                 state.limit = Some(found.map_err(|reason| Error::new("", reason))?);
                 Ok(())
@@ -179,8 +197,7 @@ impl Translation<'_> {
         // A rule counts what it decides.
         state.counts = false;
         state.is_over = true;
-        self.rule(&state.name, state.tests.clone(), action);
-        Ok(())
+        self.rule(&state.name, state.tests.clone(), action)
     }
 
     fn jump(&mut self, state: &mut State<'_>, kind: &str, body: &Value) -> Result<(), Error> {
@@ -192,35 +209,40 @@ impl Translation<'_> {
             return Err(Error::new("", "`goto` in a chain that was jumped to is not supported"));
         }
         self.depth += 1;
-        if self.depth > DEEPEST || self.rules.len() > MOST_RULES {
-            return Err(Error::new("", "its jumps lead to too many rules"));
+        if self.depth > DEEPEST {
+            let reason = "its jumps lead to too many rules: more than 16 inside of each other";
+            return Err(Error::new("", reason));
         }
-        self.settle(state);
+        self.settle(state)?;
         self.chain(&key, chain, &state.tests)?;
         self.depth -= 1;
         if kind == "goto" {
-            self.rule(&format!("{}-end", state.name), state.tests.clone(), verdict(self.policy));
+            self.rule(&format!("{}-end", state.name), state.tests.clone(), verdict(self.policy))?;
         }
         state.is_over = true;
         Ok(())
     }
 
     /// A counter counts what got as far as it stands.
-    fn settle(&mut self, state: &mut State<'_>) {
+    fn settle(&mut self, state: &mut State<'_>) -> Result<(), Error> {
         if std::mem::take(&mut state.counts) {
-            self.rule(&format!("{}-count", state.name), state.tests.clone(), Action::Count);
+            self.rule(&format!("{}-count", state.name), state.tests.clone(), Action::Count)?;
         }
+        Ok(())
     }
 
-    fn rule(&mut self, name: &str, tests: Conjunction, action: Action) {
-        let mut unique = name.to_owned();
-        let mut number = 1;
-        while !self.names.insert(unique.clone()) {
-            number += 1;
-            unique = format!("{name}.{number}");
-        }
-        self.rules.push(Rule { name: unique, tests: tests.into_tests(), action });
+    fn rule(&mut self, name: &str, tests: Conjunction, action: Action) -> Result<(), Error> {
+        self.spend(1 + tests.weight())?;
+        let name = self.names.free(name, '.');
+        self.rules.push(Rule { name, tests: tests.into_tests(), action });
+        Ok(())
     }
+}
+
+/// Elements of the set that a right side names.
+fn named_set(listing: &Listing, key: &Key, right: &Value) -> usize {
+    let name = right.as_str().and_then(|text| text.strip_prefix('@'));
+    name.and_then(|name| listing.set(key, name).ok()).map_or(0, <[Value]>::len)
 }
 
 const fn verdict(policy: Verdict) -> Action {
@@ -266,7 +288,5 @@ pub(super) fn limit(body: &Value) -> Result<Limit, String> {
 
 /// Jumps inside of each other; nft's own limit.
 const DEEPEST: usize = 16;
-/// Chains that jump to chains that jump grow fast.
-const MOST_RULES: usize = 1 << 20;
 /// Leaves room for what makes it unique.
 const LONGEST_NAME: usize = 48;

@@ -4,14 +4,14 @@
 //! here (rules put behind others by number, chains without names) makes a chain's count another
 //! one than nft's, and then its rules are told by number alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::super::Error;
 use super::listing::Key;
 
 /// Lines of rules, by chain.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Lines(BTreeMap<Key, Vec<usize>>);
+pub struct Lines(BTreeMap<Key, VecDeque<usize>>);
 
 /// What a brace opened.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ struct Scan {
     blocks: Vec<Block>,
     /// Of the statement in hand, and where it begins.
     words: Vec<String>,
+    /// Whether one of them is `rule`.
+    is_rule: bool,
     begins: usize,
     /// Braces that the statement has opened.
     depth: usize,
@@ -61,8 +63,8 @@ impl Lines {
     }
 
     /// Of a chain that has so many rules.
-    pub(super) fn of_chain(&self, key: &Key, rules: usize) -> Option<&[usize]> {
-        self.0.get(key).map(Vec::as_slice).filter(|lines| lines.len() == rules)
+    pub(super) fn of_chain(&self, key: &Key, rules: usize) -> Option<&VecDeque<usize>> {
+        self.0.get(key).filter(|lines| lines.len() == rules)
     }
 }
 
@@ -72,6 +74,7 @@ impl Scan {
             "{" if self.opens_block() => {
                 let block = self.block();
                 self.words.clear();
+                self.is_rule = false;
                 self.blocks.push(block);
             }
             "{" => self.depth += 1,
@@ -85,6 +88,7 @@ impl Scan {
                 if self.words.is_empty() {
                     self.begins = line;
                 }
+                self.is_rule |= word == "rule";
                 self.words.push(word);
             }
         }
@@ -93,9 +97,7 @@ impl Scan {
 
     /// Braces inside of a rule are its own; elsewhere they hold statements.
     fn opens_block(&self) -> bool {
-        let is_rule = matches!(self.blocks.last(), Some(Block::Chain(_)))
-            || self.words.iter().any(|word| word == "rule");
-        !is_rule
+        !self.is_rule && !matches!(self.blocks.last(), Some(Block::Chain(_)))
     }
 
     fn block(&self) -> Block {
@@ -124,6 +126,7 @@ impl Scan {
             return Ok(());
         }
         let words = std::mem::take(&mut self.words);
+        self.is_rule = false;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match (&words[..], self.blocks.last()) {
             (["include", file, ..], _) => {
@@ -133,15 +136,17 @@ impl Scan {
             }
             ([word, ..], Some(Block::Chain(_))) if OF_CHAINS.contains(word) => {}
             (_, Some(Block::Chain(key))) => {
-                self.lines.0.entry(key.clone()).or_default().push(self.begins);
+                self.lines.0.entry(key.clone()).or_default().push_back(self.begins);
             }
             ([verb @ ("add" | "insert"), "rule", rest @ ..], None) => {
                 let (family, rest) = family(rest);
                 if let [table, name, ..] = rest {
                     let (table, name) = ((*table).to_owned(), (*name).to_owned());
                     let lines = self.lines.0.entry(Key { family, table, name }).or_default();
-                    let at = if *verb == "insert" { 0 } else { lines.len() };
-                    lines.insert(at, self.begins);
+                    match *verb {
+                        "insert" => lines.push_front(self.begins),
+                        _ => lines.push_back(self.begins),
+                    }
                 }
             }
             _ => {}
@@ -220,9 +225,9 @@ add rule t c drop
             Key { family, table, name }
         };
         let input = key("inet", "filter", "input");
-        assert_eq!(lines.of_chain(&input, 6), Some(&[21, 9, 14, 14, 15, 20][..]));
+        assert_eq!(lines.of_chain(&input, 6), Some(&[21, 9, 14, 14, 15, 20].into()));
         assert_eq!(lines.of_chain(&input, 5), None, "nft counts otherwise");
-        assert_eq!(lines.of_chain(&key("ip", "t", "c"), 1), Some(&[24][..]));
+        assert_eq!(lines.of_chain(&key("ip", "t", "c"), 1), Some(&[24].into()));
         assert_eq!(lines.of_chain(&key("inet", "filter", "other"), 1), None);
     }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::Error;
 use super::lines::Lines;
+use crate::filter::limits::step;
 
 /// What has a name of its own in a table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +20,8 @@ pub(super) struct Key {
 pub(super) struct Listing {
     pub chains: BTreeMap<Key, Chain>,
     sets: BTreeMap<Key, Value>,
+    /// Values in it.
+    pub weight: usize,
 }
 
 #[derive(Debug, Default)]
@@ -38,6 +41,8 @@ pub(super) struct Base {
 #[derive(Debug)]
 pub(super) struct Rule {
     pub statements: Vec<Value>,
+    /// Values in them.
+    pub weight: usize,
     /// In the text that nft was given, if there was one.
     pub line: Option<usize>,
 }
@@ -49,7 +54,7 @@ impl Listing {
             .map_err(|error| wrong(format!("not the JSON of `nft -j list ruleset`: {error}")))?;
         let objects = json["nftables"].as_array();
         let objects = objects.ok_or_else(|| wrong("there is no list `nftables` in it".into()))?;
-        let mut listing = Self::default();
+        let mut listing = Self { weight: weight(&json), ..Self::default() };
         for object in objects {
             let named = object.as_object().and_then(|object| object.iter().next());
             let Some((kind, body)) = named else {
@@ -74,7 +79,7 @@ impl Listing {
             "rule" => {
                 let statements = body["expr"].as_array().cloned().unwrap_or_default();
                 let chain = self.chains.entry(Key::of(body, "chain")).or_default();
-                chain.rules.push(Rule { statements, line: None });
+                chain.rules.push(Rule { statements, weight: weight(&body["expr"]), line: None });
             }
             "set" => {
                 self.sets.insert(Key::of(body, "name"), body.clone());
@@ -121,6 +126,16 @@ impl Key {
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}/{}", self.family, self.table, self.name)
+    }
+}
+
+/// Values in a value, which JSON nests 128 deep at most.
+fn weight(value: &Value) -> usize {
+    step(1);
+    match value {
+        Value::Array(values) => 1 + values.iter().map(weight).sum::<usize>(),
+        Value::Object(values) => 1 + values.values().map(weight).sum::<usize>(),
+        _ => 1,
     }
 }
 

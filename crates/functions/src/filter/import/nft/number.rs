@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::listing::{Key, Listing};
 use super::names::{self, Names};
 use crate::filter::Values;
+use crate::filter::limits::step;
 
 /// How one number is written.
 pub(super) type Parse<'a> = &'a dyn Fn(&Value) -> Option<u128>;
@@ -25,6 +26,11 @@ impl Reader<'_> {
         if let Some(name) = right.as_str().and_then(|text| text.strip_prefix('@')) {
             return self.all(self.listing.set(self.key, name)?);
         }
+        self.element(right)
+    }
+
+    /// The numbers of a right side that names no set: sets hold no others.
+    fn element(&self, right: &Value) -> Result<Values, String> {
         if let Some(set) = right["set"].as_array() {
             return self.all(set);
         }
@@ -33,7 +39,7 @@ impl Reader<'_> {
             if let Some(key) = others.into_iter().find(|key| !matches!(*key, "val" | "comment")) {
                 return Err(format!("an element with {key} cannot be taken over"));
             }
-            return self.values(&element["val"]);
+            return self.element(&element["val"]);
         }
         if let Some([first, last]) = right["range"].as_array().map(Vec::as_slice) {
             return Ok(Values::new([(self.one(first)?, self.one(last)?)]));
@@ -64,7 +70,8 @@ impl Reader<'_> {
     fn all(&self, elements: &[Value]) -> Result<Values, String> {
         let mut ranges = Vec::with_capacity(elements.len());
         for element in elements {
-            ranges.extend_from_slice(self.values(element)?.ranges());
+            step(1);
+            ranges.extend_from_slice(self.element(element)?.ranges());
         }
         Ok(Values::new(ranges))
     }
