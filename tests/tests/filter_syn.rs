@@ -130,6 +130,7 @@ fn spec(timestamps: u8) -> Spec {
         receive_most: 6_291_456,
         buffer_most: 212_992,
         mtu: 1500,
+        macs: [None; 2],
     };
     let syn = Syn::of(&listeners).unwrap();
     spec.set_global("filter_syn", &syn.to_bytes()).unwrap();
