@@ -175,8 +175,6 @@ xway_inline struct filter_end filter_decided(struct xdp_md *ctx, struct filter_p
 		return (struct filter_end){ XDP_DROP, XWAY_RULE };
 	if (filter_does(FILTER_ACTION_SYN_PROXY) && rule->action == FILTER_ACTION_SYN_PROXY) {
 		count->taken++;
-		if (filter_is_trial())
-			return (struct filter_end){ XDP_TX, XWAY_SYN_PROXY };
 		return (struct filter_end){ filter_proxy_verdict(ctx, packet), XWAY_SYN_PROXY };
 	}
 	count->packets++;

@@ -50,7 +50,8 @@ xway_inline int filter_is_banned(struct filter_packet *packet)
 		bpf_map_delete_elem(&filter_bans, &source);
 		return 0;
 	}
-	ban->packets++;
+	/* Processors share the value: an addition that is not atomic would lose packets. */
+	__sync_fetch_and_add(&ban->packets, 1);
 	return 1;
 }
 

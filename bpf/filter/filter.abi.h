@@ -257,8 +257,21 @@ enum filter_event {
 	/* A packet for a listener that brought back a cookie, and one that brought none. */
 	FILTER_COOKIE_GOOD,
 	FILTER_COOKIE_BAD,
+	/*
+	 * Requests that the proxy refused while it was active: from or to an address that no
+	 * host has, with a wrong checksum of IP or TCP, with a header that the stack would
+	 * drop, in a fragment, with a routing header or an authentication.
+	 */
+	FILTER_SYN_MARTIAN,
+	FILTER_SYN_CHECKSUM,
+	FILTER_SYN_MALFORMED,
+	FILTER_SYN_FRAGMENT,
+	FILTER_SYN_OPTIONS,
+	/* Requests that continued with the next rules: to a closed port, to another host. */
+	FILTER_SYN_NO_LISTENER,
+	FILTER_SYN_NOT_OURS,
 };
-#define FILTER_EVENTS (FILTER_COOKIE_BAD + 1)
+#define FILTER_EVENTS (FILTER_SYN_NOT_OURS + 1)
 
 /* What becomes of a packet at a SYN proxy. */
 enum filter_guarded {
@@ -278,21 +291,14 @@ struct filter_syn {
 	__u16 window_scale;
 	/* Timestamps start at the clock: net.ipv4.tcp_timestamps is 2. */
 	__u16 has_time;
+	/*
+	 * The interface's MAC address and that of the bridge or bond that holds it, as numbers.
+	 * 0 for an unknown one; with the first, frames to any address are for this host.
+	 */
+	__u64 mac;
+	__u64 master_mac;
 };
-_Static_assert(sizeof(struct filter_syn) == 8, "no hidden padding");
-
-/* One element of `filter_guards`: requests to destinations, by time on the monotonic clock. */
-struct filter_guard {
-	/* When the second began in which `requests` came. */
-	__u64 second;
-	/* Until when requests are answered by the proxy. */
-	__u64 until;
-	/* When the last one went on to the stack meanwhile. */
-	__u64 passed;
-	__u32 requests;
-	__u32 zero;
-};
-_Static_assert(sizeof(struct filter_guard) == 32, "no hidden padding");
+_Static_assert(sizeof(struct filter_syn) == 24, "no hidden padding");
 
 /* Buckets in a line. */
 #define FILTER_WAYS 8

@@ -16,6 +16,7 @@ pub mod generator;
 pub mod nft;
 pub mod program;
 pub mod random;
+pub mod segment;
 pub mod sink;
 pub mod stage;
 pub mod steer;

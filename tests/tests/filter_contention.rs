@@ -9,11 +9,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use functions::filter::abi::{Count, Event};
-use functions::filter::{Environment, File, PROGRAM, act, compile};
+use functions::filter::ban::{self, Bans};
+use functions::filter::{Environment, File, OBJECT, PROGRAM, act, compile};
+use functions::stats::{self, Stats};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, TwoHosts, until};
-use spec::Map as _;
+use spec::{Map as _, Spec};
+use sys::thread::monotonic_ns;
 use traffic::Template;
 use traffic::generator::{Config, Generator, Load};
 
@@ -93,8 +96,15 @@ impl Limited {
         Self { senders, _link: link, object, net }
     }
 
-    /// Two processors send as fast as they can, every sender's packets in turn.
     fn race(&self) -> Race {
+        let start = Instant::now();
+        let overlaps = self.send();
+        self.tell(start, overlaps)
+    }
+
+    /// Two processors send as fast as they can, every sender's packets in turn; at how many looks
+    /// both had.
+    fn send(&self) -> u32 {
         let cpus = sys::cpu::affinity().unwrap();
         assert!(cpus.len() > 1, "one processor alone contends with nobody");
         let config = Config {
@@ -105,7 +115,6 @@ impl Limited {
             ..Config::new("eth0", Load::Streams(self.senders.clone()))
         };
         let generator = self.net.a.run(|| Generator::start(config)).unwrap().unwrap();
-        let start = Instant::now();
         let sent = || -> Vec<u64> {
             let threads = generator.snapshot().unwrap().threads;
             threads.iter().map(|thread| thread.sent).collect()
@@ -116,7 +125,15 @@ impl Limited {
         generator.go();
         let overlaps = overlaps(sent);
         generator.stop().unwrap();
-        self.tell(start, overlaps)
+        overlaps
+    }
+
+    /// Packets that the program dropped because of a ban, and those that the ban counted.
+    fn banned(&self) -> [u64; 2] {
+        let labels = stats::labels(&Spec::parse("filter", OBJECT).unwrap().btf.unwrap()).unwrap();
+        let stats = Stats::read(self.object.map(stats::MAP).unwrap(), &labels).unwrap();
+        let bans = Bans::new(self.object.map(ban::BANS).unwrap()).list(monotonic_ns()).unwrap();
+        [stats.reason("banned").packets, bans.iter().map(|ban| ban.packets).sum()]
     }
 
     fn tell(&self, start: Instant, overlaps: u32) -> Race {
@@ -201,4 +218,27 @@ fn senders_that_share_lines_and_prefixes_get_no_more_than_theirs() {
     let prefix = most(&race, 16 * 100, 16 * 30);
     assert!(race.all <= prefix, "{} of the /24, at most {prefix}", race.all);
     assert!(race.all >= 16 * 30, "{}", race.all);
+}
+
+#[test]
+fn a_ban_counts_the_packets_of_both_processors() {
+    let mut seen = Vec::new();
+    for _ in 0..RACES {
+        let limited = Limited::new("ban 600s from 10.9.0.0", 1);
+        let bans = Bans::new(limited.object.map(ban::BANS).unwrap());
+        bans.add([10, 9, 0, 0].into(), None, monotonic_ns()).unwrap();
+        let overlaps = limited.send();
+        let is_counted = || {
+            let [dropped, counted] = limited.banned();
+            Ok((dropped > 0 && dropped == counted).then_some(()))
+        };
+        // What is on its way when the senders stop is counted a little later.
+        let all = until("each packet that was dropped is counted", TIME, is_counted);
+        assert!(all.is_ok(), "dropped, counted: {:?}", limited.banned());
+        if overlaps >= OVERLAPS {
+            return;
+        }
+        seen.push(overlaps);
+    }
+    panic!("this machine gave the test no two processors at once: {seen:?}");
 }

@@ -104,13 +104,11 @@ XWAY_HELPER struct bpf_sock *(*const bpf_skc_lookup_tcp)(void *ctx, struct bpf_s
 							 __u32 size, __u64 netns, __u64 flags) =
 	(void *)BPF_FUNC_skc_lookup_tcp;
 XWAY_HELPER long (*const bpf_sk_release)(void *socket) = (void *)BPF_FUNC_sk_release;
-/* Linux 6.0, and the other three. */
-XWAY_HELPER __s64 (*const bpf_tcp_raw_gen_syncookie_ipv4)(const void *ip, const void *tcp,
-							  __u32 size) =
-	(void *)BPF_FUNC_tcp_raw_gen_syncookie_ipv4;
-XWAY_HELPER __s64 (*const bpf_tcp_raw_gen_syncookie_ipv6)(const void *ip, const void *tcp,
-							  __u32 size) =
-	(void *)BPF_FUNC_tcp_raw_gen_syncookie_ipv6;
+/* Also makes the listener accept cookies for two minutes. */
+XWAY_HELPER __s64 (*const bpf_tcp_gen_syncookie)(void *socket, const void *ip, __u32 ip_size,
+						 const void *tcp, __u32 tcp_size) =
+	(void *)BPF_FUNC_tcp_gen_syncookie;
+/* Linux 6.0, and the other one. */
 XWAY_HELPER long (*const bpf_tcp_raw_check_syncookie_ipv4)(const void *ip, const void *tcp) =
 	(void *)BPF_FUNC_tcp_raw_check_syncookie_ipv4;
 XWAY_HELPER long (*const bpf_tcp_raw_check_syncookie_ipv6)(const void *ip, const void *tcp) =

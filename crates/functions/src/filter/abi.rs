@@ -73,10 +73,17 @@ pub enum Event {
     CookieFailed = 8,
     CookieGood = 9,
     CookieBad = 10,
+    SynMartian = 11,
+    SynChecksum = 12,
+    SynMalformed = 13,
+    SynFragment = 14,
+    SynOptions = 15,
+    SynNoListener = 16,
+    SynNotOurs = 17,
 }
 
 impl Event {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 18] = [
         Self::BansFull,
         Self::SampleLost,
         Self::MarkRefused,
@@ -88,6 +95,13 @@ impl Event {
         Self::CookieFailed,
         Self::CookieGood,
         Self::CookieBad,
+        Self::SynMartian,
+        Self::SynChecksum,
+        Self::SynMalformed,
+        Self::SynFragment,
+        Self::SynOptions,
+        Self::SynNoListener,
+        Self::SynNotOurs,
     ];
 
     /// As counters, JSON and options spell it.
@@ -104,6 +118,13 @@ impl Event {
             Self::CookieFailed => "cookie-failed",
             Self::CookieGood => "cookie-good",
             Self::CookieBad => "cookie-bad",
+            Self::SynMartian => "syn-martian",
+            Self::SynChecksum => "syn-checksum",
+            Self::SynMalformed => "syn-malformed",
+            Self::SynFragment => "syn-fragment",
+            Self::SynOptions => "syn-options",
+            Self::SynNoListener => "syn-no-listener",
+            Self::SynNotOurs => "syn-not-ours",
         }
     }
 }
@@ -549,40 +570,6 @@ impl Found {
             tag: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             old: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
             next: u64::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
-        }
-    }
-}
-
-/// `struct filter_guard`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Guard {
-    pub second: u64,
-    pub until: u64,
-    pub passed: u64,
-    pub requests: u32,
-    pub zero: u32,
-}
-
-impl Guard {
-    pub const SIZE: usize = 32;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..8].copy_from_slice(&self.second.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.until.to_le_bytes());
-        bytes[16..24].copy_from_slice(&self.passed.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.requests.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.zero.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            second: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
-            until: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            passed: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
-            requests: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
-            zero: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
         }
     }
 }
@@ -1126,10 +1113,12 @@ pub struct Syn {
     pub mss6: u16,
     pub window_scale: u16,
     pub has_time: u16,
+    pub mac: u64,
+    pub master_mac: u64,
 }
 
 impl Syn {
-    pub const SIZE: usize = 8;
+    pub const SIZE: usize = 24;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -1137,6 +1126,8 @@ impl Syn {
         bytes[2..4].copy_from_slice(&self.mss6.to_le_bytes());
         bytes[4..6].copy_from_slice(&self.window_scale.to_le_bytes());
         bytes[6..8].copy_from_slice(&self.has_time.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.mac.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.master_mac.to_le_bytes());
         bytes
     }
 
@@ -1146,6 +1137,8 @@ impl Syn {
             mss6: u16::from_le_bytes(array::from_fn(|i| bytes[2 + i])),
             window_scale: u16::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
             has_time: u16::from_le_bytes(array::from_fn(|i| bytes[6 + i])),
+            mac: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            master_mac: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
         }
     }
 }

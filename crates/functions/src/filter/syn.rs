@@ -19,6 +19,9 @@ pub struct Listeners {
     pub buffer_most: u64,
     /// Of the interface, bytes.
     pub mtu: u32,
+    /// MAC addresses of the interface and of the bridge or bond that holds it. Frames to another
+    /// one are left to the stack; without the first, frames to any address are for this host.
+    pub macs: [Option<[u8; 6]>; 2],
 }
 
 /// The listeners would not take connections that the proxy opened.
@@ -51,6 +54,8 @@ impl Syn {
             mss6: room(40 + 20)?,
             window_scale: listeners.window_scale(),
             has_time: u16::from(listeners.has_plain_times()),
+            mac: number(listeners.macs[0]),
+            master_mac: number(listeners.macs[1]),
         })
     }
 }
@@ -69,6 +74,11 @@ impl Listeners {
     }
 }
 
+/// A MAC address as the program compares it; 0 for none.
+fn number(mac: Option<[u8; 6]>) -> u64 {
+    mac.map_or(0, |mac| mac.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
 /// RFC 7323, section 2.2.
 const MOST_SCALE: u32 = 14;
 /// The least that cookies can hold is 536 with IPv4; less makes no sense.
@@ -84,12 +94,15 @@ mod tests {
         receive_most: 6_291_456,
         buffer_most: 212_992,
         mtu: 1500,
+        macs: [Some([2, 0, 0, 0, 1, 0xff]), None],
     };
 
     #[test]
     fn what_is_offered() {
         let syn = Syn::of(&USUAL).unwrap();
-        assert_eq!(syn, Syn { mss4: 1460, mss6: 1440, window_scale: 7, has_time: 1 });
+        let settings = Syn { mss4: 1460, mss6: 1440, window_scale: 7, has_time: 1, ..syn };
+        assert_eq!(syn, settings);
+        assert_eq!((syn.mac, syn.master_mac), (0x0200_0000_01ff, 0));
         for (most, scale) in [(65_535, 0), (65_536, 1), (131_072, 2), (33_554_432, 10)] {
             let listeners = Listeners { receive_most: most, buffer_most: 0, ..USUAL };
             assert_eq!(Syn::of(&listeners).unwrap().window_scale, scale, "{most}");

@@ -299,3 +299,18 @@ fn buckets_are_taken_along_when_rules_change() {
     let seed = |fixture: &Fixture| fixture.seed.lookup(&[0; 4]).unwrap();
     assert_eq!(seed(&to), seed(&from));
 }
+
+/// Buckets and guards are found by it: a map that is used again keeps its own.
+#[test]
+fn a_seed_is_random_and_written_once() {
+    let seeds = [(); 2].map(|()| {
+        let map = Memory::array(abi::Seed::SIZE, 1);
+        fill_seed(&map).unwrap();
+        let first = map.lookup(&[0; 4]).unwrap().unwrap();
+        fill_seed(&map).unwrap();
+        assert_eq!(map.lookup(&[0; 4]).unwrap().unwrap(), first);
+        first
+    });
+    assert_ne!(seeds[0], seeds[1]);
+    assert!(seeds.iter().flatten().any(|byte| *byte != 0));
+}

@@ -1,14 +1,14 @@
 //! `Before`: what rules that are in force leave to those that take their place.
 //!
 //! Rule: what can be the same map is, so nothing is lost between reading and writing: counters of
-//! reasons, bans, samples, buckets while all limits stay. Buckets of limits that stay while others
-//! change are copied, and when rules' times are over. Counts of rules are added later, see
-//! `state::counts`.
+//! reasons, bans, samples, and while all limits stay their buckets and the guards of SYN proxies.
+//! Buckets of limits that stay while others change are copied, and when rules' times are over.
+//! Counts of rules are added later, see `state::counts`.
 
 use std::collections::HashMap;
 
 use anyhow::Result;
-use functions::filter::act::{self, Acts, EVENTS};
+use functions::filter::act::{self, Acts, EVENTS, GUARDED};
 use functions::filter::limit::{self, LINES, SEED};
 use functions::filter::sample::SAMPLES;
 use functions::filter::{Action, Compiled, Ruleset, ban};
@@ -54,7 +54,7 @@ impl<'a> Before<'a> {
     pub fn shared(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
         let mut names = vec![ban::BANS, EVENTS, SAMPLES];
         if self.same_limits {
-            names.extend([LINES, SEED]);
+            names.extend([LINES, SEED, GUARDED]);
         }
         if self.live.has_reasons_of(spec) {
             names.push(stats::MAP);

@@ -43,7 +43,7 @@ pub fn compiled(rules: &Ruleset, bans: bool, target: &Target, form: Form) -> Res
     let mut environment = Environment { form, ..environment(bans)? };
     // Only a SYN proxy speaks for this host, and not every namespace shows all of that.
     if rules.rules.iter().any(|rule| matches!(rule.action, Action::SynProxy(_))) {
-        environment.sizes.listeners = Some(listeners::here(target.mtu)?);
+        environment.sizes.listeners = Some(listeners::here(target)?);
     }
     Ok(compile(rules, &environment)?)
 }

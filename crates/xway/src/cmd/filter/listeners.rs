@@ -2,10 +2,13 @@
 
 use anyhow::{Context as _, Result};
 use functions::filter::Listeners;
+use sys::net::Netlink;
 use sys::netns::NetNs;
 
-/// Behind an interface with this MTU.
-pub fn here(mtu: u32) -> Result<Listeners> {
+use crate::cmd::attach::Target;
+
+/// Reads the settings that apply behind an interface.
+pub fn here(target: &Target) -> Result<Listeners> {
     let netns = NetNs::current()?;
     let last = |path: &str| -> Result<u64> {
         let text = netns.sysctl(path)?;
@@ -19,6 +22,15 @@ pub fn here(mtu: u32) -> Result<Listeners> {
         receive_most,
         // Not every namespace shows it: then it has no say.
         buffer_most: last("core/rmem_max").unwrap_or(0),
-        mtu,
+        mtu: target.mtu,
+        macs: macs(target)?,
     })
+}
+
+/// The MAC addresses of the interface and of the bridge or bond that holds it.
+fn macs(target: &Target) -> Result<[Option<[u8; 6]>; 2]> {
+    let mut netlink = Netlink::open()?;
+    let link = netlink.link_by_index(target.ifindex)?;
+    let master = link.master.map(|master| netlink.link_by_index(master)).transpose()?;
+    Ok([link.mac, master.and_then(|master| master.mac)].map(|mac| mac.map(|mac| mac.0)))
 }
