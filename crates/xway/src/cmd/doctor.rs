@@ -7,8 +7,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use kernel::probe::{self, Feature};
+use kernel::{Mode, Tags};
 use report::number::human;
 use sys::cap::{Cap, Caps};
+use sys::net::{Link, Netlink};
 
 use super::{Context, Exit};
 use crate::view::doctor::{Capabilities, Fact, Probe, Report, State};
@@ -74,7 +76,47 @@ fn tried(feature: Feature) -> Probe {
 }
 
 fn facts(state: &Path) -> Vec<Fact> {
-    vec![btf(), jit(), hardening(), unprivileged(), addresses(), memlock(), bpffs(state)]
+    let mut facts =
+        vec![btf(), jit(), hardening(), unprivileged(), addresses(), memlock(), bpffs(state)];
+    facts.extend(vlan_tags());
+    facts
+}
+
+/// Where programs find the VLAN tags of what each interface receives.
+fn vlan_tags() -> Vec<Fact> {
+    let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
+    let links = links.into_iter().filter(|link| !link.loopback);
+    links.map(|link| vlan_tags_of(&link)).collect()
+}
+
+fn vlan_tags_of(link: &Link) -> Fact {
+    let name = format!("VLAN tags of {}", link.name);
+    let found = |mode: Mode| kernel::tags(link.ifindex, mode);
+    let (native, generic) = match (found(Mode::Native), found(Mode::Generic)) {
+        (Ok(native), Ok(generic)) => (native, generic),
+        (Err(error), _) | (_, Err(error)) => {
+            return Fact::new(&name, State::Unknown, error.to_string());
+        }
+    };
+    let value = format!("native: {}; generic: {}", place(&native), place(&generic));
+    match (&native, &generic) {
+        (Tags::Hidden(why), _) | (_, Tags::Hidden(why)) => Fact {
+            advice: Some(format!("{why}: what depends on tags is refused in that mode")),
+            ..Fact::new(&name, State::Warning, value)
+        },
+        _ => Fact::good(&name, value),
+    }
+}
+
+fn place(tags: &Tags) -> String {
+    match tags {
+        Tags::InFrame => "in the frame".to_owned(),
+        Tags::Device => "read from the device".to_owned(),
+        Tags::Switchable(features) => {
+            format!("in the frame with {} off, which xway switches", features.join(" and "))
+        }
+        Tags::Hidden(_) => "not visible".to_owned(),
+    }
 }
 
 fn btf() -> Fact {
