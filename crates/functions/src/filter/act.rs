@@ -159,7 +159,7 @@ impl Acts {
         spec.set_global("filter_may_ban", &word(u32::from(self.may_ban())))?;
         spec.set_global("filter_exact_clock", &word(u32::from(self.limits.needs_exact_clock())))?;
         spec.set_global("filter_syn", &self.syn.to_bytes())?;
-        let guards = if self.proxies() { GUARDS } else { GUARD_WAYS };
+        let guards = if self.proxies() { GUARDS } else { 1 };
         spec.set_global("filter_guard_mask", &word(guards - 1))?;
         spec.set_global("filter_sample_bytes", &word(self.sizes.sample))?;
         for (name, entries) in self.entries() {
@@ -179,7 +179,7 @@ impl Acts {
             (COUNTS, rules),
             (INTERFACES, self.interfaces.len() as u32),
             (CPUS, self.cpus.iter().max().map_or(1, |cpu| cpu + 1)),
-            (GUARDED, if self.proxies() { GUARDS } else { GUARD_WAYS }),
+            (GUARDED, if_any(self.proxies(), GUARDS)),
             (SOCKETS, if_any(self.does(abi::Action::ToSocket), self.sizes.sockets)),
             (ban::BANS, if_any(self.may_ban(), self.sizes.bans)),
             (sample::SAMPLES, if self.samples() { self.sizes.samples } else { LEAST_RING }),
@@ -344,8 +344,6 @@ const BAN_MS: u32 = 1 << 31;
 const CPU_QUEUE: u32 = 2048;
 /// Destinations whose connection requests a SYN proxy counts separately: a power of two.
 const GUARDS: u32 = 8192;
-/// `FILTER_GUARD_WAYS`, the least that the map has.
-const GUARD_WAYS: u32 = 4;
 /// The least that a ring buffer can have.
 const LEAST_RING: u32 = 4096;
 
