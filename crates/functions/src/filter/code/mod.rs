@@ -73,7 +73,8 @@ pub struct Generated {
 
 /// Code with one jump table of families is not longer than this.
 const LONGEST: usize = 24_000;
-/// Rules with a constant answer, after each of which the verifier may follow the rest of the program again.
+/// Rules with a constant answer, after each of which the verifier may follow the rest of the
+/// program again.
 const ANSWERS: usize = 8;
 /// Code whose answers can leave it at one place, in the reach of a jump.
 const NEAR: usize = 8192;
