@@ -32,12 +32,17 @@ pub fn load(stage: &Stage, rules: &[&str]) -> Value {
 /// Starts `filter sample` with these words, and waits until it takes samples: then the file that
 /// becomes the capture is there.
 pub fn sampling(stage: &Stage, words: &[&str], capture: &Path) -> Child {
-    let part = capture.with_extension("part");
+    let name = format!(".{}.", capture.file_name().unwrap().to_str().unwrap());
+    let is_part = |file: &str| file.starts_with(&name) && file.ends_with(".part");
+    let begun = || {
+        let mut files = std::fs::read_dir(capture.parent().unwrap()).unwrap().flatten();
+        files.find(|file| is_part(&file.file_name().to_string_lossy()))
+    };
     let write = ["--write", capture.to_str().unwrap()];
     let words = [&["--json", "filter", "sample", "eth0"], words, &write].concat();
     let mut command = stage.xway.command_in(&stage.net.b, &words);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let started = until("the sampling", PATIENCE, || Ok(part.exists().then_some(())));
+    let started = until("the sampling", PATIENCE, || Ok(begun()));
     if let Err(error) = started {
         let _ended_by_itself = child.kill();
         panic!("{error}: {:?}", child.wait_with_output());

@@ -104,6 +104,12 @@ fn confine(args: &RunArgs) -> Result<()> {
     named.input(&args.input);
     args.world.iter().for_each(|world| named.input(world));
     args.maps.iter().for_each(|(_, file)| named.input(file));
+    if wants_host(args) {
+        // The kernel's version and configuration, which objects may ask for.
+        HOST_FILES.iter().for_each(|file| named.input(file));
+        let release = sys::proc::kernel_release().unwrap_or_default();
+        named.input(format!("/boot/config-{release}"));
+    }
     let cover = args.cover.iter().flatten();
     cover.chain(&args.save_world).for_each(|file| named.output(file));
     if let Some(folder) = &args.out {
@@ -207,5 +213,7 @@ fn world(args: &RunArgs, time_ns: Option<u64>) -> Result<World> {
     World::from_toml(&text).with_context(|| path.display().to_string())
 }
 
+/// What describes the host's kernel and stays readable with `--world host`.
+const HOST_FILES: [&str; 2] = ["/proc/config.gz", "/proc/sys/kernel/osrelease"];
 /// Columns of running text.
 const TEXT_WIDTH: usize = 90;
