@@ -17,6 +17,7 @@ use super::entries::Entries;
 use super::events::Events;
 use super::input::Played;
 use super::testable::{is_mapped, is_redirected, testable};
+use crate::view::say;
 
 pub enum Arm {
     Vm(Box<Vm>),
@@ -99,6 +100,9 @@ impl Arm {
             })?,
             false => object?,
         };
+        if is_redirected(job.program.kind) {
+            say("the kernel runs the program as a plain XDP program, not behind a redirect");
+        }
         let mapped = spec.maps.iter().filter(|def| is_mapped(def)).map(|def| def.name.clone());
         let mapped = mapped.collect();
         let cpus = sys::cpu::possible()?;
