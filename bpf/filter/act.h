@@ -140,13 +140,8 @@ xway_inline __u32 filter_redirected(__u32 verdict)
  * Without a target: what was to leave by another interface is not for this host and is dropped;
  * what was to go to a processor or socket of this host is passed.
  */
-xway_inline __u32 filter_verdict(struct xdp_md *ctx, struct filter_packet *packet,
-				 const struct filter_rule *rule)
+xway_inline __u32 filter_redirect(struct xdp_md *ctx, const struct filter_rule *rule)
 {
-	if (rule->action == FILTER_ACTION_PASS)
-		return XDP_PASS;
-	if (filter_does(FILTER_ACTION_BAN) && rule->action == FILTER_ACTION_BAN)
-		filter_make_ban(packet, rule->argument);
 	if (filter_does(FILTER_ACTION_TO_INTERFACE) && rule->action == FILTER_ACTION_TO_INTERFACE)
 		return filter_redirected(
 			bpf_redirect_map(&filter_interfaces, rule->argument, XDP_DROP));
@@ -156,6 +151,34 @@ xway_inline __u32 filter_verdict(struct xdp_md *ctx, struct filter_packet *packe
 		return filter_redirected(
 			bpf_redirect_map(&filter_sockets, ctx->rx_queue_index, XDP_PASS));
 	return XDP_DROP;
+}
+
+xway_inline __u32 filter_verdict(struct xdp_md *ctx, struct filter_packet *packet,
+				 const struct filter_rule *rule)
+{
+	if (rule->action == FILTER_ACTION_PASS)
+		return XDP_PASS;
+	if (filter_does(FILTER_ACTION_BAN) && rule->action == FILTER_ACTION_BAN)
+		filter_make_ban(packet, rule->argument);
+	return filter_redirect(ctx, rule);
+}
+
+xway_inline int filter_does_redirect(void)
+{
+	return filter_does(FILTER_ACTION_TO_INTERFACE) || filter_does(FILTER_ACTION_TO_CPU) ||
+	       filter_does(FILTER_ACTION_TO_SOCKET);
+}
+
+/*
+ * The verdict of the rule that decided in the end. The kernel keeps the target of the last call of
+ * bpf_redirect_map() alone, and each packet inside of the frame may have made one.
+ */
+xway_inline __u32 filter_redirect_again(struct xdp_md *ctx, const struct filter_packet *packet)
+{
+	__u32 number = packet->decided_by;
+	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);
+
+	return rule ? filter_redirect(ctx, rule) : XDP_DROP;
 }
 
 /* The end of a packet by the rule that filter_match() answered. */

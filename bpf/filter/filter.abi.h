@@ -241,7 +241,10 @@ enum filter_event {
 	FILTER_BANS_FULL,
 	/* A sample that was not written: nobody read the ones before. */
 	FILTER_SAMPLE_LOST,
-	/* No room in front of the packet, or a driver without metadata. */
+	/*
+	 * No room in front of the packet for its mark, or for the VLAN tag of one that was to be
+	 * sent on, which is dropped; or a driver without metadata.
+	 */
 	FILTER_MARK_REFUSED,
 	/* A redirect to an interface, processor or socket that is not there. */
 	FILTER_NO_TARGET,

@@ -122,6 +122,21 @@ xway_inline int filter_read_tags(struct xway_cursor *cur, struct filter_packet *
 	return packet->ethertype;
 }
 
+/*
+ * The outermost tag, which is not in the frame: the first one there becomes the inner one. It does
+ * not count for XWAY_TOO_MANY_TAGS. Without branches: the verifier would walk all behind them.
+ */
+xway_inline void filter_add_tag(struct filter_packet *packet, __u64 tag)
+{
+	__u64 has = tag >> 16 & 1;
+	__u64 mask = -has;
+	__u64 inner = (packet->known & FILTER_VLAN) << 1;
+
+	packet->inner_vlan = (packet->vlan & mask) | (packet->inner_vlan & ~mask);
+	packet->vlan = (tag & 0xfff & mask) | (packet->vlan & ~mask);
+	packet->known |= (inner & mask) | has;
+}
+
 xway_inline void filter_read_macs(const struct ethhdr *eth, struct filter_packet *packet)
 {
 	packet->dest_mac = filter_mac(eth->h_dest);

@@ -3,9 +3,10 @@
  * forward: routes packets by the kernel's own tables, after translating addresses where asked.
  *
  * Path of a packet: parse, check that it is sent to this host's MAC address and may be routed,
- * translate, ask the FIB, count the TTL down, write the MAC addresses, redirect. What XDP cannot do goes to the stack: as it came, or,
- * if a translation applied, translated but otherwise untouched, so that the stack resolves the
- * neighbour, fragments or delivers for the address that the packet now has.
+ * translate, ask the FIB, count the TTL down, write the MAC addresses, redirect. What XDP cannot do
+ * goes to the stack: as it came, or, if a translation applied, translated but otherwise untouched,
+ * so that the stack resolves the neighbour, fragments or delivers for the address that the packet
+ * now has.
  * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
  * The two entries are told apart in xway/frame.h.
  */
@@ -20,6 +21,7 @@ const volatile __u32 forward_malformed = XDP_PASS;
 #include <xway/csum.h>
 #include <xway/parse.h>
 #include <xway/stats.h>
+#include <xway/tag.h>
 
 #include "mac.h"
 #include "nat4.h"
@@ -167,7 +169,7 @@ xway_inline enum xway_reason forward_judge(struct xdp_md *ctx, int frags,
 	type = xway_parse_eth(&cur, &eth);
 	if (type < 0)
 		return cur.fault;
-	if (cur.tags)
+	if (cur.tags || xway_stripped_tag(ctx))
 		return XWAY_TAGGED;
 	if (eth->h_dest[0] & 1)
 		return XWAY_NOT_ROUTABLE;

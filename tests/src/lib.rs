@@ -21,6 +21,7 @@ pub mod sink;
 pub mod stage;
 pub mod steer;
 pub mod steered;
+pub mod tags;
 pub mod vm_io;
 pub mod vm_net;
 pub mod xsk;

@@ -84,6 +84,8 @@ XWAY_HELPER void (*const bpf_ringbuf_discard)(void *data, __u64 flags) =
 	(void *)BPF_FUNC_ringbuf_discard;
 XWAY_HELPER long (*const bpf_xdp_adjust_meta)(struct xdp_md *ctx, int delta) =
 	(void *)BPF_FUNC_xdp_adjust_meta;
+XWAY_HELPER long (*const bpf_xdp_adjust_head)(struct xdp_md *ctx, int delta) =
+	(void *)BPF_FUNC_xdp_adjust_head;
 /* Linux 5.17. */
 XWAY_HELPER long (*const bpf_loop)(__u32 count, void *callback, void *ctx, __u64 flags) =
 	(void *)BPF_FUNC_loop;

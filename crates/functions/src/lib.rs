@@ -14,6 +14,7 @@ pub mod filter;
 pub mod forward;
 pub mod stats;
 pub mod table;
+pub mod tags;
 
 pub use action::Action;
 pub use spec::packet::{ParseError, Prefix, Protocol};

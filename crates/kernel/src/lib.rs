@@ -31,6 +31,7 @@ pub mod probe;
 mod program;
 mod ringbuf;
 mod runtime;
+mod tags;
 mod verifier;
 
 pub use error::{Error, ModeName, ProgramRef, Result};
@@ -46,4 +47,5 @@ pub use ringbuf::RingBuffer;
 pub use runtime::KernelRuntime;
 pub use sys::bpf::{LinkInfo, LinkTarget, MapCreate, MapInfo, ProgInfo};
 pub use sys::net::{Ifindex, XdpMode as Mode};
+pub use tags::{Tags, tags};
 pub use verifier::{Source, VerifierLog};

@@ -166,6 +166,17 @@ impl Spec {
         self.maps.iter().find(|map| map.name == name)
     }
 
+    /// Whether one of these programs calls a function that only a program bound to a device may
+    /// call: it asks for what the device knows of a packet (Linux 6.3).
+    pub fn asks_device(&self, programs: &[String]) -> bool {
+        let programs = programs.iter().filter_map(|name| self.program(name));
+        let mut targets = programs.flat_map(|program| &program.fixups).map(|fixup| &fixup.target);
+        targets.any(|target| match target {
+            Target::Kfunc { name, .. } => name.starts_with("bpf_xdp_metadata_rx_"),
+            _ => false,
+        })
+    }
+
     pub fn map_index(&self, name: &str) -> Option<usize> {
         self.maps.iter().position(|map| map.name == name)
     }

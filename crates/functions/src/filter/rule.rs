@@ -21,6 +21,17 @@ pub struct Ruleset {
     pub rules: Vec<Rule>,
 }
 
+impl Ruleset {
+    /// Whether it matters to the rules that a packet's VLAN tag may be beside the frame. In the
+    /// driver (`is_native`) a tag there is lost when the packet does not go to the stack.
+    pub fn depends_on_tags(&self, is_native: bool) -> bool {
+        let tests = |test: &Test| matches!(test, Test::Is(Field::Vlan | Field::InnerVlan, _));
+        let leaves = |action: &Action| matches!(action, Action::SynProxy(_) | Action::Redirect(_));
+        let mut rules = self.rules.iter();
+        rules.any(|rule| rule.tests.iter().any(tests) || is_native && leaves(&rule.action))
+    }
+}
+
 /// A packet matches if all tests hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {

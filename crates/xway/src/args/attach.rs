@@ -118,6 +118,10 @@ pub struct ForwardArgs {
     #[arg(long, requires = "nat")]
     pub no_replies: bool,
 
+    /// Attach even where VLAN tags cannot be seen: frames of every VLAN are then routed as untagged
+    #[arg(long)]
+    pub ignore_stripped_tags: bool,
+
     #[command(flatten)]
     pub placement: Placement,
 }

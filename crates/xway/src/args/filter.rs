@@ -67,6 +67,10 @@ pub struct FilterPlacement {
     /// Refuse rules whose maps take more of the kernel's memory, such as 16MiB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
+
+    /// Load rules that depend on VLAN tags even where tags cannot be seen
+    #[arg(long)]
+    pub ignore_stripped_tags: bool,
 }
 
 /// `xway filter load`.

@@ -149,6 +149,7 @@ impl Target {
     ) -> Result<Object> {
         let binding = match mode {
             ModeArg::Offload => Binding::Offload(self.ifindex),
+            ModeArg::Native if spec.asks_device(&programs) => Binding::Device(self.ifindex),
             ModeArg::Native | ModeArg::Generic => Binding::Any,
         };
         let programs = Some(programs);

@@ -30,6 +30,7 @@ pub fn take_all_off(target: &Target, force: bool) -> Result<Vec<String>> {
     }
     all.iter().try_for_each(|one| take_off(target, one))?;
     target.slot.clear()?;
+    target.slot.offload().restore(Some(&target.interface))?;
     Ok(programs)
 }
 

@@ -7,9 +7,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use kernel::probe::{self, Feature};
+use kernel::{Mode, Tags};
 use report::number::human;
 use sys::cap::{Cap, Caps};
 use sys::confine::Support;
+use sys::net::{Link, Netlink};
 
 use super::{Context, Exit};
 use crate::view::doctor::{Capabilities, Fact, Probe, Report, State};
@@ -78,7 +80,7 @@ fn facts(state: &Path) -> Vec<Fact> {
     let confinement = sys::confine::support();
     let kernel = vec![btf(), jit(), hardening(), unprivileged(), addresses(), memlock()];
     let rest = [bpffs(state), file_limits(confinement), call_limits(confinement)];
-    kernel.into_iter().chain(rest).collect()
+    kernel.into_iter().chain(rest).chain(vlan_tags()).collect()
 }
 
 /// Commands that parse files without the kernel limit themselves to the files they were given.
@@ -107,6 +109,43 @@ fn call_limits(support: Support) -> Fact {
             ),
             ..Fact::new("seccomp filters", State::Warning, "not supported".to_owned())
         },
+    }
+}
+
+/// Where programs find the VLAN tags of what each interface receives.
+fn vlan_tags() -> Vec<Fact> {
+    let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
+    let links = links.into_iter().filter(|link| !link.loopback);
+    links.map(|link| vlan_tags_of(&link)).collect()
+}
+
+fn vlan_tags_of(link: &Link) -> Fact {
+    let name = format!("VLAN tags of {}", link.name);
+    let found = |mode: Mode| kernel::tags(link.ifindex, mode);
+    let (native, generic) = match (found(Mode::Native), found(Mode::Generic)) {
+        (Ok(native), Ok(generic)) => (native, generic),
+        (Err(error), _) | (_, Err(error)) => {
+            return Fact::new(&name, State::Unknown, error.to_string());
+        }
+    };
+    let value = format!("native: {}; generic: {}", place(&native), place(&generic));
+    match (&native, &generic) {
+        (Tags::Hidden(why), _) | (_, Tags::Hidden(why)) => Fact {
+            advice: Some(format!("{why}: what depends on tags is refused in that mode")),
+            ..Fact::new(&name, State::Warning, value)
+        },
+        _ => Fact::good(&name, value),
+    }
+}
+
+fn place(tags: &Tags) -> String {
+    match tags {
+        Tags::InFrame => "in the frame".to_owned(),
+        Tags::Device => "read from the device".to_owned(),
+        Tags::Switchable(features) => {
+            format!("in the frame with {} off, which xway switches", features.join(" and "))
+        }
+        Tags::Hidden(_) => "not visible".to_owned(),
     }
 }
 

@@ -2,13 +2,16 @@
 
 use anyhow::{Context as _, Result, bail};
 use functions::forward::{self, Config, Maps, Nat, Port};
+use kernel::Object;
 use spec::{Map as _, Spec};
-use sys::net::Netlink;
+use sys::net::{Link, Netlink};
+use sys::netns::NetNs;
 
 use super::attach::{Target, by_size, mode};
+use super::tags::Tagging;
 use super::{Context, Exit};
-use crate::args::ForwardArgs;
-use crate::state::{Change, Generation, Writer};
+use crate::args::{ForwardArgs, ModeArg};
+use crate::state::{Change, Generation, Slot, Writer};
 use crate::view::attach::Configured;
 
 pub fn run(args: &ForwardArgs, context: &Context) -> Result<Exit> {
@@ -16,7 +19,7 @@ pub fn run(args: &ForwardArgs, context: &Context) -> Result<Exit> {
     let writer = Writer::open(&context.state)?;
     let targets: Vec<Target> =
         args.ifaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
-    let live = running(&targets, &config, args)?;
+    let live = running(&writer, &targets, &config, args)?;
     match &live {
         Some(generation) => update(generation, &config, &targets)?,
         None => attach(&config, &targets, args)?,
@@ -37,29 +40,31 @@ fn config(args: &ForwardArgs) -> Result<Config> {
     Ok(Config { nat, translations, replies: !args.no_replies, ..Config::default() })
 }
 
-/// The one generation that all interfaces run, so that changing its tables changes them all.
+/// One generation of those that all interfaces run with the same tables: changing them changes all.
 ///
 /// # Errors
 /// It runs on others too, which would lose their way out; or it was loaded for another answer to
 /// packets without a translation.
-fn running(targets: &[Target], config: &Config, args: &ForwardArgs) -> Result<Option<Generation>> {
+fn running(
+    writer: &Writer,
+    targets: &[Target],
+    config: &Config,
+    args: &ForwardArgs,
+) -> Result<Option<Generation>> {
     if args.placement.replace || !args.placement.set.is_empty() {
         return Ok(None);
     }
     let mode = mode(args.placement.mode);
-    let mut programs = Vec::new();
+    let mut first = None;
     for target in targets {
-        programs.push(target.running(mode)?);
+        let program = target.running(mode)?;
+        let Some(live) = program.and_then(|id| router(&target.slot, id)) else { return Ok(None) };
+        if first.get_or_insert((live.1, target, live.0)).0 != live.1 {
+            return Ok(None);
+        }
     }
-    let Some((Some(program), target)) = programs.first().copied().zip(targets.first()) else {
-        return Ok(None);
-    };
-    let ours = target.slot.generation_of(program).filter(|one| one.name() == NAME);
-    let Some(generation) = ours else { return Ok(None) };
-    if programs.iter().any(|other| *other != Some(program)) {
-        return Ok(None);
-    }
-    let together = interfaces_of(program)?;
+    let Some((tables, target, generation)) = first else { return Ok(None) };
+    let together = interfaces_of(writer, tables)?;
     let named = |name: &String| targets.iter().any(|target| target.interface == *name);
     if let Some(left_out) = together.iter().find(|name| !named(name)) {
         bail!(
@@ -74,11 +79,24 @@ fn running(targets: &[Target], config: &Config, args: &ForwardArgs) -> Result<Op
     Ok(Some(generation))
 }
 
-/// Names of all interfaces here that run a program.
-fn interfaces_of(program: u32) -> Result<Vec<String>> {
+/// The generation of a program if it is a forward, and the number of its table of interfaces, which
+/// those that route between each other share.
+fn router(slot: &Slot, program: u32) -> Option<(Generation, u32)> {
+    let generation = slot.generation_of(program).filter(|one| one.name() == NAME)?;
+    let tables = generation.map(forward::TX).ok()?.info().id;
+    Some((generation, tables))
+}
+
+/// Names of all interfaces here that run a forward with these tables.
+fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
+    let netns = NetNs::current()?.id()?;
+    let runs = |link: &Link| {
+        let slot = writer.slot(netns, link.ifindex);
+        let mut routers = link.xdp.programs().filter_map(|(_mode, id)| router(&slot, id));
+        routers.any(|(_, other)| other == tables)
+    };
     let links = Netlink::open()?.links()?.into_iter();
-    let running = links.filter(|link| link.xdp.programs().any(|(_mode, id)| id == program));
-    Ok(running.map(|link| link.name).collect())
+    Ok(links.filter(runs).map(|link| link.name).collect())
 }
 
 /// Whether it was loaded to treat packets without a translation as the configuration wants.
@@ -104,24 +122,53 @@ fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Resul
     Ok(())
 }
 
-/// One object for all interfaces: they share its tables and counters.
+/// A program for each interface, because one that asks a device for tags is of that device alone.
+/// All share tables and counters.
 fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()> {
     let mut spec = Spec::parse(NAME, forward::OBJECT)?;
     config.apply(&mut spec)?;
     for (name, value) in &args.placement.set {
         spec.set_global_text(name, value)?;
     }
-    let first = targets.first().context("no interface")?;
     let large = targets.iter().any(Target::has_large_frames);
     by_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
-        let object = first.load(&spec, vec![program.to_owned()], args.placement.mode)?;
-        forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
-        let mut changes = Vec::new();
+        let mut changes: Vec<(Change, Tagging)> = Vec::new();
+        let mut shared = None;
         for target in targets {
-            changes.push(target.install(NAME, &object, program, &args.placement)?);
+            let (mode, ignore) = (args.placement.mode, args.ignore_stripped_tags);
+            let tagging = Tagging::prepare(target, mode, ignore)?;
+            let mut own = spec.clone();
+            tagging.apply(&mut own, &[program])?;
+            let object = load(target, &own, program, mode, shared.as_ref())?;
+            if shared.is_none() {
+                forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
+            }
+            changes.push((target.install(NAME, &object, program, &args.placement)?, tagging));
+            shared.get_or_insert(object);
         }
-        changes.into_iter().try_for_each(Change::commit)
+        changes.into_iter().try_for_each(|(change, tagging)| {
+            change.commit()?;
+            tagging.keep();
+            Ok(())
+        })
     })
+}
+
+/// Loads a program for an interface, with all maps but constants of another one.
+fn load(
+    target: &Target,
+    spec: &Spec,
+    program: &str,
+    mode: ModeArg,
+    shared: Option<&Object>,
+) -> Result<Object> {
+    let mut reuse = Vec::new();
+    for def in spec.maps.iter().filter(|def| !def.frozen) {
+        if let Some(map) = shared.and_then(|object| object.map(&def.name).ok()) {
+            reuse.push((def.name.clone(), map.duplicate()?));
+        }
+    }
+    target.load_sharing(spec, vec![program.to_owned()], mode, reuse)
 }
 
 fn ports(targets: &[Target]) -> Vec<Port> {

@@ -25,6 +25,7 @@ pub mod run;
 pub mod shell;
 pub mod sink;
 pub mod status;
+mod tags;
 mod watch;
 pub mod xsk;
 

@@ -3,6 +3,7 @@
 //! ```text
 //! <state>/lock                                          one writer at a time; who it is
 //! <state>/net-<namespace>-if-<ifindex>-<n>.trial        who tries generation n there holds it
+//! <state>/net-<namespace>-if-<ifindex>.offload          offloads that are off for its program
 //! <state>/bpf/net-<namespace>/if-<ifindex>/link         the bpf_link, as long as it is attached
 //!                                          /<name>-<n>/ a generation: its program and maps
 //! ```
@@ -13,6 +14,7 @@
 mod counts;
 mod generation;
 mod lock;
+mod offload;
 mod slot;
 mod trial;
 
@@ -31,6 +33,7 @@ use sys::netns::{NetNs, NetNsId};
 pub use generation::Generation;
 pub use lock::Holder;
 use lock::Lock;
+pub use offload::Offload;
 pub use slot::{Change, Slot};
 pub use trial::Trial;
 
@@ -143,6 +146,25 @@ impl Writer {
             // An interface that was moved to another namespace is none of this one's links.
             wanted.extend(slot.attached());
             slot.sweep_but(&wanted)?;
+        }
+        self.restore_offloads(NetNs::current()?.id()?)
+    }
+
+    /// Switches on what is off for a program that runs no more.
+    fn restore_offloads(&self, netns: NetNsId) -> Result<()> {
+        let records = offload::records(&self.root, netns.inode);
+        if records.is_empty() {
+            return Ok(());
+        }
+        let links = Netlink::open()?.links()?;
+        for (number, record) in records {
+            let slot = self.slot(netns, Ifindex(number));
+            let link = links.iter().find(|link| link.ifindex.0 == number);
+            let mut programs = link.into_iter().flat_map(|link| link.xdp.programs());
+            let is_ours = |(_, id): (_, u32)| slot.generation_of(id).is_some();
+            if slot.attached().is_none() && !programs.any(is_ours) {
+                record.restore(link.map(|link| link.name.as_str()))?;
+            }
         }
         Ok(())
     }

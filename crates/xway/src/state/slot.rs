@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result};
 use kernel::{Attach, Link, LinkInfo, Object, Program};
 
 use super::generation::{Generation, pin_name};
+use super::offload::Offload;
 use super::{folders, remove};
 
 /// A folder that need not exist.
@@ -71,6 +72,11 @@ impl Slot {
         let mut path = self.stem.clone().into_os_string();
         path.push(format!("-{number}.trial"));
         path.into()
+    }
+
+    /// Offloads that are off for the program.
+    pub fn offload(&self) -> Offload {
+        Offload::of(&self.stem)
     }
 
     /// Attaches: a new generation beside the old one, then one atomic change of the link. Nothing

@@ -5,11 +5,12 @@
 
 use anyhow::Result;
 use functions::filter::trial::new_name;
-use functions::filter::{Compiled, PROGRAM, PROGRAM_FRAGS};
+use functions::filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};
 
 use super::change::Change;
+use super::live::Live;
 use crate::args::{FilterPlacement, Placement};
 use crate::cmd::attach::by_size;
 
@@ -21,10 +22,12 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Loads both as one program, which `install` puts in the place of the filter in force.
+    /// Loads both as one program, the first with these rules; `install` attaches it in place of the
+    /// filter that is active.
     pub fn load<T>(
         mut self,
         change: &Change,
+        rules: &Ruleset,
         asked: &FilterPlacement,
         install: impl Fn(Object, &str, &Placement) -> Result<T>,
     ) -> Result<T> {
@@ -33,8 +36,14 @@ impl Parts {
             self.behind.spec.maps.extend(live.keeping()?);
         }
         let placement = change.placement(asked);
+        let behind = live.map(Live::rules).transpose()?.unwrap_or_default();
+        let tagging =
+            change.tagging(&[rules, &behind], placement.mode, asked.ignore_stripped_tags)?;
+        for part in [&mut self.front, &mut self.behind] {
+            tagging.apply(&mut part.spec, &[PROGRAM, PROGRAM_FRAGS])?;
+        }
         let large = change.target.has_large_frames();
-        by_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
+        let installed = by_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
             let spec = self.composed(program)?;
             let kept = live.map_or(Ok(Vec::new()), |live| live.kept(&spec))?;
             let programs = vec![program.to_owned()];
@@ -44,7 +53,9 @@ impl Parts {
                 self.behind.acts.fill(|name| object.map(name))?;
             }
             install(object, program, &placement)
-        })
+        })?;
+        tagging.keep();
+        Ok(installed)
     }
 
     fn composed(&self, program: &str) -> Result<Spec> {

@@ -20,6 +20,7 @@ use super::memory;
 use crate::args::{FilterPlacement, ModeArg, Placement};
 use crate::cmd::Context;
 use crate::cmd::attach::{Target, by_size, mode};
+use crate::cmd::tags::Tagging;
 use crate::state::{self, Holder, State};
 use crate::view::filter::load::Took;
 use crate::view::filter::memory::Memory;
@@ -65,6 +66,8 @@ impl Change {
         made.spec.maps.push(keeping(&file::to_keep(file)));
         made.spec.maps.push(self.carried(rules)?.map());
         let (placement, compile_s) = (self.placement(&how.placement), clock.lap());
+        let tagging = self.tagging(&[rules], placement.mode, how.placement.ignore_stripped_tags)?;
+        tagging.apply(&mut made.spec, &[PROGRAM, PROGRAM_FRAGS])?;
         let before = self.live.as_ref().map(|live| Before::of(live, &made, rules)).transpose()?;
         let shared = before.as_ref().map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
         let memory = memory(&made, &shared, how.placement.memory)
@@ -73,8 +76,22 @@ impl Change {
         let took = by_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
             self.install(&made, (before.as_ref(), &shared), program, &placement)
         })?;
+        tagging.keep();
         let took = Took { compile_s, carry_s: took.carry_s + before_s, ..took };
         Ok((mode(placement.mode), memory, took))
+    }
+
+    /// How a program with these rules comes to see VLAN tags that are not in the frame. Rules in
+    /// force that depend on tags are there for a reason: those that follow are not refused.
+    pub fn tagging(&self, rules: &[&Ruleset], mode: ModeArg, ignore: bool) -> Result<Tagging> {
+        let depends = |rules: &Ruleset| rules.depends_on_tags(mode == ModeArg::Native);
+        if !rules.iter().any(|rules| depends(rules)) {
+            return Ok(Tagging::default());
+        }
+        let known = self.live.as_ref().and_then(|live| live.rules().ok());
+        let known = known.is_some_and(|rules| depends(&rules));
+        Tagging::prepare(&self.target, mode, ignore || known)
+            .context("the rules were not put in force")
     }
 
     /// A filter makes room for the next one unasked, and stays where it is.

@@ -89,7 +89,7 @@ impl Trial {
             trial::make_new(&mut front.spec)?;
             trial::make_old(&mut behind.spec)?;
             let parts = Parts { front, behind };
-            parts.load(change, &FilterPlacement::default(), |object, program, placement| {
+            parts.load(change, new, &FilterPlacement::default(), |object, program, placement| {
                 let trial = change.try_out(context, (&object, program), placement)?;
                 Ok((object, trial))
             })

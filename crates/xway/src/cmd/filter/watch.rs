@@ -96,7 +96,7 @@ impl Watch {
             let mut behind = change.in_force(form)?;
             watch::make_front(&mut front.spec, choice.bytes)?;
             watch::make_behind(&mut behind.spec)?;
-            Parts { front, behind }.load(change, asked, |object, program, placement| {
+            Parts { front, behind }.load(change, &chooser, asked, |object, program, placement| {
                 let ring = RingBuffer::new(object.map(SEEN)?)?;
                 let one_in = choice.pace.first();
                 draw(&object, one_in)?;
