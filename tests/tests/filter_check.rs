@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde_json::json;
-use xway_tests::xway::Xway;
+use xway_tests::xway::{Answer, Xway};
 
 const RULES: &str = r#"
 default = "drop"
@@ -58,13 +58,19 @@ fn rules_are_shown_as_they_are_understood() {
     let odd = report["policies"].as_array().unwrap().iter().filter(|one| one["usual"] == false);
     assert_eq!(odd.map(|one| &one["oddity"]).collect::<Vec<_>>(), ["options"]);
     assert!(report["reads"].to_string().contains("transport"));
-    assert_eq!(report["warnings"], json!([]));
+    let warnings = report["warnings"].as_array().unwrap();
+    let texts = warnings.iter().map(|one| one["text"].as_str().unwrap());
+    let texts: Vec<_> = texts.filter(|text| !text.contains("SSH session")).collect();
+    let kinds = warnings.iter().map(|one| (&one["kind"], &one["rules"]));
+    assert!(kinds.clone().all(|(kind, _)| kind == "cut-off"), "{warnings:#?}");
+    for (text, what) in texts.iter().zip(["ARP", "neighbour", "TCP", "DNS", "DHCP", "path MTU"]) {
+        assert!(text.starts_with("the default drops") && text.contains(what), "{text}");
+    }
+    assert_eq!(texts.len(), 6);
     assert!(report["program"]["description"].as_str().unwrap().contains("instructions"));
 
     let text = xway.run_powerless(&["filter", "check", path]).ended(0);
-    for part in
-        ["1  dns", "set @bad: 1 IPv4 range, 1 IPv6 range", "policy options", "5 rules, no warnings"]
-    {
+    for part in ["1  dns", "set @bad: 1 IPv4 range, 1 IPv6 range", "policy options", "5 rules, "] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -87,6 +93,25 @@ fn without_rights_the_kernel_is_not_asked() {
     assert_eq!(report["program"]["kernel"], json!(null));
     let text = xway.run_powerless(&["filter", "check", path]).ended(0);
     assert!(text.contains("kernel: not asked"), "{text}");
+}
+
+#[test]
+fn the_session_that_rules_cut_off_is_named() {
+    let xway = Xway::new();
+    let path = file(&xway, "rules.toml", "default = 'drop'\nrules = ['pass tcp dport 443']");
+    let check = |path: &PathBuf| {
+        let mut command = xway.command(&["--json", "filter", "check", path.to_str().unwrap()]);
+        command.env("SSH_CONNECTION", "203.0.113.9 50000 192.0.2.1 2222");
+        let report = Answer::of(command.output().unwrap()).json(0);
+        let warnings = report["warnings"].as_array().unwrap().clone();
+        let texts = warnings.iter().map(|one| one["text"].as_str().unwrap().to_owned());
+        texts.collect::<Vec<_>>()
+    };
+    let remedy = "pass tcp dport 2222 from 203.0.113.9";
+    assert!(check(&path)[0].contains(remedy), "{:?}", check(&path));
+    let rules = format!("default = 'drop'\nrules = ['{remedy}', 'pass tcp dport 443']");
+    let path = file(&xway, "better.toml", &rules);
+    assert!(check(&path).iter().all(|text| !text.contains("SSH")), "{:?}", check(&path));
 }
 
 #[test]

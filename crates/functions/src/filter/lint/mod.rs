@@ -10,6 +10,7 @@
 
 mod conjunction;
 mod cover;
+mod cut_off;
 mod each;
 mod pool;
 
@@ -20,6 +21,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use self::conjunction::Conjunctions;
 use self::cover::Cover;
+pub use self::cut_off::{Session, Surroundings, cut_off};
 use self::pool::Pool;
 use super::{Family, File, Rule, Test};
 
@@ -47,6 +49,8 @@ pub enum Kind {
     Policy,
     /// The action does not do what it seems to.
     Action,
+    /// Packets are dropped that most hosts need.
+    CutOff,
     /// A set that no rule refers to.
     UnusedSet,
     /// Too many rules for all pairs to be compared.
@@ -62,6 +66,7 @@ impl Kind {
             Self::Duplicate => "duplicate",
             Self::Policy => "policy",
             Self::Action => "action",
+            Self::CutOff => "cut-off",
             Self::UnusedSet => "unused-set",
             Self::Incomplete => "incomplete",
         }

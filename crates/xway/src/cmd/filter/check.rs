@@ -10,8 +10,8 @@ use functions::filter::{
 };
 use sys::net::Netlink;
 
-use super::memory;
 use super::rules::read;
+use super::{cut_off, memory};
 use crate::args::FilterCheckArgs;
 use crate::cmd::{Context, Exit, check};
 use crate::view::check::Outcome;
@@ -133,7 +133,8 @@ fn warnings(file: &File) -> Vec<Warning> {
     let names = |numbers: &[usize]| {
         numbers.iter().map(|number| file.ruleset.rules[*number].name.clone()).collect()
     };
-    let warnings = lint(file).into_iter().map(|one| Warning {
+    let found = lint(file).into_iter().chain(cut_off::warnings(&file.ruleset, None));
+    let warnings = found.map(|one| Warning {
         kind: one.kind.label(),
         rules: names(&one.rules),
         because: names(&one.because),

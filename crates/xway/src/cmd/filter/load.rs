@@ -6,7 +6,7 @@ use functions::filter::File;
 use super::change::{Change, How};
 use super::clock::Clock;
 use super::live::none;
-use super::rules;
+use super::{cut_off, rules};
 use crate::args::{
     DetachArgs, FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
 };
@@ -85,8 +85,9 @@ fn put(
     context: &Context,
 ) -> Result<Exit> {
     let read_s = clock.lap();
-    let (mode, memory, took) = change.apply(file, how)?;
     let rules = &file.ruleset;
+    cut_off::warn(rules, &change.target.interface);
+    let (mode, memory, took) = change.apply(file, how)?;
     context.show(&InForce {
         interface: change.target.interface.clone(),
         mode: mode.name(),

@@ -8,6 +8,7 @@ mod capture;
 mod change;
 mod check;
 mod clock;
+mod cut_off;
 mod detect;
 mod explain;
 mod file;

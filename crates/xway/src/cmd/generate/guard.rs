@@ -50,16 +50,20 @@ fn is_gentle(peak: Rate, bytes: f64) -> bool {
     pps <= GENTLE_PPS && bps <= GENTLE_BPS
 }
 
-/// From this process's environment, else from that of the processes it was started by: `sudo`
-/// removes the variable.
 pub fn session() -> Option<Session> {
+    Session::parse(&connection()?)
+}
+
+/// The variable `SSH_CONNECTION` of this process's environment, else of that of the processes it
+/// was started by: `sudo` removes the variable.
+pub fn connection() -> Option<String> {
     if let Ok(text) = std::env::var(VARIABLE) {
-        return Session::parse(&text);
+        return Some(text);
     }
     let above = |pid: &u32| sys::proc::parent(*pid);
     let ancestors = std::iter::successors(Some(std::process::id()), above).take(ANCESTORS);
     let mut found = ancestors.filter_map(|pid| sys::proc::variable(pid, VARIABLE));
-    found.find_map(|text| Session::parse(&text))
+    found.find(|text| Session::parse(text).is_some())
 }
 
 impl Session {
