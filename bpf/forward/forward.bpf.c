@@ -52,7 +52,10 @@ xway_inline int forward_routable4(__be32 address)
 	return net != 0 && net != 127 && net < 224;
 }
 
-/* As above, and link-local. ::/96 holds the unspecified and the loopback address. */
+/*
+ * As above, and link-local. ::/96 holds the unspecified and the loopback address; the stack drops
+ * what comes from IPv4 addresses in IPv6 (::ffff:0:0/96).
+ */
 xway_inline int forward_routable6(const struct in6_addr *address)
 {
 	const __be32 *word = address->in6_u.u6_addr32;
@@ -61,7 +64,9 @@ xway_inline int forward_routable6(const struct in6_addr *address)
 		return 0;
 	if ((word[0] & xway_htonl(0xffc00000)) == xway_htonl(0xfe800000))
 		return 0;
-	return word[0] | word[1] | word[2];
+	if (word[0] | word[1])
+		return 1;
+	return word[2] && word[2] != xway_htonl(0xffff);
 }
 
 /* Next hop by the kernel's tables: its interface and MAC addresses end up in `fib`. */
@@ -77,6 +82,18 @@ xway_inline enum xway_reason forward_route(struct xdp_md *ctx, struct bpf_fib_lo
 	return bpf_map_lookup_elem(&xway_tx, &egress) ? XWAY_FORWARDED : XWAY_NO_EGRESS;
 }
 
+/* The checksum of a header without options is right: the stack drops the packet where it is not. */
+xway_inline int forward_is_sound4(const struct iphdr *ip)
+{
+	const __u32 *words = (const __u32 *)ip;
+	__u64 sum = 0;
+
+	xway_unroll
+	for (int i = 0; i < 5; i++)
+		sum += words[i];
+	return xway_csum_fold(sum) == 0xffff;
+}
+
 /* The IPv4 packet may be routed at all. */
 xway_inline enum xway_reason forward_admit4(const struct iphdr *ip)
 {
@@ -84,6 +101,8 @@ xway_inline enum xway_reason forward_admit4(const struct iphdr *ip)
 		return XWAY_NOT_ROUTABLE;
 	if (ip->ihl != 5)
 		return XWAY_OPTIONS;
+	if (!forward_is_sound4(ip))
+		return XWAY_BAD_HEADER;
 	return ip->ttl > 1 ? XWAY_FORWARDED : XWAY_TTL_EXPIRED;
 }
 

@@ -13,6 +13,7 @@ pub mod expr;
 pub mod filter;
 pub mod flood;
 pub mod generator;
+pub mod hostile;
 pub mod nft;
 pub mod program;
 pub mod random;

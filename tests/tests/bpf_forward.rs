@@ -146,7 +146,14 @@ fn checksums_are_right_for_any_addresses_and_ports<R: Routed>() {
 
 /// A packet in a frame to the router's port towards `a`.
 fn to_router(ether_type: u16, packet: &[u8]) -> Vec<u8> {
-    addressed(B0, unpadded(&[], ether_type, packet))
+    let mut frame = addressed(B0, unpadded(&[], ether_type, packet));
+    if ether_type == IPV4 {
+        let words = frame[14..34].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+        let sum: u32 = words.sum();
+        let check = !((sum & 0xffff) + (sum >> 16)) as u16;
+        frame[24..26].copy_from_slice(&check.to_be_bytes());
+    }
+    frame
 }
 
 /// The frame with another destination.
@@ -186,6 +193,8 @@ fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
     let error = [&[3, 3, 0, 0, 0, 0, 0, 0][..], &V4::new("10.0.2.2", UDP).wrap(&udp(7))].concat();
     let mut group = to("10.0.2.2");
     group[0] |= 1;
+    let mut wrong = to("10.0.2.2");
+    wrong[24] ^= 1;
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("TTL 1", to_c(1), "ttl-expired"),
         ("TTL 0", to_c(0), "ttl-expired"),
@@ -202,6 +211,8 @@ fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
         ("from loopback", from("127.0.0.1").udp(b"x").unwrap(), "not-routable"),
         ("from link-local", from("fe80::9").udp(b"x").unwrap(), "not-routable"),
         ("from nowhere", from("0.0.0.0").udp(b"x").unwrap(), "not-routable"),
+        ("from IPv4 in IPv6", from("::ffff:10.0.1.2").udp(b"x").unwrap(), "not-routable"),
+        ("wrong IP checksum", wrong, "bad-header"),
         ("to a group's MAC", group, "not-routable"),
         ("IPv4 options", ip(V4 { options: 4, ..v4.clone() }), "options"),
         (
