@@ -8,14 +8,16 @@ use sys::net::Netlink;
 use super::attach::{Target, by_size, mode};
 use super::{Context, Exit};
 use crate::args::ForwardArgs;
-use crate::state::{Change, Generation, Writer};
+use crate::state::{Change, Generation, Scope, Writer};
 use crate::view::attach::Configured;
 
 pub fn run(args: &ForwardArgs, context: &Context) -> Result<Exit> {
     let config = config(args)?;
     let writer = Writer::open(&context.state)?;
-    let targets: Vec<Target> =
+    let scope = if args.ifaces.len() > 1 { Scope::Several } else { Scope::One };
+    let mut targets: Vec<Target> =
         args.ifaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
+    targets.iter_mut().for_each(|target| target.scope = scope);
     let live = running(&targets, &config, args)?;
     match &live {
         Some(generation) => update(generation, &config, &targets)?,
@@ -54,7 +56,7 @@ fn running(targets: &[Target], config: &Config, args: &ForwardArgs) -> Result<Op
     let Some((Some(program), target)) = programs.first().copied().zip(targets.first()) else {
         return Ok(None);
     };
-    let ours = target.slot.generation_of(program).filter(|one| one.name() == NAME);
+    let ours = target.slot.generation_of(program)?.filter(|one| one.name() == NAME);
     let Some(generation) = ours else { return Ok(None) };
     if programs.iter().any(|other| *other != Some(program)) {
         return Ok(None);
@@ -120,7 +122,7 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
         for target in targets {
             changes.push(target.install(NAME, &object, program, &args.placement)?);
         }
-        changes.into_iter().try_for_each(Change::commit)
+        Change::commit_all(changes)
     })
 }
 

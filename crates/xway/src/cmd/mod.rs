@@ -23,6 +23,7 @@ mod rights;
 pub mod run;
 pub mod shell;
 pub mod sink;
+pub mod state;
 pub mod status;
 mod watch;
 pub mod xsk;
