@@ -38,6 +38,11 @@ impl Xway {
         Self { state }
     }
 
+    /// With a state folder of the caller's choice, which is removed in the same way.
+    pub fn at(state: PathBuf) -> Self {
+        Self { state }
+    }
+
     pub fn state(&self) -> &Path {
         &self.state
     }
@@ -63,6 +68,25 @@ impl Xway {
     /// The same, to its end.
     pub fn run_in(&self, host: &Host, arguments: &[&str]) -> Answer {
         Answer::of(self.command_in(host, arguments).output().unwrap())
+    }
+
+    /// The same, to its end, as another user with these capabilities and no others.
+    pub fn run_as(
+        &self,
+        host: &Host,
+        user: u32,
+        capabilities: &[&str],
+        arguments: &[&str],
+    ) -> Answer {
+        let mut command = host.command("setpriv").unwrap();
+        command.args([format!("--reuid={user}"), format!("--regid={user}")]);
+        command.arg("--clear-groups");
+        let listed: String = capabilities.iter().map(|name| format!(",+{name}")).collect();
+        for set in ["--inh-caps", "--ambient-caps", "--bounding-set"] {
+            command.arg(format!("{set}=-all{listed}"));
+        }
+        command.arg(program()).arg("--state").arg(&self.state).args(arguments);
+        Answer::of(command.output().unwrap())
     }
 
     /// The same without any capability, though as root.

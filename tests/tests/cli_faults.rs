@@ -188,6 +188,7 @@ fn frames_that_are_too_large_for_the_program() {
     let told = stage.run(&["attach", "eth0", text(&object), "--replace"]).error();
     assert!(told.to_lowercase().contains("mtu"), "{told}");
     assert_eq!(stage.attached(), before, "the old one is back");
+    assert!(stage.link_is_pinned(), "and is held by a link, as before");
     assert_eq!(stage.status()["programs"][0]["owner"], "xway passes");
     stage.run(&["detach", "eth0"]).ended(0);
     assert!(stage.attached().is_empty() && stage.pins().is_empty(), "{:?}", stage.pins());
@@ -347,4 +348,98 @@ fn exit_codes() {
     }
     let told = stage.json(&["attach", "eth0", "drop"]);
     assert_eq!(told["interface"], json!("eth0"));
+}
+
+/// Kills a command as soon as the interface runs something else than before.
+fn kill_at_first_change(stage: &Stage, words: &[&str]) {
+    let before = stage.attached();
+    let mut netlink = stage.net.b.netlink().unwrap();
+    let mut command = stage.xway.command_in(&stage.net.b, words);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while child.try_wait().unwrap().is_none() {
+        let xdp = netlink.link("eth0").unwrap().xdp;
+        if xdp.programs().map(|(mode, id)| (mode.name(), id)).ne(before.iter().copied()) {
+            // One that has ended cannot be killed.
+            let _ = child.kill();
+            break;
+        }
+    }
+    child.wait().unwrap();
+}
+
+#[test]
+fn killed_while_the_mode_changes_the_next_command_repairs() {
+    let stage = Stage::new();
+    let object = compile(stage.xway.state(), "passes", PASS);
+    stage.run(&["drop", "eth0", "10.0.0.2 udp 7"]).ended(0);
+    for round in 0..ROUNDS {
+        let mode = ["generic", "native"][round as usize % 2];
+        let before = stage.attached();
+        let replace = ["attach", "eth0", text(&object), "--replace", "--mode", mode];
+        kill_at_first_change(&stage, &replace);
+        // Alternately a command that reads and one that writes, on another interface.
+        match round % 4 < 2 {
+            true => drop(stage.run(&["status"]).ended(0)),
+            false => drop(stage.run(&["detach", "lo"]).ended(1)),
+        }
+        let now = stage.attached();
+        assert_eq!(now.len(), 1, "round {round}: {before:?}, then {now:?}");
+        let is_new = now[0].0 == mode && now != before;
+        assert!(now == before || is_new, "round {round}: {before:?}, then {now:?}");
+        let owner = stage.status()["programs"][0]["owner"].clone();
+        assert!(owner.as_str().unwrap().starts_with("xway "), "round {round}: {owner}");
+    }
+    stage.run(&["detach", "lo"]).ended(1);
+    assert_eq!(stage.kept(), 1, "{:?}", stage.pins());
+    stage.run(&["detach", "eth0"]).ended(0);
+    assert!(stage.attached().is_empty() && stage.pins().is_empty(), "{:?}", stage.pins());
+}
+
+#[test]
+fn killed_while_the_program_of_another_owner_changes_mode() {
+    let stage = Stage::new();
+    let ifindex = stage.net.b.ifindex("eth0").unwrap();
+    let foreign = foreign();
+    let program = foreign.programs()[0].as_fd();
+    let mut netlink = stage.net.b.netlink().unwrap();
+    netlink.set_xdp(ifindex, Some(program), Some(Mode::Native), XdpExpect::Nothing).unwrap();
+    for round in 0..ROUNDS {
+        let words = ["drop", "eth0", "any udp 7", "--replace", "--mode", "generic"];
+        kill_at_first_change(&stage, &words);
+        stage.run(&["detach", "lo"]).ended(1);
+        let now = stage.attached();
+        assert_eq!(now.len(), 1, "round {round}: {now:?}");
+        if now[0].0 == "generic" {
+            assert_eq!(stage.status()["programs"][0]["owner"], "xway drop", "round {round}");
+            stage.run(&["detach", "eth0"]).ended(0);
+            let expect = XdpExpect::Nothing;
+            netlink.set_xdp(ifindex, Some(program), Some(Mode::Native), expect).unwrap();
+        }
+        assert!(stage.pins().is_empty(), "round {round}: {:?}", stage.pins());
+    }
+}
+
+#[test]
+fn killed_while_several_interfaces_change_all_or_none_do() {
+    let stage = Stage::new();
+    let owners = || {
+        let all = stage.json(&["status", "--interval", "1ms"])["interfaces"].clone();
+        let owner = |one: &serde_json::Value| one["programs"][0]["owner"].to_string();
+        all.as_array().unwrap().iter().map(owner).collect::<Vec<_>>()
+    };
+    for round in 0..ROUNDS {
+        for interface in ["eth0", "lo"] {
+            let words = ["drop", interface, "any udp 7", "--replace", "--mode", "generic"];
+            stage.run(&words).ended(0);
+        }
+        let words = ["forward", "eth0", "lo", "--replace", "--mode", "generic"];
+        kill_at_first_change(&stage, &words);
+        let owners = owners();
+        assert_eq!(owners.len(), 2);
+        assert!(owners[0].contains("xway ") && owners[0] == owners[1], "{round}: {owners:?}");
+    }
+    for interface in ["eth0", "lo"] {
+        stage.run(&["detach", interface]).ended(0);
+    }
+    assert!(stage.pins().is_empty(), "{:?}", stage.pins());
 }

@@ -21,6 +21,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::ops::Range;
+use std::time::Instant;
 
 use kernel::Mode;
 use lab::{LinkOptions, TwoHosts};
@@ -60,6 +61,38 @@ fn replacing_loses_and_doubles_nothing() {
         tally.assert_exact(&label);
         assert_eq!(tally.seen[2], 0, "{label}: frames passed XDP by");
         assert!(tally.seen[..2].iter().all(|seen| *seen > STEP * updates as u64 / 4), "{label}");
+    }
+}
+
+/// The kernel refuses native and generic programs at the same time, so there is a gap. Its length
+/// is printed, in microseconds: frames that met no program, by the rate of the frames.
+#[test]
+fn a_change_of_mode_has_a_gap_and_loses_no_frame() {
+    const ROUNDS: usize = 40;
+    let net = two_hosts(true);
+    let marks = Marks::load(&net.b);
+    let mut link = marks.attach(&net.b, "first", Mode::Native);
+    let (traffic, begin) = (Traffic::start(&net, Source::Redirect), Instant::now());
+    let (mut last, mut gaps) = (0, Vec::new());
+    for round in 0..ROUNDS {
+        traffic.pass(STEP);
+        let (mode, name) = [(Mode::Generic, "second"), (Mode::Native, "first")][round % 2];
+        link = marks.switch(&net.b, name, mode);
+        traffic.pass(STEP);
+        let none = marks.seen()[2];
+        gaps.push(none - last);
+        last = none;
+    }
+    let rate = traffic.sent() as f64 / begin.elapsed().as_secs_f64();
+    let tally = marks.settled(traffic.stop());
+    drop(link);
+    tally.assert_exact("changes of mode");
+    for (name, start) in [("native to generic", 0), ("generic to native", 1)] {
+        let gaps = gaps.iter().skip(start).step_by(2);
+        let mut gaps: Vec<_> = gaps.map(|one| *one as f64 / rate * 1e6).collect();
+        gaps.sort_by(f64::total_cmp);
+        let [least, median, most] = [0, gaps.len() / 2, gaps.len() - 1].map(|at| gaps[at].round());
+        println!("{name}: {least} / {median} / {most} us (min / median / max)");
     }
 }
 

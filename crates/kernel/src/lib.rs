@@ -36,7 +36,8 @@ mod verifier;
 
 pub use error::{Error, ModeName, ProgramRef, Result};
 pub use link::{
-    Attach, Detached, Link, Replace, TcxSide, attach, attach_raw_tracepoint, attach_tcx, detach_all,
+    Attach, Detached, Known, Link, Replace, TcxSide, attach, attach_knowing, attach_raw_tracepoint,
+    attach_tcx, detach_all, put_back, take_off,
 };
 pub use load::{Binding, LoadOptions, Object, memory};
 pub use map::{Element, Map, PerCpu};

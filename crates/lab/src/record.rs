@@ -13,11 +13,13 @@
 //! ```
 //! Not here: deciding what to remove (`gc`).
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use sys::dir::{Ancestors, Dir};
 use sys::process::Process;
 
 use crate::error::{Error, Result};
@@ -48,10 +50,10 @@ impl Record {
         // Nobody may collect the folder before its lock is held.
         let _all = lock_all()?;
         let folder = folder_of(id);
-        match fs::create_dir(&folder) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
-            Err(error) => return Err(Error::record("mkdir", &folder, error)),
+        match root()?.create_dir(id, PRIVATE_DIR) {
+            Ok(_) => {}
+            Err(error) if error.is(EEXIST) => return Ok(None),
+            Err(error) => return Err(error.into()),
         }
         let lock = open_lock(&folder)?;
         if !try_lock(&lock, &folder)? {
@@ -64,9 +66,9 @@ impl Record {
 
     pub fn open(id: &str) -> Result<Self> {
         let folder = folder_of(id);
+        drop(private_file(&folder, "record")?);
         let path = folder.join("record");
-        let file = OpenOptions::new()
-            .create(true)
+        let file = File::options()
             .append(true)
             .open(&path)
             .map_err(|error| Error::record("open", &path, error))?;
@@ -184,8 +186,8 @@ pub(crate) fn is_name(name: &str, most: usize) -> bool {
 
 /// Held while a lab's folder appears or is collected.
 pub(crate) fn lock_all() -> Result<File> {
-    let root = Path::new(ROOT);
-    fs::create_dir_all(root).map_err(|error| Error::record("mkdir", root, error))?;
+    let root = self::root()?;
+    let root = root.path();
     let file = open_lock(root)?;
     until("the lock on all labs", LOCK, || Ok(try_lock(&file, root)?.then_some(())))?;
     Ok(file)
@@ -199,12 +201,32 @@ pub(crate) fn idle_lock(id: &str) -> Result<Option<File>> {
 }
 
 fn open_lock(folder: &Path) -> Result<File> {
-    let path = folder.join("lock");
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&path)
-        .map_err(|error| Error::record("open", &path, error))
+    private_file(folder, "lock")
+}
+
+/// A file that no other user can open: what others can open, they can lock.
+fn private_file(folder: &Path, name: &str) -> Result<File> {
+    let dir = Dir::open(folder, Ancestors::Protected)?;
+    let file = dir.open_or_create_file(name, PRIVATE_FILE)?;
+    let path = folder.join(name);
+    let found = file.metadata().map_err(|error| Error::record("fstat", &path, error))?;
+    if found.mode() & OTHERS != 0 {
+        file.set_permissions(Permissions::from_mode(PRIVATE_FILE))
+            .map_err(|error| Error::record("fchmod", &path, error))?;
+    }
+    Ok(file)
+}
+
+/// The directory of all labs, created where it is missing, closed to other users.
+fn root() -> Result<Dir> {
+    let (dir, _) = Dir::open_or_create(Path::new(ROOT), Ancestors::Protected, PRIVATE_DIR)?;
+    let above = Dir::open(Path::new(ROOT).parent().unwrap_or(dir.path()), Ancestors::Protected)?;
+    for one in [&above, &dir] {
+        if one.metadata()?.mode() & OTHERS != 0 {
+            one.set_mode(PRIVATE_DIR)?;
+        }
+    }
+    Ok(dir)
 }
 
 fn try_lock(lock: &File, folder: &Path) -> Result<bool> {
@@ -221,7 +243,13 @@ fn boot_id() -> Result<String> {
     Ok(text.trim().to_owned())
 }
 
+/// Its parent is the default state directory of `xway`, which is private in the same way.
 const ROOT: &str = "/run/xway/lab";
+const PRIVATE_DIR: u32 = 0o700;
+const PRIVATE_FILE: u32 = 0o600;
+/// Permissions of the group and of all others.
+const OTHERS: u32 = 0o077;
+const EEXIST: i32 = 17;
 
 #[cfg(test)]
 mod tests {

@@ -8,27 +8,37 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::mount::{self, FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags};
+
+use crate::dir::{Ancestors, Dir};
 use crate::{Error, Result};
 
-/// Makes sure that a bpf file system is mounted at `path` (absolute), mode 0700, and answers the
+/// Makes sure that a bpf file system is mounted at `path` (absolute), mode 0700, and returns the
 /// path under which this process, and only it, surely reaches it.
+///
+/// # Errors
+/// Another user can change a directory of `path`, or a symbolic link or a foreign mount is there.
 pub fn bpffs(path: &Path) -> Result<PathBuf> {
+    bpffs_for(path, None)
+}
+
+/// As [`bpffs`], for another user, who gets the directory that holds `path`, and the file system.
+/// The directories above it must be protected from that user.
+pub fn bpffs_for(path: &Path, owner: Option<u32>) -> Result<PathBuf> {
     if let Some(anchor) = anchor() {
         let outside = seen_by(anchor, path);
-        if is_bpffs(&outside) || mount_for(anchor, path).is_ok() {
+        if mount_for(anchor, path, owner).is_ok() {
             let same = device(path).is_some_and(|here| device(&outside) == Some(here));
             return Ok(if same { path.to_owned() } else { outside });
         }
     }
     // No right to another namespace: the own one has to do.
-    if !is_bpffs(path) {
-        mount_here(path)?;
-    }
+    mount_here(path, owner)?;
     Ok(path.to_owned())
 }
 
@@ -40,12 +50,7 @@ pub fn find_bpffs(path: &Path) -> Option<PathBuf> {
 
 /// Whether a bpf file system is mounted at or above `path`.
 pub fn is_bpffs(path: &Path) -> bool {
-    let Ok(name) = c_path("statfs", path) else { return false };
-    // SAFETY: plain integers; all zero is a valid value.
-    let mut stat: libc::statfs = unsafe { std::mem::zeroed() };
-    // SAFETY: the path is closed by a zero and `stat` is exclusive.
-    let answer = unsafe { libc::statfs(name.as_ptr(), &raw mut stat) };
-    answer == 0 && stat.f_type == BPF_FS_MAGIC
+    rustix::fs::statfs(path).is_ok_and(|stat| stat.f_type == BPF_FS_MAGIC)
 }
 
 /// Takes a file system away again; whoever still uses it keeps it until done.
@@ -59,7 +64,7 @@ pub fn unmount(path: &Path) -> Result<()> {
 }
 
 /// `BPF_FS_MAGIC` of `include/uapi/linux/magic.h`.
-const BPF_FS_MAGIC: libc::__fsword_t = 0xcafe_4a11;
+const BPF_FS_MAGIC: rustix::fs::FsWord = 0xcafe_4a11;
 
 /// Ancestors looked at.
 const ANCESTOR_LIMIT: usize = 64;
@@ -102,16 +107,17 @@ fn device(path: &Path) -> Option<u64> {
 
 /// A mount namespace belongs to a thread only after `CLONE_FS` is undone, and there is no way
 /// back for the others: so a thread of its own goes there and ends.
-fn mount_for(pid: u32, path: &Path) -> Result<()> {
+fn mount_for(pid: u32, path: &Path, owner: Option<u32>) -> Result<()> {
     let namespace = namespace_of(pid);
     let file =
         fs::File::open(&namespace).map_err(|error| Error::from_io("open", &namespace, &error))?;
     let file = OwnedFd::from(file);
     let path = path.to_owned();
-    let visit = std::thread::spawn(move || {
+    let visit = std::thread::Builder::new().name("mount".into()).spawn(move || {
         enter(&file, &namespace)?;
-        mount_here(&path)
+        mount_here(&path, owner)
     });
+    let visit = visit.map_err(|error| Error::from_io("clone", "mount", &error))?;
     visit.join().unwrap_or_else(|_| Err(Error::new("mount", "bpf", libc::EIO)))
 }
 
@@ -127,28 +133,73 @@ fn enter(file: &OwnedFd, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn mount_here(path: &Path) -> Result<()> {
-    let shown = path.display().to_string();
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(|error| Error::from_io("mkdir", &shown, &error))?;
-    let target = c_path("mount", path)?;
-    // SAFETY: all four texts are closed by a zero and only read.
-    let answer = unsafe {
-        libc::mount(
-            c"bpf".as_ptr(),
-            target.as_ptr(),
-            c"bpf".as_ptr(),
-            libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC,
-            c"mode=0700".as_ptr().cast(),
-        )
+/// Mounts at the directory that was checked, by its descriptor, unless it is a bpf file system.
+fn mount_here(path: &Path, owner: Option<u32>) -> Result<()> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Error::new("mount(bpf)", path.display().to_string(), libc::EINVAL));
     };
-    if answer != 0 {
-        return Err(Error::last("mount(bpf)", shown));
+    let parent = match owner {
+        None => Dir::open_or_create(parent, Ancestors::Protected, 0o700)?.0,
+        Some(owner) => directory_of(parent, owner)?,
+    };
+    let place = or_create(&parent, name)?;
+    let found = rustix::fs::fstatfs(&place).map_err(failed("fstatfs", path))?;
+    if found.f_type != BPF_FS_MAGIC {
+        mount_at(place.as_fd(), path)?;
+    }
+    let Some(owner) = owner else { return Ok(()) };
+    // Opened again, it is the root of the file system that is mounted there.
+    for dir in [&parent.open_dir(name)?, &parent] {
+        std::os::unix::fs::fchown(dir, Some(owner), None)
+            .map_err(|error| Error::from_io("fchown", dir.path().display().to_string(), &error))?;
     }
     Ok(())
+}
+
+/// A directory of this user or of root, in a directory that this user cannot change.
+fn directory_of(path: &Path, owner: u32) -> Result<Dir> {
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(Error::new("mount(bpf)", path.display().to_string(), libc::EINVAL));
+    };
+    let (parent, _) = Dir::open_or_create(parent, Ancestors::Protected, 0o755)?;
+    let dir = or_create(&parent, name)?;
+    let found = dir.metadata()?;
+    if ![owner, 0].contains(&found.uid()) || found.mode() & 0o022 != 0 {
+        let error = Error::new("openat", path.display().to_string(), libc::EPERM);
+        return Err(error.with_detail(format!(
+            "it must belong to root or to user {owner}, and nobody else may write to it"
+        )));
+    }
+    Ok(dir)
+}
+
+fn or_create(parent: &Dir, name: &std::ffi::OsStr) -> Result<Dir> {
+    match parent.open_dir(name) {
+        Err(error) if error.is(libc::ENOENT) => parent.create_dir(name, 0o700),
+        other => other,
+    }
+}
+
+/// With the calls of Linux 5.2, which take descriptors.
+fn mount_at(place: BorrowedFd<'_>, path: &Path) -> Result<()> {
+    let new = mount::fsopen("bpf", FsOpenFlags::FSOPEN_CLOEXEC).map_err(failed("fsopen", path))?;
+    let configured = mount::fsconfig_set_string(&new, "source", "bpf")
+        .and_then(|()| mount::fsconfig_set_string(&new, "mode", "0700"))
+        .and_then(|()| mount::fsconfig_create(&new));
+    configured.map_err(failed("fsconfig(bpf)", path))?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID
+        | MountAttrFlags::MOUNT_ATTR_NODEV
+        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let new = mount::fsmount(&new, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+        .map_err(failed("fsmount(bpf)", path))?;
+    let by_descriptors =
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    mount::move_mount(&new, "", place, "", by_descriptors).map_err(failed("mount(bpf)", path))
+}
+
+fn failed(call: &'static str, path: &Path) -> impl Fn(rustix::io::Errno) -> Error + use<> {
+    let object = path.display().to_string();
+    move |errno| Error::new(call, object.clone(), errno.raw_os_error())
 }
 
 fn c_path(call: &'static str, path: &Path) -> Result<CString> {

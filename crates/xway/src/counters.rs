@@ -34,8 +34,11 @@ impl Counters {
     /// `None` for a program that does not count.
     pub fn of(program: &Program) -> Result<Option<Self>> {
         for id in program.info()?.map_ids {
-            // A map that is gone by now counts nothing.
-            let Ok(map) = Map::from_id(id) else { continue };
+            let map = match Map::from_id(id) {
+                // A map that is gone by now counts nothing.
+                Err(error) if error.errno() == Some(ENOENT) => continue,
+                other => other?,
+            };
             match map.name() {
                 stats::MAP => {
                     let btf = program.btf()?;
@@ -56,6 +59,8 @@ impl Counters {
         }
     }
 }
+
+const ENOENT: i32 = 2;
 
 impl Counts {
     pub fn verdict(&self, verdict: Verdict) -> Count {

@@ -63,6 +63,7 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
         Command::Bench(action) => cmd::bench::run(&action, context),
         Command::Prog(action) => cmd::prog::run(&action, context),
         Command::Map(action) => cmd::map::run(&action, context),
+        Command::State(action) => cmd::state::run(&action, context),
         Command::Lab(args) => cmd::lab::run(&args.action, context),
         Command::Doctor => cmd::doctor::run(context),
         Command::Demo(args) => cmd::demo::run(&args, context),

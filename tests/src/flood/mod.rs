@@ -64,6 +64,15 @@ impl Marks {
         host.run(|| kernel::attach(&Attach { ifindex, program, mode, replace })).unwrap().unwrap()
     }
 
+    /// Attaches in place of what runs in another mode, which is not put back.
+    pub fn switch(&self, host: &Host, program: &str, mode: Mode) -> Link {
+        let ifindex = host.ifindex("eth0").unwrap();
+        let (program, replace) = (self.program(program), Replace::Yes);
+        let known = kernel::Known { puts_back: true, ..kernel::Known::default() };
+        let attach = Attach { ifindex, program, mode, replace };
+        host.run(|| kernel::attach_knowing(&attach, known)).unwrap().unwrap()
+    }
+
     /// The tally once all frames are seen, or once no more come.
     pub fn settled(&self, sent: u64) -> Tally {
         let mut before = None;
@@ -85,7 +94,7 @@ impl Marks {
         tally
     }
 
-    fn seen(&self) -> [u64; 3] {
+    pub fn seen(&self) -> [u64; 3] {
         let value = self.object.map("seen").unwrap().lookup(&[0; 4]).unwrap().unwrap();
         let word = |at: usize| u64::from_ne_bytes(value[at..at + 8].try_into().unwrap());
         [word(0), word(8), word(16)]

@@ -4,9 +4,9 @@ use std::os::fd::AsFd;
 
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
-use super::Link;
+use super::Known;
 use super::netlink::overtaken;
-use super::occupied::{occupants, reference};
+use super::occupied::{Holder, occupants, reference};
 use crate::error::{Error, ProgramRef, Result};
 
 /// A program that was taken off.
@@ -26,19 +26,20 @@ pub struct Detached {
 pub fn detach_all(ifindex: Ifindex, mode: Option<XdpMode>) -> Result<Vec<Detached>> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     let mut gone = Vec::new();
-    for occupant in occupants(&mut netlink, ifindex)? {
+    for occupant in occupants(&mut netlink, ifindex, Known::default())? {
         if mode.is_some_and(|mode| mode != occupant.mode) {
             continue;
         }
         let program = reference(&occupant);
+        let link_id = occupant.link.as_ref().and_then(Holder::id);
         match occupant.link {
-            Some(id) => Link::from_id(id)?.detach()?,
+            Some(link) => link.open()?.detach()?,
             None => {
                 let expect = XdpExpect::Program(occupant.program.as_fd());
                 netlink.set_xdp(ifindex, None, Some(occupant.mode), expect).map_err(overtaken)?;
             }
         }
-        gone.push(Detached { mode: occupant.mode, program, link_id: occupant.link });
+        gone.push(Detached { mode: occupant.mode, program, link_id });
     }
     Ok(gone)
 }

@@ -64,6 +64,23 @@ impl Link {
         }
     }
 
+    /// A second handle on the same link. Dropping it changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an attachment by netlink, which has no handle.
+    pub fn duplicate(&self) -> Result<Self> {
+        let Held::Bpf { fd, .. } = &self.held else {
+            return Err(Error::Unsupported {
+                what: "a second handle on an attachment made by netlink".to_owned(),
+                why: "the kernel has no link for it".to_owned(),
+            });
+        };
+        let fd = fd.try_clone().map_err(|error| {
+            Error::System(sys::Error::from_io("fcntl(F_DUPFD_CLOEXEC)", "link", &error))
+        })?;
+        Ok(Self::made(Held::Bpf { fd, pins: Vec::new() }, self.mode, true))
+    }
+
     /// `None` for an attachment by netlink, which is no object of its own.
     pub fn info(&self) -> Result<Option<LinkInfo>> {
         match &self.held {

@@ -22,7 +22,7 @@ pub use clear::{Detached, detach_all};
 pub use guard::Link;
 pub use tcx::{TcxSide, attach_tcx};
 pub use tracepoint::attach_raw_tracepoint;
-pub use xdp::attach;
+pub use xdp::{attach, attach_knowing, put_back, take_off};
 
 /// What to attach where.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,18 @@ pub struct Attach<'a> {
     pub program: &'a Program,
     pub mode: XdpMode,
     pub replace: Replace,
+}
+
+/// What runs on an interface, as far as the caller holds it. Opening it by number would need
+/// `CAP_SYS_ADMIN`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known<'a> {
+    pub program: Option<&'a Program>,
+    /// The link of that program; `None` if it was attached by netlink.
+    pub link: Option<&'a Link>,
+    /// The caller puts back a program of another mode where the change fails or is undone. Else
+    /// that is done here, by netlink, since a link that was detached cannot be revived.
+    pub puts_back: bool,
 }
 
 /// What happens to a program that is there already.

@@ -4,13 +4,14 @@ use std::os::fd::AsFd;
 
 use sys::bpf::uapi::attach_type;
 use sys::bpf::{self, LinkCreate};
-use sys::net::{Netlink, XdpExpect};
+use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
 use super::guard::Before;
 use super::netlink::{NetlinkAttachment, overtaken};
-use super::occupied::{Occupant, occupants, refusal};
-use super::{Attach, Link, Replace};
+use super::occupied::{Holder, Occupant, occupants, refusal};
+use super::{Attach, Known, Link, Replace};
 use crate::error::{EBUSY, EPERM, Error, Result};
+use crate::program::Program;
 
 /// Attaches a program to an interface of this thread's network namespace.
 ///
@@ -18,9 +19,14 @@ use crate::error::{EBUSY, EPERM, Error, Result};
 /// [`Error::Occupied`] names the program that is there; [`Error::System`] carries the driver's or
 /// the kernel's own sentence.
 pub fn attach(attach: &Attach<'_>) -> Result<Link> {
+    attach_knowing(attach, Known::default())
+}
+
+/// As [`attach`], for a caller that holds what runs there.
+pub fn attach_knowing(attach: &Attach<'_>, known: Known<'_>) -> Result<Link> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     let interface = netlink.link_by_index(attach.ifindex).map_err(Error::from_call)?.name;
-    let occupants = occupants(&mut netlink, attach.ifindex)?;
+    let occupants = occupants(&mut netlink, attach.ifindex, known)?;
     let Some(occupant) = foremost(occupants, attach) else {
         return fresh(attach, netlink);
     };
@@ -30,7 +36,7 @@ pub fn attach(attach: &Attach<'_>) -> Result<Link> {
     if occupant.mode == attach.mode {
         return take_over(attach, occupant, netlink);
     }
-    switch_mode(attach, occupant, netlink)
+    switch_mode(attach, occupant, netlink, known.puts_back)
 }
 
 /// The one in the wanted mode, else any: two modes do not go together.
@@ -70,16 +76,15 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
 
 /// Replaces a program in the same mode, in one step, by the same means as it was attached.
 fn take_over(attach: &Attach<'_>, occupant: Occupant, netlink: Netlink) -> Result<Link> {
-    let holder = occupant.link;
-    let before = before(attach, occupant)?;
+    let (before, holder) = before(attach, occupant)?;
     let Attach { ifindex, program, mode, .. } = *attach;
-    let Some(id) = holder else {
+    let Some(holder) = holder else {
         let old = Some(&before.program);
         let attachment =
             NetlinkAttachment::attach(netlink, ifindex, program, mode, old).map_err(overtaken)?;
         return Ok(Link::netlink(attachment).remember(before));
     };
-    let mut link = Link::from_id(id)?;
+    let mut link = holder.open()?;
     link.update(program, Some(&before.program))?;
     link.mode = Some(mode);
     Ok(link.remember(before))
@@ -87,17 +92,22 @@ fn take_over(attach: &Attach<'_>, occupant: Occupant, netlink: Netlink) -> Resul
 
 /// Modes exclude each other, so there is a moment without a program. If the new one is refused
 /// the old one is put back, by netlink: a link that was detached cannot be revived.
-fn switch_mode(attach: &Attach<'_>, occupant: Occupant, mut netlink: Netlink) -> Result<Link> {
-    let holder = occupant.link;
-    let mut before = before(attach, occupant)?;
+fn switch_mode(
+    attach: &Attach<'_>,
+    occupant: Occupant,
+    mut netlink: Netlink,
+    caller_puts_back: bool,
+) -> Result<Link> {
+    let (mut before, holder) = before(attach, occupant)?;
     match holder {
-        Some(id) => Link::from_id(id)?.detach()?,
+        Some(link) => link.open()?.detach()?,
         None => {
             let expect = XdpExpect::Program(before.program.as_fd());
             netlink.set_xdp(attach.ifindex, None, Some(before.mode), expect).map_err(overtaken)?;
         }
     }
     match fresh(attach, netlink) {
+        attached if caller_puts_back => attached,
         Ok(link) => Ok(link.remember(before)),
         Err(error) => {
             before.put_back().map_err(Error::from_call)?;
@@ -106,12 +116,41 @@ fn switch_mode(attach: &Attach<'_>, occupant: Occupant, mut netlink: Netlink) ->
     }
 }
 
-fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<Before> {
-    Ok(Before {
+/// What to put back, and the link that holds it now.
+fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<(Before, Option<Holder>)> {
+    let Occupant { mode, program, link } = occupant;
+    let before = Before {
         netlink: Netlink::open().map_err(Error::from_call)?,
         ifindex: attach.ifindex,
-        mode: occupant.mode,
-        program: occupant.program,
+        mode,
+        program,
         ours: attach.program.duplicate()?,
-    })
+    };
+    Ok((before, link))
+}
+
+/// Attaches by netlink, without a link, on an interface on which nothing runs.
+pub fn put_back(ifindex: Ifindex, program: &Program, mode: XdpMode) -> Result<()> {
+    let mut netlink = Netlink::open().map_err(Error::from_call)?;
+    netlink
+        .set_xdp(ifindex, Some(program.as_fd()), Some(mode), XdpExpect::Nothing)
+        .map_err(overtaken)
+}
+
+/// Takes exactly this program off; the link that holds it, if any, is detached.
+pub fn take_off(ifindex: Ifindex, mode: XdpMode, known: Known<'_>) -> Result<()> {
+    let mut netlink = Netlink::open().map_err(Error::from_call)?;
+    let found = occupants(&mut netlink, ifindex, known)?.into_iter();
+    let wanted = known.program.map(Program::id);
+    let is_it = |one: &Occupant| one.mode == mode && Some(one.program.id()) == wanted;
+    for occupant in found.filter(is_it) {
+        match occupant.link {
+            Some(link) => link.open()?.detach()?,
+            None => {
+                let expect = XdpExpect::Program(occupant.program.as_fd());
+                netlink.set_xdp(ifindex, None, Some(mode), expect).map_err(overtaken)?;
+            }
+        }
+    }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use sys::bpf::{LinkInfo, LinkTarget, ProgInfo};
 use sys::net::{self, Ifindex, Netlink, XdpMode};
 
 use super::links;
-use crate::error::{Error, Result};
+use crate::error::{ENOENT, Error, Result};
 use crate::program::Program;
 
 /// An interface and its XDP programs.
@@ -28,20 +28,20 @@ pub fn interfaces() -> Result<Vec<Interface>> {
     let found =
         Netlink::open().and_then(|mut netlink| netlink.links()).map_err(Error::from_call)?;
     let bpf_links = bpf_links(&found)?;
-    Ok(found
+    found
         .into_iter()
         .map(|link| {
-            let programs = attached(&link, &bpf_links);
-            Interface { link, programs }
+            let programs = attached(&link, &bpf_links)?;
+            Ok(Interface { link, programs })
         })
-        .collect())
+        .collect()
 }
 
 /// One interface, with what runs on it now.
 pub fn interface(ifindex: Ifindex) -> Result<Interface> {
     let found = Netlink::open().and_then(|mut netlink| netlink.link_by_index(ifindex));
     let link = found.map_err(Error::from_call)?;
-    let programs = attached(&link, &bpf_links(std::slice::from_ref(&link))?);
+    let programs = attached(&link, &bpf_links(std::slice::from_ref(&link))?)?;
     Ok(Interface { link, programs })
 }
 
@@ -54,14 +54,16 @@ fn bpf_links(found: &[net::Link]) -> Result<Vec<LinkInfo>> {
 }
 
 /// A program that is gone by now is left out.
-fn attached(link: &net::Link, bpf_links: &[LinkInfo]) -> Vec<Attached> {
-    link.xdp
-        .programs()
-        .filter_map(|(mode, id)| {
-            let program = Program::from_id(id).ok()?.info().ok()?;
-            let target = LinkTarget::Xdp { ifindex: link.ifindex.0 };
-            let held = bpf_links.iter().find(|one| one.target == target && one.prog_id == id);
-            Some(Attached { mode, program, link_id: held.map(|one| one.id) })
-        })
-        .collect()
+fn attached(link: &net::Link, bpf_links: &[LinkInfo]) -> Result<Vec<Attached>> {
+    let mut all = Vec::new();
+    for (mode, id) in link.xdp.programs() {
+        let program = match Program::from_id(id).and_then(|program| program.info()) {
+            Err(error) if error.errno() == Some(ENOENT) => continue,
+            other => other?,
+        };
+        let target = LinkTarget::Xdp { ifindex: link.ifindex.0 };
+        let held = bpf_links.iter().find(|one| one.target == target && one.prog_id == id);
+        all.push(Attached { mode, program, link_id: held.map(|one| one.id) });
+    }
+    Ok(all)
 }

@@ -146,6 +146,11 @@ impl Dir {
         metadata(self.fd.as_fd(), &self.path)
     }
 
+    /// Changes the permissions of the open directory.
+    pub fn set_mode(&self, mode: u32) -> Result<()> {
+        fs::fchmod(&self.fd, Mode::from_raw_mode(mode)).map_err(failed("fchmod", &self.path))
+    }
+
     /// Path under which it was opened, for messages.
     pub fn path(&self) -> &Path {
         &self.path

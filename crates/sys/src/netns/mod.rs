@@ -4,6 +4,7 @@
 //! thread that ends with it. Named namespaces live at `/run/netns/NAME`, where `ip netns` looks.
 //! Not here: settings under `/proc/sys` and `/sys` (`settings`), pollers (`pollers`).
 
+mod identity;
 mod mounts;
 mod pollers;
 mod settings;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+pub use identity::{cookie, find};
 pub use pollers::{poller_pids, pollers_named};
 
 use crate::error::{Error, Result};

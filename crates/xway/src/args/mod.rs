@@ -92,6 +92,9 @@ pub enum Command {
     /// List, show, dump and change maps in the kernel
     #[command(subcommand)]
     Map(MapAction),
+    /// Prepare the state directory for a user without root
+    #[command(subcommand)]
+    State(StateAction),
     /// Namespaces and veth pairs to experiment in
     Lab(LabArgs),
     /// What this kernel and user allow, each probed by trying
@@ -102,6 +105,24 @@ pub enum Command {
     Completions { shell: clap_complete::Shell },
     /// Write the manual pages into a folder
     Man { dir: PathBuf },
+}
+
+/// `xway state`.
+#[derive(Debug, Subcommand)]
+pub enum StateAction {
+    /// Create the directory given by --state, mount its bpffs, and give both to a user
+    ///
+    /// Afterwards this user changes programs with CAP_NET_ADMIN, CAP_BPF and CAP_PERFMON alone.
+    /// Preparing needs CAP_SYS_ADMIN, to mount, and CAP_CHOWN.
+    Init(StateInitArgs),
+}
+
+/// `xway state init`.
+#[derive(Debug, clap::Args)]
+pub struct StateInitArgs {
+    /// User who is to own the directory: a name or a number, such as `xdp` or 1000
+    #[arg(long, value_name = "USER")]
+    pub owner: String,
 }
 
 /// `xway check`.

@@ -9,7 +9,7 @@ use sys::netns::NetNs;
 use super::{Context, Exit};
 use crate::args::{AttachArgs, ModeArg, Placement};
 use crate::object::{self, Opened};
-use crate::state::{Change, Slot, Trial, Writer};
+use crate::state::{Change, Scope, Slot, Trial, Writer};
 use crate::view::attach::Attached;
 use crate::view::say;
 
@@ -42,6 +42,8 @@ pub struct Target {
     pub mtu: u32,
     /// `None` for one that has no address of six bytes.
     pub mac: Option<Mac>,
+    /// Whether other interfaces change together with this one.
+    pub scope: Scope,
     up: bool,
     _writer: Option<Writer>,
 }
@@ -69,6 +71,7 @@ impl Target {
             slot,
             mtu: link.mtu,
             mac: link.mac,
+            scope: Scope::One,
             up: link.up,
             _writer: None,
         })
@@ -82,7 +85,8 @@ impl Target {
         program: &str,
         placement: &Placement,
     ) -> Result<Change> {
-        let change = self.slot.change(name, object, &self.attach(object, program, placement)?)?;
+        let attach = self.attach(object, program, placement)?;
+        let change = self.slot.change(name, object, &attach, self.scope)?;
         self.say_if_down();
         Ok(change)
     }
@@ -90,14 +94,13 @@ impl Target {
     /// The same for a time, upon the program that runs now, if any; others may write meanwhile.
     pub fn try_out(
         &self,
-        context: &Context,
         name: &str,
         (object, program): (&Object, &str),
         placement: &Placement,
         before: Option<&Program>,
     ) -> Result<Trial> {
         let attach = self.attach(object, program, placement)?;
-        let trial = self.slot.try_out(&context.state, name, object, &attach, before)?;
+        let trial = self.slot.try_out(name, object, &attach, before)?;
         self.say_if_down();
         Ok(trial)
     }
@@ -197,14 +200,28 @@ fn load(opened: &Opened, program: &str, target: &Target, args: &AttachArgs) -> R
     let composed = compose::counted(&opened.spec, program).map_err(anyhow::Error::new);
     match composed.and_then(|spec| load(&spec)) {
         Ok(object) => Ok(Loaded { object, counted: true }),
-        Err(refused) => {
+        Err(refused) if is_about_program(&refused) => {
             // If the program alone is refused too, that is the error to tell.
             let object = load(&opened.spec)?;
             say(&format!("xway: verdicts are not counted for this program: {refused:#}"));
             Ok(Loaded { object, counted: false })
         }
+        Err(failed) => Err(failed),
     }
 }
+
+/// Whether the composed program is refused, by us or by the verifier, for what it is. Other
+/// failures, such as a lack of memory, say nothing about it.
+fn is_about_program(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<kernel::Error>() {
+        Some(kernel::Error::Verifier { .. }) => true,
+        Some(other) => other.errno() == Some(E2BIG),
+        None => error.downcast_ref::<sys::Error>().is_none(),
+    }
+}
+
+/// The kernel's answer to a program with too many instructions.
+const E2BIG: i32 = 7;
 
 /// The program, and those that program arrays of the object hold.
 fn wanted(spec: &Spec, program: &str) -> Vec<String> {

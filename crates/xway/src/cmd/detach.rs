@@ -1,9 +1,8 @@
 //! `detach`: what xway attached, or with `--force` whatever is there.
 
 use anyhow::{Result, bail};
-use kernel::{Link, Program, list};
-use std::os::fd::AsFd;
-use sys::net::{Netlink, XdpExpect};
+use kernel::{Mode, Program};
+use sys::net::Netlink;
 
 use super::attach::Target;
 use super::{Context, Exit};
@@ -23,50 +22,36 @@ pub fn run(args: &DetachArgs, context: &Context) -> Result<Exit> {
 /// # Errors
 /// Somebody else's is there, and not to be touched: then all stays.
 pub fn take_all_off(target: &Target, force: bool) -> Result<Vec<String>> {
-    let all = attached(target)?;
+    let all: Vec<_> = Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs().collect();
     let mut programs = Vec::new();
     for one in &all {
-        programs.push(name(target, one, force)?);
+        programs.push(name(target, *one, force)?);
     }
-    all.iter().try_for_each(|one| take_off(target, one))?;
+    for (mode, program) in all {
+        target.slot.take_off(target.ifindex, program, mode)?;
+    }
     target.slot.clear()?;
     target.slot.offload().restore(Some(&target.interface))?;
     Ok(programs)
 }
 
-fn attached(target: &Target) -> Result<Vec<list::Attached>> {
-    let all = list::interfaces()?.into_iter();
-    let mut here = all.filter(|one| one.link.ifindex == target.ifindex);
-    Ok(here.next().map(|one| one.programs).unwrap_or_default())
-}
-
-/// How its owner calls it.
+/// How its owner calls it. What xway attached is known by its pins, which takes fewer rights than
+/// opening it by number.
 ///
 /// # Errors
-/// Somebody else's, and not to be touched.
-fn name(target: &Target, one: &list::Attached, force: bool) -> Result<String> {
-    let list::Attached { program, mode, .. } = one;
-    match target.slot.generation_of(program.id) {
-        Some(ours) => Ok(ours.name().to_owned()),
-        None if force => Ok(program.name.clone()),
-        None => bail!(
-            "{} runs program {} `{}` in {} mode, which xway did not attach; --force detaches it",
-            target.interface,
-            program.id,
-            program.name,
-            mode.name()
-        ),
+/// Another owner's, and not to be touched.
+fn name(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<String> {
+    if let Some(ours) = target.slot.generation_of(id)? {
+        return Ok(ours.name().to_owned());
     }
-}
-
-/// Exactly this program: one that took its place meanwhile stays.
-fn take_off(target: &Target, one: &list::Attached) -> Result<()> {
-    match one.link_id {
-        Some(id) => Ok(Link::from_id(id)?.detach()?),
-        None => {
-            let program = Program::from_id(one.program.id)?;
-            let expect = XdpExpect::Program(program.as_fd());
-            Ok(Netlink::open()?.set_xdp(target.ifindex, None, Some(one.mode), expect)?)
-        }
+    let program = Program::from_id(id);
+    if force {
+        return Ok(program?.name().to_owned());
     }
+    let name = program.map(|program| format!(" `{}`", program.name())).unwrap_or_default();
+    bail!(
+        "{} runs program {id}{name} in {} mode, which xway did not attach; --force detaches it",
+        target.interface,
+        mode.name()
+    )
 }

@@ -76,7 +76,7 @@ impl Live {
     fn find(target: &Target) -> Result<Option<Self>> {
         for mode in Mode::ALL {
             let id = target.running(mode)?;
-            let generation = id.and_then(|id| target.slot.generation_of(id));
+            let generation = id.map_or(Ok(None), |id| target.slot.generation_of(id))?;
             if let Some(generation) = generation.filter(|one| one.name() == NAME) {
                 let [shapes, rules4, rules6] =
                     [drop::SHAPES, drop::RULES4, drop::RULES6].map(|name| generation.map(name));

@@ -11,14 +11,16 @@ use super::attach::{Target, by_size, mode};
 use super::tags::Tagging;
 use super::{Context, Exit};
 use crate::args::{ForwardArgs, ModeArg};
-use crate::state::{Change, Generation, Slot, Writer};
+use crate::state::{Change, Generation, Scope, Slot, Writer};
 use crate::view::attach::Configured;
 
 pub fn run(args: &ForwardArgs, context: &Context) -> Result<Exit> {
     let config = config(args)?;
     let writer = Writer::open(&context.state)?;
-    let targets: Vec<Target> =
+    let scope = if args.ifaces.len() > 1 { Scope::Several } else { Scope::One };
+    let mut targets: Vec<Target> =
         args.ifaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
+    targets.iter_mut().for_each(|target| target.scope = scope);
     let live = running(&writer, &targets, &config, args)?;
     match &live {
         Some(generation) => update(generation, &config, &targets)?,
@@ -58,7 +60,8 @@ fn running(
     let mut first = None;
     for target in targets {
         let program = target.running(mode)?;
-        let Some(live) = program.and_then(|id| router(&target.slot, id)) else { return Ok(None) };
+        let live = program.map_or(Ok(None), |id| router(&target.slot, id))?;
+        let Some(live) = live else { return Ok(None) };
         if first.get_or_insert((live.1, target, live.0)).0 != live.1 {
             return Ok(None);
         }
@@ -81,22 +84,29 @@ fn running(
 
 /// The generation of a program if it is a forward, and the number of its table of interfaces, which
 /// those that route between each other share.
-fn router(slot: &Slot, program: u32) -> Option<(Generation, u32)> {
-    let generation = slot.generation_of(program).filter(|one| one.name() == NAME)?;
-    let tables = generation.map(forward::TX).ok()?.info().id;
-    Some((generation, tables))
+fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
+    let generation = slot.generation_of(program)?.filter(|one| one.name() == NAME);
+    let Some(generation) = generation else { return Ok(None) };
+    let tables = generation.map(forward::TX)?.info().id;
+    Ok(Some((generation, tables)))
 }
 
 /// Names of all interfaces here that run a forward with these tables.
 fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
     let netns = NetNs::current()?.id()?;
-    let runs = |link: &Link| {
+    let runs = |link: &Link| -> Result<bool> {
         let slot = writer.slot(netns, link.ifindex);
-        let mut routers = link.xdp.programs().filter_map(|(_mode, id)| router(&slot, id));
-        routers.any(|(_, other)| other == tables)
+        let routers = link.xdp.programs().map(|(_mode, id)| router(&slot, id));
+        let routers = routers.collect::<Result<Vec<_>>>()?;
+        Ok(routers.into_iter().flatten().any(|(_, other)| other == tables))
     };
-    let links = Netlink::open()?.links()?.into_iter();
-    Ok(links.filter(runs).map(|link| link.name).collect())
+    let mut names = Vec::new();
+    for link in Netlink::open()?.links()? {
+        if runs(&link)? {
+            names.push(link.name);
+        }
+    }
+    Ok(names)
 }
 
 /// Whether it was loaded to treat packets without a translation as the configuration wants.
@@ -132,7 +142,7 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
     }
     let large = targets.iter().any(Target::has_large_frames);
     by_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
-        let mut changes: Vec<(Change, Tagging)> = Vec::new();
+        let (mut changes, mut taggings) = (Vec::new(), Vec::new());
         let mut shared = None;
         for target in targets {
             let (mode, ignore) = (args.placement.mode, args.ignore_stripped_tags);
@@ -143,14 +153,13 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
             if shared.is_none() {
                 forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
             }
-            changes.push((target.install(NAME, &object, program, &args.placement)?, tagging));
+            changes.push(target.install(NAME, &object, program, &args.placement)?);
+            taggings.push(tagging);
             shared.get_or_insert(object);
         }
-        changes.into_iter().try_for_each(|(change, tagging)| {
-            change.commit()?;
-            tagging.keep();
-            Ok(())
-        })
+        Change::commit_all(changes)?;
+        taggings.into_iter().for_each(Tagging::keep);
+        Ok(())
     })
 }
 

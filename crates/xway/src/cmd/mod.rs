@@ -24,6 +24,7 @@ mod rights;
 pub mod run;
 pub mod shell;
 pub mod sink;
+pub mod state;
 pub mod status;
 mod tags;
 mod watch;

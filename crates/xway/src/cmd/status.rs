@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -44,7 +45,9 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
 #[derive(Debug)]
 struct Looks<'a> {
     only: Option<&'a str>,
-    state: State,
+    root: &'a Path,
+    /// `None` as long as nothing runs: whose it is needs no answer, nor rights to find out.
+    state: Option<State>,
     netns: NetNs,
     last: Reading,
 }
@@ -57,10 +60,11 @@ struct Reading {
 }
 
 impl<'a> Looks<'a> {
-    fn new(args: &'a StatusArgs, context: &Context) -> Result<Self> {
+    fn new(args: &'a StatusArgs, context: &'a Context) -> Result<Self> {
         let mut looks = Self {
             only: args.iface.as_deref(),
-            state: State::look(&context.state),
+            root: &context.state,
+            state: None,
             netns: NetNs::current()?,
             last: Reading::default(),
         };
@@ -71,10 +75,12 @@ impl<'a> Looks<'a> {
 
     /// What trials left whose makers were killed is not to be seen.
     fn heal(&self) -> Result<()> {
+        // A state that cannot be read is reported when something runs.
+        let Ok(state) = State::look(self.root) else { return Ok(()) };
         let netns = self.netns.id()?;
         for one in list::interfaces().unwrap_or_default() {
             let running = one.programs.iter().map(|attached| attached.program.id);
-            self.state.heal(&self.state.slot(netns, one.link.ifindex), running);
+            state.heal(&state.slot(netns, one.link.ifindex), running);
         }
         Ok(())
     }
@@ -87,6 +93,9 @@ impl<'a> Looks<'a> {
             if found.is_empty() {
                 bail!("there is no interface `{only}` in this network namespace");
             }
+        }
+        if self.state.is_none() && found.iter().any(|one| !one.programs.is_empty()) {
+            self.state = Some(State::look(self.root)?);
         }
         let owners = Owners::now();
         let mut reading = Reading { at: Some(Instant::now()), ..Reading::default() };
@@ -114,15 +123,17 @@ impl<'a> Looks<'a> {
         elapsed: Duration,
         owners: &Owners,
     ) -> Result<Interface> {
-        let slot = self.state.slot(self.netns.id()?, one.link.ifindex);
+        let netns = self.netns.id()?;
+        let slot = self.state.as_ref().map(|state| state.slot(netns, one.link.ifindex));
         let programs = one.programs.iter().map(|attached| {
             let info = &attached.program;
             let key = (one.link.ifindex, attached.mode, info.id);
             let rates = self.last.counts.get(&key).map(|now| {
                 Rates::between(last.counts.get(&key).unwrap_or(now), now, elapsed.as_secs_f64())
             });
-            let ours = slot.generation_of(info.id).map(|one| one.name().to_owned());
-            Running {
+            let ours = slot.as_ref().map_or(Ok(None), |slot| slot.generation_of(info.id))?;
+            let ours = ours.map(|one| one.name().to_owned());
+            Ok(Running {
                 id: info.id,
                 name: info.name.clone(),
                 tag: kernel::tag_text(&info.tag),
@@ -130,7 +141,7 @@ impl<'a> Looks<'a> {
                 owner: owner(ours, attached, owners),
                 link_id: attached.link_id,
                 rates,
-            }
+            })
         });
         let link = &one.link;
         Ok(Interface {
@@ -138,16 +149,21 @@ impl<'a> Looks<'a> {
             ifindex: link.ifindex.0,
             up: link.up,
             mtu: link.mtu,
-            programs: programs.collect(),
+            programs: programs.collect::<Result<_>>()?,
         })
     }
 }
 
 /// `None` for a program that does not count, or went away meanwhile.
 fn counts(attached: &Attached) -> Result<Option<Counts>> {
-    let Ok(program) = Program::from_id(attached.program.id) else { return Ok(None) };
+    let program = match Program::from_id(attached.program.id) {
+        Err(error) if error.errno() == Some(ENOENT) => return Ok(None),
+        other => other?,
+    };
     Counters::of(&program)?.map(|counters| counters.read()).transpose()
 }
+
+const ENOENT: i32 = 2;
 
 /// Who would be asked about a program: xway's pin, else the processes that hold it.
 fn owner(ours: Option<String>, attached: &Attached, owners: &Owners) -> String {

@@ -38,14 +38,14 @@ impl Slot {
 
     /// Nothing for a program that was not kept here.
     fn counts_of(&self, program: u32, depth: usize) -> Result<Vec<Count>> {
-        let before = self.generation_of(program);
+        let before = self.generation_of(program)?;
         before.map_or(Ok(Vec::new()), |before| self.counts_through(&before, depth))
     }
 }
 
 /// `None` for what is no filter.
 fn read(generation: &Generation) -> Result<Option<(Map, Carried)>> {
-    let Ok(map) = generation.map(CARRIED) else { return Ok(None) };
+    let Some(map) = generation.map_if_kept(CARRIED)? else { return Ok(None) };
     Ok(Carried::read(&map)?.map(|carried| (map, carried)))
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use kernel::{Map, Object, Program};
 
-use super::remove;
+use super::{if_pinned, remove};
 
 /// A folder of pins; complete when its program is there, which is pinned last.
 #[derive(Clone, Debug)]
@@ -53,23 +53,32 @@ impl Generation {
 
     /// What was attached, as it was called: the folder's name without its number.
     pub fn name(&self) -> &str {
-        let name = self.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = self.folder_name();
         name.rsplit_once('-').map_or(name, |(name, _)| name)
     }
 
+    pub(super) fn folder_name(&self) -> &str {
+        self.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+
     pub(super) fn number(&self) -> u64 {
-        let name = self.folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = self.folder_name();
         name.rsplit_once('-').and_then(|(_, number)| number.parse().ok()).unwrap_or(0)
     }
 
     /// `None` when its maker was killed before it was complete.
-    pub fn program(&self) -> Option<Program> {
-        Program::from_pin(&self.folder.join(PROGRAM)).ok()
+    pub fn program(&self) -> Result<Option<Program>> {
+        if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
     }
 
     /// Of a trial: the program that runs when it is over.
-    pub(super) fn before(&self) -> Option<Program> {
-        Program::from_pin(&self.folder.join(BEFORE)).ok()
+    pub(super) fn before(&self) -> Result<Option<Program>> {
+        if_pinned(Program::from_pin(&self.folder.join(BEFORE)))
+    }
+
+    /// `None` for an object without such a map.
+    pub(super) fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
+        if_pinned(Map::from_pin(&self.maps().join(pin_name(name))))
     }
 
     pub fn map(&self, name: &str) -> Result<Map> {

@@ -6,12 +6,16 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{Seek, Write};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use sys::dir::Dir;
+
+use super::root;
 
 /// Held for as long as it lives.
 #[derive(Debug)]
@@ -31,8 +35,9 @@ impl Lock {
     ///
     /// # Errors
     /// It is still held when the patience is at its end: says by whom.
-    pub fn wait(path: &Path, patience: Duration) -> Result<Self> {
-        let file = open(path)?;
+    pub fn wait(dir: &Dir, name: &str, patience: Duration) -> Result<Self> {
+        let file = root::lock_file(dir, name)?;
+        let path = dir.path().join(name);
         let deadline = Instant::now() + patience;
         while let Err(error) = file.try_lock() {
             match error {
@@ -40,7 +45,7 @@ impl Lock {
                     thread::park_timeout(LOOK);
                 }
                 fs::TryLockError::WouldBlock => {
-                    bail!(held(path, patience));
+                    bail!(held(&file, &path, patience));
                 }
                 fs::TryLockError::Error(error) => {
                     return Err(error).with_context(|| format!("cannot lock {}", path.display()));
@@ -54,27 +59,45 @@ impl Lock {
 }
 
 /// Takes it at once, for as long as the file is open; or answers whose it is.
-pub fn claim(path: &Path) -> Result<Result<File, Holder>> {
-    let file = open(path)?;
-    match file.try_lock() {
-        Ok(()) => {
-            let _ = sign(&file, &own_command());
-            Ok(Ok(file))
-        }
-        Err(fs::TryLockError::WouldBlock) => Ok(Err(Holder::of(path))),
-        Err(fs::TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+pub fn claim(dir: &Dir, name: &str) -> Result<Result<File, Holder>> {
+    let path = dir.path().join(name);
+    for _ in 0..ATTEMPTS {
+        let file = root::lock_file(dir, name)?;
+        match file.try_lock() {
+            // The file was removed meanwhile: others lock the one that took its name.
+            Ok(()) if !is_current(dir, name, &file)? => {}
+            Ok(()) => {
+                let _ = sign(&file, &own_command());
+                return Ok(Ok(file));
+            }
+            Err(fs::TryLockError::WouldBlock) => return Ok(Err(Holder::of(&file))),
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock {}", path.display()));
+            }
         }
     }
+    bail!("cannot lock {}: it is removed as often as it is made", path.display())
 }
 
-pub fn open(path: &Path) -> Result<File> {
-    File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .with_context(|| format!("cannot open {}", path.display()))
+/// Removes files of claims that no process holds.
+pub fn remove_unclaimed(dir: &Dir) -> Result<()> {
+    for name in dir.names()? {
+        if !name.to_string_lossy().contains(CLAIM) {
+            continue;
+        }
+        let Some(file) = root::existing_lock(dir, &name)? else { continue };
+        // Held while the name goes, so that a claim of the same file sees that it did.
+        if file.try_lock().is_ok() {
+            dir.remove_file(&name)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_current(dir: &Dir, name: &str, file: &File) -> Result<bool> {
+    let Some(named) = root::existing_lock(dir, name)? else { return Ok(false) };
+    let [named, held] = [named.metadata()?, file.metadata()?];
+    Ok((named.dev(), named.ino()) == (held.dev(), held.ino()))
 }
 
 fn sign(mut file: &File, command: &str) -> std::io::Result<()> {
@@ -90,8 +113,8 @@ fn own_command() -> String {
     line.chars().map(|one| if one.is_control() { ' ' } else { one }).take(SHOWN).collect()
 }
 
-fn held(path: &Path, patience: Duration) -> String {
-    let (holder, path, seconds) = (Holder::of(path), path.display(), patience.as_secs_f64());
+fn held(file: &File, path: &Path, patience: Duration) -> String {
+    let (holder, path, seconds) = (Holder::of(file), path.display(), patience.as_secs_f64());
     match holder.signed {
         Some(_) => format!(
             "another xway changes something for more than {seconds} s: {holder} holds {path}; \
@@ -105,8 +128,10 @@ fn held(path: &Path, patience: Duration) -> String {
 }
 
 impl Holder {
-    fn of(path: &Path) -> Self {
-        let text = fs::read(path).unwrap_or_default();
+    fn of(mut file: &File) -> Self {
+        let mut text = Vec::new();
+        // A holder whose name cannot be read is not named.
+        let _ = file.rewind().and_then(|()| file.read_to_end(&mut text));
         Self { signed: signed(&String::from_utf8_lossy(&text)) }
     }
 }
@@ -128,6 +153,10 @@ fn signed(text: &str) -> Option<(u32, String)> {
 
 /// How often to look whether it is free.
 const LOOK: Duration = Duration::from_millis(20);
+/// Times that a claim's file may be removed while it is locked.
+const ATTEMPTS: usize = 16;
+/// Part of the names of claims, after what is claimed.
+const CLAIM: &str = "-net-";
 /// Letters of a command.
 const SHOWN: usize = 200;
 
@@ -138,73 +167,77 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(40);
 
     /// Goes with the test.
-    struct Folder(std::path::PathBuf);
+    struct Folder(Dir);
 
     impl Folder {
         fn new(name: &str) -> Self {
             let name = format!("xway-lock-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            fs::create_dir(&path).unwrap();
-            Self(path)
+            Self(root::open(&std::env::temp_dir().join(name)).unwrap())
+        }
+
+        fn join(&self, name: &str) -> std::path::PathBuf {
+            self.0.path().join(name)
         }
     }
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+            let _ = fs::remove_dir_all(self.0.path());
         }
     }
 
     #[test]
     fn who_holds_it_is_told() {
         let folder = Folder::new("held");
-        let path = folder.0.join("lock");
+        let path = folder.join("lock");
         fs::write(&path, "1 somebody before, and much longer than what comes next\n").unwrap();
-        let first = Lock::wait(&path, SHORT).unwrap();
-        let told = Lock::wait(&path, SHORT).unwrap_err().to_string();
+        let first = Lock::wait(&folder.0, "lock", SHORT).unwrap();
+        let told = Lock::wait(&folder.0, "lock", SHORT).unwrap_err().to_string();
         let name = format!("process {} (`{}`)", std::process::id(), own_command());
         assert!(told.contains(&name) && told.contains("0.04 s"), "{told}");
         assert!(told.contains(path.to_str().unwrap()) && !told.contains("somebody"), "{told}");
         drop(first);
-        Lock::wait(&path, Duration::ZERO).expect("free at once");
+        Lock::wait(&folder.0, "lock", Duration::ZERO).expect("free at once");
     }
 
     #[test]
     fn a_holder_that_did_not_sign_is_not_named() {
         let folder = Folder::new("unsigned");
-        let path = folder.0.join("lock");
+        let path = folder.join("lock");
         // No process has a number that high.
         for text in ["", "xway", "4294967295 xway filter load\n", "\u{fffd}\u{0}"] {
             fs::write(&path, text).unwrap();
-            let file = open(&path).unwrap();
+            let file = root::lock_file(&folder.0, "lock").unwrap();
             file.try_lock().unwrap();
-            let told = Lock::wait(&path, Duration::ZERO).unwrap_err().to_string();
+            let told = Lock::wait(&folder.0, "lock", Duration::ZERO).unwrap_err().to_string();
             assert!(told.contains("another xway") && !told.contains("process"), "{told}");
-            assert_eq!(claim(&path).unwrap().unwrap_err().to_string(), "another xway", "{text}");
+            let holder = claim(&folder.0, "lock").unwrap().unwrap_err().to_string();
+            assert_eq!(holder, "another xway", "{text}");
         }
     }
 
     #[test]
     fn a_claim_is_taken_once_and_says_whose_it_is() {
         let folder = Folder::new("claim");
-        let path = folder.0.join("trial");
-        let first = claim(&path).unwrap().unwrap();
+        let first = claim(&folder.0, "trial").unwrap().unwrap();
         let name = format!("process {} (`{}`)", std::process::id(), own_command());
-        assert_eq!(claim(&path).unwrap().unwrap_err().to_string(), name);
+        assert_eq!(claim(&folder.0, "trial").unwrap().unwrap_err().to_string(), name);
         let also = first.try_clone().unwrap();
         drop(first);
-        assert!(claim(&path).unwrap().is_err(), "held for as long as anybody has the file open");
+        assert!(
+            claim(&folder.0, "trial").unwrap().is_err(),
+            "held for as long as anybody has the file open"
+        );
         drop(also);
-        claim(&path).unwrap().unwrap();
+        claim(&folder.0, "trial").unwrap().unwrap();
     }
 
     #[test]
     fn one_that_is_freed_in_time_is_taken() {
         let folder = Folder::new("freed");
-        let path = folder.0.join("lock");
-        let first = Lock::wait(&path, SHORT).unwrap();
+        let first = Lock::wait(&folder.0, "lock", SHORT).unwrap();
         thread::scope(|scope| {
-            let second = scope.spawn(|| Lock::wait(&path, Duration::from_secs(20)));
+            let second = scope.spawn(|| Lock::wait(&folder.0, "lock", Duration::from_secs(20)));
             drop(first);
             second.join().unwrap().unwrap();
         });
@@ -213,7 +246,8 @@ mod tests {
     #[test]
     fn a_folder_in_its_place_is_an_error() {
         let folder = Folder::new("folder");
-        let told = Lock::wait(&folder.0, SHORT).unwrap_err().to_string();
-        assert!(told.contains("cannot open"), "{told}");
+        fs::create_dir(folder.join("lock")).unwrap();
+        let told = Lock::wait(&folder.0, "lock", SHORT).unwrap_err().to_string();
+        assert!(told.contains("openat"), "{told}");
     }
 }

@@ -4,6 +4,7 @@
 //! <state>/lock                                          one writer at a time; who it is
 //! <state>/net-<namespace>-if-<ifindex>-<n>.trial        who tries generation n there holds it
 //! <state>/net-<namespace>-if-<ifindex>.offload          offloads that are off for its program
+//! <state>/net-<namespace>.undo                          changes that are not complete
 //! <state>/bpf/net-<namespace>/if-<ifindex>/link         the bpf_link, as long as it is attached
 //!                                          /<name>-<n>/ a generation: its program and maps
 //! ```
@@ -11,17 +12,19 @@
 //! Rule: the kernel alone says what runs. A generation counts if the interface runs its program;
 //! whatever else lies here is left over and is swept away by the next command that writes.
 
+mod change;
 mod counts;
 mod generation;
+mod journal;
 mod lock;
 mod offload;
+mod root;
 mod slot;
 mod trial;
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,12 +33,16 @@ use sys::cap::{Cap, Caps};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
 
+pub use change::{Change, Scope};
 pub use generation::Generation;
+use journal::{Journal, Step};
 pub use lock::Holder;
 use lock::Lock;
 pub use offload::Offload;
-pub use slot::{Change, Slot};
+pub use slot::Slot;
 pub use trial::Trial;
+
+use crate::view::say;
 
 /// The folder of pins, for looking.
 #[derive(Debug)]
@@ -53,10 +60,21 @@ pub struct Writer {
 
 impl State {
     /// Makes nothing. Without a bpffs there are no pins, and every question is answered so.
-    pub fn look(root: &Path) -> Self {
-        let bpffs = root.join("bpf");
+    ///
+    /// # Errors
+    /// This user may not look, or another user can change what would be seen.
+    pub fn look(root: &Path) -> Result<Self> {
+        let root = std::path::absolute(root).context("--state is not a valid path")?;
+        let root = root::find(&root).map_err(unreadable)?.map_or(root, |dir| dir.path().to_owned());
+        let bpffs = root.join(BPFFS);
         let bpffs = sys::mount::find_bpffs(&bpffs).unwrap_or(bpffs);
-        Self { root: root.to_owned(), bpffs }
+        match fs::read_dir(&bpffs) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let place = format!("cannot read {}", bpffs.display());
+                Err(unreadable(anyhow::Error::new(error).context(place)))
+            }
+            _ => Ok(Self { root, bpffs }),
+        }
     }
 
     /// The place of an interface, whether there is anything in it or not.
@@ -65,10 +83,10 @@ impl State {
     }
 
     /// The places of one namespace in which there is something.
-    fn slots_of(&self, netns: NetNsId) -> Vec<(Ifindex, Slot)> {
+    fn slots_of(&self, netns: NetNsId) -> Result<Vec<(Ifindex, Slot)>> {
         let number = |path: &Path| path.file_name()?.to_str()?.strip_prefix(IF)?.parse().ok();
-        let all = folders(&self.folder(netns)).into_iter();
-        all.filter_map(|path| Some((Ifindex(number(&path)?), self.at(path)))).collect()
+        let all = folders(&self.folder(netns))?.into_iter();
+        Ok(all.filter_map(|path| Some((Ifindex(number(&path)?), self.at(path)))).collect())
     }
 
     /// Being the only one that does something on an interface, for as long as the file is open;
@@ -79,15 +97,18 @@ impl State {
         ifindex: Ifindex,
         what: &str,
     ) -> Result<Result<File, Holder>> {
-        let path = root.join(format!("{what}-net-{}-{IF}{}", netns.inode, ifindex.0));
-        lock::claim(&path)
+        let name = format!("{what}-net-{}-{IF}{}", netns.inode, ifindex.0);
+        lock::claim(&root::open(root)?, &name)
     }
 
-    /// Puts back what ran on an interface before a trial whose maker was killed. Who looks may say
-    /// so, too: nothing happens for want of rights, or while somebody writes, who does it.
+    /// Puts back what ran on an interface before a trial or a change whose process was killed. A
+    /// command that only reads may do so, too: nothing happens for lack of rights, or while another
+    /// process writes, which does it.
     pub fn heal(&self, slot: &Slot, running: impl IntoIterator<Item = u32>) {
-        let is_ill = running.into_iter().any(|program| slot.before_abandoned(program).is_some());
-        if is_ill && Writer::is_free(&self.root) {
+        let is_ill = |program| matches!(slot.before_abandoned(program), Ok(Some(_)));
+        let steps = slot.journal().steps().unwrap_or_default();
+        let is_incomplete = || steps.iter().any(|step| !slot.is_trial_step(step));
+        if (running.into_iter().any(is_ill) || is_incomplete()) && Writer::is_free(&self.root) {
             let _healed = Writer::open(&self.root);
         }
     }
@@ -97,9 +118,12 @@ impl State {
     }
 
     /// All places, of every namespace.
-    pub fn slots(&self) -> Vec<Slot> {
-        let interfaces = folders(&self.bpffs).into_iter().flat_map(|netns| folders(&netns));
-        interfaces.map(|path| self.at(path)).collect()
+    pub fn slots(&self) -> Result<Vec<Slot>> {
+        let mut all = Vec::new();
+        for netns in folders(&self.bpffs)? {
+            all.extend(folders(&netns)?.into_iter().map(|path| self.at(path)));
+        }
+        Ok(all)
     }
 
     fn at(&self, folder: PathBuf) -> Slot {
@@ -107,44 +131,94 @@ impl State {
     }
 }
 
+impl Slot {
+    /// Whether a step belongs to a trial that another process still holds.
+    fn is_trial_step(&self, step: &Step) -> bool {
+        self.is_tried(&self.generation(&step.generation))
+    }
+}
+
 impl Writer {
-    /// Makes the folder and its bpffs, waits for other writers, and sweeps.
+    /// Makes the folder and its bpffs, waits for other writers, repairs and sweeps.
     pub fn open(root: &Path) -> Result<Self> {
         Self::at(root).map_err(with_rights)
     }
 
     fn at(root: &Path) -> Result<Self> {
-        let root = &std::path::absolute(root).context("--state is no path")?;
-        DirBuilder::new().recursive(true).mode(0o700).create(root).with_context(|| {
-            format!("cannot make the state folder {} (--state)", root.display())
-        })?;
-        let lock = Lock::wait(&root.join(LOCK), LOCK_PATIENCE)?;
-        let bpffs = sys::mount::bpffs(&root.join("bpf"))?;
-        let writer = Self { state: State { root: root.clone(), bpffs }, _lock: lock };
+        let root = std::path::absolute(root).context("--state is not a valid path")?;
+        let dir = root::open(&root)?;
+        let root = dir.path().to_owned();
+        let lock = Lock::wait(&dir, LOCK, LOCK_PATIENCE)?;
+        let bpffs = sys::mount::bpffs(&root.join(BPFFS))?;
+        let writer = Self { state: State { root, bpffs }, _lock: lock };
+        writer.repair()?;
         writer.sweep()?;
         Ok(writer)
     }
 
     /// Whether nobody writes at this moment.
     pub fn is_free(root: &Path) -> bool {
-        lock::open(&root.join(LOCK)).is_ok_and(|file| file.try_lock().is_ok())
+        let Ok(Some(dir)) = root::find(root) else { return false };
+        let lock = root::existing_lock(&dir, LOCK);
+        lock.is_ok_and(|file| file.is_none_or(|file| file.try_lock().is_ok()))
+    }
+
+    /// Undoes changes that were not completed, in this namespace and in others. What cannot be
+    /// undone stays on record, and is reported.
+    fn repair(&self) -> Result<()> {
+        let here = NetNs::current().and_then(|netns| netns.id()).map(|id| id.inode).ok();
+        Journal::remove_parts(&self.root)?;
+        for (inode, journal) in Journal::all(&self.root)? {
+            let undone = match sys::netns::find(inode) {
+                _ if here == Some(inode) => self.undo(inode, &journal),
+                Some(netns) => {
+                    let entered = netns.enter(|| self.undo(inode, &journal));
+                    entered.map_err(anyhow::Error::new).and_then(|undone| undone)
+                }
+                None => journal.discard(),
+            };
+            if let Err(error) = undone {
+                say(&format!("xway: an interrupted change was not undone: {error:#}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// In the namespace of the calling thread.
+    fn undo(&self, inode: u64, journal: &Journal) -> Result<()> {
+        let folder = self.bpffs.join(format!("net-{inode}"));
+        let mut outcome = Ok(());
+        for step in journal.steps_here()? {
+            let slot = self.at(folder.join(format!("{IF}{}", step.ifindex)));
+            if !slot.is_trial_step(&step) {
+                // The first failure is reported, after the other interfaces were tried.
+                outcome = outcome.and(slot.undo(&step));
+            }
+        }
+        outcome
     }
 
     /// Removes what nobody runs. Only this namespace can be asked which interfaces it has and
-    /// what they run; for others their links tell.
+    /// what they run; for others their links tell. What a step on record needs stays.
     fn sweep(&self) -> Result<()> {
-        for slot in self.slots() {
-            slot.sweep()?;
+        for slot in self.slots()? {
+            if !slot.is_on_record()? {
+                slot.sweep()?;
+            }
         }
         let running = |link: &Link| link.xdp.programs().collect();
         let links = Netlink::open()?.links()?;
         let links: HashMap<_, Vec<_>> =
             links.iter().map(|link| (link.ifindex, running(link))).collect();
-        for (ifindex, slot) in self.slots_of(NetNs::current()?.id()?) {
+        lock::remove_unclaimed(&root::open(&self.root)?)?;
+        for (ifindex, slot) in self.slots_of(NetNs::current()?.id()?)? {
+            if slot.is_on_record()? {
+                continue;
+            }
             let running = links.get(&ifindex).map_or(&[][..], Vec::as_slice);
-            let mut wanted = slot.end_abandoned_trials(ifindex, running);
+            let mut wanted = slot.end_abandoned_trials(ifindex, running)?;
             // An interface that was moved to another namespace is none of this one's links.
-            wanted.extend(slot.attached());
+            wanted.extend(slot.attached()?);
             slot.sweep_but(&wanted)?;
         }
         self.restore_offloads(NetNs::current()?.id()?)
@@ -152,7 +226,7 @@ impl Writer {
 
     /// Switches on what is off for a program that runs no more.
     fn restore_offloads(&self, netns: NetNsId) -> Result<()> {
-        let records = offload::records(&self.root, netns.inode);
+        let records = offload::records(&self.root, netns.inode)?;
         if records.is_empty() {
             return Ok(());
         }
@@ -160,9 +234,10 @@ impl Writer {
         for (number, record) in records {
             let slot = self.slot(netns, Ifindex(number));
             let link = links.iter().find(|link| link.ifindex.0 == number);
-            let mut programs = link.into_iter().flat_map(|link| link.xdp.programs());
-            let is_ours = |(_, id): (_, u32)| slot.generation_of(id).is_some();
-            if slot.attached().is_none() && !programs.any(is_ours) {
+            let programs = link.into_iter().flat_map(|link| link.xdp.programs());
+            let ours = programs.map(|(_mode, id)| slot.generation_of(id));
+            let ours = ours.collect::<Result<Vec<_>>>()?;
+            if slot.attached()?.is_none() && ours.iter().all(Option::is_none) {
                 record.restore(link.map(|link| link.name.as_str()))?;
             }
         }
@@ -178,34 +253,73 @@ impl std::ops::Deref for Writer {
     }
 }
 
-/// Whoever may not keep the state may not attach either: says which rights are missing.
+/// Names the rights that a process lacks which may not keep the state, and so may not attach.
 fn with_rights(error: anyhow::Error) -> anyhow::Error {
-    let denied = error.chain().any(|cause| {
-        let by_kernel = cause.downcast_ref::<sys::Error>().is_some_and(|one| one.is(EPERM));
-        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        by_kernel || io == Some(io::ErrorKind::PermissionDenied)
-    });
     let lacks = Caps::effective().map(Caps::missing).unwrap_or_default();
     let lacks = NEEDED.iter().filter(|cap| lacks.contains(cap)).map(|cap| cap.name());
     let lacks: Vec<_> = lacks.collect();
-    if !denied || lacks.is_empty() {
+    if !is_denied(&error) || lacks.is_empty() {
         return error;
     }
     let lacks = lacks.join(", ");
-    anyhow!("{error:#}; this process lacks {lacks}: run it as root or grant them")
+    anyhow!(
+        "{error:#}; this process lacks {lacks}: run it as root, or grant them and let root prepare \
+         a directory (`xway --state DIR state init --owner USER`)"
+    )
 }
 
-/// To mount the bpffs, to attach, to load.
-const NEEDED: [Cap; 3] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf];
+/// What a process is told that may not see the state. It must not conclude that nothing runs.
+fn unreadable(error: anyhow::Error) -> anyhow::Error {
+    if !is_denied(&error) {
+        return error;
+    }
+    anyhow!(
+        "not permitted to see what runs: {error:#}; run it as root (CAP_DAC_READ_SEARCH), or as \
+         the owner of the state directory"
+    )
+}
+
+fn is_denied(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let call = cause.downcast_ref::<sys::Error>();
+        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        call.is_some_and(|one| one.is(EPERM) || one.is(EACCES))
+            || io == Some(io::ErrorKind::PermissionDenied)
+    })
+}
+
+/// To mount the bpffs; to attach; to load; to be taken by the verifier as it is for root.
+const NEEDED: [Cap; 4] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf, Cap::Perfmon];
 const EPERM: i32 = 1;
+const EACCES: i32 = 13;
+const ENOENT: i32 = 2;
+const OBJ_GET: &str = "bpf(OBJ_GET)";
 
 /// Folders in a folder, sorted; none when there is no such folder.
-fn folders(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let mut paths: Vec<_> =
-        entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+fn folders(path: &Path) -> Result<Vec<PathBuf>> {
+    let shown = || format!("cannot read {}", path.display());
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.with_context(shown)?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.with_context(shown)?;
+        if entry.file_type().with_context(shown)?.is_dir() {
+            paths.push(entry.path());
+        }
+    }
     paths.sort();
-    paths
+    Ok(paths)
+}
+
+/// `None` where nothing is pinned. A pin that cannot be opened is an error: what it holds may run,
+/// and must not be taken for absent and swept away.
+fn if_pinned<T>(opened: kernel::Result<T>) -> Result<Option<T>> {
+    match opened {
+        Err(kernel::Error::System(error)) if error.is(ENOENT) && error.call == OBJ_GET => Ok(None),
+        other => Ok(Some(other?)),
+    }
 }
 
 /// Removes a file or an empty folder; gone already is as good.
@@ -220,6 +334,8 @@ fn remove(path: &Path, how: impl Fn(&Path) -> io::Result<()>) -> Result<()> {
 
 /// How an interface's folder is called, before its number.
 const IF: &str = "if-";
+/// Name of the bpffs in the state directory.
+const BPFFS: &str = "bpf";
 /// The file that one writer at a time holds, and how long to wait for another one.
 const LOCK: &str = "lock";
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);

@@ -7,26 +7,26 @@
 //! Rule: a feature is written down before it is switched off. The next command that writes switches
 //! on what no program of ours needs any more, so nothing stays off for a command that was killed.
 
-use std::fs;
-use std::io;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
+use sys::dir::Access;
 use sys::net::ethtool::Ethtool;
 
-use super::remove;
+use super::root;
 
 /// The record of an interface, which need not exist.
 #[derive(Clone, Debug)]
 pub struct Offload {
-    path: PathBuf,
+    root: PathBuf,
+    name: String,
 }
 
 impl Offload {
-    pub(super) fn of(stem: &Path) -> Self {
-        let mut path = stem.as_os_str().to_owned();
-        path.push(".offload");
-        Self { path: path.into() }
+    /// `interface` is `net-<namespace>-if-<ifindex>`.
+    pub(super) fn new(root: &Path, interface: &str) -> Self {
+        Self { root: root.to_owned(), name: format!("{interface}{SUFFIX}") }
     }
 
     /// Switches features of an interface off, which are not in this record yet.
@@ -35,10 +35,9 @@ impl Offload {
         names.extend(features.iter().cloned());
         names.sort();
         names.dedup();
-        let part = self.path.with_extension("offload-part");
-        fs::write(&part, names.join("\n"))
-            .and_then(|()| fs::rename(&part, &self.path))
-            .with_context(|| format!("cannot write {}", self.path.display()))?;
+        self.write(&names.join("\n")).with_context(|| {
+            format!("cannot record that {} of {interface} is off", features.join(", "))
+        })?;
         let ethtool = Ethtool::open()?;
         features.iter().try_for_each(|name| Ok(ethtool.set_feature(interface, name, false)?))
     }
@@ -55,30 +54,37 @@ impl Offload {
                 })?;
             }
         }
-        remove(&self.path, |path| fs::remove_file(path))
+        root::find(&self.root)?.map_or(Ok(()), |dir| root::remove(&dir, &self.name))
     }
 
-    /// What is off for a program.
+    /// Features that are off for a program.
     pub fn names(&self) -> Result<Vec<String>> {
-        match fs::read_to_string(&self.path) {
-            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => {
-                Err(error).with_context(|| format!("cannot read {}", self.path.display()))
-            }
-        }
+        let Some(dir) = root::find(&self.root)? else { return Ok(Vec::new()) };
+        let mut file = match dir.open_file(&self.name, Access::Read) {
+            Err(error) if error.is(ENOENT) => return Ok(Vec::new()),
+            other => other?,
+        };
+        let mut text = String::new();
+        file.read_to_string(&mut text).with_context(|| format!("cannot read {}", self.name))?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    fn write(&self, text: &str) -> Result<()> {
+        let dir = root::open(&self.root)?;
+        root::replace(&dir, &self.name, text.as_bytes())
     }
 }
 
 /// Records of one namespace: the interface's number and its record.
-pub(super) fn records(root: &Path, namespace: u64) -> Vec<(u32, Offload)> {
+pub(super) fn records(root: &Path, namespace: u64) -> Result<Vec<(u32, Offload)>> {
     let prefix = format!("net-{namespace}-{}", super::IF);
-    let entries = fs::read_dir(root).into_iter().flatten().flatten();
-    let number = |path: &Path| {
-        let name = path.file_name()?.to_str()?;
-        name.strip_prefix(&prefix)?.strip_suffix(".offload")?.parse().ok()
-    };
-    entries
-        .filter_map(|entry| Some((number(&entry.path())?, Offload { path: entry.path() })))
-        .collect()
+    let names = root::find(root)?.map_or(Ok(Vec::new()), |dir| dir.names())?;
+    let number = |name: &str| name.strip_prefix(&prefix)?.strip_suffix(SUFFIX)?.parse().ok();
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
+    let all =
+        names.filter_map(|name| Some((number(&name)?, Offload { root: root.to_owned(), name })));
+    Ok(all.collect())
 }
+
+const SUFFIX: &str = ".offload";
+const ENOENT: i32 = 2;

@@ -4,45 +4,43 @@
 //! runs meanwhile, and then nothing is put back. Who is killed lets go of that lock, so the next
 //! that writes or looks knows, and puts back what ran before. A trial may run upon another one.
 
-use std::fs::{self, File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::fs::{File, TryLockError};
 
 use anyhow::{Context as _, Result};
 use kernel::{Attach, Mode, Object, Program, Replace};
 use sys::net::{Ifindex, Netlink};
 
-use super::{Change, Generation, Slot, Writer, remove};
+use super::{Change, Generation, Scope, Slot, Writer, root};
 
 /// Dropped, what ran before is back, unless somebody else changed it meanwhile. Whoever holds the
 /// writers' lock must let it go before.
 #[derive(Debug)]
 pub struct Trial {
-    root: PathBuf,
+    slot: Slot,
     ifindex: Ifindex,
     program: u32,
-    /// Its lock's.
-    file: PathBuf,
+    /// Name of its lock's file.
+    file: String,
     change: Option<Change>,
     lock: Option<File>,
 }
 
 impl Slot {
     /// Attaches as [`Slot::change`] does, upon `before`, which runs now; where nothing runs, the
-    /// program goes with its maker. `root` is the state's.
+    /// program goes with its maker.
     pub fn try_out(
         &self,
-        root: &Path,
         name: &str,
         object: &Object,
         attach: &Attach<'_>,
         before: Option<&Program>,
     ) -> Result<Trial> {
-        let next = self.next(name);
+        let next = self.next(name)?;
         let file = self.trial(next.number());
-        let lock = lock(&file)?;
-        let change = self.change_upon(&next, object, attach, before)?;
+        let lock = self.lock(&file)?;
+        let change = Change::make(self, &next, object, attach, (before, Scope::One))?;
         Ok(Trial {
-            root: root.to_owned(),
+            slot: self.clone(),
             ifindex: attach.ifindex,
             program: attach.program.id(),
             file,
@@ -57,33 +55,51 @@ impl Slot {
         &self,
         ifindex: Ifindex,
         running: &[(Mode, u32)],
-    ) -> Vec<u32> {
-        let put_back = |(mode, program): &(Mode, u32)| {
-            let before = self.before_abandoned(*program)?;
+    ) -> Result<Vec<u32>> {
+        let mut now = Vec::new();
+        for (mode, program) in running {
+            let Some(before) = self.before_abandoned(*program)? else {
+                now.push(*program);
+                continue;
+            };
             let attach = Attach { ifindex, program: &before, mode: *mode, replace: Replace::Yes };
-            kernel::attach(&attach).and_then(kernel::Link::keep).ok()?;
-            Some(before.id())
-        };
-        running.iter().map(|one| put_back(one).unwrap_or(one.1)).collect()
+            let put_back =
+                self.attach(&attach, Some(*program), false).and_then(|link| self.keep(link));
+            now.push(if put_back.is_ok() { before.id() } else { *program });
+        }
+        Ok(now)
     }
 
     /// The program that should run, if this one is a trial's and nobody waits for its end.
-    pub(super) fn before_abandoned(&self, program: u32) -> Option<Program> {
-        let before = self.generation_of(program).filter(|one| !self.is_tried(one))?.before()?;
-        Some(self.before_abandoned(before.id()).unwrap_or(before))
+    pub(super) fn before_abandoned(&self, program: u32) -> Result<Option<Program>> {
+        let abandoned = self.generation_of(program)?.filter(|one| !self.is_tried(one));
+        let Some(before) = abandoned.map_or(Ok(None), |one| one.before())? else {
+            return Ok(None);
+        };
+        Ok(self.before_abandoned(before.id())?.or(Some(before)))
     }
 
-    fn is_tried(&self, generation: &Generation) -> bool {
-        let lock = File::open(self.trial(generation.number())).ok();
-        lock.is_some_and(|lock| matches!(lock.try_lock(), Err(TryLockError::WouldBlock)))
+    pub(super) fn is_tried(&self, generation: &Generation) -> bool {
+        let dir = root::find(self.root());
+        let name = self.trial(generation.number());
+        let lock = dir.and_then(|dir| dir.map_or(Ok(None), |dir| root::existing_lock(&dir, name)));
+        match lock {
+            Ok(lock) => lock.is_some_and(|lock| is_held(&lock)),
+            // A trial that runs must not be ended because its lock cannot be opened.
+            Err(_) => true,
+        }
+    }
+
+    fn lock(&self, name: &str) -> Result<File> {
+        let file = root::lock_file(&root::open(self.root())?, name)?;
+        file.try_lock()
+            .with_context(|| format!("cannot lock {}", self.root().join(name).display()))?;
+        Ok(file)
     }
 }
 
-fn lock(path: &Path) -> Result<File> {
-    let shown = path.display();
-    let file = File::create(path).with_context(|| format!("cannot make {shown}"))?;
-    file.try_lock().with_context(|| format!("cannot lock {shown}"))?;
-    Ok(file)
+fn is_held(lock: &File) -> bool {
+    matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 impl Trial {
@@ -103,14 +119,15 @@ impl Drop for Trial {
     /// another trial runs is left for that one's end.
     fn drop(&mut self) {
         let Some(change) = self.change.take() else { return };
-        let Ok(writer) = Writer::open(&self.root) else { return change.leave() };
+        let Ok(writer) = Writer::open(self.slot.root()) else { return change.leave() };
         if self.runs().unwrap_or(false) {
             drop(change);
         } else {
             change.leave();
         }
         drop(self.lock.take());
-        let _ = remove(&self.file, |path| fs::remove_file(path));
+        let _ = root::find(self.slot.root())
+            .map(|dir| dir.map_or(Ok(()), |dir| dir.remove_file(&self.file)));
         let _ = writer.sweep();
     }
 }

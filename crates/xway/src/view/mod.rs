@@ -19,6 +19,7 @@ pub mod prog;
 pub mod replay;
 pub mod run;
 pub mod sink;
+pub mod state;
 pub mod status;
 pub mod tcp;
 pub mod tree;

@@ -8,6 +8,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use functions::filter::ban::{BANS, Bans};
 use functions::filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
+use functions::stats;
 use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
 
@@ -15,7 +16,7 @@ use super::before::Before;
 use super::clock::Clock;
 use super::file;
 use super::globals::Globals;
-use super::live::{Live, NAME, keeping};
+use super::live::{Live, NAME, keeping, keeping_labels};
 use super::memory;
 use crate::args::{FilterPlacement, ModeArg, Placement};
 use crate::cmd::Context;
@@ -63,7 +64,9 @@ impl Change {
         let globals = self.globals(how)?;
         globals.set(&mut made.spec)?;
         made.spec.maps.push(globals.keeping());
+        let labels = made.spec.btf.as_ref().and_then(stats::labels).unwrap_or_default();
         made.spec.maps.push(keeping(&file::to_keep(file)));
+        made.spec.maps.push(keeping_labels(&labels));
         made.spec.maps.push(self.carried(rules)?.map());
         let (placement, compile_s) = (self.placement(&how.placement), clock.lap());
         let tagging = self.tagging(&[rules], placement.mode, how.placement.ignore_stripped_tags)?;
@@ -149,15 +152,10 @@ impl Change {
 
     /// Puts a program that decides by the rules in force in their place for a time, or where there
     /// are none.
-    pub fn try_out(
-        &self,
-        context: &Context,
-        what: (&Object, &str),
-        placement: &Placement,
-    ) -> Result<state::Trial> {
+    pub fn try_out(&self, what: (&Object, &str), placement: &Placement) -> Result<state::Trial> {
         let before = self.live.as_ref().map(|live| &live.program);
         let name = if before.is_some() { NAME } else { WATCHER };
-        self.target.try_out(context, name, what, placement, before)
+        self.target.try_out(name, what, placement, before)
     }
 
     /// Whether packets are looked at where no filter runs: that gives way, too.
@@ -165,7 +163,8 @@ impl Change {
         let slot = &self.target.slot;
         let is_watcher = |mode| {
             let program = self.target.running(mode).ok().flatten();
-            program.and_then(|id| slot.generation_of(id)).is_some_and(|one| one.name() == WATCHER)
+            let generation = program.and_then(|id| slot.generation_of(id).ok().flatten());
+            generation.is_some_and(|one| one.name() == WATCHER)
         };
         [Mode::Native, Mode::Generic].into_iter().any(is_watcher)
     }

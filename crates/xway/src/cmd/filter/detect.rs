@@ -50,7 +50,7 @@ fn begin(args: &FilterDetectArgs, context: &Context) -> Result<(Settings, Watch)
     let claim = change.claim(context)?;
     let choice = Choice { tests: Vec::new(), pace: Pace::About(args.samples), bytes: HEADERS };
     let asked = FilterPlacement { mode: args.mode, ..FilterPlacement::default() };
-    Ok((settings, Watch::begin(context, &change, &asked, &choice, claim)?))
+    Ok((settings, Watch::begin(&change, &asked, &choice, claim)?))
 }
 
 fn standing(change: &Change) -> Result<File> {

@@ -37,9 +37,9 @@ impl Live {
     pub fn find(slot: &Slot, ifindex: Ifindex) -> Result<Option<Self>> {
         let running = Netlink::open()?.link_by_index(ifindex)?.xdp;
         for (mode, id) in running.programs() {
-            let generation = slot.generation_of(id).filter(|one| one.name() == NAME);
+            let generation = slot.generation_of(id)?.filter(|one| one.name() == NAME);
             let Some(generation) = generation else { continue };
-            let Some(program) = generation.program() else { continue };
+            let Some(program) = generation.program()? else { continue };
             return Ok(Some(Self { mode, program, generation, slot: slot.clone() }));
         }
         Ok(None)
@@ -55,13 +55,20 @@ impl Live {
             let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
             bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
         };
-        let state = State::look(&context.state);
+        let state = match State::look(&context.state) {
+            // Where nothing runs, no filter does, whoever asks.
+            Err(_) if link.xdp.is_empty() => bail!(none(interface)),
+            other => other?,
+        };
         let slot = state.slot(NetNs::current()?.id()?, link.ifindex);
         state.heal(&slot, link.xdp.programs().map(|(_, id)| id));
-        Self::find(&slot, link.ifindex)?.with_context(|| match came_with(&state, link) {
-            true => moved(interface),
-            false => none(interface),
-        })
+        if let Some(live) = Self::find(&slot, link.ifindex)? {
+            return Ok(live);
+        }
+        match came_with(&state, link)? {
+            true => bail!(moved(interface)),
+            false => bail!(none(interface)),
+        }
     }
 
     /// What `ask` is told of the filter there. Looking takes no lock: one that makes room for
@@ -127,7 +134,7 @@ impl Live {
     /// Its counters at one moment.
     pub fn read(&self) -> Result<Moment> {
         // Not by the program's maps: in a trial it has two of this kind.
-        let labels = self.program.btf()?.as_ref().and_then(stats::labels).unwrap_or_default();
+        let labels = self.labels()?;
         let counts = Counters::Reasons { map: self.map(stats::MAP)?, labels }.read()?;
         let events = act::events(&self.map(act::EVENTS)?)?;
         Ok(Moment { rules: self.slot.rule_counts(&self.generation)?, counts, events })
@@ -163,11 +170,12 @@ impl Live {
 
     /// What a generation keeps besides the program's own maps, to be added to another program of
     /// the same rules.
-    pub fn keeping(&self) -> Result<[MapDef; 3]> {
+    pub fn keeping(&self) -> Result<[MapDef; 4]> {
         let carried = Carried::read(&self.map(CARRIED)?)?.unwrap_or_default();
         let size = self.map(CARRIED)?.value_size() as u32;
         let carried = MapDef { value_size: size, ..carried.map() };
-        Ok([keeping(&self.text()?), carried, Globals::of(self)?.keeping()])
+        let labels = keeping_labels(&self.labels()?);
+        Ok([keeping(&self.text()?), labels, carried, Globals::of(self)?.keeping()])
     }
 
     /// Those of an object's maps that are here in the same shape.
@@ -189,17 +197,33 @@ impl Live {
 
     /// Reasons have the numbers that they have in another program.
     pub fn has_reasons_of(&self, spec: &Spec) -> bool {
-        let own = self.program.btf().ok().flatten();
-        let own = own.as_ref().and_then(stats::labels);
-        own.is_some() && own == spec.btf.as_ref().and_then(stats::labels)
+        let own = self.labels().unwrap_or_default();
+        !own.is_empty() && Some(own) == spec.btf.as_ref().and_then(stats::labels)
+    }
+
+    /// Names of the reasons, by number. They are kept in a map because opening the program's BTF
+    /// takes `CAP_SYS_ADMIN`; an earlier version kept none.
+    fn labels(&self) -> Result<Vec<String>> {
+        let Ok(map) = self.map(LABELS) else {
+            let btf = self.program.btf()?;
+            return Ok(btf.as_ref().and_then(stats::labels).unwrap_or_default());
+        };
+        let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
+        let text = String::from_utf8(bytes).context("the kept names of reasons are not UTF-8")?;
+        Ok(text.lines().map(str::to_owned).collect())
     }
 }
 
 /// Whether it runs a filter that was put on it in another namespace, from which it was moved here.
-fn came_with(state: &State, link: &Link) -> bool {
-    let slots = state.slots();
-    let is_filter = |id| slots.iter().filter_map(|slot| slot.generation_of(id)).any(is_one);
-    link.xdp.programs().any(|(_, id)| is_filter(id))
+fn came_with(state: &State, link: &Link) -> Result<bool> {
+    for slot in state.slots()? {
+        for (_, id) in link.xdp.programs() {
+            if slot.generation_of(id)?.is_some_and(is_one) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn is_one(generation: Generation) -> bool {
@@ -208,8 +232,18 @@ fn is_one(generation: Generation) -> bool {
 
 /// The map that keeps a text of rules with the program made of it.
 pub fn keeping(text: &str) -> MapDef {
+    kept(FILE, text)
+}
+
+/// The map that keeps the names of a program's reasons with it.
+pub fn keeping_labels(labels: &[String]) -> MapDef {
+    // A map cannot be empty.
+    kept(LABELS, &format!("{}\n", labels.join("\n")))
+}
+
+fn kept(name: &str, text: &str) -> MapDef {
     MapDef {
-        name: FILE.to_owned(),
+        name: name.to_owned(),
         kind: MapKind::ARRAY,
         key_size: 4,
         value_size: text.len() as u32,
@@ -243,6 +277,7 @@ fn is_alike(def: &MapDef, map: &Map) -> bool {
 /// How generations of filters are called.
 pub const NAME: &str = "filter";
 const FILE: &str = "filter_file";
+const LABELS: &str = "filter_labels";
 /// Filters that may make room for another while they are looked at.
 const ATTEMPTS: usize = 8;
 /// `BPF_F_RDONLY_PROG`.

@@ -52,7 +52,7 @@ impl<'a> Talkers<'a> {
             Ok(claim) => claim,
             Err(holder) => return Ok(Err(holder)),
         };
-        let watch = begin(context, &change, pace, claim)?;
+        let watch = begin(&change, pace, claim)?;
         Ok(Ok(Self {
             context,
             interface,
@@ -98,7 +98,7 @@ impl<'a> Talkers<'a> {
             return Ok(None);
         }
         let claim = self.watch.claim()?;
-        let watch = begin(self.context, &change, self.pace, claim)?;
+        let watch = begin(&change, self.pace, claim)?;
         // What was before ends as one who writes.
         drop(change);
         self.watch = watch;
@@ -111,12 +111,12 @@ impl<'a> Talkers<'a> {
     }
 }
 
-fn begin(context: &Context, change: &Change, pace: Pace, claim: File) -> Result<Watch> {
+fn begin(change: &Change, pace: Pace, claim: File) -> Result<Watch> {
     if change.live.is_none() {
         bail!(none(&change.target.interface));
     }
     let choice = Choice { tests: Vec::new(), pace, bytes: HEADERS };
-    Watch::begin(context, change, &FilterPlacement::default(), &choice, claim)
+    Watch::begin(change, &FilterPlacement::default(), &choice, claim)
 }
 
 /// Samples a second: enough for a hundredth's part of a second's packets to be within a tenth.

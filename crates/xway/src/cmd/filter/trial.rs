@@ -90,7 +90,7 @@ impl Trial {
             trial::make_old(&mut behind.spec)?;
             let parts = Parts { front, behind };
             parts.load(change, new, &FilterPlacement::default(), |object, program, placement| {
-                let trial = change.try_out(context, (&object, program), placement)?;
+                let trial = change.try_out((&object, program), placement)?;
                 Ok((object, trial))
             })
         })?;

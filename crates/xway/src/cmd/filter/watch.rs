@@ -20,7 +20,6 @@ use super::change::Change;
 use super::live::Live;
 use super::{file, rules};
 use crate::args::FilterPlacement;
-use crate::cmd::Context;
 use crate::state;
 
 /// A program that shows packets; dropped, the one of before is back.
@@ -84,7 +83,6 @@ impl Watch {
     /// Takes the place of the filter in force for now, or of nothing. `claim` is held until the
     /// watch is over. The change may be let go then, and must be before the watch is.
     pub fn begin(
-        context: &Context,
         change: &Change,
         asked: &FilterPlacement,
         choice: &Choice,
@@ -100,7 +98,7 @@ impl Watch {
                 let ring = RingBuffer::new(object.map(SEEN)?)?;
                 let one_in = choice.pace.first();
                 draw(&object, one_in)?;
-                let trial = change.try_out(context, (&object, program), placement)?;
+                let trial = change.try_out((&object, program), placement)?;
                 Ok((object, ring, one_in, trial))
             })
         });

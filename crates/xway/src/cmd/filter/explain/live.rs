@@ -49,7 +49,7 @@ fn begin(
     let choice = Choice { tests, pace: Pace::OneIn(args.sample), bytes: MOST };
     let claim = change.claim(context)?;
     let (rules, bans) = (live.rules()?, live.may_ban()?);
-    let watch = Watch::begin(context, &change, &FilterPlacement::default(), &choice, claim)?;
+    let watch = Watch::begin(&change, &FilterPlacement::default(), &choice, claim)?;
     Ok((rules, bans, watch))
 }
 

@@ -1,0 +1,200 @@
+//! The state directory: who can open it, where it may be, and what an unprivileged user sees.
+#![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::{Path, PathBuf};
+
+use xway_tests::stage::Stage;
+use xway_tests::xway::{Answer, Xway};
+
+const RULES: &str = "rules = ['drop udp dport 7']\n";
+/// User and group without any rights.
+const NOBODY: u32 = 65534;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+/// A file of rules that every user can read, outside of the state. It is removed with the test.
+struct Rules(String);
+
+impl Rules {
+    fn new(stage: &Stage) -> Self {
+        let path = stage.xway.state().with_extension("rules");
+        fs::write(&path, RULES).unwrap();
+        set_mode(&path, 0o644);
+        Self(path.to_str().unwrap().to_owned())
+    }
+}
+
+impl Drop for Rules {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn other_users_cannot_open_a_lock() {
+    let stage = Stage::new();
+    let (state, rules) = (stage.xway.state(), Rules::new(&stage));
+    let lock = state.join("lock");
+    fs::write(&lock, "").unwrap();
+    set_mode(&lock, 0o666);
+    set_mode(state, 0o755);
+    stage.run(&["filter", "load", "eth0", &rules.0]).ended(0);
+    assert_eq!((mode(state), mode(&lock)), (0o700, 0o600), "corrected when it is opened");
+    let trial = ["filter", "try", "eth0", &rules.0, "--for", "1ms"];
+    stage.run(&trial).ended(0);
+    for entry in fs::read_dir(state).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn other_users_cannot_open_the_lock_of_all_labs() {
+    let _lab = Stage::new();
+    for (path, expected) in
+        [("/run/xway", 0o700), ("/run/xway/lab", 0o700), ("/run/xway/lab/lock", 0o600)]
+    {
+        assert_eq!(mode(Path::new(path)), expected, "{path}");
+    }
+}
+
+/// A directory of another user, with whatever that user placed in it.
+struct Foreign(PathBuf);
+
+impl Foreign {
+    fn new(stage: &Stage) -> Self {
+        let path = stage.xway.state().join("theirs");
+        fs::create_dir_all(&path).unwrap();
+        chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
+        Self(path)
+    }
+
+    fn join(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_state_directory_that_another_user_can_change_is_refused() {
+    let stage = Stage::new();
+    let theirs = Foreign::new(&stage);
+    let ours = stage.xway.state().join("ours");
+    fs::create_dir(&ours).unwrap();
+    symlink(&ours, theirs.join("link")).unwrap();
+    fs::create_dir(theirs.join("shared")).unwrap();
+    set_mode(Path::new(&theirs.join("shared")), 0o777);
+    let open = stage.xway.state().join("open").to_str().unwrap().to_owned();
+    fs::create_dir(&open).unwrap();
+    set_mode(Path::new(&open), 0o777);
+    let table = [
+        (theirs.join(""), "belongs to user 65534"),
+        (theirs.join("new"), "belongs to user 65534"),
+        (theirs.join("link"), "belongs to user 65534"),
+        (theirs.join("shared"), "belongs to user 65534"),
+        (format!("{open}/new"), "other users can write"),
+    ];
+    for (path, cause) in table {
+        let mut command = stage.net.b.command("env").unwrap();
+        let inner = stage.xway.command(&["drop", "eth0", "any udp 7"]);
+        command.arg(inner.get_program()).args(["--state", &path]);
+        command.args(inner.get_args().skip(2));
+        let text = Answer::of(command.output().unwrap()).error();
+        assert!(text.contains(cause) && text.contains("--state"), "{path}: {text}");
+    }
+    assert!(stage.attached().is_empty());
+    assert!(fs::read_dir(&ours).unwrap().next().is_none(), "nothing was made behind the link");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    assert!(!mounts.contains(theirs.0.to_str().unwrap()), "no bpffs was mounted there");
+}
+
+#[test]
+fn a_link_in_place_of_a_file_of_the_state_is_refused() {
+    let stage = Stage::new();
+    let victim = stage.xway.state().join("victim");
+    fs::create_dir(&victim).unwrap();
+    fs::write(victim.join("text"), "kept").unwrap();
+    for (name, target) in [("lock", victim.join("text")), ("bpf", victim.clone())] {
+        let state = stage.xway.state().join(format!("state-{name}"));
+        fs::create_dir(&state).unwrap();
+        symlink(&target, state.join(name)).unwrap();
+        let xway = Xway::at(state.clone());
+        let text = xway.run_in(&stage.net.b, &["drop", "eth0", "any udp 7"]).error();
+        assert!(text.contains(state.join(name).to_str().unwrap()), "{text}");
+    }
+    assert_eq!(fs::read_to_string(victim.join("text")).unwrap(), "kept");
+    assert_eq!(fs::metadata(&victim).unwrap().dev(), fs::metadata("/tmp").unwrap().dev());
+    assert!(stage.attached().is_empty());
+}
+
+#[test]
+fn who_may_not_look_is_not_told_that_nothing_runs() {
+    let stage = Stage::new();
+    stage.run(&["filter", "load", "eth0", &Rules::new(&stage).0]).ended(0);
+    let commands: &[&[&str]] = &[
+        &["status"],
+        &["status", "eth0"],
+        &["filter", "show", "eth0"],
+        &["filter", "show", "eth0", "--file"],
+        &["filter", "bans", "eth0"],
+        &["filter", "top", "eth0", "--time", "1ms", "--rules-only"],
+        &["filter", "sample", "eth0"],
+        &["filter", "top", "eth0", "--time", "1ms"],
+        &["filter", "explain", "eth0", "--live", "--for", "1ms"],
+        &["map", "list"],
+        &["prog", "list"],
+    ];
+    for words in commands {
+        let text = stage.xway.run_as(&stage.net.b, NOBODY, &[], words).error();
+        for wrong in ["no filter", "nothing", "pinned by hand"] {
+            assert!(!text.contains(wrong), "{words:?}: {text}");
+        }
+        assert!(text.contains("not permitted") || text.contains("denied"), "{words:?}: {text}");
+        assert!(text.contains("CAP_") && text.contains("root"), "{words:?}: {text}");
+    }
+}
+
+/// Changes need no more than these, once the state directory exists.
+const CHANGING: [&str; 3] = ["net_admin", "bpf", "perfmon"];
+
+#[test]
+fn a_user_with_three_capabilities_changes_everything_that_is_theirs() {
+    let stage = Stage::new();
+    let rules = Rules::new(&stage);
+    let xway = Xway::at(stage.xway.state().join("home"));
+    set_mode(stage.xway.state(), 0o755);
+    let init = ["state", "init", "--owner", "65534"];
+    xway.run_in(&stage.net.b, &init).ended(0);
+    xway.run_in(&stage.net.b, &init).ended(0);
+    let run = |words: &[&str]| xway.run_as(&stage.net.b, NOBODY, &CHANGING, words);
+    let table: &[&[&str]] = &[
+        &["drop", "eth0", "any udp 7"],
+        &["drop", "eth0", "--add", "any udp 8"],
+        &["drop", "eth0", "any udp 9", "--replace", "--mode", "generic"],
+        &["attach", "eth0", "drop", "--replace"],
+        &["detach", "eth0"],
+        &["filter", "load", "eth0", &rules.0],
+        &["filter", "load", "eth0", &rules.0, "--mode", "generic"],
+        &["filter", "add", "eth0", "drop udp dport 8"],
+        &["filter", "ban", "eth0", "10.9.9.9", "--for", "1m"],
+        &["filter", "bans", "eth0"],
+        &["filter", "show", "eth0"],
+        &["filter", "try", "eth0", &rules.0, "--for", "1ms"],
+        &["filter", "flush", "eth0"],
+        &["filter", "unload", "eth0"],
+        &["forward", "eth0"],
+        &["detach", "eth0"],
+    ];
+    for words in table {
+        let answer = run(words);
+        assert!(answer.code < 2, "{words:?}: {}", answer.stderr);
+    }
+    assert!(stage.attached().is_empty());
+}
