@@ -1,7 +1,7 @@
 //! `cargo xtask faults`: builds the command line and the fault campaign, then runs it.
 //!
-//! Rule: the campaign itself is in the package `xway-tests` (`tests/src/faults`); options and the exit
-//! code are passed on as they are. It attaches programs in namespaces of its own and needs root.
+//! Rule: the campaign itself is in the package `xway-tests` (`tests/src/faults`); options and the
+//! exit code are passed on as they are. It attaches programs in namespaces of its own, as root.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

@@ -27,7 +27,7 @@ const USAGE: &str = "usage: cargo xtask TASK
                   run the cases (*.data) of a folder; fails if one fails
   conformance-tables [--check]
                   write the systematic cases of tests/conformance, or compare
-  faults [--command NAME]... [--json] [--limit N] [--seed S] [--jobs N]
+  faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]
                   kill commands and fail their system calls, as root; fails if a state is lost
   tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 

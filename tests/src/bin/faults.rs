@@ -1,4 +1,6 @@
-//! `faults [--command NAME]... [--json] [--limit N] [--seed S] [--jobs N]`: the fault campaign, as root.
+//! The fault campaign, as root: every system call of a command is killed or failed.
+//!
+//! `faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]`
 //!
 //! `cargo xtask faults` builds and runs it. Ends with 1 when a state was lost or something leaked.
 #![forbid(unsafe_code)]
@@ -8,7 +10,8 @@ use std::process::ExitCode;
 
 use xway_tests::faults::{Options, run};
 
-const USAGE: &str = "usage: faults [--command NAME]... [--json] [--limit N] [--seed S] [--jobs N]";
+const USAGE: &str =
+    "usage: faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +44,7 @@ fn parse(words: &[String]) -> Result<(Options, bool), String> {
         match word.as_str() {
             "--json" => json = true,
             "--command" => options.commands.push(value()?),
+            "--call" => options.call = value()?,
             "--limit" => options.limit = Some(number(value()?)? as usize),
             "--seed" => options.seed = number(value()?)?,
             "--jobs" => options.jobs = number(value()?)? as usize,

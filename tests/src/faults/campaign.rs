@@ -21,6 +21,8 @@ use crate::differential::Rng;
 pub struct Options {
     /// Names of scenarios; empty for all.
     pub commands: Vec<String>,
+    /// Only calls whose name contains this, such as `LINK_CREATE`.
+    pub call: String,
     /// Points for each command, chosen at random; `None` for all.
     pub limit: Option<usize>,
     pub seed: u64,
@@ -30,7 +32,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { commands: Vec::new(), limit: None, seed: 1, jobs: 1 }
+        Self { commands: Vec::new(), call: String::new(), limit: None, seed: 1, jobs: 1 }
     }
 }
 
@@ -123,6 +125,7 @@ fn points(calls: &[Kind], options: &Options) -> Vec<Point> {
         index: counts[kind.name] - 1,
         fault: Fault::KillAfter,
     }));
+    all.retain(|point| point.call.contains(&options.call));
     let Some(limit) = options.limit.filter(|limit| *limit < all.len()) else { return all };
     let mut rng = Rng::new(options.seed);
     for place in 0..limit {
@@ -185,8 +188,13 @@ impl Trial {
             self.settle(&trace)?;
             return Ok(None);
         };
-        let mut outcome =
-            Outcome { point: hit, state: None, gap: false, broken: Vec::new(), leaks: Vec::new() };
+        let mut outcome = Outcome {
+            point: format!("{hit}; it {}", ended(&trace)),
+            state: None,
+            gap: false,
+            broken: Vec::new(),
+            leaks: Vec::new(),
+        };
         outcome.broken.extend(ended_badly(&trace));
         self.judge_path(&trace, &mut outcome);
         outcome.broken.extend(self.scene.repair().err());
@@ -316,6 +324,16 @@ fn ended_badly(trace: &Trace) -> Option<String> {
         }
         _ if last.contains("panicked at") => Some(format!("a thread panicked: {last}")),
         _ => None,
+    }
+}
+
+/// How a command ended, for a finding.
+fn ended(trace: &Trace) -> String {
+    let said = trace.stderr.lines().next().unwrap_or_default();
+    match trace.ending {
+        Ending::Exited(code) => format!("ended with {code} {said}"),
+        Ending::Killed(signal) => format!("was ended by {signal}"),
+        Ending::Late => "did not end".to_owned(),
     }
 }
 

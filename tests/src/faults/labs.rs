@@ -1,6 +1,7 @@
 //! Labs that a command made or removed, as lines of text that can be compared.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use lab::{Host, Lab};
@@ -11,11 +12,24 @@ pub fn describe(labs: &BTreeSet<String>) -> Vec<String> {
     labs.iter().flat_map(|id| of_lab(id)).collect()
 }
 
+/// Removes what is left of a lab, whatever its record says.
+pub fn remove(id: &str) {
+    if let Ok(lab) = Lab::open(id) {
+        let _ = lab.remove();
+    }
+    let prefix = format!("xw-{id}-");
+    let names = sys::netns::names().unwrap_or_default();
+    for name in names.iter().filter(|name| name.starts_with(&prefix)) {
+        let _ = sys::netns::delete(name);
+    }
+    let _ = fs::remove_dir_all(Path::new(LABS).join(id));
+}
+
 fn of_lab(id: &str) -> Vec<String> {
     let namespaces = sys::netns::names().unwrap_or_default();
     let prefix = format!("xw-{id}-");
     let named = namespaces.iter().filter(|name| name.starts_with(&prefix)).count();
-    let folder = Path::new("/run/xway/lab").join(id);
+    let folder = Path::new(LABS).join(id);
     match Lab::open(id) {
         Ok(lab) => {
             let hosts = lab.hosts().iter().map(of_host);
@@ -38,3 +52,5 @@ fn of_host(host: &Host) -> String {
     });
     format!("host {}: {}", host.name(), shown.collect::<Vec<_>>().join(", "))
 }
+
+const LABS: &str = "/run/xway/lab";

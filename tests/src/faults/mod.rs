@@ -22,5 +22,5 @@ mod snapshot;
 mod trace;
 
 pub use campaign::{Options, run};
-pub use report::Report;
+pub use report::{Finding, Report, Tally};
 pub use scenario::SCENARIOS;

@@ -40,18 +40,22 @@ impl Report {
         self.commands.iter().all(|one| one.broken.is_empty() && one.leaks.is_empty())
     }
 
+    /// Of all commands.
+    pub fn sum(&self, count: fn(&Tally) -> usize) -> usize {
+        self.commands.iter().map(count).sum()
+    }
+
     /// The contract of `cargo xtask faults --json`.
     pub fn json(&self) -> Value {
-        let sum = |count: fn(&Tally) -> usize| self.commands.iter().map(count).sum::<usize>();
         let all = |of: fn(&Tally) -> &Vec<Finding>| -> Vec<Value> {
             self.commands.iter().flat_map(|one| of(one).iter().map(Finding::json)).collect()
         };
         json!({
             "commands": self.commands.len(),
-            "points": sum(|one| one.points),
-            "old": sum(|one| one.old),
-            "new": sum(|one| one.new),
-            "gaps": sum(|one| one.gaps),
+            "points": self.sum(|one| one.points),
+            "old": self.sum(|one| one.old),
+            "new": self.sum(|one| one.new),
+            "gaps": self.sum(|one| one.gaps),
             "broken": all(|one| &one.broken),
             "leaks": all(|one| &one.leaks),
         })
@@ -102,9 +106,8 @@ impl fmt::Display for Report {
         for finding in self.commands.iter().map(Tally::findings) {
             write!(f, "{finding}")?;
         }
-        let points: usize = self.commands.iter().map(|one| one.points).sum();
-        let count = |of: fn(&Tally) -> usize| self.commands.iter().map(of).sum::<usize>();
-        let (broken, leaks) = (count(|one| one.broken.len()), count(|one| one.leaks.len()));
+        let points = self.sum(|one| one.points);
+        let (broken, leaks) = (self.sum(|one| one.broken.len()), self.sum(|one| one.leaks.len()));
         write!(f, "{points} fault points: {broken} lost states, {leaks} leaks")
     }
 }

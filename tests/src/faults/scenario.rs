@@ -1,7 +1,8 @@
 //! The commands of the campaign: the state before, the command, and the way back.
 //!
-//! Rule: one row a command. `{new}`, `{old}` and `{lab}` stand for files of rules and for the lab that
-//! the scene made; every row leads from a state that its `setup` makes to one that `back` undoes.
+//! Rule: one row a command. `{new}`, `{old}` and `{lab}` stand for files of rules and for the lab
+//! that the scene made; every row leads from a state that its `setup` makes to one that `back`
+//! undoes.
 
 /// A command and its surroundings.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,8 @@ pub struct Scenario {
     /// The kernel has no atomic step for this change: until the next command repairs it, a kill may
     /// leave the interface without a program.
     pub has_gap: bool,
+    /// The command needs packets to end: UDP to port 5000 arrives while it runs.
+    pub has_traffic: bool,
 }
 
 pub type Words = &'static [&'static str];
@@ -35,7 +38,7 @@ const fn on_host(
     command: Words,
     back: &'static [Words],
 ) -> Scenario {
-    Scenario { name, setup, command, back, place: Place::Host, has_gap: false }
+    Scenario { name, setup, command, back, place: Place::Host, has_gap: false, has_traffic: false }
 }
 
 const fn at_home(
@@ -141,12 +144,15 @@ pub const SCENARIOS: &[Scenario] = &[
         &["xsk", "bench", "tx", "--dev", "eth0", "--rate", "1kpps", "--count", "20"],
         NOTHING,
     ),
-    on_host(
-        "xsk-echo",
-        NOTHING,
-        &["xsk", "bench", "echo", "--dev", "eth0", "--steer", "any udp 5000", "--time", "60ms"],
-        NOTHING,
-    ),
+    Scenario {
+        has_traffic: true,
+        ..on_host(
+            "xsk-echo",
+            NOTHING,
+            &["xsk", "bench", "echo", "--dev", "eth0", "--steer", "any udp 5000", "--count", "5"],
+            NOTHING,
+        )
+    },
     at_home("lab-up", NOTHING, LAB_UP, &[&["lab", "down", "{lab}"]]),
     at_home("lab-down", &[LAB_UP], &["lab", "down", "{lab}"], &[LAB_UP]),
     at_home("lab-run", NOTHING, &["lab", "run", "two-hosts", "a", "true"], NOTHING),

@@ -1,12 +1,13 @@
 //! Where a scenario takes place, how its state is observed, and what repairs it.
 //!
-//! Rule: the data path is observed with packets. Each probe is sent before a packet that every state
-//! passes; when that one arrives without the probe, the probe was dropped.
+//! Rule: the data path is observed with packets. Each probe is sent before a packet that every
+//! state passes; when that one arrives without the probe, the probe was dropped.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use lab::Capture;
@@ -73,7 +74,10 @@ impl Scene {
     pub fn trace(&mut self, point: Option<Point>) -> Result<Trace, String> {
         let _ = fs::remove_dir_all(self.files.join(OUT));
         let command = self.gated(self.scenario.command);
-        let traced = trace::run(command, point, &self.files, LIMIT);
+        let traced = match self.host.as_ref().filter(|_| self.scenario.has_traffic) {
+            Some(host) => host.under_traffic(|| trace::run(command, point, &self.files, LIMIT)),
+            None => trace::run(command, point, &self.files, LIMIT),
+        };
         let trace = traced.map_err(|error| format!("cannot trace: {error}"))?;
         self.labs.extend(trace.created.labs());
         Ok(trace)
@@ -205,10 +209,8 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
-        for id in &self.labs {
-            // Errors have nowhere to go; a lab that is not kept is collected by the next one.
-            let _ = lab::Lab::open(id).and_then(lab::Lab::remove);
-        }
+        // Errors have nowhere to go; what stays was reported as a finding.
+        self.labs.iter().for_each(|id| labs::remove(id));
         let _ = fs::remove_dir_all(&self.files);
     }
 }
@@ -224,6 +226,22 @@ impl HostScene {
         let probes = PROBES.iter().map(named).collect();
         let passing = probe(&stage, PASSING.0, PASSING.1);
         Self { stage, sender, receiver, probes, passing }
+    }
+
+    /// Sends packets until `work` is done.
+    fn under_traffic<T>(&self, work: impl FnOnce() -> T) -> T {
+        let frame = probe(&self.stage, PASSING.0, TRAFFIC);
+        std::thread::scope(|scope| {
+            let (over, ended) = mpsc::channel::<()>();
+            scope.spawn(move || {
+                while ended.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                    self.sender.send(&frame).unwrap();
+                }
+            });
+            let outcome = work();
+            drop(over);
+            outcome
+        })
     }
 
     /// Two rounds must agree: while programs change, frames may overtake each other.
@@ -301,6 +319,9 @@ const OUT: &str = "out";
 const PROBES: &[(&str, u16)] =
     &[("10.0.0.1", 7), ("10.0.0.1", 8), ("10.0.0.1", 1234), ("192.0.2.1", 9)];
 const PASSING: (&str, u16) = ("10.0.0.3", 10);
+/// Port of packets that a command receives, and the time between them.
+const TRAFFIC: u16 = 5000;
+const PAUSE: Duration = Duration::from_millis(2);
 const ROUNDS: usize = 5;
 /// A command that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(60);

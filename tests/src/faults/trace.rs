@@ -37,8 +37,8 @@ pub enum Fault {
     Fail(usize),
 }
 
-/// A fault at the n-th call of a kind, from 0. Calls are counted by kind, so that a loop that waits by
-/// asking again and again moves no point but its own.
+/// A fault at the n-th call of a kind, from 0. Calls are counted by kind, so that a loop that polls
+/// moves no point but its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     pub call: &'static str,
@@ -68,8 +68,8 @@ pub struct Trace {
     pub stderr: String,
 }
 
-/// Runs `command`, whose program is a shell behind [`GATE`], to its end. Output goes by way of files
-/// in `folder`.
+/// Runs `command`, whose program is a shell behind [`GATE`], to its end. Its output is kept in
+/// files in `folder`.
 pub fn run(
     mut command: Command,
     point: Option<Point>,
