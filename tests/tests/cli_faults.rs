@@ -340,6 +340,15 @@ fn a_system_call_that_fails_or_is_the_last() {
     assert!(old > 0 && new > 0, "faults before and after the change took effect: {report}");
 }
 
+/// The kernel writes as many strings as a device has, also where asking for their number failed.
+#[test]
+fn ethtool_requests_that_fail_corrupt_no_memory() {
+    let (commands, call) = (vec!["lab-run".to_owned()], "ioctl".to_owned());
+    let options = Options { commands, call, limit: Some(8), ..Options::default() };
+    let report = faults::run(&options, |_| ()).unwrap();
+    assert!(report.is_clean(), "{report}");
+}
+
 #[test]
 fn exit_codes() {
     let stage = Stage::new();

@@ -159,7 +159,7 @@ pub const SCENARIOS: &[Scenario] = &[
     at_home(
         "bench",
         NOTHING,
-        &["bench", "run", "drop", "--rounds", "1", "--seconds", "0.01", "--out", "{out}"],
+        &["bench", "run", "drop", "--rounds", "5", "--seconds", "0.01", "--out", "{out}"],
         NOTHING,
     ),
 ];
