@@ -83,7 +83,7 @@ fn chosen(options: &Options) -> Result<Vec<&'static Scenario>, String> {
 fn command(scenario: &'static Scenario, options: &Options) -> Result<Tally, String> {
     let named = |error: String| format!("{}: {error}", scenario.name);
     let mut trial = Trial::begin(scenario).map_err(named)?;
-    let points = points(&trial.calls, options);
+    let points = points(&trial.calls, options, scenario.most_points);
     let mut tally = Tally { command: scenario.name, calls: trial.calls.len(), ..Tally::default() };
     for point in points {
         let Some(outcome) = trial.point(point).map_err(named)? else { continue };
@@ -109,7 +109,7 @@ fn command(scenario: &'static Scenario, options: &Options) -> Result<Tally, Stri
 }
 
 /// Every call that changes something is a point to kill at; every call is failed with each error.
-fn points(calls: &[Kind], options: &Options) -> Vec<Point> {
+fn points(calls: &[Kind], options: &Options, most: usize) -> Vec<Point> {
     let mut counts: HashMap<&str, usize> = HashMap::new();
     let mut all = Vec::new();
     for kind in calls {
@@ -126,7 +126,10 @@ fn points(calls: &[Kind], options: &Options) -> Vec<Point> {
         fault: Fault::KillAfter,
     }));
     all.retain(|point| point.call.contains(&options.call));
-    let Some(limit) = options.limit.filter(|limit| *limit < all.len()) else { return all };
+    let limit = options.limit.unwrap_or(most).min(most).min(all.len());
+    if limit == all.len() {
+        return all;
+    }
     let mut rng = Rng::new(options.seed);
     for place in 0..limit {
         let other = place + rng.below(all.len() - place);
