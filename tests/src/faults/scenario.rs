@@ -160,7 +160,7 @@ pub const SCENARIOS: &[Scenario] = &[
         ..on_host(
             "xsk-echo",
             NOTHING,
-            &["xsk", "bench", "echo", "--dev", "eth0", "--steer", "any udp 5000", "--count", "5"],
+            &["xsk", "bench", "echo", "--dev", "eth0", "--steer", "any udp 5000", "--time", "60ms"],
             NOTHING,
         )
     },
