@@ -13,6 +13,8 @@ pub fn program(name: &str, package: &str) -> PathBuf {
 
 /// Where programs and libraries are.
 pub fn folder() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(2).unwrap().to_owned()
+    let own = std::env::current_exe().unwrap();
+    let folder = own.parent().unwrap();
+    // Cargo puts test programs one folder deeper than the others.
+    if folder.ends_with("deps") { folder.parent().unwrap().to_owned() } else { folder.to_owned() }
 }

@@ -10,6 +10,7 @@ pub mod cell;
 pub mod clang;
 pub mod differential;
 pub mod expr;
+pub mod faults;
 pub mod filter;
 pub mod flood;
 pub mod generator;

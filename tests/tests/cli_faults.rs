@@ -11,6 +11,7 @@ use lab::{Capture, LinkOptions, until};
 use serde_json::json;
 use sys::net::XdpExpect;
 use xway_tests::clang::{compile, compile_for};
+use xway_tests::faults::{self, Options};
 use xway_tests::program::foreign;
 use xway_tests::stage::{PATIENCE, Stage, counts};
 use xway_tests::xway::{Answer, prebuilt};
@@ -323,6 +324,29 @@ fn two_at_once_wait_for_each_other() {
     drop(lock);
     assert!(waiting.wait().unwrap().success());
     assert_eq!(stage.json(&["drop", "eth0"])["rules"].as_array().unwrap().len(), 8);
+}
+
+/// A part of `cargo xtask faults`: commands of every kind are killed at a system call, or the call
+/// fails.
+#[test]
+fn a_system_call_that_fails_or_is_the_last() {
+    let names = ["attach", "replace", "detach", "drop-add", "filter-add", "sink", "lab-down"];
+    let commands = names.map(str::to_owned).to_vec();
+    let options = Options { commands, limit: Some(5), jobs: 2, ..Options::default() };
+    println!("seed {}", options.seed);
+    let report = faults::run(&options, |_| ()).unwrap();
+    assert!(report.is_clean(), "{report}");
+    let (old, new) = (report.sum(|one| one.old), report.sum(|one| one.new));
+    assert!(old > 0 && new > 0, "faults before and after the change took effect: {report}");
+}
+
+/// The kernel writes as many strings as a device has, also where asking for their number failed.
+#[test]
+fn ethtool_requests_that_fail_corrupt_no_memory() {
+    let (commands, call) = (vec!["lab-run".to_owned()], "ioctl".to_owned());
+    let options = Options { commands, call, limit: Some(8), ..Options::default() };
+    let report = faults::run(&options, |_| ()).unwrap();
+    assert!(report.is_clean(), "{report}");
 }
 
 #[test]

@@ -9,6 +9,7 @@
 mod abi;
 mod bpf;
 mod conformance;
+mod faults;
 mod header;
 mod root;
 mod tidy;
@@ -26,6 +27,8 @@ const USAGE: &str = "usage: cargo xtask TASK
                   run the cases (*.data) of a folder; fails if one fails
   conformance-tables [--check]
                   write the systematic cases of tests/conformance, or compare
+  faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]
+                  kill commands and fail their system calls, as root; fails if a state is lost
   tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
+        ["faults", rest @ ..] => return faults::run(rest),
         ["conformance-tables"] => conformance::tables::write()?,
         ["conformance-tables", "--check"] => conformance::tables::check()?,
         ["bpf"] => bpf::build()?,

@@ -170,6 +170,7 @@ pub(crate) const ENOMEM: i32 = 12;
 pub(crate) const EBUSY: i32 = 16;
 pub(crate) const EEXIST: i32 = 17;
 pub(crate) const EINVAL: i32 = 22;
+pub(crate) const EMFILE: i32 = 24;
 pub(crate) const ENOSPC: i32 = 28;
 pub(crate) const EOPNOTSUPP: i32 = 95;
 /// The kernel's own, not meant for user space, which gets it all the same.

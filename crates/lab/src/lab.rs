@@ -108,7 +108,11 @@ impl Lab {
         self.hosts.clear();
         // Nobody may look into the folder while it goes.
         let _all = record::lock_all()?;
-        gc::remove(self.record.id(), &self.record.facts()?)
+        let facts = self.record.facts()?;
+        if facts.kept {
+            self.record.removing()?;
+        }
+        gc::remove(self.record.id(), &facts)
     }
 }
 

@@ -10,6 +10,7 @@
 //! link server eth0      an interface that this lab made in that host
 //! process 4711 88123    pid and start time in ticks
 //! kept                  the lab outlives its maker
+//! removing              removal has begun: what is left is collected
 //! ```
 //! Not here: deciding what to remove (`gc`).
 
@@ -104,6 +105,12 @@ impl Record {
         self.add("kept")
     }
 
+    /// Notes that removal has begun: from now on the lab is not kept, so that whoever collects
+    /// labs completes a removal that was killed.
+    pub fn removing(&self) -> Result<()> {
+        self.add("removing")
+    }
+
     pub fn facts(&self) -> Result<Facts> {
         facts_of(&self.id)
     }
@@ -146,6 +153,7 @@ impl Facts {
                 }
                 ["topology", name] => facts.topology = Some(name.to_owned()),
                 ["kept"] => facts.kept = true,
+                ["removing"] => facts.kept = false,
                 _ => {}
             }
         }
@@ -265,6 +273,14 @@ mod tests {
         assert_eq!(facts.processes, [Process { pid: 7, started: 99 }]);
         assert_eq!(facts.topology.as_deref(), Some("router"));
         assert!(facts.kept);
+    }
+
+    #[test]
+    fn a_removal_that_began_ends_a_kept_lab() {
+        let facts = Facts::parse("netns xw-k1-a\nkept\nremoving\n", "xw-k1-", "b1");
+        assert_eq!((facts.kept, facts.namespaces.len()), (false, 1));
+        let cut = Facts::parse("netns xw-k1-a\nkept\nremov", "xw-k1-", "b1");
+        assert!(cut.kept, "a line that was not written completely does not count");
     }
 
     #[test]

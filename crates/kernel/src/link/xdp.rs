@@ -10,7 +10,7 @@ use super::guard::Before;
 use super::netlink::{NetlinkAttachment, overtaken};
 use super::occupied::{Holder, Occupant, occupants, refusal};
 use super::{Attach, Known, Link, Replace};
-use crate::error::{EBUSY, EPERM, Error, Result};
+use crate::error::{EAGAIN, EBUSY, EMFILE, ENOMEM, ENOSPC, EPERM, Error, Result};
 use crate::program::Program;
 
 /// Attaches a program to an interface of this thread's network namespace.
@@ -58,6 +58,9 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
         Err(error) if error.is(EPERM) => return Err(Error::from_call(error)),
         // Somebody came since we looked, and may be gone again before netlink would look.
         Err(error) if error.is(EBUSY) => return Err(overtaken(error)),
+        // Links are supported and resources are short: an attachment by netlink would succeed, but
+        // later changes of it would be without a link.
+        Err(error) if SHORTAGES.contains(&error.errno) => return Err(Error::from_call(error)),
         Err(error) => error,
     };
     // A link fails with a number alone. Netlink says why, or does it where links cannot.
@@ -73,6 +76,9 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
         Err(error) => Err(Error::from_call(error)),
     }
 }
+
+/// No memory, no number or descriptor for the link.
+const SHORTAGES: [i32; 4] = [ENOMEM, ENOSPC, EMFILE, EAGAIN];
 
 /// Replaces a program in the same mode, in one step, by the same means as it was attached.
 fn take_over(attach: &Attach<'_>, occupant: Occupant, netlink: Netlink) -> Result<Link> {

@@ -7,7 +7,7 @@ use sys::bpf::MapCreate;
 use sys::bpf::uapi::map_flag;
 
 use super::{LoadOptions, LoadedBtf, map_device, memory};
-use crate::error::{E2BIG, EINVAL, ENOENT, ENOMEM, ENOTSUPP, Error, Result};
+use crate::error::{E2BIG, EINVAL, ENOENT, ENOMEM, ENOTSUPP, EOPNOTSUPP, Error, Result};
 use crate::map::Map;
 use crate::name;
 
@@ -31,8 +31,7 @@ pub(super) fn make(
     for (number, def) in spec.maps.iter().enumerate() {
         match maker.one(def) {
             Ok(map) => made.push(Some(map)),
-            // A kind that this kernel does not have; anything else is an error all the same.
-            Err(error @ Error::System(_)) if !plan.needs_map(number) => {
+            Err(error) if !plan.needs_map(number) && is_unsupported(&error) => {
                 warnings.push(format!("left out map `{}`, which is not used: {error}", def.name));
                 made.push(None);
             }
@@ -123,6 +122,14 @@ impl Maker<'_> {
         };
         made.map(|map| map.renamed(&def.name))
     }
+}
+
+/// The kernel does not have this kind of map, or not with these attributes. A shortage, or a map
+/// that cannot be filled, is an error: maps that no instruction names may be read by others.
+fn is_unsupported(error: &Error) -> bool {
+    let Error::System(source) = error else { return false };
+    source.call == "bpf(MAP_CREATE)"
+        && [EINVAL, E2BIG, EOPNOTSUPP, ENOTSUPP].contains(&source.errno)
 }
 
 /// Says how much a map takes that the kernel has no memory for.

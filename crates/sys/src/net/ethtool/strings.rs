@@ -14,17 +14,20 @@ impl Ethtool {
     /// The driver's own counters in its order, such as `rx_queue_0_xdp_drops`. Empty when it has
     /// none.
     pub fn statistics(&self, name: &str) -> Result<Vec<(String, u64)>> {
-        let names = self.strings(name, StringSet::Statistics)?;
-        if names.is_empty() {
-            return Ok(Vec::new());
+        for _ in 0..ATTEMPTS {
+            let names = self.strings(name, StringSet::Statistics)?;
+            if names.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut data = request(&[ETHTOOL_GSTATS, names.len() as u32], 8);
+            self.ioctl(STATISTICS, name, &mut data)?;
+            if word(&data, 1) as usize == names.len() {
+                let values = data[8..].chunks_exact(8).map(counter);
+                return Ok(names.into_iter().zip(values).collect());
+            }
         }
-        let mut data = bytes(&[ETHTOOL_GSTATS, names.len() as u32]);
-        data.resize(8 + names.len() * 8, 0);
-        self.ioctl("ioctl(ETHTOOL_GSTATS)", name, &mut data)?;
-        let values = data[8..].chunks_exact(8).map(|value| {
-            u64::from_ne_bytes(value.try_into().expect("chunks of eight bytes have eight bytes"))
-        });
-        Ok(names.into_iter().zip(values).collect())
+        let detail = "the device's counters changed while they were read";
+        Err(Error::new(STATISTICS, name, libc::EAGAIN).with_detail(detail))
     }
 
     pub(super) fn strings(&self, name: &str, set: StringSet) -> Result<Vec<String>> {
@@ -32,10 +35,13 @@ impl Ethtool {
         if count > MOST_STRINGS {
             return Err(Error::new(CALL, name, libc::E2BIG));
         }
-        let mut data = bytes(&[ETHTOOL_GSTRINGS, set as u32, count as u32]);
-        data.resize(12 + count * STRING, 0);
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let mut data = request(&[ETHTOOL_GSTRINGS, set as u32, count as u32], STRING);
         self.ioctl(CALL, name, &mut data)?;
-        Ok(data[12..].chunks_exact(STRING).map(text).collect())
+        let count = word(&data, 2) as usize;
+        Ok(data[12..].chunks_exact(STRING).take(count).map(text).collect())
     }
 
     fn string_count(&self, name: &str, set: StringSet) -> Result<usize> {
@@ -49,6 +55,24 @@ impl Ethtool {
     }
 }
 
+/// A request with space for the answer. The kernel writes all items that the device has at that
+/// moment, whatever number the request says (net/ethtool/ioctl.c, `ethtool_get_strings` and
+/// `ethtool_get_stats`, at v6.18), and channels that another process adds add counters. So there is
+/// space for more than any device has; pages that are not written cost nothing.
+fn request(words: &[u32], item: usize) -> Vec<u8> {
+    let head = bytes(words);
+    let mut data = vec![0; head.len() + MOST_STRINGS * item];
+    data[..head.len()].copy_from_slice(&head);
+    data
+}
+
+fn counter(value: &[u8]) -> u64 {
+    u64::from_ne_bytes(value.try_into().expect("chunks of eight bytes have eight bytes"))
+}
+
+const STATISTICS: &str = "ioctl(ETHTOOL_GSTATS)";
+/// Reads of names and counters until both have the same number.
+const ATTEMPTS: usize = 5;
 const CALL: &str = "ioctl(ETHTOOL_GSTRINGS)";
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSTATS: u32 = 0x1d;
