@@ -11,6 +11,7 @@ mod bpf;
 mod conformance;
 mod header;
 mod root;
+mod soak;
 mod tidy;
 
 use std::process::ExitCode;
@@ -26,6 +27,8 @@ const USAGE: &str = "usage: cargo xtask TASK
                   run the cases (*.data) of a folder; fails if one fails
   conformance-tables [--check]
                   write the systematic cases of tests/conformance, or compare
+  soak [--seconds N] [--only NAME]... [--seed N] [--list]
+                  run all campaigns; fails if one finds anything
   tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 
 fn main() -> ExitCode {
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
 fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
+        ["soak", rest @ ..] => return soak::run(rest),
         ["conformance-tables"] => conformance::tables::write()?,
         ["conformance-tables", "--check"] => conformance::tables::check()?,
         ["bpf"] => bpf::build()?,
