@@ -52,8 +52,10 @@ enum xway_reason {
 	XWAY_NO_TRANSLATION,
 	/* A translation applies to a protocol whose checksums are unknown here. */
 	XWAY_UNTRANSLATABLE,
+	/* Sent to another host's MAC address: the stack drops it. */
+	XWAY_OTHER_HOST,
 };
-#define XWAY_REASONS (XWAY_UNTRANSLATABLE + 1)
+#define XWAY_REASONS (XWAY_OTHER_HOST + 1)
 
 /* One byte, as a field of the keys. */
 enum forward_side {

@@ -2,8 +2,8 @@
 /*
  * forward: routes packets by the kernel's own tables, after translating addresses where asked.
  *
- * Path of a packet: parse, check that it may be routed, translate, ask the FIB, count the TTL
- * down, write the MAC addresses, redirect. What XDP cannot do goes to the stack: as it came, or,
+ * Path of a packet: parse, check that it is sent to this host's MAC address and may be routed,
+ * translate, ask the FIB, count the TTL down, write the MAC addresses, redirect. What XDP cannot do goes to the stack: as it came, or,
  * if a translation applied, translated but otherwise untouched, so that the stack resolves the
  * neighbour, fragments or delivers for the address that the packet now has.
  * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
@@ -21,11 +21,9 @@ const volatile __u32 forward_malformed = XDP_PASS;
 #include <xway/parse.h>
 #include <xway/stats.h>
 
+#include "mac.h"
 #include "nat4.h"
 #include "nat6.h"
-
-#define FORWARD_AF_INET 2
-#define FORWARD_AF_INET6 10
 
 /* Interfaces that packets may leave through, keyed by ifindex. */
 struct {
@@ -88,13 +86,15 @@ xway_inline enum xway_reason forward_admit4(const struct iphdr *ip)
 }
 
 xway_inline enum xway_reason forward_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
-					  struct bpf_fib_lookup *fib)
+					  const struct ethhdr *eth, struct bpf_fib_lookup *fib)
 {
 	enum xway_reason reason;
 	struct iphdr *ip;
 
 	if (xway_parse_ipv4(cur, &ip) < 0)
 		return cur->fault;
+	if (!forward_is_own_mac(ctx, eth) && !forward_is_new_mac4(ctx, eth, ip))
+		return XWAY_OTHER_HOST;
 	reason = forward_admit4(ip);
 	if (reason == XWAY_FORWARDED && forward_nat)
 		reason = forward_translate4(cur, ip);
@@ -127,7 +127,7 @@ xway_inline enum xway_reason forward_admit6(const struct xway_cursor *cur,
 }
 
 xway_inline enum xway_reason forward_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
-					  struct bpf_fib_lookup *fib)
+					  const struct ethhdr *eth, struct bpf_fib_lookup *fib)
 {
 	enum xway_reason reason;
 	struct ipv6hdr *ip;
@@ -135,6 +135,8 @@ xway_inline enum xway_reason forward_ipv6(struct xdp_md *ctx, struct xway_cursor
 
 	if (protocol < 0)
 		return cur->fault;
+	if (!forward_is_own_mac(ctx, eth) && !forward_is_new_mac6(ctx, eth, ip))
+		return XWAY_OTHER_HOST;
 	reason = forward_admit6(cur, ip);
 	if (reason == XWAY_FORWARDED && forward_nat)
 		reason = forward_translate6(cur, ip, protocol);
@@ -171,9 +173,9 @@ xway_inline enum xway_reason forward_judge(struct xdp_md *ctx, int frags,
 		return XWAY_NOT_ROUTABLE;
 	fib->ifindex = ctx->ingress_ifindex;
 	if (type == ETH_P_IP)
-		reason = forward_ipv4(ctx, &cur, fib);
+		reason = forward_ipv4(ctx, &cur, eth, fib);
 	else if (type == ETH_P_IPV6)
-		reason = forward_ipv6(ctx, &cur, fib);
+		reason = forward_ipv6(ctx, &cur, eth, fib);
 	else
 		return XWAY_NOT_IP;
 	if (reason == XWAY_FORWARDED) {

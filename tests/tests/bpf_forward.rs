@@ -10,6 +10,7 @@ use functions::forward::{Config, Nat};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
 use spec::Verdict;
+use sys::net::Mac;
 use vm::world::RouteKind;
 use xway_tests::bpf::packet::*;
 use xway_tests::bpf::router::{A, B0, B1, C, Change, Forward, Port, Routed, from_a, side, to_c};
@@ -21,6 +22,7 @@ stories! {
     translates_there_and_back
     udp_checksums_of_zero
     checksums_are_right_for_any_addresses_and_ports
+    frames_to_other_hosts_are_the_stacks
     what_the_stack_does_better_goes_there_unchanged
     closed_routes_drop
     larger_than_the_mtu
@@ -142,6 +144,32 @@ fn checksums_are_right_for_any_addresses_and_ports<R: Routed>() {
     }
 }
 
+/// A packet in a frame to the router's port towards `a`.
+fn to_router(ether_type: u16, packet: &[u8]) -> Vec<u8> {
+    addressed(B0, unpadded(&[], ether_type, packet))
+}
+
+/// The frame with another destination.
+fn addressed(to: &str, mut frame: Vec<u8>) -> Vec<u8> {
+    frame[..6].copy_from_slice(&to.parse::<Mac>().unwrap().0);
+    frame
+}
+
+fn frames_to_other_hosts_are_the_stacks<R: Routed>() {
+    let mut forward = Forward::<R>::new(&["10.1.0.2 -> 10.0.2.2", "fd01::2 -> fd00:0:0:2::2"]);
+    for vip in ["10.0.2.2", "10.1.0.2", "fd00:0:0:2::2", "fd01::2"] {
+        for (name, packet) in kinds(&from_a(vip, 1234)) {
+            // The other port's address is not the address of the one that receives.
+            for foreign in [A, B1, C, "02:00:00:00:00:01", "02:78:77:00:01:00"] {
+                let (name, frame) =
+                    (format!("{name} {foreign}"), addressed(foreign, packet.clone()));
+                stays(&mut forward, &name, &frame, Verdict::Pass, "other-host");
+            }
+            assert_eq!(forward.judge(Port::Eth0, &packet).reason, "forwarded", "{name} to {vip}");
+        }
+    }
+}
+
 fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
     let mut forward = Forward::<R>::new(&["10.1.0.9 -> 10.0.2.2"]);
     let to_c = |ttl| from_a("10.0.2.2", 7).ttl(ttl).udp(b"x").unwrap();
@@ -152,7 +180,7 @@ fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
             side(B0, if address.contains(':') { "fd00:0:0:2::2" } else { "10.0.2.2" }, 7),
         )
     };
-    let ip = |v4: V4| unpadded(&[], IPV4, &v4.wrap(&udp(7)));
+    let ip = |v4: V4| to_router(IPV4, &v4.wrap(&udp(7)));
     let tagged = from_a("10.0.2.2", 7).vlan(5).udp(b"x").unwrap();
     let v4 = V4::new("10.0.2.2", UDP);
     let error = [&[3, 3, 0, 0, 0, 0, 0, 0][..], &V4::new("10.0.2.2", UDP).wrap(&udp(7))].concat();
@@ -178,26 +206,26 @@ fn what_the_stack_does_better_goes_there_unchanged<R: Routed>() {
         ("IPv4 options", ip(V4 { options: 4, ..v4.clone() }), "options"),
         (
             "extension header",
-            unpadded(&[], IPV6, &v6("fd00:0:0:2::2", DESTINATION, &extensions(1, UDP, &udp(7)))),
+            to_router(IPV6, &v6("fd00:0:0:2::2", DESTINATION, &extensions(1, UDP, &udp(7)))),
             "options",
         ),
         ("first fragment", ip(V4 { fragment: 0x2000, ..v4.clone() }), "fragment"),
         ("later fragment", ip(V4 { fragment: 0x0001, ..v4.clone() }), "fragment"),
         (
             "IPv6 fragment",
-            unpadded(&[], IPV6, &v6("fd00:0:0:2::2", FRAGMENT, &fragment6(UDP, 8, &udp(7)))),
+            to_router(IPV6, &v6("fd00:0:0:2::2", FRAGMENT, &fragment6(UDP, 8, &udp(7)))),
             "fragment",
         ),
         ("VLAN", tagged, "tagged"),
         ("ARP", eth(&[], ARP, &[0; 28]), "not-ip"),
         (
             "ICMP error to a translated address",
-            unpadded(&[], IPV4, &V4::new("10.1.0.9", ICMP).wrap(&error)),
+            to_router(IPV4, &V4::new("10.1.0.9", ICMP).wrap(&error)),
             "untranslatable",
         ),
         (
             "unknown protocol to one",
-            unpadded(&[], IPV4, &V4::new("10.1.0.9", 89).wrap(&[0; 24])),
+            to_router(IPV4, &V4::new("10.1.0.9", 89).wrap(&[0; 24])),
             "untranslatable",
         ),
     ];
@@ -243,7 +271,7 @@ fn forwarding_turned_off<R: Routed>() {
 fn interfaces_that_are_not_listed_are_the_stacks<R: Routed>() {
     let mut forward = Forward::<R>::new(&[]);
     let packet = from_a("10.0.2.2", 7).udp(b"x").unwrap();
-    forward.update(&Config::default(), &[]);
+    forward.update(&Config::default(), &forward.ports[..1]);
     stays(&mut forward, "no egress", &packet, Verdict::Pass, "no-egress");
 }
 
@@ -288,8 +316,7 @@ fn translated_packets_reach_the_stack_translated<R: Routed>() {
 fn fragments_follow_a_translated_address<R: Routed>() {
     let mut forward = Forward::<R>::new(&["10.1.0.9 -> 10.0.2.2", "10.1.0.2 udp 1234 -> 10.0.2.2"]);
     for fragment in [0x2000, 0x2001, 0x0001] {
-        let packet =
-            |to| unpadded(&[], IPV4, &V4 { fragment, ..V4::new(to, UDP) }.wrap(&udp(1234)));
+        let packet = |to| to_router(IPV4, &V4 { fragment, ..V4::new(to, UDP) }.wrap(&udp(1234)));
         let judgement = forward.judge(Port::Eth0, &packet("10.1.0.9"));
         assert_eq!(judgement.verdict, Verdict::Redirect, "{fragment:#x}");
         assert_eq!(judgement.packet[30..34], [10, 0, 2, 2]);
@@ -322,6 +349,25 @@ fn a_packet_cut_at_any_length_goes_to_the_stack<R: Routed>() {
         let mut packet = from_a("10.1.0.2", 1).udp(b"x").unwrap();
         packet[39] = length;
         stays(&mut forward, name, &packet, Verdict::Pass, reason);
+    }
+}
+
+/// The kernel's answer to a route back to the sender names the new address.
+#[test]
+fn an_address_that_changes_is_followed() {
+    const NEW: &str = "02:78:77:00:01:99";
+    for to in ["10.0.2.2", "fd00:0:0:2::2"] {
+        let mut forward = Forward::<KernelRuntime>::new(&[]);
+        let frame = |mac: &str| addressed(mac, from_a(to, 7).udp(b"x").unwrap());
+        stays(&mut forward, "not yet", &frame(NEW), Verdict::Pass, "other-host");
+        forward.site.ip(&format!("link set eth0 address {NEW}"));
+        // A change of address forgets the neighbours, until they are resolved again.
+        for (address, mac) in [("10.0.1.2", A), ("fd00:0:0:1::2", A)] {
+            forward.site.ip(&format!("neigh replace {address} dev eth0 lladdr {mac}"));
+        }
+        let judgement = forward.judge(Port::Eth0, &frame(NEW));
+        assert_eq!(judgement.reason, "forwarded", "{to}: the new address");
+        stays(&mut forward, "the old address", &frame(B0), Verdict::Pass, "other-host");
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sys::netns::{self, NetNs};
-use xway_tests::xway::Xway;
+use xway_tests::xway::{Answer, Xway};
 
 /// Removes what a failing test would leave.
 struct Up<'a> {
@@ -174,3 +174,38 @@ fn what_a_killed_run_left_is_collected() {
     xway.run(&["lab", "gc"]).ended(0);
     assert!(!is_named(&waiting.place));
 }
+
+/// The words that a script printed, run in a lab by root on behalf of `nobody`, as by sudo.
+fn by_sudo(xway: &Xway, options: &[&str], script: &str) -> Vec<String> {
+    let words = [&["lab", "run"], options, &["two-hosts", "a", "sh", "-c", script]].concat();
+    let mut command = xway.command(&words);
+    command.env("SUDO_UID", NOBODY).env("SUDO_GID", NOBODY).env("SUDO_USER", "nobody");
+    let text = Answer::of(command.output().unwrap()).ended(0);
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_command_started_by_sudo_runs_as_the_caller() {
+    let xway = Xway::new();
+    let script = "id -u; id -ru; id -g; id -G; awk '/^Cap(Eff|Prm|Amb)/ {print $2}' /proc/self/status; \
+                  echo $USER; ip link set lo down 2>/dev/null && echo changed; \
+                  ls /sys/class/net";
+    let none = "0000000000000000";
+    let interfaces = ["eth0", "lo"];
+    let mut want = vec![NOBODY, NOBODY, NOBODY, NOBODY, none, none, none, "nobody"];
+    want.extend(interfaces);
+    assert_eq!(by_sudo(&xway, &[], script), want);
+    let root = by_sudo(&xway, &["--root"], "id -u; ip link set lo down && echo changed");
+    assert_eq!(root, ["0", "changed"]);
+}
+
+#[test]
+fn a_command_sees_the_sys_of_its_namespace() {
+    let xway = Xway::new();
+    let words = ["lab", "run", "router", "b", "ls", "/sys/class/net"];
+    let text = xway.run(&words).ended(0);
+    assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["eth0", "eth1", "lo"]);
+}
+
+/// The user and group `nobody` of most distributions.
+const NOBODY: &str = "65534";

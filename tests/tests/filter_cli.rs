@@ -5,20 +5,17 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 use lab::until;
 use serde_json::{Value, json};
-use xway_tests::filter::{counted, load, rules};
+use xway_tests::filter::{counted, load, rules, sampling};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::{Answer, Xway};
 
-/// Starts sampling, and sends one packet after another until some are chosen.
-fn sampled(stage: &Stage, words: &[&str], frames: &[Vec<u8>]) -> Answer {
-    let words = [&["--json", "filter", "sample", "eth0", "--for", "60s"], words].concat();
-    let mut command = stage.xway.command_in(&stage.net.b, &words);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Samples wait in the ring for whoever reads, so nothing is lost before it does.
+/// Sends frames while samples are taken, which end with the last one.
+fn sampled(stage: &Stage, words: &[&str], capture: &Path, frames: &[Vec<u8>]) -> Answer {
+    let mut child = sampling(stage, &[&["--for", "60s"], words].concat(), capture);
     frames.iter().for_each(|frame| stage.send(frame, 1));
     ended(&mut child);
     Answer::of(child.wait_with_output().unwrap())
@@ -64,8 +61,8 @@ fn samples_are_written_for_other_programs() {
     let path = stage.xway.state().join("samples.pcapng");
     let long = stage.flow(9).udp(&[5; 400]).unwrap();
     let frames = [stage.flow(7).udp(b"x").unwrap(), stage.flow(8).udp(b"x").unwrap(), long.clone()];
-    let write = ["--count", "3", "--samples", "2", "--write", path.to_str().unwrap()];
-    let said = sampled(&stage, &write, &frames).json(0);
+    let words = ["--count", "3", "--samples", "2"];
+    let said = sampled(&stage, &words, &path, &frames).json(0);
     assert_eq!((&said["packets"], &said["lost"]), (&json!(3), &json!(0)), "{said:#}");
     assert_eq!(said["samples"].as_array().unwrap().len(), 2, "two are shown, all are written");
     let first = &said["samples"][0];
@@ -90,6 +87,20 @@ fn samples_are_written_for_other_programs() {
     let row = |place: usize| rows[place].iter().map(String::as_str).collect::<Vec<_>>();
     assert_eq!(row(0), ["eth0", wanted[0], "7", "43", "43"]);
     assert_eq!(row(2), ["eth0", wanted[2], "9", "442", "128"]);
+}
+
+#[test]
+fn samples_taken_before_the_command_are_not_shown() {
+    let stage = Stage::new();
+    load(&stage, &["all: sample 1/1 udp"]);
+    let path = stage.xway.state().join("later.pcapng");
+    stage.send(&stage.flow(7).udp(b"before").unwrap(), 20);
+    counted(&stage, 20);
+    let later = stage.flow(8).udp(b"later").unwrap();
+    let said = sampled(&stage, &["--count", "1"], &path, std::slice::from_ref(&later)).json(0);
+    assert_eq!(said["packets"], json!(1), "{said:#}");
+    let seen: Vec<_> = packets(&path).into_iter().map(|packet| packet.data).collect();
+    assert_eq!(seen, [later]);
 }
 
 #[test]

@@ -12,7 +12,9 @@ use kernel::Map;
 use lab::{Capture, LinkOptions, until};
 use serde_json::{Value, json};
 use spec::Map as _;
-use xway_tests::filter::{because, counted, expected, file, fragment, load, rules, show, total};
+use xway_tests::filter::{
+    because, counted, expected, file, fragment, load, rules, sampling, show, total,
+};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 
@@ -124,28 +126,32 @@ fn where_a_rule_sends_packets_may_go_away() {
     assert_eq!(rules(&show(&stage)), expected(&[("nine", 0)]));
 }
 
-/// Reads samples, and is held up before the first.
-fn stopped_reader(stage: &Stage) -> Child {
-    let words = ["--json", "filter", "sample", "eth0", "--for", "60s", "--count", "2000"];
-    let mut command = stage.xway.command_in(&stage.net.b, &words);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
 #[test]
 fn samples_that_come_faster_than_they_are_read_are_told() {
     // Of 168 and 8 bytes each in 1 MiB.
     const MORE_THAN_FIT: usize = 7000;
     let stage = Stage::new();
     load(&stage, &["all: sample 1/1 udp dport 7"]);
+    let capture = stage.xway.state().join("samples.pcapng");
+    let reader = sampling(&stage, &["--for", "60s", "--count", "2000"], &capture);
+    hold(&reader, true);
     stage.send(&to(&stage, 7), MORE_THAN_FIT);
     let shown = counted(&stage, MORE_THAN_FIT as u64);
     assert_eq!(because(&shown, "pass", "default"), MORE_THAN_FIT as u64, "none is lost by that");
-    // The ring is full: while it is read there is room for some, and others are told as lost.
-    let reader = stopped_reader(&stage);
+    hold(&reader, false);
     let sampled = Answer::of(reader.wait_with_output().unwrap()).json(0);
     assert_eq!(sampled["packets"], 2000, "{}", sampled["lost"]);
     let lost = lost(&stage);
     assert!(lost > 0 && lost < MORE_THAN_FIT as u64, "{lost}");
+    assert_eq!(sampled["lost"], lost);
+}
+
+/// Stops a process, or lets it continue.
+fn hold(child: &Child, stopped: bool) {
+    let signal = if stopped { "STOP" } else { "CONT" };
+    let pid = child.id().to_string();
+    let mut kill = std::process::Command::new("kill");
+    assert!(kill.args(["-s", signal, &pid]).status().unwrap().success());
 }
 
 /// Samples that found no room.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use lab::{LinkOptions, until};
 use serde_json::Value;
-use xway_tests::filter::{file, load, rules, show, total};
+use xway_tests::filter::{file, load, rules, sampling, show, total};
 use xway_tests::stage::{PATIENCE, Stage};
 use xway_tests::xway::Answer;
 
@@ -207,11 +207,10 @@ fn two_at_once_wait_for_each_other() {
 
 /// How much is kept of a packet that a rule samples: a global's value.
 fn sampled(stage: &Stage) -> usize {
-    stage.send(&stage.flow(7).udp(&[7; 100]).unwrap(), 1);
     let capture = stage.xway.state().join("sampled.pcapng");
-    let path = capture.to_str().unwrap();
-    let words = ["filter", "sample", "eth0", "--count", "1", "--for", "10s", "--write", path];
-    stage.run(&words).ended(0);
+    let child = sampling(stage, &["--count", "1", "--for", "10s"], &capture);
+    stage.send(&stage.flow(7).udp(&[7; 100]).unwrap(), 1);
+    Answer::of(child.wait_with_output().unwrap()).ended(0);
     let mut reader = pcap::Reader::new(std::fs::File::open(&capture).unwrap()).unwrap();
     let mut packet = pcap::Packet::default();
     assert!(reader.next_into(&mut packet).unwrap());

@@ -184,3 +184,28 @@ const NUMA: u32 = 1 << 2;
 const TOKEN: u32 = 1 << 16;
 const RDONLY: u32 = 1 << 3;
 const WRONLY: u32 = 1 << 4;
+
+/// What a loader adjusts: entries of perf event arrays and bytes of ring buffers.
+#[test]
+fn both_loaders_adjust_sizes_alike() {
+    let maps = [
+        (MapKind::PERF_EVENT_ARRAY, [4, 4, 0]),
+        (MapKind::PERF_EVENT_ARRAY, [4, 4, 1]),
+        (MapKind::RINGBUF, [0, 0, 1]),
+        (MapKind::RINGBUF, [0, 0, 5000]),
+        (MapKind::USER_RINGBUF, [0, 0, 12288]),
+    ];
+    let maps = maps.iter().zip(0..).map(|((kind, shape), number)| {
+        let name = format!("m{number}");
+        MapDef { name, ..def(*kind, *shape) }
+    });
+    let spec = Spec { maps: maps.collect(), license: "GPL".to_owned(), ..Spec::default() };
+    let kernel = kernel::Object::load(&spec, &kernel::LoadOptions::default()).unwrap();
+    let cpus = u32::try_from(sys::cpu::possible().unwrap()).unwrap();
+    let engine = Machine::load(&spec, &Options { cpus, ..Options::default() }).unwrap();
+    for def in &spec.maps {
+        let theirs = kernel.map(&def.name).unwrap().max_entries();
+        let ours = engine.map(&def.name).unwrap().facts().max_entries;
+        assert_eq!(ours, theirs, "{def:?}");
+    }
+}

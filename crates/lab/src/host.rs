@@ -107,6 +107,11 @@ impl Host {
         Ok(self.netns.command(program)?)
     }
 
+    /// The same with the host's own `/sys`, as `ip netns exec` has it.
+    pub fn command_with_sys(&self, program: &str) -> Result<Command> {
+        Ok(self.netns.command_with_sys(program)?)
+    }
+
     /// Starts a [command](Host::command) that is killed with the lab, even by the next run if this
     /// one is killed.
     pub fn start(&self, mut command: Command) -> Result<Child> {

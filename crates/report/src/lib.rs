@@ -22,6 +22,7 @@ mod rows;
 pub mod run;
 pub mod samples;
 pub mod table;
+pub mod text;
 pub mod timeline;
 
 pub use bench::Bench;

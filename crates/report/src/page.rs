@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use crate::escape::markup;
+use crate::text;
 use crate::{Svg, Table};
 
 /// A page under construction.
@@ -93,7 +94,7 @@ impl Page {
     /// whose keys are no text) is shown as the reason why.
     pub fn raw(&mut self, name: &str, data: &impl Serialize) -> &mut Page {
         let json = serde_json::to_string_pretty(data).unwrap_or_else(|fault| fault.to_string());
-        self.raw.push((name.into(), json));
+        self.raw.push((name.into(), text::json(&json).into_owned()));
         self
     }
 

@@ -1,12 +1,12 @@
 //! A table, for a terminal (its `Display`) or for a page.
 //!
-//! Rule: a row has one cell for each column, and cell text cannot break the layout: control
-//! characters are replaced. Widths count characters, so wide scripts do not line up. Not here:
+//! Rule: a row has one cell for each column, and cell text cannot break the layout: hidden
+//! characters are escaped. Widths count characters, so wide scripts do not line up. Not here:
 //! colour, and the width of the terminal.
 
 use std::fmt;
 
-use crate::escape;
+use crate::{escape, text};
 
 /// Columns and rows of text. The cells are already written for people (`number::human`).
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Table {
     /// For a README.
     pub fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
-        let cell = |text: &String| escape::terminal(text).replace('|', "\\|");
+        let cell = |text: &String| escape::markdown(text);
         let head = line(self.columns.iter().map(|column| cell(&column.name)).collect());
         let rule = self.columns.iter().map(|column| if column.right { "--:" } else { "---" });
         let rule = line(rule.map(str::to_owned).collect());
@@ -91,9 +91,12 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let headings = self.columns.iter().map(|column| escape::terminal(&column.name)).collect();
-        let rows =
-            self.rows.iter().map(|row| row.iter().map(|cell| escape::terminal(cell)).collect());
+        let headings =
+            self.columns.iter().map(|column| text::line(&column.name).into_owned()).collect();
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| text::line(cell).into_owned()).collect());
         let lines: Vec<Vec<String>> = std::iter::once(headings).chain(rows).collect();
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
         let widths: Vec<usize> = (0..self.columns.len()).filter_map(width).collect();

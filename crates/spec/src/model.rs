@@ -171,6 +171,22 @@ impl Spec {
     }
 }
 
+impl MapDef {
+    /// Number of entries to create the map with, on a machine with that many possible processors
+    /// and bytes in a page. A perf event array without a number has one for each processor; the
+    /// bytes of a ring buffer are rounded up to a power of two pages; any other number stays.
+    pub fn entries_on(&self, cpus: u32, page_size: u32) -> u32 {
+        match self.kind {
+            MapKind::PERF_EVENT_ARRAY if self.max_entries == 0 => cpus,
+            MapKind::RINGBUF | MapKind::USER_RINGBUF => {
+                let pages = self.max_entries.max(page_size).checked_next_power_of_two();
+                pages.unwrap_or(self.max_entries)
+            }
+            _ => self.max_entries,
+        }
+    }
+}
+
 impl Program {
     /// The last source line that starts at or before `slot`, within the same function.
     pub fn line_at(&self, slot: usize) -> Option<&Line> {

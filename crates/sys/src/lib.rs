@@ -8,8 +8,10 @@
 pub mod bpf;
 pub mod cap;
 pub mod cpu;
+pub mod dir;
 pub mod epoll;
 mod error;
+pub mod identity;
 pub mod memory;
 pub mod mmap;
 pub mod mount;

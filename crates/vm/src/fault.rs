@@ -26,8 +26,10 @@ pub enum Cause {
     Refused(String),
     #[error("the call depth of {CHAIN} functions is used up")]
     Depth,
-    #[error("still running after {budget} jumps back and calls")]
+    #[error("still running after {budget} instructions")]
     Endless { budget: u64 },
+    #[error("interrupted")]
+    Interrupted,
 }
 
 /// Where it happened.

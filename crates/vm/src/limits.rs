@@ -16,9 +16,12 @@ pub const CALLBACKS: u32 = 16;
 pub const TAIL_CALLS: u32 = 33;
 /// Iterations of one `bpf_loop`; the kernel's `BPF_MAX_LOOPS`.
 pub const LOOPS: u64 = 8 << 20;
-/// Backward jumps and calls of one run before it counts as endless.
+/// Instructions of one run before it counts as endless.
 pub const STEPS: u64 = 1 << 30;
-/// Bytes that a helper copies, or elements that it passes over, for one step of a budget.
+/// Instructions between two checks for an interrupt: milliseconds.
+pub const SLICE: u64 = 1 << 20;
+/// Bytes that a helper copies, or elements that it passes over, that cost one instruction of a
+/// budget.
 pub const WORK_A_STEP: u64 = 32;
 /// Turns of one function's `may_goto` loops; the kernel's `BPF_MAX_LOOPS`.
 pub const TURNS: u32 = 8 << 20;
@@ -26,6 +29,8 @@ pub const TURNS: u32 = 8 << 20;
 pub const MAP_BYTES: u64 = 1 << 36;
 /// Maps of one machine, inner ones included.
 pub const MAPS: usize = 1 << 20;
+/// Bytes of a page, to which ring buffers are rounded up.
+pub const PAGE: u32 = 4096;
 /// Processors of one machine.
 pub const CPUS: usize = 256;
 /// Lines that the trace log keeps.

@@ -7,7 +7,7 @@ use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R10};
 use spec::asm::{Assembler, Atomic, Cond, Helper, Object, Width};
 use spec::insn::{self, Insn};
 use spec::{Input, Map, MapDef, MapKind, ProgramKind, Spec, Verdict};
-use vm::{Machine, Options};
+use vm::{Cause, Hook, Machine, Options, Step};
 
 fn map(name: &str, kind: MapKind, [key_size, value_size, max_entries]: [u32; 3]) -> MapDef {
     let name = name.to_owned();
@@ -38,6 +38,31 @@ fn run(machine: &Machine) -> Result<u32, String> {
     result
 }
 
+/// Counts instructions, and panics where the engine would execute many more than its budget.
+struct Counter {
+    executed: u64,
+    most: u64,
+}
+
+impl Hook for Counter {
+    fn step(&mut self, _: &Step<'_>) {
+        self.executed += 1;
+        assert!(self.executed <= self.most, "more than {} instructions", self.most);
+    }
+}
+
+/// Runs a program that never ends and checks that it was stopped in time.
+fn is_stopped_in_time(name: &str, spec: &Spec) {
+    const BUDGET: u64 = 10_000;
+    let machine = Machine::load(spec, &Options { budget: BUDGET, ..Options::default() });
+    let mut worker = machine.unwrap_or_else(|error| panic!("{name}: {error}")).worker(0);
+    let longest = spec.programs.iter().map(|program| program.insns.len()).sum::<usize>() as u64;
+    worker.set_hook(Some(Box::new(Counter { executed: 0, most: BUDGET + 2 * longest })));
+    worker.put(&Input { packet: vec![0; 60], ..Input::default() }).unwrap();
+    let fault = worker.execute(0).unwrap_err().to_string();
+    assert!(fault.contains("still running after 10000 instructions"), "{name}: {fault}");
+}
+
 fn is_endless(machine: &Machine) {
     let fault = run(machine).unwrap_err();
     assert!(fault.contains("still running"), "{fault}");
@@ -53,6 +78,83 @@ fn loops_inside_loops_spend_the_budget() {
         a.mov(R4, 0).call(Helper::LOOP).mov(R0, 0).exit();
         a.function(inner, "inner").mov(R0, 0).exit();
     })));
+}
+
+/// Bare instructions as an object.
+fn bare(insns: Vec<Insn>) -> Spec {
+    let functions = vec![spec::Function { name: "bare".to_owned(), ..Default::default() }];
+    let kind = ProgramKind::XDP;
+    let program =
+        spec::Program { kind, autoload: true, insns, functions, ..spec::Program::default() };
+    Spec { programs: vec![program], ..Spec::default() }
+}
+
+#[test]
+fn no_kind_of_loop_executes_more_than_the_budget() {
+    let padding = |len: usize| vec![Insn::new(0xb7, 0, 0, 0, 0); len];
+    let may_goto = |off| Insn::new(0xe5, 0, 0, off, 0);
+    let goto = |off| Insn::new(0x05, 0, 0, off, 0);
+    let exit = Insn::new(insn::EXIT, 0, 0, 0, 0);
+    is_stopped_in_time("may_goto -1, goto -2", &bare(vec![may_goto(-1), goto(-2), exit]));
+    is_stopped_in_time("a long body", &bare([padding(9_000), vec![goto(-9_001), exit]].concat()));
+    let staggered =
+        [vec![goto(1), goto(8_001)], padding(7_999), vec![goto(1), goto(-8_001), goto(-2), exit]];
+    is_stopped_in_time("jumps back into each other", &bare(staggered.concat()));
+}
+
+#[test]
+fn no_kind_of_call_executes_more_than_the_budget() {
+    is_stopped_in_time(
+        "bpf_loop",
+        &spec(vec![], |a| {
+            let body = a.label();
+            a.mov(R1, 8 << 20)
+                .load_function(R2, body)
+                .mov(R3, 0)
+                .mov(R4, 0)
+                .call(Helper::LOOP)
+                .exit();
+            a.function(body, "body");
+            (0..3_000).for_each(|_| _ = a.mov(R0, 0));
+            a.exit();
+        }),
+    );
+    is_stopped_in_time(
+        "local calls",
+        &spec(vec![], |a| {
+            let (again, body) = (a.label(), a.label());
+            a.bind(again).call_local(body).jump(again);
+            a.function(body, "body");
+            (0..3_000).for_each(|_| _ = a.mov(R0, 0));
+            a.exit();
+        }),
+    );
+    is_stopped_in_time(
+        "for each element",
+        &spec(vec![map("m", MapKind::ARRAY, [4, 8, 1000])], |a| {
+            let body = a.label();
+            a.load_map(R1, "m").load_function(R2, body).mov(R3, 0).mov(R4, 0);
+            a.call(Helper::FOR_EACH_MAP_ELEM).exit();
+            a.function(body, "body");
+            (0..500).for_each(|_| _ = a.mov(R0, 0));
+            a.exit();
+        }),
+    );
+}
+
+#[test]
+fn a_run_is_interrupted_within_a_packet() {
+    let endless = bare(vec![Insn::new(0x05, 0, 0, -1, 0), Insn::new(insn::EXIT, 0, 0, 0, 0)]);
+    let options = Options { budget: u64::MAX, ..Options::default() };
+    let mut worker = Machine::load(&endless, &options).unwrap().worker(0);
+    let mut asked = 0;
+    worker.set_interrupt(Some(Box::new(move || {
+        asked += 1;
+        asked == 3
+    })));
+    let run = worker.run(0, &Input { packet: vec![0; 60], ..Input::default() }).unwrap();
+    assert_eq!(run.fault.as_ref().map(|fault| &fault.cause), Some(&Cause::Interrupted));
+    assert!(run.is_interrupted());
 }
 
 #[test]
@@ -210,7 +312,8 @@ fn maps_of_any_shape_are_made_or_refused() {
                     let spec = Spec { maps: vec![def], ..Spec::default() };
                     let cpus = if round % 2 == 0 { 1 } else { 256 };
                     let options = Options { cpus, ..Options::default() };
-                    made += u32::from(Machine::load(&spec, &options).is_ok());
+                    let machine = Machine::load(&spec, &options).unwrap();
+                    made += u32::from(machine.maps()[0].why_absent().is_none());
                 }
             }
         }

@@ -22,7 +22,7 @@ use crate::args::{Cli, Command};
 use crate::cmd::{Context, Exit};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| misused(&error));
     let context = Context::new(&cli);
     match run(cli.command, &context) {
         Ok(Exit::Done) => ExitCode::SUCCESS,
@@ -33,6 +33,18 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints help, the version, or what is wrong with the arguments. Arguments may be names of files
+/// that a shell filled in, so they are external text like any other.
+#[expect(clippy::exit, reason = "as `Cli::parse` ends, without running destructors of nothing")]
+fn misused(error: &clap::Error) -> ! {
+    let plain = error.render().to_string();
+    if report::text::lines(&plain) == plain {
+        error.exit();
+    }
+    view::say(plain.trim_end());
+    std::process::exit(error.exit_code())
 }
 
 fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {

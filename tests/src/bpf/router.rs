@@ -4,11 +4,12 @@
 //! In the kernel it is loaded twice: one is attached to both ports and meets what hosts send on
 //! their own; the other only judges what a test shows it, so that its counters are the test's.
 
-use functions::forward::{self, Config, Maps, NAT4, NAT6, OBJECT, PROGRAM, TX};
+use functions::forward::{self, Config, MACS, Maps, NAT4, NAT6, OBJECT, PROGRAM, TX};
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
 use spec::Spec;
+use sys::net::Mac;
 use vm::world::{Route, RouteKind, World};
 use vm::{Options, VmRuntime};
 
@@ -46,7 +47,7 @@ pub trait Routed: Arm {
 pub struct Forward<R: Routed = KernelRuntime> {
     pub site: R::Site,
     judge: Judge<R>,
-    ports: [u32; 2],
+    pub ports: [u32; 2],
 }
 
 impl<R: Routed> Forward<R> {
@@ -82,8 +83,13 @@ impl<R: Routed> Forward<R> {
 }
 
 fn fill<R: Arm>(judge: &Judge<R>, config: &Config, egress: &[u32]) {
-    let maps = Maps { nat4: judge.map(NAT4), nat6: judge.map(NAT6), tx: judge.map(TX) };
-    forward::update(config, egress, &maps).unwrap();
+    let [nat4, nat6, tx, macs] = [NAT4, NAT6, TX, MACS].map(|name| judge.map(name));
+    let port = |(ifindex, mac): (&u32, &str)| {
+        let mac: Mac = mac.parse().unwrap();
+        forward::Port { ifindex: *ifindex, mac: Some(mac.0) }
+    };
+    let ports: Vec<_> = egress.iter().zip([B0, B1]).map(port).collect();
+    forward::update(config, &ports, &Maps { nat4, nat6, tx, macs }).unwrap();
 }
 
 // ---- the kernel -----------------------------------------------------------------------------
@@ -139,7 +145,7 @@ impl Real {
     }
 
     /// `ip` with these words on the router.
-    fn ip(&self, words: &str) {
+    pub fn ip(&self, words: &str) {
         let mut command = self.net.b.command("ip").unwrap();
         let output = command.args(words.split(' ')).output().unwrap();
         assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));

@@ -4,7 +4,8 @@ pub mod act;
 pub mod engine;
 pub mod seeded;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 
 use lab::until;
 use serde_json::Value;
@@ -24,6 +25,22 @@ pub fn load(stage: &Stage, rules: &[&str]) -> Value {
     let rules: Vec<_> = rules.iter().map(|rule| format!("'{rule}'")).collect();
     let text = format!("rules = [{}]", rules.join(", "));
     stage.json(&["filter", "load", "eth0", &file(stage, "rules.toml", &text)])
+}
+
+/// Starts `filter sample` with these words, and waits until it takes samples: then the file that
+/// becomes the capture is there.
+pub fn sampling(stage: &Stage, words: &[&str], capture: &Path) -> Child {
+    let part = capture.with_extension("part");
+    let write = ["--write", capture.to_str().unwrap()];
+    let words = [&["--json", "filter", "sample", "eth0"], words, &write].concat();
+    let mut command = stage.xway.command_in(&stage.net.b, &words);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let started = until("the sampling", PATIENCE, || Ok(part.exists().then_some(())));
+    if let Err(error) = started {
+        let _ended_by_itself = child.kill();
+        panic!("{error}: {:?}", child.wait_with_output());
+    }
+    child
 }
 
 #[track_caller]

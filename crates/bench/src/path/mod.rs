@@ -24,6 +24,7 @@ pub use journey::Journey;
 pub use route::ROUTE;
 pub use sink::Sink;
 pub use turn::REDIRECT;
+pub use xdp::port;
 
 use anyhow::Result;
 

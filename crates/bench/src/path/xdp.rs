@@ -1,13 +1,13 @@
 //! The forward program: translation and the kernel's routes, in the driver and in the stack.
 
 use anyhow::Result;
-use functions::forward::{self, Config, Maps, Nat};
+use functions::forward::{self, Config, Maps, Nat, Port};
 use kernel::{Link, LoadOptions, Mode, Object};
 use spec::Spec;
 
 use super::forwarding::Forwarding;
 use super::{Journey, Path, Set};
-use crate::field::{Line, PORT};
+use crate::field::{Line, PORT, Place};
 
 pub const NATIVE: Path = Path {
     name: "xdp-native",
@@ -36,13 +36,18 @@ fn set(line: &Line, mode: Mode) -> Result<Box<dyn Set>> {
     let mut spec = Spec::parse("forward", forward::OBJECT)?;
     config.apply(&mut spec)?;
     let object = Object::load(&spec, &LoadOptions::default())?;
-    let egress = [line.far.ifindex()?.0];
+    let ports = [port(&line.near)?, port(&line.far)?];
     let maps = Maps::find(|name| object.map(name))?;
     // The kernel looks for the number in the namespace of whoever writes it.
-    line.far.run(|| forward::update(&config, &egress, &maps))??;
+    line.far.run(|| forward::update(&config, &ports, &maps))??;
     let forwarding = Forwarding::allow(line)?;
     let link = line.near.attach(object.program(forward::PROGRAM)?, mode)?;
     Ok(Box::new(Attached { _link: link, _object: object, _forwarding: forwarding }))
+}
+
+/// An interface as the forward program knows it.
+pub fn port(place: &Place) -> Result<Port> {
+    Ok(Port { ifindex: place.ifindex()?.0, mac: Some(place.mac()?.0) })
 }
 
 impl Set for Attached {}

@@ -75,10 +75,11 @@ pub enum Reason {
     Fragment = 21,
     NoTranslation = 22,
     Untranslatable = 23,
+    OtherHost = 24,
 }
 
 impl Reason {
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -103,6 +104,7 @@ impl Reason {
         Self::Fragment,
         Self::NoTranslation,
         Self::Untranslatable,
+        Self::OtherHost,
     ];
 
     /// As counters, JSON and options spell it.
@@ -132,6 +134,7 @@ impl Reason {
             Self::Fragment => "fragment",
             Self::NoTranslation => "no-translation",
             Self::Untranslatable => "untranslatable",
+            Self::OtherHost => "other-host",
         }
     }
 }

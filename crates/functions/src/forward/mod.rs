@@ -10,7 +10,7 @@ mod plan;
 
 pub use abi::Reason;
 pub use config::{Config, Endpoint, Nat, Translation};
-pub use plan::{Conflict, Error, Maps, Plan, update};
+pub use plan::{Conflict, Error, Maps, Plan, Port, update};
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/forward.o");
@@ -22,3 +22,6 @@ pub const PROGRAM_FRAGS: &str = "xway_forward_frags";
 pub const NAT4: &str = "forward_nat4";
 pub const NAT6: &str = "forward_nat6";
 pub const TX: &str = "xway_tx";
+pub const MACS: &str = "forward_macs";
+/// Global that routes frames to any MAC address: for captures, which are of another host.
+pub const ANY_MAC: &str = "forward_any_mac";

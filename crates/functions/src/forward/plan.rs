@@ -1,4 +1,4 @@
-//! Translations and egress interfaces as map entries.
+//! Translations and the router's interfaces as map entries.
 //!
 //! Rule: every key has one target. Two translations of one destination contradict each other; two
 //! destinations that become one would make its replies ambiguous, and are refused unless replies
@@ -11,7 +11,7 @@ use spec::Map;
 
 use super::abi::{Key4, Key6, Side, Target4, Target6};
 use super::config::{Config, Endpoint, Translation};
-use super::{NAT4, NAT6, TX};
+use super::{MACS, NAT4, NAT6, TX};
 use crate::table::{self, Changed, Table};
 
 /// The program's maps, named as in the object.
@@ -20,12 +20,21 @@ pub struct Maps<'a, M> {
     pub nat4: &'a M,
     pub nat6: &'a M,
     pub tx: &'a M,
+    pub macs: &'a M,
+}
+
+/// An interface that packets may leave through, and whose own frames are routed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    pub ifindex: u32,
+    /// Frames to other unicast addresses are not routed; `None` routes none at all.
+    pub mac: Option<[u8; 6]>,
 }
 
 impl<'a, M> Maps<'a, M> {
     /// Finds them by the names that they have in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
-        Ok(Self { nat4: map(NAT4)?, nat6: map(NAT6)?, tx: map(TX)? })
+        Ok(Self { nat4: map(NAT4)?, nat6: map(NAT6)?, tx: map(TX)?, macs: map(MACS)? })
     }
 }
 
@@ -35,6 +44,7 @@ pub struct Plan {
     pub nat4: Table,
     pub nat6: Table,
     pub tx: Table,
+    pub macs: Table,
 }
 
 /// Two translations that cannot both hold.
@@ -56,23 +66,23 @@ pub enum Error<E: std::error::Error + 'static> {
     Map(#[source] E),
 }
 
-/// Brings live maps to a configuration that sends packets out of the given interfaces.
+/// Brings live maps to a configuration that routes between the given interfaces.
 ///
 /// # Errors
 /// Translations contradict each other, or a map refused; then the map that refused is as it was.
 pub fn update<M: Map>(
     config: &Config,
-    egress: &[u32],
+    ports: &[Port],
     maps: &Maps<'_, M>,
 ) -> Result<Changed, Error<M::Error>> {
-    let plan = Plan::new(config, egress)?;
+    let plan = Plan::new(config, ports)?;
     plan.apply(maps).map_err(Error::Map)
 }
 
 impl Plan {
     /// # Errors
     /// Translations contradict each other.
-    pub fn new(config: &Config, egress: &[u32]) -> Result<Self, Conflict> {
+    pub fn new(config: &Config, ports: &[Port]) -> Result<Self, Conflict> {
         let mut plan = Self::default();
         for (endpoint, translation) in unique(config)? {
             plan.put(Side::Destination, endpoint, translation.to, translation.to_port)
@@ -86,8 +96,10 @@ impl Plan {
             }
         }
         // A devmap entry without a program: the interface's index alone.
-        let index = |ifindex: &u32| ifindex.to_le_bytes().to_vec();
-        plan.tx = egress.iter().map(|ifindex| (index(ifindex), index(ifindex))).collect();
+        let index = |port: &Port| port.ifindex.to_le_bytes().to_vec();
+        plan.tx = ports.iter().map(|port| (index(port), index(port))).collect();
+        let own = |port: &Port| Some((index(port), [&port.mac?[..], &[0; 2]].concat()));
+        plan.macs = ports.iter().filter_map(own).collect();
         Ok(plan)
     }
 
@@ -96,7 +108,12 @@ impl Plan {
     /// # Errors
     /// A map's own; all of them are as they were.
     pub fn apply<M: Map>(&self, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
-        let parts = [(maps.tx, &self.tx), (maps.nat4, &self.nat4), (maps.nat6, &self.nat6)];
+        let parts = [
+            (maps.tx, &self.tx),
+            (maps.macs, &self.macs),
+            (maps.nat4, &self.nat4),
+            (maps.nat6, &self.nat6),
+        ];
         let mut live = Vec::new();
         for (map, _) in parts {
             live.push(table::read(map)?);
@@ -185,9 +202,13 @@ mod tests {
         }
     }
 
+    fn port(ifindex: u32) -> Port {
+        Port { ifindex, mac: Some([2, 0, 0, 0, 0, 7]) }
+    }
+
     #[test]
     fn a_translation_has_a_way_there_and_a_way_back() {
-        let plan = Plan::new(&config(&["10.1.0.2 udp 1234 -> 10.1.1.2:5678"]), &[7]).unwrap();
+        let plan = Plan::new(&config(&["10.1.0.2 udp 1234 -> 10.1.1.2:5678"]), &[port(7)]).unwrap();
         let expected: Table = [
             (vec![10, 1, 0, 2, 4, 210, 17, 0], vec![10, 1, 1, 2, 22, 46, 0, 0]),
             (vec![10, 1, 1, 2, 22, 46, 17, 1], vec![10, 1, 0, 2, 4, 210, 0, 0]),
@@ -195,6 +216,7 @@ mod tests {
         .into();
         assert_eq!(plan.nat4, expected);
         assert_eq!(plan.tx, Table::from([(vec![7, 0, 0, 0], vec![7, 0, 0, 0])]));
+        assert_eq!(plan.macs, Table::from([(vec![7, 0, 0, 0], vec![2, 0, 0, 0, 0, 7, 0, 0])]));
         assert!(plan.nat6.is_empty());
     }
 
@@ -223,17 +245,17 @@ mod tests {
     #[test]
     fn a_map_that_refuses_leaves_all_as_they_were() {
         let (nat4, nat6) = (Memory::new(8, 8, 2), Memory::new(20, 20, 2));
-        let tx = Memory::new(4, 4, 4);
-        let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx };
+        let (tx, macs) = (Memory::new(4, 4, 4), Memory::new(4, 8, 4));
+        let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx, macs: &macs };
         let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
-        update(&old, &[1], &maps).unwrap();
+        update(&old, &[port(1)], &maps).unwrap();
         let before: Vec<Table> =
-            [&nat4, &nat6, &tx].map(|map| table::read(map).unwrap()).into_iter().collect();
+            [&nat4, &nat6, &tx, &macs].map(|map| table::read(map).unwrap()).into_iter().collect();
         let new = config(&["10.1.0.2 udp 1 -> 10.1.1.3", "2001:db8::3 -> 2001:db8:1::3"]);
-        let error = update(&Config { replies: false, ..new.clone() }, &[2], &maps);
+        let error = update(&Config { replies: false, ..new.clone() }, &[port(2)], &maps);
         assert!(error.is_err(), "{error:?}");
         let after: Vec<Table> =
-            [&nat4, &nat6, &tx].map(|map| table::read(map).unwrap()).into_iter().collect();
+            [&nat4, &nat6, &tx, &macs].map(|map| table::read(map).unwrap()).into_iter().collect();
         assert_eq!(after, before);
     }
 }

@@ -139,19 +139,10 @@ fn is_about_types(error: &Error) -> bool {
     error.errno().is_some_and(|errno| [EINVAL, ENOTSUPP, E2BIG].contains(&errno))
 }
 
-/// Entries as the kernel wants them: zero stands for "as many as it takes".
+/// The number of entries on this machine.
 pub(super) fn entries(def: &MapDef) -> Result<u32> {
-    match def.kind {
-        MapKind::PERF_EVENT_ARRAY if def.max_entries == 0 => {
-            let cpus = sys::cpu::possible()?;
-            Ok(u32::try_from(cpus).unwrap_or(u32::MAX))
-        }
-        MapKind::RINGBUF | MapKind::USER_RINGBUF => {
-            let page = sys::mmap::page_size() as u32;
-            Ok(def.max_entries.max(page).checked_next_power_of_two().unwrap_or(def.max_entries))
-        }
-        _ => Ok(def.max_entries),
-    }
+    let cpus = u32::try_from(sys::cpu::possible()?).unwrap_or(u32::MAX);
+    Ok(def.entries_on(cpus, sys::mmap::page_size() as u32))
 }
 
 /// Kinds whose values the kernel does not describe by types.

@@ -3,20 +3,21 @@
 //! Rule: the same values as on the page, without what only one who checks them needs.
 
 use super::{Measured, Run};
-use crate::Drawing;
 use crate::escape::markdown;
+use crate::{Drawing, text};
 
 impl Run {
     pub fn summary(&self) -> String {
-        let mut text = format!("# xway bench: {}\n\n", markdown(&self.names()));
+        let mut summary = format!("# xway bench: {}\n\n", markdown(&self.names()));
         if let Some(host) = self.host() {
-            text.push_str(&format!("`{}`  \n{}\n\n", self.command, markdown(&host.summary())));
+            let command = text::line(&self.command).replace('`', "'");
+            summary.push_str(&format!("`{command}`  \n{}\n\n", markdown(&host.summary())));
         }
         for noise in self.noise() {
-            text.push_str(&format!("> **This machine was noisy:** {}.\n\n", markdown(&noise)));
+            summary.push_str(&format!("> **This machine was noisy:** {}.\n\n", markdown(&noise)));
         }
-        self.scenarios.iter().for_each(|measured| text.push_str(&measured.summary()));
-        text.trim_end().to_owned() + "\n"
+        self.scenarios.iter().for_each(|measured| summary.push_str(&measured.summary()));
+        summary.trim_end().to_owned() + "\n"
     }
 }
 
@@ -27,7 +28,7 @@ impl Measured {
         parts.extend(story.about.as_deref().map(markdown));
         parts.extend(story.cut.as_ref().map(|why| format!("> **Cut off:** {}.", markdown(why))));
         for (Drawing { name, title, .. }, finding) in self.drawings() {
-            parts.push(format!("![{}]({name}.svg)", markdown(&title)));
+            parts.push(format!("![{}]({}.svg)", markdown(&title), target(&name)));
             parts.extend(finding.as_deref().map(markdown));
         }
         let is_told = |name: &str| report.is_main(name) && !report.is_of_curve(name);
@@ -48,4 +49,11 @@ impl Measured {
         parts.retain(|part| !part.is_empty());
         parts.join("\n\n") + "\n\n"
     }
+}
+
+/// The name of a figure's file as the target of a link: it can neither end the link nor leave the
+/// folder.
+fn target(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }

@@ -142,6 +142,24 @@ impl NetNs {
         unsafe { command.pre_exec(join) };
         Ok(command)
     }
+
+    /// The same with a `/sys` of the namespace, as `ip netns exec` has it: `/sys/class/net` shows
+    /// the namespace's interfaces. What is mounted below the caller's `/sys` cannot be seen.
+    pub fn command_with_sys(&self, program: &str) -> Result<Command> {
+        let mut command = self.command(program)?;
+        let access = mounts::sys_access();
+        let mount = move || {
+            // SAFETY: no pointers are passed; only the process that was forked changes.
+            let status = unsafe { libc::unshare(libc::CLONE_NEWNS) };
+            if status < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            mounts::private_sys(access)
+        };
+        // SAFETY: between fork and exec the closure only makes system calls and reads `errno`.
+        unsafe { command.pre_exec(mount) };
+        Ok(command)
+    }
 }
 
 impl AsFd for NetNs {

@@ -39,7 +39,7 @@ impl NetNs {
         alone(|| {
             self.join()?;
             unshare(libc::CLONE_NEWNS, self.name())?;
-            mounts::private_sys()?;
+            mounts::private_sys(0).map_err(|error| Error::from_io("mount", "/sys", &error))?;
             work()
         })
     }

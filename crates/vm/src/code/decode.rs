@@ -111,7 +111,9 @@ impl Decoder<'_> {
             }
             insn::EXIT => Ok(Op::new(Kind::Exit)),
             MAY_GOTO if insn.dst == 0 && insn.src == 0 && insn.imm == 0 => {
-                Ok(Op { off: self.target(insn.off.into())?, ..Op::new(Kind::MayGoto) })
+                let off = self.target(insn.off.into())?;
+                let kind = if self.is_back(off) { Kind::MayGotoBack } else { Kind::MayGoto };
+                Ok(Op { off, ..Op::new(kind) })
             }
             GOTO | GOTO_LONG => {
                 let far = insn.code == GOTO_LONG;

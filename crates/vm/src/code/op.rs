@@ -91,8 +91,8 @@ pub(crate) enum Kind {
     /// The other byte order.
     Swap16, Swap32, Swap64,
     Ja, JaBack,
-    /// Jumps when the function's loops have turned too often.
-    MayGoto,
+    /// Jumps when the function's loops have run too many iterations.
+    MayGoto, MayGotoBack,
     Load8, Load16, Load32, Load64,
     LoadSigned8, LoadSigned16, LoadSigned32,
     Store8, Store16, Store32, Store64,
@@ -125,7 +125,7 @@ impl Kind {
     /// A jump that depends on something: one with two ways out.
     pub fn is_branch(self) -> bool {
         (Self::Jeq64K as u16..=Self::Jsle32XBack as u16).contains(&(self as u16))
-            || self == Self::MayGoto
+            || matches!(self, Self::MayGoto | Self::MayGotoBack)
     }
 
     /// Bytes that a plain store writes.

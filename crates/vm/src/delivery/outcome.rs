@@ -3,7 +3,7 @@
 use spec::Verdict;
 
 use super::Reason;
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
 
 /// What a program did with a packet, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,15 @@ impl Run {
     pub fn output(&self) -> Option<&Output> {
         let [output] = self.outputs.as_slice() else { return None };
         Some(output)
+    }
+
+    /// Whether a program was stopped because of [`Worker::set_interrupt`], so that the rest means
+    /// nothing.
+    ///
+    /// [`Worker::set_interrupt`]: crate::Worker::set_interrupt
+    pub fn is_interrupted(&self) -> bool {
+        let after = self.losses.iter().filter_map(|loss| loss.fault.as_ref());
+        self.fault.iter().chain(after).any(|fault| fault.cause == Cause::Interrupted)
     }
 }
 

@@ -91,6 +91,7 @@ fn bits_next(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if bit >= count || bit < -1 || count > WORDS as i32 * 64 {
         return Ok(0);
     }
+    worker.charge(WORDS)?;
     let mut next = bit + 1;
     while next < count {
         let place = if count == 64 {

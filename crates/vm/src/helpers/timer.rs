@@ -268,6 +268,7 @@ impl Worker {
     /// Runs the timers due until `until`, at most [`limits::TIMERS`] of them.
     pub(crate) fn run_timers(&mut self, until: u64) -> Result<usize, Box<Fault>> {
         self.end_orphans();
+        self.refill_budget();
         for ran in 0..limits::TIMERS {
             let Some((number, timer)) = self.shared.services.timers.take_due(until) else {
                 return Ok(ran);

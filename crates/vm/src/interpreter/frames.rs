@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::budget::{Budget, Spent};
 use super::{Leave, Registers, locate};
 use crate::code::{self, Program};
 use crate::fault::{Cause, Fault};
@@ -19,10 +20,9 @@ pub(crate) struct Frames {
     saved: Box<[Saved; limits::FRAMES]>,
     pub callbacks: u32,
     tail_calls: u32,
-    /// Jumps back, calls and work of helpers that are left.
-    budget: u64,
-    /// What each run starts with.
-    budget_full: u64,
+    budget: Budget,
+    /// Slot where the running function began, or where its last call returned to.
+    pub start: usize,
     /// Turns that the current function's `may_goto` loops have left.
     pub turns: u32,
     pub(super) hook: super::hook::Slot,
@@ -46,8 +46,8 @@ impl Default for Frames {
             saved: Box::new([Saved::default(); limits::FRAMES]),
             callbacks: 0,
             tail_calls: 0,
-            budget: limits::STEPS,
-            budget_full: limits::STEPS,
+            budget: Budget::default(),
+            start: 0,
             turns: limits::TURNS,
             hook: super::hook::Slot::default(),
         }
@@ -61,12 +61,15 @@ impl Frames {
         self.chain = 0;
         self.callbacks = 0;
         self.tail_calls = 0;
-        self.budget = self.budget_full;
     }
 
-    /// How much each run may spend.
+    /// How many instructions each run may execute.
     pub fn set_budget(&mut self, budget: u64) {
-        self.budget_full = budget;
+        self.budget.set(budget);
+    }
+
+    pub(super) fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
     }
 
     /// Whether nothing runs.
@@ -82,16 +85,28 @@ impl Frames {
     /// Counts the work of a helper: see [`Worker::charge`].
     #[inline]
     pub fn charge(&mut self, work: u64) -> Result<(), Box<Fault>> {
-        let left = self.budget.checked_sub(work / limits::WORK_A_STEP);
-        self.budget = left.unwrap_or(0);
-        left.map(drop).ok_or_else(|| Spent(self.budget_full).fault())
+        self.spend(work / limits::WORK_A_STEP).map_err(Spent::fault)
     }
 
-    /// Counts a jump back or a call.
+    /// Counts instructions: those of a loop at its jump back, others at calls.
     #[inline(always)]
-    pub(super) fn spend(&mut self) -> Result<(), Spent> {
-        self.budget = self.budget.checked_sub(1).ok_or(Spent(self.budget_full))?;
-        Ok(())
+    pub(super) fn spend(&mut self, instructions: u64) -> Result<(), Spent> {
+        self.budget.spend(instructions)
+    }
+
+    /// Takes a turn of the function's `may_goto` loops; `false` when none is left.
+    #[inline(always)]
+    pub(super) fn take_turn(&mut self) -> bool {
+        let left = self.turns.checked_sub(1);
+        self.turns = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Counts what the running function executed since it began or since its last call, loops
+    /// excepted, before it calls at slot `back - 1`.
+    #[inline]
+    fn spend_until(&mut self, back: usize) -> Result<(), Spent> {
+        self.spend(back.saturating_sub(self.start).max(1) as u64)
     }
 }
 
@@ -99,16 +114,6 @@ impl Worker {
     /// Counts the work of a helper that is no small piece: bytes, elements, buckets.
     pub(crate) fn charge(&mut self, work: u64) -> Result<(), Box<Fault>> {
         self.frames.charge(work)
-    }
-}
-
-/// Nothing is left of a budget of so much.
-pub(super) struct Spent(u64);
-
-impl Spent {
-    #[cold]
-    pub fn fault(self) -> Box<Fault> {
-        Fault::new(Cause::Endless { budget: self.0 })
     }
 }
 
@@ -146,14 +151,14 @@ fn end_of(frame: usize) -> u64 {
 const LAYOUT: Layout =
     Layout::straight(limits::FRAMES.next_power_of_two() as u64, limits::STACK_BYTES as u64);
 
-/// Calls a function of the same program from the slot before `back`.
+/// Calls the function at slot `callee` of the same program from the slot before `back`.
 pub(super) fn call(
     worker: &mut Worker,
     program: &Program,
-    back: usize,
+    (back, callee): (usize, usize),
     r: &mut Registers,
 ) -> Result<(), Box<Fault>> {
-    worker.frames.spend().map_err(Spent::fault)?;
+    worker.frames.spend_until(back).map_err(Spent::fault)?;
     let frames = &mut worker.frames;
     let caller = frames.depth - 1;
     frames.saved[caller] = Saved {
@@ -164,14 +169,22 @@ pub(super) fn call(
         chain: frames.chain,
     };
     r[10] = enter(worker)?;
+    worker.frames.start = callee;
     r[6..10].fill(POISON);
     r[0] = POISON;
     Ok(())
 }
 
-/// Leaves a function: where its caller goes on, `None` when the outermost is done.
-pub(super) fn exit(worker: &mut Worker, r: &mut Registers, base: usize) -> Option<(usize, usize)> {
+/// Leaves a function by the exit before slot `end`: program and slot where its caller continues,
+/// `None` when the outermost is done.
+pub(super) fn exit(
+    worker: &mut Worker,
+    end: usize,
+    r: &mut Registers,
+    base: usize,
+) -> Option<(usize, usize)> {
     let frames = &mut worker.frames;
+    frames.budget.spend_unchecked(end.saturating_sub(frames.start) as u64);
     frames.depth -= 1;
     if frames.depth == base {
         return None;
@@ -183,6 +196,7 @@ pub(super) fn exit(worker: &mut Worker, r: &mut Registers, base: usize) -> Optio
     r[10] = end_of(caller);
     frames.turns = saved.turns;
     frames.chain = saved.chain;
+    frames.start = saved.slot;
     Some((saved.program, saved.slot))
 }
 
@@ -201,7 +215,9 @@ pub(super) fn tail_call(
     r: &mut Registers,
 ) -> Result<Option<Leave>, Box<Fault>> {
     let refuse = |why: &str| Err(locate(Fault::refused(why), program, slot, None));
-    worker.frames.spend().map_err(|spent| locate(spent.fault(), program, slot, None))?;
+    let spent = worker.frames.spend_until(slot + 1);
+    spent.map_err(|spent| locate(spent.fault(), program, slot, None))?;
+    worker.frames.start = slot + 1;
     if worker.frames.callbacks != 0 {
         return refuse("a callback makes no tail calls");
     }
@@ -221,6 +237,7 @@ pub(super) fn tail_call(
     }
     worker.frames.tail_calls += 1;
     worker.frames.chain = worker.frames.depth - 1;
+    worker.frames.start = 0;
     r[6..10].fill(POISON);
     r[1] = context;
     r[10] = clear(worker);

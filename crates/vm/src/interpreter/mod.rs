@@ -2,11 +2,12 @@
 //!
 //! Rule: a program's registers are this call's own, so a callback cannot disturb whoever called
 //! it; what must outlast a call (depth, budget, tail calls) is in the worker's [`Frames`].
-//! Budget is counted where a program can turn in circles: jumps back, calls, tail calls and
-//! callbacks; and where a helper has much to do for one call.
+//! Budget is spent where a program can run in circles (jumps back, calls, tail calls, callbacks),
+//! by the number of instructions since; and where a helper has much to do for one call.
 
 mod alu;
 mod atomic;
+mod budget;
 mod coverage;
 mod frames;
 mod hook;
@@ -47,6 +48,7 @@ pub(crate) fn run(
     (r1, r2): (u64, u64),
 ) -> Result<u64, Box<Fault>> {
     worker.frames.reset();
+    worker.frames.budget().refill();
     let mut r = [POISON; 16];
     (r[1], r[2]) = (r1, r2);
     let result = start(worker, program, 0, r);
@@ -57,7 +59,8 @@ pub(crate) fn run(
 }
 
 impl Worker {
-    /// Calls a BPF function by its address (a callback) with r1 to r5; r0 at its end.
+    /// Calls a BPF function by its address (a callback) with r1 to r5; r0 at its end. It spends
+    /// the budget of what calls it.
     pub(crate) fn call_back(&mut self, function: u64, args: [u64; 5]) -> Result<u64, Box<Fault>> {
         let place = code::function_at(function);
         let place = place.and_then(|(number, slot)| Some((self.programs.get(number)?, slot)));
@@ -73,11 +76,13 @@ impl Worker {
         if self.frames.callbacks == limits::CALLBACKS {
             return Err(Fault::new(Cause::Depth));
         }
-        self.frames.spend().map_err(frames::Spent::fault)?;
+        self.frames.spend(1).map_err(budget::Spent::fault)?;
         let mut r = [POISON; 16];
         r[1..6].copy_from_slice(&args);
         self.frames.callbacks += 1;
+        let caller = self.frames.start;
         let result = start(self, &program, slot, r);
+        self.frames.start = caller;
         self.frames.callbacks -= 1;
         result
     }
@@ -92,6 +97,7 @@ fn start(
     mut r: Registers,
 ) -> Result<u64, Box<Fault>> {
     let base = worker.frames.depth;
+    worker.frames.start = slot;
     let result = drive(worker, program, slot, &mut r, base);
     worker.frames.unwind(base);
     result.map(|()| r[0])

@@ -62,7 +62,7 @@ pub(super) fn steps<const TRACED: bool>(
         }
         macro_rules! back {
             () => {{
-                if let Err(spent) = worker.frames.spend() {
+                if let Err(spent) = worker.frames.spend((pc - op.target()) as u64) {
                     return Err(locate(spent.fault(), program, pc - 1, None));
                 }
                 pc = op.target();
@@ -275,10 +275,9 @@ pub(super) fn steps<const TRACED: bool>(
             Kind::Swap64 => r[dst] = r[dst].swap_bytes(),
             Kind::Ja => pc = op.target(),
             Kind::JaBack => back!(),
-            Kind::MayGoto => match worker.frames.turns {
-                0 => pc = op.target(),
-                _ => worker.frames.turns -= 1,
-            },
+            Kind::MayGoto | Kind::MayGotoBack if worker.frames.take_turn() => {}
+            Kind::MayGoto => pc = op.target(),
+            Kind::MayGotoBack => back!(),
             Kind::Load8 => load!(load8, 1, u64),
             Kind::Load16 => load!(load16, 2, u64),
             Kind::Load32 => load!(load32, 4, u64),
@@ -316,7 +315,7 @@ pub(super) fn steps<const TRACED: bool>(
                     return Err(locate(fault, program, pc - 1, None));
                 }
             }
-            Kind::CallLocal => match frames::call(worker, program, pc, r) {
+            Kind::CallLocal => match frames::call(worker, program, (pc, op.target()), r) {
                 Ok(()) => pc = op.target(),
                 Err(fault) => return Err(locate(fault, program, pc - 1, None)),
             },
@@ -329,7 +328,7 @@ pub(super) fn steps<const TRACED: bool>(
                     return Ok(leave);
                 }
             }
-            Kind::Exit => match frames::exit(worker, r, base) {
+            Kind::Exit => match frames::exit(worker, pc, r, base) {
                 None => return Ok(Leave::Done),
                 Some((number, slot)) if number == program.number() => pc = slot,
                 Some((program, slot)) => return Ok(Leave::Go { program, slot }),
@@ -394,7 +393,7 @@ fn call_register(
 ) -> Result<usize, Box<Fault>> {
     let what = r[op.dst.index()];
     if let Some(slot) = frames::callee_at(program, what) {
-        frames::call(worker, program, back, r)?;
+        frames::call(worker, program, (back, slot), r)?;
         return Ok(slot);
     }
     let number = u32::try_from(what).ok();

@@ -15,14 +15,19 @@ use crate::world::net::Net;
 
 pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
     let net = Net::new(&options.world).map_err(|error| Error::World(error.to_string()))?;
-    let spec = prepared(spec, options)?;
     let cpus = options.cpus.clamp(1, limits::CPUS as u32);
+    let spec = prepared(spec, options, cpus)?;
     let directory = Arc::new(Directory::new(&options.world, spec.btf.clone()));
-    for def in &spec.maps {
-        create_one(&directory, def, cpus)?;
+    let plan = plan(&spec, options)?;
+    for (number, def) in spec.maps.iter().enumerate() {
+        if plan.needs_map(number) {
+            create_one(&directory, def, cpus)?;
+        } else {
+            create_unused(&directory, def, options, cpus)?;
+        }
     }
     let maps = directory.maps().clone();
-    let programs = programs(&spec, options, &maps)?;
+    let programs = programs(&spec, &plan, &maps)?;
     let kind = |program: &Arc<Program>| program.why_skipped().is_none().then(|| program.kind());
     directory.set_programs(programs.iter().map(kind).collect());
     admit(&spec, &maps, &programs)?;
@@ -41,8 +46,9 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
 
 /// The object with what only the loader knows filled in. Without a kernel's types given, the
 /// object's own answer field relocations: its programs then read what they were compiled for.
-fn prepared(spec: &Spec, options: &Options) -> Result<Spec> {
+fn prepared(spec: &Spec, options: &Options, cpus: u32) -> Result<Spec> {
     let mut spec = spec.clone();
+    spec.maps.iter_mut().for_each(|def| size(def, cpus));
     kconfig::fill(&mut spec, options)?;
     if spec.needs_target()
         && let Some(target) = options.target.clone().or_else(|| spec.btf.clone())
@@ -54,14 +60,25 @@ fn prepared(spec: &Spec, options: &Options) -> Result<Spec> {
     Ok(spec)
 }
 
-/// All programs, those that are not loaded as stand-ins: numbers stay the object's.
-fn programs(spec: &Spec, options: &Options, maps: &[Arc<Map>]) -> Result<Vec<Arc<Program>>> {
-    let plan = Plan::new(spec, options.programs.as_deref()).map_err(|unknown| Error::Unknown {
+/// Gives a map, and the template of its inner maps, the number of entries that a loader gives it.
+fn size(def: &mut MapDef, cpus: u32) {
+    def.max_entries = def.entries_on(cpus, limits::PAGE);
+    if let Some(inner) = &mut def.inner {
+        size(inner, cpus);
+    }
+}
+
+fn plan(spec: &Spec, options: &Options) -> Result<Plan> {
+    Plan::new(spec, options.programs.as_deref()).map_err(|unknown| Error::Unknown {
         object: spec.name.clone(),
         what: "program",
         name: unknown.name,
         known: unknown.known,
-    })?;
+    })
+}
+
+/// All programs, those that are not loaded as stand-ins: numbers stay the object's.
+fn programs(spec: &Spec, plan: &Plan, maps: &[Arc<Map>]) -> Result<Vec<Arc<Program>>> {
     let numbered = spec.programs.iter().enumerate();
     let programs = numbered.map(|(number, source)| {
         let program = match why_not(source, plan.needs_program(number)) {
@@ -114,6 +131,31 @@ pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) ->
     Ok(map)
 }
 
+/// A map that no loaded program uses: created where it can be and no programs are named, for user
+/// space may want it; left out otherwise.
+fn create_unused(
+    directory: &Arc<Directory>,
+    def: &MapDef,
+    options: &Options,
+    cpus: u32,
+) -> Result<()> {
+    let why = if options.programs.is_some() {
+        "the programs asked for do not use it".to_owned()
+    } else {
+        match create_one(directory, def, cpus) {
+            Ok(_) => return Ok(()),
+            Err(error) => format!("no program uses it, and {error}"),
+        }
+    };
+    let home = Arc::downgrade(directory);
+    let added = directory.add(|number| Ok(Map::absent(def, number, cpus, (&home, why))));
+    added.map(drop).map_err(|errno| Error::Map {
+        map: def.name.clone(),
+        why: "cannot be created".to_owned(),
+        errno,
+    })
+}
+
 /// Binds each map that holds programs to the programs that use it, as loading them does.
 fn admit(spec: &Spec, maps: &[Arc<Map>], programs: &[Arc<Program>]) -> Result<()> {
     let both = spec.programs.iter().zip(programs);
@@ -135,7 +177,8 @@ fn admit(spec: &Spec, maps: &[Arc<Map>], programs: &[Arc<Program>]) -> Result<()
 /// Puts maps into maps of maps and programs into program arrays. The place of a program that is
 /// not loaded stays empty.
 fn fill(spec: &Spec, maps: &[Arc<Map>], programs: &[Arc<Program>]) -> Result<()> {
-    for (def, map) in spec.maps.iter().zip(maps) {
+    let created = spec.maps.iter().zip(maps).filter(|(_, map)| map.why_absent().is_none());
+    for (def, map) in created {
         for initial in &def.initial {
             let (index, id) = match *initial {
                 Initial::Map { index, map } => (index, map + 1),

@@ -10,6 +10,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 use spec::{MapDef, Spec};
 
 use crate::code::Program;
+use crate::errno::Errno;
 use crate::error::{Error, Result};
 use crate::helpers::Services;
 use crate::maps::{Directory, Map};
@@ -50,18 +51,28 @@ impl Machine {
     }
 
     /// The map of that name.
+    ///
+    /// # Errors
+    /// The object has no such map, or it was not created because no loaded program uses it.
     pub fn map(&self, name: &str) -> Result<Arc<Map>> {
         let maps = self.shared.maps();
         let found = maps.iter().find(|map| map.facts().name == name).cloned();
-        found.ok_or_else(|| Error::Unknown {
+        let found = found.ok_or_else(|| Error::Unknown {
             object: self.shared.object.clone(),
             what: "map",
             name: name.to_owned(),
             known: maps.iter().map(|map| map.facts().name.clone()).collect(),
-        })
+        })?;
+        match found.why_absent() {
+            Some(why) => {
+                Err(Error::Map { map: name.to_owned(), why: why.to_owned(), errno: Errno::ENOENT })
+            }
+            None => Ok(found),
+        }
     }
 
-    /// All maps, in the object's order, then those created since.
+    /// All maps, in the object's order, then those created since. Some may not have been created:
+    /// see [`Map::why_absent`].
     pub fn maps(&self) -> Vec<Arc<Map>> {
         self.shared.maps().clone()
     }

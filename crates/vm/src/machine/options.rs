@@ -22,7 +22,8 @@ pub struct Options {
     /// Names of programs to load, with those that maps of theirs hold; `None` for all but those
     /// of `SEC("?…")`.
     pub programs: Option<Vec<String>>,
-    /// Jumps back and calls that a run may make before it counts as endless.
+    /// Instructions that a run may execute before it counts as endless. Those that a jump passes
+    /// over may be counted too.
     pub budget: u64,
 }
 

@@ -25,10 +25,12 @@ macro_rules! each {
             Table::Hash($storage) => $call,
             Table::Lru($storage) => $call,
             Table::Trie($storage) => $call,
+            Table::Absent($storage) => $call,
         }
     };
 }
 
+mod absent;
 mod array;
 mod bloom;
 mod check;
@@ -303,6 +305,7 @@ pub(crate) enum Table {
     Hash(hash::Hash),
     Lru(hash::Lru),
     Trie(trie::Trie),
+    Absent(absent::Absent),
 }
 
 impl Table {
@@ -371,6 +374,39 @@ impl Map {
         facts.max_entries = hash::rounded_entries(&facts);
         let table = Table::create(&facts)?;
         Ok(Self { facts, table, frozen: AtomicBool::new(false) })
+    }
+
+    /// Stands for a map that is not created, and says why.
+    pub(crate) fn absent(
+        def: &MapDef,
+        number: u32,
+        cpus: u32,
+        (home, why): (&Weak<Directory>, String),
+    ) -> Self {
+        let facts = Facts {
+            name: def.name.clone(),
+            number,
+            kind: def.kind,
+            key_size: 0,
+            value_size: 0,
+            max_entries: 0,
+            flags: 0,
+            extra: 0,
+            cpus,
+            fields: Fields::default(),
+            inner: None,
+            home: Weak::clone(home),
+        };
+        let table = Table::Absent(absent::Absent { why });
+        Self { facts, table, frozen: AtomicBool::new(false) }
+    }
+
+    /// Why the map was not created; `None` for one that was.
+    pub fn why_absent(&self) -> Option<&str> {
+        match &self.table {
+            Table::Absent(absent) => Some(&absent.why),
+            _ => None,
+        }
     }
 
     pub fn facts(&self) -> &Facts {

@@ -39,6 +39,9 @@ pub enum LabAction {
         /// A lab from `lab list`, or a topology
         lab: String,
         host: String,
+        /// Keep root's rights: without it, a command started by sudo runs as the invoking user
+        #[arg(long)]
+        root: bool,
         #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
@@ -47,6 +50,9 @@ pub enum LabAction {
         /// A lab from `lab list`, or a topology
         lab: String,
         host: String,
+        /// Keep root's rights: without it, a shell started by sudo is the invoking user's
+        #[arg(long)]
+        root: bool,
     },
     /// Remove what killed runs left behind
     Gc {

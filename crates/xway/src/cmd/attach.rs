@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use spec::{Spec, compose};
-use sys::net::{Ifindex, Netlink};
+use sys::net::{Ifindex, Mac, Netlink};
 use sys::netns::NetNs;
 
 use super::{Context, Exit};
@@ -40,6 +40,8 @@ pub struct Target {
     pub slot: Slot,
     /// Bytes.
     pub mtu: u32,
+    /// `None` for one that has no address of six bytes.
+    pub mac: Option<Mac>,
     up: bool,
     _writer: Option<Writer>,
 }
@@ -61,8 +63,15 @@ impl Target {
             bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
         };
         let slot = writer.slot(NetNs::current()?.id()?, link.ifindex);
-        let (ifindex, up, mtu) = (link.ifindex, link.up, link.mtu);
-        Ok(Self { interface: interface.to_owned(), ifindex, slot, up, mtu, _writer: None })
+        Ok(Self {
+            interface: interface.to_owned(),
+            ifindex: link.ifindex,
+            slot,
+            mtu: link.mtu,
+            mac: link.mac,
+            up: link.up,
+            _writer: None,
+        })
     }
 
     /// Attaches `program` of `object`, to be kept under `name` once the change is committed.

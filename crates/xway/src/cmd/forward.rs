@@ -1,7 +1,7 @@
 //! `forward`: the built-in router with destination NAT, on all its interfaces or on none.
 
 use anyhow::{Context as _, Result, bail};
-use functions::forward::{self, Config, Maps, Nat};
+use functions::forward::{self, Config, Maps, Nat, Port};
 use spec::{Map as _, Spec};
 use sys::net::Netlink;
 
@@ -96,10 +96,11 @@ fn is_alike(generation: &Generation, config: &Config) -> Result<bool> {
 }
 
 fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
-    let maps = [forward::NAT4, forward::NAT6, forward::TX].map(|name| generation.map(name));
-    let [nat4, nat6, tx] = maps;
-    let (nat4, nat6, tx) = (nat4?, nat6?, tx?);
-    forward::update(config, &egress(targets), &Maps { nat4: &nat4, nat6: &nat6, tx: &tx })?;
+    let names = [forward::NAT4, forward::NAT6, forward::TX, forward::MACS];
+    let [nat4, nat6, tx, macs] = names.map(|name| generation.map(name));
+    let (nat4, nat6, tx, macs) = (nat4?, nat6?, tx?, macs?);
+    let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx, macs: &macs };
+    forward::update(config, &ports(targets), &maps)?;
     Ok(())
 }
 
@@ -114,7 +115,7 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
     let large = targets.iter().any(Target::has_large_frames);
     by_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
         let object = first.load(&spec, vec![program.to_owned()], args.placement.mode)?;
-        forward::update(config, &egress(targets), &Maps::find(|name| object.map(name))?)?;
+        forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
         let mut changes = Vec::new();
         for target in targets {
             changes.push(target.install(NAME, &object, program, &args.placement)?);
@@ -123,8 +124,10 @@ fn attach(config: &Config, targets: &[Target], args: &ForwardArgs) -> Result<()>
     })
 }
 
-fn egress(targets: &[Target]) -> Vec<u32> {
-    targets.iter().map(|target| target.ifindex.0).collect()
+fn ports(targets: &[Target]) -> Vec<Port> {
+    let port =
+        |target: &Target| Port { ifindex: target.ifindex.0, mac: target.mac.map(|mac| mac.0) };
+    targets.iter().map(port).collect()
 }
 
 const NAME: &str = "forward";

@@ -33,7 +33,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use crate::args::Cli;
-use crate::view::{self, Paint, View};
+use crate::view::{self, Form, Paint, View};
 
 /// How soon a command that waits sees the end, or a packet.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -63,21 +63,18 @@ impl Context {
 
     /// Prints an answer in the way that was asked for.
     pub fn show(&self, answer: &impl View) -> Result<()> {
-        let text = if self.json {
-            serde_json::to_string_pretty(answer).context("cannot write the answer as JSON")?
-        } else {
-            answer.text(self.style)
-        };
-        view::print(&text).map(drop).context("cannot write to standard output")
+        self.write(answer, Form::Json).map(drop)
     }
 
     /// Prints one of several answers, in JSON on a line of its own. `false` when nobody reads on.
     pub fn show_next(&self, answer: &impl View) -> Result<bool> {
-        let text = if self.json {
-            serde_json::to_string(answer).context("cannot write the answer as JSON")?
-        } else {
-            answer.text(self.style)
-        };
+        self.write(answer, Form::JsonLine)
+    }
+
+    fn write(&self, answer: &impl View, json: Form) -> Result<bool> {
+        let form = if self.json { json } else { Form::Text };
+        let text =
+            view::rendered(answer, form, self.style).context("cannot write the answer as JSON")?;
         view::print(&text).context("cannot write to standard output")
     }
 }

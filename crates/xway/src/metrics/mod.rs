@@ -4,6 +4,7 @@
 //! never waits for the one that counts. Not here: what the numbers mean (`generator`, `sink` only
 //! name them).
 
+mod client;
 mod connections;
 mod endpoint;
 mod filter;

@@ -3,6 +3,7 @@
 //! Field names are promised in `docs/json.md`.
 
 use report::number::human;
+use report::text;
 use serde::Serialize;
 
 use super::prog::Source;
@@ -83,7 +84,8 @@ impl View for Report {
 impl Checked {
     fn text(&self, paint: Paint) -> String {
         let kind = self.kind.as_deref().unwrap_or("unknown type");
-        let head = format!("{} ({kind}, section {})", paint.bold(&self.name), self.section);
+        let head =
+            format!("{} ({kind}, section {})", paint.bold(&self.name), text::line(&self.section));
         match &self.outcome {
             Outcome::Accepted(accepted) => {
                 format!("{} {head}: {}", paint.good("ok"), accepted.text())
@@ -108,9 +110,10 @@ impl Accepted {
             facts.push(format!("{} of machine code", size(self.jited_bytes)));
         }
         if !self.maps.is_empty() {
-            facts.push(format!("maps {}", self.maps.join(", ")));
+            facts.push(format!("maps {}", text::line(&self.maps.join(", "))));
         }
-        let warnings = self.warnings.iter().map(|warning| format!("  warning: {warning}\n"));
+        let warnings =
+            self.warnings.iter().map(|warning| format!("  warning: {}\n", text::line(warning)));
         format!("{}\n{}", facts.join(", "), warnings.collect::<String>())
     }
 }
@@ -121,10 +124,10 @@ impl Refused {
         let mut lines = vec![paint.bad(&self.message)];
         lines.extend(self.more.iter().cloned());
         if let Some(name) = &self.reached {
-            lines.push(format!("in program {name}, which it reaches"));
+            lines.push(format!("in program {}, which it reaches", text::line(name)));
         }
         if let Some(source) = &self.source {
-            lines.push(source.place());
+            lines.push(text::line(&source.place()).into_owned());
         }
         if let Some(slot) = self.instruction {
             let insn = self.insn.as_ref().map(|insn| format!(": {insn}")).unwrap_or_default();

@@ -5,7 +5,10 @@
 use std::io::{self, IsTerminal, Stderr};
 
 use ratatui::backend::CrosstermBackend;
+use ratatui::buffer::Cell;
 use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
+
+use report::text;
 
 use super::say;
 
@@ -41,7 +44,7 @@ impl Screen {
     pub fn show(&mut self, state: &impl Drawing) {
         match &mut self.terminal {
             // A terminal that went away is no reason to stop.
-            Some(terminal) => drop(terminal.draw(|frame| state.draw(frame))),
+            Some(terminal) => drop(terminal.draw(|frame| draw(state, frame))),
             None => {
                 let line = state.line();
                 if line != self.said {
@@ -50,6 +53,16 @@ impl Screen {
                 }
             }
         }
+    }
+}
+
+/// Draws a state, then replaces the characters of external names that would steer the terminal:
+/// each cell has one visible character.
+fn draw(state: &impl Drawing, frame: &mut Frame<'_>) {
+    state.draw(frame);
+    let is_unsafe = |cell: &&mut Cell| cell.symbol().chars().any(text::is_hidden);
+    for cell in frame.buffer_mut().content.iter_mut().filter(is_unsafe) {
+        cell.set_char(char::REPLACEMENT_CHARACTER);
     }
 }
 

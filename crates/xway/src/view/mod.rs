@@ -24,8 +24,11 @@ pub mod tcp;
 pub mod tree;
 pub mod xsk;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::sync::LazyLock;
 
+use report::text;
 use serde::Serialize;
 
 /// An answer of a command: JSON by its fields, text for people.
@@ -42,7 +45,16 @@ pub struct Paint {
 impl Paint {
     /// For what goes to standard output; `NO_COLOR` is honoured.
     pub fn stdout() -> Self {
-        Self { colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
+        static PAINT: LazyLock<Paint> = LazyLock::new(|| Paint {
+            colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        });
+        *PAINT
+    }
+
+    /// `text` of several lines as a terminal may have it: this program's colours, where there are
+    /// colours, and no other control sequence.
+    pub fn safe(self, text: &str) -> Cow<'_, str> {
+        if self.colour { text::coloured(text) } else { text::lines(text) }
     }
 
     pub fn bold(self, text: &str) -> String {
@@ -61,12 +73,34 @@ impl Paint {
         self.paint("31", text)
     }
 
+    /// One line; line breaks at its end are kept.
     fn paint(self, code: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+        let inner = text.trim_end_matches('\n');
+        let safe = text::line(inner) + &text[inner.len()..];
+        if self.colour { format!("\x1b[{code}m{safe}\x1b[0m") } else { safe.into_owned() }
     }
 }
 
-/// Standard output is data; a reader that went away is not an error, but `false`.
+/// An answer as it is written: JSON, on one line or several, or text. The characters of external
+/// names and messages that would steer a terminal are escaped.
+pub fn rendered(answer: &impl View, form: Form, style: Paint) -> serde_json::Result<String> {
+    Ok(match form {
+        Form::Json => text::json(&serde_json::to_string_pretty(answer)?).into_owned(),
+        Form::JsonLine => text::json(&serde_json::to_string(answer)?).into_owned(),
+        Form::Text => style.safe(&answer.text(style)).into_owned(),
+    })
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Json,
+    JsonLine,
+    Text,
+}
+
+/// Writes an answer, or text of this program, to standard output. A reader that went away is not
+/// an error, but `false`. External text must come through [`rendered`].
 pub fn print(text: &str) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -76,10 +110,11 @@ pub fn print(text: &str) -> io::Result<bool> {
     }
 }
 
-/// Standard error is talk. A reader that went away is no reason to stop.
+/// Writes a message to standard error, without control characters. A reader that went away is no
+/// reason to stop.
 pub fn say(text: &str) {
     let mut err = io::stderr().lock();
-    let _gone = writeln!(err, "{text}");
+    let _gone = writeln!(err, "{}", text::lines(text));
 }
 
 /// Breaks a paragraph at spaces into lines of at most `width` characters; a longer word stands

@@ -2,9 +2,9 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
-use report::Table;
 use report::number::human;
 use report::table::Column;
+use report::{Table, text};
 use serde::Serialize;
 
 use super::{Paint, View};
@@ -268,7 +268,7 @@ impl Function {
                 Form::Translated => format!("{:4}", instruction.at),
                 Form::Jited => format!("{:4x}", instruction.at),
             };
-            text.push_str(&format!("{at}: {}\n", instruction.text));
+            text.push_str(&format!("{at}: {}\n", text::line(&instruction.text)));
         }
     }
 }
@@ -294,7 +294,7 @@ impl Source {
 
 /// `program 17 drop`, the head of an answer about one program.
 fn heading(program: &ProgramRef, paint: Paint) -> String {
-    format!("{} {}\n", paint.bold(&format!("program {}", program.id)), program.name)
+    format!("{} {}\n", paint.bold(&format!("program {}", program.id)), text::line(&program.name))
 }
 
 fn bytes(count: u64) -> String {

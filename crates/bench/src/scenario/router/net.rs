@@ -26,6 +26,7 @@ use traffic::stream::{Order, Pool, Quick, QuickProtocol, Sizes, Value, Vary};
 use super::table::{Prefix, Table};
 use crate::field::{FRAME, Flood, PORT, Place};
 use crate::hook::limit;
+use crate::path::port;
 
 /// What routes are measured on.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Net {
         }
         let sender = Place::lab(lab.a.clone(), "eth0");
         let cpu = *sys::cpu::affinity()?.last().context("no processor may be used")?;
-        let forward = program(&far)?;
+        let forward = program([&near, &far])?;
         Ok(Self { sender, near, far, sink, cpu, forward, lab })
     }
 
@@ -174,15 +175,15 @@ fn attach(place: &Place, object: &Object, name: &str) -> Result<Link> {
     place.attach(object.program(name)?, Mode::Native)
 }
 
-/// `forward`, which translates nothing and sends out of one interface.
-fn program(egress: &Place) -> Result<Object> {
+/// `forward`, which translates nothing and routes between two interfaces.
+fn program(places: [&Place; 2]) -> Result<Object> {
     let config = Config { nat: Nat::Off, ..Config::default() };
     let mut spec = Spec::parse("forward", forward::OBJECT)?;
     config.apply(&mut spec)?;
     let object = Object::load(&spec, &LoadOptions::default())?;
     let maps = Maps::find(|name| object.map(name))?;
-    let ifindex = egress.ifindex()?.0;
-    egress.run(|| forward::update(&config, &[ifindex], &maps).map(drop))??;
+    let ports = [port(places[0])?, port(places[1])?];
+    places[1].run(|| forward::update(&config, &ports, &maps).map(drop))??;
     Ok(object)
 }
 

@@ -10,6 +10,7 @@ use functions::filter::sample::{SAMPLES, Sample};
 use functions::filter::{Action, Ruleset, abi, act};
 use kernel::RingBuffer;
 use sys::signal::Stop;
+use sys::thread::monotonic_ns;
 
 use super::capture::Capture;
 use super::live::Live;
@@ -26,12 +27,14 @@ pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
         bail!("no rule on {iface} samples: `xway filter add {iface} 'sample 1/100 udp'` adds one");
     }
     let stop = Stop::new()?;
+    // Opened before the capture, whose file tells others that samples are being taken.
+    let mut samples = Samples::from_now_on(&live)?;
     let capture = args.write.as_deref();
     let mut capture = capture.map(|path| Capture::create(path, &args.iface)).transpose()?;
     let lost_before = lost(&live)?;
     let mut sampled = Sampled { interface: args.iface.clone(), ..Sampled::default() };
     let begin = Instant::now();
-    watch(args, &live, &stop, |sample| {
+    watch(args, &mut samples, &stop, |sample| {
         let chosen = chosen(&sample, &rules, begin.elapsed());
         if let Some(capture) = &mut capture {
             capture.write_sample(&sample, chosen.comment())?;
@@ -51,23 +54,45 @@ pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
     Ok(if sampled.packets > 0 { Exit::Done } else { Exit::No })
 }
 
-/// Hands on samples, and is told how many that were, until there are enough, the time is over or
-/// somebody interrupts.
+/// The ring buffer of samples, without those taken before it was opened.
+struct Samples {
+    ring: RingBuffer,
+    /// On the monotonic clock, as the samples' own time.
+    begin_ns: u64,
+}
+
+impl Samples {
+    /// Discards what the ring buffer holds, which may be older than the rules' last reader.
+    fn from_now_on(live: &Live) -> Result<Self> {
+        let map = live.map(SAMPLES).context("the filter's samples cannot be read")?;
+        let mut ring = RingBuffer::new(&map)?;
+        let begin_ns = monotonic_ns();
+        ring.drain(|_older| {});
+        Ok(Self { ring, begin_ns })
+    }
+
+    /// Samples since the last call.
+    fn take(&mut self) -> Vec<Sample> {
+        let (mut samples, begin_ns) = (Vec::new(), self.begin_ns);
+        self.ring.drain(|record| samples.extend(Sample::parse(record)));
+        samples.retain(|sample| sample.time_ns >= begin_ns);
+        samples
+    }
+}
+
+/// Passes each sample to `each`, which returns the number of samples so far, until there are
+/// enough, the time is over, or a signal arrives.
 fn watch(
     args: &FilterSampleArgs,
-    live: &Live,
+    samples: &mut Samples,
     stop: &Stop,
     mut each: impl FnMut(Sample) -> Result<u64>,
 ) -> Result<()> {
-    let map = live.map(SAMPLES).context("the filter's samples cannot be read")?;
-    let mut ring = RingBuffer::new(&map)?;
     let begin = Instant::now();
     let most = args.count.unwrap_or(u64::MAX);
     let mut seen = 0;
     loop {
-        let mut samples = Vec::new();
-        ring.drain(|record| samples.extend(Sample::parse(record)));
-        for sample in samples {
+        for sample in samples.take() {
             if seen < most {
                 seen = each(sample)?;
             }

@@ -4,6 +4,7 @@ mod run;
 
 use anyhow::Result;
 use lab::{Host, Lab, LabState, LinkOptions, Topology};
+use sys::identity::Identity;
 
 use super::{Context, Exit, rights};
 use crate::args::{LabAction, Shape};
@@ -21,11 +22,20 @@ fn act(action: &LabAction, context: &Context) -> Result<Exit> {
             Lab::open(lab)?.remove()?;
             context.show(&Removed { removed: lab.clone() })?;
         }
-        LabAction::Run { lab, host, command } => return run::command(lab, host, command),
-        LabAction::Shell { lab, host } => return run::shell(lab, host),
+        LabAction::Run { lab, host, root, command } => {
+            return run::command(lab, host, command, caller(*root).as_ref());
+        }
+        LabAction::Shell { lab, host, root } => {
+            return run::shell(lab, host, caller(*root).as_ref());
+        }
         LabAction::Gc { all } => context.show(&Collected { removed: lab::gc(*all)? })?,
     }
     Ok(Exit::Done)
+}
+
+/// The user that a command runs as, if not the one that `xway` runs as.
+fn caller(keeps_root: bool) -> Option<Identity> {
+    if keeps_root { None } else { Identity::of_sudo() }
 }
 
 fn up(shape: Shape, queues: u32, mtu: u32, context: &Context) -> Result<()> {

@@ -2,8 +2,10 @@
 //!
 //! Rule: whatever ends the command, a lab made for it goes. Ctrl-C on a terminal reaches the
 //! command as well and is its own to answer; asked a second time, or by a signal to `xway` alone,
-//! the command is killed.
+//! the command is killed. Started by sudo, the command has the rights of the user who called it,
+//! set-user-ID programs and file capabilities included: `ping` and `sudo` work as usual.
 
+use std::ffi::OsStr;
 use std::io::{self, IsTerminal};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
@@ -11,12 +13,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use lab::{Lab, LinkOptions, Topology};
+use sys::identity::Identity;
 use sys::signal::Stop;
 
 use crate::cmd::Exit;
 use crate::view;
 
-pub fn command(place: &str, host: &str, command: &[String]) -> Result<Exit> {
+pub fn command(
+    place: &str,
+    host: &str,
+    command: &[String],
+    user: Option<&Identity>,
+) -> Result<Exit> {
     let Some((program, arguments)) = command.split_first() else { bail!("there is no command") };
     let stop = Stop::new()?;
     let lab = find(place)?;
@@ -25,20 +33,26 @@ pub fn command(place: &str, host: &str, command: &[String]) -> Result<Exit> {
         finish(lab, place)?;
         return Ok(Exit::Code(killed_by(signal)));
     }
-    let mut command = host.command(program)?;
+    let mut command = host.command_with_sys(program)?;
+    if let Some(user) = user {
+        user.run_as(&mut command);
+    }
     stop.release(command.args(arguments));
     let outcome = host.start(command).map_err(Into::into).and_then(|child| wait(child, &stop));
     finish(lab, place)?;
     Ok(Exit::Code(code(outcome?)))
 }
 
-pub fn shell(place: &str, host: &str) -> Result<Exit> {
-    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+pub fn shell(place: &str, host: &str, user: Option<&Identity>) -> Result<Exit> {
+    let own = || std::env::var_os("SHELL");
+    let shell = user.and_then(Identity::shell).map(OsStr::to_owned).or_else(own);
+    let shell = shell.and_then(|shell| shell.into_string().ok());
+    let shell = shell.unwrap_or_else(|| "/bin/sh".to_owned());
     let note = format!("shell on host {host} of lab {place}: leave with `exit`");
     if io::stdin().is_terminal() {
         view::say(&note);
     }
-    command(place, host, &[shell])
+    command(place, host, &[shell], user)
 }
 
 /// By name, or a new one in the shape of a topology. A lab's name is no topology's.

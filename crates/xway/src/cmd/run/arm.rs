@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use kernel::{LoadOptions, Object, TestOutcome, TestRun};
 use spec::btf::Btf;
 use spec::{Input, MapDef, Verdict};
@@ -201,7 +201,11 @@ impl Vm {
 
     fn find(&self, name: &str) -> Result<&Map> {
         let found = self.maps.iter().find(|map| map.facts().name == name);
-        Ok(found.with_context(|| format!("there is no map `{name}`"))?)
+        let map = found.with_context(|| format!("there is no map `{name}`"))?;
+        match map.why_absent() {
+            Some(why) => bail!("map `{name}` was not created: {why}"),
+            None => Ok(map),
+        }
     }
 }
 

@@ -63,7 +63,9 @@ impl Configuration {
                 drop::update(config, &drop::Maps::find(&find)?)?;
             }
             Function::Forward(config) => {
-                forward::update(config, egress, &forward::Maps::find(&find)?)?;
+                let port = |ifindex: &u32| forward::Port { ifindex: *ifindex, mac: None };
+                let ports: Vec<_> = egress.iter().map(port).collect();
+                forward::update(config, &ports, &forward::Maps::find(&find)?)?;
             }
         }
         for entries in &self.entries {
@@ -100,6 +102,7 @@ fn function(args: &RunArgs, opened: &mut Opened) -> Result<Function> {
         let translations = translations?;
         let config = forward::Config { nat, translations, ..forward::Config::default() };
         config.apply(&mut opened.spec)?;
+        opened.spec.set_global(forward::ANY_MAC, &1_u32.to_le_bytes())?;
         return Ok(Function::Forward(config));
     }
     Ok(Function::None)

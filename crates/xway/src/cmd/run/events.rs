@@ -21,7 +21,7 @@ impl Events {
     /// Opens the buffers of a machine; programs cannot send to perf events before.
     pub fn open(machine: &Machine) -> Result<Self> {
         let mut sources = Vec::new();
-        for map in machine.maps() {
+        for map in machine.maps().into_iter().filter(|map| map.why_absent().is_none()) {
             let kind = map.facts().kind;
             if kind == MapKind::PERF_EVENT_ARRAY {
                 map.open_events(None).map_err(|errno| anyhow::anyhow!("perf events: {errno}"))?;

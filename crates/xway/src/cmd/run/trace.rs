@@ -14,8 +14,8 @@ use super::explain::{Words, file_name};
 use super::input::Capture;
 use super::{Context, Exit, Job};
 use crate::dissect::dissect;
-use crate::view::View;
 use crate::view::run::{Source, Traced};
+use crate::view::{Form, rendered};
 
 pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result<Exit> {
     let Arm::Vm(mut vm) = job.arm(job.args.runtime)? else {
@@ -93,11 +93,8 @@ impl Tracer {
         if self.failed.is_some() {
             return;
         }
-        let written = if self.context.json {
-            serde_json::to_string(line).map_err(io::Error::from)
-        } else {
-            Ok(line.text(self.context.style))
-        };
+        let form = if self.context.json { Form::JsonLine } else { Form::Text };
+        let written = rendered(line, form, self.context.style).map_err(io::Error::from);
         self.failed = written.and_then(|text| writeln!(self.out, "{text}")).err();
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
-use report::Table;
 use report::table::Column;
+use report::{Table, text};
 use serde::Serialize;
 
 use crate::view::Paint;
@@ -72,7 +72,8 @@ impl Covered {
         }
         for insn in &self.instructions {
             let CoveredInsn { program, slot, text: words, hits } = insn;
-            text.push_str(&format!("{} {program} {slot:>5}: {words}\n", margin(*hits, paint)));
+            let insn = format!("{program} {slot:>5}: {words}");
+            text.push_str(&format!("{} {}\n", margin(*hits, paint), text::line(&insn)));
         }
         text.push_str(&format!("\n{}\n", self.table()));
         text.push_str(&format!("{}\n", self.sum()));
@@ -112,12 +113,13 @@ impl CoveredLine {
         let ways: Vec<_> =
             self.branches.iter().map(|ways| format!("{}/{}", ways.taken, ways.not_taken)).collect();
         let source = self.text.replace('\t', "    ");
+        let source = text::line(source.trim_end());
         let ways = match ways.is_empty() {
             true => String::new(),
             false => paint.dim(&format!("  [{}]", ways.join(" "))),
         };
         let (margin, line) = (margin(self.hits, paint), self.line);
-        format!("{margin} {line:>5}  {}{ways}\n", source.trim_end())
+        format!("{margin} {line:>5}  {source}{ways}\n")
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where two runtimes part: the first packet or map that is not the same.
 
 use kernel::PerCpu;
+use report::text;
 use serde::Serialize;
 use spec::MapDef;
 
@@ -95,9 +96,12 @@ impl Difference {
             }
             What::Metadata { offset, .. } => format!("metadata from offset {offset}"),
             What::Map { map, key, .. } => format!("map `{map}`, key {key}"),
-            What::Fault { message } => return format!("{}: {message}\n", paint.bad(&place)),
+            What::Fault { message } => {
+                return format!("{}: {}\n", paint.bad(&place), text::line(message));
+            }
         };
         let (kernel, vm) = self.what.sides();
+        let what = text::line(&what);
         format!("{}: {what}\n  kernel  {kernel}\n  vm      {vm}\n", paint.bad(&place))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
+use report::text;
 use serde::Serialize;
 
 use crate::view::tree::Tree;
@@ -139,10 +140,10 @@ impl Explanation {
         };
         let mut text = format!("verdict {}{returned}\n", paint.bold(self.verdict));
         for words in &self.went {
-            text.push_str(&format!("  {words}\n"));
+            text.push_str(&format!("  {}\n", text::line(words)));
         }
         for line in &self.log {
-            text.push_str(&format!("  printed: {}\n", line.trim_end()));
+            text.push_str(&format!("  printed: {}\n", text::line(line.trim_end())));
         }
         if self.before_bytes != self.after_bytes {
             let (before, after) = (self.before_bytes, self.after_bytes);
@@ -183,7 +184,8 @@ impl MapChange {
             (Some(old), Some(new)) => differences("", old, new, &mut changes),
             (old, new) => changes.push(format!("{} → {}", side(old.as_ref()), side(new.as_ref()))),
         }
-        format!("map {}[{}]: {}\n", self.map, self.key, changes.join(", "))
+        let changed = format!("map {}[{}]: {}", self.map, self.key, changes.join(", "));
+        format!("{}\n", text::line(&changed))
     }
 }
 
@@ -258,7 +260,8 @@ impl Writer {
 
     fn line(&mut self, indent: usize, words: &str) {
         self.text.push_str(&"  ".repeat(indent));
-        self.text.push_str(words.trim_end());
+        // Its colours are kept; the names and source lines in it stay on this line.
+        self.text.push_str(&words.trim_end().replace('\n', "\\n"));
         self.text.push('\n');
     }
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use report::number::human;
 use report::table::Column;
-use report::{Stats, Table};
+use report::{Stats, Table, text};
 use serde::Serialize;
 
 use super::map::Entries;
@@ -149,7 +149,7 @@ impl View for Report {
             text.push_str(&coverage.text(paint));
         }
         for file in &self.files {
-            text.push_str(&format!("wrote {}\n", file.display()));
+            text.push_str(&format!("wrote {}\n", text::line(&file.to_string_lossy())));
         }
         text.push_str(&self.difference_text(paint));
         text
@@ -163,7 +163,7 @@ impl Report {
         }
         let mut text = format!("\n{}\n", paint.bold("printed by the program"));
         for line in self.log.iter().take(LOG_LINES) {
-            text.push_str(&format!("  {}\n", line.trim_end()));
+            text.push_str(&format!("  {}\n", text::line(line.trim_end())));
         }
         if self.log.len() > LOG_LINES {
             text.push_str(&format!("  and {} lines more\n", self.log.len() - LOG_LINES));
@@ -216,7 +216,7 @@ impl Tallied {
         }
         let mut text = if self.packets == 0 { String::new() } else { format!("{table}\n") };
         for (target, packets) in &self.redirects {
-            text.push_str(&format!("to {target}: {packets} packets\n"));
+            text.push_str(&format!("to {}: {packets} packets\n", text::line(target)));
         }
         if self.stack > 0 {
             text.push_str(&format!("to the stack: {} packets\n", self.stack));
@@ -232,7 +232,7 @@ impl Tallied {
                 faults => format!("{faults} faults; the first"),
             };
             let told = paint.bad(&format!("{count}, packet {}", fault.packet));
-            text.push_str(&format!("{told}: {}\n", fault.message));
+            text.push_str(&format!("{told}: {}\n", text::line(&fault.message)));
         }
         text
     }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use report::text;
 use serde::Serialize;
 
 use crate::view::{Paint, View};
@@ -51,6 +52,7 @@ impl View for Traced {
                 let set: Vec<_> =
                     set.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 let insn = format!("{indent}{slot:>5}: {text:INSN$} {}", set.join(" "));
+                let insn = text::line(&insn);
                 let Some(source) = source else { return insn.trim_end().to_owned() };
                 let line = format!("{indent}{}:{}: {}", source.file, source.line, source.text);
                 format!("{}\n{}", paint.dim(&line), insn.trim_end())
