@@ -37,7 +37,7 @@ pub use error::{Error, ModeName, ProgramRef, Result};
 pub use link::{
     Attach, Detached, Link, Replace, TcxSide, attach, attach_raw_tracepoint, attach_tcx, detach_all,
 };
-pub use load::{Binding, LoadOptions, Object, memory};
+pub use load::{Binding, LoadOptions, Object, fill_configuration, memory};
 pub use map::{Element, Map, PerCpu};
 pub use program::{
     Burst, Dump, DumpFunction, DumpLine, LiveRun, Program, TestOutcome, TestRun, tag_text,

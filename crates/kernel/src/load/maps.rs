@@ -32,7 +32,9 @@ pub(super) fn make(
         match maker.one(def) {
             Ok(map) => made.push(Some(map)),
             // A kind that this kernel does not have; anything else is an error all the same.
-            Err(error @ Error::System(_)) if !plan.needs_map(number) => {
+            Err(error @ (Error::System(_) | Error::Definition { .. }))
+                if !plan.needs_map(number) =>
+            {
                 warnings.push(format!("left out map `{}`, which is not used: {error}", def.name));
                 made.push(None);
             }
@@ -121,7 +123,17 @@ impl Maker<'_> {
             }
             other => other,
         };
-        made.map(|map| map.renamed(&def.name))
+        made.map(|map| map.renamed(&def.name)).map_err(|error| refused(def, error))
+    }
+}
+
+/// Says what is wrong with a definition that the kernel refused.
+fn refused(def: &MapDef, error: Error) -> Error {
+    match (error, def.refusal()) {
+        (Error::System(source), Some(why)) => {
+            Error::Definition { map: def.name.clone(), why, source }
+        }
+        (error, _) => error,
     }
 }
 
