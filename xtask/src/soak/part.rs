@@ -39,6 +39,12 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: 2 * 3600,
         },
         Part {
+            name: "faults",
+            words: split(&format!("cargo xtask faults --jobs 2 --seed {seed}")),
+            environment: Vec::new(),
+            limit: 6 * 3600,
+        },
+        Part {
             name: "xsk",
             words: split(&format!("{test} xsk_soak -- --nocapture --test-threads=1")),
             environment: vec![("XWAY_SOAK_SECONDS", seconds.to_string())],
