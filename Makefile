@@ -14,7 +14,8 @@ PACKAGES := clang-19 llvm-19 libelf-dev zlib1g-dev pkg-config groff-base iproute
 MISSING   = $(shell for p in $(PACKAGES); do \
 	dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'install ok installed' || echo $$p; done)
 
-.PHONY: build demo test setup lint unit loom root-tests python-tests bench bpf fuzz clean install-c
+.PHONY: build demo test setup lint unit loom fuzz-targets root-tests python-tests bench bpf \
+	cargo-fuzz fuzz soak clean install-c
 
 build:
 	$(CARGO) build --release
@@ -25,7 +26,7 @@ demo:
 	$(CARGO) build --release --package xway
 	$(shell test -n "$(SUDO)" && sudo -n true 2>/dev/null && echo sudo) $(XWAY) demo
 
-test: setup lint unit loom root-tests python-tests
+test: setup lint unit loom fuzz-targets root-tests python-tests
 	@echo "make test: all passed"
 
 setup:
@@ -39,6 +40,7 @@ setup:
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null
 	$(CARGO) xtask tidy
 	$(CARGO) xtask bpf --check
 	$(CARGO) xtask abi --check
@@ -53,6 +55,19 @@ unit:
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test --release --target-dir target/loom \
 	    --package xway-xsk --lib loom
+
+# The fuzz targets, with libFuzzer and without a nightly compiler's instrumentation, replay what is
+# in fuzz/corpus. `cargo test` does the same without libFuzzer.
+FUZZ_TARGETS = $(notdir $(wildcard fuzz/corpus/*))
+FUZZ_BUILD   = target/fuzz
+
+fuzz-targets:
+	RUSTFLAGS="--cfg fuzzing" $(CARGO) build --locked --manifest-path fuzz/Cargo.toml \
+	    --target-dir $(FUZZ_BUILD)
+	@set -e; for target in $(FUZZ_TARGETS); do \
+	    $(FUZZ_BUILD)/debug/$$target -runs=0 -timeout=60 fuzz/corpus/$$target \
+	        2> $(FUZZ_BUILD)/replay.log || { cat $(FUZZ_BUILD)/replay.log; exit 1; }; \
+	done; echo "fuzz: the corpus of $(words $(FUZZ_TARGETS)) targets is handled"
 
 # These make namespaces, load programs and attach them.
 root-tests:
@@ -95,9 +110,22 @@ bpf:
 	$(CARGO) xtask bpf
 	$(CARGO) xtask abi
 
-fuzz:
-	cd fuzz && for target in $$($(CARGO) +nightly fuzz list); do \
-	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=60 || exit 1; done
+# Coverage-guided, with a nightly compiler and AddressSanitizer. Inputs that were found go to
+# target/soak/corpus; findings stay in fuzz/artifacts.
+SOAK_SECONDS ?= 600
+
+cargo-fuzz:
+	@$(CARGO) fuzz --version > /dev/null 2>&1 || \
+	    { echo "installs cargo-fuzz below $${CARGO_HOME:-~/.cargo}"; \
+	      $(CARGO) install --locked cargo-fuzz; }
+
+fuzz: cargo-fuzz
+	$(CARGO) xtask soak --only fuzz --seconds 60
+
+# All campaigns: fuzzing, faults of system calls, random rules, hostile packets, programs on both
+# runtimes, AF_XDP. Root for all but fuzzing. Each fuzz target runs SOAK_SECONDS.
+soak: setup cargo-fuzz
+	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask soak --seconds $(SOAK_SECONDS)
 
 clean:
 	$(CARGO) clean

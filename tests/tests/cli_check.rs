@@ -100,6 +100,56 @@ fn what_is_no_object_is_an_error() {
     }
 }
 
+/// Maps as a hurried author defines them, in a dialect that needs no headers.
+const FLAWED: &str = r#"#include <linux/bpf.h>
+#define SEC(name) __attribute__((section(name), used))
+struct bpf_map_def { unsigned int type, key_size, value_size, max_entries, map_flags; };
+struct bpf_map_def SEC("maps") trie = { BPF_MAP_TYPE_LPM_TRIE, 8, 8, 16, 0 };
+struct bpf_map_def SEC("maps") empty = { BPF_MAP_TYPE_HASH, 4, 8, 0, 0 };
+static void *(*lookup)(void *, const void *) = (void *)BPF_FUNC_map_lookup_elem;
+SEC("xdp") int longest(struct xdp_md *ctx)
+{
+	unsigned long key = 0;
+	return lookup(&trie, &key) ? XDP_DROP : XDP_PASS;
+}
+SEC("xdp") int none(struct xdp_md *ctx)
+{
+	int key = 0;
+	return lookup(&empty, &key) ? XDP_DROP : XDP_PASS;
+}
+SEC("tp_btf/xdp_exception") int traced(void *ctx) { return 0; }
+SEC("iter/bpf_map") int listed(void *ctx) { return 0; }
+char _license[] SEC("license") = "GPL";
+"#;
+
+#[test]
+fn what_the_kernel_refuses_without_a_word_is_explained() {
+    let xway = Xway::new();
+    let object = compile(xway.state(), "flawed", FLAWED);
+    let object = object.to_str().unwrap();
+    for (program, words) in [
+        ("longest", "map `trie`: an LPM trie needs the flag BPF_F_NO_PREALLOC"),
+        ("none", "map `empty`: it has no entries: set max_entries, or --map-size NAME=N"),
+        ("traced", "program `traced` in section `tp_btf/xdp_exception`: it traces the kernel"),
+        ("listed", "program `listed` in section `iter/bpf_map`: it traces the kernel"),
+    ] {
+        let report = xway.run(&["--json", "check", object, "--program", program]).json(1);
+        let message = report["programs"][0]["refused"]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{program}: {message}");
+    }
+    let sized = ["check", object, "--program", "none", "--map-size", "empty=8"];
+    xway.run(&sized).ended(0);
+    for (words, remedy) in [
+        (["--map-size", "nothing=8"], "no map is called `nothing`; it has trie, empty"),
+        (["--map-size", "empty=0"], "invalid size `0`"),
+        (["--kconfig", "CONFIG_HZ=8"], "it reads no configuration option `CONFIG_HZ`"),
+    ] {
+        let answer = xway.run(&[&["check", object][..], &words].concat());
+        assert_eq!(answer.code, 2);
+        assert!(answer.stderr.contains(remedy), "{}", answer.stderr);
+    }
+}
+
 #[test]
 fn nothing_stays_loaded() {
     let xway = Xway::new();

@@ -61,6 +61,48 @@ fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
+/// Drops every packet where the timer ticks 250 times a second or the map holds an entry.
+const TICKS: &str = r#"
+extern int CONFIG_HZ __kconfig;
+struct { int (*type)[BPF_MAP_TYPE_ARRAY]; int *key; int *value; } sizeless SEC(".maps");
+static void *(*lookup)(void *, const void *) = (void *)BPF_FUNC_map_lookup_elem;
+SEC("xdp") int ticks(struct xdp_md *ctx) {
+    int last = 7;
+    if (lookup(&sizeless, &last)) return XDP_TX;
+    return CONFIG_HZ == 250 ? XDP_DROP : XDP_PASS;
+}
+"#;
+
+#[test]
+fn what_an_object_leaves_open_can_be_given() {
+    let capture = Capture::new("run-open");
+    let stem = capture.0.with_extension("");
+    let name = stem.file_name().unwrap().to_str().unwrap();
+    let object = xway_tests::clang::compile(stem.parent().unwrap(), name, TICKS);
+    let run = |words: &[&str]| capture.run(object.to_str().unwrap(), words);
+    for runtime in ["vm", "kernel"] {
+        let runtime = ["--runtime", runtime];
+        let with = |words: &[&str]| run(&[&runtime[..], words].concat());
+        let answer = with(&["--kconfig", "CONFIG_HZ=250"]);
+        assert_eq!(answer.code, 2);
+        assert!(answer.stderr.contains("map `sizeless`: it has no entries"), "{}", answer.stderr);
+        let (few, many) = (["--map-size", "sizeless=7"], ["--map-size", "sizeless=8"]);
+        let verdicts = |words: &[&str]| with(words).json(0)["verdicts"].clone();
+        let all = frames().len();
+        let hz = verdicts(&[&few[..], &["--kconfig", "CONFIG_HZ=250"]].concat());
+        assert_eq!(hz["drop"], all, "{hz}");
+        let hz = verdicts(&[&few[..], &["--kconfig", "CONFIG_HZ=1000"]].concat());
+        assert_eq!(hz["pass"], all, "{hz}");
+        assert_eq!(verdicts(&[&many[..], &["--world", "host"]].concat())["tx"], all);
+    }
+    let lacking = run(&["--map-size", "sizeless=7"]);
+    assert_eq!(lacking.code, 2);
+    assert!(lacking.stderr.contains("--kconfig NAME=VALUE"), "{}", lacking.stderr);
+    for path in [object.with_extension("c"), object] {
+        fs::remove_file(path).unwrap();
+    }
+}
+
 fn prebuilt(name: &str) -> String {
     format!("{}/../bpf/prebuilt/{name}.o", env!("CARGO_MANIFEST_DIR"))
 }

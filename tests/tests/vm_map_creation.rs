@@ -8,6 +8,17 @@ use spec::{MapDef, MapKind, Spec};
 use sys::bpf::{self, MapCreate};
 use vm::{Error, Machine, Options};
 
+/// Plain tables, whose reasons for a refusal are compared too.
+const TABLES: &[MapKind] = &[
+    MapKind::HASH,
+    MapKind::PERCPU_HASH,
+    MapKind::LRU_HASH,
+    MapKind::LRU_PERCPU_HASH,
+    MapKind::ARRAY,
+    MapKind::PERCPU_ARRAY,
+    MapKind::LPM_TRIE,
+];
+
 /// Types, each with a shape (bytes of key and value, elements) that it takes.
 const GOOD: &[(MapKind, [u32; 3])] = &[
     (MapKind::PROG_ARRAY, [4, 4, 2]),
@@ -68,6 +79,8 @@ impl Arms {
         let def = MapDef { inner: def.inner.clone().or(inner), ..def.clone() };
         let (kernel, engine) = self.create(&def);
         assert_eq!(engine, kernel, "{:?} {def:?}", def.kind.name());
+        let reason = def.refusal();
+        assert!(reason.is_none() || kernel != 0, "the kernel takes it, but: {reason:?} {def:?}");
     }
 }
 
@@ -98,7 +111,31 @@ fn good_shapes_are_taken() {
         let inner = kind.is_map_of_maps().then(|| Box::new(arms.template.clone()));
         let def = MapDef { inner, ..def(*kind, *shape) };
         assert_eq!(arms.create(&def), (0, 0), "{:?}", kind.name());
+        assert_eq!(def.refusal(), None, "{:?}", kind.name());
     }
+}
+
+#[test]
+fn refusals_of_tables_have_a_reason() {
+    let arms = Arms::new();
+    let mut named = 0;
+    for kind in TABLES {
+        for (shape, flags) in [
+            ([4, 8, 2], 0),
+            ([4, 8, 2], 1),
+            ([8, 8, 2], 1),
+            ([0, 8, 2], 1),
+            ([4, 0, 2], 0),
+            ([4, 8, 0], 0),
+            ([261, 8, 2], 1),
+        ] {
+            let def = MapDef { flags, ..def(*kind, shape) };
+            let (kernel, reason) = (arms.in_kernel(&def), def.refusal());
+            assert_eq!(reason.is_some(), kernel != 0, "{:?} {def:?} {reason:?}", kind.name());
+            named += usize::from(reason.is_some());
+        }
+    }
+    assert!(named > 20, "{named}");
 }
 
 #[test]

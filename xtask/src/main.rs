@@ -12,6 +12,7 @@ mod conformance;
 mod faults;
 mod header;
 mod root;
+mod soak;
 mod tidy;
 
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ const USAGE: &str = "usage: cargo xtask TASK
                   write the systematic cases of tests/conformance, or compare
   faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]
                   kill commands and fail their system calls, as root; fails if a state is lost
+  soak [--seconds N] [--only NAME]... [--seed N] [--list]
+                  run all campaigns; fails if one finds anything
   tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
         ["faults", rest @ ..] => return faults::run(rest),
+        ["soak", rest @ ..] => return soak::run(rest),
         ["conformance-tables"] => conformance::tables::write()?,
         ["conformance-tables", "--check"] => conformance::tables::check()?,
         ["bpf"] => bpf::build()?,

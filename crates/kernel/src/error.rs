@@ -64,6 +64,10 @@ pub enum Error {
     )]
     Memory { map: String, bytes: u64, source: sys::Error },
 
+    /// The kernel does not create a map as it is defined.
+    #[error("map `{map}`: {why}: {source}")]
+    Definition { map: String, why: &'static str, source: sys::Error },
+
     /// Some elements were written before one was refused.
     #[error("map `{map}`: {done} of {wanted} elements were written: {source}")]
     Partly { map: String, done: usize, wanted: usize, source: sys::Error },
@@ -143,6 +147,7 @@ impl Error {
             Self::System(source)
             | Self::Denied { source, .. }
             | Self::Memory { source, .. }
+            | Self::Definition { source, .. }
             | Self::Partly { source, .. }
             | Self::Overtaken { source, .. } => Some(source.errno),
             Self::Verifier { errno, .. } => Some(*errno),

@@ -53,6 +53,21 @@ pub enum Error {
     #[error("{at}: map definition: {what}")]
     Map { at: Place, what: String },
 
+    #[error("{file}: no map is called `{name}`; it has {}", words(.known))]
+    UnknownMap { file: String, name: String, known: Vec<String> },
+
+    #[error(
+        "{file}: it reads no configuration option `{name}`{}",
+        if .known.is_empty() { String::new() } else { format!(", but {}", .known.join(", ")) }
+    )]
+    UnknownKconfig { file: String, name: String, known: Vec<String> },
+
+    #[error(
+        "{file}: `{text}` is not a value for configuration option `{name}`: expected y, n, m, a \
+         number of {size} bytes or text in double quotes"
+    )]
+    KconfigValue { file: String, name: String, text: String, size: u32 },
+
     #[error("{at}: too big: {what}")]
     TooBig { at: Place, what: String },
 
@@ -132,6 +147,10 @@ impl fmt::Display for Place {
             None => Ok(()),
         }
     }
+}
+
+fn words(known: &[String]) -> String {
+    if known.is_empty() { "no maps".to_owned() } else { known.join(", ") }
 }
 
 fn near_text(near: &[String]) -> String {

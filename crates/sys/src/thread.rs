@@ -162,6 +162,16 @@ fn read_clock(which: libc::clockid_t) -> Option<u64> {
     (answer == 0).then_some(ns)
 }
 
+/// Ticks of the kernel's timer in a second, its `CONFIG_HZ`: the coarse clock moves with them.
+pub fn tick_hz() -> Option<u64> {
+    let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `step` is exclusive.
+    let answer = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
+    let ns = u64::try_from(step.tv_nsec).ok().filter(|ns| answer == 0 && *ns > 0)?;
+    // A tick of 1/300 s is no whole number of nanoseconds.
+    Some((1_000_000_000 + ns / 2) / ns)
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

@@ -9,6 +9,8 @@ use std::io;
 use anyhow::{Context as _, Result, bail};
 use spec::{Initial, Program, ProgramKind, Spec};
 
+use crate::args::ObjectArgs;
+
 /// An object that was read, not loaded.
 #[derive(Clone, Debug)]
 pub struct Opened {
@@ -34,6 +36,15 @@ impl Opened {
     /// Sets global variables, each written as text.
     pub fn set(&mut self, values: &[(String, String)]) -> Result<()> {
         values.iter().try_for_each(|(name, value)| Ok(self.spec.set_global_text(name, value)?))
+    }
+
+    /// Sizes of maps, and values of configuration options.
+    pub fn complete(&mut self, args: &ObjectArgs) -> Result<()> {
+        for (name, entries) in &args.map_sizes {
+            self.spec.set_map_entries(name, *entries)?;
+        }
+        let mut values = args.kconfig.iter();
+        values.try_for_each(|(name, value)| Ok(self.spec.set_kconfig(name, value)?))
     }
 
     /// The program to attach: the named one, or the only one that an interface can run.

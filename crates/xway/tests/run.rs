@@ -129,6 +129,17 @@ fn a_cut_capture_is_used_as_far_as_it_goes() {
     assert_eq!(answer.code, 0, "{}", answer.stderr);
     assert_eq!(answer.json()["packets"], 5);
     assert!(answer.stderr.contains("after packet 5"), "{}", answer.stderr);
+    let rules = folder.file("rules.toml");
+    fs::write(&rules, "rules = ['drop udp']\n").unwrap();
+    for words in [
+        &["filter", "explain", &cut, "--rules", &rules][..],
+        &["run", "drop", "--in", &cut, "--explain", "5"],
+        &["run", "drop", "--in", &cut, "--trace"],
+    ] {
+        let answer = xway(words);
+        assert_eq!(answer.code, 0, "{words:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains("after packet 5"), "{words:?}: {}", answer.stderr);
+    }
 }
 
 #[test]

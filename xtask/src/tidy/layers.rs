@@ -28,6 +28,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("xway", 5),
     ("xway-xsk-c", 4),
     ("xway-examples", 5),
+    ("xway-fuzz-targets", 5),
     ("xway-tests", 5),
     ("xtask", 5),
 ];

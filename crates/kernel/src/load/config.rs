@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 
-use spec::btf::{Btf, Kind, Type};
-use spec::{KconfigVar, Spec};
+use spec::Spec;
 
 use super::symbols::Host;
 use crate::error::{Error, Result};
@@ -12,118 +11,52 @@ use crate::limits::CONFIG_LIMIT;
 
 /// Fills the places in the `.kconfig` map.
 pub(super) fn fill(spec: &mut Spec, host: &mut Host) -> Result<()> {
+    answer(spec, host)?;
+    match spec.kconfig.iter().find(|var| !var.weak) {
+        None => Ok(()),
+        Some(var) => Err(Error::Unresolved {
+            what: "configuration option",
+            name: var.name.clone(),
+            why: "; give its value with --kconfig NAME=VALUE, or declare it __weak if the \
+                  program can do without"
+                .to_owned(),
+        }),
+    }
+}
+
+/// Gives the object's configuration variables the values of the running kernel, as far as they
+/// are known: from its configuration file, else what the system tells otherwise.
+///
+/// # Errors
+/// A value does not fit its variable.
+pub fn fill_configuration(spec: &mut Spec) -> Result<()> {
+    answer(spec, &mut Host::new())
+}
+
+fn answer(spec: &mut Spec, host: &mut Host) -> Result<()> {
     if spec.kconfig.is_empty() {
         return Ok(());
     }
     let options = options()?;
-    let Some(number) = spec.map_index(".kconfig") else { return Ok(()) };
-    let mut contents = spec.maps[number].contents.take().unwrap_or_default();
-    for var in &spec.kconfig {
-        let value = match reserved(&var.name, host)? {
-            Some(number) => Some(Value::Number(number)),
-            None => options.get(&var.name).map(|text| Value::parse(text)),
+    for var in spec.kconfig.clone() {
+        let text = match reserved(&var.name, host)? {
+            Some(number) => Some(number.to_string()),
+            None => options.get(&var.name).cloned().or_else(|| derived(&var.name)),
         };
-        let Some(value) = value else {
-            if var.weak {
-                continue;
-            }
-            return Err(Error::Unresolved {
-                what: "configuration option",
-                name: var.name.clone(),
-                why: "; declare it __weak if the program can do without".to_owned(),
-            });
-        };
-        put(&mut contents, var, &value, spec.btf.as_ref())?;
+        if let Some(text) = text {
+            spec.set_kconfig(&var.name, &text)?;
+        }
     }
-    spec.maps[number].contents = Some(contents);
     Ok(())
 }
 
-/// One value of a configuration file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
-    Yes,
-    No,
-    Module,
-    Number(u64),
-    Text(String),
-}
-
-impl Value {
-    fn parse(text: &str) -> Self {
-        match text {
-            "y" => Self::Yes,
-            "n" => Self::No,
-            "m" => Self::Module,
-            _ => match number(text) {
-                Some(number) => Self::Number(number),
-                None => Self::Text(text.trim_matches('"').to_owned()),
-            },
-        }
+/// What a kernel tells of its configuration when it has no file of it.
+fn derived(name: &str) -> Option<String> {
+    match name {
+        "CONFIG_HZ" => sys::thread::tick_hz().map(|hz| hz.to_string()),
+        "CONFIG_BPF" | "CONFIG_BPF_SYSCALL" | "CONFIG_NET" => Some("y".to_owned()),
+        _ => None,
     }
-
-    /// As an integer, an `enum libbpf_tristate` or a `bool`.
-    fn as_number(&self) -> Option<u64> {
-        match self {
-            Self::No => Some(0),
-            Self::Yes => Some(1),
-            Self::Module => Some(2),
-            Self::Number(number) => Some(*number),
-            Self::Text(_) => None,
-        }
-    }
-
-    /// As a `char`: the letter that the configuration file has.
-    fn as_letter(&self) -> Option<u64> {
-        match self {
-            Self::No => Some(u64::from(b'n')),
-            Self::Yes => Some(u64::from(b'y')),
-            Self::Module => Some(u64::from(b'm')),
-            other => other.as_number(),
-        }
-    }
-}
-
-/// Decimal, hexadecimal and negative numbers.
-fn number(text: &str) -> Option<u64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text),
-    };
-    let value = match digits.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
-        None => digits.parse().ok()?,
-    };
-    Some(if negative { value.wrapping_neg() } else { value })
-}
-
-fn put(contents: &mut [u8], var: &KconfigVar, value: &Value, btf: Option<&Btf>) -> Result<()> {
-    let wrong = || Error::Unresolved {
-        what: "configuration option",
-        name: var.name.clone(),
-        why: format!(" as {} bytes: its value is {value:?}", var.size),
-    };
-    let (from, size) = (var.offset as usize, var.size as usize);
-    let place = contents.get_mut(from..from + size).ok_or_else(wrong)?;
-    if let Value::Text(text) = value {
-        // Cut to fit, closed by a zero.
-        let kept = text.len().min(size.saturating_sub(1));
-        place.fill(0);
-        place[..kept].copy_from_slice(&text.as_bytes()[..kept]);
-        return Ok(());
-    }
-    let letter = btf.and_then(|btf| btf.resolve(var.type_id)).is_some_and(is_letter);
-    let number = if letter { value.as_letter() } else { value.as_number() }.ok_or_else(wrong)?;
-    if size > 8 {
-        return Err(wrong());
-    }
-    place.copy_from_slice(&number.to_le_bytes()[..size]);
-    Ok(())
-}
-
-/// A one-byte integer that is not `bool`: compilers do not mark `char` as such.
-fn is_letter(ty: Type<'_>) -> bool {
-    ty.kind() == Kind::Int && ty.size() == 1 && !ty.is_bool()
 }
 
 /// Names that are no configuration options.
@@ -195,6 +128,7 @@ fn gunzip(raw: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
     use super::*;
 
     #[test]
@@ -203,16 +137,25 @@ mod tests {
                     CONFIG_NAME=\"abc\"\nCONFIG_BASE=0xffff\nCONFIG_M=m\nbroken\n";
         let options = parse(text);
         let table = [
-            ("CONFIG_BPF", Some(Value::Yes)),
-            ("CONFIG_HZ", Some(Value::Number(250))),
-            ("CONFIG_X", Some(Value::No)),
-            ("CONFIG_NAME", Some(Value::Text("abc".to_owned()))),
-            ("CONFIG_BASE", Some(Value::Number(0xffff))),
-            ("CONFIG_M", Some(Value::Module)),
+            ("CONFIG_BPF", Some("y")),
+            ("CONFIG_HZ", Some("250")),
+            ("CONFIG_X", Some("n")),
+            ("CONFIG_NAME", Some("\"abc\"")),
+            ("CONFIG_BASE", Some("0xffff")),
+            ("CONFIG_M", Some("m")),
             ("broken", None),
         ];
         for (name, expected) in table {
-            assert_eq!(options.get(name).map(|text| Value::parse(text)), expected, "{name}");
+            assert_eq!(options.get(name).map(String::as_str), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_timer_tells_its_frequency() {
+        let Some(hz) = derived("CONFIG_HZ") else { panic!("every Linux has a coarse clock") };
+        assert!(["100", "250", "300", "1000"].contains(&hz.as_str()), "{hz}");
+        if let Some(configured) = super::options().unwrap().get("CONFIG_HZ") {
+            assert_eq!(*configured, hz);
         }
     }
 
@@ -227,24 +170,6 @@ mod tests {
         for (release, expected) in table {
             assert_eq!(version(release), expected, "{release}");
         }
-    }
-
-    #[test]
-    fn values_are_put_in_their_places() {
-        let var = |offset, size| KconfigVar {
-            name: "CONFIG_X".to_owned(),
-            offset,
-            size,
-            type_id: 0,
-            weak: false,
-        };
-        let mut contents = [0xff; 16];
-        put(&mut contents, &var(0, 4), &Value::Number(250), None).unwrap();
-        put(&mut contents, &var(4, 1), &Value::Yes, None).unwrap();
-        put(&mut contents, &var(8, 4), &Value::Text("abcdef".to_owned()), None).unwrap();
-        assert_eq!(contents[..13], *b"\xfa\0\0\0\x01\xff\xff\xffabc\0\xff");
-        assert!(put(&mut contents, &var(14, 4), &Value::Yes, None).is_err(), "outside the map");
-        assert!(put(&mut contents, &var(0, 16), &Value::Yes, None).is_err(), "too wide");
     }
 
     #[test]

@@ -120,14 +120,27 @@ impl Maker<'_> {
             }
             other => other,
         };
-        made.map(|map| map.renamed(&def.name))
+        made.map(|map| map.renamed(&def.name)).map_err(|error| refused(def, error))
+    }
+}
+
+/// Says what is wrong with a definition that the kernel refused.
+fn refused(def: &MapDef, error: Error) -> Error {
+    match (error, def.refusal()) {
+        (Error::System(source), Some(why)) => {
+            Error::Definition { map: def.name.clone(), why, source }
+        }
+        (error, _) => error,
     }
 }
 
 /// The kernel does not have this kind of map, or not with these attributes. A shortage, or a map
 /// that cannot be filled, is an error: maps that no instruction names may be read by others.
 fn is_unsupported(error: &Error) -> bool {
-    let Error::System(source) = error else { return false };
+    let source = match error {
+        Error::System(source) | Error::Definition { source, .. } => source,
+        _ => return false,
+    };
     source.call == "bpf(MAP_CREATE)"
         && [EINVAL, E2BIG, EOPNOTSUPP, ENOTSUPP].contains(&source.errno)
 }

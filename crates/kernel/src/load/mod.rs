@@ -27,6 +27,7 @@ use crate::map::Map;
 use crate::program::Program;
 
 use btf::LoadedBtf;
+pub use config::fill_configuration;
 pub use memory::memory;
 pub(crate) use symbols::Host;
 

@@ -33,6 +33,10 @@ impl Loader<'_> {
             let (program, section) = (program.name.clone(), program.section.clone());
             return Err(Error::UnknownType { program, section });
         }
+        if let Some(why) = foreign(kind.program_type) {
+            let what = format!("program `{}` in section `{}`", program.name, program.section);
+            return Err(Error::Unsupported { what, why: why.to_owned() });
+        }
         let Patched { insns, modules } = fixup::apply(program, self.maps, host)?;
         let code = Insn::bytes(&insns);
         let (functions, lines) = (info::functions(program), info::lines(program));
@@ -86,6 +90,22 @@ impl Loader<'_> {
             errno: refusal.error.errno,
             log: Box::new(log),
         }
+    }
+}
+
+/// Why programs of a type are not loaded: the kernel wants to know what in it they attach to.
+fn foreign(program_type: u32) -> Option<&'static str> {
+    use sys::bpf::uapi::prog_type as t;
+    match program_type {
+        t::TRACING => Some(
+            "it traces the kernel (tp_btf, fentry, fexit, iter) and is attached to one of its \
+             functions, which xway does not do; name the packet program of the object with \
+             --program, and load this one with bpftool",
+        ),
+        t::LSM => Some("it is a security hook of the kernel; load it with bpftool"),
+        t::EXT => Some("it replaces a function of another program; load it with bpftool"),
+        t::STRUCT_OPS => Some("it implements an interface of the kernel; register it with bpftool"),
+        _ => None,
     }
 }
 

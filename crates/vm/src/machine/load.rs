@@ -119,7 +119,7 @@ pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) ->
     let home = Arc::downgrade(directory);
     let map = directory
         .add(|number| Map::create(def, number, cpus, &home))
-        .map_err(error("cannot be created"))?;
+        .map_err(error(def.refusal().unwrap_or("cannot be created")))?;
     if let Some(contents) = &def.contents {
         let mut value = contents.clone();
         value.resize(def.value_size as usize, 0);

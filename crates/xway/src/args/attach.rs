@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::object::ObjectArgs;
+
 /// Where in the receive path a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
@@ -50,6 +52,9 @@ pub struct AttachArgs {
     /// Attach the program as it is, without counting its verdicts
     #[arg(long)]
     pub no_count: bool,
+
+    #[command(flatten)]
+    pub open: ObjectArgs,
 
     #[command(flatten)]
     pub placement: Placement,

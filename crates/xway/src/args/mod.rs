@@ -29,7 +29,7 @@ pub use filter::{
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
-pub use object::{Dump, MapAction, ProgAction, Ref, parse_bytes};
+pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref, parse_bytes};
 pub use run::{RunArgs, RuntimeArg};
 pub use sink::{SinkArgs, Telling, ViaArg};
 
@@ -138,6 +138,9 @@ pub struct CheckArgs {
     /// Program type, where the section name does not say it (such as xdp)
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
+
+    #[command(flatten)]
+    pub open: ObjectArgs,
 
     /// Print the verifier's whole log, with source lines
     #[arg(long)]

@@ -27,6 +27,28 @@ impl FromStr for Ref {
     }
 }
 
+/// What an object leaves open, for every command that loads one.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ObjectArgs {
+    /// Set the entries of a map, or the bytes of a ring buffer, such as flows=1024 (may be
+    /// repeated)
+    #[arg(long = "map-size", value_name = "NAME=N", value_parser = map_size)]
+    pub map_sizes: Vec<(String, u32)>,
+
+    /// Value of a kernel configuration option that the object reads, such as CONFIG_HZ=250 (may
+    /// be repeated)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::attach::assignment)]
+    pub kconfig: Vec<(String, String)>,
+}
+
+fn map_size(text: &str) -> Result<(String, u32), String> {
+    let (name, size) = super::attach::assignment(text)?;
+    match size.parse() {
+        Ok(size) if size > 0 => Ok((name, size)),
+        _ => Err(format!("invalid size `{size}`: expected a number from 1 to {}", u32::MAX)),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum ProgAction {
     /// All programs in the kernel

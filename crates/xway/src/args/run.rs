@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::attach::assignment;
+use super::object::ObjectArgs;
 
 /// Who runs the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -56,6 +57,9 @@ pub struct RunArgs {
     /// Set a global variable of the object before it is loaded (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
+
+    #[command(flatten)]
+    pub open: ObjectArgs,
 
     /// A rule of the built-in program `drop` (may be repeated)
     #[arg(long, value_name = "RULE")]

@@ -17,6 +17,7 @@ pub fn run(args: &AttachArgs, context: &Context) -> Result<Exit> {
     let mut opened = object::open(&args.object)?;
     opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
     opened.set(&args.placement.set)?;
+    opened.complete(&args.open)?;
     let program = opened.choose(args.program.as_deref())?.name.clone();
     let target = Target::open(context, &args.iface)?;
     let loaded = load(&opened, &program, &target, args)?;

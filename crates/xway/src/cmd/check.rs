@@ -17,6 +17,7 @@ use crate::view::prog::Source;
 pub fn run(args: &CheckArgs, context: &Context) -> Result<Exit> {
     let mut opened = object::open(&args.object)?;
     opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
+    opened.complete(&args.open)?;
     let mut programs = Vec::new();
     for program in chosen(&opened, args.program.as_deref())? {
         programs.push(Checked {

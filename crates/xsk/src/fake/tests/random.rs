@@ -23,3 +23,16 @@ fn campaigns_of_all_kinds_end_well() {
         campaign(&bytes);
     }
 }
+
+/// Inputs that the fuzzer found worth keeping. Miri reads no files.
+#[test]
+#[cfg(not(miri))]
+fn the_corpus_ends_well() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/xsk_ring");
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        campaign(&std::fs::read(entry.unwrap().path()).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 0, "{folder} is empty");
+}

@@ -143,6 +143,10 @@ impl<'a> Job<'a> {
     ) -> Result<Self> {
         let mut opened = object::open(&args.object)?;
         opened.set(&args.set)?;
+        opened.complete(&args.open)?;
+        if args.world.as_deref().is_some_and(|path| path.as_os_str() == "host") || args.diff {
+            kernel::fill_configuration(&mut opened.spec)?;
+        }
         opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
         let configuration = Configuration::parse(args, &mut opened)?;
         let program = opened.choose(args.program.as_deref())?.clone();

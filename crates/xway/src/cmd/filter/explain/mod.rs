@@ -19,6 +19,7 @@ use super::rules::read;
 use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, confine};
 use crate::view::filter::explain::{Before, Explained, Layer};
+use crate::view::say;
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     if args.live {
@@ -41,8 +42,17 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     let mut model = Model::new(&rules, ifindex);
     let mut packet = Packet::default();
     let mut n = 0;
-    while reader.next_into(&mut packet).with_context(|| name.to_string())? {
-        n += 1;
+    loop {
+        match reader.next_into(&mut packet) {
+            Ok(true) => n += 1,
+            Ok(false) => break,
+            // What is whole before the damage is used, as `xway run` does.
+            Err(error) if n > 0 => {
+                say(&format!("xway: {name}: after packet {n}: {error}"));
+                break;
+            }
+            Err(error) => return Err(error).with_context(|| name.to_string()),
+        }
         let interface = &reader.interfaces()[packet.interface];
         if interface.link_type != LinkType::ETHERNET {
             bail!("{name}: packet {n} is not from an Ethernet; capture on an Ethernet interface");

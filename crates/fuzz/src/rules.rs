@@ -1,0 +1,75 @@
+//! Rules of the filter in each notation.
+
+use std::path::Path;
+
+use functions::filter::classic::{Classic, Program};
+use functions::filter::import::nft::Lines;
+use functions::filter::import::{flowspec as import_flowspec, nft};
+use functions::filter::{File, Ruleset, export, file as filter_file, lint};
+
+/// A file of rules is checked and exported, and what is written reads as the same rules.
+pub fn file(bytes: &[u8]) {
+    let Some(text) = super::text(bytes) else { return };
+    // No set is read from a file: the folder does not exist.
+    let folder = Path::new("/nonexistent");
+    if has_path(text) {
+        return;
+    }
+    let Ok(file) = File::parse("rules.toml", text, folder, compile) else { return };
+    let _ = lint::lint(&file);
+    exported(&file.ruleset);
+    let written = file.to_toml();
+    let again = File::parse("written.toml", &written, folder, compile);
+    let again = again.unwrap_or_else(|errors| panic!("{errors:?}\n{written}"));
+    assert_eq!(again.ruleset, file.ruleset, "{written}");
+}
+
+/// An absolute path, which may be a file of this machine.
+fn has_path(text: &str) -> bool {
+    text.contains("file") && (text.contains("\"/") || text.contains("'/") || text.contains('\\'))
+}
+
+/// In place of libpcap: any expression is this program.
+fn compile(text: &str) -> Result<Program, String> {
+    let accept = u32::from(text.len().is_multiple_of(2));
+    let end = Classic { code: 0x06, jump_true: 0, jump_false: 0, k: accept };
+    Program::new(&[end]).map_err(|error| error.to_string())
+}
+
+fn exported(rules: &Ruleset) {
+    let _ = export::nft(rules, "eth0");
+    if let Ok(text) = export::flowspec(rules) {
+        import_flowspec::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    }
+}
+
+/// A list of addresses, one a line.
+pub fn set_list(bytes: &[u8]) {
+    let Some(text) = super::text(bytes) else { return };
+    let Ok(addresses) = filter_file::parse_list("list.txt", text) else { return };
+    let written: Vec<String> = addresses.items().collect();
+    let again = filter_file::parse_list("written.txt", &written.join("\n")).expect("own list");
+    assert_eq!((again.v4, again.v6), (addresses.v4, addresses.v6), "{written:?}");
+}
+
+/// FlowSpec routes.
+pub fn flowspec(bytes: &[u8]) {
+    let Some(text) = super::text(bytes) else { return };
+    if let Ok(rules) = import_flowspec::read(text) {
+        exported(&rules);
+    }
+}
+
+/// `nft -j list ruleset`.
+pub fn nft_json(bytes: &[u8]) {
+    let Some(text) = super::text(bytes) else { return };
+    if let Ok(rules) = nft::read(text, None) {
+        exported(&rules);
+    }
+}
+
+/// An nft listing: where its rules stand.
+pub fn nft_text(bytes: &[u8]) {
+    let Some(text) = super::text(bytes) else { return };
+    let _ = Lines::of(text);
+}

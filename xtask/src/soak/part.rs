@@ -1,0 +1,99 @@
+//! One campaign as a command: started, limited in time, its output kept.
+
+use std::fs::{self, File};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::FOLDER;
+use crate::root;
+
+/// A campaign other than fuzzing. All of them make namespaces or load programs.
+pub struct Part {
+    pub name: &'static str,
+    pub words: Vec<String>,
+    pub environment: Vec<(&'static str, String)>,
+    /// Seconds after which it is stopped and counts as a finding.
+    pub limit: u64,
+}
+
+/// What became of a campaign.
+pub struct Outcome {
+    pub name: String,
+    pub is_clean: bool,
+    pub seconds: u64,
+    /// Its last line, or where its log is.
+    pub note: String,
+}
+
+/// All campaigns but fuzzing; those that run for a time take `seconds`.
+pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
+    let test = "cargo test --release --package xway-tests --test";
+    let tool = "cargo run --release --package xway-tests --bin";
+    vec![
+        Part {
+            name: "programs",
+            words: split(&format!("{tool} differential -- --programs 100000 --seed {seed}")),
+            environment: Vec::new(),
+            limit: 2 * 3600,
+        },
+        Part {
+            name: "faults",
+            words: split(&format!("cargo xtask faults --jobs 2 --seed {seed}")),
+            environment: Vec::new(),
+            limit: 6 * 3600,
+        },
+        Part {
+            name: "xsk",
+            words: split(&format!("{test} xsk_soak -- --nocapture --test-threads=1")),
+            environment: vec![("XWAY_SOAK_SECONDS", seconds.to_string())],
+            limit: seconds + 1800,
+        },
+    ]
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+impl Part {
+    /// Runs it to its end, or to its limit.
+    pub fn run(&self) -> Result<Outcome> {
+        let mut command = limited(self.limit, &self.words);
+        command.envs(self.environment.iter().map(|(name, value)| (*name, value.as_str())));
+        // Cargo builds as the caller and starts what it built as root.
+        if let Ok(runner) = std::env::var("XWAY_ROOT_RUNNER") {
+            let target = format!("{}_UNKNOWN_LINUX_GNU", std::env::consts::ARCH.to_uppercase());
+            command.env(format!("CARGO_TARGET_{target}_RUNNER"), runner);
+        }
+        logged(self.name, command, |log| {
+            let last = log.lines().rev().find(|line| !line.trim().is_empty());
+            last.unwrap_or_default().trim().to_owned()
+        })
+    }
+}
+
+/// A command that is stopped after some seconds, with all that it started.
+pub fn limited(seconds: u64, words: &[String]) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after=10", &seconds.to_string()]).args(words);
+    command.current_dir(root::path());
+    command
+}
+
+/// Runs a command whose output goes to a log; `note` reads it.
+pub fn logged(name: &str, mut command: Command, note: fn(&str) -> String) -> Result<Outcome> {
+    let start = Instant::now();
+    let path = root::path().join(FOLDER).join(format!("{}.log", name.replace('/', "-")));
+    let log = File::create(&path).with_context(|| path.display().to_string())?;
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    let status = command.status().with_context(|| format!("cannot start {name}"))?;
+    let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+    let mut note = note(&text);
+    if !status.success() {
+        note = format!("{status}, see {}: {note}", path.display());
+    }
+    let seconds = start.elapsed().as_secs();
+    Ok(Outcome { name: name.to_owned(), is_clean: status.success(), seconds, note })
+}
