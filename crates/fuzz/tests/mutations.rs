@@ -1,4 +1,4 @@
-//! Inputs of the corpus, changed at random from a fixed seed: what a fuzzer would find first, with a
+//! Inputs of the corpus, changed at random from a fixed seed: what a fuzzer finds first, with a
 //! stable compiler. `XWAY_FUZZ_MUTATIONS` is the number of changes of each input.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
