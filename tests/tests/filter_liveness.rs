@@ -6,6 +6,7 @@
 //! Each attack sends a burst of frames before each of fifteen connections, and all fifteen must be
 //! accepted. Counted are connections, never rates: a slow machine sees fewer frames a second.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
+#![allow(clippy::print_stdout, reason = "a story prints what was served and refused")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};

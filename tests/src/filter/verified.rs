@@ -1,5 +1,7 @@
 //! Files of rules through the kernel's verifier, and how many instructions it follows for each.
 
+#![allow(clippy::print_stdout, reason = "a campaign prints what it measured")]
+
 use functions::filter::{File, Form, PROGRAM, compile};
 use kernel::{LoadOptions, Object};
 
