@@ -66,6 +66,21 @@ fn other_users_cannot_open_the_lock_of_all_labs() {
     }
 }
 
+#[test]
+fn files_that_a_killed_command_left_are_removed_by_the_next_one() {
+    let stage = Stage::new();
+    let (state, rules) = (stage.xway.state(), Rules::new(&stage));
+    let left = ["net-1-if-2-3.trial", "trial-net-1-if-2", "net-1.undo.part"];
+    left.iter().for_each(|name| fs::write(state.join(name), "").unwrap());
+    let held = "net-1-if-2-4.trial";
+    let lock = fs::File::create(state.join(held)).unwrap();
+    lock.lock().unwrap();
+    stage.run(&["filter", "load", "eth0", &rules.0]).ended(0);
+    let found = left.iter().filter(|name| state.join(name).exists()).collect::<Vec<_>>();
+    assert!(found.is_empty(), "{found:?}");
+    assert!(state.join(held).exists(), "another process holds it");
+}
+
 /// A directory of another user, with whatever that user placed in it.
 struct Foreign(PathBuf);
 

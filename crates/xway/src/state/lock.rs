@@ -81,8 +81,13 @@ pub fn claim(dir: &Dir, name: &str) -> Result<Result<File, Holder>> {
 
 /// Removes files of claims that no process holds.
 pub fn remove_unclaimed(dir: &Dir) -> Result<()> {
+    remove_free(dir, |name| name.contains(CLAIM))
+}
+
+/// Removes lock files that no process holds.
+pub fn remove_free(dir: &Dir, is_unwanted: impl Fn(&str) -> bool) -> Result<()> {
     for name in dir.names()? {
-        if !name.to_string_lossy().contains(CLAIM) {
+        if !is_unwanted(&name.to_string_lossy()) {
             continue;
         }
         let Some(file) = root::existing_lock(dir, &name)? else { continue };

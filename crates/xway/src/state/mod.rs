@@ -221,7 +221,19 @@ impl Writer {
             wanted.extend(slot.attached()?);
             slot.sweep_but(&wanted)?;
         }
+        self.remove_stale_trials()?;
         self.restore_offloads(NetNs::current()?.id()?)
+    }
+
+    /// Removes locks of trials that failed or were killed before they had a generation.
+    fn remove_stale_trials(&self) -> Result<()> {
+        let mut known = Vec::new();
+        for slot in self.slots()? {
+            known.extend(slot.trials()?);
+        }
+        lock::remove_free(&root::open(&self.root)?, |name| {
+            name.ends_with(slot::TRIAL) && !known.iter().any(|one| one == name)
+        })
     }
 
     /// Switches on what is off for a program that runs no more.

@@ -38,7 +38,12 @@ impl Slot {
 
     /// Name of the file that is locked while a generation is a trial.
     pub(super) fn trial(&self, number: u64) -> String {
-        format!("{}-{number}.trial", self.names.join("-"))
+        format!("{}-{number}{TRIAL}", self.names.join("-"))
+    }
+
+    /// Those names of all generations.
+    pub(super) fn trials(&self) -> Result<Vec<String>> {
+        Ok(self.generations()?.iter().map(|one| self.trial(one.number())).collect())
     }
 
     /// Changes of several steps in this interface's namespace.
@@ -258,4 +263,6 @@ impl Slot {
 }
 
 const LINK: &str = "link";
+/// How the name of a trial's lock ends.
+pub(super) const TRIAL: &str = ".trial";
 const REPLACED: &str = "replaced";
