@@ -1,7 +1,7 @@
 //! Hostile frames at a router: what `forward` sends on, Linux would send on without it; kernel and
 //! engine agree on every frame.
 //!
-//! `HOSTILE_FRAMES=N HOSTILE_SEED=S` say how many frames there are and where they begin.
+//! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many frames there are and where they begin.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::collections::BTreeSet;
@@ -93,7 +93,8 @@ fn finding(frame: &Hostile, ours: &Judgement, routed: bool) -> Option<String> {
 
 #[test]
 fn nothing_is_forwarded_that_linux_would_not_forward() {
-    let (total, seed) = (variable("HOSTILE_FRAMES", 3000), variable("HOSTILE_SEED", 0x5eed_0007));
+    let (total, seed) =
+        (variable("XWAY_HOSTILE_FRAMES", 3000), variable("XWAY_HOSTILE_SEED", 0x5eed_0007));
     let linux = Linux::new();
     let mut kernel = Forward::<KernelRuntime>::new(&[]);
     let mut engine = Forward::<VmRuntime>::new(&[]);

@@ -45,6 +45,24 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: 6 * 3600,
         },
         Part {
+            name: "rules",
+            words: split(&format!("{test} filter_code -- random_files --nocapture")),
+            environment: vec![
+                ("XWAY_RULE_FILES", "2000".to_owned()),
+                ("XWAY_RULE_SEED", seed.to_string()),
+            ],
+            limit: 4 * 3600,
+        },
+        Part {
+            name: "frames",
+            words: split(&format!("{test} hostile_frames -- --nocapture --test-threads=1")),
+            environment: vec![
+                ("XWAY_HOSTILE_FRAMES", "1000000".to_owned()),
+                ("XWAY_HOSTILE_SEED", seed.to_string()),
+            ],
+            limit: 2 * 3600,
+        },
+        Part {
             name: "xsk",
             words: split(&format!("{test} xsk_soak -- --nocapture --test-threads=1")),
             environment: vec![("XWAY_SOAK_SECONDS", seconds.to_string())],
