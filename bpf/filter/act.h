@@ -173,7 +173,8 @@ xway_inline int filter_does_redirect(void)
  * The verdict of the rule that decided in the end. The kernel keeps the target of the last call of
  * bpf_redirect_map() alone, and each packet inside of the frame may have made one.
  */
-xway_inline __u32 filter_redirect_again(struct xdp_md *ctx, const struct filter_packet *packet)
+static __attribute__((noinline)) __u32 filter_redirect_again(struct xdp_md *ctx,
+							     const struct filter_packet *packet)
 {
 	__u32 number = packet->decided_by;
 	struct filter_rule *rule = bpf_map_lookup_elem(&filter_rules, &number);

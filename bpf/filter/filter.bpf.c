@@ -116,8 +116,7 @@ xway_inline int filter_ends_beyond(struct filter_end *end, __u8 oddity)
 	return 1;
 }
 
-xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet,
-					   __u64 tag)
+xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet)
 {
 	__u32 at = 0, limit = packet->length, what = FILTER_OUTERMOST, cut = 0;
 	struct filter_siblings siblings;
@@ -134,7 +133,7 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 		__u64 inside;
 
 		if (xway_asks_device && !layer)
-			filter_add_tag(packet, tag);
+			filter_add_tag(packet, xway_stripped_tag(ctx));
 		limit = read >> 32;
 		packet->decided_by = FILTER_NO_RULE;
 		one = filter_judge_one(ctx, packet, read, &is_over);
@@ -167,12 +166,18 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 	return end;
 }
 
-/* A tag that is not in the frame goes with a packet that the stack does not get. */
-xway_inline void filter_keep_tag(struct xdp_md *ctx, __u64 tag, struct filter_end *end)
+/*
+ * A tag that is not in the frame goes with a packet that the stack does not get. The device is
+ * asked once more: a tag that is kept from the reading on costs the frame of the whole program.
+ */
+xway_inline void filter_keep_tag(struct xdp_md *ctx, struct filter_end *end)
 {
-	if (end->verdict != XDP_TX && end->verdict != XDP_REDIRECT)
+	__u64 tag;
+
+	if (filter_is_trial() || (end->verdict != XDP_TX && end->verdict != XDP_REDIRECT))
 		return;
-	if (!filter_is_trial() && xway_restore_tag(ctx, tag)) {
+	tag = xway_stripped_tag(ctx);
+	if (tag && xway_restore_tag(ctx, tag)) {
 		filter_count_event(FILTER_MARK_REFUSED);
 		end->verdict = XDP_DROP;
 	}
@@ -186,7 +191,6 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 		.decided_by = FILTER_NO_RULE,
 	};
 	struct filter_end end;
-	__u64 tag;
 
 	if (filter_part == FILTER_DRAWS && !filter_draw())
 		return XDP_PASS;
@@ -194,13 +198,12 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 		packet.interface = ctx->ingress_ifindex;
 		packet.queue = ctx->rx_queue_index;
 	}
-	tag = xway_stripped_tag(ctx);
-	end = filter_judge(ctx, &packet, tag);
+	end = filter_judge(ctx, &packet);
 	if (filter_does_redirect() && end.verdict == XDP_REDIRECT &&
 	    packet.known & FILTER_INSIDE && !filter_is_trial())
 		end.verdict = filter_redirect_again(ctx, &packet);
-	if (xway_asks_device && tag)
-		filter_keep_tag(ctx, tag, &end);
+	if (xway_asks_device)
+		filter_keep_tag(ctx, &end);
 	filter_end_with(ctx, &packet, &end);
 	return xway_done(ctx, frags, end.verdict, end.reason);
 }

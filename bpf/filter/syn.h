@@ -284,10 +284,11 @@ xway_inline enum filter_guarded filter_check_cookie(struct xdp_md *ctx,
 }
 
 /*
- * What a rule with a SYN proxy does with a packet, with more than `above` requests a second.
- * Verified once, because all that a request is checked for is in it.
+ * What a rule with a SYN proxy does with a packet, with more than `above` requests a second. Part of
+ * filter_effect(), like all that a request is checked for: functions that call each other share 512
+ * bytes of stack, and rules that go on are the deepest call.
  */
-static __attribute__((noinline)) enum filter_guarded
+xway_inline enum filter_guarded
 filter_guard_request(struct xdp_md *ctx, const struct filter_packet *packet, __u32 above)
 {
 	__u8 flags = packet->tcp_flags &

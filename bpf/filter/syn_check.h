@@ -379,8 +379,8 @@ filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struc
 }
 
 /* What happens to a request while the proxy is active; with FILTER_ANSWER it is in the desk. */
-static __attribute__((noinline)) enum filter_guarded
-filter_check_request(struct xdp_md *ctx, const struct filter_packet *packet)
+xway_inline enum filter_guarded filter_check_request(struct xdp_md *ctx,
+						     const struct filter_packet *packet)
 {
 	struct syn_desk *desk = filter_find_desk();
 	enum filter_event why;

@@ -153,7 +153,7 @@ fn what_cannot_be_asked_for_is_told() {
         (&["noise", "--rounds", "many"], "\"many\" is no number"),
         (&["noise", "--seconds", "0"], "from 0.01 to 600 seconds"),
         (&["noise", "--seconds", "nan"], "from 0.01 to 600 seconds"),
-        (&["noise", "--out", below.to_str().unwrap()], "cannot make the folder"),
+        (&["noise", "--out", below.to_str().unwrap()], "cannot open the directory"),
         (&["noise", "--iface", "eth1"], "--peer"),
     ];
     for (words, want) in table {

@@ -14,6 +14,27 @@ use serde_json::{Value, json};
 use xway_tests::xway::{Answer, Xway};
 
 /// A capture that is gone when the test ends.
+/// A world with a way for the packets of `talk_forward`, which the host does not have.
+const ROUTED: &str = r#"
+[[interfaces]]
+index = 1
+name = "lo"
+addresses = ["10.0.0.1/24"]
+forward_ipv4 = true
+
+[[interfaces]]
+index = 7
+name = "eth7"
+mac = "02:00:00:00:00:07"
+addresses = ["10.1.1.1/24"]
+forward_ipv4 = true
+
+[[neighbours]]
+dev = "eth7"
+ip = "10.1.1.2"
+mac = "02:00:00:00:00:08"
+"#;
+
 struct Capture(PathBuf);
 
 impl Capture {
@@ -139,10 +160,12 @@ fn kernel_and_engine_agree_on_every_program_of_ours() {
 #[test]
 fn a_difference_is_found_and_can_be_declared() {
     let capture = Capture::new("run-differs");
-    let object = prebuilt("test/externs");
-    let symbols = ["--program", "ask", "--diff"];
-    let answer = capture.run(&object, &symbols);
-    assert_eq!(answer.code, 1, "the engine has no kernel symbols: {}", answer.stdout);
+    let world = capture.0.with_extension("toml");
+    fs::write(&world, ROUTED).unwrap();
+    let words = ["--diff", "--world", world.to_str().unwrap()];
+    let answer = capture.run(&prebuilt("test/talk_forward"), &words);
+    fs::remove_file(world).unwrap();
+    assert_eq!(answer.code, 1, "only the engine has the route: {}", answer.stdout);
     let json: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert!(json["first_difference"].is_object(), "{json}");
     assert_eq!(json["not_compared"]["causes"], json!([]), "{json}");

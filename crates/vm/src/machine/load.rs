@@ -23,7 +23,7 @@ pub(super) fn load(spec: &Spec, options: &Options) -> Result<Shared> {
         if plan.needs_map(number) {
             create_one(&directory, def, cpus)?;
         } else {
-            create_unused(&directory, def, options, cpus)?;
+            create_unused(&directory, def, cpus)?;
         }
     }
     let maps = directory.maps().clone();
@@ -131,21 +131,11 @@ pub(super) fn create_one(directory: &Arc<Directory>, def: &MapDef, cpus: u32) ->
     Ok(map)
 }
 
-/// A map that no loaded program uses: created where it can be and no programs are named, for user
-/// space may want it; left out otherwise.
-fn create_unused(
-    directory: &Arc<Directory>,
-    def: &MapDef,
-    options: &Options,
-    cpus: u32,
-) -> Result<()> {
-    let why = if options.programs.is_some() {
-        "the programs asked for do not use it".to_owned()
-    } else {
-        match create_one(directory, def, cpus) {
-            Ok(_) => return Ok(()),
-            Err(error) => format!("no program uses it, and {error}"),
-        }
+/// A map that no loaded program uses: left out if it cannot be created, as the kernel loader does.
+fn create_unused(directory: &Arc<Directory>, def: &MapDef, cpus: u32) -> Result<()> {
+    let why = match create_one(directory, def, cpus) {
+        Ok(_) => return Ok(()),
+        Err(error) => format!("no loaded program uses it, and {error}"),
     };
     let home = Arc::downgrade(directory);
     let added = directory.add(|number| Ok(Map::absent(def, number, cpus, (&home, why))));

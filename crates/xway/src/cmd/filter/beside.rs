@@ -22,13 +22,14 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Loads both as one program, the first with these rules; `install` attaches it in place of the
-    /// filter that is active.
+    /// Loads both as one program, the first with these rules; `separate` gives the maps of the first
+    /// names of their own, and `install` attaches the program in place of the filter that is active.
     pub fn load<T>(
         mut self,
         change: &Change,
         rules: &Ruleset,
         asked: &FilterPlacement,
+        separate: impl FnOnce(&mut Spec, &mut Spec) -> Result<(), spec::Error>,
         install: impl Fn(Object, &str, &Placement) -> Result<T>,
     ) -> Result<T> {
         let live = change.live.as_ref();
@@ -42,6 +43,7 @@ impl Parts {
         for part in [&mut self.front, &mut self.behind] {
             tagging.apply(&mut part.spec, &[PROGRAM, PROGRAM_FRAGS])?;
         }
+        separate(&mut self.front.spec, &mut self.behind.spec)?;
         let large = change.target.has_large_frames();
         let installed = by_size(large, [PROGRAM, PROGRAM_FRAGS], |program| {
             let spec = self.composed(program)?;

@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use functions::filter::Ruleset;
 use functions::filter::trial::{self, CHANGES, Changed, PAIRS};
 use kernel::{Object, RingBuffer};
+use spec::Spec;
 use sys::signal::Stop;
 
 use super::beside::Parts;
@@ -84,12 +85,15 @@ impl Trial {
             let refused = "the rules were not tried";
             let front = file::compiled(new, false, &change.target, form);
             let mut front = front.context(refused)?;
-            let mut behind = change.in_force(form).context(refused)?;
+            let behind = change.in_force(form).context(refused)?;
             globals.set(&mut front.spec)?;
-            trial::make_new(&mut front.spec)?;
-            trial::make_old(&mut behind.spec)?;
+            let asked = FilterPlacement::default();
+            let separate = |front: &mut Spec, behind: &mut Spec| {
+                trial::make_new(front)?;
+                trial::make_old(behind)
+            };
             let parts = Parts { front, behind };
-            parts.load(change, new, &FilterPlacement::default(), |object, program, placement| {
+            parts.load(change, new, &asked, separate, |object, program, placement| {
                 let trial = change.try_out((&object, program), placement)?;
                 Ok((object, trial))
             })

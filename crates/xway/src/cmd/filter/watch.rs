@@ -13,6 +13,7 @@ use functions::filter::trial::new_name;
 use functions::filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
 use functions::filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
+use spec::Spec;
 use sys::thread::monotonic_ns;
 
 use super::beside::Parts;
@@ -90,11 +91,14 @@ impl Watch {
     ) -> Result<Self> {
         let chooser = watch::rules(choice.tests.clone());
         let begun = file::by_form(|form| {
-            let mut front = file::compiled(&chooser, false, &change.target, form)?;
-            let mut behind = change.in_force(form)?;
-            watch::make_front(&mut front.spec, choice.bytes)?;
-            watch::make_behind(&mut behind.spec)?;
-            Parts { front, behind }.load(change, &chooser, asked, |object, program, placement| {
+            let front = file::compiled(&chooser, false, &change.target, form)?;
+            let behind = change.in_force(form)?;
+            let separate = |front: &mut Spec, behind: &mut Spec| {
+                watch::make_front(front, choice.bytes)?;
+                watch::make_behind(behind)
+            };
+            let parts = Parts { front, behind };
+            parts.load(change, &chooser, asked, separate, |object, program, placement| {
                 let ring = RingBuffer::new(object.map(SEEN)?)?;
                 let one_in = choice.pace.first();
                 draw(&object, one_in)?;
