@@ -13,7 +13,6 @@ use pcap::{LinkType, Packet, Writer};
 use serde_json::{Value, json};
 use xway_tests::xway::{Answer, Xway};
 
-/// A capture that is gone when the test ends.
 /// A world with a way for the packets of `talk_forward`, which the host does not have.
 const ROUTED: &str = r#"
 [[interfaces]]
@@ -35,6 +34,7 @@ ip = "10.1.1.2"
 mac = "02:00:00:00:00:08"
 "#;
 
+/// A capture that is gone when the test ends.
 struct Capture(PathBuf);
 
 impl Capture {
