@@ -284,9 +284,9 @@ xway_inline enum filter_guarded filter_check_cookie(struct xdp_md *ctx,
 }
 
 /*
- * What a rule with a SYN proxy does with a packet, with more than `above` requests a second. Part of
- * filter_effect(), like all that a request is checked for: functions that call each other share 512
- * bytes of stack, and rules that go on are the deepest call.
+ * What a rule with a SYN proxy does with a packet, with more than `above` requests a second. Part
+ * of filter_effect(), like all that a request is checked for: functions that call each other share
+ * 512 bytes of stack, and rules that go on are the deepest call.
  */
 xway_inline enum filter_guarded
 filter_guard_request(struct xdp_md *ctx, const struct filter_packet *packet, __u32 above)

@@ -22,8 +22,9 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Loads both as one program, the first with these rules; `separate` gives the maps of the first
-    /// names of their own, and `install` attaches the program in place of the filter that is active.
+    /// Loads both as one program, the first with these rules; `separate` gives the maps of the
+    /// first names of their own, and `install` attaches the program in place of the filter that is
+    /// active.
     pub fn load<T>(
         mut self,
         change: &Change,
