@@ -58,7 +58,7 @@ fn decide(link: &Link, mode: Mode, answers: bool, features: &[Feature]) -> Tags 
     match (changeable.is_empty(), fixed.first()) {
         (_, Some(one)) => {
             let name = &one.name;
-            Tags::Hidden(format!("its driver strips VLAN tags ({name}) and cannot be told not to"))
+            Tags::Hidden(format!("its driver strips VLAN tags, and {name} cannot be disabled"))
         }
         (true, None) => Tags::InFrame,
         (false, None) => {

@@ -50,7 +50,7 @@ fn answer(spec: &mut Spec, host: &mut Host) -> Result<()> {
     Ok(())
 }
 
-/// What a kernel tells of its configuration when it has no file of it.
+/// Configuration values that can be derived when the kernel offers no configuration file.
 fn derived(name: &str) -> Option<String> {
     match name {
         "CONFIG_HZ" => sys::thread::tick_hz().map(|hz| hz.to_string()),
