@@ -349,6 +349,17 @@ fn ethtool_requests_that_fail_corrupt_no_memory() {
     assert!(report.is_clean(), "{report}");
 }
 
+/// Until the next command puts the old program back, the program of the trial runs, and the pins of
+/// both are needed for that.
+#[test]
+fn a_trial_whose_end_is_refused_keeps_both_programs_pinned() {
+    let (commands, call) = (vec!["filter-try".to_owned()], "LINK_UPDATE".to_owned());
+    let options = Options { commands, call, ..Options::default() };
+    let report = faults::run(&options, |_| ()).unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert!(report.sum(|one| one.points) >= 6, "both updates of the link were refused: {report}");
+}
+
 #[test]
 fn exit_codes() {
     let stage = Stage::new();

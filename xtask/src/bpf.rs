@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
-use std::thread;
+use std::thread::{self, Builder};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -134,17 +134,18 @@ impl Tools {
         let queue = Mutex::new(sources.iter());
         let workers = thread::available_parallelism().map_or(1, usize::from);
         let failures = Mutex::new(Vec::new());
-        thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| {
-                    while let Some(source) = next(&queue) {
-                        if let Err(error) = self.compile_one(root, source, into) {
-                            failures.lock().expect("no worker panics").push(error);
-                        }
-                    }
-                });
+        let work = || {
+            while let Some(source) = next(&queue) {
+                if let Err(error) = self.compile_one(root, source, into) {
+                    failures.lock().expect("no worker panics").push(error);
+                }
             }
-        });
+        };
+        thread::scope(|scope| {
+            let mut started = (0..workers).map(|_| Builder::new().spawn_scoped(scope, work));
+            started.try_for_each(|thread| thread.map(|_| ()))
+        })
+        .context("cannot start a thread")?;
         let failures = failures.into_inner().expect("no worker panics");
         let text: Vec<String> = failures.iter().map(|error| format!("{error:#}")).collect();
         ensure!(text.is_empty(), "{}", text.join("\n"));

@@ -135,7 +135,8 @@ fn accept(listener: &TcpListener, stop: &Arc<AtomicBool>) {
         match listener.accept() {
             Ok((stream, _peer)) => {
                 let stop = Arc::clone(stop);
-                threads.push(thread::spawn(move || answer(stream, &stop)));
+                // Without a thread the connection is closed, and the client tries again.
+                threads.extend(sys::thread::spawn("answer", move || answer(stream, &stop)));
             }
             Err(_none_yet) => wait(listener),
         }

@@ -1,5 +1,7 @@
 //! Threads and clocks: wake a thread out of a long system call; time as BPF programs see it.
 
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
+
 use crate::{Error, Result};
 
 /// A thread that another one may wake out of a system call, which then fails with `EINTR`.
@@ -69,8 +71,28 @@ pub fn in_private_network<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T>
         Ok(work())
     };
     std::thread::scope(|scope| {
-        scope.spawn(visit).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let visitor = spawn_scoped(scope, "private-network", visit)?;
+        visitor.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Starts a thread. The kernel's refusal is an error, where `std::thread::spawn` panics.
+pub fn spawn<T: Send + 'static>(
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>> {
+    let thread = Builder::new().name(name.to_owned()).spawn(work);
+    thread.map_err(|error| Error::from_io("clone", name, &error))
+}
+
+/// Starts a thread of a scope. The kernel's refusal is an error, where `Scope::spawn` panics.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &'static str,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    let thread = Builder::new().name(name.to_owned()).spawn_scoped(scope, work);
+    thread.map_err(|error| Error::from_io("clone", name, &error))
 }
 
 /// Lets the calling thread's sleeps end when they should, not up to 50 microseconds later.

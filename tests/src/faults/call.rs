@@ -36,6 +36,8 @@ impl Entry {
                 Some(kind("fcntl(F_DUPFD_CLOEXEC)", READS, &[EMFILE]))
             }
             PRLIMIT if self.args[2] == 0 => None,
+            // No netlink message is so short: a socket pair between processes.
+            RECVFROM if self.args[2] < NETLINK_HEADER => Some(kind("recvfrom", READS, &[EINTR])),
             number => row(CALLS, number),
         }
     }
@@ -79,6 +81,9 @@ const WRITE: u64 = 1;
 const MMAP: u64 = 9;
 const FCNTL: u64 = 72;
 const PRLIMIT: u64 = 302;
+const RECVFROM: u64 = 45;
+/// Bytes of `struct nlmsghdr`.
+const NETLINK_HEADER: u64 = 16;
 const STDERR: u64 = 2;
 const MAP_SHARED: u64 = 1;
 const F_DUPFD_CLOEXEC: u64 = 1030;
@@ -133,7 +138,7 @@ const CALLS: &[Row] = &[
     (41, "socket", READS, &[EMFILE, ENOBUFS]),
     (42, "connect", CHANGES, &[ECONNREFUSED]),
     (SENDTO, "sendto", CHANGES, &[ENOBUFS, EPERM]),
-    (45, "recvfrom", READS, &[ENOBUFS, EINTR]),
+    (RECVFROM, "recvfrom", READS, &[ENOBUFS, EINTR]),
     (46, "sendmsg", CHANGES, &[ENOBUFS, EPERM]),
     (47, "recvmsg", READS, &[ENOBUFS, EINTR]),
     (49, "bind", CHANGES, &[EADDRINUSE, EBUSY, ENOMEM]),
@@ -216,6 +221,9 @@ mod tests {
         assert_eq!(name(WRITE, at(0, 1)), Some("write(output)"));
         assert_eq!(name(WRITE, at(0, 7)), Some("write"));
         assert_eq!(name(PRLIMIT, at(2, 0)), None, "reading a limit");
+        let errors =
+            |length| Entry { number: RECVFROM, args: at(2, length) }.kind().unwrap().errors;
+        assert_eq!((errors(8), errors(8192)), (&[EINTR][..], &[ENOBUFS, EINTR][..]));
         assert_eq!(name(202, [0; 6]), None, "futex");
     }
 }

@@ -142,6 +142,28 @@ pub const SCENARIOS: &[Scenario] = &[
         &["filter", "detect", "eth0", "--for", "60ms"],
         NOTHING,
     ),
+    Scenario {
+        has_traffic: true,
+        ..on_host(
+            "filter-detect-auto",
+            &[LOAD],
+            &[
+                "filter",
+                "detect",
+                "eth0",
+                "--for",
+                "300ms",
+                "--above",
+                "50pps",
+                "--auto",
+                "--hold",
+                "1s",
+                "--max-collateral",
+                "100%",
+            ],
+            NOTHING,
+        )
+    },
     on_host(
         "gen",
         NOTHING,

@@ -231,7 +231,7 @@ impl HostScene {
 
     /// Sends packets until `work` is done.
     fn under_traffic<T>(&self, work: impl FnOnce() -> T) -> T {
-        let frame = probe(&self.stage, PASSING.0, TRAFFIC);
+        let frame = probe(&self.stage, TRAFFIC.0, TRAFFIC.1);
         std::thread::scope(|scope| {
             let (over, ended) = mpsc::channel::<()>();
             scope.spawn(move || {
@@ -320,8 +320,9 @@ const OUT: &str = "out";
 const PROBES: &[(&str, u16)] =
     &[("10.0.0.1", 7), ("10.0.0.1", 8), ("10.0.0.1", 1234), ("192.0.2.1", 9)];
 const PASSING: (&str, u16) = ("10.0.0.3", 10);
-/// Port of packets that a command receives, and the time between them.
-const TRAFFIC: u16 = 5000;
+/// Source and port of packets that a command receives, and the time between them. No probe has this
+/// source, so a rule against it changes the path of no probe.
+const TRAFFIC: (&str, u16) = ("10.0.0.4", 5000);
 const PAUSE: Duration = Duration::from_millis(2);
 const ROUNDS: usize = 5;
 /// A command that takes longer hangs.

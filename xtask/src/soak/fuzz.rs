@@ -5,7 +5,7 @@
 use std::fs;
 use std::process::Command;
 use std::sync::Mutex;
-use std::thread;
+use std::thread::{self, Builder};
 
 use anyhow::{Context, Result, ensure};
 
@@ -33,17 +33,19 @@ pub fn run(seconds: u64) -> Result<Vec<Outcome>> {
     let targets = targets()?;
     let queue = Mutex::new(targets.iter());
     let outcomes = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                while let Some(target) = next(&queue) {
-                    println!("fuzz/{target}: {seconds} s");
-                    let outcome = one(target, seconds);
-                    outcomes.lock().expect("no worker panics").push(outcome);
-                }
-            });
+    let work = || {
+        while let Some(target) = next(&queue) {
+            println!("fuzz/{target}: {seconds} s");
+            let outcome = one(target, seconds);
+            outcomes.lock().expect("no worker panics").push(outcome);
         }
-    });
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let mut started = (0..workers).map(|_| Builder::new().spawn_scoped(scope, work));
+        started.try_for_each(|thread| thread.map(|_| ()))
+    })
+    .context("cannot start a thread")?;
     let outcomes = outcomes.into_inner().expect("no worker panics");
     let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>>>()?;
     outcomes.sort_by(|a, b| a.name.cmp(&b.name));

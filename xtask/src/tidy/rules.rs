@@ -20,7 +20,7 @@ pub fn check(source: &Source, findings: &mut Vec<Finding>) {
             lengths(&text, &text.functions(), &mut found);
             names(source, &text, &mut found);
             rooms(source, &text, &mut found);
-            unwraps(source, &text, &mut found);
+            calls(source, &text, &mut found);
         }
         "c" | "h" => {
             let text = Text::c(&source.text);
@@ -129,13 +129,16 @@ fn rooms(source: &Source, text: &Text, found: Found<'_>) {
     }
 }
 
-fn unwraps(source: &Source, text: &Text, found: Found<'_>) {
+/// Calls that panic where an error must be returned.
+fn calls(source: &Source, text: &Text, found: Found<'_>) {
     if source.is_test {
         return;
     }
-    for (at, _) in text.code.match_indices(".unwrap()") {
-        if !text.is_test(at) {
-            found("unwrap", text.line(at), 1, "`unwrap` outside tests".to_owned());
+    for (call, rule, message) in PANICKING_CALLS {
+        for (at, _) in text.code.match_indices(call) {
+            if !text.is_test(at) {
+                found(rule, text.line(at), 1, (*message).to_owned());
+            }
         }
     }
 }
@@ -174,6 +177,15 @@ const UNSAFE_ROOMS: &[&str] = &[
     "crates/xsk-c/src/",
 ];
 /// Other libraries to measure against: no part of the workspace, and used as they want to be.
+/// Call, rule and message. The kernel may refuse a thread, which only a builder reports.
+const PANICKING_CALLS: &[(&str, &str, &str)] = &[
+    (".unwrap()", "unwrap", "`unwrap` outside tests"),
+    ("thread::spawn(|", "thread", SPAWN),
+    ("thread::spawn(move", "thread", SPAWN),
+    ("scope.spawn(", "thread", SPAWN),
+];
+const SPAWN: &str =
+    "panics when the kernel refuses a thread; use `sys::thread::spawn` or a builder";
 const PEERS: &str = "bench/peers/";
 // In two halves, so that this file passes its own rule.
 const MARKS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("to", "do!(")];
@@ -224,6 +236,18 @@ mod tests {
             ),
             ("root without forbid", "crates/a/src/lib.rs", "//! x\n", &["room"]),
             ("unwrap", "crates/a/src/b.rs", "//! x\nfn a() { b.unwrap() }\n", &["unwrap"]),
+            (
+                "thread",
+                "crates/a/src/b.rs",
+                "//! x\nfn a() { thread::spawn(|| ()) }\n",
+                &["thread"],
+            ),
+            (
+                "thread of a scope",
+                "crates/a/src/b.rs",
+                "//! x\nfn a() { scope.spawn(b) }\n",
+                &["thread"],
+            ),
             ("unwrap in a test", "tests/tests/b.rs", "//! x\nfn a() { b.unwrap() }\n", &[]),
             (
                 "unwrap in a test module",

@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
 use std::process::{Child, Command, Stdio};
+use std::thread::ScopedJoinHandle;
 
 use anyhow::{Context, Result, bail, ensure};
 use sys::priority::Priority;
@@ -62,8 +63,10 @@ impl Tool {
             Ok::<_, sys::Error>(command.spawn())
         };
         // A process has the processor and the priority of the thread that starts it.
-        let started = std::thread::scope(|scope| scope.spawn(spawn).join());
-        let Ok(started) = started else { bail!("{} could not be started", self.program) };
+        let started = std::thread::scope(|scope| {
+            sys::thread::spawn_scoped(scope, "starter", spawn).map(ScopedJoinHandle::join)
+        });
+        let Ok(started) = started? else { bail!("{} could not be started", self.program) };
         match started? {
             Ok(child) => Ok(child),
             Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -75,7 +75,8 @@ impl Field {
         let enroll = watch.as_ref().map(|(_, enroll, _)| enroll);
         std::thread::scope(|scope| {
             let (ready, handle) = mpsc::channel();
-            let thread = scope.spawn(move || self.net.a.run(|| self.send(enroll, &ready)));
+            let send = move || self.net.a.run(|| self.send(enroll, &ready));
+            let thread = sys::thread::spawn_scoped(scope, "sender", send)?;
             let handle = handle.recv()?;
             let rate = self.rate(window);
             while !thread.is_finished() {

@@ -54,7 +54,7 @@ fn round_trip(wait: Wait, window: Duration) -> Result<f64> {
     let (mut back, mut there) = open(&net.b, wait, &interrupt)?.split();
     let mut times = Vec::new();
     thread::scope(|scope| {
-        let echo = scope.spawn(move || -> Result<()> {
+        let echo = sys::thread::spawn_scoped(scope, "echo", move || -> Result<()> {
             pin(1)?;
             while there.wait(Deadline::NEVER)? {
                 for frame in there.batch(BATCH) {
@@ -62,7 +62,7 @@ fn round_trip(wait: Wait, window: Duration) -> Result<f64> {
                 }
             }
             Ok(())
-        });
+        })?;
         let asked = ask(&mut tx, &mut rx, window, &mut times);
         interrupt.raise();
         echo.join().expect("the echo does not panic").and(asked)
@@ -124,17 +124,18 @@ fn receive(
     let (mut tx, _rx) = open(&net.a, Wait::Spin, &interrupt)?.split();
     let (_tx, mut rx) = open(&net.b, wait, &interrupt)?.split();
     thread::scope(|scope| {
-        let receiver = scope.spawn(move || -> Result<Received> {
-            pin(1)?;
-            let (start, before) = (Instant::now(), Spent::now());
-            let mut packets = 0;
-            while rx.wait(Deadline::NEVER)? {
-                packets += rx.for_each(BATCH, |_| ()) as u64;
-            }
-            let spent = Spent::now().since(before);
-            let spent_ns = (spent.user_ns + spent.system_ns) as f64;
-            Ok(Received { packets, spent_ns, took: start.elapsed() })
-        });
+        let receiver =
+            sys::thread::spawn_scoped(scope, "receiver", move || -> Result<Received> {
+                pin(1)?;
+                let (start, before) = (Instant::now(), Spent::now());
+                let mut packets = 0;
+                while rx.wait(Deadline::NEVER)? {
+                    packets += rx.for_each(BATCH, |_| ()) as u64;
+                }
+                let spent = Spent::now().since(before);
+                let spent_ns = (spent.user_ns + spent.system_ns) as f64;
+                Ok(Received { packets, spent_ns, took: start.elapsed() })
+            })?;
         pin(0)?;
         let start = Instant::now();
         let mut sent = Ok(());

@@ -207,14 +207,9 @@ fn path_of(name: &str) -> Result<PathBuf> {
 /// Runs `work` in a thread that ends with it, so that whatever it unshares or joins ends too.
 fn alone<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let outcome = thread::scope(|scope| {
-        let worker = thread::Builder::new().name("netns".into()).spawn_scoped(scope, work);
-        worker.map(thread::ScopedJoinHandle::join)
+        crate::thread::spawn_scoped(scope, "netns", work).map(thread::ScopedJoinHandle::join)
     });
-    match outcome {
-        Ok(Ok(result)) => result,
-        Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => Err(Error::from_io("clone", "netns", &error)),
-    }
+    outcome?.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn unshare(what: i32, object: &str) -> Result<()> {

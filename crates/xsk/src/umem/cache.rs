@@ -138,11 +138,15 @@ impl Cache {
         }
     }
 
+    /// Returns a magazine to the depot, or more: in small memory the depot hands out magazines that
+    /// are larger than what is kept here.
     #[cold]
     fn spill(&mut self) {
         let all = self.count;
-        self.count -= self.magazine;
-        self.handle.bring_home(&self.chunks[self.count..all]);
+        self.count = all.min(self.most) - self.magazine;
+        for magazine in self.chunks[self.count..all].chunks(MAGAZINE) {
+            self.handle.bring_home(magazine);
+        }
     }
 
     /// A magazine from the depot, when there is nothing here; `false` when that is empty, too.

@@ -116,6 +116,12 @@ impl Change {
         swept.collect::<Vec<_>>().into_iter().collect()
     }
 
+    /// Whether the interface runs the new program; assumed where the kernel does not answer.
+    fn still_runs(&self) -> bool {
+        let running = programs(self.ifindex).map(Option::unwrap_or_default);
+        running.map_or(true, |all| all.iter().any(|one| one.program == self.program))
+    }
+
     /// Leaves everything as it is now.
     pub(super) fn leave(mut self) {
         if let Some(link) = self.link.take() {
@@ -132,7 +138,8 @@ impl Change {
 impl Drop for Change {
     /// The link's guard puts back what ran before; then no interface runs the new generation.
     /// Errors have nowhere to go: a step that stays on record is repeated by the next writer, which
-    /// also sweeps what stays pinned.
+    /// also sweeps what stays pinned. Where the kernel refused to put the old program back, the new
+    /// generation still runs and keeps its pins: without them neither program could be found again.
     fn drop(&mut self) {
         drop(self.link.take());
         let _ = self.slot.forget_detached();
@@ -141,10 +148,11 @@ impl Drop for Change {
         {
             return;
         }
-        if let Some(generation) = self.generation.take() {
+        let Some(generation) = self.generation.take() else { return };
+        if !self.still_runs() {
             let _ = generation.remove();
+            self.slot.prune();
         }
-        self.slot.prune();
     }
 }
 

@@ -5,7 +5,7 @@
 //! contend for; over it (`-over`) they only look. One processor alone is measured in the same way.
 
 use std::rc::Rc;
-use std::sync::Barrier;
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -43,13 +43,17 @@ pub fn arms<'a>() -> Result<Vec<Arm<'a>>> {
 fn measure(object: &Object, lanes: &[(usize, &'static str)], window: Duration) -> Result<f64> {
     let is_one = lanes.iter().all(|(cpu, _)| *cpu == lanes[0].0);
     ensure!(lanes.len() == 1 || !is_one, "there is one processor alone");
-    let ready = Barrier::new(lanes.len());
+    let gate = Mutex::new(());
     let means: Vec<f64> = thread::scope(|scope| {
         let spawn = |&(cpu, source)| {
-            let ready = &ready;
-            scope.spawn(move || lane(object, cpu, source, (ready, window)))
+            let gate = &gate;
+            let work = move || lane(object, cpu, source, (gate, window));
+            sys::thread::spawn_scoped(scope, "lane", work)
         };
-        let all: Vec<_> = lanes.iter().map(spawn).collect();
+        // No lane starts before all threads exist.
+        let closed = gate.lock();
+        let all = lanes.iter().map(spawn).collect::<sys::Result<Vec<_>>>()?;
+        drop(closed);
         let joined = all.into_iter().map(|one| {
             one.join().unwrap_or_else(|_| Err(anyhow!("a thread that ran the program died")))
         });
@@ -63,12 +67,12 @@ fn lane(
     object: &Object,
     cpu: usize,
     source: &str,
-    (ready, window): (&Barrier, Duration),
+    (gate, window): (&Mutex<()>, Duration),
 ) -> Result<f64> {
-    let prepared = sys::cpu::set_affinity(&[cpu]).map_err(Into::into).and_then(|()| frame(source));
-    // Whoever fails must not keep the others waiting.
-    ready.wait();
-    let runs = Runs { frame: &prepared?, repeat: REPEAT, verdicts: &VERDICTS };
+    sys::cpu::set_affinity(&[cpu])?;
+    let frame = frame(source)?;
+    drop(gate.lock());
+    let runs = Runs { frame: &frame, repeat: REPEAT, verdicts: &VERDICTS };
     mean_ns(object.program(PROGRAM)?, runs, window)
 }
 

@@ -21,7 +21,8 @@ impl Judge {
         let listener = host.run(|| TcpListener::bind((ip, PORT)))??;
         let bytes = Arc::new(AtomicU64::new(0));
         let count = Arc::clone(&bytes);
-        let acceptor = thread::spawn(move || accept(&listener, connections, &count));
+        let acceptor =
+            sys::thread::spawn("acceptor", move || accept(&listener, connections, &count))?;
         Ok(Self { acceptor, bytes })
     }
 
@@ -54,7 +55,7 @@ fn accept(listener: &TcpListener, connections: usize, bytes: &Arc<AtomicU64>) ->
     for _ in 0..connections {
         let (stream, _) = listener.accept()?;
         let bytes = Arc::clone(bytes);
-        readers.push(thread::spawn(move || discard(stream, &bytes)));
+        readers.push(sys::thread::spawn("reader", move || discard(stream, &bytes))?);
     }
     for reader in readers {
         reader.join().ok().context("a receiver panicked")??;

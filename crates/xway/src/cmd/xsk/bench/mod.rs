@@ -61,7 +61,8 @@ fn play(
     let mut watch = Watch::new((args.interval, None), Playing::HEIGHT, context)?;
     let work = |task, worker: &xsk::Worker<'_>| roles::play(task, plan, worker.stop);
     thread::scope(|scope| {
-        let all = scope.spawn(|| workers::run(tasks, &over, work));
+        let run = || workers::run(tasks, &over, work);
+        let all = sys::thread::spawn_scoped(scope, "workers", run)?;
         let seen = look_on(plan, || all.is_finished(), (stop, &over), &mut watch);
         over.set();
         let tallies = all.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
