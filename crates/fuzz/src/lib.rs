@@ -47,6 +47,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "spec_parse", run: object::parse },
     Target { name: "streams", run: stream::file },
     Target { name: "verifier_log", run: log::parse },
+    Target { name: "vm_calls", run: engine::calls },
     Target { name: "vm_run", run: engine::run },
     Target { name: "vm_scenario", run: engine::scenario },
 ];

@@ -190,11 +190,11 @@ pub const SCENARIOS: &[Scenario] = &[
     at_home("lab-down", &[LAB_UP], &["lab", "down", "{lab}"], &[LAB_UP]),
     at_home("lab-run", NOTHING, &["lab", "run", "two-hosts", "a", "true"], NOTHING),
     Scenario {
-        most_points: 50,
+        most_points: 300,
         ..at_home(
             "bench",
             NOTHING,
-            &["bench", "run", "gen-udp", "--rounds", "5", "--seconds", "0.01", "--out", "{out}"],
+            &["bench", "run", "gen-watch", "--rounds", "5", "--seconds", "0.01", "--out", "{out}"],
             NOTHING,
         )
     },
