@@ -78,14 +78,14 @@ impl Field {
             let send = move || self.net.a.run(|| self.send(enroll, &ready));
             let thread = sys::thread::spawn_scoped(scope, "sender", send)?;
             let handle = handle.recv()?;
-            let rate = self.rate(window);
+            let rate = self.rate(window, || !thread.is_finished());
             while !thread.is_finished() {
                 // Refused when it has just ended.
                 let _ = handle.interrupt();
                 thread::sleep(Duration::from_millis(1));
             }
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))??;
-            rate
+            rate?.context("the sender ended before it was interrupted")
         })
     }
 
@@ -102,15 +102,19 @@ impl Field {
         Ok(())
     }
 
-    fn rate(&self, window: Duration) -> Result<f64> {
+    /// `None` when the sender has ended.
+    fn rate(&self, window: Duration, is_running: impl Fn() -> bool) -> Result<Option<f64>> {
         let before = self.received()?;
         while self.received()? < before + WARM_UP {
+            if !is_running() {
+                return Ok(None);
+            }
             thread::sleep(Duration::from_millis(1));
         }
         let (start, first) = (Instant::now(), self.received()?);
         thread::sleep(window);
         let (last, seconds) = (self.received()?, start.elapsed().as_secs_f64());
-        Ok((last - first) as f64 / seconds)
+        Ok(is_running().then_some((last - first) as f64 / seconds))
     }
 
     fn received(&self) -> Result<u64> {
