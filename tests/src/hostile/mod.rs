@@ -5,11 +5,13 @@
 //! flow label of IPv6 of its outermost IP header, so that a receiver can say which one it was.
 //! Not here: what a program or Linux should do with them.
 
+pub mod compare;
 mod faults;
 mod fragments;
 mod frame;
 mod place;
 mod settings;
+pub mod site;
 mod transport;
 mod tunnel;
 
