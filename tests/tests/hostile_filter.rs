@@ -24,8 +24,8 @@ use xway_tests::random::Random;
 use xway_tests::stage::PATIENCE;
 use xway_tests::tags::Tagger;
 
-/// Frames that are judged by one list of rules.
-const BATCH: u64 = 250;
+/// Frames that are judged by one list of rules: in a short campaign, in a long one.
+const BATCH: [u64; 2] = [250, 1000];
 
 /// Lists of rules; `*` in front of the first: what no rule decides is dropped.
 const LISTS: &[&[&str]] = &[
@@ -76,10 +76,16 @@ const TESTS: &[&str] = &[
     "payload network+8 = 0x40",
 ];
 
-const INSIDE: Row = Row {
-    name: "inside",
-    holds: |case: &Case<'_>| !case.frame.passes && case.frame.layers.len() > 1,
-};
+/// Beside those of what is read.
+const ROWS: [Row; 2] = [
+    // A drop of an inner packet drops the outer one.
+    Row {
+        name: "inside",
+        holds: |case: &Case<'_>| !case.frame.passes && case.frame.layers.len() > 1,
+    },
+    // `vlan id` of nft is about 802.1Q alone, `vlan` of the filter about the first tag.
+    Row { name: "service tag", holds: |case: &Case<'_>| case.frame.bytes[12..14] == [0x88, 0xa8] },
+];
 
 fn rules(texts: &[impl AsRef<str>], default: Action, policies: Policies) -> Ruleset {
     let parse = |(number, text): (usize, &_)| {
@@ -190,10 +196,10 @@ fn load_nft(sites: &Sites, ruleset: &Ruleset) -> Option<bool> {
     Some(has_input)
 }
 
-/// Frames for one list of rules, fragments among them.
-fn batch(random: &mut Random, arms: &mut Arms<'_>, number: &mut u16) -> Vec<Judged> {
+/// So many frames for one list of rules, fragments among them.
+fn batch(random: &mut Random, arms: &mut Arms<'_>, number: &mut u16, count: u64) -> Vec<Judged> {
     let mut batch = Vec::new();
-    while (batch.len() as u64) < BATCH {
+    while (batch.len() as u64) < count {
         let (frames, faults) = packet(random, number);
         let first = frames[0].0;
         for (number, bytes) in frames {
@@ -210,8 +216,9 @@ fn the_filter_lets_nothing_through_that_equal_rules_of_nft_stop() {
     sys::cpu::set_affinity(&sys::cpu::affinity().unwrap()[..1]).unwrap();
     let sites = Sites::default();
     let mut random = Random::new(seed);
-    let mut findings = Findings::new([INSIDE].into_iter().chain(READING));
+    let mut findings = Findings::new(ROWS.into_iter().chain(READING));
     let (mut number, mut lists) = (0, 0);
+    let count = (total / 200).clamp(BATCH[0], BATCH[1]);
     for round in 0.. {
         if findings.compared >= total {
             break;
@@ -220,12 +227,13 @@ fn the_filter_lets_nothing_through_that_equal_rules_of_nft_stop() {
         let ruleset = list(&mut random, round, policies);
         let Some(has_input) = load_nft(&sites, &ruleset) else { continue };
         let mut arms = Arms::new(&ruleset);
-        let frames = batch(&mut random, &mut arms, &mut number);
+        let frames = batch(&mut random, &mut arms, &mut number, count);
         let before = findings.unexplained.len();
         sites.compare(&frames, has_input, &mut findings);
         lists += 1;
         if findings.unexplained.len() > before {
-            findings.unexplained.push(format!("{:#?}", ruleset.rules));
+            let rules: Vec<_> = ruleset.rules.iter().map(|rule| format!("  {rule}")).collect();
+            findings.unexplained.push(format!("{:?}\n{}", ruleset.default, rules.join("\n")));
         }
     }
     println!("{lists} lists: {} (seed {seed})", findings.to_text());

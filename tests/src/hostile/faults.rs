@@ -26,6 +26,30 @@ pub(super) fn apply(random: &mut Random, frame: &mut Frame) -> Vec<&'static str>
     faults
 }
 
+/// Makes one fault that our programs and nft read differently on purpose; its name.
+pub(super) fn apply_unlike_nft(random: &mut Random, frame: &mut Frame) -> Vec<&'static str> {
+    let all = if frame.is_ipv6 { [UNLIKE_NFT, UNLIKE_NFT6].concat() } else { UNLIKE_NFT.to_vec() };
+    let (name, change) = *random.one(&all);
+    change(random, frame);
+    vec![name]
+}
+
+const UNLIKE_NFT: &[Fault] = &[
+    ("two tags", |_, frame| frame.tags = vec![[0x81, 0, 0, 5], [0x81, 0, 0, 6]]),
+    ("a service tag", |_, frame| frame.tags = vec![[0x88, 0xa8, 0, 5]]),
+    ("ports after the packet", |_, frame| {
+        let rest = (frame.bytes.len() - frame.transport) as u16;
+        frame.lengthen(rest.wrapping_neg());
+    }),
+];
+
+const UNLIKE_NFT6: &[Fault] = &[
+    ("an authentication header", |_, frame| frame.extend(51, [vec![0, 2], vec![0; 14]].concat())),
+    ("an extension header that is longer than the packet", |_, frame| {
+        frame.extend(60, vec![0, 200, 4, 0, 0, 0, 0, 0]);
+    }),
+];
+
 const LINK: &[Fault] = &[
     ("to another host's MAC", |random, frame| {
         let mac = random.text(frame.place.other_macs);
@@ -38,7 +62,8 @@ const LINK: &[Fault] = &[
     ("from the receiver's MAC", |_, frame| frame.mac(true, frame.place.macs[1])),
     ("from a group's MAC", |_, frame| frame.bytes[6] |= 1),
     ("tags", |random, frame| {
-        frame.tags = (0..=random.below(6)).map(|_| tag(random)).collect();
+        let count = *random.one(&[1, 1, 1, 2, 2, 3, 4, 5, 6]);
+        frame.tags = (0..count).map(|_| tag(random)).collect();
     }),
     ("cut short", |random, frame| {
         let whole = frame.bytes.len() + frame.tags.len() * 4;
@@ -165,7 +190,7 @@ fn extension(random: &mut Random) -> (u8, Vec<u8>) {
         }
         _ => header.extend((0..6).map(|_| random.below(256) as u8)),
     }
-    if random.below(12) == 0 {
+    if random.below(6) == 0 {
         header[1] = random.below(256) as u8;
     }
     (kind, header)

@@ -11,7 +11,11 @@ pub fn fragments(random: &mut Random, place: &'static Place, number: u16) -> Vec
     let frame = place.usual(random, is_ipv6);
     let (headers, rest) = frame.split_at(if is_ipv6 { 54 } else { 34 });
     let (mut protocol, mut payload) = (frame[if is_ipv6 { 20 } else { 23 }], rest.to_vec());
-    payload.resize(payload.len().next_multiple_of(8).max(32), 7);
+    let whole = payload.len().next_multiple_of(8).max(32);
+    payload.truncate(20);
+    // What looks like ports at the beginning of a later fragment.
+    let port = random.one(place.ports).to_be_bytes();
+    payload.extend(port.into_iter().cycle().take(whole - payload.len()));
     if is_ipv6 {
         for _ in 0..*random.one(&[0, 0, 1, 2]) {
             payload.splice(0..0, [protocol, 0, 1, 4, 0, 0, 0, 0]);

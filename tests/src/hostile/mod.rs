@@ -48,6 +48,15 @@ pub fn frame(random: &mut Random, place: &'static Place, number: u16) -> Hostile
     Hostile { bytes: frame.finish(), faults }
 }
 
+/// A frame that our programs and nft read differently on purpose; `number` is not 0.
+pub fn frame_unlike_nft(random: &mut Random, place: &'static Place, number: u16) -> Hostile {
+    let is_ipv6 = random.below(2) == 0;
+    let mut frame = Frame::new(place, place.usual(random, is_ipv6));
+    frame.number(number);
+    let faults = faults::apply_unlike_nft(random, &mut frame);
+    Hostile { bytes: frame.finish(), faults }
+}
+
 /// The number of a frame, if it is one of these.
 pub fn number(bytes: &[u8]) -> Option<u16> {
     let at = match bytes.get(12..14)? {

@@ -39,8 +39,11 @@ pub(super) const FAULTS: &[Fault] = &[
         let keep = frame.transport + random.below(9);
         if keep < frame.bytes.len() {
             let less = (frame.bytes.len() - keep) as u16;
-            frame.bytes.truncate(keep);
             frame.lengthen(less.wrapping_neg());
+            // Else they are there as padding.
+            if random.below(2) == 0 {
+                frame.bytes.truncate(keep);
+            }
         }
     }),
 ];
