@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use functions::drop::{Reason, Rule};
 use functions::{Prefix, Protocol};
 
-/// What rules match: the address, then the protocol, if the headers before it could be read, and the
+/// What rules match: address, protocol if the headers before it could be read, and the
 /// destination port or why there is none.
 struct Flow {
     to: IpAddr,

@@ -1,4 +1,4 @@
-//! A packet in several fragments: tiny, overlapping, doubled, out of order, without an end, and with
+//! A packet in fragments: tiny, overlapping, doubled, out of order, without an end, or with
 //! extension headers that push the ports into a later one.
 
 use super::Place;
