@@ -3,8 +3,9 @@
  * drop: discards packets by destination address, protocol and destination port.
  *
  * Path of a packet: parse to the ports, look up under each shape in use, count, leave. All else
- * passes. Ports decide even where the rest of the transport header is nonsense: a flood need not
- * be well-formed. The two entries are told apart in xway/frame.h.
+ * passes. Ports decide even where the rest of the transport header is nonsense, and addresses where
+ * headers after them are: a flood need not be well-formed. The two entries are told apart in
+ * xway/frame.h.
  */
 #include "drop.abi.h"
 
@@ -12,7 +13,10 @@
 #include <xway/parse.h>
 #include <xway/stats.h>
 
-/* Verdict for packets that are cut short or malformed: the stack can judge them, too. */
+/*
+ * Verdict for packets that are cut short, malformed or have too many tags, which no rule about
+ * addresses matches: the stack can judge them, too.
+ */
 const volatile __u32 drop_malformed = XDP_PASS;
 /* Verdict for later fragments that only a rule with a port could match. */
 const volatile __u32 drop_later_fragments = XDP_PASS;
@@ -44,6 +48,8 @@ struct {
 /* What rules can ask of a packet behind its address. */
 struct drop_flow {
 	__u8 protocol;
+	/* 0xff when the protocol was found, else 0: shapes with a protocol do not apply. */
+	__u8 protocol_known;
 	__be16 port;
 	/* 0xffff when the packet has a port, else 0: shapes with a port do not apply. */
 	__be16 port_known;
@@ -51,12 +57,23 @@ struct drop_flow {
 	enum xway_reason otherwise;
 };
 
-/* The flow behind an IP header. Without a readable port only rules without a port can match. */
+/*
+ * The flow behind an IP header. Without a readable port only rules without a port can match, and
+ * without a protocol (-1) only rules about addresses.
+ */
 xway_inline void drop_read_flow(struct xway_cursor *cur, int protocol, struct drop_flow *flow)
 {
 	struct xway_ports *ports;
 
-	*flow = (struct drop_flow){ .protocol = protocol, .otherwise = XWAY_NO_RULE };
+	if (protocol < 0) {
+		*flow = (struct drop_flow){ .otherwise = cur->fault };
+		return;
+	}
+	*flow = (struct drop_flow){
+		.protocol = protocol,
+		.protocol_known = 0xff,
+		.otherwise = XWAY_NO_RULE,
+	};
 	if (!xway_has_ports(protocol))
 		return;
 	if (xway_is_later_fragment(cur)) {
@@ -69,6 +86,12 @@ xway_inline void drop_read_flow(struct xway_cursor *cur, int protocol, struct dr
 	}
 	flow->port = ports->dest;
 	flow->port_known = 0xffff;
+}
+
+/* Whether a shape asks only for what is known of the packet. */
+xway_inline int drop_applies(const struct drop_flow *flow, __be16 port, __u8 protocol)
+{
+	return !(port & ~flow->port_known) && !(protocol & ~flow->protocol_known);
 }
 
 /* `rule` &= `mask`, word by word. */
@@ -93,7 +116,7 @@ xway_inline enum xway_reason drop_ipv4(struct xway_cursor *cur, struct drop_shap
 	struct iphdr *ip;
 	int protocol = xway_parse_ipv4(cur, &ip);
 
-	if (protocol < 0)
+	if (!ip || ip->version != 4)
 		return cur->fault;
 	drop_read_flow(cur, protocol, &flow);
 
@@ -107,7 +130,7 @@ xway_inline enum xway_reason drop_ipv4(struct xway_cursor *cur, struct drop_shap
 
 		if (!shape->rules)
 			break;
-		if (shape->mask.port & ~flow.port_known)
+		if (!drop_applies(&flow, shape->mask.port, shape->mask.protocol))
 			continue;
 		drop_mask((__u64 *)&rule, (__u64 *)&shape->mask, 1);
 		rule.shape = shape->mask.shape;
@@ -125,9 +148,12 @@ xway_inline enum xway_reason drop_ipv6(struct xway_cursor *cur, struct drop_shap
 	struct ipv6hdr *ip;
 	int protocol = xway_parse_ipv6(cur, &ip);
 
-	if (protocol < 0)
+	if (!ip || ip->version != 6)
 		return cur->fault;
 	drop_read_flow(cur, protocol, &flow);
+	/* No rule is hidden by the headers. */
+	if (flow.otherwise == XWAY_TOO_MANY_EXTENSIONS && !shapes->v6[0].rules)
+		return XWAY_NO_RULE;
 
 	for (int i = 0; i < DROP_SHAPES; i++) {
 		struct drop_shape6 *shape = &shapes->v6[i];
@@ -135,7 +161,7 @@ xway_inline enum xway_reason drop_ipv6(struct xway_cursor *cur, struct drop_shap
 
 		if (!shape->rules)
 			break;
-		if (shape->mask.port & ~flow.port_known)
+		if (!drop_applies(&flow, shape->mask.port, shape->mask.protocol))
 			continue;
 		xway_memcpy(rule.address, &ip->daddr, sizeof(rule.address));
 		drop_mask((__u64 *)&rule, (__u64 *)&shape->mask, 3);
@@ -174,6 +200,8 @@ xway_inline __u32 drop_verdict(enum xway_reason reason)
 {
 	switch (reason) {
 	case XWAY_RULE:
+	/* The stack reads all of them, so that a rule could be evaded. */
+	case XWAY_TOO_MANY_EXTENSIONS:
 		return XDP_DROP;
 	case XWAY_NO_RULE:
 	case XWAY_NOT_IP:

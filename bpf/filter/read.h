@@ -512,7 +512,7 @@ xway_inline int filter_read_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
 	if (ip->version != 6)
 		return xway_fault(cur, XWAY_BAD_HEADER);
 	filter_tell_ipv6(ip, packet);
-	if (filter_bound(cur, xway_length(ip->payload_len), is_cut) < 0)
+	if (filter_bound(cur, xway_payload6(ip, cur->left), is_cut) < 0)
 		return -1;
 	protocol = filter_read_chain(cur, &chain, ip->nexthdr);
 	packet->extensions = chain.seen;

@@ -16,6 +16,7 @@ stories! {
     ipv4
     malformed_ipv4
     ipv6
+    extension_headers_without_number_pass_if_no_rule_is_about_ipv6
     tags_and_other_protocols
     a_packet_cut_at_any_length_is_judged
     random_packets_are_judged_as_by_the_model
@@ -63,7 +64,8 @@ fn udp4(to: &'static str, port: u16) -> Vec<u8> {
 fn drops<R: Arm>(cases: &[(&str, Vec<u8>, Reason)]) {
     let mut judge = load::<R>(&config());
     for (name, packet, reason) in cases {
-        let verdict = if *reason == Reason::Rule { Verdict::Drop } else { Verdict::Pass };
+        let is_dropped = matches!(reason, Reason::Rule | Reason::TooManyExtensions);
+        let verdict = if is_dropped { Verdict::Drop } else { Verdict::Pass };
         let judgement = judge.judge(packet, 0);
         assert_eq!((judgement.verdict, &*judgement.reason), (verdict, reason.label()), "{name}");
         assert_eq!(&judgement.packet, packet, "{name}: drop changes nothing");
@@ -114,6 +116,21 @@ fn malformed_ipv4<R: Arm>() {
         ("version 5", wrap(V4 { version: 5, ..v4.clone() }), Reason::BadHeader),
         ("version 6", wrap(V4 { version: 6, ..v4.clone() }), Reason::BadHeader),
         ("header of 16 bytes", wrap(V4 { ihl: Some(4), ..v4.clone() }), Reason::BadHeader),
+        (
+            "prefix, version 6",
+            wrap(V4 { version: 6, to: "10.2.0.1", ..v4.clone() }),
+            Reason::BadHeader,
+        ),
+        (
+            "prefix, header of 16 bytes",
+            wrap(V4 { ihl: Some(4), to: "10.2.0.1", ..v4.clone() }),
+            Reason::Rule,
+        ),
+        (
+            "prefix, total length beyond the frame",
+            wrap(V4 { excess: 1, to: "10.2.0.1", ..v4.clone() }),
+            Reason::Rule,
+        ),
         ("header beyond total", wrap(V4 { ihl: Some(15), ..v4.clone() }), Reason::BadHeader),
         (
             "no port, but a rule without",
@@ -160,11 +177,45 @@ fn ipv6<R: Arm>() {
         ("no next header", ip(to, NOTHING, &udp(1234)), Reason::NoRule),
         ("extension cut short", ip(to, DESTINATION, &[UDP, 0, 0, 0]), Reason::Truncated),
         (
+            "prefix, extension cut short",
+            ip("2001:db8:1::1", DESTINATION, &[UDP, 0, 0, 0]),
+            Reason::Rule,
+        ),
+        (
+            "prefix, nine",
+            ip("2001:db8:1::1", DESTINATION, &extensions(9, UDP, &udp(1234))),
+            Reason::Rule,
+        ),
+        ("a length of zero before hop-by-hop options", of_no_length(to, 0), Reason::Rule),
+        ("a jumbogram's options", of_no_length(to, 0xc2), Reason::Rule),
+        (
             "extension says more",
             ip(to, DESTINATION, &[UDP, 1, 0, 0, 0, 0, 0, 0]),
             Reason::Truncated,
         ),
     ]);
+}
+
+/// A packet that states a length of zero, and has hop-by-hop options of one kind. Linux delivers
+/// them.
+fn of_no_length(to: &str, option: u8) -> Vec<u8> {
+    let options = [&[UDP, 0, option, 4, 0, 0, 0, 0][..], &udp(1234)].concat();
+    let mut packet = v6(to, HOP_BY_HOP, &options);
+    packet[4..6].fill(0);
+    unpadded(&[], IPV6, &packet)
+}
+
+fn extension_headers_without_number_pass_if_no_rule_is_about_ipv6<R: Arm>() {
+    let packet = v6("2001:db8::2", DESTINATION, &extensions(9, UDP, &udp(1234)));
+    for (rule, verdict, reason) in [
+        ("10.1.0.2 udp 1234", Verdict::Pass, "no-rule"),
+        ("any udp 9", Verdict::Drop, "too-many-extensions"),
+    ] {
+        let rules = vec![rule.parse().unwrap()];
+        let mut judge = load::<R>(&Config { rules, ..Config::default() });
+        let judgement = judge.judge(&eth(&[], IPV6, &packet), 0);
+        assert_eq!((judgement.verdict, &*judgement.reason), (verdict, reason), "{rule}");
+    }
 }
 
 fn tags_and_other_protocols<R: Arm>() {

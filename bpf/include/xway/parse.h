@@ -172,6 +172,30 @@ xway_inline __u32 xway_length(__be16 field)
 	return length & 0xffff;
 }
 
+/* Bytes from the cursor to the end of the frame; more than any packet has if it goes on there. */
+xway_inline __u32 xway_rest(const struct xway_cursor *cur)
+{
+	__u64 rest = cur->end - cur->pos;
+
+	if (cur->frags)
+		return 0xffff;
+	xway_opaque(rest);
+	return rest & 0xffff;
+}
+
+/*
+ * Payload bytes of an IPv6 packet. Linux (net/ipv6/ip6_input.c) does not compare a length of zero
+ * before hop-by-hop options with the frame, whether or not these hold a jumbogram's length: such a
+ * packet ends where `rest` does. Without branches, which would double the paths after them.
+ */
+xway_inline __u32 xway_payload6(const struct ipv6hdr *header, __u32 rest)
+{
+	__u64 is_open = ((__u64)(header->payload_len | header->nexthdr) - 1) >> 63;
+
+	xway_opaque(is_open);
+	return xway_length(header->payload_len) | (-is_open & rest & 0xffff);
+}
+
 xway_inline int xway_is_fragment(const struct xway_cursor *cur)
 {
 	return cur->fragment != 0;
@@ -270,7 +294,7 @@ xway_inline int xway_parse_ipv6(struct xway_cursor *cur, struct ipv6hdr **ip)
 		return -1;
 	if (header->version != 6)
 		return xway_fault(cur, XWAY_BAD_HEADER);
-	cur->left = xway_length(header->payload_len);
+	cur->left = xway_payload6(header, xway_rest(cur));
 	if (!cur->frags && cur->pos + cur->left > cur->end)
 		return xway_fault(cur, XWAY_TRUNCATED);
 

@@ -6,10 +6,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use functions::drop::{Reason, Rule};
 use functions::{Prefix, Protocol};
 
-/// Behind the IP header: protocol, and the destination port or why there is none.
+/// What rules match: address, protocol if the headers before it could be read, and the
+/// destination port or why there is none.
 struct Flow {
     to: IpAddr,
-    protocol: u8,
+    protocol: Option<u8>,
     port: Result<u16, Reason>,
 }
 
@@ -17,13 +18,20 @@ pub fn reason(frame: &[u8], rules: &[Rule]) -> Reason {
     match flow(frame) {
         Err(reason) => reason,
         Ok(flow) if rules.iter().any(|rule| matches(rule, &flow)) => Reason::Rule,
-        Ok(flow) => flow.port.err().unwrap_or(Reason::NoRule),
+        Ok(flow) => match flow.port.err() {
+            Some(Reason::TooManyExtensions) if !rules.iter().any(is_about_ipv6) => Reason::NoRule,
+            reason => reason.unwrap_or(Reason::NoRule),
+        },
     }
+}
+
+fn is_about_ipv6(rule: &Rule) -> bool {
+    rule.to.is_none_or(|prefix| prefix.address().is_ipv6())
 }
 
 fn matches(rule: &Rule, flow: &Flow) -> bool {
     rule.to.is_none_or(|prefix| contains(prefix, flow.to))
-        && rule.protocol.is_none_or(|protocol| protocol.0 == flow.protocol)
+        && rule.protocol.is_none_or(|protocol| flow.protocol == Some(protocol.0))
         && rule.port.is_none_or(|port| flow.port == Ok(port))
 }
 
@@ -60,14 +68,28 @@ fn word(bytes: &[u8], at: usize) -> Result<u16, Reason> {
 
 fn ipv4(packet: &[u8]) -> Result<Flow, Reason> {
     let header = packet.get(..20).ok_or(Reason::Truncated)?;
-    let (length, total) = (usize::from(header[0] & 15) * 4, usize::from(word(header, 2)?));
-    if header[0] >> 4 != 4 || length < 20 || total < length {
+    if header[0] >> 4 != 4 {
         return Err(Reason::BadHeader);
     }
-    let inner = packet.get(length..total).ok_or(Reason::Truncated)?;
     let to = Ipv4Addr::new(header[16], header[17], header[18], header[19]).into();
+    let (length, total) = (usize::from(header[0] & 15) * 4, usize::from(word(header, 2)?));
     let later = word(header, 6)? & 0x1fff != 0;
-    Ok(Flow { to, protocol: header[9], port: port(header[9], later, inner) })
+    let inner = if length < 20 || total < length {
+        Err(Reason::BadHeader)
+    } else {
+        packet.get(length..total).ok_or(Reason::Truncated)
+    };
+    Ok(of(to, inner.map(|inner| (header[9], later, inner))))
+}
+
+/// What follows the addresses: protocol, whether it is in another fragment, and its bytes.
+fn of(to: IpAddr, rest: Result<(u8, bool, &[u8]), Reason>) -> Flow {
+    match rest {
+        Ok((protocol, later, inner)) => {
+            Flow { to, protocol: Some(protocol), port: port(protocol, later, inner) }
+        }
+        Err(reason) => Flow { to, protocol: None, port: Err(reason) },
+    }
 }
 
 fn ipv6(packet: &[u8]) -> Result<Flow, Reason> {
@@ -75,10 +97,18 @@ fn ipv6(packet: &[u8]) -> Result<Flow, Reason> {
     if header[0] >> 4 != 6 {
         return Err(Reason::BadHeader);
     }
-    let end = 40 + usize::from(word(header, 4)?);
-    let mut inner = packet.get(40..end).ok_or(Reason::Truncated)?;
     let to: [u8; 16] = header[24..40].try_into().map_err(|_| Reason::Truncated)?;
-    let (mut protocol, mut later, mut count) = (header[6], false, 0);
+    Ok(of(Ipv6Addr::from(to).into(), chain(packet)))
+}
+
+/// Extension headers. A length of zero before hop-by-hop options says nothing.
+fn chain(packet: &[u8]) -> Result<(u8, bool, &[u8]), Reason> {
+    let end = match (word(packet, 4)?, packet[6]) {
+        (0, 0) => packet.len(),
+        (length, _) => 40 + usize::from(length),
+    };
+    let mut inner = packet.get(40..end).ok_or(Reason::Truncated)?;
+    let (mut protocol, mut later, mut count) = (packet[6], false, 0);
     while !later && matches!(protocol, 0 | 43 | 44 | 51 | 60) {
         if count == 8 {
             return Err(Reason::TooManyExtensions);
@@ -94,7 +124,7 @@ fn ipv6(packet: &[u8]) -> Result<Flow, Reason> {
         protocol = extension[0];
         count += 1;
     }
-    Ok(Flow { to: Ipv6Addr::from(to).into(), protocol, port: port(protocol, later, inner) })
+    Ok((protocol, later, inner))
 }
 
 /// The destination port, or what becomes of the packet if no rule without a port matches.

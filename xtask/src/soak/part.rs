@@ -55,12 +55,15 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         },
         Part {
             name: "frames",
-            words: split(&format!("{test} hostile_frames -- --nocapture --test-threads=1")),
+            words: split(&format!(
+                "{test} hostile_frames --test hostile_drop --test hostile_filter --no-fail-fast -- \
+                 --nocapture --test-threads=1"
+            )),
             environment: vec![
                 ("XWAY_HOSTILE_FRAMES", "1000000".to_owned()),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
             ],
-            limit: 2 * 3600,
+            limit: 5 * 3600,
         },
         Part {
             name: "xsk",

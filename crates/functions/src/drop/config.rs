@@ -13,7 +13,9 @@ use crate::{Action, ParseError, Prefix, Protocol};
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub rules: Vec<Rule>,
-    /// Packets that are cut short or malformed.
+    /// Packets that are cut short, malformed or have too many VLAN tags, and that no rule about
+    /// addresses alone matches. IPv6 packets with more extension headers than the program reads are
+    /// always dropped when there are IPv6 rules, because the stack reads all of them.
     pub malformed: Action,
     /// Later fragments that no rule without a port matches: their port is in the first one.
     pub later_fragments: Action,

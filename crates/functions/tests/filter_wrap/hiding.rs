@@ -12,7 +12,7 @@ struct Place {
     reason: Option<&'static str>,
 }
 
-const PLACES: [Place; 9] = [
+const PLACES: [Place; 10] = [
     Place {
         name: "a first fragment ends behind UDP's header",
         frame: |source| eth(0x0800, &ip4(1, 17, 0x2000, &vxlan(8, source)[..8])),
@@ -38,6 +38,16 @@ const PLACES: [Place; 9] = [
             eth(0x0800, &ip4(1, 4, 0x2000, &inner[..28]))
         },
         reason: Some("truncated"),
+    },
+    Place {
+        name: "after a length of zero before hop-by-hop options",
+        frame: |source| {
+            let options = [&[4, 0, 1, 4, 0, 0, 0, 0], &ip4(source, 89, 0, &[0; 8])[..]].concat();
+            let mut packet = ip6(1, 0, &options);
+            packet[4..6].fill(0);
+            eth(0x86dd, &packet)
+        },
+        reason: None,
     },
     Place {
         name: "VXLAN with a next protocol",

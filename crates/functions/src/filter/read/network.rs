@@ -128,7 +128,12 @@ impl Reader<'_> {
         let class = word(header, 0) >> 4 & 0xff;
         facts.set(Field::Ttl, header[7]).set(Field::Dscp, class >> 2);
 
-        self.bound(cursor, usize::from(word(header, 4)))?;
+        let length = match (word(header, 4), header[6]) {
+            // Linux takes what is there, whether or not the options hold a jumbogram's length.
+            (0, HOP_BY_HOP) => cursor.left().min(0xffff),
+            (length, _) => usize::from(length),
+        };
+        self.bound(cursor, length)?;
         network.protocol = Some(header[6]);
         let result = network.chain(cursor);
         network.protocol = network.protocol.filter(|_| result.is_ok());
