@@ -46,13 +46,16 @@ struct segment {
 #define TCP_PSH 8
 #define TCP_ACK 16
 
-/* RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one. */
+/*
+ * RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one, and
+ * that do not acknowledge less than is known.
+ */
 xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *segment,
 				 __u64 ack)
 {
 	__s32 newer = segment->seq - flow->window_seq;
 
-	if (newer < 0 || (newer == 0 && ack < flow->window_ack))
+	if (tcp_before(ack, flow->una) || newer < 0 || (newer == 0 && ack < flow->window_ack))
 		return;
 	/* It opens: what made the timer slow is over. */
 	if (!flow->window && segment->window)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A segment from the packet that carries it. Options that are cut short end the list.
+ * A segment from the packet that carries it. Options that are cut short end the list; one with
+ * another length than its kind has is ignored.
  */
 #ifndef XWAY_TCP_OPTIONS_H
 #define XWAY_TCP_OPTIONS_H
@@ -58,7 +59,7 @@ xway_inline void tcp_read_option(struct segment *segment, __u32 at, __u32 length
 		segment->ts_value = tcp_option_word(segment, at + 2);
 		segment->ts_echo = tcp_option_word(segment, at + 6);
 		segment->has_timestamps = 1;
-	} else if (kind == TCP_KIND_SACK) {
+	} else if (kind == TCP_KIND_SACK && length >= 10 && length % 8 == 2) {
 		tcp_read_blocks(segment, at, length);
 	} else if (kind == TCP_KIND_MSS && length == 4) {
 		segment->mss = tcp_option_half(segment, at + 2);
@@ -67,7 +68,7 @@ xway_inline void tcp_read_option(struct segment *segment, __u32 at, __u32 length
 		if (segment->scale > TCP_SCALE_MOST)
 			segment->scale = TCP_SCALE_MOST;
 		segment->has_scale = 1;
-	} else if (kind == TCP_KIND_MAY_SACK) {
+	} else if (kind == TCP_KIND_MAY_SACK && length == 2) {
 		segment->may_sack = 1;
 	}
 }

@@ -13,6 +13,8 @@
 #define TCP_OUR_SCALE 7
 #define TCP_OUR_WINDOW (65535u << TCP_OUR_SCALE)
 #define TCP_TIMESTAMP_BYTES 12
+/* Smallest MSS that is obeyed, timestamps included: as Linux's sysctl tcp_min_snd_mss. */
+#define TCP_MSS_LEAST 48
 
 xway_inline enum xway_reason tcp_unacceptable(struct tcp_flow *flow, struct tcp_change *change,
 					      __u8 owes)
@@ -27,6 +29,8 @@ xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 mss = segment->mss ? segment->mss : tcp_config.ipv6 ? 1220 : 536;
 
+	if (mss < TCP_MSS_LEAST)
+		mss = TCP_MSS_LEAST;
 	if (mss > tcp_config.mss)
 		mss = tcp_config.mss;
 	if (segment->has_timestamps) {
@@ -40,6 +44,16 @@ xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 	flow->mss = mss;
 }
 
+/* RFC 7323, 3.2: the timestamp that comes back is one of our SYN's, or none. */
+xway_inline int tcp_is_our_echo(const struct tcp_flow *flow, const struct segment *segment,
+				__u64 now)
+{
+	__u32 since = segment->ts_echo - tcp_timestamp(flow->opened);
+
+	return !segment->has_timestamps || !segment->ts_echo ||
+	       since <= tcp_timestamp(now) - tcp_timestamp(flow->opened);
+}
+
 xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct segment *segment,
 					 struct tcp_change *change)
 {
@@ -47,7 +61,7 @@ xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct seg
 
 	if (!(segment->flags & TCP_ACK))
 		return tcp_unacceptable(flow, change, 0);
-	if (segment->ack != flow->iss + 1) {
+	if (segment->ack != flow->iss + 1 || !tcp_is_our_echo(flow, segment, change->now)) {
 		/* The other end remembers an older connection; our next SYN finds it gone. */
 		if (!(segment->flags & TCP_RST))
 			tcp_owe_reset(flow, segment->ack);
@@ -122,13 +136,21 @@ xway_inline void tcp_fin_arrived(struct tcp_flow *flow, struct tcp_change *chang
 	}
 }
 
+/* The destination has not sent its FIN; what follows that is not taken. */
+xway_inline int tcp_may_receive(const struct tcp_flow *flow)
+{
+	return flow->state == TCP_STATE_ESTABLISHED || flow->state == TCP_STATE_FIN_WAIT_1 ||
+	       flow->state == TCP_STATE_FIN_WAIT_2;
+}
+
 /* Payload is acknowledged and forgotten; what came too early has to come again. */
 xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 end = segment->seq + segment->length;
 
 	flow->owes |= TCP_OWES_ACK;
-	if ((__s32)(segment->seq - flow->rcv_nxt) <= 0 && (__s32)(end - flow->rcv_nxt) > 0)
+	if (tcp_may_receive(flow) && (__s32)(segment->seq - flow->rcv_nxt) <= 0 &&
+	    (__s32)(end - flow->rcv_nxt) > 0)
 		flow->rcv_nxt = end;
 }
 
@@ -172,7 +194,8 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 	/* RFC 5961, 5.2. */
 	if ((__s64)ack > (__s64)flow->nxt)
 		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
-	if ((__s64)(ack + flow->window_most) < (__s64)flow->una)
+	/* Older than a window, or of what was never sent. */
+	if ((__s64)(ack + flow->window_most) < (__s64)flow->una || (__s64)ack < 0)
 		return tcp_unacceptable(flow, change, 0);
 
 	flow->silent = 0;
@@ -183,7 +206,8 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 		tcp_fin_acknowledged(flow, change);
 	if (segment->length)
 		tcp_text_arrived(flow, segment);
-	if ((segment->flags & TCP_FIN) && segment->seq + segment->length == flow->rcv_nxt)
+	if ((segment->flags & TCP_FIN) && tcp_may_receive(flow) &&
+	    segment->seq + segment->length == flow->rcv_nxt)
 		tcp_fin_arrived(flow, change);
 	return XWAY_TAKEN;
 }

@@ -96,5 +96,5 @@ fn fold(mut sum: u64) -> u64 {
 
 /// What everything that a checksum covers adds up to, itself included.
 const RIGHT: u64 = 0xffff;
-/// `SINK_VERIFIED`.
+/// `XWAY_SUM_MOST`.
 const VERIFIED: usize = 0x4000;

@@ -167,10 +167,12 @@ pub enum Reason {
     NotOurs = 4,
     Taken = 5,
     Unacceptable = 6,
+    Damaged = 7,
+    Options = 8,
 }
 
 impl Reason {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -178,6 +180,8 @@ impl Reason {
         Self::NotOurs,
         Self::Taken,
         Self::Unacceptable,
+        Self::Damaged,
+        Self::Options,
     ];
 
     /// As counters, JSON and options spell it.
@@ -190,6 +194,8 @@ impl Reason {
             Self::NotOurs => "not-ours",
             Self::Taken => "taken",
             Self::Unacceptable => "unacceptable",
+            Self::Damaged => "damaged",
+            Self::Options => "options",
         }
     }
 }
