@@ -13,7 +13,7 @@ use spec::Verdict;
 use vm::VmRuntime;
 use xway_tests::bpf::Judgement;
 use xway_tests::bpf::router::{Forward, Port, from_a};
-use xway_tests::hostile::{self, Hostile, OWN_SOURCE};
+use xway_tests::hostile::{self, Hostile, OWN_SOURCE, ROUTER, Settings};
 use xway_tests::random::Random;
 
 /// What is sent on although Linux drops it, and why that is so.
@@ -77,10 +77,6 @@ impl Linux {
     }
 }
 
-fn variable(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
 /// `None` where both may be right.
 fn finding(frame: &Hostile, ours: &Judgement, routed: bool) -> Option<String> {
     let known = KNOWN.iter().any(|(fault, _)| frame.faults.contains(fault));
@@ -93,17 +89,16 @@ fn finding(frame: &Hostile, ours: &Judgement, routed: bool) -> Option<String> {
 
 #[test]
 fn nothing_is_forwarded_that_linux_would_not_forward() {
-    let (total, seed) =
-        (variable("XWAY_HOSTILE_FRAMES", 3000), variable("XWAY_HOSTILE_SEED", 0x5eed_0007));
+    let Settings { frames: total, seed } = Settings::from_environment(3000, 0x5eed_0007);
     let linux = Linux::new();
     let mut kernel = Forward::<KernelRuntime>::new(&[]);
     let mut engine = Forward::<VmRuntime>::new(&[]);
     let mut random = Random::new(seed);
     let (mut findings, mut done, mut forwarded) = (Vec::new(), 0, 0);
     while done < total {
-        let numbers = 1..=BATCH.min((total - done) as u16);
+        let numbers = 1..=u64::from(BATCH).min(total - done) as u16;
         let batch: Vec<_> =
-            numbers.map(|number| (number, hostile::frame(&mut random, number))).collect();
+            numbers.map(|number| (number, hostile::frame(&mut random, &ROUTER, number))).collect();
         let routed = linux.routes(&batch);
         for (number, frame) in &batch {
             let ours = kernel.judge(Port::Eth0, &frame.bytes);

@@ -1,0 +1,58 @@
+//! Frames that an attacker would send to a host or a router: usual ones, alone or in a tunnel, in
+//! which some things are wrong; and packets in fragments. All of it comes from a seed.
+//!
+//! Rule: a frame carries its number where no fault changes it, in the identification of IPv4 or the
+//! flow label of IPv6 of its outermost IP header, so that a receiver can say which one it was.
+//! Not here: what a program or Linux should do with them.
+
+mod faults;
+mod fragments;
+mod frame;
+mod place;
+mod settings;
+mod transport;
+mod tunnel;
+
+pub use fragments::fragments;
+pub use place::{HOST, Place, ROUTER};
+pub use settings::Settings;
+
+use self::frame::Frame;
+use crate::random::Random;
+
+/// Numbers that a frame can have.
+pub const NUMBERS: u16 = u16::MAX;
+/// The sender uses an address of the receiver or of its networks as its own.
+pub const OWN_SOURCE: &str = "a source that is the receiver";
+
+/// A frame, and what is wrong with it.
+#[derive(Clone, Debug)]
+pub struct Hostile {
+    pub bytes: Vec<u8>,
+    pub faults: Vec<&'static str>,
+}
+
+/// The next frame from the sender to the receiver of a place; `number` is not 0.
+pub fn frame(random: &mut Random, place: &'static Place, number: u16) -> Hostile {
+    let is_ipv6 = random.below(2) == 0;
+    let base = if random.below(4) == 0 {
+        tunnel::around(random, place, is_ipv6, 1 + random.clone().below(3))
+    } else {
+        place.usual(random, is_ipv6)
+    };
+    let mut frame = Frame::new(place, base);
+    frame.number(number);
+    let faults = faults::apply(random, &mut frame);
+    Hostile { bytes: frame.finish(), faults }
+}
+
+/// The number of a frame, if it is one of these.
+pub fn number(bytes: &[u8]) -> Option<u16> {
+    let at = match bytes.get(12..14)? {
+        [0x08, 0x00] => 18,
+        [0x86, 0xdd] => 16,
+        _ => return None,
+    };
+    let number = bytes.get(at..at + 2)?;
+    Some(u16::from_be_bytes(number.try_into().ok()?)).filter(|number| *number != 0)
+}
