@@ -38,6 +38,8 @@ struct segment {
 	__u8 has_timestamps;
 	__u8 has_scale;
 	__u8 may_sack;
+	/* An option is longer than what is left, shorter than its head, or a signature. */
+	__u8 is_refused;
 };
 
 #define TCP_FIN 1
@@ -55,14 +57,13 @@ xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *se
 {
 	__s32 newer = segment->seq - flow->window_seq;
 
-	if (tcp_before(ack, flow->una) || newer < 0 || (newer == 0 && ack < flow->window_ack))
+	if (tcp_before(ack, flow->una) || newer < 0)
 		return;
 	/* It opens: what made the timer slow is over. */
 	if (!flow->window && segment->window)
 		flow->backoff = 0;
 	flow->window = segment->window << flow->scale;
 	flow->window_seq = segment->seq;
-	flow->window_ack = ack;
 	flow->edge = ack + flow->window;
 	if (flow->window_most < flow->window)
 		flow->window_most = flow->window;

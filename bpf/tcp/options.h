@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A segment from the packet that carries it. Options that are cut short end the list; one with
- * another length than its kind has is ignored.
+ * A segment from the packet that carries it. An option with another length than its kind has is
+ * ignored; for one that the header does not hold, or a signature, the segment is refused.
  */
 #ifndef XWAY_TCP_OPTIONS_H
 #define XWAY_TCP_OPTIONS_H
@@ -20,6 +20,9 @@
 #define TCP_KIND_MAY_SACK 4
 #define TCP_KIND_SACK 5
 #define TCP_KIND_TIMESTAMPS 8
+/* Signatures (RFC 2385, RFC 5925), which no flow of ours agreed to. */
+#define TCP_KIND_MD5 19
+#define TCP_KIND_AO 29
 
 /* RFC 7323, 2.3. */
 #define TCP_SCALE_MOST 14
@@ -70,6 +73,8 @@ xway_inline void tcp_read_option(struct segment *segment, __u32 at, __u32 length
 		segment->has_scale = 1;
 	} else if (kind == TCP_KIND_MAY_SACK && length == 2) {
 		segment->may_sack = 1;
+	} else if (kind == TCP_KIND_MD5 || kind == TCP_KIND_AO) {
+		segment->is_refused = 1;
 	}
 }
 
@@ -84,8 +89,10 @@ xway_inline int tcp_next_option(struct segment *segment)
 		return 0;
 	if (kind != TCP_KIND_NOP) {
 		length = tcp_option_byte(segment, at + 1);
-		if (length < 2 || at + length > segment->options_end)
+		if (length < 2 || at + length > segment->options_end) {
+			segment->is_refused = 1;
 			return 0;
+		}
 		tcp_read_option(segment, at, length);
 	}
 	/* Volatile: what the verifier cannot follow cannot multiply its paths. */

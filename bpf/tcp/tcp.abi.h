@@ -24,7 +24,7 @@ enum xway_reason {
 	XWAY_TAKEN,
 	/* One that it does not: old, out of the window, or acknowledging what was never sent. */
 	XWAY_UNACCEPTABLE,
-	/* A checksum of IP or TCP is wrong. */
+	/* A checksum of IP or TCP is wrong, or TCP options are not those of a connection. */
 	XWAY_DAMAGED,
 	/* IPv4 options or IPv6 extension headers, which are not read and so not obeyed. */
 	XWAY_OPTIONS,
@@ -188,8 +188,6 @@ struct tcp_flow {
 	__u64 repeated_at;
 	/* The congestion window held back what is below. */
 	__u64 limited;
-	/* Ack that the window was taken from (SND.WL2). */
-	__u64 window_ack;
 
 	/* When the timer runs out; what it is for follows from the rest. 0: it does not run. */
 	__u64 deadline;
@@ -258,7 +256,7 @@ struct tcp_flow {
 	/* By position; never adjacent. */
 	struct tcp_range range[TCP_RANGES];
 };
-_Static_assert(sizeof(struct tcp_flow) == 536, "no hidden padding");
+_Static_assert(sizeof(struct tcp_flow) == 528, "no hidden padding");
 
 /* Segments that were taken from a flow and are written one a frame. */
 struct tcp_burst {

@@ -328,6 +328,8 @@ xway_inline enum xway_reason tcp_receive(struct xdp_md *ctx, int frags)
 	if (outer.damaged || tcp_is_damaged(tcp, &part, frags))
 		return XWAY_DAMAGED;
 	tcp_read_segment(tcp, cur.end, payload, &segment);
+	if (segment.is_refused)
+		return XWAY_DAMAGED;
 	reason = tcp_take_segment(flow, &segment);
 	if (segment.blocks && reason == XWAY_TAKEN)
 		tcp_take_sack(flow, &segment);

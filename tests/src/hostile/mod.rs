@@ -40,6 +40,11 @@ pub fn frame(random: &mut Random, place: &'static Place, number: u16) -> Hostile
     } else {
         place.usual(random, is_ipv6)
     };
+    spoiled(random, place, number, base)
+}
+
+/// The same made of a given frame, which has no tags and no options in its IP header.
+pub fn spoiled(random: &mut Random, place: &'static Place, number: u16, base: Vec<u8>) -> Hostile {
     let mut frame = Frame::new(place, base);
     frame.number(number);
     let faults = faults::apply(random, &mut frame);

@@ -24,14 +24,19 @@ pub struct Linux {
     /// Each connection has a port of the peer to itself.
     port: u16,
     pings: u16,
+    /// The last case, and its connection if the answer did not change it.
+    unchanged: Option<(Case, Connection)>,
 }
 
 /// A connection on its way through the states.
+#[derive(Debug)]
 struct Connection {
     connecting: Option<JoinHandle<Option<Option<TcpStream>>>>,
     stream: Option<TcpStream>,
     side: Side,
     is_ipv6: bool,
+    /// In the case's state.
+    row: Row,
 }
 
 /// What a segment of the endpoint says.
@@ -46,7 +51,7 @@ struct Sent {
 }
 
 /// A row of `/proc/net/tcp`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Row {
     state: u8,
     unacknowledged: u32,
@@ -64,20 +69,36 @@ impl Linux {
         }
         // Answers to what is wrong are limited otherwise, and so would not tell of each.
         net.a.set_sysctl("ipv4/tcp_invalid_ratelimit", "0").unwrap();
+        // A connection that is not answered fails within seconds.
+        net.a.set_sysctl("ipv4/tcp_syn_retries", "2").unwrap();
         net.b.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
         let wire = Capture::open(&net.b, "eth0").unwrap();
-        Self { net, wire, port: 999, pings: 0 }
+        Self { net, wire, port: 999, pings: 0, unchanged: None }
     }
 
-    /// What the case's answer does to a connection in its state.
-    pub fn take(&mut self, case: &Case) -> Effect {
-        let mut connection = self.reach(case);
-        let before = self.row(&connection).expect("a connection");
+    /// What the case's answer does to a connection in its state. One that a former answer did not
+    /// change is used again unless it should be `fresh`.
+    pub fn take(&mut self, case: &Case, fresh: bool) -> Effect {
+        let mut connection = match self.unchanged.take() {
+            Some((of, connection)) if !fresh && of.has_same_connection(case) => connection,
+            other => {
+                if let Some((_, mut connection)) = other {
+                    self.end(&mut connection, false, &[]);
+                }
+                self.reach(case)
+            }
+        };
+        let before = connection.row;
         self.send(&case.answer.frame(&connection.side));
         let sent = self.settle(connection.side.peer.port());
         let after = self.row(&connection);
         let effect = effect(case, before, after, &sent);
-        self.end(&mut connection, &effect, &sent);
+        let marks = Effect { answers: effect.answers, resets: effect.resets, ..Effect::default() };
+        if effect == marks && after == Some(before) {
+            self.unchanged = Some((case.clone(), connection));
+        } else {
+            self.end(&mut connection, effect.is_established, &sent);
+        }
         effect
     }
 
@@ -116,34 +137,39 @@ impl Linux {
     /// A new connection in the case's state.
     fn reach(&mut self, case: &Case) -> Connection {
         let mut connection = self.begin(case);
-        if case.state == State::SynSent {
-            return connection;
+        if case.state != State::SynSent {
+            self.advance(case, &mut connection);
         }
-        self.open(case, &mut connection);
+        self.settle(connection.side.peer.port());
+        connection.row = self.row(&connection).expect("a connection");
+        connection
+    }
+
+    /// Takes it from its SYN to the case's state.
+    fn advance(&self, case: &Case, connection: &mut Connection) {
+        self.open(case, connection);
         match case.state {
-            State::FinWait1 => self.shut(&mut connection),
+            State::FinWait1 => self.shut(connection),
             State::FinWait2 => {
-                self.shut(&mut connection);
+                self.shut(connection);
                 let answer = Answer { acknowledges: 1, ..Answer::default() };
-                self.say(case, &mut connection, answer);
+                self.say(case, connection, answer);
                 connection.side.una = connection.side.una.wrapping_add(1);
             }
-            State::CloseWait => self.say(case, &mut connection, fin()),
+            State::CloseWait => self.say(case, connection, fin()),
             State::Closing => {
-                self.shut(&mut connection);
-                self.say(case, &mut connection, fin());
+                self.shut(connection);
+                self.say(case, connection, fin());
             }
             State::LastAck => {
-                self.say(case, &mut connection, fin());
-                self.shut(&mut connection);
+                self.say(case, connection, fin());
+                self.shut(connection);
             }
             State::SynSent | State::Established => {}
         }
         if case.state.has_their_fin() {
             connection.side.next = connection.side.next.wrapping_add(1);
         }
-        self.settle(connection.side.peer.port());
-        connection
     }
 
     /// Its SYN is sent.
@@ -164,13 +190,15 @@ impl Linux {
             stamp: STAMP,
             echo: syn.stamp,
         };
-        Connection { connecting, stream: None, side, is_ipv6: case.is_ipv6 }
+        Connection { connecting, stream: None, side, is_ipv6: case.is_ipv6, row: Row::default() }
     }
 
     /// The connection is established and its data sent.
     fn open(&self, case: &Case, connection: &mut Connection) {
-        let opening = Case { state: State::SynSent, ..case.clone() };
-        self.send(&Answer { stamp: stamp(case, 0), ..Answer::expected(&opening) }.frame(&connection.side));
+        let opening = Case { state: State::SynSent, sent: 0, ..case.clone() };
+        self.send(
+            &Answer { stamp: stamp(case, 0), ..Answer::expected(&opening) }.frame(&connection.side),
+        );
         let thread = connection.connecting.take().unwrap();
         let mut stream = thread.join().unwrap().unwrap().expect("a connection");
         let side = &mut connection.side;
@@ -205,9 +233,9 @@ impl Linux {
     }
 
     /// Nothing of the connection is left.
-    fn end(&mut self, connection: &mut Connection, effect: &Effect, sent: &[Sent]) {
+    fn end(&mut self, connection: &mut Connection, is_established: bool, sent: &[Sent]) {
         let (side, mut rst) = (&connection.side, Answer { flags: RST, ..Answer::default() });
-        if connection.connecting.is_some() && !effect.is_established {
+        if connection.connecting.is_some() && !is_established {
             rst = Answer { flags: RST | ACK, acknowledges: 1, ..Answer::default() };
         }
         let last = sent.iter().rev().find(|sent| sent.flags & (RST | ACK) == ACK);
@@ -219,7 +247,7 @@ impl Linux {
             drop(thread.join().unwrap());
         }
         drop(connection.stream.take());
-        assert!(self.row(connection).is_none(), "a connection is left: {effect:?}");
+        assert!(self.row(connection).is_none(), "a connection is left: {connection:?}");
     }
 }
 

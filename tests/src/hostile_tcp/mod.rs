@@ -75,6 +75,18 @@ impl Case {
         case
     }
 
+    /// The same connection with another answer.
+    pub fn again(&self, random: &mut Random) -> Self {
+        Self { answer: Answer::new(random, self), ..self.clone() }
+    }
+
+    /// The cases differ in their answers alone.
+    pub fn has_same_connection(&self, other: &Self) -> bool {
+        let key =
+            |case: &Self| (case.is_ipv6, case.state, case.has_timestamps, case.may_sack, case.sent);
+        key(self) == key(other)
+    }
+
     /// Sequence numbers from the first that is not acknowledged to the next that is sent.
     pub fn outstanding(&self) -> u32 {
         let fin = self.state.has_our_fin() && self.state != State::FinWait2;

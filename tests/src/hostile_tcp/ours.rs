@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use spec::Map;
+use spec::{Expect, Map, Verdict};
 use sys::net::{Ifindex, Mac};
 use traffic::tcp::abi::{Flow, Reason, State as FlowState};
 use traffic::tcp::{Config, Path, Plan, plan};
 
-use super::{Answer, Case, Effect, Side, State};
+use super::{Case, Effect, Side, State};
 use crate::bpf::{Arm, Judge, Judgement};
 
 /// Flows of the run; the answers are for one of them.
@@ -37,7 +37,8 @@ pub struct Ours<R: Arm> {
 /// What an answer did to a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    pub judgement: Judgement,
+    pub verdict: Verdict,
+    pub reason: String,
     /// Without times.
     pub flow: Flow,
     pub effect: Effect,
@@ -47,8 +48,7 @@ impl<R: Arm> Ours<R> {
     /// `now` is the time that programs see.
     pub fn new(is_ipv6: bool, now: fn() -> u64) -> Self {
         let ip = |last: u8| -> std::net::IpAddr {
-            let text =
-                if is_ipv6 { format!("fd00::{last}") } else { format!("10.0.0.{last}") };
+            let text = if is_ipv6 { format!("fd00::{last}") } else { format!("10.0.0.{last}") };
             text.parse().unwrap()
         };
         let config = Config {
@@ -59,13 +59,8 @@ impl<R: Arm> Ours<R> {
             mss: Some(MSS - if is_ipv6 { 20 } else { 0 }),
             ..Config::new("eth0", SocketAddr::new(ip(9), 5001))
         };
-        let path = Path {
-            ifindex: Ifindex(1),
-            mtu: 1500,
-            mac: MACS[0],
-            next_hop: MACS[1],
-            source: ip(1),
-        };
+        let path =
+            Path { ifindex: Ifindex(1), mtu: 1500, mac: MACS[0], next_hop: MACS[1], source: ip(1) };
         let plan = Plan::new(&config, &path, now(), 1).unwrap();
         let judge = Judge::load_only(&plan.object(0).unwrap(), plan::RECEIVE);
         Self { judge, is_ipv6, now }
@@ -89,7 +84,8 @@ impl<R: Arm> Ours<R> {
         assert_eq!(judgement.packet, frame, "what is received is not written to");
         check(&after, case);
         let effect = effect(&before, &after);
-        Outcome { judgement, flow: timeless(after), effect }
+        let Judgement { verdict, reason, .. } = judgement;
+        Outcome { verdict, reason, flow: timeless(after), effect }
     }
 
     fn side(&self, flow: &Flow) -> Side {
@@ -109,7 +105,7 @@ impl<R: Arm> Ours<R> {
     fn write(&self, number: u32, flow: &Flow) {
         let value = [&[0; plan::FLOW_AT][..], &flow.to_bytes()].concat();
         let map = self.judge.map(plan::FLOWS);
-        map.update(&number.to_ne_bytes(), &value).unwrap();
+        map.update(&number.to_ne_bytes(), &value, Expect::Any).unwrap();
     }
 
     fn read(&self, number: u32) -> Flow {
@@ -142,7 +138,6 @@ fn flow(case: &Case, now: u64) -> Flow {
         nxt: 1 + u64::from(case.sent) + ours,
         limit: if ours == 1 { case.sent.into() } else { 1_000_000 },
         edge: 1 + 65_535,
-        window_ack: 1,
         rcv_nxt: IRS + 1 + u32::from(case.state.has_their_fin()),
         window_seq: IRS,
         window: 65_535,
