@@ -96,7 +96,7 @@ xway_inline enum sink_finding sink_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	struct xway_part options = { .ctx = ctx };
 	__u32 *words;
 
-	if (protocol < 0)
+	if (protocol < 0 || xway_is_cut(ctx, cur))
 		return SINK_WRONG;
 	words = (void *)ip;
 	options.at = start - xway_data(ctx) + sizeof(*ip);
@@ -118,6 +118,8 @@ xway_inline enum sink_finding sink_ipv6(struct xdp_md *ctx, struct xway_cursor *
 
 	if (protocol < 0)
 		return sink_finding(cur->fault != XWAY_TOO_MANY_EXTENSIONS);
+	if (xway_is_cut(ctx, cur))
+		return SINK_WRONG;
 	if (protocol == IPPROTO_ICMP)
 		protocol = IPPROTO_RAW;
 	for (int i = 0; i < 4; i++)

@@ -19,7 +19,7 @@ pub(super) enum Finding {
 pub(super) fn look(frame: &[u8]) -> Finding {
     match parse(frame) {
         Parsed::Packet(packet) => packet_is(frame, &packet).unwrap_or(Finding::Wrong),
-        Parsed::Other => Finding::Right,
+        Parsed::Other | Parsed::TooDeep => Finding::Right,
         Parsed::Malformed => Finding::Wrong,
     }
 }
