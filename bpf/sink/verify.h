@@ -117,7 +117,8 @@ xway_inline enum sink_finding sink_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	__u64 sum = 0;
 
 	if (protocol < 0)
-		return sink_finding(cur->fault != XWAY_TOO_MANY_EXTENSIONS);
+		return sink_finding(cur->fault != XWAY_TOO_MANY_EXTENSIONS ||
+				    xway_is_cut(ctx, cur));
 	if (xway_is_cut(ctx, cur))
 		return SINK_WRONG;
 	if (protocol == IPPROTO_ICMP)
