@@ -55,12 +55,24 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         },
         Part {
             name: "frames",
-            words: split(&format!("{test} hostile_frames -- --nocapture --test-threads=1")),
+            words: split(&format!(
+                "{test} hostile_frames --test hostile_nat --test hostile_sink \
+                 --test hostile_redirect -- --nocapture --test-threads=1"
+            )),
             environment: vec![
                 ("XWAY_HOSTILE_FRAMES", "1000000".to_owned()),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
             ],
-            limit: 2 * 3600,
+            limit: 6 * 3600,
+        },
+        Part {
+            name: "answers",
+            words: split(&format!("{test} hostile_tcp -- --nocapture --test-threads=1")),
+            environment: vec![
+                ("XWAY_HOSTILE_FRAMES", "100000".to_owned()),
+                ("XWAY_HOSTILE_SEED", seed.to_string()),
+            ],
+            limit: 4 * 3600,
         },
         Part {
             name: "xsk",
