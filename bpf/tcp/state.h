@@ -180,6 +180,15 @@ xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct segm
 	       (__s32)(segment->ts_value - flow->ts_recent) >= -1;
 }
 
+/* An acknowledgement without data that later segments overtook: Linux gives no answer to it. */
+xway_inline int tcp_is_overtaken(const struct tcp_flow *flow, const struct segment *segment)
+{
+	return !segment->length && !(segment->flags & (TCP_SYN | TCP_FIN)) &&
+	       (flow->has & TCP_HAS_TIMESTAMPS) && segment->has_timestamps &&
+	       (__s32)(segment->ts_value - flow->ts_recent) < -1 &&
+	       (__s32)(segment->seq - flow->rcv_nxt) < 0;
+}
+
 xway_inline enum xway_reason tcp_reset_arrived(struct tcp_flow *flow,
 					       const struct segment *segment,
 					       struct tcp_change *change)
@@ -206,7 +215,8 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 	if (!(segment->flags & (TCP_ACK | TCP_SYN)))
 		return tcp_unacceptable(flow, change, 0);
 	if (!tcp_is_acceptable(flow, segment) || (segment->flags & TCP_SYN))
-		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
+		return tcp_unacceptable(flow, change,
+					tcp_is_overtaken(flow, segment) ? 0 : TCP_OWES_ACK);
 	/* RFC 5961, 5.2. */
 	if ((__s64)ack > (__s64)flow->nxt)
 		return tcp_unacceptable(flow, change, TCP_OWES_ACK);

@@ -37,7 +37,9 @@ fn excess(ours: &Effect, linux: &Effect) -> Option<&'static str> {
     if ours.is_established && !linux.is_established {
         return Some("is established by it");
     }
-    let is_quiet = !linux.answers && !linux.resets && linux.received == 0;
+    // What has an effect may be acknowledged later.
+    let has_effect = linux.received > 0 || linux.acknowledged > 0;
+    let is_quiet = !linux.answers && !linux.resets && !has_effect;
     if linux.is_reset {
         return None;
     }
