@@ -22,7 +22,7 @@ use xway_tests::random::Random;
 use xway_tests::{nft, stories};
 
 /// What is sent on although Linux drops it or sends something else: faults, and why.
-const KNOWN: [(&str, &str); 2] = [
+const KNOWN: [(&str, &str); 3] = [
     (
         OWN_SOURCE,
         "forward does not look up sources: the reverse path is not checked, which `rp_filter` does \
@@ -33,6 +33,11 @@ const KNOWN: [(&str, &str); 2] = [
         "a UDP checksum of zero says that there is none (RFC 768), and stays; nft changes it when \
          it sets a port",
     ),
+    (
+        LATER,
+        "a later fragment has no ports: it is translated by its address alone, where nft takes its \
+         payload for ports",
+    ),
 ];
 /// Frames between two looks at what arrived: as many wait in a socket.
 const BATCH: u64 = 100;
@@ -40,6 +45,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 const UDP: u8 = 17;
 const NO_CHECKSUM: &str = "no UDP checksum";
+const LATER: &str = "a later fragment";
 /// A translation in the language of `forward`.
 const TRANSLATIONS: [&str; 8] = [
     "10.1.0.2 udp 53 -> 10.0.2.2:5353",
@@ -148,13 +154,25 @@ fn frame(random: &mut Random, number: u16) -> Hostile {
         _ => flow.udp(&payload),
     };
     let mut base = base.unwrap();
+    if !is_ipv6 && random.below(8) == 0 {
+        base[20..22].copy_from_slice(&[0x20, 1]);
+    }
     if !is_ipv6 && base[23] == UDP && random.below(8) == 0 {
         base[40..42].fill(0);
         let mut frame = hostile::spoiled(random, &ROUTER, number, base);
         frame.faults.push(NO_CHECKSUM);
         return frame;
     }
-    hostile::spoiled(random, &ROUTER, number, base)
+    let mut frame = hostile::spoiled(random, &ROUTER, number, base);
+    if !is_ipv6 && frame.bytes.get(20..22).is_some_and(is_later) {
+        frame.faults.push(LATER);
+    }
+    frame
+}
+
+/// The field of an IPv4 header has an offset.
+fn is_later(field: &[u8]) -> bool {
+    field[0] & 0x1f != 0 || field[1] != 0
 }
 
 /// The IP packet without padding.

@@ -14,6 +14,8 @@ use crate::stamp::{Kind, Stamp};
 /// exchanged.
 pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
     let parsed = parse(frame);
+    // A header that lies about its length can place the ports in the stamp, which stays whole.
+    let stamp = Stamp::read(frame);
     let is_group = |at: usize| frame.get(at).is_none_or(|byte| byte & 1 == 1);
     let is_own = own.is_none_or(|own| frame.starts_with(&own.0));
     if is_group(0) || is_group(6) || !is_own {
@@ -26,7 +28,9 @@ pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
         Parsed::TooDeep | Parsed::Malformed => return false,
     }
     exchange(frame, 0, 6);
-    mark(frame);
+    if let Some(Ok(stamp)) = stamp {
+        mark(frame, stamp);
+    }
     true
 }
 
@@ -65,8 +69,7 @@ fn exchange(frame: &mut [u8], at: usize, size: usize) {
     }
 }
 
-fn mark(frame: &mut [u8]) {
-    let Some(Ok(stamp)) = Stamp::read(frame) else { return };
+fn mark(frame: &mut [u8], stamp: Stamp) {
     let kind = match stamp.kind {
         Kind::Data(expect) => Kind::Reflected(expect),
         Kind::End => Kind::ReflectedEnd,

@@ -144,3 +144,14 @@ fn a_reflected_frame_is_whole_and_goes_the_other_way() {
         assert_eq!(Stamp::read(&frame), Some(Ok(Stamp { kind, ..stamp(1, 0, 5) })), "once");
     }
 }
+
+/// The header says that it is 52 bytes long, so that the ports would be in the stamp.
+#[test]
+fn a_stamp_stays_whole_where_a_header_reaches_into_it() {
+    let kind = Kind::Data(Expect::Pass);
+    let mut frame = Carrier::Udp4.frame(20, &Stamp { kind, ..stamp(1, 0, 5) });
+    frame[14] = 0x4d;
+    assert!(reflect(&mut frame, None));
+    let kind = Kind::Reflected(Expect::Pass);
+    assert_eq!(Stamp::read(&frame), Some(Ok(Stamp { kind, ..stamp(1, 0, 5) })));
+}
