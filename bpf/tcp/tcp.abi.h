@@ -24,12 +24,13 @@ enum xway_reason {
 	XWAY_TAKEN,
 	/* One that it does not: old, out of the window, or acknowledging what was never sent. */
 	XWAY_UNACCEPTABLE,
-	/* A checksum of IP or TCP is wrong, or TCP options are not those of a connection. */
-	XWAY_DAMAGED,
-	/* IPv4 options or IPv6 extension headers, which are not read and so not obeyed. */
-	XWAY_OPTIONS,
+	/*
+	 * One that is not read: a wrong checksum, IPv4 options or IPv6 extension headers, or TCP
+	 * options that are malformed or a signature.
+	 */
+	XWAY_REFUSED,
 };
-#define XWAY_REASONS (XWAY_OPTIONS + 1)
+#define XWAY_REASONS (XWAY_REFUSED + 1)
 
 /* RFC 9293, section 3.3.2, those that an active opener passes; IDLE was not opened yet. */
 enum tcp_state {

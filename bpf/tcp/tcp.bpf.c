@@ -323,13 +323,11 @@ xway_inline enum xway_reason tcp_receive(struct xdp_md *ctx, int frags)
 	flow = tcp_flow_number(outer.address, xway_ntohs(tcp->dest));
 	if (flow >= tcp_config.flows)
 		return XWAY_NOT_OURS;
-	if (outer.options)
-		return XWAY_OPTIONS;
-	if (outer.damaged || tcp_is_damaged(tcp, &part, frags))
-		return XWAY_DAMAGED;
+	if (outer.options || outer.damaged || tcp_is_damaged(tcp, &part, frags))
+		return XWAY_REFUSED;
 	tcp_read_segment(tcp, cur.end, payload, &segment);
 	if (segment.is_refused)
-		return XWAY_DAMAGED;
+		return XWAY_REFUSED;
 	reason = tcp_take_segment(flow, &segment);
 	if (segment.blocks && reason == XWAY_TAKEN)
 		tcp_take_sack(flow, &segment);

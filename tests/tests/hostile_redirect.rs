@@ -2,8 +2,8 @@
 //! agree on every frame, which is never changed, and what stands before it is never of another
 //! frame.
 //!
-//! There is no comparison with Linux: a socket of AF_XDP gets frames, not what they carry. Tags that
-//! are in a frame are skipped by rules and stay in the frame that the socket gets.
+//! There is no comparison with Linux: a socket of AF_XDP gets frames, not what they carry. Tags
+//! that are in a frame are skipped by rules and stay in the frame that the socket gets.
 //! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` say how many frames there are and where they begin.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 

@@ -116,7 +116,7 @@ impl Linux {
             port: 1,
         };
         let flow = Flow::new(side(&self.net.b, PEER4), side(&self.net.a, OWN4));
-        let mark = [&MARK[..], &self.pings.to_be_bytes()].concat();
+        let mark = [MARK, &self.pings.to_be_bytes()].concat();
         self.send(&flow.ping(1, self.pings, &mark).unwrap());
         let seen = RefCell::new(Vec::new());
         let is_mark = |frame: &[u8]| {

@@ -167,12 +167,11 @@ pub enum Reason {
     NotOurs = 4,
     Taken = 5,
     Unacceptable = 6,
-    Damaged = 7,
-    Options = 8,
+    Refused = 7,
 }
 
 impl Reason {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 8] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -180,8 +179,7 @@ impl Reason {
         Self::NotOurs,
         Self::Taken,
         Self::Unacceptable,
-        Self::Damaged,
-        Self::Options,
+        Self::Refused,
     ];
 
     /// As counters, JSON and options spell it.
@@ -194,8 +192,7 @@ impl Reason {
             Self::NotOurs => "not-ours",
             Self::Taken => "taken",
             Self::Unacceptable => "unacceptable",
-            Self::Damaged => "damaged",
-            Self::Options => "options",
+            Self::Refused => "refused",
         }
     }
 }
