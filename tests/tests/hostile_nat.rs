@@ -12,7 +12,7 @@ use std::time::Duration;
 use functions::forward::{Config, OBJECT, PROGRAM_FRAGS};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
-use lab::{Capture, LinkOptions, Router};
+use lab::{Capture, Router};
 use spec::{Spec, Verdict};
 use vm::VmRuntime;
 use xway_tests::bpf::router::{A, B0, Forward, Port, from_a, side};
@@ -92,7 +92,7 @@ struct Linux {
 
 impl Linux {
     fn new() -> Self {
-        let net = Router::build(&LinkOptions::default()).unwrap();
+        let net = Router::build(&hostile::in_order()).unwrap();
         nft::run(&net.b, &["-f", "-"], RULES).unwrap();
         for name in ["all", "eth0"] {
             net.b.set_sysctl(&format!("ipv4/conf/{name}/rp_filter"), "0").unwrap();

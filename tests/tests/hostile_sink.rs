@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use kernel::KernelRuntime;
 use lab::frame::{Flow, Side, TcpFlags};
-use lab::{Capture, Host, LinkOptions, TwoHosts};
+use lab::{Capture, Host, TwoHosts};
 use spec::{Spec, Verdict};
 use sys::net::Mac;
 use traffic::sink::program::{PROGRAM, PROGRAM_FRAGS, prepare, set_mac};
@@ -54,7 +54,7 @@ struct Linux {
 
 impl Linux {
     fn new() -> Self {
-        let net = TwoHosts::build(&LinkOptions::default()).unwrap();
+        let net = TwoHosts::build(&hostile::in_order()).unwrap();
         let any = IpAddr::from(Ipv6Addr::UNSPECIFIED);
         let (mut udp, mut tcp) = (Vec::new(), Vec::new());
         for port in HOST.ports {

@@ -17,6 +17,8 @@ pub use fragments::fragments;
 pub use place::{HOST, Place, ROUTER};
 pub use settings::Settings;
 
+use lab::LinkOptions;
+
 use self::frame::Frame;
 use crate::random::Random;
 
@@ -49,6 +51,14 @@ pub fn spoiled(random: &mut Random, place: &'static Place, number: u16, base: Ve
     frame.number(number);
     let faults = faults::apply(random, &mut frame);
     Hostile { bytes: frame.finish(), faults }
+}
+
+/// Links on which frames stay in order if the calling thread sends them: GRO, which would hold back
+/// segments of TCP, is off, and the thread stays on one processor, whose queue has them all.
+pub fn in_order() -> LinkOptions {
+    let first = sys::cpu::online().expect("processors")[0];
+    sys::cpu::set_affinity(&[first]).expect("a processor");
+    LinkOptions { gro: false, ..LinkOptions::default() }
 }
 
 /// The number of a frame, if it is one of these.

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use lab::frame::{Flow, Side as FrameSide};
-use lab::{Capture, LinkOptions, TwoHosts};
+use lab::{Capture, TwoHosts};
 
 use super::answer::{ACK, FIN, RST, SYN};
 use super::{Answer, Case, Effect, Side, State};
@@ -60,7 +60,7 @@ struct Row {
 
 impl Linux {
     pub fn new() -> Self {
-        let net = TwoHosts::build(&LinkOptions::default()).unwrap();
+        let net = TwoHosts::build(&crate::hostile::in_order()).unwrap();
         let mac = net.b.mac("eth0").unwrap().to_string();
         for peer in ["10.0.0.9", "fd00::9"] {
             let mut command = net.a.command("ip").unwrap();
