@@ -32,7 +32,12 @@ const KNOWN: [(&[&str], &str); 6] = [
     ),
     (&["a fragment", "extension headers"], "each frame is measured: nothing waits for the others"),
     (
-        &["options", "extension headers", "a length of zero before hop-by-hop options"],
+        &[
+            "options",
+            "another header length",
+            "extension headers",
+            "a length of zero before hop-by-hop options",
+        ],
         "options and extension headers are skipped and not obeyed",
     ),
     (
@@ -78,6 +83,13 @@ impl Linux {
         for route in ["-4 route add default via 10.0.0.1", "-6 route add default via fd00::1"] {
             let mut command = net.b.command("ip").unwrap();
             assert!(command.args(route.split(' ')).status().unwrap().success(), "{route}");
+        }
+        // An answer to a neighbor that is not known waits, unseen.
+        let mac = net.a.mac("eth0").unwrap();
+        for ip in ["10.0.0.9", "fd00::9", "fe80::9"] {
+            let words = format!("neigh replace {ip} lladdr {mac} dev eth0");
+            let mut command = net.b.command("ip").unwrap();
+            assert!(command.args(words.split(' ')).status().unwrap().success(), "{words}");
         }
         let wire = Capture::open(&net.a, "eth0").unwrap();
         Self { net, wire, marks: 0, _udp: udp, _tcp: tcp }

@@ -21,8 +21,10 @@ use xway_tests::hostile_tcp::{Answer, Case, Effect, Side};
 use xway_tests::random::Random;
 use xway_tests::stories;
 
+type Known = (&'static str, fn(&Case) -> bool, &'static str);
+
 /// What is accepted although Linux does not: name, which cases, and why.
-const KNOWN: [(&str, fn(&Case) -> bool, &str); 1] = [(
+const KNOWN: [Known; 1] = [(
     "a partial checksum",
     |case| case.answer.carrier == Carrier::PartialChecksum,
     "a peer behind a veth leaves TCP checksums to the device; the program cannot tell such a frame \
