@@ -15,6 +15,9 @@
 #include <xway/parse.h>
 #include <xway/stamp.h>
 
+/* This interface's MAC address, as the first six bytes; 0 for any. */
+const volatile __u64 sink_mac = 0;
+
 #define sink_exchange(a, b)                                                                        \
 	do {                                                                                       \
 		typeof(a) sink_held = a;                                                           \
@@ -40,43 +43,91 @@ xway_inline void sink_exchange_ports(struct xway_cursor *cur, int protocol)
 	sink_exchange(ports->source, ports->dest);
 }
 
-xway_inline void sink_turn_ipv4(struct xway_cursor *cur)
+/* Unspecified, loopback, multicast and reserved addresses are those of no host. */
+xway_inline int sink_is_host4(__be32 address)
+{
+	__u32 net = address & xway_htonl(0xff000000);
+
+	return net && net != xway_htonl(0x7f000000) && (address & xway_htonl(0xe0000000)) !=
+							       xway_htonl(0xe0000000);
+}
+
+/* The same; ::/96 has the unspecified and the loopback address, ::ffff:0:0/96 those of IPv4. */
+xway_inline int sink_is_host6(const struct in6_addr *address)
+{
+	const __be32 *word = address->in6_u.u6_addr32;
+
+	if ((word[0] & xway_htonl(0xff000000)) == xway_htonl(0xff000000))
+		return 0;
+	return word[0] || word[1] || (word[2] && word[2] != xway_htonl(0xffff));
+}
+
+/* These exchange what they can; 0 where nothing may go back. */
+xway_inline int sink_turn_ipv4(struct xdp_md *ctx, struct xway_cursor *cur)
 {
 	struct iphdr *ip;
 	int protocol = xway_parse_ipv4(cur, &ip);
 
-	if (protocol < 0)
-		return;
+	if (protocol < 0 || xway_is_cut(ctx, cur) || ip->saddr == ip->daddr)
+		return 0;
+	if (!sink_is_host4(ip->saddr) || !sink_is_host4(ip->daddr))
+		return 0;
 	sink_exchange(ip->saddr, ip->daddr);
 	sink_exchange_ports(cur, protocol);
+	return 1;
 }
 
-xway_inline void sink_turn_ipv6(struct xway_cursor *cur)
+xway_inline int sink_turn_ipv6(struct xdp_md *ctx, struct xway_cursor *cur)
 {
 	struct ipv6hdr *ip;
 	int protocol = xway_parse_ipv6(cur, &ip);
+	__u32 differ = 0;
 
-	if (protocol < 0)
-		return;
+	if (protocol < 0 || xway_is_cut(ctx, cur))
+		return 0;
+	if (!sink_is_host6(&ip->saddr) || !sink_is_host6(&ip->daddr))
+		return 0;
+	for (int i = 0; i < 4; i++)
+		differ |= ip->saddr.s6_addr32[i] ^ ip->daddr.s6_addr32[i];
+	if (!differ)
+		return 0;
 	sink_exchange(ip->saddr, ip->daddr);
 	sink_exchange_ports(cur, protocol);
+	return 1;
 }
 
-/* What cannot be parsed goes back with its MAC addresses exchanged alone. */
-xway_inline void sink_turn(struct xdp_md *ctx, int frags)
+/* The frame was sent to this interface, or to any unless that is known, by one host. */
+xway_inline int sink_is_own_mac(const struct ethhdr *eth)
+{
+	__u64 to = *(const __u32 *)eth->h_dest | (__u64) * (const __u16 *)(eth->h_dest + 4) << 32;
+
+	if ((eth->h_dest[0] | eth->h_source[0]) & 1)
+		return 0;
+	return !sink_mac || to == sink_mac;
+}
+
+/*
+ * Exchanges what is exchanged; 0 when the frame must not go back, since a stack would not answer
+ * it: of another host, a group or no host, or with an IP header that cannot be read. Frames of
+ * other protocols have their MAC addresses alone exchanged.
+ */
+xway_inline int sink_turn(struct xdp_md *ctx, int frags)
 {
 	struct xway_cursor cur;
 	struct ethhdr *eth;
-	int type;
+	int type, turned = 1;
 
 	xway_cursor(&cur, ctx, frags);
 	type = xway_parse_eth(&cur, &eth);
-	if (eth)
-		sink_exchange_macs(eth);
+	if (type < 0 || !sink_is_own_mac(eth))
+		return 0;
 	if (type == ETH_P_IP)
-		sink_turn_ipv4(&cur);
+		turned = sink_turn_ipv4(ctx, &cur);
 	if (type == ETH_P_IPV6)
-		sink_turn_ipv6(&cur);
+		turned = sink_turn_ipv6(ctx, &cur);
+	if (turned)
+		sink_exchange_macs(eth);
+	return turned;
 }
 
 xway_inline void sink_mark_reflected(struct xway_stamp *stamp)

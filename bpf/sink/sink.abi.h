@@ -93,7 +93,4 @@ _Static_assert(sizeof(struct sink_count) == 64, "no hidden padding");
 #define SINK_WINDOW 0x40000
 #define SINK_WORDS (SINK_WINDOW / 32)
 
-/* A packet of more bytes behind its IP header has that part not verified. */
-#define SINK_VERIFIED 0x4000
-
 #endif

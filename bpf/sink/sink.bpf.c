@@ -95,7 +95,10 @@ xway_inline enum xway_reason sink_judge(struct xdp_md *ctx, int frags, __u64 byt
 	return sink_receive(source, place, stamp, bytes, now);
 }
 
-/* Sends the frame back, unless it comes back already or is not what was sent. */
+/*
+ * Sends the frame back, unless it comes back already, is not what was sent, or is none that a host
+ * answers.
+ */
 xway_inline __u32 sink_verdict(struct xdp_md *ctx, int frags, __u64 bytes,
 			       struct xway_stamp *stamp, enum xway_reason reason)
 {
@@ -105,7 +108,8 @@ xway_inline __u32 sink_verdict(struct xdp_md *ctx, int frags, __u64 bytes,
 		return sink_fate;
 	if (reason >= XWAY_CORRUPTED || stamp->kind & XWAY_STAMP_REFLECTED)
 		return XDP_DROP;
-	sink_turn(ctx, frags);
+	if (!sink_turn(ctx, frags))
+		return XDP_DROP;
 	sink_mark_reflected(stamp);
 	sink_write_stamp(ctx, frags, bytes, stamp);
 	return XDP_TX;

@@ -38,6 +38,8 @@ struct segment {
 	__u8 has_timestamps;
 	__u8 has_scale;
 	__u8 may_sack;
+	/* An option is longer than what is left, shorter than its head, or a signature. */
+	__u8 is_refused;
 };
 
 #define TCP_FIN 1
@@ -46,20 +48,22 @@ struct segment {
 #define TCP_PSH 8
 #define TCP_ACK 16
 
-/* RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one. */
+/*
+ * RFC 9293, 3.10.7.4: the window is taken from segments that are not older than the last one, and
+ * that do not acknowledge less than is known.
+ */
 xway_inline void tcp_take_window(struct tcp_flow *flow, const struct segment *segment,
 				 __u64 ack)
 {
 	__s32 newer = segment->seq - flow->window_seq;
 
-	if (newer < 0 || (newer == 0 && ack < flow->window_ack))
+	if (tcp_before(ack, flow->una) || newer < 0)
 		return;
 	/* It opens: what made the timer slow is over. */
 	if (!flow->window && segment->window)
 		flow->backoff = 0;
 	flow->window = segment->window << flow->scale;
 	flow->window_seq = segment->seq;
-	flow->window_ack = ack;
 	flow->edge = ack + flow->window;
 	if (flow->window_most < flow->window)
 		flow->window_most = flow->window;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A segment from the packet that carries it. Options that are cut short end the list.
+ * A segment from the packet that carries it. An option with another length than its kind has is
+ * ignored; for one that the header does not hold, or a signature, the segment is refused.
  */
 #ifndef XWAY_TCP_OPTIONS_H
 #define XWAY_TCP_OPTIONS_H
@@ -19,6 +20,9 @@
 #define TCP_KIND_MAY_SACK 4
 #define TCP_KIND_SACK 5
 #define TCP_KIND_TIMESTAMPS 8
+/* Signatures (RFC 2385, RFC 5925), which no flow of ours agreed to. */
+#define TCP_KIND_MD5 19
+#define TCP_KIND_AO 29
 
 /* RFC 7323, 2.3. */
 #define TCP_SCALE_MOST 14
@@ -58,7 +62,7 @@ xway_inline void tcp_read_option(struct segment *segment, __u32 at, __u32 length
 		segment->ts_value = tcp_option_word(segment, at + 2);
 		segment->ts_echo = tcp_option_word(segment, at + 6);
 		segment->has_timestamps = 1;
-	} else if (kind == TCP_KIND_SACK) {
+	} else if (kind == TCP_KIND_SACK && length >= 10 && length % 8 == 2) {
 		tcp_read_blocks(segment, at, length);
 	} else if (kind == TCP_KIND_MSS && length == 4) {
 		segment->mss = tcp_option_half(segment, at + 2);
@@ -67,8 +71,10 @@ xway_inline void tcp_read_option(struct segment *segment, __u32 at, __u32 length
 		if (segment->scale > TCP_SCALE_MOST)
 			segment->scale = TCP_SCALE_MOST;
 		segment->has_scale = 1;
-	} else if (kind == TCP_KIND_MAY_SACK) {
+	} else if (kind == TCP_KIND_MAY_SACK && length == 2) {
 		segment->may_sack = 1;
+	} else if (kind == TCP_KIND_MD5 || kind == TCP_KIND_AO) {
+		segment->is_refused = 1;
 	}
 }
 
@@ -83,8 +89,10 @@ xway_inline int tcp_next_option(struct segment *segment)
 		return 0;
 	if (kind != TCP_KIND_NOP) {
 		length = tcp_option_byte(segment, at + 1);
-		if (length < 2 || at + length > segment->options_end)
+		if (length < 2 || at + length > segment->options_end) {
+			segment->is_refused = 1;
 			return 0;
+		}
 		tcp_read_option(segment, at, length);
 	}
 	/* Volatile: what the verifier cannot follow cannot multiply its paths. */

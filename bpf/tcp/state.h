@@ -13,6 +13,8 @@
 #define TCP_OUR_SCALE 7
 #define TCP_OUR_WINDOW (65535u << TCP_OUR_SCALE)
 #define TCP_TIMESTAMP_BYTES 12
+/* Smallest MSS that is obeyed, timestamps included: as Linux's sysctl tcp_min_snd_mss. */
+#define TCP_MSS_LEAST 48
 
 xway_inline enum xway_reason tcp_unacceptable(struct tcp_flow *flow, struct tcp_change *change,
 					      __u8 owes)
@@ -27,6 +29,8 @@ xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 mss = segment->mss ? segment->mss : tcp_config.ipv6 ? 1220 : 536;
 
+	if (mss < TCP_MSS_LEAST)
+		mss = TCP_MSS_LEAST;
 	if (mss > tcp_config.mss)
 		mss = tcp_config.mss;
 	if (segment->has_timestamps) {
@@ -40,6 +44,16 @@ xway_inline void tcp_agree(struct tcp_flow *flow, const struct segment *segment)
 	flow->mss = mss;
 }
 
+/* RFC 7323, 3.2: the timestamp that comes back is one of our SYN's, or none. */
+xway_inline int tcp_is_our_echo(const struct tcp_flow *flow, const struct segment *segment,
+				__u64 now)
+{
+	__u32 since = segment->ts_echo - tcp_timestamp(flow->opened);
+
+	return !segment->has_timestamps || !segment->ts_echo ||
+	       since <= tcp_timestamp(now) - tcp_timestamp(flow->opened);
+}
+
 xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct segment *segment,
 					 struct tcp_change *change)
 {
@@ -47,7 +61,7 @@ xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct seg
 
 	if (!(segment->flags & TCP_ACK))
 		return tcp_unacceptable(flow, change, 0);
-	if (segment->ack != flow->iss + 1) {
+	if (segment->ack != flow->iss + 1 || !tcp_is_our_echo(flow, segment, change->now)) {
 		/* The other end remembers an older connection; our next SYN finds it gone. */
 		if (!(segment->flags & TCP_RST))
 			tcp_owe_reset(flow, segment->ack);
@@ -66,7 +80,6 @@ xway_inline enum xway_reason tcp_opening(struct tcp_flow *flow, const struct seg
 	flow->window = segment->window;
 	flow->window_most = segment->window;
 	flow->window_seq = segment->seq;
-	flow->window_ack = 1;
 	flow->edge = 1 + segment->window;
 	flow->deadline = 0;
 	flow->backoff = 0;
@@ -122,14 +135,36 @@ xway_inline void tcp_fin_arrived(struct tcp_flow *flow, struct tcp_change *chang
 	}
 }
 
+/* The destination has not sent its FIN; what follows that is not taken. */
+xway_inline int tcp_may_receive(const struct tcp_flow *flow)
+{
+	__u32 states = 1 << TCP_STATE_ESTABLISHED | 1 << TCP_STATE_FIN_WAIT_1 |
+		       1 << TCP_STATE_FIN_WAIT_2;
+	__u32 may = states >> (flow->state & 15) & 1;
+
+	xway_opaque(may);
+	return may;
+}
+
 /* Payload is acknowledged and forgotten; what came too early has to come again. */
 xway_inline void tcp_text_arrived(struct tcp_flow *flow, const struct segment *segment)
 {
 	__u32 end = segment->seq + segment->length;
 
+	if (!tcp_may_receive(flow))
+		return;
 	flow->owes |= TCP_OWES_ACK;
 	if ((__s32)(segment->seq - flow->rcv_nxt) <= 0 && (__s32)(end - flow->rcv_nxt) > 0)
 		flow->rcv_nxt = end;
+}
+
+/* The peer's timestamp, unless it is an older one; without a branch, as tcp_most(). */
+xway_inline void tcp_take_stamp(struct tcp_flow *flow, const struct segment *segment)
+{
+	__s64 newer = (__s32)(segment->ts_value - flow->ts_recent);
+
+	xway_opaque(newer);
+	flow->ts_recent += newer & ~(newer >> 63);
 }
 
 /* RFC 9293, 3.10.7.4, first check, and RFC 7323, 5.3. */
@@ -140,8 +175,18 @@ xway_inline int tcp_is_acceptable(const struct tcp_flow *flow, const struct segm
 
 	if (start >= (__s32)TCP_OUR_WINDOW || start + (__s32)(length ? length : 1) <= 0)
 		return 0;
+	/* A tick less comes from reordering: Linux's TCP_PAWS_WINDOW. */
 	return !(flow->has & TCP_HAS_TIMESTAMPS) || !segment->has_timestamps ||
-	       (__s32)(segment->ts_value - flow->ts_recent) >= 0;
+	       (__s32)(segment->ts_value - flow->ts_recent) >= -1;
+}
+
+/* An acknowledgement without data that later segments overtook: Linux gives no answer to it. */
+xway_inline int tcp_is_overtaken(const struct tcp_flow *flow, const struct segment *segment)
+{
+	return !segment->length && !(segment->flags & (TCP_SYN | TCP_FIN)) &&
+	       (flow->has & TCP_HAS_TIMESTAMPS) && segment->has_timestamps &&
+	       (__s32)(segment->ts_value - flow->ts_recent) < -1 &&
+	       (__s32)(segment->seq - flow->rcv_nxt) < 0;
 }
 
 xway_inline enum xway_reason tcp_reset_arrived(struct tcp_flow *flow,
@@ -162,28 +207,34 @@ xway_inline enum xway_reason tcp_continuing(struct tcp_flow *flow,
 					    struct tcp_change *change)
 {
 	__u64 ack = tcp_position(flow, segment->ack);
+	__u64 oldest;
 
 	if (segment->flags & TCP_RST)
 		return tcp_reset_arrived(flow, segment, change);
-	if (!tcp_is_acceptable(flow, segment) || (segment->flags & TCP_SYN))
-		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
-	if (!(segment->flags & TCP_ACK))
+	/* Linux gives no answer to what is neither an acknowledgement nor a SYN, wherever it is. */
+	if (!(segment->flags & (TCP_ACK | TCP_SYN)))
 		return tcp_unacceptable(flow, change, 0);
+	if (!tcp_is_acceptable(flow, segment) || (segment->flags & TCP_SYN))
+		return tcp_unacceptable(flow, change,
+					tcp_is_overtaken(flow, segment) ? 0 : TCP_OWES_ACK);
 	/* RFC 5961, 5.2. */
 	if ((__s64)ack > (__s64)flow->nxt)
 		return tcp_unacceptable(flow, change, TCP_OWES_ACK);
-	if ((__s64)(ack + flow->window_most) < (__s64)flow->una)
+	/* Older than a window, or of what was never sent. */
+	oldest = flow->una - tcp_least(flow->una, flow->window_most);
+	if ((__s64)ack < (__s64)oldest)
 		return tcp_unacceptable(flow, change, 0);
 
 	flow->silent = 0;
 	if (segment->has_timestamps && (__s32)(segment->seq - flow->rcv_nxt) <= 0)
-		flow->ts_recent = segment->ts_value;
+		tcp_take_stamp(flow, segment);
 	tcp_acknowledged(flow, segment, change, ack);
 	if (flow->una == tcp_end_of(flow))
 		tcp_fin_acknowledged(flow, change);
 	if (segment->length)
 		tcp_text_arrived(flow, segment);
-	if ((segment->flags & TCP_FIN) && segment->seq + segment->length == flow->rcv_nxt)
+	if (segment->flags & tcp_may_receive(flow) * TCP_FIN &&
+	    segment->seq + segment->length == flow->rcv_nxt)
 		tcp_fin_arrived(flow, change);
 	return XWAY_TAKEN;
 }

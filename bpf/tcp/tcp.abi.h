@@ -24,8 +24,13 @@ enum xway_reason {
 	XWAY_TAKEN,
 	/* One that it does not: old, out of the window, or acknowledging what was never sent. */
 	XWAY_UNACCEPTABLE,
+	/*
+	 * One that is not read: a wrong checksum, IPv4 options or IPv6 extension headers, or TCP
+	 * options that are malformed or a signature.
+	 */
+	XWAY_REFUSED,
 };
-#define XWAY_REASONS (XWAY_UNACCEPTABLE + 1)
+#define XWAY_REASONS (XWAY_REFUSED + 1)
 
 /* RFC 9293, section 3.3.2, those that an active opener passes; IDLE was not opened yet. */
 enum tcp_state {
@@ -184,8 +189,6 @@ struct tcp_flow {
 	__u64 repeated_at;
 	/* The congestion window held back what is below. */
 	__u64 limited;
-	/* Ack that the window was taken from (SND.WL2). */
-	__u64 window_ack;
 
 	/* When the timer runs out; what it is for follows from the rest. 0: it does not run. */
 	__u64 deadline;
@@ -254,7 +257,7 @@ struct tcp_flow {
 	/* By position; never adjacent. */
 	struct tcp_range range[TCP_RANGES];
 };
-_Static_assert(sizeof(struct tcp_flow) == 536, "no hidden padding");
+_Static_assert(sizeof(struct tcp_flow) == 528, "no hidden padding");
 
 /* Segments that were taken from a flow and are written one a frame. */
 struct tcp_burst {

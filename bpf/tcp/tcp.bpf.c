@@ -5,13 +5,15 @@
  * `xway_tcp_send` runs on live frames, once a frame: goes on with the burst that it is writing,
  * or takes the next flow that is ready and plans a burst of it. `xway_tcp_receive` sits on the
  * same interface: what comes for a flow of ours changes that flow, puts it into the ready ring,
- * and goes no further; everything else passes.
+ * and goes no further; everything else passes. A segment counts for a flow only if the stack would
+ * give it to a socket: it is sent to our MAC address, and its checksums are right.
  */
 #include "tcp.abi.h"
 
 #include <xway/bpf.h>
 #include <xway/parse.h>
 #include <xway/stats.h>
+#include <xway/sum.h>
 
 #include "chores.h"
 #include "flow.h"
@@ -174,9 +176,10 @@ int xway_tcp_send(struct xdp_md *ctx)
 xway_inline __u32 tcp_flow_number(__u32 address, __u16 port)
 {
 	__u32 place = port - tcp_config.first_port;
-	__u32 number = address * tcp_config.ports + place;
+	/* Of an address far from ours the product does not fit 32 bits. */
+	__u64 number = (__u64)address * tcp_config.ports + place;
 
-	if (place >= tcp_config.ports || address > tcp_config.flows)
+	if (place >= tcp_config.ports || number >= tcp_config.flows)
 		return tcp_config.flows;
 	return number;
 }
@@ -206,60 +209,125 @@ xway_inline __s64 tcp_address6(const struct ipv6hdr *ip)
 	return xway_ntohl(destination[3]) - xway_ntohl(tcp_config.source[3]);
 }
 
-/* TCP behind whichever IP header; payload bytes, or -1. */
-xway_inline int tcp_parse(struct xway_cursor *cur, __s64 *address, struct tcphdr **tcp)
+/* The frame is sent to the address that ours come from: the stack drops those to others. */
+xway_inline int tcp_is_own_mac(const struct ethhdr *eth)
+{
+	int other = 0;
+
+	for (int i = 0; i < ETH_ALEN; i++)
+		other |= eth->h_dest[i] ^ tcp_config.macs[ETH_ALEN + i];
+	return !other;
+}
+
+/* What is known of a segment before its TCP header is read. */
+struct tcp_outer {
+	/* From our first address; negative when it is no flow's. */
+	__s64 address;
+	/* Sum of the addresses, for TCP's checksum. */
+	__u64 sum;
+	/* The IPv4 header is damaged. */
+	__u8 damaged;
+	__u8 options;
+};
+
+xway_inline int tcp_parse_ipv4(struct xway_cursor *cur, struct tcp_outer *outer)
+{
+	struct iphdr *ip;
+	int protocol = xway_parse_ipv4(cur, &ip);
+	const __u32 *words;
+
+	if (protocol != IPPROTO_TCP)
+		return protocol;
+	words = (const __u32 *)ip;
+	outer->address = tcp_address4(ip);
+	outer->sum = (__u64)ip->saddr + ip->daddr;
+	outer->options = ip->ihl != 5;
+	outer->damaged = !outer->options && xway_csum_fold((__u64)words[0] + words[1] + words[2] +
+							   words[3] + words[4]) != 0xffff;
+	return protocol;
+}
+
+xway_inline int tcp_parse_ipv6(struct xway_cursor *cur, struct tcp_outer *outer)
+{
+	struct ipv6hdr *ip;
+	int protocol = xway_parse_ipv6(cur, &ip);
+
+	if (protocol != IPPROTO_TCP)
+		return protocol;
+	outer->address = tcp_address6(ip);
+	for (int i = 0; i < 4; i++)
+		outer->sum += (__u64)ip->saddr.s6_addr32[i] + ip->daddr.s6_addr32[i];
+	outer->options = cur->extensions != 0;
+	return protocol;
+}
+
+/* TCP behind whichever IP header; 0, or -1 with the cursor's fault. */
+xway_inline int tcp_parse(struct xway_cursor *cur, struct tcp_outer *outer)
 {
 	struct ethhdr *eth;
-	struct iphdr *ip;
-	struct ipv6hdr *ip6;
 	int protocol;
 
-	*address = -1;
+	*outer = (struct tcp_outer){ .address = -1 };
 	switch (xway_parse_eth(cur, &eth)) {
 	case ETH_P_IP:
-		protocol = xway_parse_ipv4(cur, &ip);
-		if (protocol == IPPROTO_TCP)
-			*address = tcp_address4(ip);
+		protocol = tcp_parse_ipv4(cur, outer);
 		break;
 	case ETH_P_IPV6:
-		protocol = xway_parse_ipv6(cur, &ip6);
-		if (protocol == IPPROTO_TCP)
-			*address = tcp_address6(ip6);
+		protocol = tcp_parse_ipv6(cur, outer);
 		break;
 	case -1:
 		return -1;
 	default:
-		cur->fault = XWAY_NOT_OURS;
-		return -1;
+		return xway_fault(cur, XWAY_NOT_OURS);
 	}
 	if (protocol < 0)
 		return -1;
-	cur->fault = XWAY_NOT_OURS;
-	if (*address < 0 || cur->tags || xway_is_fragment(cur))
-		return -1;
-	return xway_parse_tcp(cur, tcp);
+	if (outer->address < 0 || cur->tags || xway_is_fragment(cur) || !tcp_is_own_mac(eth))
+		return xway_fault(cur, XWAY_NOT_OURS);
+	return 0;
+}
+
+/*
+ * The checksum is wrong; `part` is the segment. A peer on this host that leaves checksums to its
+ * veth sends a partial one: the sum of the pseudo header alone, not complemented.
+ */
+xway_inline int tcp_is_damaged(const struct tcphdr *tcp, struct xway_part *part, int frags)
+{
+	if (tcp->check == xway_csum_fold(part->sum))
+		return 0;
+	return xway_sum_is_wrong(part, frags);
 }
 
 xway_inline enum xway_reason tcp_receive(struct xdp_md *ctx, int frags)
 {
+	struct xway_part part = { .ctx = ctx };
 	struct segment segment = {};
 	enum xway_reason reason;
 	struct xway_cursor cur;
+	struct tcp_outer outer;
 	struct tcphdr *tcp;
-	__s64 address;
 	int payload;
 	__u32 flow;
 
 	xway_cursor(&cur, ctx, frags);
-	payload = tcp_parse(&cur, &address, &tcp);
+	if (tcp_parse(&cur, &outer) < 0)
+		return cur.fault;
+	part.at = cur.pos - xway_data(ctx);
+	part.left = cur.left;
+	part.sum = outer.sum + xway_sum_pseudo(IPPROTO_TCP, cur.left);
+	payload = xway_parse_tcp(&cur, &tcp);
 	if (payload < 0)
 		return cur.fault;
 	if (tcp->source != tcp_config.port)
 		return XWAY_NOT_OURS;
-	flow = tcp_flow_number(address, xway_ntohs(tcp->dest));
+	flow = tcp_flow_number(outer.address, xway_ntohs(tcp->dest));
 	if (flow >= tcp_config.flows)
 		return XWAY_NOT_OURS;
+	if (outer.options || outer.damaged || tcp_is_damaged(tcp, &part, frags))
+		return XWAY_REFUSED;
 	tcp_read_segment(tcp, cur.end, payload, &segment);
+	if (segment.is_refused)
+		return XWAY_REFUSED;
 	reason = tcp_take_segment(flow, &segment);
 	if (segment.blocks && reason == XWAY_TAKEN)
 		tcp_take_sack(flow, &segment);

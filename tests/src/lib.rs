@@ -15,6 +15,7 @@ pub mod filter;
 pub mod flood;
 pub mod generator;
 pub mod hostile;
+pub mod hostile_tcp;
 pub mod nft;
 pub mod program;
 pub mod random;

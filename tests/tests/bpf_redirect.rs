@@ -1,16 +1,14 @@
 //! redirect on the kernel and on the engine: packet in, to a socket or to the stack.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use std::os::fd::{AsFd, AsRawFd};
-
-use spec::{Expect, Input, Map, Runtime, Verdict};
-use sys::net::xsk::XskSocket;
+use spec::{Input, Runtime, Verdict};
 use xsk::steer::Rule;
-use xsk::steer::redirect::{Form, GROUPS, Purpose, RULES, STATE, Work, XSKS, abi};
+use xsk::steer::redirect::{Form, GROUPS, RULES, Work, abi};
 use xway_tests::bpf::Arm;
 use xway_tests::bpf::packet::*;
 use xway_tests::random::Random;
 use xway_tests::steer::model;
+use xway_tests::steer::redirect::{QUEUES, Redirect, rules};
 use xway_tests::stories;
 
 stories! {
@@ -27,72 +25,6 @@ stories! {
     as_many_rules_as_fit
     jumbo_frames
     metadata_stands_in_front_of_what_goes_to_sockets
-}
-
-/// The program with a socket that anything may go to.
-struct Redirect<R: Arm> {
-    runtime: R,
-    form: Form,
-    socket: XskSocket,
-    state: abi::State,
-}
-
-impl<R: Arm> Redirect<R> {
-    fn load(form: Form, work: Work) -> Self {
-        let mut runtime = R::start(Some(form.program()));
-        let spec = Purpose { queues: QUEUES, work }.prepare().unwrap();
-        runtime.load(&spec).unwrap_or_else(|error| panic!("{error}"));
-        let socket = XskSocket::open().unwrap();
-        Self { runtime, form, socket, state: abi::State::default() }
-    }
-
-    /// Group 0 with these rules and a socket on queue 0.
-    fn with_rules(rules: &[Rule]) -> Self {
-        let mut redirect = Self::load(Form::Plain, Work::Rules);
-        redirect.write(0, rules);
-        redirect.put(0);
-        redirect
-    }
-
-    fn write(&mut self, group: usize, rules: &[Rule]) {
-        self.state.rules[group] = rules.len() as u64;
-        for (place, rule) in self.state.groups[group].rules.iter_mut().zip(rules) {
-            *place = rule.compiled();
-        }
-        let state = self.runtime.map(STATE).unwrap();
-        state.update(&0u32.to_ne_bytes(), &self.state.to_bytes(), Expect::Any).unwrap();
-    }
-
-    /// Puts the socket into a slot.
-    fn put(&self, slot: u32) {
-        let value = self.socket.as_fd().as_raw_fd().to_ne_bytes();
-        let xsks = self.runtime.map(XSKS).unwrap();
-        xsks.update(&slot.to_ne_bytes(), &value, Expect::Absent).unwrap();
-    }
-
-    fn take_out(&self, slot: u32) {
-        assert!(self.runtime.map(XSKS).unwrap().delete(&slot.to_ne_bytes()).unwrap());
-    }
-
-    fn run(&mut self, packet: &[u8]) -> spec::Outcome {
-        let input = Input { packet: packet.to_vec(), ..Input::default() };
-        let outcome = self.runtime.run(self.form.program(), &input).unwrap();
-        assert_eq!(outcome.packet, packet, "the packet itself stays as it is");
-        outcome
-    }
-
-    /// Whether the packet goes to a socket; else it must go to the stack.
-    fn takes(&mut self, packet: &[u8]) -> bool {
-        let verdict = self.run(packet).verdict;
-        assert!([Verdict::Redirect, Verdict::Pass].contains(&verdict), "{verdict}");
-        verdict == Verdict::Redirect
-    }
-}
-
-const QUEUES: u32 = 4;
-
-fn rules(texts: &[&str]) -> Vec<Rule> {
-    texts.iter().map(|text| text.parse().unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
 /// One rule, one packet, and whether it goes to the socket.

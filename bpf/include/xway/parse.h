@@ -259,6 +259,17 @@ xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 	return header->protocol;
 }
 
+/*
+ * The packet, whose IP header was just read, does not end within the frame. Only of frames in
+ * several buffers: of others the parser knows it.
+ */
+xway_inline int xway_is_cut(struct xdp_md *ctx, const struct xway_cursor *cur)
+{
+	__u64 at = cur->pos - xway_data(ctx);
+
+	return cur->frags && at + cur->left > bpf_xdp_get_buff_len(ctx);
+}
+
 /* One extension header; the protocol of what follows. */
 xway_inline int xway_parse_extension(struct xway_cursor *cur, const struct xway_protocol *kind)
 {

@@ -19,6 +19,8 @@ pub use fragments::fragments;
 pub use place::{HOST, Place, ROUTER};
 pub use settings::Settings;
 
+use lab::LinkOptions;
+
 use self::frame::Frame;
 use crate::random::Random;
 
@@ -42,6 +44,11 @@ pub fn frame(random: &mut Random, place: &'static Place, number: u16) -> Hostile
     } else {
         place.usual(random, is_ipv6)
     };
+    spoiled(random, place, number, base)
+}
+
+/// The same made of a given frame, which has no tags and no options in its IP header.
+pub fn spoiled(random: &mut Random, place: &'static Place, number: u16, base: Vec<u8>) -> Hostile {
     let mut frame = Frame::new(place, base);
     frame.number(number);
     let faults = faults::apply(random, &mut frame);
@@ -55,6 +62,14 @@ pub fn frame_unlike_nft(random: &mut Random, place: &'static Place, number: u16)
     frame.number(number);
     let faults = faults::apply_unlike_nft(random, &mut frame);
     Hostile { bytes: frame.finish(), faults }
+}
+
+/// Links on which frames stay in order if the calling thread sends them: GRO, which would hold back
+/// segments of TCP, is off, and the thread stays on one processor, whose queue has them all.
+pub fn in_order() -> LinkOptions {
+    let first = sys::cpu::online().expect("processors")[0];
+    sys::cpu::set_affinity(&[first]).expect("a processor");
+    LinkOptions { gro: false, ..LinkOptions::default() }
 }
 
 /// The number of a frame, if it is one of these.

@@ -56,14 +56,24 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
         Part {
             name: "frames",
             words: split(&format!(
-                "{test} hostile_frames --test hostile_drop --test hostile_filter --no-fail-fast -- \
+                "{test} hostile_frames --test hostile_drop --test hostile_filter \
+                 --test hostile_nat --test hostile_sink --test hostile_redirect --no-fail-fast -- \
                  --nocapture --test-threads=1"
             )),
             environment: vec![
                 ("XWAY_HOSTILE_FRAMES", "1000000".to_owned()),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
             ],
-            limit: 5 * 3600,
+            limit: 10 * 3600,
+        },
+        Part {
+            name: "answers",
+            words: split(&format!("{test} hostile_tcp -- --nocapture --test-threads=1")),
+            environment: vec![
+                ("XWAY_HOSTILE_FRAMES", "100000".to_owned()),
+                ("XWAY_HOSTILE_SEED", seed.to_string()),
+            ],
+            limit: 4 * 3600,
         },
         Part {
             name: "xsk",

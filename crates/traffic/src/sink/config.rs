@@ -51,8 +51,8 @@ pub enum Fate {
     /// It goes on to the stack.
     Pass,
     /// It goes back to where it came from, source and destination swapped, and marked: a sink
-    /// over there tells the time both ways. Frames that are marked already, and corrupted ones,
-    /// end here.
+    /// over there tells the time both ways. Frames that are marked already, corrupted ones, and
+    /// those that a host would not answer (to another MAC address, to or from a group) end here.
     Reflect,
 }
 

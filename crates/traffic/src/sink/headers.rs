@@ -6,8 +6,10 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Parsed {
     Packet(Packet),
-    /// Not IP, or behind more tags or extension headers than are read.
+    /// Not IP.
     Other,
+    /// Behind more tags or extension headers than are read.
+    TooDeep,
     /// Cut short, or with a header that its protocol forbids.
     Malformed,
 }
@@ -44,6 +46,7 @@ pub(super) fn parse(frame: &[u8]) -> Parsed {
             IPV4 => return ipv4(frame, at).unwrap_or(Parsed::Malformed),
             IPV6 => return ipv6(frame, at).unwrap_or(Parsed::Malformed),
             VLAN | QINQ if tags < MAX_TAGS => (at, tags) = (at + 4, tags + 1),
+            VLAN | QINQ => return Parsed::TooDeep,
             _ => return Parsed::Other,
         }
     }
@@ -101,7 +104,7 @@ fn ipv6(frame: &[u8], at: usize) -> Option<Parsed> {
         }
         (next, place) = (extension[0], place + length);
     }
-    Some(Parsed::Other)
+    Some(Parsed::TooDeep)
 }
 
 /// A word in network order.

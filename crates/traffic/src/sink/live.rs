@@ -21,8 +21,9 @@ impl Live {
     /// Of the ways that there are, the first that the kernel takes. Were all refused, the first
     /// refusal is the one to tell.
     pub fn start(config: &SinkConfig, mode: Option<Mode>) -> Result<Self> {
-        let spec = program::prepare(config)?;
+        let mut spec = program::prepare(config)?;
         let interface = Netlink::open()?.link(&config.interface)?;
+        program::set_mac(&mut spec, interface.mac)?;
         let mut first = None;
         for (mode, program) in candidates(mode, interface.mtu) {
             match put(&spec, program, mode, &interface) {

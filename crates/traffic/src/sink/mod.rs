@@ -24,6 +24,7 @@ use std::time::Instant;
 
 pub use abi::Reason;
 pub use config::{Clocks, Fate, SinkConfig, Via};
+pub use reflect::reflect;
 pub use report::{SinkReport, StreamReport};
 pub use tracker::{Tracker, WINDOW};
 

@@ -6,6 +6,7 @@
 
 use kernel::Mode;
 use spec::{Map, Spec, Verdict};
+use sys::net::Mac;
 
 use super::abi::{self, Count, Reason, Source};
 use super::account::{self, Account};
@@ -53,6 +54,13 @@ pub fn prepare(config: &SinkConfig) -> Result<Spec> {
         }
     }
     Ok(spec)
+}
+
+/// Only frames to this address are reflected; without one, to any.
+pub fn set_mac(spec: &mut Spec, mac: Option<Mac>) -> Result<()> {
+    let mut bytes = [0; 8];
+    bytes[..6].copy_from_slice(&mac.map_or([0; 6], |mac| mac.0));
+    Ok(spec.set_global("sink_mac", &bytes)?)
 }
 
 /// The maps of a program that runs.

@@ -3,22 +3,64 @@
 //! Rule: the same bytes as from `bpf/sink/reflect.h`. Words change places and the stamp keeps its
 //! sum, so every checksum stays what it was.
 
-use super::headers::{Parsed, WITH_PORTS, parse};
+use sys::net::Mac;
+
+use super::headers::{Packet, Parsed, WITH_PORTS, parse};
 use crate::stamp::{Kind, Stamp};
 
-/// What cannot be parsed goes back with its MAC addresses exchanged alone.
-pub(super) fn reflect(frame: &mut [u8]) {
+/// Makes a frame into the answer to it; false, and unchanged, if a stack would not answer it.
+///
+/// A stack answers no frame that is sent to another MAC address than `own`, where that is known, to
+/// or from a group or what is no host, or with an IP header that cannot be read. Frames of other
+/// protocols have their MAC addresses alone exchanged.
+pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
     let parsed = parse(frame);
-    exchange(frame, 0, 6);
-    if let Parsed::Packet(packet) = parsed {
-        let (addresses, long) = packet.addresses();
-        exchange(frame, addresses, long);
-        let ports = WITH_PORTS.contains(&packet.protocol) && packet.left >= 4;
-        if ports && !packet.is_later_fragment {
-            exchange(frame, packet.transport, 2);
-        }
+    // A header that lies about its length can place the ports in the stamp, which stays whole.
+    let stamp = Stamp::read(frame);
+    let is_group = |at: usize| frame.get(at).is_none_or(|byte| byte & 1 == 1);
+    let is_own = own.is_none_or(|own| frame.starts_with(&own.0));
+    if is_group(0) || is_group(6) || !is_own {
+        return false;
     }
-    mark(frame);
+    match parsed {
+        Parsed::Packet(packet) if !is_between_hosts(frame, &packet) => return false,
+        Parsed::Packet(packet) => turn(frame, &packet),
+        Parsed::Other => {}
+        Parsed::TooDeep | Parsed::Malformed => return false,
+    }
+    exchange(frame, 0, 6);
+    if let Some(Ok(stamp)) = stamp {
+        mark(frame, stamp);
+    }
+    true
+}
+
+fn turn(frame: &mut [u8], packet: &Packet) {
+    let (addresses, long) = packet.addresses();
+    exchange(frame, addresses, long);
+    let ports = WITH_PORTS.contains(&packet.protocol) && packet.left >= 4;
+    if ports && !packet.is_later_fragment {
+        exchange(frame, packet.transport, 2);
+    }
+}
+
+fn is_between_hosts(frame: &[u8], packet: &Packet) -> bool {
+    let (at, long) = packet.addresses();
+    let [from, to] = [at, at + long].map(|at| &frame[at..at + long]);
+    from != to && is_host(from) && is_host(to)
+}
+
+/// The address may be one host's: not unspecified, loopback, multicast or reserved, nor one of IPv4
+/// in IPv6.
+fn is_host(address: &[u8]) -> bool {
+    match *address {
+        [first, _, _, _] => first != 0 && first != 127 && first < 224,
+        [first, ..] => {
+            let embeds = |marks: [u8; 4]| address[..8] == [0; 8] && address[8..12] == marks;
+            first != 0xff && !embeds([0; 4]) && !embeds([0, 0, 0xff, 0xff])
+        }
+        [] => false,
+    }
 }
 
 /// Two things of `size` bytes that follow each other.
@@ -28,8 +70,7 @@ fn exchange(frame: &mut [u8], at: usize, size: usize) {
     }
 }
 
-fn mark(frame: &mut [u8]) {
-    let Some(Ok(stamp)) = Stamp::read(frame) else { return };
+fn mark(frame: &mut [u8], stamp: Stamp) {
     let kind = match stamp.kind {
         Kind::Data(expect) => Kind::Reflected(expect),
         Kind::End => Kind::ReflectedEnd,

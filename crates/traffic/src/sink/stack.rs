@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sys::net::{Netlink, PacketSocket};
+use sys::net::{Mac, Netlink, PacketSocket};
 use sys::thread::monotonic_ns;
 
 use super::abi::Reason;
@@ -38,8 +38,8 @@ impl Listener {
     /// Sees every frame that arrives from now on.
     pub fn start(config: &SinkConfig) -> Result<Self> {
         config.check()?;
-        let ifindex = Netlink::open()?.link(&config.interface)?.ifindex;
-        let socket = PacketSocket::open(ifindex)?;
+        let interface = Netlink::open()?.link(&config.interface)?;
+        let socket = PacketSocket::open(interface.ifindex)?;
         let books = Arc::new(Mutex::new(Books { tracker: Tracker::new(config), missed: 0 }));
         let over = Arc::new(AtomicBool::new(false));
         let reader = Reader {
@@ -47,6 +47,7 @@ impl Listener {
             books: Arc::clone(&books),
             over: Arc::clone(&over),
             reflects: config.fate == Fate::Reflect,
+            mac: interface.mac,
         };
         let thread = thread::Builder::new()
             .name("sink".to_owned())
@@ -109,6 +110,8 @@ struct Reader {
     books: Arc<Mutex<Books>>,
     over: Arc<AtomicBool>,
     reflects: bool,
+    /// Frames to others are not reflected.
+    mac: Option<Mac>,
 }
 
 impl Reader {
@@ -131,8 +134,7 @@ impl Reader {
         let reason = lock(&self.books).tracker.judge(frame, monotonic_ns(), 0);
         let is_whole =
             matches!(reason, Reason::Received | Reason::Duplicated | Reason::Late | Reason::End);
-        if self.reflects && is_whole && !is_reflected(frame) {
-            reflect(frame);
+        if self.reflects && is_whole && !is_reflected(frame) && reflect(frame, self.mac) {
             self.socket.send(frame)?;
         }
         Ok(())

@@ -167,10 +167,11 @@ pub enum Reason {
     NotOurs = 4,
     Taken = 5,
     Unacceptable = 6,
+    Refused = 7,
 }
 
 impl Reason {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Truncated,
         Self::BadHeader,
         Self::TooManyTags,
@@ -178,6 +179,7 @@ impl Reason {
         Self::NotOurs,
         Self::Taken,
         Self::Unacceptable,
+        Self::Refused,
     ];
 
     /// As counters, JSON and options spell it.
@@ -190,6 +192,7 @@ impl Reason {
             Self::NotOurs => "not-ours",
             Self::Taken => "taken",
             Self::Unacceptable => "unacceptable",
+            Self::Refused => "refused",
         }
     }
 }
@@ -390,7 +393,6 @@ pub struct Flow {
     pub repeated: u64,
     pub repeated_at: u64,
     pub limited: u64,
-    pub window_ack: u64,
     pub deadline: u64,
     pub opened: u64,
     pub established: u64,
@@ -438,7 +440,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub const SIZE: usize = 536;
+    pub const SIZE: usize = 528;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -451,52 +453,51 @@ impl Flow {
         bytes[48..56].copy_from_slice(&self.repeated.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.repeated_at.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.limited.to_le_bytes());
-        bytes[72..80].copy_from_slice(&self.window_ack.to_le_bytes());
-        bytes[80..88].copy_from_slice(&self.deadline.to_le_bytes());
-        bytes[88..96].copy_from_slice(&self.opened.to_le_bytes());
-        bytes[96..104].copy_from_slice(&self.established.to_le_bytes());
-        bytes[104..112].copy_from_slice(&self.progress.to_le_bytes());
-        bytes[112..120].copy_from_slice(&self.ended.to_le_bytes());
-        bytes[120..128].copy_from_slice(&self.rtt.to_le_bytes());
-        bytes[128..136].copy_from_slice(&self.rtt_variation.to_le_bytes());
-        bytes[136..144].copy_from_slice(&self.timeout.to_le_bytes());
-        bytes[144..152].copy_from_slice(&self.timed.to_le_bytes());
-        bytes[152..160].copy_from_slice(&self.timed_at.to_le_bytes());
-        bytes[160..168].copy_from_slice(&self.epoch.to_le_bytes());
-        bytes[168..176].copy_from_slice(&self.plateau.to_le_bytes());
-        bytes[176..184].copy_from_slice(&self.credit.to_le_bytes());
-        bytes[184..192].copy_from_slice(&self.segments.to_le_bytes());
-        bytes[192..200].copy_from_slice(&self.data_segments.to_le_bytes());
-        bytes[200..204].copy_from_slice(&self.iss.to_le_bytes());
-        bytes[204..208].copy_from_slice(&self.rcv_nxt.to_le_bytes());
-        bytes[208..212].copy_from_slice(&self.window_seq.to_le_bytes());
-        bytes[212..216].copy_from_slice(&self.window.to_le_bytes());
-        bytes[216..220].copy_from_slice(&self.window_most.to_le_bytes());
-        bytes[220..224].copy_from_slice(&self.ts_recent.to_le_bytes());
-        bytes[224..228].copy_from_slice(&self.reset_seq.to_le_bytes());
-        bytes[228..232].copy_from_slice(&self.cwnd.to_le_bytes());
-        bytes[232..236].copy_from_slice(&self.ssthresh.to_le_bytes());
-        bytes[236..240].copy_from_slice(&self.before.to_le_bytes());
-        bytes[240..244].copy_from_slice(&self.origin.to_le_bytes());
-        bytes[244..248].copy_from_slice(&self.estimate.to_le_bytes());
-        bytes[248..252].copy_from_slice(&self.fast_repeats.to_le_bytes());
-        bytes[252..256].copy_from_slice(&self.timeout_repeats.to_le_bytes());
-        bytes[256..260].copy_from_slice(&self.timeouts.to_le_bytes());
-        bytes[260..264].copy_from_slice(&self.rtt_last.to_le_bytes());
-        bytes[264..268].copy_from_slice(&self.rtt_least.to_le_bytes());
-        bytes[268..270].copy_from_slice(&self.mss.to_le_bytes());
-        bytes[270] = self.state;
-        bytes[271] = self.end;
-        bytes[272] = self.recovery;
-        bytes[273] = self.owes;
-        bytes[274] = self.has;
-        bytes[275] = self.scale;
-        bytes[276] = self.ranges;
-        bytes[277] = self.duplicates;
-        bytes[278] = self.backoff;
-        bytes[279] = self.silent;
+        bytes[72..80].copy_from_slice(&self.deadline.to_le_bytes());
+        bytes[80..88].copy_from_slice(&self.opened.to_le_bytes());
+        bytes[88..96].copy_from_slice(&self.established.to_le_bytes());
+        bytes[96..104].copy_from_slice(&self.progress.to_le_bytes());
+        bytes[104..112].copy_from_slice(&self.ended.to_le_bytes());
+        bytes[112..120].copy_from_slice(&self.rtt.to_le_bytes());
+        bytes[120..128].copy_from_slice(&self.rtt_variation.to_le_bytes());
+        bytes[128..136].copy_from_slice(&self.timeout.to_le_bytes());
+        bytes[136..144].copy_from_slice(&self.timed.to_le_bytes());
+        bytes[144..152].copy_from_slice(&self.timed_at.to_le_bytes());
+        bytes[152..160].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[160..168].copy_from_slice(&self.plateau.to_le_bytes());
+        bytes[168..176].copy_from_slice(&self.credit.to_le_bytes());
+        bytes[176..184].copy_from_slice(&self.segments.to_le_bytes());
+        bytes[184..192].copy_from_slice(&self.data_segments.to_le_bytes());
+        bytes[192..196].copy_from_slice(&self.iss.to_le_bytes());
+        bytes[196..200].copy_from_slice(&self.rcv_nxt.to_le_bytes());
+        bytes[200..204].copy_from_slice(&self.window_seq.to_le_bytes());
+        bytes[204..208].copy_from_slice(&self.window.to_le_bytes());
+        bytes[208..212].copy_from_slice(&self.window_most.to_le_bytes());
+        bytes[212..216].copy_from_slice(&self.ts_recent.to_le_bytes());
+        bytes[216..220].copy_from_slice(&self.reset_seq.to_le_bytes());
+        bytes[220..224].copy_from_slice(&self.cwnd.to_le_bytes());
+        bytes[224..228].copy_from_slice(&self.ssthresh.to_le_bytes());
+        bytes[228..232].copy_from_slice(&self.before.to_le_bytes());
+        bytes[232..236].copy_from_slice(&self.origin.to_le_bytes());
+        bytes[236..240].copy_from_slice(&self.estimate.to_le_bytes());
+        bytes[240..244].copy_from_slice(&self.fast_repeats.to_le_bytes());
+        bytes[244..248].copy_from_slice(&self.timeout_repeats.to_le_bytes());
+        bytes[248..252].copy_from_slice(&self.timeouts.to_le_bytes());
+        bytes[252..256].copy_from_slice(&self.rtt_last.to_le_bytes());
+        bytes[256..260].copy_from_slice(&self.rtt_least.to_le_bytes());
+        bytes[260..262].copy_from_slice(&self.mss.to_le_bytes());
+        bytes[262] = self.state;
+        bytes[263] = self.end;
+        bytes[264] = self.recovery;
+        bytes[265] = self.owes;
+        bytes[266] = self.has;
+        bytes[267] = self.scale;
+        bytes[268] = self.ranges;
+        bytes[269] = self.duplicates;
+        bytes[270] = self.backoff;
+        bytes[271] = self.silent;
         for (n, item) in self.range.iter().enumerate() {
-            let at = 280 + n * 16;
+            let at = 272 + n * 16;
             bytes[at..at + 16].copy_from_slice(&item.to_bytes());
         }
         bytes
@@ -513,52 +514,51 @@ impl Flow {
             repeated: u64::from_le_bytes(array::from_fn(|i| bytes[48 + i])),
             repeated_at: u64::from_le_bytes(array::from_fn(|i| bytes[56 + i])),
             limited: u64::from_le_bytes(array::from_fn(|i| bytes[64 + i])),
-            window_ack: u64::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
-            deadline: u64::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
-            opened: u64::from_le_bytes(array::from_fn(|i| bytes[88 + i])),
-            established: u64::from_le_bytes(array::from_fn(|i| bytes[96 + i])),
-            progress: u64::from_le_bytes(array::from_fn(|i| bytes[104 + i])),
-            ended: u64::from_le_bytes(array::from_fn(|i| bytes[112 + i])),
-            rtt: u64::from_le_bytes(array::from_fn(|i| bytes[120 + i])),
-            rtt_variation: u64::from_le_bytes(array::from_fn(|i| bytes[128 + i])),
-            timeout: u64::from_le_bytes(array::from_fn(|i| bytes[136 + i])),
-            timed: u64::from_le_bytes(array::from_fn(|i| bytes[144 + i])),
-            timed_at: u64::from_le_bytes(array::from_fn(|i| bytes[152 + i])),
-            epoch: u64::from_le_bytes(array::from_fn(|i| bytes[160 + i])),
-            plateau: u64::from_le_bytes(array::from_fn(|i| bytes[168 + i])),
-            credit: u64::from_le_bytes(array::from_fn(|i| bytes[176 + i])),
-            segments: u64::from_le_bytes(array::from_fn(|i| bytes[184 + i])),
-            data_segments: u64::from_le_bytes(array::from_fn(|i| bytes[192 + i])),
-            iss: u32::from_le_bytes(array::from_fn(|i| bytes[200 + i])),
-            rcv_nxt: u32::from_le_bytes(array::from_fn(|i| bytes[204 + i])),
-            window_seq: u32::from_le_bytes(array::from_fn(|i| bytes[208 + i])),
-            window: u32::from_le_bytes(array::from_fn(|i| bytes[212 + i])),
-            window_most: u32::from_le_bytes(array::from_fn(|i| bytes[216 + i])),
-            ts_recent: u32::from_le_bytes(array::from_fn(|i| bytes[220 + i])),
-            reset_seq: u32::from_le_bytes(array::from_fn(|i| bytes[224 + i])),
-            cwnd: u32::from_le_bytes(array::from_fn(|i| bytes[228 + i])),
-            ssthresh: u32::from_le_bytes(array::from_fn(|i| bytes[232 + i])),
-            before: u32::from_le_bytes(array::from_fn(|i| bytes[236 + i])),
-            origin: u32::from_le_bytes(array::from_fn(|i| bytes[240 + i])),
-            estimate: u32::from_le_bytes(array::from_fn(|i| bytes[244 + i])),
-            fast_repeats: u32::from_le_bytes(array::from_fn(|i| bytes[248 + i])),
-            timeout_repeats: u32::from_le_bytes(array::from_fn(|i| bytes[252 + i])),
-            timeouts: u32::from_le_bytes(array::from_fn(|i| bytes[256 + i])),
-            rtt_last: u32::from_le_bytes(array::from_fn(|i| bytes[260 + i])),
-            rtt_least: u32::from_le_bytes(array::from_fn(|i| bytes[264 + i])),
-            mss: u16::from_le_bytes(array::from_fn(|i| bytes[268 + i])),
-            state: bytes[270],
-            end: bytes[271],
-            recovery: bytes[272],
-            owes: bytes[273],
-            has: bytes[274],
-            scale: bytes[275],
-            ranges: bytes[276],
-            duplicates: bytes[277],
-            backoff: bytes[278],
-            silent: bytes[279],
+            deadline: u64::from_le_bytes(array::from_fn(|i| bytes[72 + i])),
+            opened: u64::from_le_bytes(array::from_fn(|i| bytes[80 + i])),
+            established: u64::from_le_bytes(array::from_fn(|i| bytes[88 + i])),
+            progress: u64::from_le_bytes(array::from_fn(|i| bytes[96 + i])),
+            ended: u64::from_le_bytes(array::from_fn(|i| bytes[104 + i])),
+            rtt: u64::from_le_bytes(array::from_fn(|i| bytes[112 + i])),
+            rtt_variation: u64::from_le_bytes(array::from_fn(|i| bytes[120 + i])),
+            timeout: u64::from_le_bytes(array::from_fn(|i| bytes[128 + i])),
+            timed: u64::from_le_bytes(array::from_fn(|i| bytes[136 + i])),
+            timed_at: u64::from_le_bytes(array::from_fn(|i| bytes[144 + i])),
+            epoch: u64::from_le_bytes(array::from_fn(|i| bytes[152 + i])),
+            plateau: u64::from_le_bytes(array::from_fn(|i| bytes[160 + i])),
+            credit: u64::from_le_bytes(array::from_fn(|i| bytes[168 + i])),
+            segments: u64::from_le_bytes(array::from_fn(|i| bytes[176 + i])),
+            data_segments: u64::from_le_bytes(array::from_fn(|i| bytes[184 + i])),
+            iss: u32::from_le_bytes(array::from_fn(|i| bytes[192 + i])),
+            rcv_nxt: u32::from_le_bytes(array::from_fn(|i| bytes[196 + i])),
+            window_seq: u32::from_le_bytes(array::from_fn(|i| bytes[200 + i])),
+            window: u32::from_le_bytes(array::from_fn(|i| bytes[204 + i])),
+            window_most: u32::from_le_bytes(array::from_fn(|i| bytes[208 + i])),
+            ts_recent: u32::from_le_bytes(array::from_fn(|i| bytes[212 + i])),
+            reset_seq: u32::from_le_bytes(array::from_fn(|i| bytes[216 + i])),
+            cwnd: u32::from_le_bytes(array::from_fn(|i| bytes[220 + i])),
+            ssthresh: u32::from_le_bytes(array::from_fn(|i| bytes[224 + i])),
+            before: u32::from_le_bytes(array::from_fn(|i| bytes[228 + i])),
+            origin: u32::from_le_bytes(array::from_fn(|i| bytes[232 + i])),
+            estimate: u32::from_le_bytes(array::from_fn(|i| bytes[236 + i])),
+            fast_repeats: u32::from_le_bytes(array::from_fn(|i| bytes[240 + i])),
+            timeout_repeats: u32::from_le_bytes(array::from_fn(|i| bytes[244 + i])),
+            timeouts: u32::from_le_bytes(array::from_fn(|i| bytes[248 + i])),
+            rtt_last: u32::from_le_bytes(array::from_fn(|i| bytes[252 + i])),
+            rtt_least: u32::from_le_bytes(array::from_fn(|i| bytes[256 + i])),
+            mss: u16::from_le_bytes(array::from_fn(|i| bytes[260 + i])),
+            state: bytes[262],
+            end: bytes[263],
+            recovery: bytes[264],
+            owes: bytes[265],
+            has: bytes[266],
+            scale: bytes[267],
+            ranges: bytes[268],
+            duplicates: bytes[269],
+            backoff: bytes[270],
+            silent: bytes[271],
             range: array::from_fn(|n| {
-                Range::from_bytes(&array::from_fn(|i| bytes[280 + n * 16 + i]))
+                Range::from_bytes(&array::from_fn(|i| bytes[272 + n * 16 + i]))
             }),
         }
     }

@@ -131,7 +131,7 @@ fn a_reflected_frame_is_whole_and_goes_the_other_way() {
         let kind = Kind::Data(Expect::Drop);
         let before = carrier.frame(33, &Stamp { kind, ..stamp(1, 0, 5) });
         let mut frame = before.clone();
-        reflect(&mut frame);
+        assert!(reflect(&mut frame, None));
         assert!(!is_wrong(&frame), "{carrier:?}");
         let kind = Kind::Reflected(Expect::Drop);
         assert_eq!(Stamp::read(&frame), Some(Ok(Stamp { kind, ..stamp(1, 0, 5) })));
@@ -140,7 +140,18 @@ fn a_reflected_frame_is_whole_and_goes_the_other_way() {
             assert_eq!((&frame[26..30], &frame[30..34]), (&TO4[..], &FROM4[..]));
             assert_eq!((&frame[34..36], &frame[36..38]), (&before[36..38], &before[34..36]));
         }
-        reflect(&mut frame);
+        assert!(reflect(&mut frame, None));
         assert_eq!(Stamp::read(&frame), Some(Ok(Stamp { kind, ..stamp(1, 0, 5) })), "once");
     }
+}
+
+/// The header says that it is 52 bytes long, so that the ports would be in the stamp.
+#[test]
+fn a_stamp_stays_whole_where_a_header_reaches_into_it() {
+    let kind = Kind::Data(Expect::Pass);
+    let mut frame = Carrier::Udp4.frame(20, &Stamp { kind, ..stamp(1, 0, 5) });
+    frame[14] = 0x4d;
+    assert!(reflect(&mut frame, None));
+    let kind = Kind::Reflected(Expect::Pass);
+    assert_eq!(Stamp::read(&frame), Some(Ok(Stamp { kind, ..stamp(1, 0, 5) })));
 }

@@ -96,8 +96,8 @@ fn expected(fate: Fate, frame: &[u8], reason: Reason) -> (Verdict, Vec<u8>) {
         Fate::Pass => (Verdict::Pass, frame.to_vec()),
         Fate::Reflect if whole && !comes_back => {
             let mut back = frame.to_vec();
-            crate::sink::reflect::reflect(&mut back);
-            (Verdict::Tx, back)
+            let answers = crate::sink::reflect::reflect(&mut back, None);
+            (if answers { Verdict::Tx } else { Verdict::Drop }, back)
         }
         Fate::Reflect => (Verdict::Drop, frame.to_vec()),
     }

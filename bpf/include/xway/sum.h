@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * Internet checksums computed over the bytes of a frame, wherever in it they lie.
+ *
+ * A part of a frame is added up to 64 bytes at a time; what lies after the first buffer is copied.
+ * Positions are numbers and not pointers, so that the verifier sees one state after each step.
+ * Not here: incremental changes of a checksum (csum.h).
+ */
+#ifndef XWAY_SUM_H
+#define XWAY_SUM_H
+
+#include <xway/bpf.h>
+#include <xway/csum.h>
+#include <xway/frame.h>
+
+/* A part of more bytes is not summed, and taken as right. */
+#define XWAY_SUM_MOST 0x4000
+
+/* Bytes that one call of bpf_csum_diff() takes on every kernel. */
+#define XWAY_SUM_CHUNK 512
+#define XWAY_SUM_CHUNKS (XWAY_SUM_MOST / XWAY_SUM_CHUNK)
+/* From here on a call is cheaper than adding word by word. */
+#define XWAY_SUM_LONG 64
+
+/* Where a part of a frame that lies behind the first buffer is copied to, with room to pad it. */
+struct xway_chunk {
+	__u8 bytes[XWAY_SUM_CHUNK + 4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct xway_chunk);
+} xway_chunks SEC(".maps");
+
+/* A part of a frame, and the sum of what was taken off it. */
+struct xway_part {
+	struct xdp_md *ctx;
+	__u32 at;
+	__u32 left;
+	__u64 sum;
+};
+
+/*
+ * The next `size` bytes, a constant. Positions are numbers and not pointers, so that the verifier
+ * sees one state behind each step and not two.
+ */
+xway_inline void *xway_sum_take(struct xway_part *part, __u32 size)
+{
+	__u32 at = part->at;
+	void *here;
+
+	xway_opaque(at);
+	here = xway_data(part->ctx) + (at & 0x7fff);
+	if (here + size > xway_data_end(part->ctx))
+		return NULL;
+	part->at += size;
+	part->left -= size;
+	return here;
+}
+
+/* These add the next bytes; 0 when they are not in the first buffer. */
+xway_inline int xway_sum_add_words(struct xway_part *part, __u32 size)
+{
+	__u32 *words = xway_sum_take(part, size);
+
+	for (__u32 i = 0; words && i < size / 4; i++)
+		part->sum += words[i];
+	return !!words;
+}
+
+xway_inline int xway_sum_add_chunk(struct xway_part *part, __u32 size)
+{
+	void *chunk = xway_sum_take(part, size);
+
+	if (chunk)
+		part->sum += (__u32)bpf_csum_diff(NULL, 0, chunk, size, 0);
+	return !!chunk;
+}
+
+xway_inline int xway_sum_add_odd(struct xway_part *part)
+{
+	__u8 *byte = xway_sum_take(part, 1);
+
+	if (byte)
+		part->sum += *byte;
+	return !!byte;
+}
+
+xway_inline int xway_sum_add_pair(struct xway_part *part)
+{
+	__u16 *pair = xway_sum_take(part, 2);
+
+	if (pair)
+		part->sum += *pair;
+	return !!pair;
+}
+
+/* Adds what is left: fewer than XWAY_SUM_LONG bytes. */
+xway_inline void xway_sum_add_short(struct xway_part *part)
+{
+	if (part->left & 32 && !xway_sum_add_words(part, 32))
+		return;
+	if (part->left & 16 && !xway_sum_add_words(part, 16))
+		return;
+	if (part->left & 8 && !xway_sum_add_words(part, 8))
+		return;
+	if (part->left & 4 && !xway_sum_add_words(part, 4))
+		return;
+	if (part->left & 2 && !xway_sum_add_pair(part))
+		return;
+	if (part->left & 1)
+		xway_sum_add_odd(part);
+}
+
+/*
+ * The sum of all but the last bytes, fewer than XWAY_SUM_LONG; -1 when they are not in the first
+ * buffer. A call, so that the verifier finds the states of all callers alike; not a global one,
+ * whose context a kernel without types does not know.
+ */
+static __attribute__((noinline)) __s64 xway_sum_long(struct xdp_md *ctx, __u32 at, __u32 left)
+{
+	struct xway_part part = { .ctx = ctx, .at = at, .left = left };
+
+	for (int i = 0; i < XWAY_SUM_CHUNKS && part.left >= XWAY_SUM_CHUNK; i++)
+		if (!xway_sum_add_chunk(&part, XWAY_SUM_CHUNK))
+			return -1;
+	if (part.left & 256 && !xway_sum_add_chunk(&part, 256))
+		return -1;
+	if (part.left & 128 && !xway_sum_add_chunk(&part, 128))
+		return -1;
+	if (part.left & 64 && !xway_sum_add_chunk(&part, 64))
+		return -1;
+	return part.sum;
+}
+
+/* Adds the next chunk, wherever in the frame it lies: the body of a bpf_loop(), 1 to end it. */
+static long xway_sum_add_next(__u32 round, struct xway_part *part)
+{
+	__u32 only = 0;
+	struct xway_chunk *chunk = bpf_map_lookup_elem(&xway_chunks, &only);
+	__u32 last = (part->left < XWAY_SUM_CHUNK ? part->left : XWAY_SUM_CHUNK) - 1, size;
+
+	(void)round;
+	/* The mask changes nothing but what the verifier knows: 1 to XWAY_SUM_CHUNK bytes. */
+	xway_opaque(last);
+	size = (last & (XWAY_SUM_CHUNK - 1)) + 1;
+	if (!chunk || !part->left || bpf_xdp_load_bytes(part->ctx, part->at, chunk->bytes, size))
+		return 1;
+	__builtin_memset(chunk->bytes + size, 0, 4);
+	part->sum += (__u32)bpf_csum_diff(NULL, 0, chunk->bytes, (size + 3) & ~3, 0);
+	part->at += size;
+	part->left -= size;
+	return 0;
+}
+
+/* The sum of a part that lies anywhere in the frame; -1 when the frame ends before. */
+static __attribute__((noinline)) __s64 xway_sum_anywhere(struct xdp_md *ctx, __u32 at, __u32 left)
+{
+	struct xway_part part = { .ctx = ctx, .at = at, .left = left };
+
+	bpf_loop(XWAY_SUM_CHUNKS, xway_sum_add_next, &part, 0);
+	return part.left ? -1 : (__s64)part.sum;
+}
+
+xway_inline int xway_sum_is_right(const struct xway_part *part)
+{
+	return !part->left && xway_csum_fold(part->sum) == 0xffff;
+}
+
+/* Whether all of a part is in the first buffer. */
+xway_inline int xway_sum_is_near(const struct xway_part *part)
+{
+	__u32 end = part->at + part->left;
+
+	xway_opaque(end);
+	return xway_data(part->ctx) + (end & 0xffff) <= xway_data_end(part->ctx);
+}
+
+/* Whether the sum of a part, and of what was added before, is that of bytes with a checksum. */
+xway_inline int xway_sum_is_wrong(struct xway_part *part, int frags)
+{
+	__s64 sum = 0;
+
+	if (part->left > XWAY_SUM_MOST)
+		return 0;
+	if (frags && !xway_sum_is_near(part)) {
+		sum = xway_sum_anywhere(part->ctx, part->at, part->left);
+		part->left = 0;
+	} else if (part->left >= XWAY_SUM_LONG) {
+		sum = xway_sum_long(part->ctx, part->at, part->left);
+		part->at += part->left & ~(XWAY_SUM_LONG - 1);
+		part->left &= XWAY_SUM_LONG - 1;
+	}
+	if (sum < 0)
+		return 1;
+	part->sum += sum;
+	xway_sum_add_short(part);
+	return !xway_sum_is_right(part);
+}
+
+/* The sum of the pseudo header but for the addresses. */
+xway_inline __u64 xway_sum_pseudo(int protocol, __u32 length)
+{
+	return (__u64)xway_htons(protocol) + xway_htons(length & 0xffff);
+}
+
+#endif
