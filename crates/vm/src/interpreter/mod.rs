@@ -8,6 +8,7 @@
 mod alu;
 mod atomic;
 mod budget;
+mod changes;
 mod coverage;
 mod frames;
 mod hook;
@@ -24,6 +25,7 @@ use crate::limits;
 use crate::memory::POISON;
 use crate::worker::Worker;
 
+pub use changes::{ChangedElements, Changes};
 pub use coverage::{BranchCoverage, Coverage, FunctionCoverage, LineCoverage, ProgramCoverage};
 pub(crate) use frames::{Frames, install_stack};
 pub use hook::{Called, Hook, Step, Written};

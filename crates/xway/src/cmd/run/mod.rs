@@ -16,6 +16,7 @@ mod maps;
 mod measure;
 mod nature;
 mod outputs;
+mod pair;
 mod tally;
 mod testable;
 mod trace;
