@@ -77,7 +77,7 @@ impl Generation {
     }
 
     /// `None` for an object without such a map.
-    pub(super) fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
+    pub fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
         if_pinned(Map::from_pin(&self.maps().join(pin_name(name))))
     }
 
