@@ -2,7 +2,7 @@
 //!
 //! Rule: a list of what is allowed; everything else fails with `EPERM`, so that a call which a new
 //! C library prefers falls back or reports an error instead of ending the process. `clone3` fails
-//! with `ENOSYS`: its flags are behind a pointer, and the C library then uses `clone`.
+//! with `ENOSYS`: its flags are in memory, which a filter cannot read, and the C library then uses `clone`.
 
 use std::collections::BTreeMap;
 
