@@ -42,7 +42,7 @@ fn open_all() -> Vec<OwnedFd> {
         let Ok(Some(next)) = bpf::next_id(Kind::Btf, id) else { break };
         id = next;
         let fd = bpf::fd_by_id(Kind::Btf, id).ok();
-        opened.extend(fd.filter(|fd| is_module(fd)));
+        opened.extend(fd.filter(is_module));
     }
     opened
 }

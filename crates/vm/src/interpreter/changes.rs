@@ -46,9 +46,9 @@ impl Changes {
         let mut key = vec![0; map.facts().key_size as usize];
         if map.key_at(address, &mut key).is_some() {
             self.add_key(number, key);
-        } else if !self.changed.contains_key(&number) {
+        } else {
             // Where an address does not lead to a key, the lookup before has recorded the key.
-            self.changed.insert(number, ChangedElements::All);
+            self.changed.entry(number).or_insert(ChangedElements::All);
         }
     }
 

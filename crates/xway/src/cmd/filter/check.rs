@@ -159,8 +159,7 @@ fn warnings(file: &File, host: &Host) -> Vec<Warning> {
     let names = |numbers: &[usize]| {
         numbers.iter().map(|number| file.ruleset.rules[*number].name.clone()).collect()
     };
-    let found =
-        lint(file).into_iter().chain(cut_off::anywhere(&file.ruleset, host.session.clone()));
+    let found = lint(file).into_iter().chain(cut_off::anywhere(&file.ruleset, host.session));
     let warnings = found.map(|one| Warning {
         kind: one.kind.label(),
         rules: names(&one.rules),
