@@ -55,7 +55,8 @@ impl Counters {
         Ok(None)
     }
 
-    /// Those of a program in the state directory, by their pins; `None` for one that does not count.
+    /// Counters of a program in the state directory, by their pins; `None` for one that does not
+    /// count.
     pub fn kept(generation: &Generation, program: &Program) -> Result<Option<Self>> {
         if let Some(map) = generation.map_if_kept(stats::MAP)? {
             let labels = labels(generation, program)?;

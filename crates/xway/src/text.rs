@@ -1,7 +1,7 @@
 //! Text that a command is given: from a file, a pipe or standard input.
 //!
-//! Rule: no more than [`LIMIT`] bytes are read, so that an input without end, such as a device, is an
-//! error and does not exhaust memory.
+//! Rule: no more than [`LIMIT`] bytes are read, so that an input without end, such as a device,
+//! is an error and does not exhaust memory.
 
 use std::fs::File;
 use std::io::Read;

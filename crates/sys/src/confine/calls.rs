@@ -1,8 +1,9 @@
 //! The system calls of a process that reads files, computes and writes files.
 //!
-//! Rule: a list of what is allowed; everything else fails with `EPERM`, so that a call which a new
-//! C library prefers falls back or reports an error instead of ending the process. `clone3` fails
-//! with `ENOSYS`: its flags are in memory, which a filter cannot read, and the C library then uses `clone`.
+//! Rule: a list of what is allowed; everything else fails with `EPERM`, so that a call which a
+//! new C library prefers falls back or reports an error instead of ending the process. `clone3`
+//! fails with `ENOSYS`: its flags are in memory, which a filter cannot read, and the C library
+//! then uses `clone`.
 
 use std::collections::BTreeMap;
 

@@ -100,8 +100,8 @@ impl Files {
 
 impl Unprivileged {
     /// Limits this process to `files`, to the system calls that reading, computing and writing
-    /// take, and to its present privileges: no network, no program is executed. A process that loads
-    /// programs may also make the commands of `bpf(2)` for that.
+    /// take, and to its present privileges: no network, no program is executed. A process that
+    /// loads programs may also make the commands of `bpf(2)` for that.
     pub fn confine(self, files: &Files) -> Result<()> {
         restrict_files(files)
             .map_err(|error| Error::new("landlock", "", libc::EINVAL).with_detail(error))?;

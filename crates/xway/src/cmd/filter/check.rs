@@ -1,7 +1,7 @@
 //! `filter check`: a file of rules as it is understood.
 //!
-//! Rule: the rules are read after rights were given up, and the loaded program cannot be attached or
-//! run.
+//! Rule: the rules are read after rights were given up, and the loaded program cannot be attached
+//! or run.
 
 use std::collections::HashMap;
 use std::path::Path;

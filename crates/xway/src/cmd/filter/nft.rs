@@ -1,9 +1,9 @@
 //! Listing rules of nft as JSON, which nft does in a network namespace of its own.
 //!
-//! Rule: the process that parses text has no rights, and the process that has rights parses no text.
-//! The first one sends a [`Request`] to the second one, a child process that it started before it
-//! was confined. The child makes the namespace and the devices, and limits nft to reading installed
-//! files, to `CAP_NET_ADMIN`, in time and in the length of its output.
+//! Rule: the process that parses text has no rights, and the process that has rights parses no
+//! text. The first one sends a [`Request`] to the second one, a child process that it started
+//! before it was confined. The child makes the namespace and the devices, and limits nft to
+//! reading installed files, to `CAP_NET_ADMIN`, in time and in the length of its output.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read, Write};

@@ -1,7 +1,7 @@
 //! `run --diff`: kernel and engine side by side, packet for packet, to the first difference.
 //!
-//! Rule: both start alike and see the same packets in the same order. After each packet its verdict,
-//! bytes and metadata are compared, and the map elements that the engine changed; every
+//! Rule: both start alike and see the same packets in the same order. After each packet its
+//! verdict, bytes and metadata are compared, and the map elements that the engine changed; every
 //! [`PACE`] packets and at the end, all elements. What comes from clocks, chance and addresses is
 //! left out where it differs (see `nature`).
 

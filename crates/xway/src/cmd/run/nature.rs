@@ -2,8 +2,8 @@
 //!
 //! Rule: a second engine runs the same packets with a [`Taint`] that follows such values; the one
 //! that is compared runs unwatched, as users run it. Runs repeat, so both do the same. Only what
-//! differs and is marked is left out, and all of it is reported. The second engine also records which
-//! map elements each packet changes.
+//! differs and is marked is left out, and all of it is reported. The second engine also records
+//! which map elements each packet changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
