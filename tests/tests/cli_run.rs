@@ -283,3 +283,53 @@ fn the_kernel_counts_as_the_engine_does() {
     assert_eq!(kernel.0, vm.0);
     assert_eq!(kernel.0["drop"], 3, "one plain, one tagged, one with a TTL of 1");
 }
+
+/// The fourth packet changes an element in one runtime only: the kernel knows no interface 77777,
+/// the engine has it in its world. The table is larger than what is compared after each packet.
+const ONE_SIDED: &str = r#"
+struct { int (*type)[BPF_MAP_TYPE_ARRAY]; int *key; int *value; int (*max_entries)[1]; }
+    seen SEC(".maps");
+struct { int (*type)[BPF_MAP_TYPE_HASH]; int *key; long *value; int (*max_entries)[20000]; }
+    table SEC(".maps");
+static void *(*lookup)(void *, const void *) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*update)(void *, const void *, const void *, long) = (void *)BPF_FUNC_map_update_elem;
+static long (*check_mtu)(void *, int, int *, int, long) = (void *)BPF_FUNC_check_mtu;
+static int count(struct xdp_md *ctx, int in_kernel) {
+    int zero = 0, key = 7, mtu = 0;
+    long value = 1;
+    int *number = lookup(&seen, &zero);
+    if (!number) return XDP_ABORTED;
+    *number += 1;
+    int is_kernel = check_mtu(ctx, 77777, &mtu, 0, 0) != 0;
+    if (*number == 4 && is_kernel == in_kernel) update(&table, &key, &value, 0);
+    return XDP_PASS;
+}
+SEC("xdp") int kernel_only(struct xdp_md *ctx) { return count(ctx, 1); }
+SEC("xdp") int engine_only(struct xdp_md *ctx) { return count(ctx, 0); }
+"#;
+
+#[test]
+fn the_packet_of_a_change_in_one_runtime_is_named() {
+    let capture = Capture::new("run-one-sided");
+    let stem = capture.0.with_extension("");
+    let name = stem.file_name().unwrap().to_str().unwrap();
+    let object = xway_tests::clang::compile(stem.parent().unwrap(), name, ONE_SIDED);
+    let world = capture.0.with_extension("toml");
+    fs::write(&world, "[[interfaces]]\nindex = 77777\nname = \"given\"\n").unwrap();
+    let base = ["--diff", "--world", world.to_str().unwrap(), "--program"];
+    // The kernel's change shows when all elements are compared, after the last packet.
+    for (program, packets) in [("kernel_only", frames().len()), ("engine_only", 4)] {
+        let words = [&base[..], &[program]].concat();
+        let json = capture.run(object.to_str().unwrap(), &words).json(1);
+        let difference = &json["first_difference"];
+        assert_eq!(
+            (&json["packets"], &difference["packet"]),
+            (&json!(packets), &json!(4)),
+            "{json}"
+        );
+        assert_eq!((&difference["map"], &difference["key"]), (&json!("table"), &json!("7")));
+    }
+    for path in [object.with_extension("c"), object, world] {
+        fs::remove_file(path).unwrap();
+    }
+}

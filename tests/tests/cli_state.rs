@@ -5,6 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
 use xway_tests::stage::Stage;
 use xway_tests::xway::{Answer, Xway};
 
@@ -212,4 +213,72 @@ fn a_user_with_three_capabilities_changes_everything_that_is_theirs() {
         assert!(answer.code < 2, "{words:?}: {}", answer.stderr);
     }
     assert!(stage.attached().is_empty());
+}
+
+/// The counts of a program, by verdict and reason, as `status` reports them.
+fn counted(answer: &Answer) -> Value {
+    let json: Value = serde_json::from_str(&answer.stdout).unwrap();
+    json["interfaces"].as_array().unwrap().iter().find(|one| one["name"] == "eth0").unwrap()
+        ["programs"][0]
+        .clone()
+}
+
+#[test]
+fn a_user_with_three_capabilities_sees_the_counters_of_their_programs() {
+    let stage = Stage::new();
+    let rules = Rules::new(&stage);
+    let xway = Xway::at(stage.xway.state().join("home"));
+    set_mode(stage.xway.state(), 0o755);
+    xway.run_in(&stage.net.b, &["state", "init", "--owner", "65534"]).ended(0);
+    let run = |words: &[&str]| xway.run_as(&stage.net.b, NOBODY, &CHANGING, words);
+    let program = format!("{}/../bpf/prebuilt/test/talk_drop.o", env!("CARGO_MANIFEST_DIR"));
+    let table: &[(&[&str], &str)] = &[
+        (&["drop", "eth0", "any udp 7"], "xway drop"),
+        (&["filter", "load", "eth0", &rules.0], "xway filter"),
+        (&["attach", "eth0", &program], "xway talk_drop"),
+    ];
+    for (words, owner) in table {
+        run(words).ended(0);
+        stage.send(&stage.flow(7).udp(b"counted").unwrap(), 5);
+        let all = [&CHANGING[..], &["sys_admin"]].concat();
+        let with_all = xway.run_as(&stage.net.b, NOBODY, &all, &["status", "--json"]);
+        let with_all = counted(&with_all);
+        let as_user = run(&["status", "--json"]);
+        assert_eq!(as_user.code, 0, "{words:?}: {}", as_user.stderr);
+        let as_user = counted(&as_user);
+        assert_eq!((&as_user["permitted"], &as_user["owner"]), (&json!(true), &json!(owner)));
+        let totals = |one: &Value| {
+            let rates = one["rates"].as_object().unwrap_or_else(|| panic!("{words:?}: {one}"));
+            let reasons = rates["reasons"].as_array().unwrap().iter();
+            let reasons: Vec<_> = reasons.map(|one| one["reason"].clone()).collect();
+            let verdicts = rates["verdicts"].as_object().unwrap().values();
+            let packets: Vec<_> = verdicts.map(|one| one["packets"].as_u64().unwrap()).collect();
+            (packets, reasons)
+        };
+        assert_eq!(totals(&as_user), totals(&with_all), "{words:?}");
+        // Names of reasons, which are in the program's BTF.
+        let named = !matches!(&totals(&as_user).1[..], [] if *owner != "xway talk_drop");
+        assert!(named, "{words:?}: {as_user}");
+        assert_eq!(totals(&as_user).0.iter().sum::<u64>(), 5, "{words:?}: {as_user}");
+        assert_eq!(as_user["link_id"], with_all["link_id"]);
+        run(&["detach", "eth0"]).ended(0);
+    }
+}
+
+#[test]
+fn a_program_that_may_not_be_read_is_reported_as_not_permitted() {
+    let stage = Stage::new();
+    let mine = Xway::at(stage.xway.state().join("home"));
+    set_mode(stage.xway.state(), 0o755);
+    mine.run_in(&stage.net.b, &["state", "init", "--owner", "65534"]).ended(0);
+    stage.run(&["drop", "eth0", "any udp 7"]).ended(0);
+    let id = counted(&stage.run(&["status", "--json"]))["id"].clone();
+    let run = |words: &[&str]| mine.run_as(&stage.net.b, NOBODY, &CHANGING, words);
+    let found = counted(&run(&["status", "--json"]));
+    assert_eq!((&found["id"], &found["permitted"]), (&id, &json!(false)), "{found}");
+    assert!(found["rates"].is_null() && found["name"].is_null(), "{found}");
+    let text = run(&["status"]);
+    assert_eq!(text.code, 0, "{}", text.stderr);
+    let row = format!("{id} (not permitted)");
+    assert!(text.stdout.contains(&row) && text.stdout.contains("CAP_SYS_ADMIN"), "{}", text.stdout);
 }

@@ -132,6 +132,9 @@ const PARSERS: [&str; 9] = [
     "bench compare FILE HOME/raw.json",
 ];
 
+/// Text for nft, which another process runs.
+const NFT_TEXT: (&str, &str) = ("filter import nft FILE", "HOME/pipe");
+
 #[test]
 fn a_parser_has_no_rights_when_it_reads() {
     let place = Place::new("rights");
@@ -139,11 +142,14 @@ fn a_parser_has_no_rights_when_it_reads() {
         eprintln!("skipped: this kernel has no seccomp filters");
         return;
     }
-    let pipe = place.home("pipe.json");
-    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    chown(&pipe, Some(NOBODY), Some(NOBODY)).unwrap();
-    for words in PARSERS {
-        let words = words.replace("FILE", "HOME/pipe.json");
+    for pipe in ["pipe.json", "pipe"].map(|name| place.home(name)) {
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        chown(&pipe, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    for (words, pipe) in
+        PARSERS.map(|words| (words, "HOME/pipe.json")).into_iter().chain([NFT_TEXT])
+    {
+        let words = words.replace("FILE", pipe);
         for (command, user) in [(place.by_sudo(&words), NOBODY), (place.command(&words), 0)] {
             let waiting = Waiting::start(command);
             let status = waiting.status(&words);
@@ -162,17 +168,50 @@ fn a_parser_has_no_rights_when_it_reads() {
     }
 }
 
+/// Commands that parse a file and then load programs, which are never attached or run.
+const LOADERS: [&str; 2] = ["check FILE", "filter check FILE"];
+/// Bits of `CAP_NET_ADMIN`, `CAP_SYSLOG`, `CAP_PERFMON` and `CAP_BPF`.
+const LOADING: u64 = 1 << 12 | 1 << 34 | 1 << 38 | 1 << 39;
+
+#[test]
+fn a_command_that_loads_programs_keeps_only_the_rights_for_that() {
+    let place = Place::new("loaders");
+    if !place.has("seccomp filters") {
+        eprintln!("skipped: this kernel has no seccomp filters");
+        return;
+    }
+    let pipe = place.home("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    chown(&pipe, Some(NOBODY), Some(NOBODY)).unwrap();
+    for words in LOADERS {
+        let words = words.replace("FILE", "HOME/pipe");
+        for (command, user) in [(place.by_sudo(&words), NOBODY), (place.command(&words), 0)] {
+            let waiting = Waiting::start(command);
+            let status = waiting.status(&words);
+            assert_eq!(status("Uid"), vec![user.to_string(); 4].join(" "), "{words}");
+            let bits = |set: &str| u64::from_str_radix(&status(set), 16).unwrap();
+            let most = LOADING | if user == 0 { 0b110 } else { 0 };
+            assert_eq!((bits("CapEff") & !most, bits("CapPrm") & !most), (0, 0), "{words}");
+            assert_eq!((bits("CapInh"), bits("CapAmb")), (0, 0), "{words}");
+            assert_eq!((status("NoNewPrivs"), status("Seccomp")), ("1".into(), "2".into()));
+        }
+    }
+    // They still do their work.
+    for run in [Place::run, Place::run_by_sudo] {
+        let object = run(&place, "--json check drop").json(0);
+        assert_eq!(object["accepted"], true, "{object}");
+        let rules = run(&place, "--json filter check HOME/rules.toml").json(0);
+        assert!(rules["program"]["kernel"]["accepted"].is_object(), "{rules}");
+    }
+}
+
 #[test]
 fn input_is_opened_as_the_caller() {
     let place = Place::new("input");
     let secret = place.home("secret");
     fs::write(&secret, "{\"secret\": 1}").unwrap();
     fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
-    for words in PARSERS {
-        // Text for nft is read before nft runs, with the rights that it takes.
-        if words.contains("nft") {
-            continue;
-        }
+    for words in PARSERS.into_iter().chain(LOADERS) {
         let error = place.run_by_sudo(&words.replace("FILE", "HOME/secret")).error();
         assert!(error.contains("Permission denied"), "{words}: {error}");
         let error = place.run(&words.replace("FILE", "HOME/secret")).stderr;

@@ -2,10 +2,12 @@
 //! are taken over as they say, or refused with the line and the words that they say.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use serde_json::Value;
-use xway_tests::xway::Xway;
+use serde_json::{Value, json};
+use xway_tests::xway::{Answer, Xway};
 
 const PAGE: &str = include_str!("../../docs/filter.md");
 
@@ -122,4 +124,47 @@ fn files_are_taken_over_or_refused_with_their_line() {
             assert!(error.contains(place) && error.contains(words), "{path:?}: {error}");
         }
     }
+}
+
+/// A device without end stands for a text that is too long.
+#[test]
+fn text_without_end_is_refused() {
+    let xway = Xway::new();
+    let commands: [&[&str]; 4] = [
+        &["filter", "import", "flowspec", "/dev/zero"],
+        &["filter", "import", "flowspec", "-"],
+        &["filter", "import", "nft", "-"],
+        &["gen", "/dev/zero", "--dry-run", "--write", "/dev/null"],
+    ];
+    for words in commands {
+        let mut command = xway.command(words);
+        command.stdin(std::fs::File::open("/dev/zero").unwrap());
+        let error = Answer::of(command.output().unwrap()).error();
+        assert!(
+            error.contains("268435456 bytes") && error.contains("split it"),
+            "{words:?}: {error}"
+        );
+    }
+}
+
+/// Text cannot make nft read files, nor is it given to nft by a process with rights to parse it.
+#[test]
+fn nft_reads_no_other_files() {
+    let xway = Xway::new();
+    let secret = xway.state().join("secret.nft");
+    std::fs::write(&secret, "table netdev secret { }\n").unwrap();
+    let request = |text: &str| {
+        let request = json!({"devices": [], "text": text}).to_string();
+        let mut command = xway.command(&["filter", "nft-helper"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(request.as_bytes()).unwrap();
+        let answer = Answer::of(child.wait_with_output().unwrap());
+        serde_json::from_str::<Value>(&answer.ended(0)).unwrap()
+    };
+    let listing = request("table netdev t { }");
+    assert!(listing["listing"].as_str().unwrap().contains("netdev"), "{listing}");
+    // The parser refuses `include`; a parser that was taken over would not.
+    let refused = request(&format!("include \"{}\"\n", secret.display()));
+    assert!(refused["error"].as_str().is_some_and(|error| error.contains("nft:")), "{refused}");
 }

@@ -39,7 +39,7 @@ pub use link::{
     Attach, Detached, Known, Link, Replace, TcxSide, attach, attach_knowing, attach_raw_tracepoint,
     attach_tcx, detach_all, put_back, take_off,
 };
-pub use load::{Binding, LoadOptions, Object, fill_configuration, memory};
+pub use load::{Binding, LoadOptions, Object, fill_configuration, memory, open_module_types};
 pub use map::{Element, Map, PerCpu};
 pub use program::{
     Burst, Dump, DumpFunction, DumpLine, LiveRun, Program, TestOutcome, TestRun, tag_text,

@@ -20,6 +20,13 @@ pub enum Error {
     #[error("there is no lab `{0}`; `xway lab list` names those that exist")]
     NoLab(String),
 
+    #[error(
+        "lab `{0}` is not one that `xway lab up` made: a running program uses it, or it was left \
+         over; `xway lab gc` removes what was left over, `xway lab gc --all` every lab that no \
+         program uses"
+    )]
+    NotKept(String),
+
     #[error("lab `{lab}` has no host `{host}`")]
     NoHost { lab: String, host: String },
 

@@ -44,7 +44,7 @@ impl Lab {
         }
         let facts = record::facts_of(id)?;
         if !facts.kept {
-            return Err(missing());
+            return Err(Error::NotKept(id.to_owned()));
         }
         let record = Arc::new(Record::open(id)?);
         let prefix = record::prefix_of(id);

@@ -78,8 +78,12 @@ pub fn give_up() -> Result<()> {
 /// Gives up every capability of the calling thread but those of a set that have a bit here, as
 /// far as it has them.
 pub(crate) fn keep(bits: u64) -> Result<()> {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let kept = bits & parse(&status).map_or(0, |caps| caps.0);
+    set(Caps::effective().unwrap_or(Caps(0)), bits)
+}
+
+/// Has the calling thread keep, of the capabilities that it had, those with a bit here.
+pub(crate) fn set(had: Caps, bits: u64) -> Result<()> {
+    let kept = bits & had.0;
     let (low, high) = (kept as u32, (kept >> 32) as u32);
     // `struct __user_cap_header_struct` of version 3: the calling thread; and two of
     // `struct __user_cap_data_struct`: effective, permitted, inheritable.

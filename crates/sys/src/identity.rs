@@ -12,7 +12,7 @@ use std::ptr;
 
 use crate::{Error, Result};
 
-/// A user with all groups, and what the user database says.
+/// A user with all groups and the entry of the user database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub uid: u32,

@@ -31,8 +31,8 @@ pub use error::Error;
 pub use fault::{Cause, Fault, Site};
 pub use helpers::TraceLine;
 pub use interpreter::{
-    BranchCoverage, Called, Coverage, Event, FunctionCoverage, Hook, LineCoverage, Pointee,
-    ProgramCoverage, Step, Trace, Written,
+    BranchCoverage, Called, ChangedElements, Changes, Coverage, Event, FunctionCoverage, Hook,
+    LineCoverage, Pointee, ProgramCoverage, Step, Trace, Written,
 };
 pub use machine::{Machine, Options, run_raw};
 pub use maps::{Map, MapError, Record, Records};

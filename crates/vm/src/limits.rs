@@ -16,7 +16,8 @@ pub const CALLBACKS: u32 = 16;
 pub const TAIL_CALLS: u32 = 33;
 /// Iterations of one `bpf_loop`; the kernel's `BPF_MAX_LOOPS`.
 pub const LOOPS: u64 = 8 << 20;
-/// Instructions of one run before it counts as endless.
+/// Instructions before a run counts as endless: those of all programs that one packet meets, and
+/// the work for its copies.
 pub const STEPS: u64 = 1 << 30;
 /// Instructions between two checks for an interrupt: milliseconds.
 pub const SLICE: u64 = 1 << 20;

@@ -1,11 +1,13 @@
 //! Verdicts acted on: outputs, losses, and programs behind a redirect.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+use std::sync::{Arc, Mutex};
+
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R10};
 use spec::asm::{Assembler, Cond, Helper, Object};
 use spec::{Input, MapDef, MapKind, ProgramKind, Runtime, Verdict};
 use vm::world::{Interface, World};
-use vm::{Error, Machine, Options, Output, Port, Reason, Run, VmRuntime};
+use vm::{Cause, Error, Hook, Machine, Options, Output, Port, Reason, Run, Step, VmRuntime};
 
 const BROADCAST: i32 = 8;
 const EXCLUDE: i32 = 16;
@@ -121,6 +123,57 @@ fn a_broadcast_sends_copies_that_do_not_share_bytes() {
             expected.iter().map(|&ifindex| (Port::Device { ifindex }, stamped(ifindex))).collect();
         assert_eq!(first, wanted);
         assert_eq!(run.packet, vec![9; 60], "as the entry program left it");
+    }
+}
+
+/// A devmap of many targets; those at odd places run a program of 1000 instructions each.
+fn wide_machine(targets: u32, budget: u64) -> Machine {
+    let mut object = Object::new("wide", "GPL");
+    object.map(MapDef { max_entries: targets, ..map("ports", MapKind::DEVMAP, 8) });
+    object.program(program("entry", ProgramKind::XDP, through("ports", 0, BROADCAST)));
+    object.program(program("long", ProgramKind::XDP_DEVMAP, |a| {
+        let again = a.label();
+        a.mov(R1, 500).bind(again).sub(R1, 1).jump_if(R1, Cond::Ne, 0, again);
+        a.verdict(Verdict::Pass);
+    }));
+    let options = Options { budget, ..Options::default() };
+    let machine = Machine::load(&object.finish().unwrap(), &options).unwrap();
+    for key in 0..targets {
+        set(&machine, "ports", key, &[5 + key, if key % 2 == 1 { 2 } else { 0 }]);
+    }
+    machine
+}
+
+/// Counts instructions over all programs of a packet.
+#[derive(Default)]
+struct Executed(u64);
+
+impl Hook for Executed {
+    fn step(&mut self, _: &Step<'_>) {
+        self.0 += 1;
+    }
+}
+
+#[test]
+fn copies_of_a_broadcast_spend_one_budget() {
+    const TARGETS: u32 = 4096;
+    let all = run(&wide_machine(TARGETS, 1 << 30), 1500);
+    assert_eq!((all.outputs.len(), all.losses.len()), (TARGETS as usize, 0));
+    for budget in [1000, 10_000, 100_000] {
+        let machine = wide_machine(TARGETS, budget);
+        let executed = Arc::new(Mutex::new(Executed::default()));
+        let mut worker = machine.worker(0);
+        worker.set_hook(Some(Box::new(Arc::clone(&executed))));
+        let run = worker.run(0, &input(1500)).unwrap();
+        let copies = run.outputs.len() as u64;
+        assert!(copies > 0 && copies < u64::from(TARGETS), "{budget}: {copies} copies");
+        // A copy of 1500 bytes counts for about a hundred instructions.
+        let executed = executed.lock().unwrap().0;
+        assert!(executed + 90 * copies <= budget + 1100, "{budget}: {executed}, {copies} copies");
+        let fault = run.losses.last().unwrap().fault.as_ref().unwrap();
+        assert_eq!(fault.cause, Cause::Endless { budget }, "{fault}");
+        assert!(reasons(&run).iter().all(|reason| *reason == Reason::Fault), "{budget}");
+        assert_eq!(worker.run(0, &input(1500)).unwrap().outputs.len() as u64, copies, "repeats");
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spec::asm::Reg::{R1, R2, R3, R4, R10};
 use spec::asm::{Assembler, Cond, Object};
 use spec::{Input, ProgramKind, Verdict};
-use vm::{Coverage, Event, Hook, Machine, Options, Trace};
+use vm::{ChangedElements, Changes, Coverage, Event, Hook, Machine, Options, Trace};
 
 /// Passes packets of 14 bytes or more whose first byte is even.
 fn machine() -> Machine {
@@ -135,4 +135,31 @@ fn tell(event: &Event) -> String {
         Event::Write { place, value, .. } => format!("writes {value} to {place}"),
         Event::End(result) => format!("ends with {result:?}"),
     }
+}
+
+/// `large_ring` writes three elements of the map `ring`, and updates one of `flows` by its key.
+#[test]
+fn changed_elements_are_recorded_by_key() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/prebuilt/test/large.o");
+    let spec = spec::Spec::parse("large.o", &std::fs::read(file).unwrap()).unwrap();
+    let options = Options { programs: Some(vec!["large_ring".into()]), ..Options::default() };
+    let machine = Machine::load(&spec, &options).unwrap();
+    let changes = Arc::new(Mutex::new(Changes::new(&machine)));
+    let coverage = Arc::new(Mutex::new(Coverage::new(&machine)));
+    let mut worker = machine.worker(0);
+    worker.set_hook(Some(Box::new((Arc::clone(&changes), Arc::clone(&coverage)))));
+    worker.put(&Input { packet: vec![0; 64], ..Input::default() }).unwrap();
+    worker.execute(machine.program("large_ring").unwrap()).unwrap();
+    let changed = changes.lock().unwrap().take();
+    let keys = |map: &str| match &changed[&spec.map_index(map).unwrap()] {
+        ChangedElements::Keys(keys) => keys.iter().cloned().collect::<Vec<_>>(),
+        ChangedElements::All => panic!("{map}: the keys are known"),
+    };
+    let mut expected = [0_u32, 12_345_678, 49_999_999].map(|key| key.to_ne_bytes().to_vec());
+    expected.sort();
+    assert_eq!(keys("ring"), expected);
+    assert_eq!(keys("flows"), [7_u64.to_ne_bytes().to_vec()]);
+    assert_eq!(changed.len(), 2, "no other map changed");
+    assert_eq!(coverage.lock().unwrap().runs(), 1, "the second hook watches, too");
+    assert!(changes.lock().unwrap().take().is_empty(), "what was taken is gone");
 }

@@ -2,14 +2,17 @@
 //! they were composed so when they were attached.
 //!
 //! Rule: a program is recognised by the names of its maps alone, so counters are found also when
-//! another process, or a killed one, attached it.
+//! another process, or a killed one, attached it. Maps that are pinned in the state directory are
+//! opened there, which takes no `CAP_SYS_ADMIN`; opening them by their ids does.
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use functions::stats::{self, Count, Stats};
 use kernel::{Map, Program};
-use spec::{Map as _, Verdict, compose};
+use spec::{Map as _, MapDef, MapKind, Spec, Verdict, compose};
+
+use crate::state::Generation;
 
 /// Where a program's counters are.
 #[derive(Debug)]
@@ -52,6 +55,17 @@ impl Counters {
         Ok(None)
     }
 
+    /// Counters of a program in the state directory, by their pins; `None` for one that does not
+    /// count.
+    pub fn kept(generation: &Generation, program: &Program) -> Result<Option<Self>> {
+        if let Some(map) = generation.map_if_kept(stats::MAP)? {
+            let labels = labels(generation, program)?;
+            return Ok(Some(Self::Reasons { map, labels }));
+        }
+        let verdicts = generation.map_if_kept(compose::VERDICTS_MAP)?;
+        Ok(verdicts.map(|map| Self::Verdicts { map }))
+    }
+
     pub fn read(&self) -> Result<Counts> {
         match self {
             Self::Reasons { map, labels } => Ok(Counts::by_reason(&Stats::read(map, labels)?)),
@@ -60,6 +74,49 @@ impl Counters {
     }
 }
 
+/// Names of a program's reasons, by number. They are kept in a map, because opening the program's
+/// BTF takes `CAP_SYS_ADMIN`; earlier versions kept them for filters only, or not at all.
+pub fn labels(generation: &Generation, program: &Program) -> Result<Vec<String>> {
+    for name in [LABELS, FILTER_LABELS] {
+        let Some(map) = generation.map_if_kept(name)? else { continue };
+        let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
+        let text = String::from_utf8(bytes).context("the kept names of reasons are not UTF-8")?;
+        return Ok(text.lines().map(str::to_owned).collect());
+    }
+    let btf = program.btf()?;
+    Ok(btf.as_ref().and_then(stats::labels).unwrap_or_default())
+}
+
+/// The map that keeps the names of a program's reasons.
+pub fn labels_map(labels: &[String]) -> MapDef {
+    // A map cannot be empty.
+    text_map(LABELS, &format!("{}\n", labels.join("\n")))
+}
+
+/// The map of labels that is to be added to an object; `None` where it has one or has no reasons.
+pub fn missing_labels(spec: &Spec) -> Option<MapDef> {
+    let labels = spec.btf.as_ref().and_then(stats::labels)?;
+    let is_missing = spec.map(stats::MAP).is_some() && spec.map(LABELS).is_none();
+    is_missing.then(|| labels_map(&labels))
+}
+
+/// A map that holds a text and does not change.
+pub fn text_map(name: &str, text: &str) -> MapDef {
+    MapDef {
+        name: name.to_owned(),
+        kind: MapKind::ARRAY,
+        key_size: 4,
+        value_size: text.len() as u32,
+        max_entries: 1,
+        contents: Some(text.as_bytes().to_vec()),
+        frozen: true,
+        ..MapDef::default()
+    }
+}
+
+const LABELS: &str = "xway_labels";
+/// Name of that map in earlier versions.
+const FILTER_LABELS: &str = "filter_labels";
 const ENOENT: i32 = 2;
 
 impl Counts {

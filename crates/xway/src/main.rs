@@ -11,6 +11,7 @@ mod dissect;
 mod metrics;
 mod object;
 mod state;
+mod text;
 mod view;
 mod world;
 

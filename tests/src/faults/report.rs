@@ -40,7 +40,7 @@ impl Report {
         self.commands.iter().all(|one| one.broken.is_empty() && one.leaks.is_empty())
     }
 
-    /// Of all commands.
+    /// Sums over all commands.
     pub fn sum(&self, count: fn(&Tally) -> usize) -> usize {
         self.commands.iter().map(count).sum()
     }

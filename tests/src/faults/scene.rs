@@ -36,7 +36,7 @@ struct HostScene {
     stage: Stage,
     sender: Capture,
     receiver: Capture,
-    /// Packets whose verdict tells states apart, and how they are called.
+    /// Packets whose verdicts distinguish the states, with their names.
     probes: Vec<(String, Vec<u8>)>,
     /// A packet that every state passes.
     passing: Vec<u8>,
@@ -116,7 +116,7 @@ impl Scene {
         self.host.as_ref().map(HostScene::path).unwrap_or_default()
     }
 
-    /// Of what a process created, that which exists and is held by nothing known.
+    /// Objects that a process created, that still exist, and that no known holder has.
     pub fn leaked(&self, created: &Created) -> Vec<String> {
         let held = self.host.as_ref().map(HostScene::held).unwrap_or_default();
         let objects = created.objects.difference(&held).filter(|object| object.exists());

@@ -21,7 +21,7 @@ const FOLDER: &str = "target/soak";
 const USAGE: &str = "usage: cargo xtask soak [--seconds N] [--only NAME]... [--seed N] [--list]";
 
 struct Options {
-    /// Of each fuzz target, and of parts that run for a time.
+    /// Time of each fuzz target, and of each part that runs for a time.
     seconds: u64,
     seed: u64,
     only: Vec<String>,

@@ -43,7 +43,7 @@ fn execute(packet: &[u8], spec: &Spec) -> Option<(Result<u32, String>, Vec<u8>)>
     Some((result, worker.packet().into_owned()))
 }
 
-/// Any text as a scenario: an error that says where, or a world that is written and read back the
+/// Any text as a scenario: an error with its place, or a world that is written and read back the
 /// same, and that a machine can be put in.
 pub fn scenario(bytes: &[u8]) {
     let Some(text) = super::text(bytes) else { return };

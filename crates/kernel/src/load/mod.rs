@@ -29,6 +29,7 @@ use crate::program::Program;
 use btf::LoadedBtf;
 pub use config::fill_configuration;
 pub use memory::memory;
+pub use module::open_module_types;
 pub(crate) use symbols::Host;
 
 /// How an object is loaded. The default loads all programs that load by themselves, shares

@@ -4,6 +4,7 @@
 //! joined section by section are one complete blob with the ids that the kernel uses.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
 
 use spec::btf::Btf;
 use sys::bpf::{self, Kind};
@@ -16,24 +17,41 @@ pub(super) struct Module {
     pub btf: Btf,
 }
 
+/// Opens the types of all modules, for loads after this process has given up `CAP_SYS_ADMIN`.
+/// Nothing is read.
+pub fn open_module_types() {
+    let _opened_before = OPENED.set(open_all());
+}
+
 /// The types of all modules that this process may see.
 pub(super) fn all(base: &Btf) -> Vec<Module> {
-    let mut modules = Vec::new();
+    let opened = OPENED.get().map(|opened| opened.iter().map(OwnedFd::try_clone));
+    match opened {
+        Some(opened) => opened.filter_map(|fd| read(base, fd.ok()?)).collect(),
+        None => open_all().into_iter().filter_map(|fd| read(base, fd)).collect(),
+    }
+}
+
+/// Types that were opened in advance.
+static OPENED: OnceLock<Vec<OwnedFd>> = OnceLock::new();
+
+fn open_all() -> Vec<OwnedFd> {
+    let mut opened = Vec::new();
     let mut id = 0;
     for _ in 0..LISTING_LIMIT {
         let Ok(Some(next)) = bpf::next_id(Kind::Btf, id) else { break };
         id = next;
-        modules.extend(open(base, id));
+        let fd = bpf::fd_by_id(Kind::Btf, id).ok();
+        opened.extend(fd.filter(is_module));
     }
-    modules
+    opened
 }
 
-fn open(base: &Btf, id: u32) -> Option<Module> {
-    let fd = bpf::fd_by_id(Kind::Btf, id).ok()?;
-    let head = bpf::btf_info(fd.as_fd(), false).ok()?;
-    if !head.kernel || head.name == "vmlinux" {
-        return None;
-    }
+fn is_module(fd: &OwnedFd) -> bool {
+    bpf::btf_info(fd.as_fd(), false).is_ok_and(|head| head.kernel && head.name != "vmlinux")
+}
+
+fn read(base: &Btf, fd: OwnedFd) -> Option<Module> {
     let info = bpf::btf_info(fd.as_fd(), true).ok()?;
     let joined = join(base.raw(), &info.raw)?;
     Some(Module { fd, btf: Btf::parse(&joined).ok()? })

@@ -1,8 +1,9 @@
 //! The system calls of a process that reads files, computes and writes files.
 //!
-//! Rule: a list of what is allowed; everything else fails with `EPERM`, so that a call which a new
-//! C library prefers falls back or reports an error instead of ending the process. `clone3` fails
-//! with `ENOSYS`: its flags are behind a pointer, and the C library then uses `clone`.
+//! Rule: a list of what is allowed; everything else fails with `EPERM`, so that a call which a
+//! new C library prefers falls back or reports an error instead of ending the process. `clone3`
+//! fails with `ENOSYS`: its flags are in memory, which a filter cannot read, and the C library
+//! then uses `clone`.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
+use super::KernelUse;
 use crate::{Error, Result};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -26,14 +28,14 @@ pub(super) fn are_supported() -> bool {
 
 /// Applies both filters to the calling thread and to those that it starts; does nothing where
 /// there are none. Either way, no program that is executed later gains privileges.
-pub(super) fn restrict() -> Result<()> {
+pub(super) fn restrict(kernel: KernelUse) -> Result<()> {
     no_new_privileges()?;
     let Some(arch) = arch().filter(|_| are_supported()) else { return Ok(()) };
     let failed = |error: String| Error::new("seccomp", "", libc::EINVAL).with_detail(error);
     let hidden = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let no_clone3 = (hidden, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32));
     let listed = (
-        allowed().map_err(failed)?,
+        allowed(kernel).map_err(failed)?,
         SeccompAction::Errno(libc::EPERM as u32),
         SeccompAction::Allow,
     );
@@ -50,14 +52,14 @@ fn arch() -> Option<TargetArch> {
     TargetArch::try_from(std::env::consts::ARCH).ok()
 }
 
-fn no_new_privileges() -> Result<()> {
+pub(super) fn no_new_privileges() -> Result<()> {
     let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
     // SAFETY: takes numbers only.
     let answer = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused) };
     if answer != 0 { Err(Error::last("prctl(PR_SET_NO_NEW_PRIVS)", "")) } else { Ok(()) }
 }
 
-fn allowed() -> std::result::Result<Rules, String> {
+fn allowed(kernel: KernelUse) -> std::result::Result<Rules, String> {
     let mut rules: Rules = ANY.iter().map(|call| (*call, Vec::new())).collect();
     #[cfg(target_arch = "x86_64")]
     rules.extend(OLD.iter().map(|call| (*call, Vec::new())));
@@ -73,6 +75,9 @@ fn allowed() -> std::result::Result<Rules, String> {
     rules.insert(libc::SYS_ioctl, equal(1, &IOCTLS)?);
     rules.insert(libc::SYS_fcntl, equal(1, &FCNTLS)?);
     rules.insert(libc::SYS_prctl, equal(0, &PRCTLS)?);
+    if kernel == KernelUse::LoadPrograms {
+        rules.insert(libc::SYS_bpf, equal(0, &BPF_COMMANDS)?);
+    }
     Ok(rules)
 }
 
@@ -108,6 +113,11 @@ const IOCTLS: [u64; 6] = [0x5401, 0x5413, 0x541b, 0x5421, 0x5451, 0x802c_542a];
 const FCNTLS: [u64; 6] = [0, 1, 2, 3, 4, 1030];
 /// `PR_SET_NAME`, `PR_GET_NAME`, `PR_SET_VMA`.
 const PRCTLS: [u64; 3] = [15, 16, 0x5356_4d41];
+
+/// Commands of `bpf(2)` that load a program with its maps and types, and read what the kernel made
+/// of it (`enum bpf_cmd`): creation, elements, `PROG_LOAD`, `OBJ_GET_INFO_BY_FD`, `BTF_LOAD`,
+/// `MAP_FREEZE`, batches, `PROG_BIND_MAP`. None attaches, runs, pins or opens other objects.
+const BPF_COMMANDS: [u64; 14] = [0, 1, 2, 3, 4, 5, 15, 18, 22, 24, 25, 26, 27, 35];
 
 /// Allowed whatever their arguments are.
 const ANY: [i64; 95] = [

@@ -14,8 +14,9 @@ use landlock::{
     RulesetCreated, RulesetCreatedAttr, RulesetError, Scope,
 };
 
+use crate::cap::{self, Cap, Caps};
 use crate::identity::Identity;
-use crate::{Error, Result, cap};
+use crate::{Error, Result};
 
 /// What this kernel offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,9 +27,19 @@ pub struct Support {
     pub seccomp: bool,
 }
 
+/// What a confined process still does with the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelUse {
+    /// Nothing but files, memory and time.
+    None,
+    /// It loads BPF programs and fills maps, to learn whether the verifier accepts the programs. It
+    /// cannot attach or run them.
+    LoadPrograms,
+}
+
 /// Proof that privileges were dropped.
 #[derive(Debug)]
-pub struct Unprivileged(());
+pub struct Unprivileged(KernelUse);
 
 /// Files and directories that a confined process may still open.
 #[derive(Clone, Debug, Default)]
@@ -37,21 +48,36 @@ pub struct Files {
     write: Vec<PathBuf>,
 }
 
-/// Becomes the invoking user when started by sudo and gives up all capabilities. Root itself keeps
-/// the two that let it open files of other users, which [`Unprivileged::confine`] then limits.
+/// Becomes the invoking user when started by sudo and gives up all capabilities but those for the
+/// given use of the kernel, as far as the process has them. Root itself also keeps the two that let
+/// it open files of other users, which [`Unprivileged::confine`] then limits.
 ///
 /// # Errors
 /// The process may be half-way between two users: it must end.
-pub fn drop_privileges() -> Result<Unprivileged> {
+pub fn drop_privileges(kernel: KernelUse) -> Result<Unprivileged> {
     check_single()?;
+    let before = Caps::effective()?;
+    let wanted = match kernel {
+        KernelUse::None => 0,
+        KernelUse::LoadPrograms => LOAD,
+    };
     if let Some(user) = Identity::of_sudo() {
+        if wanted != 0 {
+            keep_across_users()?;
+        }
         user.assume()?;
     }
-    match crate::dir::effective_user() {
-        0 => cap::keep(DAC)?,
-        _ => cap::give_up()?,
-    }
-    Ok(Unprivileged(()))
+    let dac = if crate::dir::effective_user() == 0 { DAC } else { 0 };
+    cap::set(before, wanted | dac)?;
+    Ok(Unprivileged(kernel))
+}
+
+/// Lets a process without root regain the capabilities that it had as root.
+fn keep_across_users() -> Result<()> {
+    let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
+    // SAFETY: takes numbers only.
+    let answer = unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, on, unused, unused, unused) };
+    if answer != 0 { Err(Error::last("prctl(PR_SET_KEEPCAPS)", "")) } else { Ok(()) }
 }
 
 /// Asks the kernel, and changes nothing.
@@ -74,22 +100,53 @@ impl Files {
 
 impl Unprivileged {
     /// Limits this process to `files`, to the system calls that reading, computing and writing
-    /// take, and to its present privileges: no network, no program is executed.
+    /// take, and to its present privileges: no network, no program is executed. A process that
+    /// loads programs may also make the commands of `bpf(2)` for that.
     pub fn confine(self, files: &Files) -> Result<()> {
         restrict_files(files)
             .map_err(|error| Error::new("landlock", "", libc::EINVAL).with_detail(error))?;
-        calls::restrict()
+        calls::restrict(self.0)
     }
+}
+
+/// Limits the calling thread, and programs that it executes, to reading and executing installed
+/// files, and to these capabilities, as far as root has them. A user without root keeps the
+/// capabilities that were granted, because programs would not inherit them otherwise.
+pub fn only_installed_programs(caps: &[Cap]) -> Result<()> {
+    calls::no_new_privileges()?;
+    let failed = |error: RulesetError| {
+        Error::new("landlock", "", libc::EINVAL).with_detail(error.to_string())
+    };
+    restrict_programs().map_err(failed)?;
+    match crate::dir::effective_user() {
+        0 => cap::keep(caps.iter().fold(0, |bits, cap| bits | 1 << *cap as u8)),
+        _ => Ok(()),
+    }
+}
+
+fn restrict_programs() -> std::result::Result<(), RulesetError> {
+    let mut ruleset = everything_forbidden()?;
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    INSTALLED
+        .iter()
+        .for_each(|path| allow(&mut ruleset, Path::new(path), read | AccessFs::Execute));
+    SYSTEM.iter().for_each(|path| allow(&mut ruleset, Path::new(path), read));
+    ruleset.restrict_self()?;
+    Ok(())
+}
+
+/// A Landlock domain without rights, as far as the kernel has them.
+fn everything_forbidden() -> std::result::Result<RulesetCreated, RulesetError> {
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(VERSION))?
+        .handle_access(AccessNet::from_all(VERSION))?
+        .scope(Scope::from_all(VERSION))?
+        .create()
 }
 
 fn restrict_files(files: &Files) -> std::result::Result<(), String> {
     let failed = |error: RulesetError| error.to_string();
-    let mut ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(VERSION))
-        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(VERSION)))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(VERSION)))
-        .and_then(Ruleset::create)
-        .map_err(failed)?;
+    let mut ruleset = everything_forbidden().map_err(failed)?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write =
         read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
@@ -130,10 +187,16 @@ fn landlock_version() -> Option<u32> {
 
 /// `CAP_DAC_OVERRIDE` and `CAP_DAC_READ_SEARCH`.
 const DAC: u64 = 1 << 1 | 1 << 2;
+/// Bits of `CAP_NET_ADMIN`, `CAP_SYSLOG` (for addresses of symbols that objects refer to),
+/// `CAP_PERFMON` and `CAP_BPF`.
+const LOAD: u64 = 1 << 12 | 1 << 34 | 1 << 38 | 1 << 39;
 /// Newest rights that are handled; of a kernel that knows fewer, those.
 const VERSION: ABI = ABI::V6;
 /// `LANDLOCK_CREATE_RULESET_VERSION`.
 const VERSION_FLAG: u32 = 1;
+/// Where distributions install programs, libraries and their data.
+const INSTALLED: [&str; 7] =
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/etc/iproute2"];
 /// What the C library, libpcap and the reader of the machine's shape open when they need it.
 const SYSTEM: [&str; 9] = [
     "/etc/hosts",
@@ -155,7 +218,7 @@ mod tests {
     fn a_process_with_threads_is_refused() {
         let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
         assert!(threads > 1, "the test harness has a thread of its own");
-        assert!(drop_privileges().unwrap_err().is(libc::EBUSY));
+        assert!(drop_privileges(KernelUse::None).unwrap_err().is(libc::EBUSY));
     }
 
     #[test]

@@ -83,11 +83,16 @@ impl Worker {
     }
 
     /// A copy to each entry of a devmap that can take one; the others are passed over in silence.
+    /// Copies spend the packet's budget, and end with it.
     fn broadcast(&mut self, run: &mut Run, map: u32, exclude_ingress: bool) {
         let mut saved = std::mem::take(&mut self.saved);
         self.frame.save(&self.memory, &mut saved);
         let (mut from, mut sent) = (0, 0);
         while let Some((place, target)) = self.maps[map as usize].target_from(from) {
+            if let Err(fault) = self.charge(u64::from(place - from) + COPY + 2 * self.frame.len()) {
+                run.losses.push(Loss { reason: Reason::Fault, port: None, fault: Some(fault) });
+                break;
+            }
             from = place + 1;
             let Target::Device { ifindex, program } = target else { continue };
             let excluded = exclude_ingress && ifindex == self.context.ingress_ifindex;
@@ -99,7 +104,7 @@ impl Worker {
                 sent += 1;
             }
         }
-        if sent == 0 {
+        if sent == 0 && run.losses.is_empty() {
             run.lose(Reason::NobodyThere, None);
         }
         self.saved = saved;
@@ -141,7 +146,7 @@ impl Worker {
     fn behind(&mut self, run: &mut Run, port: Port, program: u32, context: Context) -> Option<u32> {
         let before = std::mem::replace(&mut self.context, context);
         let grows = std::mem::replace(&mut self.frame.grows, false);
-        let result = self.execute(program as usize);
+        let result = self.execute_on(program as usize);
         self.context = before;
         self.frame.grows = grows;
         match result {
@@ -188,6 +193,8 @@ fn longest(interface: &Interface) -> u64 {
     u64::from(interface.mtu) + u64::from(interface.header_len) + VLAN_TAG
 }
 
+/// Work of a copy besides its bytes, which are copied twice.
+const COPY: u64 = 256;
 const ABORTED: u32 = Verdict::Aborted as u32;
 const DROP: u32 = Verdict::Drop as u32;
 const PASS: u32 = Verdict::Pass as u32;

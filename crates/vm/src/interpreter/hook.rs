@@ -111,6 +111,34 @@ impl<H: Hook> Hook for Arc<Mutex<H>> {
     }
 }
 
+/// Two hooks that watch the same run, the first one first.
+impl<A: Hook, B: Hook> Hook for (A, B) {
+    fn step(&mut self, step: &Step<'_>) {
+        self.0.step(step);
+        self.1.step(step);
+    }
+
+    fn branch(&mut self, step: &Step<'_>, taken: bool) {
+        self.0.branch(step, taken);
+        self.1.branch(step, taken);
+    }
+
+    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+        self.0.call(step, call);
+        self.1.call(step, call);
+    }
+
+    fn write(&mut self, step: &Step<'_>, write: &Written) {
+        self.0.write(step, write);
+        self.1.write(step, write);
+    }
+
+    fn end(&mut self, result: Result<u64, &Fault>) {
+        self.0.end(result);
+        self.1.end(result);
+    }
+}
+
 /// A hook that panicked elsewhere still has what it saw before.
 fn locked<H>(hook: &Mutex<H>, act: impl FnOnce(&mut H)) {
     act(&mut hook.lock().unwrap_or_else(PoisonError::into_inner));

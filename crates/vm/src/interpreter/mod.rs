@@ -8,6 +8,7 @@
 mod alu;
 mod atomic;
 mod budget;
+mod changes;
 mod coverage;
 mod frames;
 mod hook;
@@ -24,6 +25,7 @@ use crate::limits;
 use crate::memory::POISON;
 use crate::worker::Worker;
 
+pub use changes::{ChangedElements, Changes};
 pub use coverage::{BranchCoverage, Coverage, FunctionCoverage, LineCoverage, ProgramCoverage};
 pub(crate) use frames::{Frames, install_stack};
 pub use hook::{Called, Hook, Step, Written};
@@ -41,14 +43,23 @@ enum Leave {
     Go { program: usize, slot: usize },
 }
 
-/// Runs a program from its entry with r1 and r2 set; r0 at its end.
+/// Runs a program from its entry with r1 and r2 set and a full budget; r0 at its end.
 pub(crate) fn run(
+    worker: &mut Worker,
+    program: &Program,
+    arguments: (u64, u64),
+) -> Result<u64, Box<Fault>> {
+    worker.frames.budget().refill();
+    run_on(worker, program, arguments)
+}
+
+/// Runs a program as [`run`] does, on what is left of the budget.
+pub(crate) fn run_on(
     worker: &mut Worker,
     program: &Program,
     (r1, r2): (u64, u64),
 ) -> Result<u64, Box<Fault>> {
     worker.frames.reset();
-    worker.frames.budget().refill();
     let mut r = [POISON; 16];
     (r[1], r[2]) = (r1, r2);
     let result = start(worker, program, 0, r);

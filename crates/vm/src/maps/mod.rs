@@ -173,21 +173,33 @@ pub mod flag {
 /// lack the operation.
 pub(crate) trait Storage {
     /// Program side: the address of `cpu`'s value, 0 when absent.
-    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64;
+    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+        UNSERVED
+    }
 
     /// Program side: sets `cpu`'s value.
-    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno>;
+    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::ENOTSUPP)
+    }
 
-    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno>;
+    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
+        Err(Errno::ENOTSUPP)
+    }
 
     /// User side: the value, of all processors where it is per CPU.
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno>;
+    fn read(&self, _: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ENOTSUPP)
+    }
 
     /// User side: sets the value, of all processors where it is per CPU.
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno>;
+    fn write(&self, _: &Facts, _: Entry<'_>) -> Result<(), Errno> {
+        Err(Errno::ENOTSUPP)
+    }
 
     /// User side: the key behind `key`, or the first.
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno>;
+    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+        Err(Errno::ENOTSUPP)
+    }
 
     /// User side: the value, read under its spin lock.
     fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {

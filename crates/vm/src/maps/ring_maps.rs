@@ -1,9 +1,9 @@
 //! Ring buffer maps: records from programs to user space, or the other way (`user_ringbuf`).
 //!
-//! They have no elements: whoever asks for one is told so.
+//! They have no elements: operations on elements are refused as for every type that lacks them.
 
 use super::ringbuf::Ring;
-use super::{Entry, Facts, Storage, UNSERVED};
+use super::{Facts, Storage};
 use crate::errno::Errno;
 
 #[derive(Debug)]
@@ -16,30 +16,6 @@ impl RingMap {
 }
 
 impl Storage for RingMap {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
-        UNSERVED
-    }
-
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
-        Err(Errno::ENOTSUPP)
-    }
-
-    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
-        Err(Errno::ENOTSUPP)
-    }
-
-    fn read(&self, _: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
-        Err(Errno::ENOTSUPP)
-    }
-
-    fn write(&self, _: &Facts, _: Entry<'_>) -> Result<(), Errno> {
-        Err(Errno::ENOTSUPP)
-    }
-
-    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
-        Err(Errno::ENOTSUPP)
-    }
-
     fn ring(&self) -> Option<&Ring> {
         Some(&self.0)
     }

@@ -111,9 +111,16 @@ impl Worker {
     /// program left it. What it returns is a verdict's number where the program keeps to them.
     pub fn execute(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
         self.run_due_timers()?;
+        self.refill_budget();
+        self.execute_on(program)
+    }
+
+    /// Runs a program on the packet that is there, on what is left of the budget: all programs that
+    /// one packet meets spend the same. Timers wait until the next packet.
+    pub(crate) fn execute_on(&mut self, program: usize) -> std::result::Result<u32, Box<Fault>> {
         self.redirect = Redirect::default();
         let program = self.take_program(program);
-        let r0 = interpreter::run(self, &program, (RegionId::CONTEXT.at(0), 0));
+        let r0 = interpreter::run_on(self, &program, (RegionId::CONTEXT.at(0), 0));
         self.ran = Some(program);
         let r0 = self.end_run(r0)?;
         Ok(r0 as u32)

@@ -18,6 +18,9 @@ pub enum FilterAction {
     Explain(FilterExplainArgs),
     /// Translate the rules of another tool into a file of rules
     Import(FilterImportArgs),
+    /// Run nft for `filter import`, with a request on standard input
+    #[command(hide = true)]
+    NftHelper,
     /// Translate a file of rules for another tool
     Export(FilterExportArgs),
     /// Put a file of rules in force; those in force before decide until then

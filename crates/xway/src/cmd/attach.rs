@@ -8,6 +8,7 @@ use sys::netns::NetNs;
 
 use super::{Context, Exit};
 use crate::args::{AttachArgs, ModeArg, Placement};
+use crate::counters;
 use crate::object::{self, Opened};
 use crate::state::{Change, Scope, Slot, Trial, Writer};
 use crate::view::attach::Attached;
@@ -158,7 +159,15 @@ impl Target {
         };
         let programs = Some(programs);
         let options = LoadOptions { programs, binding, reuse, ..LoadOptions::default() };
-        let object = Object::load(spec, &options);
+        let labels = counters::missing_labels(spec).filter(|_| mode != ModeArg::Offload);
+        let object = match labels {
+            Some(labels) => {
+                let mut spec = spec.clone();
+                spec.maps.push(labels);
+                Object::load(&spec, &options)
+            }
+            None => Object::load(spec, &options),
+        };
         if mode == ModeArg::Offload {
             return object
                 .with_context(|| format!("not loaded onto the card of {}", self.interface));

@@ -1,5 +1,8 @@
 //! `check`: would the kernel take these programs? Each is loaded, attached to nothing, and gone
 //! when the command ends.
+//!
+//! Rule: the object is read after rights were given up, and the loaded programs cannot be attached
+//! or run.
 
 use anyhow::Result;
 use kernel::{Error, LoadOptions, Object, VerifierLog};
@@ -7,7 +10,7 @@ use spec::{Program, Spec};
 use sys::bpf::uapi::prog_type;
 use sys::cap::{Cap, Caps};
 
-use super::{Context, Exit};
+use super::{Context, Exit, confine};
 use crate::args::CheckArgs;
 use crate::object::{self, Opened};
 use crate::view;
@@ -15,6 +18,7 @@ use crate::view::check::{Accepted, Checked, Outcome, Refused};
 use crate::view::prog::Source;
 
 pub fn run(args: &CheckArgs, context: &Context) -> Result<Exit> {
+    confine(args)?;
     let mut opened = object::open(&args.object)?;
     opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
     opened.complete(&args.open)?;
@@ -32,6 +36,13 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<Exit> {
     let Opened { name, builtin, .. } = opened;
     context.show(&view::check::Report { object: name, builtin, accepted, programs })?;
     Ok(if accepted { Exit::Done } else { Exit::No })
+}
+
+/// From here on, the object is read and programs are loaded, and nothing else.
+fn confine(args: &CheckArgs) -> Result<()> {
+    let mut named = confine::begin_loading()?;
+    named.input(&args.object);
+    named.end()
 }
 
 fn chosen<'a>(opened: &'a Opened, wanted: Option<&str>) -> Result<Vec<&'a Program>> {

@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use sys::confine::{self, Files, Unprivileged};
+use sys::confine::{self, Files, KernelUse, Unprivileged};
 
 use super::folder::Folder;
+use crate::text;
 
 /// Collects what a command names.
 #[derive(Debug)]
@@ -20,7 +21,25 @@ pub struct Named {
 
 /// Becomes the invoking user, without capabilities.
 pub fn begin() -> Result<Named> {
-    let privileges = confine::drop_privileges().context("privileges cannot be dropped")?;
+    begin_with(KernelUse::None)
+}
+
+/// The same for a command that loads programs to learn whether the kernel accepts them.
+pub fn begin_loading() -> Result<Named> {
+    // Opened by their numbers, which needs CAP_SYS_ADMIN.
+    kernel::open_module_types();
+    // Only kernels before 5.11 have this limit.
+    let _unprivileged = sys::cap::lift_memlock();
+    let mut named = begin_with(KernelUse::LoadPrograms)?;
+    LOADING_FILES.iter().for_each(|file| named.input(file));
+    let release = sys::proc::kernel_release().unwrap_or_default();
+    named.input(format!("/boot/config-{release}"));
+    named.input(format!("/lib/modules/{release}/config"));
+    Ok(named)
+}
+
+fn begin_with(kernel: KernelUse) -> Result<Named> {
+    let privileges = confine::drop_privileges(kernel).context("privileges cannot be dropped")?;
     Ok(Named { files: Files::default(), privileges })
 }
 
@@ -63,7 +82,7 @@ impl Named {
 /// that the parser, which is to be confined, is not needed for it.
 fn set_files(rules: &Path) -> Vec<PathBuf> {
     // A pipe can be read once only, and that is the parser's.
-    let text = rules.is_file().then(|| std::fs::read_to_string(rules).ok()).flatten();
+    let text = rules.is_file().then(|| text::read(rules).ok()).flatten();
     let text = text.unwrap_or_default();
     let folder = rules.parent().unwrap_or(Path::new(""));
     let names = text.match_indices("file").filter_map(|(at, key)| quoted(&text[at + key.len()..]));
@@ -78,6 +97,14 @@ fn quoted(rest: &str) -> Option<&str> {
     value[1..].lines().next()?.split(quote).next()
 }
 
+/// What loading reads of the kernel: types, symbols, configuration, version, memory.
+const LOADING_FILES: [&str; 5] = [
+    "/sys/kernel/btf",
+    "/proc/kallsyms",
+    "/proc/config.gz",
+    "/proc/sys/kernel/osrelease",
+    "/proc/meminfo",
+];
 /// Files of sets that are allowed, at most.
 const FILES_MAX: usize = 10_000;
 

@@ -1,4 +1,8 @@
 //! `status`: each interface of this namespace, its programs and their packets by verdict.
+//!
+//! Rule: programs that `xway` attached are opened by their pins, so reading them takes no more than
+//! access to the state directory. Others are opened by their ids, which takes `CAP_SYS_ADMIN`;
+//! without it they are reported as not permitted.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal};
@@ -6,16 +10,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use kernel::list::{self, Attached, Owners};
-use kernel::{Mode, Program};
-use sys::net::Ifindex;
+use kernel::list::{self, Owners};
+use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
+use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 use sys::signal::Stop;
 
-use super::{Context, Exit, rights};
+use super::{Context, Exit};
 use crate::args::StatusArgs;
 use crate::counters::{Counters, Counts};
-use crate::state::State;
+use crate::state::{Generation, Slot, State};
 use crate::view::live::Screen;
 use crate::view::status::{Interface, Rates, Running, Status};
 
@@ -46,7 +50,7 @@ pub fn run(args: &StatusArgs, context: &Context) -> Result<Exit> {
 struct Looks<'a> {
     only: Option<&'a str>,
     root: &'a Path,
-    /// `None` as long as nothing runs: whose it is needs no answer, nor rights to find out.
+    /// `None` as long as nothing runs: then no program has to be read.
     state: Option<State>,
     netns: NetNs,
     last: Reading,
@@ -78,110 +82,196 @@ impl<'a> Looks<'a> {
         // A state that cannot be read is reported when something runs.
         let Ok(state) = State::look(self.root) else { return Ok(()) };
         let netns = self.netns.id()?;
-        for one in list::interfaces().unwrap_or_default() {
-            let running = one.programs.iter().map(|attached| attached.program.id);
-            state.heal(&state.slot(netns, one.link.ifindex), running);
+        for link in Netlink::open()?.links().unwrap_or_default() {
+            let running = link.xdp.programs().map(|(_, id)| id);
+            state.heal(&state.slot(netns, link.ifindex), running);
         }
         Ok(())
     }
 
     fn look(&mut self) -> Result<Status> {
-        let found = list::interfaces().map_err(anyhow::Error::new);
-        let mut found = found.map_err(|error| rights::explained(error, rights::LISTING))?;
+        let mut links = Netlink::open()?.links()?;
         if let Some(only) = self.only {
-            found.retain(|one| one.link.name == only);
-            if found.is_empty() {
+            links.retain(|one| one.name == only);
+            if links.is_empty() {
                 bail!("there is no interface `{only}` in this network namespace");
             }
         }
-        if self.state.is_none() && found.iter().any(|one| !one.programs.is_empty()) {
+        if self.state.is_none() && links.iter().any(|one| !one.xdp.is_empty()) {
             self.state = Some(State::look(self.root)?);
         }
-        let owners = Owners::now();
+        let found = links.iter().map(|link| Ok((link, self.attached(link)?)));
+        let found = found.collect::<Result<Vec<_>>>()?;
         let mut reading = Reading { at: Some(Instant::now()), ..Reading::default() };
-        for one in &found {
-            for program in &one.programs {
-                if let Some(counts) = counts(program)? {
-                    let key = (one.link.ifindex, program.mode, program.program.id);
-                    reading.counts.insert(key, counts);
+        for (link, programs) in &found {
+            for one in programs {
+                if let Access::Open(opened) = &one.access
+                    && let Some(counts) = opened.counts()?
+                {
+                    reading.counts.insert((link.ifindex, one.mode, one.id), counts);
                 }
             }
         }
         let last = std::mem::replace(&mut self.last, reading);
         let elapsed = last.at.map_or(Duration::ZERO, |at| at.elapsed());
-        let interfaces = found.iter().map(|one| self.interface(one, &last, elapsed, &owners));
-        Ok(Status {
-            interval_s: elapsed.as_secs_f64(),
-            interfaces: interfaces.collect::<Result<_>>()?,
-        })
-    }
-
-    fn interface(
-        &self,
-        one: &list::Interface,
-        last: &Reading,
-        elapsed: Duration,
-        owners: &Owners,
-    ) -> Result<Interface> {
-        let netns = self.netns.id()?;
-        let slot = self.state.as_ref().map(|state| state.slot(netns, one.link.ifindex));
-        let programs = one.programs.iter().map(|attached| {
-            let info = &attached.program;
-            let key = (one.link.ifindex, attached.mode, info.id);
-            let rates = self.last.counts.get(&key).map(|now| {
-                Rates::between(last.counts.get(&key).unwrap_or(now), now, elapsed.as_secs_f64())
-            });
-            let ours = slot.as_ref().map_or(Ok(None), |slot| slot.generation_of(info.id))?;
-            let ours = ours.map(|one| one.name().to_owned());
-            Ok(Running {
-                id: info.id,
-                name: info.name.clone(),
-                tag: kernel::tag_text(&info.tag),
-                mode: attached.mode.name(),
-                owner: owner(ours, attached, owners),
-                link_id: attached.link_id,
-                rates,
-            })
+        let holders = Holders::now(found.iter().any(|(_, programs)| !programs.is_empty()))?;
+        let interfaces = found.iter().map(|(link, programs)| {
+            let programs = programs.iter();
+            Interface {
+                name: link.name.clone(),
+                ifindex: link.ifindex.0,
+                up: link.up,
+                mtu: link.mtu,
+                programs: programs
+                    .map(|one| self.running(link, one, (&last, elapsed), &holders))
+                    .collect(),
+            }
         });
-        let link = &one.link;
-        Ok(Interface {
-            name: link.name.clone(),
-            ifindex: link.ifindex.0,
-            up: link.up,
-            mtu: link.mtu,
-            programs: programs.collect::<Result<_>>()?,
-        })
+        Ok(Status { interval_s: elapsed.as_secs_f64(), interfaces: interfaces.collect() })
+    }
+
+    /// The programs of an interface. One that is gone by now is left out.
+    fn attached(&self, link: &Link) -> Result<Vec<Attached>> {
+        let Some(state) = &self.state else { return Ok(Vec::new()) };
+        let slot = state.slot(self.netns.id()?, link.ifindex);
+        let mut all = Vec::new();
+        for (mode, id) in link.xdp.programs() {
+            let Some(access) = Access::of(&slot, id)? else { continue };
+            let kept = slot.link()?.map_or(Ok(None), |link| link.info())?;
+            let link_id = kept.filter(|info| info.prog_id == id).map(|info| info.id);
+            all.push(Attached { mode, id, access, link_id });
+        }
+        Ok(all)
+    }
+
+    fn running(
+        &self,
+        link: &Link,
+        one: &Attached,
+        (last, elapsed): (&Reading, Duration),
+        holders: &Holders,
+    ) -> Running {
+        let key = (link.ifindex, one.mode, one.id);
+        let rates = self.last.counts.get(&key).map(|now| {
+            Rates::between(last.counts.get(&key).unwrap_or(now), now, elapsed.as_secs_f64())
+        });
+        let opened = match &one.access {
+            Access::Open(opened) => Some(opened),
+            Access::NotPermitted => None,
+        };
+        let link_id = one.link_id.or_else(|| holders.link(link.ifindex, one.id));
+        Running {
+            id: one.id,
+            permitted: opened.is_some(),
+            name: opened.map(|opened| opened.info.name.clone()),
+            tag: opened.map(|opened| kernel::tag_text(&opened.info.tag)),
+            mode: one.mode.name(),
+            owner: opened.map(|opened| match &opened.generation {
+                Some(ours) => format!("xway {}", ours.name()),
+                None => holders.owner(one.id, link_id),
+            }),
+            link_id,
+            rates,
+        }
     }
 }
 
-/// `None` for a program that does not count, or went away meanwhile.
-fn counts(attached: &Attached) -> Result<Option<Counts>> {
-    let program = match Program::from_id(attached.program.id) {
-        Err(error) if error.errno() == Some(ENOENT) => return Ok(None),
-        other => other?,
-    };
-    Counters::of(&program)?.map(|counters| counters.read()).transpose()
+/// A program on an interface.
+#[derive(Debug)]
+struct Attached {
+    mode: Mode,
+    id: u32,
+    access: Access,
+    /// The link that is pinned in the state directory, if it holds this program.
+    link_id: Option<u32>,
 }
 
+/// What this process may read of a program.
+#[derive(Debug)]
+enum Access {
+    Open(Box<Opened>),
+    /// It is not in the state directory, and this process lacks `CAP_SYS_ADMIN`.
+    NotPermitted,
+}
+
+#[derive(Debug)]
+struct Opened {
+    program: Program,
+    info: ProgInfo,
+    /// Its place in the state directory; `None` for a program of another owner.
+    generation: Option<Generation>,
+}
+
+impl Access {
+    /// Opens a program by its pin, else by its id; `None` where it is gone.
+    fn of(slot: &Slot, id: u32) -> Result<Option<Self>> {
+        let generation = slot.generation_of(id)?;
+        let pinned = generation.as_ref().map_or(Ok(None), Generation::program)?;
+        let program = match pinned.map_or_else(|| Program::from_id(id), Ok) {
+            Err(error) if error.errno() == Some(ENOENT) => return Ok(None),
+            Err(error) if error.errno() == Some(EPERM) => return Ok(Some(Self::NotPermitted)),
+            opened => opened?,
+        };
+        let info = program.info()?;
+        Ok(Some(Self::Open(Box::new(Opened { program, info, generation }))))
+    }
+}
+
+impl Opened {
+    /// `None` for a program that does not count.
+    fn counts(&self) -> Result<Option<Counts>> {
+        let counters = match &self.generation {
+            Some(ours) => Counters::kept(ours, &self.program)?,
+            None => Counters::of(&self.program)?,
+        };
+        counters.map(|counters| counters.read()).transpose()
+    }
+}
+
+/// Links and processes that hold programs.
+#[derive(Debug)]
+struct Holders {
+    owners: Owners,
+    /// Empty where this process may not list them.
+    links: Vec<LinkInfo>,
+}
+
+impl Holders {
+    fn now(any_program: bool) -> Result<Self> {
+        if !any_program {
+            return Ok(Self { owners: Owners::default(), links: Vec::new() });
+        }
+        let links = match list::links() {
+            Err(error) if error.errno() == Some(EPERM) => Vec::new(),
+            links => links?,
+        };
+        Ok(Self { owners: Owners::now(), links })
+    }
+
+    fn link(&self, ifindex: Ifindex, program: u32) -> Option<u32> {
+        let target = LinkTarget::Xdp { ifindex: ifindex.0 };
+        let is_it = |one: &&LinkInfo| one.target == target && one.prog_id == program;
+        self.links.iter().find(is_it).map(|one| one.id)
+    }
+
+    /// The processes that hold a program or its link.
+    fn owner(&self, program: u32, link: Option<u32>) -> String {
+        let of_link = link.map(|id| self.owners.of_link(id)).unwrap_or_default();
+        let mut names: Vec<_> = of_link
+            .iter()
+            .chain(self.owners.of_program(program))
+            .filter(|owner| owner.pid != std::process::id())
+            .map(ToString::to_string)
+            .collect();
+        names.sort();
+        names.dedup();
+        match (names.is_empty(), link) {
+            (false, _) => names.join(", "),
+            (true, Some(_)) => "a pin".to_owned(),
+            (true, None) => "netlink".to_owned(),
+        }
+    }
+}
+
+const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
-
-/// Who would be asked about a program: xway's pin, else the processes that hold it.
-fn owner(ours: Option<String>, attached: &Attached, owners: &Owners) -> String {
-    if let Some(name) = ours {
-        return format!("xway {name}");
-    }
-    let of_link = attached.link_id.map(|id| owners.of_link(id)).unwrap_or_default();
-    let mut names: Vec<_> = of_link
-        .iter()
-        .chain(owners.of_program(attached.program.id))
-        .filter(|owner| owner.pid != std::process::id())
-        .map(ToString::to_string)
-        .collect();
-    names.sort();
-    names.dedup();
-    match (names.is_empty(), attached.link_id) {
-        (false, _) => names.join(", "),
-        (true, Some(_)) => "a pin".to_owned(),
-        (true, None) => "netlink".to_owned(),
-    }
-}

@@ -18,7 +18,7 @@ impl Slot {
         self.counts_through(generation, DEEPEST)
     }
 
-    /// Adds to a running generation what the one before it counted, if nobody did yet.
+    /// Adds to a running generation what the one before it counted, unless that was done before.
     pub(super) fn settle(&self, running: &Generation) -> Result<()> {
         let Some((map, mut carried)) = read(running)? else { return Ok(()) };
         let Some(before) = carried.pending() else { return Ok(()) };
@@ -43,12 +43,12 @@ impl Slot {
     }
 }
 
-/// `None` for what is no filter.
+/// `None` for a generation that is not a filter's.
 fn read(generation: &Generation) -> Result<Option<(Map, Carried)>> {
     let Some(map) = generation.map_if_kept(CARRIED)? else { return Ok(None) };
     Ok(Carried::read(&map)?.map(|carried| (map, carried)))
 }
 
 /// Generations that may wait for each other. One waits in all that this program makes; the bound
-/// is against maps that somebody else wrote.
+/// is against maps that another process wrote.
 const DEEPEST: usize = 4;

@@ -32,7 +32,7 @@ impl Generation {
         match self.fill(object, program, before) {
             Ok(()) => Ok(self.clone()),
             Err(error) => {
-                // The first error is the one to tell; the next writer sweeps what is left.
+                // The first error is reported; the next writer removes what is left.
                 let _ = self.remove();
                 Err(error)
             }
@@ -71,13 +71,13 @@ impl Generation {
         if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
     }
 
-    /// Of a trial: the program that runs when it is over.
+    /// The program that runs after a trial; `None` for a generation that is no trial.
     pub(super) fn before(&self) -> Result<Option<Program>> {
         if_pinned(Program::from_pin(&self.folder.join(BEFORE)))
     }
 
     /// `None` for an object without such a map.
-    pub(super) fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
+    pub fn map_if_kept(&self, name: &str) -> Result<Option<Map>> {
         if_pinned(Map::from_pin(&self.maps().join(pin_name(name))))
     }
 

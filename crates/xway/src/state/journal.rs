@@ -88,7 +88,7 @@ impl Journal {
         Ok(self.read(&dir)?.map(|record| record.steps).unwrap_or_default())
     }
 
-    /// Those of the calling thread's namespace. A record of another boot, or of a namespace that
+    /// Records of the calling thread's namespace. A record of another boot, or of a namespace that
     /// is gone and whose number was reused, is removed.
     pub fn steps_here(&self) -> Result<Vec<Step>> {
         let Some(dir) = root::find(&self.root)? else { return Ok(Vec::new()) };

@@ -2,7 +2,7 @@
 //!
 //! Rule: the kernel's lock alone keeps others out, and it goes when its holder ends, however that
 //! happens. The words in the file are for whoever waits in vain; they are of the last holder, so
-//! they count only while somebody holds the lock.
+//! they count only while a process holds the lock.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -34,7 +34,7 @@ impl Lock {
     /// Waits for the writer that holds it.
     ///
     /// # Errors
-    /// It is still held when the patience is at its end: says by whom.
+    /// The lock is still held at the end of the time to wait: the error names the holder.
     pub fn wait(dir: &Dir, name: &str, patience: Duration) -> Result<Self> {
         let file = root::lock_file(dir, name)?;
         let path = dir.path().join(name);

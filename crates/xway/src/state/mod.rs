@@ -9,7 +9,7 @@
 //!                                          /<name>-<n>/ a generation: its program and maps
 //! ```
 //!
-//! Rule: the kernel alone says what runs. A generation counts if the interface runs its program;
+//! Rule: only the kernel knows what runs. A generation counts if the interface runs its program;
 //! whatever else lies here is left over and is swept away by the next command that writes.
 
 mod change;
@@ -51,7 +51,7 @@ pub struct State {
     bpffs: PathBuf,
 }
 
-/// The same for changing: nobody else changes it meanwhile.
+/// The folder of pins, for changing. No other process changes it meanwhile.
 #[derive(Debug)]
 pub struct Writer {
     state: State,
@@ -156,7 +156,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Whether nobody writes at this moment.
+    /// Whether no process is changing the state.
     pub fn is_free(root: &Path) -> bool {
         let Ok(Some(dir)) = root::find(root) else { return false };
         let lock = root::existing_lock(&dir, LOCK);
@@ -198,8 +198,9 @@ impl Writer {
         outcome
     }
 
-    /// Removes what nobody runs. Only this namespace can be asked which interfaces it has and
-    /// what they run; for others their links tell. What a step on record needs stays.
+    /// Removes generations that no interface runs. The interfaces of this namespace and their
+    /// programs are listed; in other namespaces, the links show them. What a step on record needs
+    /// remains.
     fn sweep(&self) -> Result<()> {
         for slot in self.slots()? {
             if !slot.is_on_record()? {
@@ -280,7 +281,7 @@ fn with_rights(error: anyhow::Error) -> anyhow::Error {
     )
 }
 
-/// What a process is told that may not see the state. It must not conclude that nothing runs.
+/// The error of a process that may not read the state: it must not be taken for an empty state.
 fn unreadable(error: anyhow::Error) -> anyhow::Error {
     if !is_denied(&error) {
         return error;

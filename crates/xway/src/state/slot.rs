@@ -41,7 +41,7 @@ impl Slot {
         format!("{}-{number}{TRIAL}", self.names.join("-"))
     }
 
-    /// Those names of all generations.
+    /// Names of the lock files of all generations.
     pub(super) fn trials(&self) -> Result<Vec<String>> {
         Ok(self.generations()?.iter().map(|one| self.trial(one.number())).collect())
     }

@@ -12,7 +12,7 @@ use sys::net::{Ifindex, Netlink};
 
 use super::{Change, Generation, Scope, Slot, Writer, root};
 
-/// Dropped, what ran before is back, unless somebody else changed it meanwhile. Whoever holds the
+/// Dropped, what ran before is back, unless another process changed it meanwhile. Whoever holds the
 /// writers' lock must let it go before.
 #[derive(Debug)]
 pub struct Trial {
@@ -70,7 +70,7 @@ impl Slot {
         Ok(now)
     }
 
-    /// The program that should run, if this one is a trial's and nobody waits for its end.
+    /// The program that should run, if this one is a trial's and no process waits for its end.
     pub(super) fn before_abandoned(&self, program: u32) -> Result<Option<Program>> {
         let abandoned = self.generation_of(program)?.filter(|one| !self.is_tried(one));
         let Some(before) = abandoned.map_or(Ok(None), |one| one.before())? else {

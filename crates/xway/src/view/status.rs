@@ -34,12 +34,14 @@ pub struct Interface {
 #[derive(Clone, Debug, Serialize)]
 pub struct Running {
     pub id: u32,
-    pub name: String,
-    pub tag: String,
+    /// Whether this process may read the program. If not, only `id` and `mode` are known.
+    pub permitted: bool,
+    pub name: Option<String>,
+    pub tag: Option<String>,
     pub mode: &'static str,
-    pub owner: String,
+    pub owner: Option<String>,
     pub link_id: Option<u32>,
-    /// `null` for a program that does not count.
+    /// `null` for a program that does not count or may not be read.
     pub rates: Option<Rates>,
 }
 
@@ -121,8 +123,9 @@ impl Status {
                 table.row([one.name.as_str(), state, "-", "-", ""]);
             }
             for running in &one.programs {
-                let program = format!("{} {}", running.id, running.name);
-                table.row([one.name.as_str(), state, running.mode, &program, &running.owner]);
+                let program = format!("{} {}", running.id, running.name());
+                let owner = running.owner.as_deref().unwrap_or("unknown");
+                table.row([one.name.as_str(), state, running.mode, &program, owner]);
             }
         }
         table
@@ -137,7 +140,7 @@ impl Status {
         for one in &self.interfaces {
             for running in &one.programs {
                 for [verdict, reason, packets, pps, bps] in running.rows() {
-                    let (name, program) = (one.name.clone(), running.name.clone());
+                    let (name, program) = (one.name.clone(), running.name().to_owned());
                     table.row([name, program, verdict, reason, packets, pps, bps]);
                     rows += 1;
                 }
@@ -148,6 +151,10 @@ impl Status {
 }
 
 impl Running {
+    fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("(not permitted)")
+    }
+
     fn rows(&self) -> Vec<[String; 5]> {
         let Some(rates) = &self.rates else { return Vec::new() };
         let row = |verdict: &str, reason: &str, rate: &Rate| {
@@ -172,12 +179,20 @@ impl Running {
 
 impl View for Status {
     fn text(&self, _paint: Paint) -> String {
-        match self.rates() {
-            Some(rates) => format!("{}\n{rates}", self.overview()),
-            None => self.overview().to_string(),
+        let mut text = self.overview().to_string();
+        if let Some(rates) = self.rates() {
+            text.push_str(&format!("\n{rates}"));
         }
+        if self.interfaces.iter().flat_map(|one| &one.programs).any(|one| !one.permitted) {
+            text.push_str(NOT_PERMITTED);
+        }
+        text
     }
 }
+
+/// What to do about programs that may not be read.
+const NOT_PERMITTED: &str = "\nnot permitted: the program is not one that xway keeps in this state \
+                             directory, and reading others takes CAP_SYS_ADMIN; run as root\n";
 
 impl Drawing for Status {
     fn line(&self) -> String {

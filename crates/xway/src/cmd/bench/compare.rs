@@ -1,6 +1,5 @@
 //! `bench compare`: two runs that were kept, beside each other.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -11,6 +10,7 @@ use report::run::VERSION;
 use super::keeper::RAW;
 use crate::args::BenchCompareArgs;
 use crate::cmd::{Context, Exit, confine};
+use crate::text;
 use crate::view::bench::Compared;
 
 /// The answer is no when something became slower than the rounds differ.
@@ -38,8 +38,7 @@ fn file_of(path: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<Run> {
-    let text = fs::read_to_string(path)
-        .with_context(|| format!("cannot read {}: is it a run that was kept?", path.display()))?;
+    let text = text::read(path).context("is it a run that was kept?")?;
     let run: Run = serde_json::from_str(&text)
         .with_context(|| format!("{} is no run of `xway bench`", path.display()))?;
     ensure!(

@@ -1,10 +1,14 @@
 //! `filter check`: a file of rules as it is understood.
+//!
+//! Rule: the rules are read after rights were given up, and the loaded program cannot be attached
+//! or run.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use functions::filter::abi::Need;
-use functions::filter::lint::lint;
+use functions::filter::lint::{Session, lint};
 use functions::filter::{
     Action, Environment, File, Form, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
 };
@@ -13,13 +17,17 @@ use sys::net::Netlink;
 use super::rules::read;
 use super::{cut_off, memory};
 use crate::args::FilterCheckArgs;
-use crate::cmd::{Context, Exit, check};
+use crate::cmd::{Context, Exit, check, confine};
 use crate::view::check::Outcome;
 use crate::view::filter::check::{Checked, Policy, Program, Rule, Set, Warning};
 
 pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
     let mut checked = match &args.file {
-        Some(path) => understood(path, args.memory)?,
+        Some(path) => {
+            let host = Host::now();
+            confined(path)?;
+            understood(path, args.memory, &host)?
+        }
         None => Checked { policies: policies(&Policies::default()), ..Checked::default() },
     };
     checked.all_policies = args.policies;
@@ -30,7 +38,28 @@ pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
     Ok(if is_refused { Exit::No } else { Exit::Done })
 }
 
-fn understood(path: &Path, limit: Option<u64>) -> Result<Checked> {
+/// What the check uses of the host, read before the process is confined.
+struct Host {
+    interfaces: HashMap<String, u32>,
+    session: Option<Session>,
+}
+
+impl Host {
+    fn now() -> Self {
+        let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
+        let interfaces = links.into_iter().map(|link| (link.name, link.ifindex.0)).collect();
+        Self { interfaces, session: cut_off::session() }
+    }
+}
+
+/// From here on, the rules are read and programs are loaded, and nothing else.
+fn confined(path: &Path) -> Result<()> {
+    let mut named = confine::begin_loading()?;
+    named.rules(path);
+    named.end()
+}
+
+fn understood(path: &Path, limit: Option<u64>, host: &Host) -> Result<Checked> {
     let file = read(path)?;
     let needs = Needs::of(&file.ruleset);
     let reads = Need::ALL.into_iter().filter(|need| needs.has(*need)).map(Need::label);
@@ -41,26 +70,26 @@ fn understood(path: &Path, limit: Option<u64>) -> Result<Checked> {
         sets: sets(&file),
         policies: policies(&file.ruleset.policies),
         reads: reads.collect(),
-        warnings: warnings(&file),
-        program: Some(program(&file.ruleset, limit)?),
+        warnings: warnings(&file, host),
+        program: Some(program(&file.ruleset, limit, host)?),
         all_policies: false,
     })
 }
 
 /// What the compiler makes of it here, and whether this kernel takes that: it is not asked about
 /// what it has no memory for.
-fn program(rules: &Ruleset, limit: Option<u64>) -> Result<Program> {
-    let fast = program_as(rules, Form::Fast, limit)?;
+fn program(rules: &Ruleset, limit: Option<u64>, host: &Host) -> Result<Program> {
+    let fast = program_as(rules, Form::Fast, limit, host)?;
     let is_refused = |program: &Program| matches!(program.kernel, Some(Outcome::Refused(_)));
     if !is_refused(&fast) {
         return Ok(fast);
     }
-    let small = program_as(rules, Form::Small, limit)?;
+    let small = program_as(rules, Form::Small, limit, host)?;
     Ok(if is_refused(&small) { fast } else { small })
 }
 
-fn program_as(rules: &Ruleset, form: Form, limit: Option<u64>) -> Result<Program> {
-    let compiled = compile(rules, &Environment { form, ..environment(rules) })?;
+fn program_as(rules: &Ruleset, form: Form, limit: Option<u64>, host: &Host) -> Result<Program> {
+    let compiled = compile(rules, &Environment { form, ..environment(rules, host) })?;
     let memory = memory::of(&compiled.spec, [])?;
     if let Err(error) = memory::check(&memory, &compiled.spec, limit) {
         let too_much = Some(format!("{error:#}"));
@@ -80,7 +109,7 @@ fn program_as(rules: &Ruleset, form: Form, limit: Option<u64>) -> Result<Program
 }
 
 /// Interfaces that rules name and that are there.
-fn environment(rules: &Ruleset) -> Environment {
+fn environment(rules: &Ruleset, host: &Host) -> Environment {
     let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
     let names = tests.filter_map(|test| match test {
         Test::Interface { names, .. } => Some(names),
@@ -90,10 +119,7 @@ fn environment(rules: &Ruleset) -> Environment {
         Action::Redirect(Redirect::Interface(name)) => Some(name),
         _ => None,
     });
-    let known = |name: &String| {
-        let link = Netlink::open().ok()?.link(name).ok()?;
-        Some((name.clone(), link.ifindex.0))
-    };
+    let known = |name: &String| Some((name.clone(), *host.interfaces.get(name)?));
     let interfaces = names.flatten().chain(targets).filter_map(known).collect();
     Environment { interfaces, ..Environment::default() }
 }
@@ -129,11 +155,11 @@ fn policies(policies: &Policies) -> Vec<Policy> {
     all.collect()
 }
 
-fn warnings(file: &File) -> Vec<Warning> {
+fn warnings(file: &File, host: &Host) -> Vec<Warning> {
     let names = |numbers: &[usize]| {
         numbers.iter().map(|number| file.ruleset.rules[*number].name.clone()).collect()
     };
-    let found = lint(file).into_iter().chain(cut_off::warnings(&file.ruleset, None));
+    let found = lint(file).into_iter().chain(cut_off::anywhere(&file.ruleset, host.session));
     let warnings = found.map(|one| Warning {
         kind: one.kind.label(),
         rules: names(&one.rules),

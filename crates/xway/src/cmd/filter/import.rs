@@ -1,18 +1,17 @@
 //! `filter import` and `filter export`: rules from and for other tools, as text.
 
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result};
 use functions::filter::import::nft::Lines;
 use functions::filter::{Ruleset, export, import};
-use sys::net::{Netlink, NewVeth, VethEnd};
 
+use super::nft::{Helper, Request};
 use super::rules::read;
 use crate::args::{FilterExportArgs, FilterImportArgs, ForeignExport, ForeignImport};
 use crate::cmd::{Context, Exit, confine};
+use crate::text;
 use crate::view::filter::import::Translated;
 
 pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
@@ -46,21 +45,22 @@ pub fn export(args: &FilterExportArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Text is listed by nft, which takes rights and another program, before this process gives both
-/// up to parse the answer. A file that is JSON by its name needs neither.
+/// Text is listed by nft, which takes rights and another program. A child process that is started
+/// first keeps them; this one gives them up before it reads the file. A file that is JSON by its
+/// name needs no child.
 fn nft_rules(args: &FilterImportArgs) -> Result<Ruleset> {
     let is_json_file = args.file.extension().is_some_and(|extension| extension == "json");
-    if is_json_file {
-        confined(&args.file)?;
-    }
+    let helper = if is_json_file { None } else { Some(Helper::start()?) };
+    confined(&args.file)?;
     let text = text(&args.file)?;
-    let is_json = text.trim_start().starts_with('{');
-    // Also refuses what nft would read from other files, so it is first.
-    let lines = if is_json { Lines::default() } else { Lines::of(&text)? };
-    let json = if is_json { text } else { listed(&text)? };
-    if !is_json_file {
-        confined(&args.file)?;
-    }
+    let (json, lines) = match helper {
+        Some(helper) if !text.trim_start().starts_with('{') => {
+            // Also refuses what nft would read from other files, so it is first.
+            let lines = Lines::of(&text)?;
+            (helper.list(&Request { devices: devices(&text), text })?, lines)
+        }
+        _ => (text, Lines::default()),
+    };
     Ok(import::nft::read_text(&json, &lines, args.chain.as_deref())?)
 }
 
@@ -73,26 +73,10 @@ fn confined(file: &Path) -> Result<()> {
 
 fn text(file: &Path) -> Result<String> {
     if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-        return Ok(text);
+        let text = text::bounded(std::io::stdin(), text::LIMIT);
+        return text.context("cannot read standard input");
     }
-    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
-}
-
-/// nft's own words as JSON: it takes them in a network namespace of their own, and lists them.
-fn listed(text: &str) -> Result<String> {
-    let work = || {
-        for device in devices(text) {
-            make(&device).with_context(|| format!("making a device {device} for nft"))?;
-        }
-        nft(&["-f", "-"], text)?;
-        nft(&["-j", "list", "ruleset"], "")
-    };
-    sys::thread::in_private_network(work).context(
-        "text is read by nft in a namespace of its own, which needs root; \
-         JSON of `nft -j list ruleset` does not",
-    )?
+    text::read(file)
 }
 
 /// The devices that its chains are bound to.
@@ -112,33 +96,6 @@ fn devices(text: &str) -> BTreeSet<String> {
     }
     devices.remove("lo");
     devices
-}
-
-/// With a peer of which nobody asks.
-fn make(device: &str) -> Result<()> {
-    let mut netlink = Netlink::open()?;
-    let peer = format!("p{}", netlink.links()?.len());
-    let end = |name| VethEnd { name, mac: None, netns: None };
-    netlink.create_veth(&NewVeth { ends: [end(device), end(&peer)], queues: 1, mtu: 1500 })?;
-    Ok(())
-}
-
-fn nft(words: &[&str], input: &str) -> Result<String> {
-    let mut command = Command::new("nft");
-    command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("there is no nft in PATH: install it, or give JSON of `nft -j list ruleset`")
-        }
-        Err(error) => return Err(error).context("nft does not start"),
-    };
-    // It may end before it has read everything: then it says why.
-    let _unread = child.stdin.take().map(|mut pipe| pipe.write_all(input.as_bytes()));
-    let output = child.wait_with_output().context("waiting for nft")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "nft: {}", said.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use functions::filter::carried::CARRIED;
 use functions::filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
 use functions::stats;
 use kernel::{Map, Mode, Program};
-use spec::{Map as _, MapDef, MapKind, Spec};
+use spec::{Map as _, MapDef, Spec};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 use sys::thread::monotonic_ns;
@@ -19,7 +19,7 @@ use sys::thread::monotonic_ns;
 use super::file;
 use super::globals::Globals;
 use crate::cmd::Context;
-use crate::counters::Counters;
+use crate::counters::{self, Counters, labels_map, text_map};
 use crate::state::{Generation, Slot, State};
 use crate::view::filter::show::{Bans, Moment};
 
@@ -174,7 +174,7 @@ impl Live {
         let carried = Carried::read(&self.map(CARRIED)?)?.unwrap_or_default();
         let size = self.map(CARRIED)?.value_size() as u32;
         let carried = MapDef { value_size: size, ..carried.map() };
-        let labels = keeping_labels(&self.labels()?);
+        let labels = labels_map(&self.labels()?);
         Ok([keeping(&self.text()?), labels, carried, Globals::of(self)?.keeping()])
     }
 
@@ -201,16 +201,9 @@ impl Live {
         !own.is_empty() && Some(own) == spec.btf.as_ref().and_then(stats::labels)
     }
 
-    /// Names of the reasons, by number. They are kept in a map because opening the program's BTF
-    /// takes `CAP_SYS_ADMIN`; an earlier version kept none.
+    /// Names of the reasons, by number.
     fn labels(&self) -> Result<Vec<String>> {
-        let Ok(map) = self.map(LABELS) else {
-            let btf = self.program.btf()?;
-            return Ok(btf.as_ref().and_then(stats::labels).unwrap_or_default());
-        };
-        let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
-        let text = String::from_utf8(bytes).context("the kept names of reasons are not UTF-8")?;
-        Ok(text.lines().map(str::to_owned).collect())
+        counters::labels(&self.generation, &self.program)
     }
 }
 
@@ -232,26 +225,7 @@ fn is_one(generation: Generation) -> bool {
 
 /// The map that keeps a text of rules with the program made of it.
 pub fn keeping(text: &str) -> MapDef {
-    kept(FILE, text)
-}
-
-/// The map that keeps the names of a program's reasons with it.
-pub fn keeping_labels(labels: &[String]) -> MapDef {
-    // A map cannot be empty.
-    kept(LABELS, &format!("{}\n", labels.join("\n")))
-}
-
-fn kept(name: &str, text: &str) -> MapDef {
-    MapDef {
-        name: name.to_owned(),
-        kind: MapKind::ARRAY,
-        key_size: 4,
-        value_size: text.len() as u32,
-        max_entries: 1,
-        contents: Some(text.as_bytes().to_vec()),
-        frozen: true,
-        ..MapDef::default()
-    }
+    text_map(FILE, text)
 }
 
 /// What to tell where there is no filter.
@@ -277,7 +251,6 @@ fn is_alike(def: &MapDef, map: &Map) -> bool {
 /// How generations of filters are called.
 pub const NAME: &str = "filter";
 const FILE: &str = "filter_file";
-const LABELS: &str = "filter_labels";
 /// Filters that may make room for another while they are looked at.
 const ATTEMPTS: usize = 8;
 /// `BPF_F_RDONLY_PROG`.

@@ -19,6 +19,7 @@ mod listeners;
 mod live;
 mod load;
 mod memory;
+mod nft;
 mod rules;
 mod sample;
 mod show;
@@ -39,6 +40,7 @@ pub fn run(action: &FilterAction, context: &Context) -> Result<Exit> {
         FilterAction::Check(args) => check::run(args, context),
         FilterAction::Explain(args) => explain::run(args, context),
         FilterAction::Import(args) => import::import(args, context),
+        FilterAction::NftHelper => nft::serve(),
         FilterAction::Export(args) => import::export(args, context),
         FilterAction::Load(args) => load::load(args, context),
         FilterAction::Add(args) => load::add(args, context),

@@ -1,6 +1,5 @@
 //! From what was typed to streams: those of a file, or one made of flags.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
@@ -9,6 +8,7 @@ use traffic::Expect;
 use traffic::stream::{File, Payload, Quick, QuickProtocol, Value};
 
 use crate::args::generate::{Destination, ExpectArg, FrameArgs, HostArgs, Load, PortArgs};
+use crate::text;
 
 /// What to send, as it was described; addresses may be missing yet. `stamped`: protocols that
 /// have room for a stamp carry one, unless that was refused.
@@ -39,8 +39,7 @@ pub fn run<S: Args>(load: &Load<S>) -> &S {
 
 /// Streams of a file, TOML or JSON.
 pub fn read(path: &Path) -> Result<File> {
-    let text = fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
-    File::parse(&text).with_context(|| format!("{}", path.display()))
+    File::parse(&text::read(path)?).with_context(|| format!("{}", path.display()))
 }
 
 fn of_ports<S: Args>(protocol: QuickProtocol, args: &PortArgs<S>, stamped: bool) -> Result<File> {

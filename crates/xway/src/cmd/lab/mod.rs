@@ -2,8 +2,8 @@
 
 mod run;
 
-use anyhow::Result;
-use lab::{Host, Lab, LabState, LinkOptions, Topology};
+use anyhow::{Context as _, Result};
+use lab::{Error, Host, Lab, LabState, LinkOptions, Topology};
 use sys::identity::Identity;
 
 use super::{Context, Exit, rights};
@@ -19,7 +19,14 @@ fn act(action: &LabAction, context: &Context) -> Result<Exit> {
         LabAction::Up { shape, queues, mtu } => up(*shape, *queues, *mtu, context)?,
         LabAction::List => context.show(&Labs { labs: list()? })?,
         LabAction::Down { lab } => {
-            Lab::open(lab)?.remove()?;
+            let removed = Lab::open(lab).and_then(Lab::remove);
+            match removed {
+                Err(error @ (Error::NoLab(_) | Error::NotKept(_))) => return Err(error.into()),
+                removed => removed.context(
+                    "parts of the lab are missing; `xway lab gc --all` removes this one and every \
+                     other lab that no program uses",
+                )?,
+            }
             context.show(&Removed { removed: lab.clone() })?;
         }
         LabAction::Run { lab, host, root, command } => {

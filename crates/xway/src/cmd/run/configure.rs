@@ -4,7 +4,7 @@
 //! `KEY VALUE`, each written as `xway map update` takes them; `#` starts a comment.
 
 use std::error::Error;
-use std::fs;
+use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use functions::{drop, forward};
@@ -13,6 +13,7 @@ use spec::{Expect, Map, MapDef, Spec};
 
 use crate::args::{RunArgs, parse_bytes};
 use crate::object::Opened;
+use crate::text;
 
 #[derive(Debug, Default)]
 pub struct Configuration {
@@ -113,7 +114,7 @@ fn entries(spec: &Spec, name: &str, file: &str) -> Result<Entries> {
         let known: Vec<_> = spec.maps.iter().map(|map| map.name.as_str()).collect();
         format!("there is no map `{name}`; the object has {}", known.join(", "))
     })?;
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
+    let text = text::read(Path::new(file))?;
     let mut lines = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();

@@ -4,7 +4,7 @@
 //! that nothing has ever written; a signal ends the reading.
 
 use anyhow::{Result, bail};
-use spec::{MapDef, MapKind};
+use spec::{Map as _, MapDef, MapKind};
 
 use super::arm::{Arm, Kernel, Vm};
 use super::interrupt::Interrupt;
@@ -13,6 +13,26 @@ use super::interrupt::Interrupt;
 pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Arm {
+    /// The entries with the given keys, as [`Arm::entries`] returns them; `None` where the map
+    /// cannot be read by key or was not created.
+    pub fn entries_of<'k>(
+        &self,
+        def: &MapDef,
+        keys: impl Iterator<Item = &'k Vec<u8>>,
+    ) -> Option<Entries> {
+        let mut entries = Entries::new();
+        for key in keys {
+            let value = match self {
+                Self::Vm(vm) => vm.find(&def.name).ok()?.lookup(key).ok()?,
+                Self::Kernel(kernel) => kernel.map(&def.name)?.lookup(key).ok()?,
+            };
+            let shown = |value: &Vec<u8>| !is_array(def) || value.iter().any(|byte| *byte != 0);
+            entries.extend(value.filter(shown).map(|value| (key.clone(), value)));
+        }
+        entries.sort_unstable();
+        Some(entries)
+    }
+
     /// The entries of a map, of arrays those that are not zero; `None` where it cannot be read by
     /// key or was not created.
     ///

@@ -70,6 +70,17 @@ impl<'a> Capture<'a> {
         Ok(capture)
     }
 
+    /// The same capture from its beginning, for the same programs; `None` where it cannot be read
+    /// twice, such as a pipe.
+    pub fn again(&self) -> Result<Option<Self>> {
+        if !self.args.input.is_file() {
+            return Ok(None);
+        }
+        let mut again = Self::open(self.args, &self.interrupt)?;
+        again.lengths = self.lengths.clone();
+        Ok(Some(again))
+    }
+
     /// When the next packet was captured, in nanoseconds since 1970.
     pub fn time_ns(&self) -> Option<u64> {
         self.ahead.as_ref().map(|packet| packet.timestamp_ns)

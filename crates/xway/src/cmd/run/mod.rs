@@ -16,6 +16,7 @@ mod maps;
 mod measure;
 mod nature;
 mod outputs;
+mod pair;
 mod tally;
 mod testable;
 mod trace;
@@ -33,9 +34,9 @@ use self::outputs::Outputs;
 use self::tally::Tally;
 use super::{Context, Exit, confine, folder};
 use crate::args::{RunArgs, RuntimeArg};
-use crate::object;
 use crate::view::run::Report;
 use crate::view::{say, wrapped};
+use crate::{object, text};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let host = wants_host(args).then(host_world).transpose()?;
@@ -212,9 +213,7 @@ fn world(args: &RunArgs, time_ns: Option<u64>) -> Result<World> {
         world.clock.wall_offset_ns = offset_ns.unwrap_or(world.clock.wall_offset_ns);
         return Ok(world);
     };
-    let text = std::fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    World::from_toml(&text).with_context(|| path.display().to_string())
+    World::from_toml(&text::read(path)?).with_context(|| path.display().to_string())
 }
 
 /// What describes the host's kernel and stays readable with `--world host`.

@@ -2,13 +2,15 @@
 //!
 //! Rule: a second engine runs the same packets with a [`Taint`] that follows such values; the one
 //! that is compared runs unwatched, as users run it. Runs repeat, so both do the same. Only what
-//! differs and is marked is left out, and all of it is reported.
+//! differs and is marked is left out, and all of it is reported. The second engine also records
+//! which map elements each packet changes.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Result, bail};
 use spec::MapDef;
-use vm::{Label, Run, Taint};
+use vm::{ChangedElements, Changes, Label, Run, Taint};
 
 use super::arm::{Arm, Vm};
 use super::entries::{Entries, is_array};
@@ -18,6 +20,7 @@ use crate::view::run::NotCompared;
 pub struct Nature {
     vm: Box<Vm>,
     taint: Arc<Mutex<Taint>>,
+    changes: Arc<Mutex<Changes>>,
     pub left_out: NotCompared,
 }
 
@@ -26,8 +29,9 @@ impl Nature {
     pub fn new(arm: Arm, cpu: u32) -> Result<Self> {
         let Arm::Vm(mut vm) = arm else { bail!("only the engine can be watched") };
         let taint = Arc::new(Mutex::new(Taint::new(vm.machine(), cpu)));
-        vm.worker().set_hook(Some(Box::new(Arc::clone(&taint))));
-        Ok(Self { vm, taint, left_out: NotCompared::default() })
+        let changes = Arc::new(Mutex::new(Changes::new(vm.machine())));
+        vm.worker().set_hook(Some(Box::new((Arc::clone(&taint), Arc::clone(&changes)))));
+        Ok(Self { vm, taint, changes, left_out: NotCompared::default() })
     }
 
     pub fn run(&mut self, packet: &Played) -> Result<()> {
@@ -35,6 +39,11 @@ impl Nature {
         self.vm.run(packet)?;
         self.vm.log();
         Ok(())
+    }
+
+    /// Map elements that the engine changed since the last call, by the map's place in the object.
+    pub fn take_changes(&mut self) -> BTreeMap<usize, ChangedElements> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether different verdicts on the packet are left out.

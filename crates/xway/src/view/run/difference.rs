@@ -12,7 +12,8 @@ use crate::view::bytes::tagged;
 
 #[derive(Debug, Serialize)]
 pub struct Difference {
-    /// From 1; `null` where it only showed at the end.
+    /// Number of the packet, from 1; `null` where a comparison of all elements found the difference
+    /// and no packet could be named.
     pub packet: Option<u64>,
     #[serde(flatten)]
     pub what: What,
@@ -88,7 +89,7 @@ impl Difference {
     pub fn text(&self, paint: Paint) -> String {
         let place = match self.packet {
             Some(packet) => format!("first difference at packet {packet}"),
-            None => "a difference at the end".to_owned(),
+            None => "difference after the run (packet unknown)".to_owned(),
         };
         let what = match &self.what {
             What::Verdict { .. } => "verdicts".to_owned(),
