@@ -135,13 +135,14 @@ fn exchange(child: &mut Child, input: &str) -> Result<[String; 2]> {
     let (sender, outputs) = mpsc::channel();
     let read = |number: usize, pipe: Box<dyn Read + Send>, sender: mpsc::Sender<_>| {
         // Nothing receives it after the time limit.
-        std::thread::spawn(move || _ = sender.send((number, text::bounded(pipe, text::LIMIT))));
+        let read = move || _ = sender.send((number, text::bounded(pipe, text::LIMIT)));
+        sys::thread::spawn("nft-output", read)
     };
-    read(0, Box::new(stdout.context("nft has no output")?), sender.clone());
-    read(1, Box::new(stderr.context("nft has no output")?), sender);
+    read(0, Box::new(stdout.context("nft has no output")?), sender.clone())?;
+    read(1, Box::new(stderr.context("nft has no output")?), sender)?;
     let (mut stdin, input) = (stdin.context("nft has no input")?, input.to_owned());
     // nft may end before it has read everything: then it prints why.
-    std::thread::spawn(move || _ = stdin.write_all(input.as_bytes()));
+    sys::thread::spawn("nft-input", move || _ = stdin.write_all(input.as_bytes()))?;
     let mut texts = [String::new(), String::new()];
     for _ in 0..texts.len() {
         let received = outputs.recv_timeout(TIME);
