@@ -64,7 +64,8 @@ impl Arms {
         let reading = read(&Frame { bytes: &bytes, ifindex: 1, queue: 0 }, Needs::ALL);
         let layers = reading.layers[..1].to_vec();
         let passes = kernel.verdict == Verdict::Pass;
-        Judged { number, packet, passes, by_policy, layers, bytes, faults }
+        let by_length = false;
+        Judged { number, packet, passes, by_policy, by_length, layers, bytes, faults }
     }
 }
 

@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use functions::filter::{
-    Compiled, Environment, Frame, Model, PROGRAM, Policies, Policy, Reason, Rule, Ruleset, Scope,
-    act, compile, export,
+    Compiled, Environment, Field, Frame, Model, PROGRAM, Policies, Policy, Reason, Rule, Ruleset,
+    Scope, Test, act, compile, export,
 };
 use functions::stats::{self, Stats};
 use functions::{Action, tags};
@@ -18,7 +18,7 @@ use spec::{Runtime, Verdict};
 use vm::world::{Interface, ReceivedVlan, World};
 use vm::{Options, VmRuntime};
 use xway_tests::bpf::{Arm, Judge};
-use xway_tests::hostile::compare::{Case, Findings, Judged, READING, Row, Sites, packet};
+use xway_tests::hostile::compare::{Case, Findings, Judged, READING, Row, Sites, is_tag, packet};
 use xway_tests::hostile::{self, HOST, Settings};
 use xway_tests::random::Random;
 use xway_tests::stage::PATIENCE;
@@ -77,7 +77,12 @@ const TESTS: &[&str] = &[
 ];
 
 /// Beside those of what is read.
-const ROWS: [Row; 2] = [
+const ROWS: [Row; 3] = [
+    // `meta length` of nft does not count a tag, `length` of the filter does.
+    Row {
+        name: "length with a tag",
+        holds: |case: &Case<'_>| case.frame.by_length && is_tag(&case.frame.bytes, 12),
+    },
     // A drop of an inner packet drops the outer one.
     Row {
         name: "inside",
@@ -131,8 +136,13 @@ struct Arms<'a> {
     kernel: Judge<KernelRuntime>,
     engine: Judge<VmRuntime>,
     model: Model<'a>,
+    by_length: bool,
     /// What each rule counted, by the model.
     counts: Vec<u64>,
+}
+
+fn is_length(test: &Test) -> bool {
+    matches!(test, Test::Is(Field::Length, _))
 }
 
 fn load<R: Arm>(runtime: R, compiled: &Compiled) -> Judge<R> {
@@ -149,6 +159,7 @@ impl<'a> Arms<'a> {
             kernel: load(KernelRuntime::start(Some(PROGRAM)), &compiled),
             engine: load(VmRuntime::start(Some(PROGRAM)), &compiled),
             model: Model::new(ruleset, |_| Some(1)),
+            by_length: ruleset.rules.iter().flat_map(|rule| &rule.tests).any(is_length),
             counts: vec![0; ruleset.rules.len()],
         }
     }
@@ -170,7 +181,8 @@ impl<'a> Arms<'a> {
         let layers = wanted.layers.into_iter().map(|judged| judged.layer).collect();
         let by_policy = !matches!(wanted.reason, Reason::Rule | Reason::Default);
         let passes = kernel.verdict == Verdict::Pass;
-        Judged { number, packet, passes, by_policy, layers, bytes, faults }
+        let by_length = self.by_length;
+        Judged { number, packet, passes, by_policy, by_length, layers, bytes, faults }
     }
 
     /// Rules counted the same packets everywhere.

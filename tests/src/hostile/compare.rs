@@ -31,6 +31,8 @@ pub struct Judged {
     pub passes: bool,
     /// A policy for malformed or fragmented packets decided, and no rule.
     pub by_policy: bool,
+    /// Some rule asks for the length of the frame.
+    pub by_length: bool,
     /// As the program reads it; no part that it does not read.
     pub layers: Vec<Layer>,
 }
@@ -268,7 +270,8 @@ pub const READING: [Row; 5] = [
     // The stack refuses it after the hooks of nft, in `ipv6_destopt_rcv()` and the like.
     Row { name: "extension headers that are cut", holds: |case| is_chain_cut(&case.frame.bytes) },
 ];
-fn is_tag(bytes: &[u8], at: usize) -> bool {
+/// Whether the EtherType at this place is that of a VLAN tag.
+pub fn is_tag(bytes: &[u8], at: usize) -> bool {
     matches!(bytes.get(at..at + 2), Some([0x81, 0] | [0x88, 0xa8]))
 }
 

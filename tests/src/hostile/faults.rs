@@ -37,6 +37,10 @@ pub(super) fn apply_unlike_nft(random: &mut Random, frame: &mut Frame) -> Vec<&'
 const UNLIKE_NFT: &[Fault] = &[
     ("two tags", |_, frame| frame.tags = vec![[0x81, 0, 0, 5], [0x81, 0, 0, 6]]),
     ("a service tag", |_, frame| frame.tags = vec![[0x88, 0xa8, 0, 5]]),
+    ("a tag in a frame of 122 bytes", |_, frame| {
+        frame.tags = vec![[0x81, 0, 0, 5]];
+        frame.bytes.resize(frame.bytes.len().max(118), 0);
+    }),
     ("ports after the packet", |_, frame| {
         let rest = (frame.bytes.len() - frame.transport) as u16;
         frame.lengthen(rest.wrapping_neg());
