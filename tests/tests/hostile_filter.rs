@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use functions::filter::{
-    Compiled, Environment, Field, Frame, Model, PROGRAM, Policies, Policy, Reason, Rule, Ruleset,
-    Scope, Test, act, compile, export,
+    Compiled, Environment, Field, Frame, Model, PROGRAM, Policies, Reason, Rule, Ruleset, Scope,
+    Test, act, compile, export,
 };
 use functions::stats::{self, Stats};
 use functions::{Action, tags};
@@ -120,15 +120,12 @@ fn list(random: &mut Random, round: usize, policies: Policies) -> Ruleset {
     rules(&texts, *random.one(&[Action::Pass, Action::Drop]), policies)
 }
 
-/// The usual policies, or those of rules that come from nft: the rules judge everything.
+/// The usual policies, or those of rules that come from nft.
 fn policies(random: &mut Random) -> Policies {
-    let mut policies = Policies::default();
-    if random.below(2) == 0 {
-        for oddity in Reason::ALL.into_iter().take(Policies::COUNT) {
-            policies.set(oddity, Policy::Judge);
-        }
+    match random.below(2) {
+        0 => Policies::of_imported_rules(),
+        _ => Policies::default(),
     }
-    policies
 }
 
 /// The three that must agree.

@@ -4,9 +4,7 @@
 
 mod nasty;
 
-use functions::filter::{
-    Frame, Model, Policy, Reason, Rule, Ruleset, Scope, export::flowspec, import,
-};
+use functions::filter::{Frame, Model, Policies, Rule, Ruleset, Scope, export::flowspec, import};
 use nasty::{Maker, Random};
 use spec::Verdict;
 
@@ -62,11 +60,8 @@ fn ruleset(random: &mut Random) -> Ruleset {
             }
         }
     });
-    let mut ruleset = Ruleset { rules: rules.collect(), ..Ruleset::default() };
-    for oddity in Reason::ALL {
-        ruleset.policies.set(oddity, Policy::Judge);
-    }
-    ruleset
+    let policies = Policies::of_imported_rules();
+    Ruleset { rules: rules.collect(), policies, ..Ruleset::default() }
 }
 
 fn verdicts(ruleset: &Ruleset, frames: &[Vec<u8>]) -> Vec<Verdict> {

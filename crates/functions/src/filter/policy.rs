@@ -10,6 +10,17 @@ impl Policies {
     /// Oddities: the reasons in front of `Reason::Rule`.
     pub const COUNT: usize = Reason::Rule as usize;
 
+    /// Policies of rules written for nft or a router, which inspect malformed packets, too: the
+    /// rules judge them. Packets with more extension headers than the program reads are dropped,
+    /// because their protocol and ports are known to the receiver but not to the rules.
+    pub fn of_imported_rules() -> Self {
+        let mut policies = Self::default();
+        for malformed in Reason::ALL.into_iter().filter(|it| *it != Reason::TooManyExtensions) {
+            policies.set(malformed, Policy::Judge);
+        }
+        policies
+    }
+
     /// The policy of an oddity; `None` for a reason that is none.
     pub fn policy(&self, oddity: Reason) -> Option<Policy> {
         self.0.get(oddity as usize).copied()
@@ -49,5 +60,19 @@ impl Default for Policies {
             Reason::LaterFragment => Policy::Track,
             _ => Policy::Drop,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Behind more extension headers than are read, nft still finds the ports that a rule drops.
+    #[test]
+    fn imported_rules_judge_all_but_what_they_cannot_read() {
+        let policies = Policies::of_imported_rules();
+        let judged = policies.iter().filter(|(_, policy)| *policy == Policy::Judge).count();
+        assert_eq!(policies.policy(Reason::TooManyExtensions), Some(Policy::Drop));
+        assert_eq!(judged, Policies::COUNT - 1);
     }
 }

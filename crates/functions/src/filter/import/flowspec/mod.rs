@@ -20,9 +20,8 @@ mod words;
 pub(in crate::filter) use route::{HEADER, MOST_BYTES, SHORTEST};
 
 use super::Error;
-use crate::filter::abi::{Policy, Reason};
 use crate::filter::limits::{RANGES, Work, step};
-use crate::filter::{Rule, Ruleset};
+use crate::filter::{Policies, Rule, Ruleset};
 
 /// Reads routes. What no route matches passes.
 ///
@@ -31,11 +30,8 @@ use crate::filter::{Rule, Ruleset};
 pub fn read(text: &str) -> Result<Ruleset, Error> {
     let mut routes = route::read(text)?;
     routes.sort_by(|one, other| order::compare(&one.components, &other.components));
-    let mut ruleset = Ruleset::default();
-    for oddity in Reason::ALL {
-        // A router judges them by its routes too.
-        ruleset.policies.set(oddity, Policy::Judge);
-    }
+    let policies = Policies::of_imported_rules();
+    let mut ruleset = Ruleset { policies, ..Ruleset::default() };
     let mut work = Work::of(RANGES);
     for route in routes {
         let first = ruleset.rules.len();

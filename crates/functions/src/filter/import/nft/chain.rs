@@ -7,10 +7,9 @@ use super::super::conjunction::{Conjunction, IPV4, IPV6};
 use super::listing::{Chain, Key, Listing};
 use super::{matching, meter, refusal};
 use crate::Action as Verdict;
-use crate::filter::abi::{Policy, Reason};
 use crate::filter::limits::{EXPANSION, STEPS, Work, step};
 use crate::filter::unique::Unique;
-use crate::filter::{Action, Field, Limit, Per, Rule, Ruleset, Unit, Values};
+use crate::filter::{Action, Field, Limit, Per, Policies, Rule, Ruleset, Unit, Values};
 
 /// The rules that decide as a base chain does.
 pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Ruleset, Error> {
@@ -31,11 +30,8 @@ pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Rulese
     let is_all = scope.values(Field::EtherType).is_none();
     let mut out = Translation::new(listing, policy);
     out.chain(key, chain, &scope)?;
-    let mut ruleset = Ruleset::default();
-    for oddity in Reason::ALL {
-        // What is odd to us is not to nft: its rules judge it.
-        ruleset.policies.set(oddity, Policy::Judge);
-    }
+    let policies = Policies::of_imported_rules();
+    let mut ruleset = Ruleset { policies, ..Ruleset::default() };
     if is_all {
         ruleset.default = policy;
     } else if policy == Verdict::Drop {
