@@ -83,7 +83,10 @@ xway_inline int sink_turn_ipv6(struct xdp_md *ctx, struct xway_cursor *cur)
 	int protocol = xway_parse_ipv6(cur, &ip);
 	__u32 differ = 0;
 
-	if (protocol < 0 || xway_is_cut(ctx, cur))
+	if (protocol < 0)
+		return 0;
+	xway_close6(ctx, cur, ip);
+	if (xway_is_cut(ctx, cur))
 		return 0;
 	if (!sink_is_host6(&ip->saddr) || !sink_is_host6(&ip->daddr))
 		return 0;

@@ -119,6 +119,7 @@ xway_inline enum sink_finding sink_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	if (protocol < 0)
 		return sink_finding(cur->fault != XWAY_TOO_MANY_EXTENSIONS ||
 				    xway_is_cut(ctx, cur));
+	xway_close6(ctx, cur, ip);
 	if (xway_is_cut(ctx, cur))
 		return SINK_WRONG;
 	if (protocol == IPPROTO_ICMP)

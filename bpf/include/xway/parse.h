@@ -270,6 +270,18 @@ xway_inline int xway_is_cut(struct xdp_md *ctx, const struct xway_cursor *cur)
 	return cur->frags && at + cur->left > bpf_xdp_get_buff_len(ctx);
 }
 
+/*
+ * Sets the end of an IPv6 packet that states none (xway_payload6), whose headers were just read. Only
+ * of frames in several buffers: of others the parser knows it.
+ */
+xway_inline void xway_close6(struct xdp_md *ctx, struct xway_cursor *cur, const struct ipv6hdr *ip)
+{
+	__u64 at = cur->pos - xway_data(ctx);
+
+	if (cur->frags && !(ip->payload_len | ip->nexthdr))
+		cur->left = bpf_xdp_get_buff_len(ctx) - at;
+}
+
 /* One extension header; the protocol of what follows. */
 xway_inline int xway_parse_extension(struct xway_cursor *cur, const struct xway_protocol *kind)
 {

@@ -94,7 +94,12 @@ fn ipv6(packet: &[u8]) -> Option<Inside> {
     if header[0] >> 4 != 6 {
         return None;
     }
-    let mut inner = packet.get(40..40 + usize::from(word(header, 4)?))?;
+    // A length of zero before hop-by-hop options says nothing.
+    let end = match (word(header, 4)?, header[6]) {
+        (0, 0) => packet.len(),
+        (length, _) => 40 + usize::from(length),
+    };
+    let mut inner = packet.get(40..end)?;
     let address =
         |at: usize| Some(Ipv6Addr::from(<[u8; 16]>::try_from(&header[at..at + 16]).ok()?));
     let (mut protocol, mut later, mut count) = (header[6], false, 0);

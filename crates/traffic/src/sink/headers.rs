@@ -73,7 +73,11 @@ fn ipv4(frame: &[u8], at: usize) -> Option<Parsed> {
 
 fn ipv6(frame: &[u8], at: usize) -> Option<Parsed> {
     let header = frame.get(at..at + 40)?;
-    let end = at + 40 + usize::from(half(header, 4)?);
+    // Linux compares no length of zero before hop-by-hop options with the frame.
+    let end = match (half(header, 4)?, header[6]) {
+        (0, HOP_BY_HOP) => frame.len(),
+        (length, _) => at + 40 + usize::from(length),
+    };
     let packet = frame.get(..end).filter(|_| header[0] >> 4 == 6)?;
     let (mut next, mut place, mut fragment) = (header[6], at + 40, 0);
     for extensions in 0.. {
@@ -120,10 +124,11 @@ const IPV6: u16 = 0x86dd;
 const MAX_TAGS: u32 = 4;
 const MAX_EXTENSIONS: u32 = 8;
 
+const HOP_BY_HOP: u8 = 0;
 const FRAGMENT: u8 = 44;
 const AH: u8 = 51;
 /// Hop-by-hop, routing, fragment, authentication, destination.
-const EXTENSIONS: [u8; 5] = [0, 43, FRAGMENT, AH, 60];
+const EXTENSIONS: [u8; 5] = [HOP_BY_HOP, 43, FRAGMENT, AH, 60];
 
 pub(super) const ICMP: u8 = 1;
 pub(super) const TCP: u8 = 6;
