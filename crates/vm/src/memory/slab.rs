@@ -8,13 +8,41 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use memmap2::{MmapOptions, MmapRaw};
+
 use crate::errno::Errno;
 use crate::limits;
 
 /// A block of zeroed bytes, aligned to eight.
 pub struct Slab {
-    words: Box<[AtomicU64]>,
+    /// Nothing else refers to this memory.
+    words: NonNull<[AtomicU64]>,
+    owner: Owner,
     len: usize,
+}
+
+/// Where a slab's memory comes from.
+enum Owner {
+    Allocator,
+    /// Pages of the system, which are zero and take no memory before they are used. An allocator
+    /// may reuse memory instead, and has to clear all of it at once.
+    Pages {
+        _pages: MmapRaw,
+    },
+}
+
+// SAFETY: the memory belongs to the slab alone, and is accessed by atomic operations only.
+unsafe impl Send for Slab {}
+// SAFETY: as above.
+unsafe impl Sync for Slab {}
+
+impl Drop for Slab {
+    fn drop(&mut self) {
+        if matches!(self.owner, Owner::Allocator) {
+            // SAFETY: made by `allocated` from the global allocator, and freed only here.
+            drop(unsafe { Box::from_raw(self.words.as_ptr()) });
+        }
+    }
 }
 
 impl Slab {
@@ -24,23 +52,30 @@ impl Slab {
             return Err(Errno::ENOMEM);
         }
         let len = usize::try_from(len).map_err(|_| Errno::ENOMEM)?;
-        let words = zeroed(len.div_ceil(8).max(1)).ok_or(Errno::ENOMEM)?;
-        Ok(Self { words, len })
+        let count = len.div_ceil(8).max(1);
+        let made = if len < PAGES { allocated(count) } else { mapped(count) };
+        let (words, owner) = made.ok_or(Errno::ENOMEM)?;
+        Ok(Self { words, owner, len })
     }
 
     pub fn len(&self) -> usize {
         self.len
     }
 
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: allocated with this length, initialized to zero, and freed with `self`.
+        unsafe { self.words.as_ref() }
+    }
+
     pub(super) fn base(&self) -> NonNull<u8> {
-        NonNull::from(&*self.words).cast()
+        self.words.cast()
     }
 
     /// # Panics
     /// When `offset` is no multiple of eight or outside.
     pub fn word(&self, offset: usize) -> &AtomicU64 {
         assert!(offset.is_multiple_of(8), "a word's place is a multiple of eight");
-        &self.words[offset / 8]
+        &self.words()[offset / 8]
     }
 
     /// # Panics
@@ -59,7 +94,7 @@ impl Slab {
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         self.check(offset, into.len());
         if offset.is_multiple_of(8) {
-            let words = &self.words[offset / 8..];
+            let words = &self.words()[offset / 8..];
             for (chunk, word) in into.chunks_mut(8).zip(words) {
                 chunk.copy_from_slice(&word.load(Relaxed).to_ne_bytes()[..chunk.len()]);
             }
@@ -81,7 +116,7 @@ impl Slab {
         for (place, chunk) in words.chunks_exact(8).enumerate() {
             let mut word = [0; 8];
             word.copy_from_slice(chunk);
-            self.words[offset / 8 + place].store(u64::from_ne_bytes(word), Relaxed);
+            self.words()[offset / 8 + place].store(u64::from_ne_bytes(word), Relaxed);
         }
         for (place, byte) in rest.iter().enumerate() {
             self.byte(offset + whole + place).store(*byte, Relaxed);
@@ -93,7 +128,7 @@ impl Slab {
         self.check(offset, len);
         for place in offset..offset + len {
             if place.is_multiple_of(8) && place + 8 <= offset + len {
-                self.words[place / 8].store(0, Relaxed);
+                self.words()[place / 8].store(0, Relaxed);
             } else if place / 8 * 8 < offset || place / 8 * 8 + 8 > offset + len {
                 self.byte(place).store(0, Relaxed);
             }
@@ -107,7 +142,7 @@ impl Slab {
     /// When the range is not inside the slab.
     pub fn first_used(&self, range: std::ops::Range<usize>) -> Option<usize> {
         self.check(range.start, range.len());
-        let words = &self.words[range.start / 8..range.end.div_ceil(8)];
+        let words = &self.words()[range.start / 8..range.end.div_ceil(8)];
         let used = words.iter().position(|word| word.load(Relaxed) != 0)?;
         Some(range.start + used * 8)
     }
@@ -118,7 +153,7 @@ impl Slab {
         let whole = if offset.is_multiple_of(8) { with.len() / 8 * 8 } else { 0 };
         let (words, rest) = with.split_at(whole);
         let words_match = words.chunks_exact(8).enumerate().all(|(place, chunk)| {
-            self.words[offset / 8 + place].load(Relaxed).to_ne_bytes() == *chunk
+            self.words()[offset / 8 + place].load(Relaxed).to_ne_bytes() == *chunk
         });
         words_match
             && rest
@@ -128,7 +163,7 @@ impl Slab {
     }
 
     fn byte(&self, offset: usize) -> &AtomicU8 {
-        assert!(offset < self.words.len() * 8, "a byte inside the slab");
+        assert!(offset < self.words().len() * 8, "a byte inside the slab");
         let place = self.base().as_ptr().wrapping_add(offset);
         // SAFETY: inside the slab, as just asserted; the slab lives as long as `self`.
         unsafe { AtomicU8::from_ptr(place) }
@@ -140,18 +175,28 @@ impl Slab {
     }
 }
 
-/// That many words of zero; `None` when the system has no room for them, which for the sizes
-/// that an object may ask for is no reason to abort.
-fn zeroed(count: usize) -> Option<Box<[AtomicU64]>> {
+/// Words of zero and their owner; `None` when the system has no room for them, which for the
+/// sizes that an object may ask for is no reason to abort.
+type Made = Option<(NonNull<[AtomicU64]>, Owner)>;
+
+fn allocated(count: usize) -> Made {
     let layout = std::alloc::Layout::array::<AtomicU64>(count).ok()?;
     assert!(layout.size() > 0, "a slab has at least one word");
     // SAFETY: the layout has a size, as just asserted.
     let words = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }.cast::<AtomicU64>())?;
-    let words = NonNull::slice_from_raw_parts(words, count);
-    // SAFETY: just allocated by the global allocator with the layout of such a slice, and an
-    // atomic word whose bytes are all zero is the number 0.
-    Some(unsafe { Box::from_raw(words.as_ptr()) })
+    Some((NonNull::slice_from_raw_parts(words, count), Owner::Allocator))
 }
+
+fn mapped(count: usize) -> Made {
+    let bytes = count.checked_mul(8)?;
+    let pages = MmapRaw::from(MmapOptions::new().len(bytes).map_anon().ok()?);
+    // Pages are aligned to more than a word is.
+    let words = NonNull::new(pages.as_mut_ptr().cast::<AtomicU64>())?;
+    Some((NonNull::slice_from_raw_parts(words, count), Owner::Pages { _pages: pages }))
+}
+
+/// Bytes from which on a slab has pages of its own.
+const PAGES: usize = 1 << 16;
 
 impl std::fmt::Debug for Slab {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
