@@ -271,8 +271,8 @@ xway_inline int xway_is_cut(struct xdp_md *ctx, const struct xway_cursor *cur)
 }
 
 /*
- * Sets the end of an IPv6 packet that states none (xway_payload6), whose headers were just read. Only
- * of frames in several buffers: of others the parser knows it.
+ * Sets the end of an IPv6 packet that states none (xway_payload6), whose headers were just read.
+ * Only of frames in several buffers: of others the parser knows it.
  */
 xway_inline void xway_close6(struct xdp_md *ctx, struct xway_cursor *cur, const struct ipv6hdr *ip)
 {
