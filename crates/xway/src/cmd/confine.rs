@@ -98,12 +98,13 @@ fn quoted(rest: &str) -> Option<&str> {
 }
 
 /// What loading reads of the kernel: types, symbols, configuration, version, memory.
-const LOADING_FILES: [&str; 5] = [
+const LOADING_FILES: [&str; 6] = [
     "/sys/kernel/btf",
     "/proc/kallsyms",
     "/proc/config.gz",
     "/proc/sys/kernel/osrelease",
     "/proc/meminfo",
+    "/sys/fs/cgroup",
 ];
 /// Files of sets that are allowed, at most.
 const FILES_MAX: usize = 10_000;
