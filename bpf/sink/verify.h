@@ -116,12 +116,13 @@ xway_inline enum sink_finding sink_ipv6(struct xdp_md *ctx, struct xway_cursor *
 	int protocol = xway_parse_ipv6(cur, &ip);
 	__u64 sum = 0;
 
-	if (protocol < 0)
-		return sink_finding(cur->fault != XWAY_TOO_MANY_EXTENSIONS ||
-				    xway_is_cut(ctx, cur));
+	if (protocol < 0 && cur->fault != XWAY_TOO_MANY_EXTENSIONS)
+		return SINK_WRONG;
 	xway_close6(ctx, cur, ip);
 	if (xway_is_cut(ctx, cur))
 		return SINK_WRONG;
+	if (protocol < 0)
+		return sink_finding(0);
 	if (protocol == IPPROTO_ICMP)
 		protocol = IPPROTO_RAW;
 	for (int i = 0; i < 4; i++)
