@@ -5,7 +5,7 @@ use super::Place;
 use super::frame::{tag, write_checksum};
 use crate::random::Random;
 
-/// A frame with a packet inside of a tunnel, so many deep; IPv4 checksums are right.
+/// A frame with a packet inside nested tunnels of the given depth; IPv4 checksums are correct.
 pub(super) fn around(random: &mut Random, place: &Place, is_ipv6: bool, depth: usize) -> Vec<u8> {
     let is_inner_ipv6 = random.below(2) == 0;
     let inner = match depth {

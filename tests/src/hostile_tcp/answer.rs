@@ -44,7 +44,7 @@ pub enum Carrier {
     /// Options of an IPv4 header, or IPv6 destination options.
     IpOptions([u8; 4]),
     Fragment(u16),
-    /// The IP header counts so many bytes more.
+    /// Bytes by which the length in the IP header exceeds the packet.
     Length(i16),
     /// Bytes of the frame.
     Cut(usize),

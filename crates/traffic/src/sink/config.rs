@@ -50,9 +50,9 @@ pub enum Fate {
     Drop,
     /// It goes on to the stack.
     Pass,
-    /// It goes back to where it came from, source and destination swapped, and marked: a sink
-    /// over there tells the time both ways. Frames that are marked already, corrupted ones, and
-    /// those that a host would not answer (to another MAC address, to or from a group) end here.
+    /// The frame returns to its sender with source and destination swapped, and is marked, so that
+    /// a sink at the sender measures the round trip. Frames that are already marked, corrupted, or
+    /// that a host would not answer (to another MAC address, to or from a group) are dropped.
     Reflect,
 }
 

@@ -10,9 +10,9 @@ use crate::stamp::{Kind, Stamp};
 
 /// Makes a frame into the answer to it; false, and unchanged, if a stack would not answer it.
 ///
-/// A stack answers no frame that is sent to another MAC address than `own`, where that is known, to
-/// or from a group or what is no host, or with an IP header that cannot be read. Frames of other
-/// protocols have their MAC addresses alone exchanged.
+/// A stack answers no frame that is sent to a MAC address other than `own` (if known), whose source
+/// or destination is a group or cannot be a host, or whose IP header is malformed. In frames of
+/// other protocols only the MAC addresses are exchanged.
 pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
     let parsed = parse(frame);
     // A header that lies about its length can place the ports in the stamp, which stays whole.

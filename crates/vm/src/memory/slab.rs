@@ -175,8 +175,8 @@ impl Slab {
     }
 }
 
-/// Words of zero and their owner; `None` when the system has no room for them, which for the
-/// sizes that an object may ask for is no reason to abort.
+/// Zeroed words and their owner; `None` when the system has no memory for them. Objects may
+/// request sizes that fail, so this must not abort the process.
 type Made = Option<(NonNull<[AtomicU64]>, Owner)>;
 
 fn allocated(count: usize) -> Made {

@@ -71,7 +71,7 @@ impl Generation {
         if_pinned(Program::from_pin(&self.folder.join(PROGRAM)))
     }
 
-    /// The program that runs after a trial; `None` for a generation that is no trial.
+    /// The program that runs after a trial; `None` for other generations.
     pub(super) fn before(&self) -> Result<Option<Program>> {
         if_pinned(Program::from_pin(&self.folder.join(BEFORE)))
     }

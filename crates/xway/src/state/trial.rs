@@ -12,8 +12,8 @@ use sys::net::{Ifindex, Netlink};
 
 use super::{Change, Generation, Scope, Slot, Writer, root};
 
-/// Dropped, what ran before is back, unless another process changed it meanwhile. Whoever holds the
-/// writers' lock must let it go before.
+/// A trial that runs. Dropping it restores the program that ran before, unless another process has
+/// changed it meanwhile. The holder of the writers' lock must release it first.
 #[derive(Debug)]
 pub struct Trial {
     slot: Slot,
