@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use kernel::KernelRuntime;
-use lab::{Capture, LinkOptions, Router};
+use lab::{Capture, Router};
 use spec::Verdict;
 use vm::VmRuntime;
 use xway_tests::bpf::Judgement;
@@ -36,7 +36,7 @@ struct Linux {
 
 impl Linux {
     fn new() -> Self {
-        let net = Router::build(&LinkOptions::default()).unwrap();
+        let net = Router::build(&hostile::in_order()).unwrap();
         let out = Capture::open(&net.c, "eth0").unwrap();
         let receiver = net.c.mac("eth0").unwrap().0;
         for name in ["all", "eth0"] {

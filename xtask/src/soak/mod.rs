@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: all campaigns, one after another, and what they found.
 //!
-//! Every part is a command with a limit of its own and writes a log below `target/soak`. Rule: a
-//! part that ends with anything but success has found something, and soak ends with 1.
+//! Every campaign is a command with a time limit of its own and writes a log below `target/soak`.
+//! Rule: a part that ends with anything but success has found something, and soak ends with 1.
 //! Not here: what the campaigns do.
 
 mod fuzz;
@@ -21,7 +21,7 @@ const FOLDER: &str = "target/soak";
 const USAGE: &str = "usage: cargo xtask soak [--seconds N] [--only NAME]... [--seed N] [--list]";
 
 struct Options {
-    /// Time of each fuzz target, and of each part that runs for a time.
+    /// Time of each fuzz target. The sizes of the other campaigns are proportional to it.
     seconds: u64,
     seed: u64,
     only: Vec<String>,

@@ -27,30 +27,38 @@ pub struct Outcome {
     pub note: String,
 }
 
-/// All campaigns but fuzzing; those that run for a time take `seconds`.
+/// Seconds at which every campaign has its full size.
+const FULL: u64 = 600;
+/// System calls of each command at which faults are injected, in a campaign of almost full size. A
+/// full one injects them at all.
+const FAULTS: u64 = 200;
+
+/// All campaigns other than fuzzing. Their sizes are proportional to `seconds`.
 pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
+    let of = |full: u64| (full * seconds / FULL).max(1).to_string();
+    let faults = if seconds < FULL { format!(" --limit {}", of(FAULTS)) } else { String::new() };
     let test = "cargo test --release --package xway-tests --test";
     let tool = "cargo run --release --package xway-tests --bin";
     vec![
         Part {
             name: "programs",
-            words: split(&format!("{tool} differential -- --programs 100000 --seed {seed}")),
+            words: split(&format!(
+                "{tool} differential -- --programs {} --seed {seed}",
+                of(100_000)
+            )),
             environment: Vec::new(),
             limit: 2 * 3600,
         },
         Part {
             name: "faults",
-            words: split(&format!("cargo xtask faults --jobs 2 --seed {seed}")),
+            words: split(&format!("cargo xtask faults --jobs 2 --seed {seed}{faults}")),
             environment: Vec::new(),
             limit: 6 * 3600,
         },
         Part {
             name: "rules",
             words: split(&format!("{test} filter_code -- random_files --nocapture")),
-            environment: vec![
-                ("XWAY_RULE_FILES", "2000".to_owned()),
-                ("XWAY_RULE_SEED", seed.to_string()),
-            ],
+            environment: vec![("XWAY_RULE_FILES", of(2000)), ("XWAY_RULE_SEED", seed.to_string())],
             limit: 4 * 3600,
         },
         Part {
@@ -61,7 +69,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
                  --nocapture --test-threads=1"
             )),
             environment: vec![
-                ("XWAY_HOSTILE_FRAMES", "1000000".to_owned()),
+                ("XWAY_HOSTILE_FRAMES", of(1_000_000)),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
             ],
             limit: 10 * 3600,
@@ -70,7 +78,7 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             name: "answers",
             words: split(&format!("{test} hostile_tcp -- --nocapture --test-threads=1")),
             environment: vec![
-                ("XWAY_HOSTILE_FRAMES", "100000".to_owned()),
+                ("XWAY_HOSTILE_FRAMES", of(100_000)),
                 ("XWAY_HOSTILE_SEED", seed.to_string()),
             ],
             limit: 4 * 3600,
