@@ -5,10 +5,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use functions::filter::act::{self, Acts, Sizes};
-use functions::filter::ban::{BANS, Bans};
-use functions::filter::sample::{SAMPLES, Sample};
-use functions::filter::{Action, Limit, PROGRAM, Per, Reason, Redirect, Unit, abi};
+use filter::act::{self, Acts, Sizes};
+use filter::ban::{BANS, Bans};
+use filter::sample::{SAMPLES, Sample};
+use filter::{Action, Limit, PROGRAM, Per, Reason, Redirect, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer};
 use spec::{Expect, Input, Map, Runtime, Verdict};
 use vm::{Machine, Options, Worker};

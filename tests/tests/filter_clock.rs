@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use functions::filter::act;
-use functions::filter::{Action, Limit, Per, Unit, abi};
+use filter::act;
+use filter::{Action, Limit, Per, Unit, abi};
 use spec::{Expect, Map, Verdict};
 use xway_tests::bpf::packet::{IPV4, UDP, V4, eth, udp};
 use xway_tests::filter::engine::Engine;

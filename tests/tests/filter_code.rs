@@ -4,8 +4,8 @@
 //! Not here: oddities and tunnels, and what limits and bans do; each has a file of its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use functions::filter::classic::{Classic, Program};
-use functions::filter::{
+use filter::classic::{Classic, Program};
+use filter::{
     Action, Base, Compiled, Environment, Expression, Field, Form, Frame, Model, PROGRAM, Payload,
     Rule, Ruleset, Scope, Test, Values, act, compile,
 };

@@ -8,9 +8,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use functions::filter::abi::{Count, Event};
-use functions::filter::ban::{self, Bans};
-use functions::filter::{Environment, File, OBJECT, PROGRAM, act, compile};
+use filter::abi::{Count, Event};
+use filter::ban::{self, Bans};
+use filter::{Environment, File, OBJECT, PROGRAM, act, compile};
 use functions::stats::{self, Stats};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
 use lab::frame::{Flow, Side};

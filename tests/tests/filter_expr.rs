@@ -2,8 +2,8 @@
 //! interpreter, and by the translation on the engine and in the kernel.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use functions::filter::Field;
-use functions::filter::classic::{Classic, Program, Site};
+use filter::Field;
+use filter::classic::{Classic, Program, Site};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::asm::Reg::{R1, R2, R6, R10};
 use spec::asm::{Assembler, Object, Size};

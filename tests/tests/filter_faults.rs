@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use functions::filter::ban::{BANS, Bans};
+use filter::ban::{BANS, Bans};
 use kernel::Map;
 use lab::{Capture, LinkOptions, until};
 use serde_json::{Value, json};
@@ -156,8 +156,8 @@ fn hold(child: &Child, stopped: bool) {
 
 /// Samples that found no room.
 fn lost(stage: &Stage) -> u64 {
-    use functions::filter::abi::Event;
-    let events = functions::filter::act::events(&map(stage, "filter_events")).unwrap();
+    use filter::abi::Event;
+    let events = filter::act::events(&map(stage, "filter_events")).unwrap();
     events.iter().find(|(event, _)| *event == Event::SampleLost).unwrap().1
 }
 

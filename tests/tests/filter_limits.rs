@@ -1,9 +1,9 @@
 //! Limits of the filter: the program does step for step what the model does.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use functions::filter::act::{self, Sizes};
-use functions::filter::limit::{Model, Sender};
-use functions::filter::{Action, Limit, PROGRAM, Per, Total, Unit, abi};
+use filter::act::{self, Sizes};
+use filter::limit::{Model, Sender};
+use filter::{Action, Limit, PROGRAM, Per, Total, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Verdict};
 use xway_tests::bpf::packet::{IPV4, IPV6, TCP, UDP, V4, eth, v6};

@@ -13,8 +13,8 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use functions::filter::abi::{self, Event};
-use functions::filter::{Environment, File, Form, Listeners, PROGRAM, act, ban, compile};
+use filter::abi::{self, Event};
+use filter::{Environment, File, Form, Listeners, PROGRAM, act, ban, compile};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
 use spec::Verdict;

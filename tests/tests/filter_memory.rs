@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use functions::filter::{Environment, File, PROGRAM, compile};
+use filter::{Environment, File, PROGRAM, compile};
 use kernel::{LoadOptions, Object};
 use serde_json::Value;
 use spec::{MapDef, MapKind, Spec};

@@ -2,9 +2,9 @@
 //! and the same counters rule by rule; and the same again for what is written back for nft.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use functions::filter::abi::{Policy, Reason};
-use functions::filter::read::Frame;
-use functions::filter::{Model, Policies, Ruleset, export, import};
+use filter::abi::{Policy, Reason};
+use filter::read::Frame;
+use filter::{Model, Policies, Ruleset, export, import};
 use lab::{Capture, LinkOptions, TwoHosts};
 use xway_tests::expr::corpus;
 use xway_tests::nft::chain::script;

@@ -4,10 +4,8 @@
 
 use std::time::Instant;
 
-use functions::filter::abi::Policy;
-use functions::filter::{
-    Environment, Frame, Model, PROGRAM, Policies, Reason, Ruleset, act, compile, import,
-};
+use filter::abi::Policy;
+use filter::{Environment, Frame, Model, PROGRAM, Policies, Reason, Ruleset, act, compile, import};
 use kernel::KernelRuntime;
 use lab::{Capture, Host, LinkOptions, TwoHosts};
 use spec::{Input, Runtime};
@@ -57,7 +55,7 @@ fn judged(ruleset: &Ruleset, bytes: &[u8]) -> (usize, bool) {
 /// Whether the filter finds the frame odd.
 fn is_odd(bytes: &[u8]) -> bool {
     let rule = "drop tcp dport 1 vlan 1 from-mac 02:00:00:00:00:01".to_owned();
-    let rule = functions::filter::Rule::parse(&rule, &functions::filter::Scope::default());
+    let rule = filter::Rule::parse(&rule, &filter::Scope::default());
     let mut policies = Policies::default();
     Reason::ALL.into_iter().for_each(|oddity| {
         policies.set(oddity, Policy::Drop);

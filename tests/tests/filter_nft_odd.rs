@@ -3,15 +3,15 @@
 //! no row explains fails, and so does a row that nothing meets.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[path = "../../crates/functions/tests/filter_arm/mod.rs"]
+#[path = "../../crates/filter/tests/filter_arm/mod.rs"]
 mod filter_arm;
-#[path = "../../crates/functions/tests/nasty/mod.rs"]
+#[path = "../../crates/filter/tests/nasty/mod.rs"]
 mod nasty;
 
+use filter::abi::Reason;
+use filter::model::Judgement;
+use filter::{Environment, Field, Frame, Model, PROGRAM, Ruleset, compile, import};
 use filter_arm::{Arm, LOOPBACK};
-use functions::filter::abi::Reason;
-use functions::filter::model::Judgement;
-use functions::filter::{Environment, Field, Frame, Model, PROGRAM, Ruleset, compile, import};
 use kernel::{KernelRuntime, LoadOptions};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
 use xway_tests::expr::corpus;

@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use functions::filter::act::{self, Acts, Sizes};
-use functions::filter::sample::{SAMPLES, Sample};
-use functions::filter::trial::new_name;
-use functions::filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
-use functions::filter::{Action, Environment, PROGRAM, abi, compile};
+use filter::act::{self, Acts, Sizes};
+use filter::sample::{SAMPLES, Sample};
+use filter::trial::new_name;
+use filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
+use filter::{Action, Environment, PROGRAM, abi, compile};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer, TestRun};
 use spec::{Input, Runtime, Spec, Verdict, compose};
 use xway_tests::filter::act::{fill, filter};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use functions::filter::abi::Watching;
+use ::filter::abi::Watching;
 use lab::until;
 use serde_json::{Value, json};
 use spec::Map as _;

@@ -3,16 +3,16 @@
 //! dropped.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-#[path = "../../crates/functions/tests/filter_arm/mod.rs"]
+#[path = "../../crates/filter/tests/filter_arm/mod.rs"]
 mod filter_arm;
-#[path = "../../crates/functions/tests/filter_reader/mod.rs"]
+#[path = "../../crates/filter/tests/filter_reader/mod.rs"]
 mod filter_reader;
-#[path = "../../crates/functions/tests/filter_wrap/mod.rs"]
+#[path = "../../crates/filter/tests/filter_wrap/mod.rs"]
 mod filter_wrap;
-#[path = "../../crates/functions/tests/nasty/mod.rs"]
+#[path = "../../crates/filter/tests/nasty/mod.rs"]
 mod nasty;
 
-use functions::filter::{Environment, Frame, Model, PROGRAM, PROGRAM_FRAGS, compile};
+use filter::{Environment, Frame, Model, PROGRAM, PROGRAM_FRAGS, compile};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::Runtime;
 use vm::{Options, VmRuntime};

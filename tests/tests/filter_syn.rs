@@ -6,8 +6,8 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use functions::filter::abi::{Action, Event, Rule, Syn};
-use functions::filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM, limit};
+use filter::abi::{Action, Event, Rule, Syn};
+use filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM, limit};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts};

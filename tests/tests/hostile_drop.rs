@@ -4,8 +4,8 @@
 //! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of frames and the seed.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use filter::{Frame, Needs, read};
 use functions::drop::{self, Config, Maps, OBJECT, PROGRAM, RULES4, RULES6, Reason, Rule, SHAPES};
-use functions::filter::{Frame, Needs, read};
 use kernel::KernelRuntime;
 use spec::{Spec, Verdict};
 use vm::VmRuntime;

@@ -6,7 +6,7 @@
 //! which rule of nft decides (`filter_nft_odd`).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use functions::filter::{
+use filter::{
     Compiled, Environment, Field, Frame, Model, PROGRAM, Policies, Reason, Rule, Ruleset, Scope,
     Test, act, compile, export,
 };

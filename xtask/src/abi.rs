@@ -1,5 +1,5 @@
-//! `cargo xtask abi`: `X/abi.rs` in the homes of Rust halves (`HOMES`) from the types
-//! of `bpf/prebuilt/X.o`.
+//! `cargo xtask abi`: `abi.rs` in the folder of a program's Rust half (`HALVES`) from the types of
+//! the compiled program in `bpf/prebuilt/`.
 //!
 //! Rule: what a program and its Rust half share is declared once, in `bpf/X/x.abi.h`. From there
 //! come all structs and enums whose names begin with `x_`, and `enum xway_reason` as `Reason`.
@@ -51,17 +51,10 @@ struct Layout {
 fn layouts() -> Result<Vec<Layout>> {
     let root = root::path();
     let mut layouts = Vec::new();
-    for home in HOMES.map(|home| root.join(home)) {
-        for entry in fs::read_dir(&home).with_context(|| relative(&home))? {
-            let folder = entry?.path();
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if !root.join(format!("bpf/{name}/{name}.abi.h")).exists() {
-                continue;
-            }
-            let object = root.join("bpf/prebuilt").join(format!("{name}.o"));
-            let text = generate(&name, &object).with_context(|| relative(&object))?;
-            layouts.push(Layout { path: folder.join("abi.rs"), text: format(&text)? });
-        }
+    for (name, folder) in HALVES {
+        let object = root.join("bpf/prebuilt").join(format!("{name}.o"));
+        let text = generate(name, &object).with_context(|| relative(&object))?;
+        layouts.push(Layout { path: root.join(folder).join("abi.rs"), text: format(&text)? });
     }
     layouts.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(layouts)
@@ -108,8 +101,16 @@ fn relative(path: &Path) -> String {
 
 const REASON: &str = "xway_reason";
 
-/// Where Rust halves live, each a folder named like its program.
-const HOMES: [&str; 3] = ["crates/functions/src", "crates/traffic/src", "crates/xsk/src/steer"];
+/// Programs with types that Rust shares, and the folders of their Rust halves.
+const HALVES: &[(&str, &str)] = &[
+    ("drop", "crates/functions/src/drop"),
+    ("filter", "crates/filter/src"),
+    ("forward", "crates/functions/src/forward"),
+    ("redirect", "crates/xsk/src/steer/redirect"),
+    ("sink", "crates/traffic/src/sink"),
+    ("tcp", "crates/traffic/src/tcp"),
+    ("transmit", "crates/traffic/src/transmit"),
+];
 
 #[cfg(test)]
 mod tests {

@@ -21,7 +21,7 @@ use anyhow::{Result, bail};
 
 const USAGE: &str = "usage: cargo xtask TASK
   bpf [--check]   build bpf/**/*.bpf.c into bpf/prebuilt, or compare with what is there
-  abi [--check]   write crates/functions/src/*/abi.rs from the objects' types, or compare
+  abi [--check]   write each abi.rs from the objects' types, or compare
   header [--check]
                   write crates/xsk-c/include/xway_xsk.h from the crate, or compare
   conformance DIR [--engine interp|kernel]

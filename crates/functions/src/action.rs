@@ -26,7 +26,7 @@ impl Action {
     }
 
     /// As the programs' globals hold it: a 32-bit verdict.
-    pub(crate) fn to_global(self) -> [u8; 4] {
+    pub fn to_global(self) -> [u8; 4] {
         (self.verdict() as u32).to_le_bytes()
     }
 }

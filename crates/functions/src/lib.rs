@@ -10,7 +10,6 @@
 
 mod action;
 pub mod drop;
-pub mod filter;
 pub mod forward;
 pub mod stats;
 pub mod table;
@@ -18,6 +17,3 @@ pub mod tags;
 
 pub use action::Action;
 pub use spec::packet::{ParseError, Prefix, Protocol};
-
-#[cfg(test)]
-mod memory;

@@ -141,12 +141,12 @@ const MOST_REASONS: usize = 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Memory;
+    use spec::MemoryMap;
     use spec::btf::Builder;
     use spec::{Expect, Spec};
 
-    fn counters(entries: &[(u32, &[(u64, u64)])]) -> Memory {
-        let map = Memory::array(32, 10);
+    fn counters(entries: &[(u32, &[(u64, u64)])]) -> MemoryMap {
+        let map = MemoryMap::array(32, 10);
         for (index, cpus) in entries {
             let value: Vec<u8> = cpus
                 .iter()

@@ -92,7 +92,7 @@ fn new<'a>(live: &'a Table, wanted: &'a Table) -> impl Iterator<Item = (&'a Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Memory;
+    use spec::MemoryMap;
 
     fn table(entries: &[(u8, u8)]) -> Table {
         entries.iter().map(|(key, value)| (vec![*key], vec![*value])).collect()
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_touched() {
-        let map = Memory::new(1, 1, 8);
+        let map = MemoryMap::new(1, 1, 8);
         apply(&map, &table(&[(1, 10), (2, 20), (3, 30)])).unwrap();
         map.writes.set(0);
         let changed = apply(&map, &table(&[(1, 10), (2, 21), (4, 40)])).unwrap();
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_full_map_keeps_what_it_had() {
-        let map = Memory::new(1, 1, 3);
+        let map = MemoryMap::new(1, 1, 3);
         let old = table(&[(1, 10), (2, 20)]);
         apply(&map, &old).unwrap();
         let error = apply(&map, &table(&[(1, 11), (3, 30), (4, 40)])).unwrap_err();

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use functions::filter::classic::{Classic, Program};
-use functions::filter::import::nft::Lines;
-use functions::filter::import::{flowspec as import_flowspec, nft};
-use functions::filter::{File, Ruleset, export, file as filter_file, lint};
+use filter::classic::{Classic, Program};
+use filter::import::nft::Lines;
+use filter::import::{flowspec as import_flowspec, nft};
+use filter::{File, Ruleset, export, file as filter_file, lint};
 
 /// A file of rules is checked and exported, and what is written reads as the same rules.
 pub fn file(bytes: &[u8]) {

@@ -19,6 +19,7 @@ pub mod insn;
 mod kconfig;
 mod kind;
 mod limits;
+mod memory_map;
 mod model;
 pub mod packet;
 mod plan;
@@ -27,6 +28,7 @@ mod seam;
 pub use error::{Error, Place};
 pub use global::Global;
 pub use insn::Insn;
+pub use memory_map::MemoryMap;
 pub use model::{
     Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec,
     Target, Unresolved,

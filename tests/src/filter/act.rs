@@ -1,8 +1,8 @@
 //! What the tests of the filter's actions share: a program whose rules all match, without the
 //! compiler, so that what fails here is what rules do and not which one is met.
 
-use functions::filter::act::{Acts, Sizes};
-use functions::filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
+use filter::act::{Acts, Sizes};
+use filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
 use spec::asm::Reg::{R0, R1, R2, R3, R6, R7};
 use spec::asm::{Assembler, Cond};
 use spec::{ProgramKind, Runtime, Spec, compose};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use functions::filter::act::{Acts, Sizes};
-use functions::filter::{Action, PROGRAM, abi, limit};
+use filter::act::{Acts, Sizes};
+use filter::{Action, PROGRAM, abi, limit};
 use spec::{Input, Map, Verdict};
 use vm::world::Clock;
 use vm::{Machine, Options, Worker, World};

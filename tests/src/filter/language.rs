@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use functions::filter::classic::{Classic, Program};
-use functions::filter::{Environment, File, Form};
+use filter::classic::{Classic, Program};
+use filter::{Environment, File, Form};
 
 use super::seeded::Random;
 

@@ -1,6 +1,6 @@
 //! Rules and frames that have much to do with each other, from a seed.
 
-use functions::filter::{Rule, Ruleset, Scope};
+use filter::{Rule, Ruleset, Scope};
 
 /// xorshift64*.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "a campaign prints what it measured")]
 
-use functions::filter::{File, Form, PROGRAM, compile};
+use filter::{File, Form, PROGRAM, compile};
 use kernel::{LoadOptions, Object};
 
 use super::language;

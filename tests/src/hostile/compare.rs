@@ -1,8 +1,8 @@
 //! What a program of ours passes, beside Linux: what the stack accepts without rules, and what
 //! equal rules of nft let through, at ingress and at input.
 
-use functions::filter::read::Layer;
-use functions::filter::{Facts, Field, Reason};
+use filter::read::Layer;
+use filter::{Facts, Field, Reason};
 
 use super::site::{LAST, Numbered, Record, Site, stamp};
 use super::{HOST, Hostile, fragments, frame, frame_unlike_nft};

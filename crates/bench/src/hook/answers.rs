@@ -13,7 +13,7 @@ use sys::net::NewRoute;
 
 use super::filter::{object, parsed};
 use crate::field::Place;
-use functions::filter::PROGRAM;
+use filter::PROGRAM;
 
 /// Dropped, the server has no way to addresses that it does not know, as before.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use functions::filter::{Environment, File, PROGRAM, compile};
+use filter::{Environment, File, PROGRAM, compile};
 use functions::stats::{self, Stats};
 use kernel::{Link, LoadOptions, Mode, Object};
 use spec::Verdict;

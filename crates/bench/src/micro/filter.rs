@@ -24,7 +24,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use anyhow::Result;
-use functions::filter::{self, Environment, Ruleset};
+use filter::{Environment, Ruleset};
 use kernel::{LoadOptions, Object};
 use report::Bench;
 use spec::Verdict;

@@ -136,24 +136,24 @@ const VALUE_SIZE: usize = 4;
 mod tests {
     use super::*;
     use crate::drop::abi::{Rule4, Rule6};
-    use crate::memory::Memory;
+    use spec::MemoryMap;
 
     struct Fixture {
-        shapes: Memory,
-        rules4: Memory,
-        rules6: Memory,
+        shapes: MemoryMap,
+        rules4: MemoryMap,
+        rules6: MemoryMap,
     }
 
     impl Fixture {
         fn new(most: usize) -> Self {
             Self {
-                shapes: Memory::array(Shapes::SIZE, 1),
-                rules4: Memory::new(Rule4::SIZE, VALUE_SIZE, most),
-                rules6: Memory::new(Rule6::SIZE, VALUE_SIZE, most),
+                shapes: MemoryMap::array(Shapes::SIZE, 1),
+                rules4: MemoryMap::new(Rule4::SIZE, VALUE_SIZE, most),
+                rules6: MemoryMap::new(Rule6::SIZE, VALUE_SIZE, most),
             }
         }
 
-        fn maps(&self) -> Maps<'_, Memory> {
+        fn maps(&self) -> Maps<'_, MemoryMap> {
             Maps { shapes: &self.shapes, rules4: &self.rules4, rules6: &self.rules6 }
         }
 

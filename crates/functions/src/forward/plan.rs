@@ -193,7 +193,7 @@ fn unique_replies(config: &Config) -> Result<BTreeMap<Endpoint, &Translation>, C
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::Memory;
+    use spec::MemoryMap;
 
     fn config(translations: &[&str]) -> Config {
         Config {
@@ -244,8 +244,8 @@ mod tests {
 
     #[test]
     fn a_map_that_refuses_leaves_all_as_they_were() {
-        let (nat4, nat6) = (Memory::new(8, 8, 2), Memory::new(20, 20, 2));
-        let (tx, macs) = (Memory::new(4, 4, 4), Memory::new(4, 8, 4));
+        let (nat4, nat6) = (MemoryMap::new(8, 8, 2), MemoryMap::new(20, 20, 2));
+        let (tx, macs) = (MemoryMap::new(4, 4, 4), MemoryMap::new(4, 8, 4));
         let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx, macs: &macs };
         let old = config(&["10.1.0.2 udp 1 -> 10.1.1.2", "2001:db8::2 -> 2001:db8:1::2"]);
         update(&old, &[port(1)], &maps).unwrap();

@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 
 use arbitrary::{Result, Unstructured};
-use functions::filter::plan::{Budget, NO_RULE, Plan};
-use functions::filter::{
-    Environment, Field, Frame, Model, Needs, PROGRAM, Rule, Ruleset, Values, compile,
-};
+use filter::plan::{Budget, NO_RULE, Plan};
+use filter::{Environment, Field, Frame, Model, Needs, PROGRAM, Rule, Ruleset, Values, compile};
 use spec::{Input, Map, Runtime};
 use vm::VmRuntime;
 
@@ -29,7 +27,7 @@ fn planned(input: &mut Unstructured<'_>) -> Result<()> {
     for _ in 0..FRAMES {
         let bytes = frame(input)?;
         let frame = Frame { bytes: &bytes, ..Frame::default() };
-        for layer in functions::filter::read(&frame, Needs::of(&rules)).layers {
+        for layer in filter::read(&frame, Needs::of(&rules)).layers {
             let matches = |number: u32| {
                 let rule: &Rule = &rules.rules[number as usize];
                 let fields = rule.fields(layer.facts.family(), |_| None);

@@ -5,10 +5,10 @@ mod decide;
 mod frame;
 mod words;
 
-use functions::filter::sample::Sample;
-use functions::filter::trial::Changed;
-use functions::filter::watch::Seen;
-use functions::filter::{Frame, Needs};
+use filter::sample::Sample;
+use filter::trial::Changed;
+use filter::watch::Seen;
+use filter::{Frame, Needs};
 
 pub use classic::classic;
 pub use decide::{engine, plan};
@@ -18,7 +18,7 @@ pub fn read(bytes: &[u8]) {
     let frame = Frame { bytes, ..Frame::default() };
     let rules = words::rules(&["drop extension routing", "drop udp dport 9"], words::POLICIES);
     for needs in [Needs::default(), Needs::of(&rules)] {
-        let reading = functions::filter::read(&frame, needs);
+        let reading = filter::read(&frame, needs);
         assert!(!reading.layers.is_empty());
         for layer in &reading.layers {
             let inside = |at: Option<usize>| at.is_none_or(|at| at <= bytes.len());

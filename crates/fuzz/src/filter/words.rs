@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use arbitrary::{Result, Unstructured};
-use functions::filter::{File, Ruleset};
+use filter::{File, Ruleset};
 
 /// Policies for all that is unusual in a packet.
 pub const POLICIES: &[(&str, &[&str])] = &[

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use functions::filter::detect::Threshold;
+use filter::detect::Threshold;
 
 use super::attach::{ModeArg, duration};
 

@@ -4,9 +4,9 @@
 //! same write that says so, after the old program's last run has ended and before its maps go.
 
 use anyhow::Result;
-use functions::filter::Carried;
-use functions::filter::abi::Count;
-use functions::filter::carried::{self, CARRIED, COUNTS};
+use filter::Carried;
+use filter::abi::Count;
+use filter::carried::{self, CARRIED, COUNTS};
 use kernel::Map;
 
 use super::{Generation, Slot};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use anyhow::Result;
-use functions::{drop, filter};
+use functions::drop;
 use kernel::Object;
 use lab::frame::{Flow, Side};
 use spec::Verdict;

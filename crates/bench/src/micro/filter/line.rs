@@ -7,7 +7,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use functions::filter::{Action, Addresses, Field, Rule, Ruleset, Side, Test, Values};
+use filter::{Action, Addresses, Field, Rule, Ruleset, Side, Test, Values};
 
 /// Whom frames are of, and their port on both sides.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, ensure};
-use functions::filter::{self, Ruleset};
+use filter::Ruleset;
 use kernel::{Mode, Object};
 use report::Bench;
 use sys::net::{Netlink, NftFamily, Nftables};
@@ -243,7 +243,7 @@ impl<'a> Arms<'a> {
 
 /// The set, in which no destination of a frame is.
 fn asked_for_dest(end: End) -> Ruleset {
-    line::set(SET, functions::filter::Side::Dest, end)
+    line::set(SET, filter::Side::Dest, end)
 }
 
 const CHAIN: &str = "ends";

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use functions::filter::File;
+use filter::File;
 use serde_json::Value as Json;
 use traffic::generator::{Config, Generator, Load};
 use traffic::{Rate, Template};

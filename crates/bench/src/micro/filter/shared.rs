@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use ::filter::PROGRAM;
 use anyhow::{Result, anyhow, ensure};
-use functions::filter::PROGRAM;
 use kernel::Object;
 use lab::frame::{Flow, Side};
 

@@ -5,7 +5,7 @@
 //! of one packet, so that they are spent at once and most packets of either are over the limit.
 
 use anyhow::Result;
-use functions::filter::{self, Action, Environment, Limit, Per, Rule, Ruleset, Unit};
+use filter::{Action, Environment, Limit, Per, Rule, Ruleset, Unit};
 use kernel::{LoadOptions, Object};
 use spec::asm::Reg::{R1, R2, R3, R4, R6};
 use spec::asm::{self, Assembler};

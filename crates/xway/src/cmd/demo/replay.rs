@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use bench::hook::filter::{LIMIT_RULES, parsed};
-use functions::filter::{Action, Environment, Limit, PROGRAM, Per, Ruleset, Total, compile};
+use filter::{Action, Environment, Limit, PROGRAM, Per, Ruleset, Total, compile};
 use pcap::{LinkType, Packet, Writer};
 use report::plot::{Chart, Panel, Phase as Band, Tone};
 use report::{Host, Page, Svg};

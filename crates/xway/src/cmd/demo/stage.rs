@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use bench::field::{Attack, SOURCES};
 use bench::hook::filter::{LIMIT_RULES, object, parsed};
-use functions::filter::{PROGRAM, Rule, act};
+use filter::{PROGRAM, Rule, act};
 use kernel::{Attach, Mode, Object, Replace};
 use lab::stage::{ATTACKER_LINK, Clients, FLOOD_PORT, SERVER_LINK, batch};
 use spec::Verdict;

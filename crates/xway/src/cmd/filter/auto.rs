@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use functions::filter::File;
+use filter::File;
 use sys::signal::Stop;
 
 use super::change::{Change, How};

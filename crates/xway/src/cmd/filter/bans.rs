@@ -1,7 +1,7 @@
 //! `filter ban`, `unban`, `bans`: sources of which nothing is let in.
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::ban::{BANS, Bans};
+use filter::ban::{BANS, Bans};
 use sys::thread::monotonic_ns;
 
 use super::change::{Change, How};

@@ -8,10 +8,10 @@
 use std::collections::HashMap;
 
 use anyhow::Result;
-use functions::filter::act::{self, Acts, EVENTS, GUARDED};
-use functions::filter::limit::{self, LINES, SEED};
-use functions::filter::sample::SAMPLES;
-use functions::filter::{Action, Compiled, Ruleset, ban};
+use filter::act::{self, Acts, EVENTS, GUARDED};
+use filter::limit::{self, LINES, SEED};
+use filter::sample::SAMPLES;
+use filter::{Action, Compiled, Ruleset, ban};
 use functions::stats;
 use kernel::{Map, Object};
 use spec::{Expect, Map as _, Spec};

@@ -4,8 +4,8 @@
 //! and how they come back, is up to who has one.
 
 use anyhow::Result;
-use functions::filter::trial::new_name;
-use functions::filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
+use filter::trial::new_name;
+use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};
 

@@ -6,8 +6,8 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::ban::{BANS, Bans};
-use functions::filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
+use filter::ban::{BANS, Bans};
+use filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
 

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use functions::filter::abi::Need;
-use functions::filter::lint::{Session, lint};
-use functions::filter::{
+use filter::abi::Need;
+use filter::lint::{Session, lint};
+use filter::{
     Action, Environment, File, Form, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
 };
 use sys::net::Netlink;

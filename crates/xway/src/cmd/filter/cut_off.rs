@@ -1,7 +1,7 @@
 //! What rules cut off where they are loaded: whether this command runs in an SSH session.
 
-use functions::filter::Ruleset;
-use functions::filter::lint::{Session, Surroundings, Warning, cut_off};
+use filter::Ruleset;
+use filter::lint::{Session, Surroundings, Warning, cut_off};
 
 use crate::cmd::generate::guard;
 use crate::view::say;

@@ -7,9 +7,9 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use functions::filter::File;
-use functions::filter::detect::{Packet, Sample, Settings, detect};
-use functions::filter::watch::Seen;
+use filter::File;
+use filter::detect::{Packet, Sample, Settings, detect};
+use filter::watch::Seen;
 use sys::signal::Stop;
 
 use super::auto;

@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use functions::filter::act::Sizes;
-use functions::filter::plan::Budget;
-use functions::filter::{Action, Compiled, Environment, File, Form, Ruleset, Source, compile};
+use filter::act::Sizes;
+use filter::plan::Budget;
+use filter::{Action, Compiled, Environment, File, Form, Ruleset, Source, compile};
 use sys::net::Netlink;
 use sys::thread::monotonic_ns;
 

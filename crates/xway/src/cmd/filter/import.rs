@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use functions::filter::import::nft::Lines;
-use functions::filter::{Ruleset, export, import};
+use filter::import::nft::Lines;
+use filter::{Ruleset, export, import};
 
 use super::nft::{Helper, Request};
 use super::rules::read;

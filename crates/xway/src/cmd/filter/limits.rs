@@ -1,11 +1,11 @@
 //! The state of the limits in force, from the program's maps.
 
 use anyhow::Result;
-use functions::filter::Action;
-use functions::filter::abi::{self, Line};
-use functions::filter::act::RULES;
-use functions::filter::limit::state::State;
-use functions::filter::limit::{LIMITS, LINES};
+use filter::Action;
+use filter::abi::{self, Line};
+use filter::act::RULES;
+use filter::limit::state::State;
+use filter::limit::{LIMITS, LINES};
 use spec::Map as _;
 use sys::thread::monotonic_ns;
 

@@ -1,7 +1,7 @@
 //! Settings of this network namespace that a SYN proxy's answers must agree with.
 
 use anyhow::{Context as _, Result};
-use functions::filter::Listeners;
+use filter::Listeners;
 use sys::net::Netlink;
 use sys::netns::NetNs;
 

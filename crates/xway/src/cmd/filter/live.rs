@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::ban::BANS;
-use functions::filter::carried::CARRIED;
-use functions::filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
+use filter::ban::BANS;
+use filter::carried::CARRIED;
+use filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, Spec};

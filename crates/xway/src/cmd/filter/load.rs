@@ -1,7 +1,7 @@
 //! `filter load`, `add`, `remove`, `flush`, `unload`: which rules are in force.
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::File;
+use filter::File;
 
 use super::change::{Change, How};
 use super::clock::Clock;
@@ -71,7 +71,7 @@ fn in_force(change: &Change) -> Result<Option<File>> {
 
 fn unknown(file: &File, name: &str) -> String {
     let names = file.ruleset.rules.iter().map(|rule| rule.name.as_str());
-    match functions::filter::text::nearest(name, names) {
+    match filter::text::nearest(name, names) {
         Some(near) => format!("there is no rule `{name}`; did you mean `{near}`?"),
         None => format!("there is no rule `{name}`"),
     }

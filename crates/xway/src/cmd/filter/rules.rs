@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::Result;
-use functions::filter::File;
-use functions::filter::classic::{Classic, Program};
+use filter::File;
+use filter::classic::{Classic, Program};
 use sys::pcap::Library;
 
 /// Reads a file of rules and the files of its sets.

@@ -6,8 +6,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::sample::{SAMPLES, Sample};
-use functions::filter::{Action, Ruleset, abi, act};
+use filter::sample::{SAMPLES, Sample};
+use filter::{Action, Ruleset, abi, act};
 use kernel::RingBuffer;
 use sys::signal::Stop;
 use sys::thread::monotonic_ns;

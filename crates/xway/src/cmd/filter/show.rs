@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use functions::filter::Rule;
+use filter::Rule;
 use kernel::Program;
 use sys::signal::Stop;
 

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::Ruleset;
-use functions::filter::trial::{self, CHANGES, Changed, PAIRS};
+use filter::Ruleset;
+use filter::trial::{self, CHANGES, Changed, PAIRS};
 use kernel::{Object, RingBuffer};
 use spec::Spec;
 use sys::signal::Stop;

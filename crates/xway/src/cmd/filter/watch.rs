@@ -8,10 +8,10 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use functions::filter::abi::Met;
-use functions::filter::trial::new_name;
-use functions::filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
-use functions::filter::{self, Rule, Test};
+use filter::abi::Met;
+use filter::trial::new_name;
+use filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
+use filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
 use spec::Spec;
 use sys::thread::monotonic_ns;

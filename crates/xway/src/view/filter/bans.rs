@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use functions::filter::ban;
+use filter::ban;
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use functions::filter::{Reason, Ruleset, Sets, Test, abi};
+use filter::{Reason, Ruleset, Sets, Test, abi};
 use functions::stats::Count;
 use report::number::human;
 use report::table::{Column, Table};
@@ -268,7 +268,7 @@ fn sets(given: &Given) -> Vec<Set> {
     names.into_iter().filter_map(|name| Some(set(name, &given.sets.set(name)?.addresses))).collect()
 }
 
-fn set(name: &str, addresses: &functions::filter::Addresses) -> Set {
+fn set(name: &str, addresses: &filter::Addresses) -> Set {
     Set {
         name: name.to_owned(),
         v4_ranges: addresses.v4.ranges().len(),

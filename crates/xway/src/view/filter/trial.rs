@@ -1,8 +1,8 @@
 //! What `filter try` answers: which packets the rules in force and the new ones judge alike, and
 //! which not.
 
-use functions::filter::Ruleset;
-use functions::filter::trial;
+use filter::Ruleset;
+use filter::trial;
 use functions::stats::Count;
 use report::number::human;
 use report::table::{Column, Table};

@@ -6,10 +6,10 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::abi::Need;
-use functions::filter::model;
-use functions::filter::watch::Seen;
-use functions::filter::{Frame, Model, Needs, Ruleset};
+use filter::abi::Need;
+use filter::model;
+use filter::watch::Seen;
+use filter::{Frame, Model, Needs, Ruleset};
 use sys::signal::Stop;
 
 use super::super::change::Change;

@@ -9,8 +9,8 @@ mod live;
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use functions::filter::model::Judged;
-use functions::filter::{Frame, Judgement, Model, Ruleset};
+use filter::model::Judged;
+use filter::{Frame, Judgement, Model, Ruleset};
 use pcap::{LinkType, Packet, Reader};
 use sys::net::Netlink;
 
