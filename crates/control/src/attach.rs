@@ -1,12 +1,12 @@
 //! Attaching any XDP object, with its verdicts counted, and detaching what runs on an interface.
 
-use anyhow::{Result, bail};
 use kernel::{Mode, Object, Program};
 use serde::Serialize;
 use spec::{Spec, compose};
 use sys::net::Netlink;
 
 use crate::Control;
+use crate::error::{Error, Result, full};
 use crate::notice::Notice;
 use crate::object::Opened;
 use crate::target::{Placement, Target};
@@ -105,13 +105,13 @@ fn load(
         let object = load(&opened.spec)?;
         return Ok(Loaded { object, counted: own });
     }
-    let composed = compose::counted(&opened.spec, program).map_err(anyhow::Error::new);
+    let composed = compose::counted(&opened.spec, program).map_err(Error::from);
     match composed.and_then(|spec| load(&spec)) {
         Ok(object) => Ok(Loaded { object, counted: true }),
         Err(refused) if is_about_program(&refused) => {
             // If the program alone is refused too, that is the error to tell.
             let object = load(&opened.spec)?;
-            target.slot.notify(&Notice::NotCounted(format!("{refused:#}")));
+            target.slot.notify(&Notice::NotCounted(full(&refused)));
             Ok(Loaded { object, counted: false })
         }
         Err(failed) => Err(failed),
@@ -120,11 +120,11 @@ fn load(
 
 /// Whether the composed program is refused, by us or by the verifier, for what it is. Other
 /// failures, such as a lack of memory, say nothing about it.
-fn is_about_program(error: &anyhow::Error) -> bool {
-    match error.downcast_ref::<kernel::Error>() {
-        Some(kernel::Error::Verifier { .. }) => true,
-        Some(other) => other.errno() == Some(E2BIG),
-        None => error.downcast_ref::<sys::Error>().is_none(),
+fn is_about_program(error: &Error) -> bool {
+    match error.innermost() {
+        Error::Kernel(kernel::Error::Verifier { .. }) => true,
+        Error::Kernel(other) => other.errno() == Some(E2BIG),
+        other => !matches!(other, Error::System(_)),
     }
 }
 
@@ -149,7 +149,7 @@ fn wanted(spec: &Spec, program: &str) -> Vec<String> {
 ///
 /// # Errors
 /// As those of [`detach`].
-pub fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
+pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
     let all: Vec<_> = Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs().collect();
     let mut programs = Vec::new();
     for one in &all {
@@ -177,9 +177,5 @@ fn name(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<String>
         return Ok(program?.name().to_owned());
     }
     let name = program.map(|program| format!(" `{}`", program.name())).unwrap_or_default();
-    bail!(
-        "{} runs program {id}{name} in {} mode, which xway did not attach; --force detaches it",
-        target.interface,
-        mode.name()
-    )
+    Err(Error::ForeignProgram { interface: target.interface.clone(), id, name, mode: mode.name() })
 }

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context as _, Result};
 use functions::stats::{self, Count, Stats};
 use kernel::{Map, Program};
 use spec::{Map as _, MapDef, MapKind, Spec, Verdict, compose};
 
+use crate::error::{Error, Result};
 use crate::state::Generation;
 
 /// Where a program's counters are.
@@ -80,7 +80,7 @@ pub fn labels(generation: &Generation, program: &Program) -> Result<Vec<String>>
     for name in [LABELS, FILTER_LABELS] {
         let Some(map) = generation.map_if_kept(name)? else { continue };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
-        let text = String::from_utf8(bytes).context("the kept names of reasons are not UTF-8")?;
+        let text = text(bytes, "the kept names of reasons are not UTF-8")?;
         return Ok(text.lines().map(str::to_owned).collect());
     }
     let btf = program.btf()?;
@@ -98,6 +98,11 @@ pub fn missing_labels(spec: &Spec) -> Option<MapDef> {
     let labels = spec.btf.as_ref().and_then(stats::labels)?;
     let is_missing = spec.map(stats::MAP).is_some() && spec.map(LABELS).is_none();
     is_missing.then(|| labels_map(&labels))
+}
+
+/// The text that such a map holds.
+pub(crate) fn text(bytes: Vec<u8>, complaint: &str) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| Error::Malformed(format!("{complaint}: {error}")))
 }
 
 /// A map that holds a text and does not change.

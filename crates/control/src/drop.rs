@@ -1,10 +1,10 @@
 //! The built-in `drop` program: attached with rules, or its rules changed in place.
 
-use anyhow::{Result, bail};
 use functions::drop::{self, Config, Maps, Rule};
 use kernel::{Map, Mode};
 use spec::Spec;
 
+use crate::error::{Error, Result};
 use crate::target::{Target, by_frame_size};
 use crate::{Configured, Control, Placement};
 
@@ -49,7 +49,7 @@ impl DropOptions {
         let mut rules = self.set.clone().unwrap_or(loaded);
         for gone in &self.remove {
             if !rules.contains(gone) {
-                bail!("there is no rule `{gone}` to remove");
+                return Err(Error::Refused(format!("there is no rule `{gone}` to remove")));
             }
             rules.retain(|rule| rule != gone);
         }
@@ -110,10 +110,10 @@ impl RunningDrop {
 
 fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> {
     if rules.is_empty() {
-        bail!(
+        return Err(Error::Refused(format!(
             "drop does not run on {}: say what to drop, such as '10.1.0.2 udp 1234'",
             target.interface
-        );
+        )));
     }
     let config = Config { rules: rules.to_vec(), ..Config::default() };
     let mut spec = Spec::parse(NAME, drop::OBJECT)?;

@@ -1,13 +1,13 @@
 //! The built-in `forward` program, a router with destination NAT: attached to all its interfaces or
 //! to none.
 
-use anyhow::{Context as _, Result, bail};
 use functions::forward::{self, Config, Maps, Nat, Port};
 use kernel::{Mode, Object};
 use spec::{Map as _, Spec};
 use sys::net::{Link, Netlink};
 use sys::netns::NetNs;
 
+use crate::error::{Error, Result};
 use crate::state::{Generation, Scope, Slot, Transaction, Writer};
 use crate::tags::Tagging;
 use crate::target::{Target, by_frame_size};
@@ -80,14 +80,17 @@ fn running(
     let together = interfaces_of(writer, tables)?;
     let named = |name: &String| targets.iter().any(|target| target.interface == *name);
     if let Some(left_out) = together.iter().find(|name| !named(name)) {
-        bail!(
+        return Err(Error::Refused(format!(
             "forward runs on {} as one; name {left_out} too, or detach it first",
             together.join(" and ")
-        );
+        )));
     }
     if !is_alike(&generation, &options.config)? {
         let without = if options.config.nat == Nat::Required { "without" } else { "with" };
-        bail!("forward runs on {} {without} --nat-only; --replace it", target.interface);
+        return Err(Error::Refused(format!(
+            "forward runs on {} {without} --nat-only; --replace it",
+            target.interface
+        )));
     }
     Ok(Some(generation))
 }
@@ -125,7 +128,7 @@ fn is_alike(generation: &Generation, config: &Config) -> Result<bool> {
     config.apply(&mut spec)?;
     let globals = spec.globals();
     let nat = globals.iter().find(|global| global.name == "forward_nat");
-    let nat = nat.context("forward has no `forward_nat`")?;
+    let nat = nat.ok_or_else(|| Error::Malformed("forward has no `forward_nat`".to_owned()))?;
     let live = generation.map(&nat.section)?.lookup(&0_u32.to_ne_bytes())?;
     let wanted = spec.map(&nat.section).and_then(|map| map.contents.as_deref());
     let place = nat.offset as usize..(nat.offset + nat.size) as usize;

@@ -18,6 +18,7 @@
 pub mod attach;
 pub mod counters;
 pub mod drop;
+mod error;
 pub mod filter;
 pub mod forward;
 pub mod host;
@@ -34,6 +35,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+pub use error::{Error, Result};
 pub use notice::Notice;
 use notice::Observer;
 pub use target::Placement;

@@ -6,8 +6,9 @@
 use std::fs;
 use std::io;
 
-use anyhow::{Context as _, Result, bail};
 use spec::{Initial, Program, ProgramKind, Spec};
+
+use crate::error::{Error, Result};
 
 /// An object that was read, not loaded.
 #[derive(Clone, Debug)]
@@ -54,26 +55,27 @@ impl Opened {
     pub fn choose(&self, wanted: Option<&str>) -> Result<&Program> {
         let programs = &self.spec.programs;
         if let Some(wanted) = wanted {
-            return self.spec.program(wanted).with_context(|| {
-                format!("`{}` has no program `{wanted}`; it has {}", self.name, names(programs))
+            return self.spec.program(wanted).ok_or_else(|| {
+                let (name, known) = (&self.name, names(programs));
+                Error::NoProgram(format!("`{name}` has no program `{wanted}`; it has {known}"))
             });
         }
-        match self.entries().as_slice() {
-            [only] => Ok(only),
-            [] if programs.is_empty() => bail!("`{}` holds no program", self.name),
-            [] => bail!(
-                "`{}` holds no XDP program but {}: name one with --program, and say what it is \
-                 with --type",
-                self.name,
+        let name = &self.name;
+        let entries = self.entries();
+        Err(Error::NoProgram(match entries.as_slice() {
+            [only] => return Ok(only),
+            [] if programs.is_empty() => format!("`{name}` holds no program"),
+            [] => format!(
+                "`{name}` holds no XDP program but {}: name one with --program, and say what it \
+                 is with --type",
                 names(programs)
             ),
-            several => bail!(
-                "`{}` holds {} programs: choose one with --program: {}",
-                self.name,
+            several => format!(
+                "`{name}` holds {} programs: choose one with --program: {}",
                 several.len(),
                 names(several.iter().copied())
             ),
-        }
+        }))
     }
 
     /// Says what a program is, whatever its section says: the named one, or all of them.
@@ -112,23 +114,23 @@ impl Opened {
 
 /// `--type`: the words that section names use.
 pub fn parse_kind(word: &str) -> Result<ProgramKind> {
-    ProgramKind::from_name(word).with_context(|| {
-        format!(
+    ProgramKind::from_name(word).ok_or_else(|| {
+        Error::Refused(format!(
             "`{word}` is no program type: write it as a section name, such as xdp, xdp.frags, tc"
-        )
+        ))
     })
 }
 
-fn missing(word: &str, error: io::Error) -> anyhow::Error {
+fn missing(word: &str, error: io::Error) -> Error {
     let is_name = !word.contains(['/', '.']);
     if error.kind() == io::ErrorKind::NotFound && is_name {
         let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
-        return anyhow::anyhow!(
+        return Error::NoProgram(format!(
             "`{word}` is neither a file nor a built-in program; built in are {}",
             built_in.join(", ")
-        );
+        ));
     }
-    anyhow::Error::new(error).context(format!("cannot read {word}"))
+    Error::While { what: format!("cannot read {word}"), cause: Box::new(error.into()) }
 }
 
 /// `build/count.bpf.o` is `count`.
@@ -152,6 +154,7 @@ const BUILTIN: &[(&str, &[u8])] =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::full;
 
     fn opened(programs: &[(&str, ProgramKind)]) -> Opened {
         let program = |(name, kind): &(&str, ProgramKind)| Program {
@@ -183,7 +186,7 @@ mod tests {
             ("/tmp", "cannot read /tmp"),
         ];
         for (word, part) in table {
-            let text = format!("{:#}", open(word).unwrap_err());
+            let text = full(&open(word).unwrap_err());
             assert!(text.contains(part), "{word}: {text}");
         }
     }

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
 use kernel::list::{self, Owners};
 use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
 use serde::Serialize;
@@ -16,8 +15,10 @@ use sys::netns::NetNs;
 
 use crate::Control;
 use crate::counters::{Counters, Counts};
+use crate::error::Result;
 use crate::rates::Rates;
 use crate::state::{Generation, Slot, State};
+use crate::target::no_interface;
 
 /// What runs on interfaces, and how many packets it met.
 #[derive(Clone, Debug, Serialize)]
@@ -107,7 +108,8 @@ impl StatusMonitor {
         if let Some(only) = &self.only {
             links.retain(|one| one.name == *only);
             if links.is_empty() {
-                bail!("there is no interface `{only}` in this network namespace");
+                let known = Netlink::open()?.links()?;
+                return Err(no_interface(only, &known));
             }
         }
         if self.state.is_none() && links.iter().any(|one| !one.xdp.is_empty()) {

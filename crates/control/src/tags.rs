@@ -3,11 +3,11 @@
 //! Rule: a program that would treat a frame of some VLAN as untagged is not attached. In order: the
 //! program asks the device; the offload is switched off while it is attached; it is refused.
 
-use anyhow::{Result, bail};
 use functions::tags::ask_device;
 use kernel::{Mode, Tags};
 use spec::Spec;
 
+use crate::error::{Error, Result};
 use crate::state::Offload;
 use crate::target::Target;
 
@@ -42,11 +42,9 @@ impl Tagging {
                 switched.offload.switch_off(interface, &features)?;
                 Ok(Self { asks_device: false, switched: Some(switched) })
             }
-            Tags::Hidden(why) => bail!(
-                "VLAN tags of packets that {interface} receives cannot be seen: {why}; frames of \
-                 every VLAN would be taken for untagged ones. Use --mode native on Linux 6.8 or \
-                 later, or --ignore-stripped-tags where no tagged frames arrive"
-            ),
+            Tags::Hidden(reason) => {
+                Err(Error::HiddenTags { interface: interface.clone(), reason: reason.to_string() })
+            }
         }
     }
 

@@ -3,14 +3,14 @@
 //! Rule: a program is attached through [`Target::install`] or [`Target::try_out`] alone, so it is
 //! always pinned before it runs. Not here: which program, and with which contents of its maps.
 
-use anyhow::{Context as _, Result, bail};
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use spec::Spec;
-use sys::net::{Ifindex, Mac, Netlink};
+use sys::net::{Ifindex, Link, Mac, Netlink};
 use sys::netns::NetNs;
 
 use crate::Control;
 use crate::counters;
+use crate::error::{Context as _, Error, Result};
 use crate::notice::Notice;
 use crate::state::{Scope, Slot, Transaction, Trial, Writer};
 
@@ -63,8 +63,7 @@ impl Target {
         let mut netlink = Netlink::open()?;
         let links = netlink.links()?;
         let Some(link) = links.iter().find(|link| link.name == interface) else {
-            let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
-            bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
+            return Err(no_interface(interface, &links));
         };
         let slot = writer.slot(NetNs::current()?.id()?, link.ifindex);
         Ok(Self {
@@ -185,9 +184,15 @@ pub fn by_frame_size<T>(
     put: impl Fn(&str) -> Result<T>,
 ) -> Result<T> {
     put(one).or_else(|refused| {
-        let by_kernel = refused.downcast_ref::<kernel::Error>().and_then(kernel::Error::errno);
+        let by_kernel = refused.kernel().and_then(kernel::Error::errno);
         if large && by_kernel.is_some() { put(several).map_err(|_| refused) } else { Err(refused) }
     })
 }
 
 const ETHERNET_MTU: u32 = 1500;
+
+/// The error for an interface that is not among `links`.
+pub(crate) fn no_interface(name: &str, links: &[Link]) -> Error {
+    let known = links.iter().map(|link| link.name.clone()).collect();
+    Error::NoInterface { name: name.to_owned(), known }
+}

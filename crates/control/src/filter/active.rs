@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
 use filter::ban::BANS;
 use filter::carried::CARRIED;
 use filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
@@ -20,8 +19,10 @@ use super::globals::Globals;
 use super::report::{Bans, Reading};
 use super::ruleset;
 use crate::Control;
-use crate::counters::{self, Counters, labels_map, text_map};
+use crate::counters::{self, Counters, labels_map, text, text_map};
+use crate::error::{Error, Result};
 use crate::state::{Generation, Slot, State};
+use crate::target::no_interface;
 
 /// A filter that runs.
 #[derive(Debug)]
@@ -52,12 +53,13 @@ impl ActiveFilter {
     pub fn open(control: &Control, interface: &str) -> Result<Self> {
         let links = Netlink::open()?.links()?;
         let Some(link) = links.iter().find(|link| link.name == interface) else {
-            let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
-            bail!("there is no interface `{interface}` here; there are {}", names.join(", "));
+            return Err(no_interface(interface, &links));
         };
         let state = match State::look(control) {
             // Where nothing runs, no filter does, whoever asks.
-            Err(_) if link.xdp.is_empty() => bail!(no_filter(interface)),
+            Err(_) if link.xdp.is_empty() => {
+                return Err(Error::NoFilter { interface: interface.to_owned() });
+            }
             other => other?,
         };
         let slot = state.slot(NetNs::current()?.id()?, link.ifindex);
@@ -65,10 +67,11 @@ impl ActiveFilter {
         if let Some(active) = Self::find(&slot, link.ifindex)? {
             return Ok(active);
         }
-        match came_with(&state, link)? {
-            true => bail!(moved(interface)),
-            false => bail!(no_filter(interface)),
-        }
+        let interface = interface.to_owned();
+        Err(match came_with(&state, link)? {
+            true => Error::MovedFilter { interface },
+            false => Error::NoFilter { interface },
+        })
     }
 
     /// What `ask` is told of the filter there. Looking takes no lock: one that makes room for
@@ -94,13 +97,13 @@ impl ActiveFilter {
             }
             active = now;
         }
-        bail!("the filter of {interface} changes faster than it can be read: look again")
+        Err(Error::Unstable { interface: interface.to_owned() })
     }
 
     /// The rules in force as they are kept.
     pub fn text(&self) -> Result<String> {
         let bytes = self.map(FILE)?.lookup(&[0; 4])?.unwrap_or_default();
-        String::from_utf8(bytes).context("the rules that were kept are no text")
+        text(bytes, "the rules that were kept are no text")
     }
 
     pub fn file(&self) -> Result<File> {
@@ -231,13 +234,6 @@ pub fn keeping(text: &str) -> MapDef {
 /// What to tell where there is no filter.
 pub fn no_filter(interface: &str) -> String {
     format!("no filter runs on {interface}: `xway filter load {interface} FILE` puts one there")
-}
-
-fn moved(interface: &str) -> String {
-    format!(
-        "{interface} runs a filter that was put on it in another network namespace: move it back \
-         to see or change the filter, or take it off with `xway detach --force {interface}`"
-    )
 }
 
 fn is_alike(def: &MapDef, map: &Map) -> bool {

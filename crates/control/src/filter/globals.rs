@@ -4,10 +4,11 @@
 //! other rules, in a trial and while somebody watches, until they are given anew. `filter load`
 //! begins with none.
 
-use anyhow::{Context as _, Result};
 use spec::{Map as _, MapDef, MapKind, Spec};
 
 use super::active::ActiveFilter;
+use crate::counters::text;
+use crate::error::Result;
 
 /// In the order in which they were given, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,9 +19,7 @@ impl Globals {
     pub fn of(active: &ActiveFilter) -> Result<Self> {
         let Ok(map) = active.map(GLOBALS) else { return Ok(Self::default()) };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
-        Ok(Self::parse(
-            &String::from_utf8(bytes).context("the globals that were kept are no text")?,
-        ))
+        Ok(Self::parse(&text(bytes, "the globals that were kept are no text")?))
     }
 
     fn parse(text: &str) -> Self {

@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::Result;
 use filter::act::{self, Acts, EVENTS, GUARDED};
 use filter::limit::{self, LINES, SEED};
 use filter::sample::SAMPLES;
@@ -19,6 +18,7 @@ use sys::thread::monotonic_ns;
 
 use super::active::ActiveFilter;
 use super::ruleset;
+use crate::error::Result;
 
 #[derive(Debug)]
 pub struct Handover<'a> {

@@ -2,7 +2,6 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
-use anyhow::Result;
 use filter::Action;
 use filter::abi::{self, Line};
 use filter::act::RULES;
@@ -14,6 +13,7 @@ use sys::thread::monotonic_ns;
 
 use super::active::ActiveFilter;
 use super::report::{LoadedRules, RuleReport};
+use crate::error::Result;
 use crate::rates::Rate;
 
 /// The state of a limiting rule.

@@ -1,10 +1,10 @@
 //! Settings of this network namespace that a SYN proxy's answers must agree with.
 
-use anyhow::{Context as _, Result};
 use filter::Listeners;
 use sys::net::Netlink;
 use sys::netns::NetNs;
 
+use crate::error::{Error, Result};
 use crate::target::Target;
 
 /// Reads the settings that apply behind an interface.
@@ -13,12 +13,18 @@ pub fn here(target: &Target) -> Result<Listeners> {
     let last = |path: &str| -> Result<u64> {
         let text = netns.sysctl(path)?;
         let word = text.split_whitespace().next_back().unwrap_or_default();
-        word.parse().with_context(|| format!("/proc/sys/net/{path} has no number at its end"))
+        let malformed = || format!("/proc/sys/net/{path} has no number at its end");
+        word.parse().map_err(|_| Error::Malformed(malformed()))
+    };
+    let small = |path: &str| -> Result<u8> {
+        let value = last(path)?;
+        u8::try_from(value)
+            .map_err(|_| Error::Malformed(format!("/proc/sys/net/{path} is {value}, over 255")))
     };
     let receive_most = last("ipv4/tcp_rmem")?;
     Ok(Listeners {
-        syncookies: u8::try_from(last("ipv4/tcp_syncookies")?)?,
-        timestamps: u8::try_from(last("ipv4/tcp_timestamps")?)?,
+        syncookies: small("ipv4/tcp_syncookies")?,
+        timestamps: small("ipv4/tcp_timestamps")?,
         receive_most,
         // Not every namespace shows it: then it has no say.
         buffer_most: last("core/rmem_max").unwrap_or(0),

@@ -49,7 +49,8 @@ pub struct LoadReport {
     pub rules: Vec<String>,
     /// Memory of the maps that were created.
     pub memory: Memory,
-    pub took: LoadTimings,
+    #[serde(rename = "took")]
+    pub timings: LoadTimings,
 }
 
 /// Seconds that each part of a change took, for the program that the kernel accepted.

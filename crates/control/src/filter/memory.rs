@@ -4,10 +4,11 @@
 //! Rule: maps that are there already and go on being used count nothing. Not here: the memory of
 //! the programs themselves, some tens of KiB, which only the kernel knows.
 
-use anyhow::{Result, bail};
 use serde::Serialize;
 use spec::{MapDef, Spec};
 use sys::memory::{Room, room};
+
+use crate::error::{Error, Result};
 
 /// Memory of all maps that a program needs and that do not exist yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,7 +68,10 @@ pub fn of<'n>(spec: &Spec, shared: impl IntoIterator<Item = &'n str>) -> Result<
 pub fn check(memory: &Memory, spec: &Spec, limit: Option<u64>) -> Result<()> {
     if let Some(limit) = limit.filter(|limit| memory.bytes > *limit) {
         let limit = amount(limit);
-        bail!("the maps take {}, which is over --memory ({limit}): {ADVICE}", memory.text());
+        let taken = memory.text();
+        return Err(Error::Memory(format!(
+            "the maps take {taken}, which is over --memory ({limit}): {ADVICE}"
+        )));
     }
     match room() {
         Some(room) => fits(memory, filling(spec), &room),
@@ -80,12 +84,12 @@ fn fits(memory: &Memory, filling: u64, room: &Room) -> Result<()> {
         return Ok(());
     }
     let (free, by) = (amount(room.free), &room.by);
-    bail!(
+    Err(Error::Memory(format!(
         "the maps take {}, and {} more while they are filled, but {free} are free by {by}: raise \
          that or free memory; {ADVICE}",
         memory.text(),
         amount(filling),
-    )
+    )))
 }
 
 /// The kernel copies a value before it writes it: that of the biggest one.

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use filter::Rule;
 use kernel::Program;
 
@@ -10,6 +9,7 @@ use super::active::ActiveFilter;
 use super::limits;
 use super::report::{FilterReport, LoadedRules, Reading};
 use crate::Control;
+use crate::error::Result;
 
 /// Reads a filter's counters repeatedly: a rate needs the counts of the previous reading.
 #[derive(Debug)]

@@ -3,7 +3,6 @@
 //! Rule: the rules in force decide as ever, with their own maps. ApplyOptions the program takes
 //! their place, and how they come back, is up to who has one.
 
-use anyhow::Result;
 use filter::trial::new_name;
 use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
@@ -12,6 +11,7 @@ use spec::{Spec, Verdict, compose};
 use super::active::ActiveFilter;
 use super::load::FilterPlacement;
 use super::update::Update;
+use crate::error::Result;
 use crate::target::Placement;
 use crate::target::by_frame_size;
 

@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
 use filter::act::Sizes;
 use filter::plan::Budget;
 use filter::{Action, Compiled, Environment, File, Form, Ruleset, Source, compile};
@@ -13,6 +12,7 @@ use sys::net::Netlink;
 use sys::thread::monotonic_ns;
 
 use super::{listeners, source};
+use crate::error::{Context as _, Result};
 use crate::target::Target;
 
 /// The text to be kept.
@@ -62,7 +62,7 @@ pub fn environment(bans: bool) -> Result<Environment> {
 /// Puts on the program that is faster; where this kernel's verifier refuses that, the one with less
 /// to verify. Were both refused, the first refusal is the one to tell.
 pub fn by_form<T>(put: impl Fn(Form) -> Result<T>) -> Result<T> {
-    put(Form::Fast).or_else(|refused| match refused.downcast_ref() {
+    put(Form::Fast).or_else(|refused| match refused.kernel() {
         Some(kernel::Error::Verifier { .. }) => put(Form::Small).map_err(|_| refused),
         _ => Err(refused),
     })
@@ -75,11 +75,12 @@ mod tests {
     use kernel::VerifierLog;
 
     use super::*;
+    use crate::error::{Error, full};
 
-    fn refused(message: &str) -> anyhow::Error {
+    fn refused(message: &str) -> Error {
         let log = Box::new(VerifierLog::parse(message));
         let error = kernel::Error::Verifier { program: "xway_filter".into(), errno: 7, log };
-        anyhow::Error::new(error).context("the rules were not put in force")
+        Err::<(), _>(error).context("the rules were not put in force").unwrap_err()
     }
 
     #[test]
@@ -94,11 +95,11 @@ mod tests {
     #[test]
     fn of_two_refusals_the_first_is_told_and_other_errors_are_final() {
         let both = by_form(|form| Err::<(), _>(refused(&format!("{form:?}"))));
-        assert!(format!("{:#}", both.unwrap_err()).contains("Fast"));
+        assert!(full(&both.unwrap_err()).contains("Fast"));
         let tries = Cell::new(0);
         let other = by_form(|_| {
             tries.set(tries.get() + 1);
-            Err::<(), _>(anyhow::anyhow!("no such interface"))
+            Err::<(), _>(Error::Malformed("no such interface".to_owned()))
         });
         assert!(other.is_err());
         assert_eq!(tries.get(), 1);

@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use filter::abi::Met;
 use filter::trial::new_name;
 use filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
@@ -21,6 +20,7 @@ use super::load::FilterPlacement;
 use super::pair::Pair;
 use super::update::Update;
 use super::{ruleset, source};
+use crate::error::{Context as _, Result};
 use crate::state;
 
 /// A program that shows packets; dropped, the one of before is back.

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use anyhow::Result;
 use filter::File;
 use filter::classic::{Classic, Program};
 use sys::pcap::Library;
+
+use crate::error::Result;
 
 /// Reads a file of rules and the files of its sets.
 pub fn read(path: &Path) -> Result<File> {

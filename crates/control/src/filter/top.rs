@@ -6,17 +6,16 @@
 use std::fs::File;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
 use filter::talkers::{Stretch, Talker, Window};
 use filter::trial::Opinion;
 use kernel::Program;
 use serde::Serialize;
 
-use super::active::no_filter;
 use super::load::FilterPlacement;
 use super::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter, SampleRate};
 use super::update::{TRIAL, Update};
 use crate::Control;
+use crate::error::{Error, Result};
 use crate::state::{Holder, Writer};
 
 #[derive(Debug)]
@@ -113,7 +112,7 @@ impl<'a> TopSampler<'a> {
 
 fn begin(update: &Update, pace: SampleRate, claim: File) -> Result<PacketSampler> {
     if update.active.is_none() {
-        bail!(no_filter(&update.target.interface));
+        return Err(Error::NoFilter { interface: update.target.interface.clone() });
     }
     let choice = SampleFilter { tests: Vec::new(), pace, bytes: HEADERS };
     PacketSampler::begin(update, &FilterPlacement::default(), &choice, claim)

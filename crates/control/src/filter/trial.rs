@@ -8,7 +8,6 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use filter::Ruleset;
 use filter::trial::{self, CHANGES, Changed, PAIRS};
 use kernel::{Object, RingBuffer};
@@ -20,6 +19,7 @@ use super::load::{ApplyOptions, FilterPlacement};
 use super::pair::Pair;
 use super::ruleset;
 use super::update::Update;
+use crate::error::{Context as _, Error, Result};
 use crate::{Control, state};
 
 /// Why a trial ended.
@@ -76,19 +76,23 @@ impl Trial {
         Ok(trial::pairs(self.object.map(PAIRS)?)?)
     }
 
+    fn changes(&self) -> Result<RingBuffer> {
+        Ok(RingBuffer::new(self.object.map(CHANGES)?)?)
+    }
+
     /// Passes packets that would get another verdict to `each`, until the time is over, a signal
     /// arrives, or other rules are loaded.
-    pub fn watch(
+    pub fn watch<E: From<Error>>(
         &self,
         time: Duration,
         stop: &Stop,
-        mut each: impl FnMut(Changed) -> Result<()>,
-    ) -> Result<Ended> {
-        let mut ring = RingBuffer::new(self.object.map(CHANGES)?)?;
+        mut each: impl FnMut(Changed) -> Result<(), E>,
+    ) -> Result<Ended, E> {
+        let mut ring = self.changes()?;
         let begin = Instant::now();
         for look in 1.. {
             let left = time.saturating_sub(begin.elapsed());
-            let interrupted = stop.wait(left.min(POLL_INTERVAL))?.is_some();
+            let interrupted = stop.wait(left.min(POLL_INTERVAL)).map_err(Error::from)?.is_some();
             let mut records = Vec::new();
             ring.drain(|record| records.extend(Changed::parse(record)));
             records.into_iter().try_for_each(&mut each)?;

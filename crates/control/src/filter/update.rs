@@ -5,7 +5,6 @@
 
 use std::fs;
 
-use anyhow::{Context as _, Result, bail};
 use filter::ban::{BANS, Bans};
 use filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::{Map, Mode, Object};
@@ -15,37 +14,103 @@ use super::active::{ActiveFilter, NAME, keeping};
 use super::clock::Clock;
 use super::globals::Globals;
 use super::handover::Handover;
-use super::load::{ApplyOptions, FilterPlacement, LoadTimings};
+use super::load::{ApplyOptions, FilterPlacement, LoadReport, LoadTimings};
 use super::memory::{self, Memory};
 use super::ruleset;
 use crate::Control;
+use crate::attach::{Detached, detach_all};
 use crate::counters;
+use crate::error::{Context as _, Error, Result};
 use crate::state::{self, Holder, State};
 use crate::tags::Tagging;
 use crate::target::{Placement, Target, by_frame_size};
 
-/// An interface whose rules are to be changed; nobody else changes them meanwhile.
+/// An interface whose rules are to be changed. It holds the writers' lock: no other process changes
+/// what runs until it is dropped.
 #[derive(Debug)]
 pub struct Update {
-    pub target: Target,
-    pub active: Option<ActiveFilter>,
+    pub(super) target: Target,
+    pub(super) active: Option<ActiveFilter>,
 }
 
 impl Update {
+    /// Takes the lock, and finds the filter that runs on the interface.
+    ///
+    /// # Errors
+    /// There is no such interface, another process holds the lock for too long, or this process
+    /// lacks rights.
     pub fn begin(control: &Control, interface: &str) -> Result<Self> {
         let target = Target::open(control, interface)?;
         let active = ActiveFilter::find(&target.slot, target.ifindex)?;
         Ok(Self { target, active })
     }
 
-    /// Puts the rules of a file in force. Answers the mode, what their maps take, and options long
-    /// the parts of the change took.
-    pub fn apply(
-        &self,
-        file: &File,
-        options: &ApplyOptions,
-    ) -> Result<(Mode, Memory, LoadTimings)> {
-        ruleset::by_form(|form| self.apply_as(file, options, form))
+    /// Name of the interface.
+    pub fn interface(&self) -> &str {
+        &self.target.interface
+    }
+
+    /// The filter that runs; `None` if none does.
+    pub fn active(&self) -> Option<&ActiveFilter> {
+        self.active.as_ref()
+    }
+
+    /// The filter that runs.
+    ///
+    /// # Errors
+    /// None does.
+    pub fn required(&self) -> Result<&ActiveFilter> {
+        let interface = || self.target.interface.clone();
+        self.active.as_ref().ok_or_else(|| Error::NoFilter { interface: interface() })
+    }
+
+    /// The loaded rules, without those that have expired, as the start of a change; `None` if no
+    /// filter runs.
+    pub fn rules(&self) -> Result<Option<File>> {
+        self.active.as_ref().map(ActiveFilter::standing).transpose()
+    }
+
+    /// Loads a rule set, atomically replacing the active one. Counters, bans and the state of
+    /// limits of rules that stay are kept.
+    ///
+    /// # Errors
+    /// The rules cannot be compiled, their maps do not fit, or the kernel refuses the program; then
+    /// the active rules stay.
+    pub fn apply(&self, file: &File, options: &ApplyOptions) -> Result<LoadReport> {
+        let (mode, memory, timings) = ruleset::by_form(|form| self.apply_as(file, options, form))?;
+        Ok(LoadReport {
+            interface: self.target.interface.clone(),
+            mode: mode.name(),
+            updated: self.active.is_some(),
+            default: file.ruleset.default.verdict().name(),
+            rules: file.ruleset.rules.iter().map(|rule| rule.name.clone()).collect(),
+            memory,
+            timings,
+        })
+    }
+
+    /// Lets sources be banned by hand: a program that does not look for bans is replaced by one
+    /// that does.
+    ///
+    /// # Errors
+    /// No filter runs, or the kernel refuses the program.
+    pub fn allow_bans(&mut self) -> Result<()> {
+        let active = self.required()?;
+        if !active.may_ban()? {
+            let options = ApplyOptions { bans: true, ..ApplyOptions::default() };
+            self.apply(&active.standing()?, &options)?;
+            self.active = ActiveFilter::find(&self.target.slot, self.target.ifindex)?;
+        }
+        Ok(())
+    }
+
+    /// Detaches the filter.
+    ///
+    /// # Errors
+    /// Another owner's program runs on the interface.
+    pub fn unload(&self) -> Result<Detached> {
+        let programs = detach_all(&self.target, false)?;
+        Ok(Detached { interface: self.target.interface.clone(), programs })
     }
 
     fn apply_as(
@@ -128,12 +193,7 @@ impl Update {
     /// # Errors
     /// Somebody else has it.
     pub fn claim(&self, control: &Control) -> Result<fs::File> {
-        self.claim_for(control, TRIAL)?.or_else(|holder| {
-            bail!(
-                "another trial runs on this interface, or packets are looked at, by {holder}: wait \
-                 for its end, or interrupt it"
-            )
-        })
+        self.claim_for(control, TRIAL)?.map_err(Error::TrialRuns)
     }
 
     /// The same for something of its own; or who has it.

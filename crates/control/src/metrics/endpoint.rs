@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use sys::poll::{Watch, Woken};
 
 use super::client::Client;
+use crate::error::{Context as _, Result};
 
 #[derive(Debug)]
 pub struct Endpoint {

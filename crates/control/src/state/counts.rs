@@ -3,13 +3,13 @@
 //! Rule: a count belongs to one generation at any moment: it is added to the next one's in the
 //! same write that says so, after the old program's last run has ended and before its maps go.
 
-use anyhow::Result;
 use filter::Carried;
 use filter::abi::Count;
 use filter::carried::{self, CARRIED, COUNTS};
 use kernel::Map;
 
 use super::{Generation, Slot};
+use crate::error::Result;
 
 impl Slot {
     /// What each rule of a generation ever counted; the last is for rules that are gone. Empty

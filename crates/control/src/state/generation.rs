@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use kernel::{Map, Object, Program};
 
 use super::{if_pinned, remove};
+use crate::error::{Context as _, Result};
 
 /// A folder of pins; complete when its program is there, which is pinned last.
 #[derive(Clone, Debug)]

@@ -10,16 +10,16 @@
 //! ```
 
 use std::ffi::OsString;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use kernel::Mode;
 use serde::{Deserialize, Serialize};
 use sys::dir::{Access, Dir};
 use sys::net::Ifindex;
 
 use super::root::{self, PART};
+use crate::error::{Context as _, Result};
 
 /// The record of one network namespace.
 #[derive(Clone, Debug)]
@@ -141,7 +141,8 @@ impl Journal {
         if steps.is_empty() {
             return self.remove(&dir);
         }
-        let text = serde_json::to_vec(&Record { boot: boot()?, cookie: cookie()?, steps })?;
+        let text = serde_json::to_vec(&Record { boot: boot()?, cookie: cookie()?, steps })
+            .map_err(io::Error::from)?;
         root::replace(&dir, &self.name, &text)
     }
 

@@ -12,10 +12,10 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
 use sys::dir::Dir;
 
 use super::root;
+use crate::error::{Context as _, Error, Result};
 
 /// Held for as long as it lives.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Lock {
                     thread::park_timeout(LOOK);
                 }
                 fs::TryLockError::WouldBlock => {
-                    bail!(held(&file, &path, patience));
+                    return Err(Error::Locked(held(&file, &path, patience)));
                 }
                 fs::TryLockError::Error(error) => {
                     return Err(error).with_context(|| format!("cannot lock {}", path.display()));
@@ -76,7 +76,10 @@ pub fn claim(dir: &Dir, name: &str) -> Result<Result<File, Holder>> {
             }
         }
     }
-    bail!("cannot lock {}: it is removed as often as it is made", path.display())
+    Err(Error::Locked(format!(
+        "cannot lock {}: it is removed as often as it is made",
+        path.display()
+    )))
 }
 
 /// Removes files of claims that no process holds.

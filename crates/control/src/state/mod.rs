@@ -28,10 +28,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
 use sys::cap::{Cap, Caps};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
+
+use crate::error::{Context as _, Error, Result, full};
 
 pub use generation::Generation;
 use journal::{Journal, Step};
@@ -72,7 +73,7 @@ impl State {
         match fs::read_dir(&bpffs) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 let place = format!("cannot read {}", bpffs.display());
-                Err(unreadable(anyhow::Error::new(error).context(place)))
+                Err(unreadable(Error::While { what: place, cause: Box::new(error.into()) }))
             }
             _ => Ok(Self { control: control.at(root), bpffs }),
         }
@@ -174,12 +175,12 @@ impl Writer {
                 _ if here == Some(inode) => self.undo(inode, &journal),
                 Some(netns) => {
                     let entered = netns.enter(|| self.undo(inode, &journal));
-                    entered.map_err(anyhow::Error::new).and_then(|undone| undone)
+                    entered.map_err(Error::from).and_then(|undone| undone)
                 }
                 None => journal.discard(),
             };
             if let Err(error) = undone {
-                self.control.notify(&Notice::NotUndone(format!("{error:#}")));
+                self.control.notify(&Notice::NotUndone(full(&error)));
             }
         }
         Ok(())
@@ -268,7 +269,7 @@ impl std::ops::Deref for Writer {
 }
 
 /// Names the rights that a process lacks which may not keep the state, and so may not attach.
-fn with_rights(error: anyhow::Error) -> anyhow::Error {
+fn with_rights(error: Error) -> Error {
     let lacks = Caps::effective().map(Caps::missing).unwrap_or_default();
     let lacks = NEEDED.iter().filter(|cap| lacks.contains(cap)).map(|cap| cap.name());
     let lacks: Vec<_> = lacks.collect();
@@ -276,30 +277,32 @@ fn with_rights(error: anyhow::Error) -> anyhow::Error {
         return error;
     }
     let lacks = lacks.join(", ");
-    anyhow!(
-        "{error:#}; this process lacks {lacks}: run it as root, or grant them and let root prepare \
+    let error = full(&error);
+    Error::NotPermitted(format!(
+        "{error}; this process lacks {lacks}: run it as root, or grant them and let root prepare \
          a directory (`xway --state DIR state init --owner USER`)"
-    )
+    ))
 }
 
 /// The error of a process that may not read the state: it must not be taken for an empty state.
-fn unreadable(error: anyhow::Error) -> anyhow::Error {
+fn unreadable(error: Error) -> Error {
     if !is_denied(&error) {
         return error;
     }
-    anyhow!(
-        "not permitted to see what runs: {error:#}; run it as root (CAP_DAC_READ_SEARCH), or as \
+    let error = full(&error);
+    Error::NotPermitted(format!(
+        "not permitted to see what runs: {error}; run it as root (CAP_DAC_READ_SEARCH), or as \
          the owner of the state directory"
-    )
+    ))
 }
 
-fn is_denied(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        let call = cause.downcast_ref::<sys::Error>();
-        let io = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        call.is_some_and(|one| one.is(EPERM) || one.is(EACCES))
-            || io == Some(io::ErrorKind::PermissionDenied)
-    })
+fn is_denied(error: &Error) -> bool {
+    match error.innermost() {
+        Error::System(call) => call.is(EPERM) || call.is(EACCES),
+        Error::Io(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        Error::Kernel(error) => error.errno().is_some_and(|errno| [EPERM, EACCES].contains(&errno)),
+        _ => false,
+    }
 }
 
 /// To mount the bpffs; to attach; to load; to be taken by the verifier as it is for root.

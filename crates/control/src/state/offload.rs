@@ -10,11 +10,11 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use sys::dir::Access;
 use sys::net::ethtool::Ethtool;
 
 use super::root;
+use crate::error::{Context as _, Result};
 
 /// The record of an interface, which need not exist.
 #[derive(Clone, Debug)]

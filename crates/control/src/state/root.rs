@@ -10,8 +10,9 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use anyhow::{Context as _, Result};
 use sys::dir::{Access, Ancestors, Dir, effective_user};
+
+use crate::error::{Context as _, Result};
 
 /// Opens the directory for a process that changes something. Creates it if it is missing, and
 /// withdraws permissions of other users.

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
 use kernel::{Attach, Known, Link, LinkInfo, Object, Program};
 use sys::net::Ifindex;
 
@@ -13,6 +12,7 @@ use super::offload::Offload;
 use super::transaction::{Scope, Transaction};
 use super::{folders, if_pinned, remove};
 use crate::Control;
+use crate::error::{Context as _, Result};
 use crate::notice::Notice;
 
 /// A folder that need not exist.

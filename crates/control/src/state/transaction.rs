@@ -7,13 +7,13 @@
 
 use std::fs;
 
-use anyhow::{Context as _, Result};
 use kernel::{Attach, Link, Mode, Object, Program, Replace};
 use sys::net::{Ifindex, Netlink};
 
 use super::generation::Generation;
 use super::journal::{Running, Step};
 use super::{Slot, remove};
+use crate::error::{Context as _, Error, Result};
 use crate::notice::Notice;
 
 /// How many interfaces a change is about.
@@ -201,7 +201,7 @@ impl Slot {
     /// Attaches the old program as it was: a generation of ours with a link, that of another owner
     /// without, so that this owner can replace it.
     fn put_back(&self, ifindex: Ifindex, old: Running, new: Option<Running>) -> Result<()> {
-        let program = self.program(old.program)?.context("it is no longer pinned")?;
+        let program = self.program(old.program)?.ok_or_else(unpinned)?;
         if self.generation_of(old.program)?.is_some() {
             let (mode, replace) = (old.mode, Replace::Yes);
             let attach = Attach { ifindex, program: &program, mode, replace };
@@ -216,7 +216,7 @@ impl Slot {
 
     fn finish(&self, ifindex: Ifindex, step: &Step) -> Result<()> {
         let generation = self.generation(&step.generation);
-        let program = generation.program()?.context("it is no longer pinned")?;
+        let program = generation.program()?.ok_or_else(unpinned)?;
         let running = programs(ifindex)?.unwrap_or_default();
         if running.contains(&step.new) {
             return Ok(());
@@ -247,3 +247,7 @@ fn programs(ifindex: Ifindex) -> Result<Option<Vec<Running>>> {
 }
 
 const ENODEV: i32 = 19;
+
+fn unpinned() -> Error {
+    Error::Malformed("it is no longer pinned".to_owned())
+}

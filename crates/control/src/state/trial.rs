@@ -5,12 +5,13 @@
 //! that writes or looks knows, and puts back what ran before. A trial may run upon another one.
 
 use std::fs::{File, TryLockError};
+use std::io;
 
-use anyhow::{Context as _, Result};
 use kernel::{Attach, Mode, Object, Program, Replace};
 use sys::net::{Ifindex, Netlink};
 
 use super::{Generation, Scope, Slot, Transaction, Writer, root};
+use crate::error::{Context as _, Result};
 
 /// A trial that runs. Dropping it restores the program that ran before, unless another process has
 /// changed it meanwhile. The holder of the writers' lock must release it first.
@@ -93,6 +94,7 @@ impl Slot {
     fn lock(&self, name: &str) -> Result<File> {
         let file = root::lock_file(&root::open(self.root())?, name)?;
         file.try_lock()
+            .map_err(io::Error::from)
             .with_context(|| format!("cannot lock {}", self.root().join(name).display()))?;
         Ok(file)
     }

@@ -59,7 +59,7 @@ pub fn apply(
         names,
         identities,
         time: args.hold,
-        is_alone: update.active.is_none(),
+        is_alone: update.active().is_none(),
     }))
 }
 
@@ -69,17 +69,17 @@ impl Applied {
         let interrupted = stop.wait(self.time)?.is_some();
         let why = if interrupted { "interrupted" } else { "their time is over" };
         let update = Update::begin(&context.control, &self.interface)?;
-        let Some(live) = &update.active else { return Ok(()) };
-        let took = self.took(live)?;
+        let Some(active) = update.active() else { return Ok(()) };
+        let took = self.took(active)?;
         // Those whose time is over are gone already; what somebody else put there stays.
-        let mut standing = live.standing()?;
+        let mut standing = active.standing()?;
         let mut is_own = ruleset::identities(&standing.ruleset).into_iter();
         let own =
             |identity: Option<String>| identity.is_some_and(|it| self.identities.contains(&it));
         standing.ruleset.rules.retain(|_| !own(is_own.next()));
         let is_empty = self.is_alone && standing.to_toml() == File::default().to_toml();
         if is_empty {
-            control::attach::detach_all(&update.target, false)?;
+            update.unload()?;
         } else {
             update.apply(&standing, &ApplyOptions::default())?;
         }
@@ -89,9 +89,9 @@ impl Applied {
     }
 
     /// Packets that the rules matched.
-    fn took(&self, live: &ActiveFilter) -> Result<u64> {
-        let counts = live.read()?.rules;
-        let all = ruleset::identities(&live.rules()?).into_iter().zip(&counts);
+    fn took(&self, active: &ActiveFilter) -> Result<u64> {
+        let counts = active.read()?.rules;
+        let all = ruleset::identities(&active.rules()?).into_iter().zip(&counts);
         let own = all.filter(|(identity, _)| self.identities.contains(identity));
         Ok(own.map(|(_, count)| count.packets).sum())
     }

@@ -3,7 +3,6 @@
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
 use control::filter::update::Update;
-use control::filter::{ApplyOptions, no_filter};
 use filter::ban::{BANS, Bans};
 use sys::thread::monotonic_ns;
 
@@ -13,30 +12,24 @@ use crate::view::filter::bans::{Ban, Banned};
 
 pub fn ban(args: &FilterBanArgs, context: &Context) -> Result<Exit> {
     let mut update = Update::begin(&context.control, &args.iface)?;
-    let Some(live) = &update.active else { bail!(no_filter(&args.iface)) };
-    if !live.may_ban()? {
-        // A program in which nobody can be banned does not look: one that does takes its place.
-        let how = ApplyOptions { bans: true, ..ApplyOptions::default() };
-        update.apply(&live.standing()?, &how)?;
-        update.active = ActiveFilter::find(&update.target.slot, update.target.ifindex)?;
-    }
-    let live = update.active.as_ref().context("the filter went away meanwhile")?;
-    let map = live.map(BANS)?;
+    update.allow_bans()?;
+    let active = update.required()?;
+    let map = active.map(BANS)?;
     let bans = Bans::new(&map);
     bans.sweep(monotonic_ns())?;
     for source in &args.sources {
         let added = bans.add(*source, args.time, monotonic_ns());
         added.with_context(|| format!("{source} was not banned"))?;
     }
-    show(&args.iface, live, context)
+    show(&args.iface, active, context)
 }
 
 /// # Errors
 /// A source that is not banned: most likely it is misspelt.
 pub fn unban(args: &FilterUnbanArgs, context: &Context) -> Result<Exit> {
     let update = Update::begin(&context.control, &args.iface)?;
-    let Some(live) = &update.active else { bail!(no_filter(&args.iface)) };
-    let map = live.map(BANS)?;
+    let active = update.required()?;
+    let map = active.map(BANS)?;
     let bans = Bans::new(&map);
     let known = bans.list(monotonic_ns())?;
     if let Some(free) = args.sources.iter().find(|one| known.iter().all(|ban| ban.source != **one))
@@ -46,20 +39,20 @@ pub fn unban(args: &FilterUnbanArgs, context: &Context) -> Result<Exit> {
     for source in &args.sources {
         bans.remove(*source)?;
     }
-    show(&args.iface, live, context)
+    show(&args.iface, active, context)
 }
 
 pub fn list(args: &FilterBansArgs, context: &Context) -> Result<Exit> {
     show(&args.iface, &ActiveFilter::open(&context.control, &args.iface)?, context)
 }
 
-fn show(interface: &str, live: &ActiveFilter, context: &Context) -> Result<Exit> {
-    context.show(&Banned { interface: interface.to_owned(), bans: bans(live)? })?;
+fn show(interface: &str, active: &ActiveFilter, context: &Context) -> Result<Exit> {
+    context.show(&Banned { interface: interface.to_owned(), bans: bans(active)? })?;
     Ok(Exit::Done)
 }
 
 /// Those in force.
-pub fn bans(live: &ActiveFilter) -> Result<Vec<Ban>> {
-    let bans = Bans::new(&live.map(BANS)?).list(monotonic_ns())?;
+pub fn bans(active: &ActiveFilter) -> Result<Vec<Ban>> {
+    let bans = Bans::new(&active.map(BANS)?).list(monotonic_ns())?;
     Ok(bans.into_iter().map(|ban| Ban::from(&ban)).collect())
 }

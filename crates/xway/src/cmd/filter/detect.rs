@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use control::filter::FilterPlacement;
-use control::filter::active::ActiveFilter;
 use control::filter::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter, SampleRate};
 use control::filter::trial::Ended;
 use control::filter::update::Update;
@@ -56,7 +55,7 @@ fn begin(args: &FilterDetectArgs, context: &Context) -> Result<(Settings, Packet
 }
 
 fn standing(update: &Update) -> Result<File> {
-    Ok(update.active.as_ref().map(ActiveFilter::standing).transpose()?.unwrap_or_default())
+    Ok(update.rules()?.unwrap_or_default())
 }
 
 fn settings(args: &FilterDetectArgs, standing: &File) -> Result<Settings> {

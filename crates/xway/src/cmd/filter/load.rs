@@ -2,14 +2,14 @@
 
 use anyhow::{Context as _, Result, bail};
 use control::filter::update::Update;
-use control::filter::{ApplyOptions, Clock, LoadReport, LoadTimings, no_filter, source};
+use control::filter::{ApplyOptions, Clock, source};
 use filter::File;
 
 use super::cut_off;
 use crate::args::{
-    DetachArgs, FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
+    FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
 };
-use crate::cmd::{Context, Exit, attach};
+use crate::cmd::{Context, Exit};
 
 pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
@@ -23,7 +23,7 @@ pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
 pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let mut file = in_force(&update)?.unwrap_or_default();
+    let mut file = update.rules()?.unwrap_or_default();
     file.scope.compile = source::expression;
     let at = match &args.before {
         Some(name) => file.ruleset.number(name).with_context(|| unknown(&file, name))?,
@@ -38,7 +38,7 @@ pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
 pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let Some(mut file) = in_force(&update)? else { bail!(no_filter(&args.iface)) };
+    let mut file = update.required()?.standing()?;
     for name in &args.names {
         if file.remove(name).is_err() {
             bail!(unknown(&file, name));
@@ -50,21 +50,18 @@ pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
 pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let Some(mut file) = in_force(&update)? else { bail!(no_filter(&args.iface)) };
+    let mut file = update.required()?.standing()?;
     file.ruleset.rules.clear();
     put(&update, &file, &ApplyOptions::default(), clock, context)
 }
 
-/// Whatever else runs there stays.
+/// Programs other than a filter stay.
 pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
-    if Update::begin(&context.control, &args.iface)?.active.is_none() {
-        bail!(no_filter(&args.iface));
-    }
-    attach::detach(&DetachArgs { iface: args.iface.clone(), force: false }, context)
-}
-
-fn in_force(update: &Update) -> Result<Option<File>> {
-    update.active.as_ref().map(|live| live.standing()).transpose()
+    let update = Update::begin(&context.control, &args.iface)?;
+    update.required()?;
+    let detached = update.unload()?;
+    context.show(&detached)?;
+    Ok(if detached.programs.is_empty() { Exit::No } else { Exit::Done })
 }
 
 fn unknown(file: &File, name: &str) -> String {
@@ -83,17 +80,9 @@ fn put(
     context: &Context,
 ) -> Result<Exit> {
     let read_s = clock.lap();
-    let rules = &file.ruleset;
-    cut_off::warn(rules, &update.target.interface);
-    let (mode, memory, took) = update.apply(file, options)?;
-    context.show(&LoadReport {
-        interface: update.target.interface.clone(),
-        mode: mode.name(),
-        updated: update.active.is_some(),
-        default: rules.default.verdict().name(),
-        rules: rules.rules.iter().map(|rule| rule.name.clone()).collect(),
-        memory,
-        took: LoadTimings { read_s, ..took },
-    })?;
+    cut_off::warn(&file.ruleset, update.interface());
+    let mut report = update.apply(file, options)?;
+    report.timings.read_s = read_s;
+    context.show(&report)?;
     Ok(Exit::Done)
 }

@@ -7,10 +7,10 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use control::filter::source;
 use control::filter::trial::{Ended, Trial};
 use control::filter::update::Update;
-use control::filter::{no_filter, source};
 use filter::Ruleset;
 use filter::trial::Changed;
 use sys::signal::Stop;
@@ -29,7 +29,7 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     let (old, trial) = begin(args, context, &new)?;
     let mut samples = Vec::new();
     let begin = Instant::now();
-    let ended = trial.watch(args.time, &stop, |changed| {
+    let ended = trial.watch(args.time, &stop, |changed| -> Result<()> {
         if let Some(capture) = &mut capture {
             capture.write(&changed)?;
         }
@@ -56,8 +56,7 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
 /// runs.
 fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Ruleset, Trial)> {
     let update = Update::begin(&context.control, &args.iface)?;
-    let Some(active) = &update.active else { bail!(no_filter(&args.iface)) };
-    let old = active.rules()?;
+    let old = update.required()?.rules()?;
     let trial = Trial::start(&context.control, &update, new)?;
     Ok((old, trial))
 }

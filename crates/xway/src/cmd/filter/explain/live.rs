@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use control::filter::FilterPlacement;
 use control::filter::sampler::{MAX_BYTES, PacketSampler, SampleFilter, SampleRate};
 use control::filter::update::Update;
-use control::filter::{FilterPlacement, no_filter};
 use filter::abi::Need;
 use filter::model;
 use filter::watch::Seen;
@@ -44,11 +44,11 @@ fn begin(
     interface: &str,
 ) -> Result<(Ruleset, bool, PacketSampler)> {
     let update = Update::begin(&context.control, interface)?;
-    let Some(live) = &update.active else { bail!(no_filter(interface)) };
-    let tests = SampleFilter::tests(live, args.only.as_deref())?;
+    let active = update.required()?;
+    let tests = SampleFilter::tests(active, args.only.as_deref())?;
     let choice = SampleFilter { tests, pace: SampleRate::OneIn(args.sample), bytes: MAX_BYTES };
     let claim = update.claim(&context.control)?;
-    let (rules, bans) = (live.rules()?, live.may_ban()?);
+    let (rules, bans) = (active.rules()?, active.may_ban()?);
     let watch = PacketSampler::begin(&update, &FilterPlacement::default(), &choice, claim)?;
     Ok((rules, bans, watch))
 }
