@@ -163,8 +163,23 @@ fn rounds_counts_and_threads() {
     let mut wanted = thrice;
     wanted.sort();
     arrived.sort();
-    assert!(arrived == wanted, "each frame three times, by one thread or the other");
+    assert!(arrived == wanted, "each frame three times, by one thread or the other: {report:?}");
     assert!(report.totals.threads.iter().all(|thread| thread.sent >= 18), "{report:?}");
+}
+
+#[test]
+fn a_thread_that_has_sent_its_share_does_not_end_the_others() {
+    let net = Net::build(&LinkOptions { queues: 2, ..LinkOptions::default() });
+    let bytes = capture(LinkType::ETHERNET, &frames());
+    let max = Options { timing: Timing::Max, ..Options::default() };
+    // On one processor, threads begin and end one after the other.
+    for run in 0..20 {
+        let config = Config { cpus: vec![0, 0], ..config(read(&bytes, &max)) };
+        let generator = net.hosts.a.run(|| Generator::start(config)).unwrap().unwrap();
+        let report = generator.wait().unwrap();
+        assert_eq!(report.totals.sent, 13, "{run}: {report:?}");
+        assert!(!report.stopped, "{run}: {report:?}");
+    }
 }
 
 #[test]

@@ -64,10 +64,10 @@ impl Supervisor {
         self.report(course, stopped)
     }
 
-    /// Whether all is sent, the time is up, or a thread has ended early.
+    /// Whether all is sent, the time is up, or a thread has failed.
     fn is_over(&self) -> bool {
         let sent = || self.run.lanes.iter().all(|lane| lane.left() == 0);
-        self.left().is_zero() || self.workers.iter().any(Worker::is_finished) || sent()
+        self.left().is_zero() || self.workers.iter().any(Worker::has_failed) || sent()
     }
 
     /// Of the time.

@@ -61,6 +61,11 @@ impl Worker {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
+    /// Whether it has ended before its share was sent.
+    pub fn has_failed(&self) -> bool {
+        self.is_finished() && self.lane().left() > 0
+    }
+
     /// Cuts the live run that is under way, if one is.
     pub fn interrupt(&self) {
         if let Some(thread) = self.lane().thread.get() {
