@@ -6,11 +6,10 @@
 //!           ├── br0 ─ up0 ══════ eth0: filter ─▶ stack ─▶ service
 //! attacker ─┘
 //! ```
-//! Clients and service share the processor that receives, the attacker has another one. What the
-//! service does is compared with what it does when nobody attacks, so speed counts here as a ratio,
-//! and other work on the machine must not: a story that did not come out is told again, and one
-//! whose attacker was kept from his processor does not count. Where he always is, the test fails
-//! and says so: the machine cannot tell the story.
+//! Clients and service share the processor that receives, the attacker has another one. The rate of
+//! the service is compared with its rate without an attack, so this is a part of `make soak` and
+//! not of `make test`, whose tests assert no rates; `filter_liveness` tests there that a service
+//! stays reachable. A run in which other work kept the attacker from its processor is repeated.
 #![allow(clippy::print_stdout, reason = "a story tells what it saw")]
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
@@ -207,6 +206,7 @@ fn event(shown: &Value, name: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "compares rates; `cargo xtask soak --only flood` runs it"]
 fn a_flood_of_udp_from_ten_million_addresses() {
     let story = Story {
         attack: Attack::Udp,
@@ -233,6 +233,7 @@ fn a_flood_of_udp_from_ten_million_addresses() {
 /// sends cookies itself, and dies only where the flood takes its processor: that is for
 /// measurements.
 #[test]
+#[ignore = "compares rates; `cargo xtask soak --only flood` runs it"]
 fn a_flood_of_connection_requests_from_ten_million_addresses() {
     let story = Story {
         attack: Attack::Syn,

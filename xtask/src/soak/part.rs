@@ -84,6 +84,12 @@ pub fn all(seconds: u64, seed: u64) -> Vec<Part> {
             limit: 4 * 3600,
         },
         Part {
+            name: "flood",
+            words: split(&format!("{test} filter_flood -- --ignored --nocapture --test-threads=1")),
+            environment: Vec::new(),
+            limit: 3600,
+        },
+        Part {
             name: "xsk",
             words: split(&format!("{test} xsk_soak -- --nocapture --test-threads=1")),
             environment: vec![("XWAY_SOAK_SECONDS", seconds.to_string())],
