@@ -8,6 +8,8 @@ pub mod generate;
 mod lab;
 mod measure;
 mod object;
+#[cfg(test)]
+mod page;
 mod run;
 mod sink;
 mod xsk;
