@@ -9,9 +9,9 @@ use super::object::ObjectArgs;
 /// Where in the receive path a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModeArg {
-    /// In the driver, before the packet becomes an skb
+    /// In the driver, before a packet becomes an skb
     Native,
-    /// In the stack, on any driver
+    /// In the kernel's stack, with any driver
     Generic,
     /// On the network card
     Offload,
@@ -20,15 +20,15 @@ pub enum ModeArg {
 /// How a program is put on an interface.
 #[derive(Clone, Debug, Args)]
 pub struct Placement {
-    /// In the driver, in the stack, or on the card
+    /// Mode in which the program is attached
     #[arg(long, value_enum, default_value_t = ModeArg::Native)]
     pub mode: ModeArg,
 
-    /// Take the place of a program that is there already
+    /// Replace a program that is attached already
     #[arg(long)]
     pub replace: bool,
 
-    /// Set a global variable of the object before it is loaded (may be repeated)
+    /// Set a global variable before the program is loaded, such as port=53 (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 }
@@ -54,18 +54,18 @@ pub struct AttachArgs {
     /// Network interface
     pub iface: String,
 
-    /// Object file (`prog.o`), or the name of a built-in program
+    /// Object file such as prog.o, or name of a built-in program (drop, forward)
     pub object: String,
 
-    /// Which program of the object; needed when it holds more than one
+    /// Program of the object; required if there are several
     #[arg(long, value_name = "NAME")]
     pub program: Option<String>,
 
-    /// Program type, where the section name does not say it
+    /// Program type, if the section name does not contain it, such as xdp or xdp.frags
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
 
-    /// Attach the program as it is, without counting its verdicts
+    /// Attach the program unchanged, without counting its verdicts
     #[arg(long)]
     pub no_count: bool,
 
@@ -81,21 +81,21 @@ pub struct DetachArgs {
     /// Network interface
     pub iface: String,
 
-    /// Detach also a program that xway did not attach
+    /// Also detach a program that xway did not attach
     #[arg(long)]
     pub force: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Only this interface
+    /// Network interface; all interfaces without it
     pub iface: Option<String>,
 
-    /// Redraw until stopped
+    /// Refresh the output until Ctrl-C
     #[arg(long, short)]
     pub watch: bool,
 
-    /// Time over which rates are measured, such as 500ms or 2s
+    /// Interval over which rates are measured, such as 500ms or 2s
     #[arg(long, default_value = "1s", value_parser = duration)]
     pub interval: Duration,
 }
@@ -105,15 +105,15 @@ pub struct DropArgs {
     /// Network interface
     pub iface: String,
 
-    /// The whole rule set, such as '10.1.0.2 udp 1234' or '2001:db8::/64 tcp'
+    /// Complete set of rules, such as '10.1.0.2 udp 1234' or '2001:db8::/64 tcp'
     #[arg(value_name = "RULE")]
     pub rules: Vec<String>,
 
-    /// Add a rule to those in force (may be repeated)
+    /// Add a rule to the loaded ones (may be repeated)
     #[arg(long, value_name = "RULE", conflicts_with = "rules")]
     pub add: Vec<String>,
 
-    /// Remove a rule from those in force (may be repeated)
+    /// Remove a loaded rule (may be repeated)
     #[arg(long, value_name = "RULE", conflicts_with = "rules")]
     pub remove: Vec<String>,
 
@@ -123,23 +123,23 @@ pub struct DropArgs {
 
 #[derive(Debug, Args)]
 pub struct ForwardArgs {
-    /// Interfaces to forward between
+    /// Network interfaces to forward between
     #[arg(required = true, value_name = "IFACE")]
     pub ifaces: Vec<String>,
 
-    /// Destination NAT, such as '10.1.0.2 udp 1234 -> 10.1.1.2' (may be repeated)
+    /// Destination NAT rule, such as '10.1.0.2 udp 1234 -> 10.1.1.2' (may be repeated)
     #[arg(long, value_name = "RULE")]
     pub nat: Vec<String>,
 
-    /// Hand to the stack what no NAT rule matches, instead of routing it
+    /// Pass packets that match no NAT rule to the stack instead of routing them
     #[arg(long, requires = "nat")]
     pub nat_only: bool,
 
-    /// Leave the source address of replies as it is
+    /// Do not translate the source address of replies
     #[arg(long, requires = "nat")]
     pub no_replies: bool,
 
-    /// Attach even where VLAN tags cannot be seen: frames of every VLAN are then routed as untagged
+    /// Attach even if the program cannot see VLAN tags; tagged frames are then routed as untagged
     #[arg(long)]
     pub ignore_stripped_tags: bool,
 

@@ -6,56 +6,56 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub enum BenchAction {
-    /// What can be measured
+    /// List scenarios
     List,
-    /// Measure: every number comes from interleaved rounds
+    /// Run scenarios in interleaved rounds
     Run(BenchRunArgs),
-    /// Two runs that were kept: what became faster, what slower, and whether the pictures are the
-    /// same; exit code 1 when something became slower than its rounds differ
+    /// Compare two saved runs; exit code 1 if something became slower by more than its rounds
+    /// differ
     Compare(BenchCompareArgs),
 }
 
 #[derive(Debug, Args)]
 pub struct BenchCompareArgs {
-    /// The earlier run: its folder, or its raw.json
+    /// Earlier run: its directory, or its raw.json
     #[arg(value_name = "A")]
     pub before: PathBuf,
 
-    /// The later one
+    /// Later run: its directory, or its raw.json
     #[arg(value_name = "B")]
     pub after: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct BenchRunArgs {
-    /// What to measure; `xway bench list` tells what there is
+    /// Scenarios to run; `xway bench list` shows all
     #[arg(required_unless_present = "all", value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// All pictures of the list
+    /// Run all scenarios that draw a figure
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 
-    /// Rounds that count; each runs every arm once, after one warm-up round. Without it, as many as
-    /// `xway bench list` tells of the scenario
+    /// Number of rounds after one warm-up round; each runs every arm once. The scenario's own
+    /// number without it
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Seconds that an arm runs in each round; without it, those of the list
+    /// Seconds that each arm runs per round; the scenario's own value without it
     #[arg(long, value_name = "S", value_parser = seconds)]
     pub seconds: Option<f64>,
 
-    /// Folder for raw.json, report.html, the figures and summary.md; what is there is replaced.
-    /// Without it, and where there is a folder bench/runs, a new one in that
+    /// Directory for raw.json, report.html, the figures and summary.md, which are replaced. Without
+    /// it, a new directory in bench/runs if that exists
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// Measure on this interface instead of in a lab; no other is touched
+    /// Measure on this interface instead of in a lab
     #[arg(long, value_name = "DEV", requires = "peer")]
     pub iface: Option<String>,
 
-    /// The interface that sends to it; or, for a card of another host, its MAC address: then what
-    /// to type on that host is told
+    /// Interface that sends to it; or the MAC address of another host's card, for which the
+    /// commands to run there are printed
     #[arg(long, value_name = "DEV|MAC", requires = "iface")]
     pub peer: Option<String>,
 }

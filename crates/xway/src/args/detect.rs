@@ -13,46 +13,46 @@ pub struct FilterDetectArgs {
     /// Network interface
     pub iface: String,
 
-    /// Watch for this long, or until Ctrl-C
+    /// Observe for this time, or until Ctrl-C
     #[arg(long = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub time: Duration,
 
-    /// What is too much: packets a second such as 50kpps, or a share of all such as 20% (which is
-    /// 1000 packets a second at least)
+    /// Threshold of a flood: a packet rate such as 50kpps, or a share of all packets such as 20%
+    /// (at least 1000 packets per second)
     #[arg(long, default_value = "10kpps", value_parser = threshold, value_name = "RATE")]
     pub above: Threshold,
 
-    /// Never suggest what takes packets from there: an address, a prefix, a set of the filter as
-    /// @NAME (may be repeated)
+    /// Never suggest rules that drop packets of this source: an address, a prefix, or a set of the
+    /// filter as @NAME (may be repeated)
     #[arg(long, value_name = "SOURCE")]
     pub allow: Vec<String>,
 
-    /// Rows in each list of the busiest
+    /// Number of rows in each list of senders and ports
     #[arg(long, default_value_t = 5, value_name = "N")]
     pub top: usize,
 
-    /// Look at about so many packets a second; of more, at a random choice
+    /// Packets per second to analyze; of more, a random sample
     #[arg(long, default_value_t = 20_000, value_name = "N",
           value_parser = clap::value_parser!(u32).range(100..=1_000_000))]
     pub samples: u32,
 
-    /// How long suggested rules hold
+    /// Duration of suggested rules, such as 60s
     #[arg(long, default_value = "60s", value_parser = whole_seconds, value_name = "TIME")]
     pub hold: Duration,
 
-    /// Put suggested rules in force for that time, then take them back
+    /// Load the suggested rules for that duration, then remove them
     #[arg(long)]
     pub auto: bool,
 
-    /// With --auto: no more than so many
+    /// With --auto: largest number of rules to load
     #[arg(long, default_value_t = 4, value_name = "N")]
     pub max_rules: usize,
 
-    /// With --auto: none of which a larger part may be clients'
+    /// With --auto: largest share of client packets that a loaded rule may drop
     #[arg(long, default_value = "5%", value_parser = part, value_name = "PART")]
     pub max_collateral: f64,
 
-    /// Where no filter runs: in the driver, in the stack, or on the card
+    /// Mode in which the program is attached if no filter is active
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
 }

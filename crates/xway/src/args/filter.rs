@@ -12,41 +12,42 @@ use super::sink::Telling;
 
 #[derive(Debug, Subcommand)]
 pub enum FilterAction {
-    /// Read a file of rules, show how they are understood and what is perhaps not meant
+    /// Check a rule file and report errors, warnings and the compiled program
     Check(FilterCheckArgs),
-    /// Say for each packet of a capture which rule decides, and why not the ones before
+    /// Explain for each packet of a capture which rule decides, and why earlier rules do not
     Explain(FilterExplainArgs),
-    /// Translate the rules of another tool into a file of rules
+    /// Translate rules of another tool to a rule file
     Import(FilterImportArgs),
     /// Run nft for `filter import`, with a request on standard input
     #[command(hide = true)]
     NftHelper,
-    /// Translate a file of rules for another tool
+    /// Translate a rule file to rules of another tool
     Export(FilterExportArgs),
-    /// Put a file of rules in force; those in force before decide until then
+    /// Load a ruleset, atomically replacing the active one
     #[command(visible_alias = "apply")]
     Load(FilterLoadArgs),
-    /// Add one rule to those in force, such as 'drop udp dport 1234 from 10.0.0.0/8'
+    /// Add one rule to the active ones, such as 'drop udp dport 1234 from 10.0.0.0/8'
     Add(FilterAddArgs),
-    /// Remove rules from those in force, by name
+    /// Remove active rules by name
     Remove(FilterRemoveArgs),
-    /// Remove all rules; the default decides
+    /// Remove all rules, so that the default verdict applies
     Flush(FilterFlushArgs),
-    /// Take the filter off an interface
+    /// Detach the filter from an interface
     Unload(FilterUnloadArgs),
-    /// Show the rules in force with what they count
+    /// Show the active rules and their counters
     Show(FilterShowArgs),
-    /// Watch the rules in force: the busiest first
+    /// Show the busiest rules, senders and ports, refreshed until Ctrl-C
     Top(FilterTopArgs),
-    /// Run new rules beside those in force, without effect: which packets would fare otherwise
+    /// Run new rules beside the active ones, without effect, and report packets with another
+    /// verdict
     Try(FilterTryArgs),
-    /// Show packets that rules sample, with their verdict, and write them into a capture
+    /// Show packets that `sample` rules choose, and write them to a capture
     Sample(FilterSampleArgs),
-    /// Watch the traffic: what is too much, and which rules would stop it at what price
+    /// Detect floods, and suggest rules against them with their collateral damage
     Detect(FilterDetectArgs),
-    /// Drop all that a source sends, for a time or until it is taken back
+    /// Ban sources for a time or until `unban`
     Ban(FilterBanArgs),
-    /// Take bans back
+    /// Lift bans
     Unban(FilterUnbanArgs),
     /// List banned sources
     Bans(FilterBansArgs),
@@ -55,23 +56,24 @@ pub enum FilterAction {
 /// How the program of the rules is put on an interface.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FilterPlacement {
-    /// In the driver, in the stack, or on the card; by itself where it runs now, else native
+    /// Mode in which the program is attached; the mode of the active filter, else native, without
+    /// it
     #[arg(long, value_enum)]
     pub mode: Option<ModeArg>,
 
-    /// Take the place of a program that is no filter
+    /// Replace an existing non-filter program
     #[arg(long)]
     pub replace: bool,
 
-    /// Set a global variable of the program before it is loaded (may be repeated)
+    /// Set a global variable before the program is loaded (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 
-    /// Refuse rules whose maps take more of the kernel's memory, such as 16MiB
+    /// Refuse rules whose maps take more kernel memory than this, such as 16MiB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
 
-    /// Load rules that depend on VLAN tags even where tags cannot be seen
+    /// Load rules that depend on VLAN tags even if the program cannot see tags
     #[arg(long)]
     pub ignore_stripped_tags: bool,
 }
@@ -94,7 +96,7 @@ pub struct FilterLoadArgs {
     /// Network interface
     pub iface: String,
 
-    /// File of rules, in TOML
+    /// Rule file, in TOML
     pub file: PathBuf,
 
     #[command(flatten)]
@@ -107,14 +109,14 @@ pub struct FilterAddArgs {
     /// Network interface
     pub iface: String,
 
-    /// The rule
+    /// Rule, such as 'drop udp dport 1234'
     pub rule: String,
 
-    /// Its name; by itself one that is free
+    /// Name of the rule; an unused one is chosen without it
     #[arg(long)]
     pub name: Option<String>,
 
-    /// In front of this rule; else behind all others
+    /// Insert before the rule of this name; after all rules without it
     #[arg(long, value_name = "NAME")]
     pub before: Option<String>,
 
@@ -128,7 +130,7 @@ pub struct FilterRemoveArgs {
     /// Network interface
     pub iface: String,
 
-    /// Rules, by name
+    /// Names of rules
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
 }
@@ -153,11 +155,11 @@ pub struct FilterShowArgs {
     /// Network interface
     pub iface: String,
 
-    /// Time over which rates are measured, such as 500ms or 2s
+    /// Interval over which rates are measured, such as 500ms or 2s
     #[arg(long, default_value = "1s", value_parser = duration)]
     pub interval: Duration,
 
-    /// Print the file of rules that is in force instead
+    /// Print the active rules as a file instead
     #[arg(long)]
     pub file: bool,
 }
@@ -168,15 +170,16 @@ pub struct FilterTopArgs {
     /// Network interface
     pub iface: String,
 
-    /// Watch for this long; else until Ctrl-C
+    /// Stop after this time, such as 30s; on Ctrl-C without it
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 
-    /// Take one in so many packets for senders and ports; by itself about 10,000 a second
+    /// Sample one of N packets to find senders and ports, such as 1/100; about 10,000 per second
+    /// without it
     #[arg(long, value_parser = one_in, value_name = "1/N")]
     pub sample: Option<u32>,
 
-    /// Rules alone, no senders and ports: the program in force stays as it is
+    /// Show rules only, without senders and ports; leaves the attached program unchanged
     #[arg(long, conflicts_with = "sample")]
     pub rules_only: bool,
 
@@ -187,16 +190,16 @@ pub struct FilterTopArgs {
 /// `xway filter check`.
 #[derive(Debug, Args)]
 pub struct FilterCheckArgs {
-    /// File of rules, in TOML
+    /// Rule file, in TOML
     #[arg(required_unless_present = "policies")]
     pub file: Option<PathBuf>,
 
-    /// Show what becomes of every kind of odd packet, not only what differs from the usual; without
-    /// a file, the usual policies
+    /// Show the policy for every kind of malformed packet, not only those that differ from the
+    /// default; without a file, the defaults
     #[arg(long)]
     pub policies: bool,
 
-    /// Refuse rules whose maps take more of the kernel's memory, such as 16MiB
+    /// Refuse rules whose maps take more kernel memory than this, such as 16MiB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
 }
@@ -225,18 +228,18 @@ pub struct FilterTryArgs {
     /// Network interface
     pub iface: String,
 
-    /// File of the new rules, in TOML
+    /// File of new rules, in TOML
     pub file: PathBuf,
 
-    /// How long
+    /// Duration, such as 30s or 5m
     #[arg(long = "for", default_value = "10s", value_parser = duration, value_name = "TIME")]
     pub time: Duration,
 
-    /// Show so many of the packets that would meet another verdict
+    /// Number of packets with another verdict to show
     #[arg(long, default_value_t = 10)]
     pub samples: usize,
 
-    /// Write such packets into a capture (pcapng)
+    /// Write such packets to a capture file (pcapng)
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }
@@ -247,19 +250,19 @@ pub struct FilterSampleArgs {
     /// Network interface
     pub iface: String,
 
-    /// How long; else until Ctrl-C or the last of `--count`
+    /// Stop after this time; on Ctrl-C or after --count packets without it
     #[arg(long = "for", value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 
-    /// End after so many packets
+    /// Stop after N packets
     #[arg(long, value_name = "N")]
     pub count: Option<u64>,
 
-    /// Show so many of the packets
+    /// Number of packets to show
     #[arg(long, default_value_t = 10)]
     pub samples: usize,
 
-    /// Write all of them into a capture (pcapng)
+    /// Write all packets to a capture file (pcapng)
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }
@@ -271,31 +274,31 @@ pub struct FilterExplainArgs {
     #[arg(value_name = "CAPTURE|IFACE")]
     pub what: PathBuf,
 
-    /// File of rules; without it, those in force
+    /// Rule file; the active rules without it
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
-    /// The packets came in by this interface; without a file, its rules
+    /// Interface that received the packets; its active rules apply if no file is given
     #[arg(long)]
     pub iface: Option<String>,
 
-    /// Packets as they arrive at the interface, by the rules in force
+    /// Explain packets as they arrive at the interface, by the active rules
     #[arg(long, conflicts_with_all = ["rules", "iface"])]
     pub live: bool,
 
-    /// Live: one in so many packets, by chance
+    /// With --live: sample one of N packets at random
     #[arg(long, value_parser = one_in, value_name = "1/N", default_value = "1/1")]
     pub sample: u32,
 
-    /// Live: packets that these tests hold for, as in a rule, such as 'udp dport 53'
+    /// With --live: only packets that match these tests of a rule, such as 'udp dport 53'
     #[arg(long, value_name = "TESTS", requires = "live")]
     pub only: Option<String>,
 
-    /// Live: end after so many packets
+    /// With --live: stop after N packets
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub count: u64,
 
-    /// Live: end after this time; nobody else can change rules meanwhile
+    /// With --live: stop after this time
     #[arg(long = "for", value_parser = duration, value_name = "TIME", default_value = "10s")]
     pub time: Duration,
 }
@@ -312,11 +315,11 @@ pub struct FilterBanArgs {
     /// Network interface
     pub iface: String,
 
-    /// Addresses
+    /// IPv4 or IPv6 addresses
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<IpAddr>,
 
-    /// How long; else until it is taken back
+    /// Duration of the ban, such as 10m; until `unban` without it
     #[arg(long = "for", value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 }
@@ -327,7 +330,7 @@ pub struct FilterUnbanArgs {
     /// Network interface
     pub iface: String,
 
-    /// Addresses
+    /// IPv4 or IPv6 addresses
     #[arg(required = true, value_name = "SOURCE")]
     pub sources: Vec<IpAddr>,
 }
@@ -345,10 +348,10 @@ pub struct FilterImportArgs {
     #[arg(value_enum)]
     pub from: ForeignImport,
 
-    /// What to translate; `-` for standard input
+    /// File to translate; - for standard input
     pub file: PathBuf,
 
-    /// Of nft: the chain, where several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN
+    /// For nft: chain to translate if several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN
     #[arg(long)]
     pub chain: Option<String>,
 }
@@ -359,10 +362,10 @@ pub struct FilterExportArgs {
     #[arg(value_enum)]
     pub to: ForeignExport,
 
-    /// File of rules, in TOML
+    /// Rule file, in TOML
     pub file: PathBuf,
 
-    /// For nft: the interface whose packets are to be judged
+    /// For nft: interface whose packets the rules apply to
     #[arg(long, required_if_eq("to", "nft"))]
     pub device: Option<String>,
 }
@@ -370,9 +373,9 @@ pub struct FilterExportArgs {
 /// Whose rules can be read.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ForeignImport {
-    /// nftables: JSON of `nft -j list ruleset`, or text that nft takes (needs root)
+    /// nftables: JSON from `nft -j list ruleset`, or an nft script (requires root)
     Nft,
-    /// BGP FlowSpec routes, as ExaBGP's configuration has them
+    /// BGP FlowSpec routes in the syntax of ExaBGP's configuration
     Flowspec,
 }
 
@@ -381,6 +384,6 @@ pub enum ForeignImport {
 pub enum ForeignExport {
     /// nftables: a table for `nft -f`
     Nft,
-    /// BGP FlowSpec routes, as ExaBGP's configuration has them
+    /// BGP FlowSpec routes in the syntax of ExaBGP's configuration
     Flowspec,
 }

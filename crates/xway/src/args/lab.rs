@@ -19,44 +19,44 @@ pub struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum LabAction {
-    /// Make a lab that stays until `lab down`
+    /// Create a lab that stays until `lab down`
     Up {
         shape: Shape,
-        /// Receive and transmit queues of each interface
+        /// Number of receive and transmit queues of each interface
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
         queues: u32,
-        /// Largest packet in bytes; native XDP without fragments takes at most 3506
+        /// MTU in bytes; native XDP without fragments supports at most 3506
         #[arg(long, default_value_t = 1500,
               value_parser = clap::value_parser!(u32).range(1280..=65_535))]
         mtu: u32,
     },
-    /// Labs that are up, with their hosts and addresses
+    /// List labs with their hosts and addresses
     List,
     /// Remove a lab
     Down { lab: String },
-    /// Run a command on a host of a lab; with a topology's name, in a lab made for it
+    /// Run a command on a host of a lab, or in a lab created for it
     Run {
-        /// A lab from `lab list`, or a topology
+        /// Lab from `lab list`, or a topology to create
         lab: String,
         host: String,
-        /// Keep root's rights: without it, a command started by sudo runs as the invoking user
+        /// Run as root; without it, a command started by sudo runs as the invoking user
         #[arg(long)]
         root: bool,
         #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
-    /// A shell on a host of a lab; with a topology's name, in a lab made for it
+    /// Start a shell on a host of a lab, or in a lab created for it
     Shell {
-        /// A lab from `lab list`, or a topology
+        /// Lab from `lab list`, or a topology to create
         lab: String,
         host: String,
-        /// Keep root's rights: without it, a shell started by sudo is the invoking user's
+        /// Run as root; without it, a shell started by sudo runs as the invoking user
         #[arg(long)]
         root: bool,
     },
-    /// Remove what killed runs left behind
+    /// Remove labs of processes that were killed
     Gc {
-        /// Also labs that are up
+        /// Also remove labs that are up
         #[arg(long)]
         all: bool,
     },

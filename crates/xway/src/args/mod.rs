@@ -38,14 +38,14 @@ pub use sink::{SinkArgs, Telling, ViaArg};
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
 #[command(name = "xway", version, about, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 an error. \
-    `xway doctor` says what this machine allows.")]
+#[command(after_help = "Exit codes: 0 done, 1 negative result, 2 error. \
+    `xway doctor` reports what this machine permits.")]
 pub struct Cli {
     /// Print JSON on standard output
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Folder of the locks and of the bpffs that keeps attached programs
+    /// State directory: locks, and the bpffs that keeps attached programs
     #[arg(
         long,
         global = true,
@@ -61,51 +61,51 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Attach a program to an interface
+    /// Attach an XDP program to an interface
     Attach(AttachArgs),
-    /// Detach what xway attached
+    /// Detach the programs that xway attached to an interface
     Detach(DetachArgs),
-    /// Show each interface: its program, mode, owner and rates by verdict
+    /// Show the programs of each interface: mode, owner, packet rates by verdict
     Status(StatusArgs),
     /// Drop packets by destination, protocol and port
     Drop(DropArgs),
     /// Forward packets by the routing table, with destination NAT
     Forward(ForwardArgs),
-    /// Ordered rules, compiled: the first that matches decides what becomes of a packet
+    /// Filter packets by ordered rules that are compiled to a program
     #[command(subcommand)]
     Filter(FilterAction),
-    /// Load an object's programs without attaching and explain what the verifier dislikes
+    /// Load an object's programs without attaching them, and explain why the verifier rejects them
     Check(CheckArgs),
-    /// Run a program over a capture, in user space or in the kernel
+    /// Run a program on the packets of a capture, in user space or in the kernel
     Run(Box<RunArgs>),
-    /// Send traffic: streams, captures, connections
+    /// Generate traffic: packet streams, captures, TCP connections
     Gen(Box<GenArgs>),
-    /// Count what a generator sent, stream by stream, packet by packet
+    /// Receive generated traffic and report loss, order, corruption and latency
     Sink(SinkArgs),
-    /// AF_XDP sockets: measure them, list them, ask what an interface can do for them
+    /// Measure and list AF_XDP sockets, and show what an interface supports
     #[command(subcommand)]
     Xsk(XskAction),
-    /// Measure what XDP does, beside what else there is, with figures and a page
+    /// Measure XDP and its alternatives, with figures and a report
     #[command(subcommand)]
     Bench(BenchAction),
-    /// List, show and dump programs in the kernel
+    /// Inspect the programs in the kernel
     #[command(subcommand)]
     Prog(ProgAction),
-    /// List, show, dump and change maps in the kernel
+    /// Inspect and change the maps in the kernel
     #[command(subcommand)]
     Map(MapAction),
-    /// Prepare the state directory for a user without root
+    /// Prepare a state directory for a user other than root
     #[command(subcommand)]
     State(StateAction),
-    /// Namespaces and veth pairs to experiment in
+    /// Create network namespaces and links to experiment in
     Lab(LabArgs),
-    /// What this kernel and user allow, each probed by trying
+    /// Report what this kernel and this user permit, probed by trying
     Doctor,
-    /// See a flooded service die without XDP and live with it
+    /// Show a flooded service with and without XDP
     Demo(DemoArgs),
     /// Print a completion script for a shell
     Completions { shell: clap_complete::Shell },
-    /// Write the manual pages into a folder
+    /// Write the manual pages to a directory
     Man { dir: PathBuf },
 }
 
@@ -122,7 +122,7 @@ pub enum StateAction {
 /// `xway state init`.
 #[derive(Debug, clap::Args)]
 pub struct StateInitArgs {
-    /// User who is to own the directory: a name or a number, such as `xdp` or 1000
+    /// Owner of the directory: a user name or number, such as xdp or 1000
     #[arg(long, value_name = "USER")]
     pub owner: String,
 }
@@ -130,21 +130,21 @@ pub struct StateInitArgs {
 /// `xway check`.
 #[derive(Debug, clap::Args)]
 pub struct CheckArgs {
-    /// Object file, or the name of a built-in program
+    /// Object file, or name of a built-in program (drop, forward)
     pub object: String,
 
-    /// Only this program of the object
+    /// Program of the object; all of them without this option
     #[arg(long, value_name = "NAME")]
     pub program: Option<String>,
 
-    /// Program type, where the section name does not say it (such as xdp)
+    /// Program type, if the section name does not contain it, such as xdp or xdp.frags
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
 
     #[command(flatten)]
     pub open: ObjectArgs,
 
-    /// Print the verifier's whole log, with source lines
+    /// Print the complete verifier log, with source lines
     #[arg(long)]
     pub log: bool,
 }

@@ -30,8 +30,8 @@ impl FromStr for Ref {
 /// What an object leaves open, for every command that loads one.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ObjectArgs {
-    /// Set the entries of a map, or the bytes of a ring buffer, such as flows=1024 (may be
-    /// repeated)
+    /// Set the number of entries of a map, or the bytes of a ring buffer, such as flows=1024 (may
+    /// be repeated)
     #[arg(long = "map-size", value_name = "NAME=N", value_parser = map_size)]
     pub map_sizes: Vec<(String, u32)>,
 
@@ -51,75 +51,75 @@ fn map_size(text: &str) -> Result<(String, u32), String> {
 
 #[derive(Debug, Subcommand)]
 pub enum ProgAction {
-    /// All programs in the kernel
+    /// List all programs in the kernel
     List,
-    /// Everything the kernel tells of one program
+    /// Show all that the kernel reports about one program
     Show {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         program: Ref,
     },
-    /// The program's instructions, with source lines
+    /// Print the program's instructions with source lines
     Dump(Dump),
 }
 
 #[derive(Debug, Args)]
 pub struct Dump {
-    /// Id, name or pin
+    /// Id, name, or path of a pin
     pub program: Ref,
 
-    /// Machine code that the JIT made, instead of translated BPF instructions
+    /// Print the JIT's machine code instead of translated BPF instructions
     #[arg(long)]
     pub jited: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum MapAction {
-    /// All maps in the kernel
+    /// List all maps in the kernel
     List,
-    /// Everything the kernel tells of one map
+    /// Show all that the kernel reports about one map
     Show {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         map: Ref,
     },
-    /// All entries, printed by their types where the map has BTF
+    /// Print all entries, formatted by their types if the map has BTF
     Dump {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         map: Ref,
     },
-    /// One entry
+    /// Print one entry
     Lookup {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         map: Ref,
-        /// Key: a number, an address, or hex:…
+        /// Key: a number, an IP or MAC address, or hex:0a0b
         key: String,
     },
-    /// Set one entry
+    /// Set the value of one entry
     Update {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         map: Ref,
-        /// Key: a number, an address, or hex:…
+        /// Key: a number, an IP or MAC address, or hex:0a0b
         key: String,
-        /// Value, written likewise
+        /// Value, in the same notation as a key
         value: String,
-        /// Fail if the key is there already
+        /// Fail if the key exists
         #[arg(long, conflicts_with = "exist")]
         noexist: bool,
-        /// Fail unless the key is there already
+        /// Fail if the key does not exist
         #[arg(long)]
         exist: bool,
     },
     /// Delete one entry
     Delete {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         map: Ref,
-        /// Key: a number, an address, or hex:…
+        /// Key: a number, an IP or MAC address, or hex:0a0b
         key: String,
     },
-    /// Pin in a bpffs
+    /// Pin a map in a bpffs
     Pin {
-        /// Id, name or pin
+        /// Id, name, or path of a pin
         map: Ref,
-        /// A path in a mounted bpffs
+        /// Path in a mounted bpffs
         path: PathBuf,
     },
 }

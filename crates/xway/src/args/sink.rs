@@ -10,63 +10,63 @@ use super::attach::{ModeArg, duration};
 /// Where frames are taken from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ViaArg {
-    /// An XDP program on the interface
+    /// XDP program on the interface
     #[default]
     Xdp,
-    /// A socket; for interfaces that have an XDP program already
+    /// Packet socket, for interfaces that have an XDP program already
     Stack,
 }
 
 /// How a run tells of itself while it lasts.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Telling {
-    /// Time between lines while it runs; with --json a line of JSON each
+    /// Interval between progress lines, such as 1s; with --json a line of JSON each
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub interval: Option<Duration>,
 
-    /// Answer scrapes by Prometheus at http://ADDRESS:PORT/metrics while it runs
+    /// Serve Prometheus metrics at http://ADDRESS:PORT/metrics during the run
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub prometheus: Option<SocketAddr>,
 }
 
 #[derive(Debug, Args)]
 pub struct SinkArgs {
-    /// Network interface that receives
+    /// Ingress interface
     pub iface: String,
 
-    /// Where frames are taken from
+    /// Source of the frames
     #[arg(long, value_enum, default_value_t)]
     pub via: ViaArg,
 
-    /// Run the XDP program in this mode and no other; by itself native, else generic
+    /// Mode of the XDP program; native, else generic, without it
     #[arg(long, value_enum, conflicts_with = "via")]
     pub mode: Option<ModeArg>,
 
-    /// Listen for this long; else until Ctrl-C, a day at most
+    /// Stop after this time; on Ctrl-C, after a day at most, without it
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub time: Option<Duration>,
 
-    /// End when every sender said that it has ended
+    /// Stop when every sender has announced its end
     #[arg(long)]
     pub until_end: bool,
 
-    /// Send stamped frames back, so that a sink at the sender tells the time both ways
+    /// Send stamped frames back, so that a sink at the sender measures round trips
     #[arg(long, conflicts_with_all = ["pass", "via"])]
     pub reflect: bool,
 
-    /// Hand stamped frames to the stack once they are counted, instead of dropping them
+    /// Pass stamped frames to the stack after counting, instead of dropping them
     #[arg(long)]
     pub pass: bool,
 
-    /// Do not compute checksums again
+    /// Do not verify checksums
     #[arg(long)]
     pub no_verify: bool,
 
-    /// The sender runs on another machine: its clock says nothing here
+    /// The sender is another machine: do not compute one-way latency from its clock
     #[arg(long)]
     pub other_clock: bool,
 
-    /// Exit with 1 when a frame was lost, corrupted, doubled, or came where none should
+    /// Exit with 1 if a frame was lost, corrupted, duplicated, or arrived unexpectedly
     #[arg(long)]
     pub judge: bool,
 

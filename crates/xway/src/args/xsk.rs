@@ -13,11 +13,11 @@ use super::generate::{Cpus, parse_count, parse_cpus};
 
 #[derive(Debug, Subcommand)]
 pub enum XskAction {
-    /// Send, receive, answer or forward numbered packets, and count what becomes of them
+    /// Send, receive, echo or forward numbered packets, and count every loss
     Bench(Box<BenchArgs>),
-    /// Which queues have sockets, and whose
+    /// List AF_XDP sockets by queue and owner
     List,
-    /// What an interface can do for sockets
+    /// Show what an interface supports for AF_XDP sockets
     Info {
         /// Network interface
         dev: String,
@@ -31,35 +31,35 @@ pub enum RoleArg {
     Tx,
     /// Count numbered packets
     Rx,
-    /// Send packets back, their Ethernet addresses exchanged
+    /// Send packets back with exchanged Ethernet addresses
     Echo,
-    /// Send what --dev receives out of --out-dev
+    /// Forward from --dev to --out-dev
     Forward,
-    /// Send one packet, wait until it is sent back, and so on
+    /// Send one packet at a time and wait for its echo
     Rtt,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CopyArg {
-    /// Zero copy where the driver has it
+    /// Zero copy if the driver supports it
     #[default]
     Auto,
     Copy,
-    /// Zero copy, or an error
+    /// Zero copy; an error if the driver does not support it
     ZeroCopy,
 }
 
 /// What is done when nothing has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum WaitArg {
-    /// Look again, without a pause
+    /// Poll without a pause
     Spin,
-    /// Sleep until something comes
+    /// Sleep until a packet arrives
     Poll,
-    /// Spin while single packets come in quick succession, else sleep
+    /// Poll while packets arrive in quick succession, else sleep
     #[default]
     Adaptive,
-    /// Run the driver's receive code in the thread
+    /// Busy polling: run the driver's receive code in the thread
     BusyPoll,
 }
 
@@ -72,68 +72,69 @@ pub enum QueueArg {
 
 #[derive(Debug, Args)]
 pub struct BenchArgs {
-    /// What is done
+    /// Role of the sockets
     #[arg(value_enum)]
     pub role: RoleArg,
 
-    /// Network interface; none is ever guessed
+    /// Network interface (required)
     #[arg(long, value_name = "IFACE")]
     pub dev: String,
 
-    /// Where packets are forwarded to
+    /// Egress interface
     #[arg(long, value_name = "IFACE", required_if_eq("role", "forward"))]
     pub out_dev: Option<String>,
 
-    /// Which queue has a socket, or `all`, each with a thread of its own
+    /// Queue with a socket, or all; each has a thread of its own
     #[arg(long, value_name = "N|all", default_value = "0", value_parser = queue)]
     pub queue: QueueArg,
 
-    /// Whether the driver works on the memory itself
+    /// Copy mode or zero copy
     #[arg(long, value_enum, default_value_t)]
     pub mode: CopyArg,
 
-    /// Only packets that match one of these rules go to the sockets, such as `any udp 5000`; may be
-    /// given several times
+    /// Steer only packets that match this rule to the sockets, such as 'any udp 5000' (may be
+    /// repeated)
     #[arg(long, value_name = "RULE")]
     pub steer: Vec<Rule>,
 
-    /// Packets at a time
+    /// Packets per batch
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub batch: u32,
 
-    /// Slots of each ring, a power of two
+    /// Slots of each ring; a power of two
     #[arg(long, value_name = "N", default_value_t = 2048)]
     pub rings: u32,
 
-    /// What is done when nothing has come
+    /// How to wait for packets
     #[arg(long, value_enum, default_value_t)]
     pub wait: WaitArg,
 
-    /// Processors of the threads, in turn: 0,2..3; else those of the queues' interrupts
+    /// Processors of the threads, such as 0,2..3; those of the queues' interrupts without it
     #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
     pub cpus: Option<Cpus>,
 
     #[command(flatten)]
     pub packet: PacketArgs,
 
-    /// End this long after the first packet; without count and time, by Ctrl-C, a day at most
+    /// Stop this long after the first packet; on Ctrl-C, after a day at most, without --count and
+    /// --time
     #[arg(long, value_parser = duration, value_name = "TIME", alias = "seconds")]
     pub time: Option<Duration>,
 
-    /// End after so many packets: 1000, 10k, 5m
+    /// Stop after N packets, such as 1000, 10k or 5m
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub count: Option<u64>,
 
-    /// Time between lines while it runs; with --json a line of JSON each
+    /// Interval between progress lines, such as 1s; with --json a line of JSON each
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub interval: Option<Duration>,
 
-    /// Print {"ready":true} on standard output when packets may come
+    /// Print {"ready":true} on standard output when the sockets are open
     #[arg(long)]
     pub ready: bool,
 
-    /// Even on the interface that carries your own SSH session
+    /// Permit the interface that carries your own SSH session
     #[arg(long)]
     pub force: bool,
 }
@@ -141,20 +142,22 @@ pub struct BenchArgs {
 /// What `tx` and `rtt` send: UDP over IPv4 without a checksum, with a number of 64 bits.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PacketArgs {
-    /// Bytes of a packet without the Ethernet checksum
+    /// Packet size in bytes, without the Ethernet checksum
     #[arg(long, value_name = "BYTES", default_value_t = 60,
           value_parser = clap::value_parser!(u32).range(60..=3840))]
     pub size: u32,
 
-    /// Packets or bits a second of all queues: 500kpps, 2gbps, or max
+    /// Rate of all queues together: 500kpps, 2gbps, or max
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
 
-    /// Destination, for which the next hop is asked; else an address of nobody (RFC 2544)
+    /// Destination, whose next hop is looked up; an address reserved for benchmarks (RFC 2544)
+    /// without it
     #[arg(long, value_name = "IPV4:PORT")]
     pub to: Option<SocketAddrV4>,
 
-    /// Destination Ethernet address; else that of the next hop, or of nobody (RFC 7042)
+    /// Destination MAC address; that of the next hop, or one reserved for documentation (RFC 7042),
+    /// without it
     #[arg(long, value_name = "MAC")]
     pub dst_mac: Option<Mac>,
 }

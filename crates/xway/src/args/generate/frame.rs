@@ -10,34 +10,34 @@ use super::parse;
 pub enum ExpectArg {
     /// They arrive
     Pass,
-    /// They do not
+    /// They do not arrive
     Drop,
 }
 
 /// Values vary as `1..9`, `10.0.0.0/24`, `1,2,3`, `random:1..9` or `zipf=1.1:1..9`.
 #[derive(Clone, Debug, Args)]
 pub struct FrameArgs {
-    /// Bytes of a frame without its checksum: 60, 64,128, 60..1514, imix
+    /// Frame size in bytes without the checksum: 60, 64,128, 60..1514, imix
     #[arg(long, value_name = "SIZES")]
     pub size: Option<Sizes>,
 
-    /// Source address, one or varying; else the interface's
+    /// Source addresses, such as 10.0.0.0/24; the interface's address without it
     #[arg(long, value_name = "ADDRESSES", value_parser = parse::value)]
     pub src: Option<Value>,
 
-    /// Source Ethernet address; else the interface's
+    /// Source MAC addresses; the interface's without it
     #[arg(long, value_name = "MAC", value_parser = parse::value)]
     pub src_mac: Option<Value>,
 
-    /// Destination Ethernet address; else that of the next hop
+    /// Destination MAC addresses; that of the next hop without it
     #[arg(long, value_name = "MAC", value_parser = parse::value)]
     pub dst_mac: Option<Value>,
 
-    /// VLAN, or two from the outside in: 7 or 100:7
+    /// VLAN ID, or outer and inner ID: 7 or 100:7
     #[arg(long, value_name = "ID[:ID]", value_parser = parse::vlans)]
     pub vlan: Option<Vlans>,
 
-    /// Hops that a packet may go
+    /// Time to live, or hop limit of IPv6
     #[arg(long, value_name = "N")]
     pub ttl: Option<u8>,
 
@@ -45,11 +45,11 @@ pub struct FrameArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
     pub dscp: Option<u8>,
 
-    /// Payload in hexadecimal
+    /// Payload, in hexadecimal
     #[arg(long, value_name = "HEX", value_parser = parse::hex)]
     pub payload: Option<Bytes>,
 
-    /// End frames with a stamp, so that a sink can judge them; the default where it fits
+    /// Put a stamp at the end of each frame, so that a sink can verify it; the default if it fits
     #[arg(long, conflicts_with = "no_stamp")]
     pub stamp: bool,
 
@@ -57,11 +57,11 @@ pub struct FrameArgs {
     #[arg(long)]
     pub no_stamp: bool,
 
-    /// What a device under test should do with the frames
+    /// Expected outcome at the device under test
     #[arg(long, value_enum, default_value = "pass", conflicts_with = "no_stamp")]
     pub expect: ExpectArg,
 
-    /// Send a checksum that is wrong
+    /// Send wrong checksums
     #[arg(long)]
     pub bad_checksum: bool,
 }

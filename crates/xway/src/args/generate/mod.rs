@@ -28,7 +28,7 @@ pub struct GenArgs {
     #[command(subcommand)]
     pub action: Option<Action>,
 
-    /// Description of the streams, TOML or JSON: short for `gen file`
+    /// Stream file, TOML or JSON; short for `gen file`
     #[arg(value_name = "STREAMS")]
     pub streams: Option<PathBuf>,
 
@@ -41,13 +41,13 @@ pub struct GenArgs {
 pub enum Action {
     #[command(flatten)]
     Load(Load<SendArgs>),
-    /// Send a capture again
+    /// Replay a capture
     Pcap(PcapArgs),
-    /// Hand frames to this host as if an interface had received them
+    /// Inject frames into this host as if an interface had received them
     Inject(InjectArgs),
     /// Send over real TCP connections
     Tcp(TcpArgs),
-    /// Search for the highest rate that loses nothing, as RFC 2544 does
+    /// Search for the highest rate without loss (RFC 2544)
     #[command(subcommand)]
     Ndr(Load<NdrArgs>),
 }
@@ -55,24 +55,24 @@ pub enum Action {
 /// Frames that a stream makes, with the options `S` of what is done with them.
 #[derive(Debug, Subcommand)]
 pub enum Load<S: Args> {
-    /// Send streams that a TOML or JSON file describes
+    /// Send the streams of a file
     File(FileArgs<S>),
-    /// Send UDP
+    /// Send UDP packets
     Udp(PortArgs<S>),
     /// Send ICMP echo requests
     Icmp(HostArgs<S>),
-    /// Send TCP SYN segments, without connections behind them
+    /// Send TCP SYN segments without completing connections
     #[command(visible_alias = "tcp-syn")]
     Syn(PortArgs<S>),
     /// Send ARP requests
     Arp(HostArgs<S>),
-    /// Send frames written in hexadecimal
+    /// Send frames given in hexadecimal
     Raw(RawArgs<S>),
 }
 
 #[derive(Debug, Args)]
 pub struct FileArgs<S: Args> {
-    /// Description of the streams, TOML or JSON
+    /// Stream file, TOML or JSON
     #[arg(value_name = "STREAMS")]
     pub streams: PathBuf,
 
@@ -82,16 +82,15 @@ pub struct FileArgs<S: Args> {
 
 #[derive(Debug, Args)]
 pub struct PortArgs<S: Args> {
-    /// Address, and port where the frames have one: 10.0.0.2:53, 10.0.0.0/24:1000..1999,
-    /// [fd00::2]:53
+    /// Destination addresses and ports: 10.0.0.2:53, 10.0.0.0/24:1000..1999, [fd00::2]:53
     #[arg(value_name = "DEST[:PORT]")]
     pub to: Destination,
 
-    /// Source port, one or varying: 4000, 1024..65535, 53,80, random:1024..65535
+    /// Source ports: 4000, 1024..65535, 53,80, random:1024..65535
     #[arg(long, value_name = "PORTS", value_parser = parse::value)]
     pub sport: Option<Value>,
 
-    /// Destination port, when it does not stand behind the address
+    /// Destination ports, if they are not part of the destination
     #[arg(long, value_name = "PORTS", value_parser = parse::value)]
     pub dport: Option<Value>,
 
@@ -104,7 +103,7 @@ pub struct PortArgs<S: Args> {
 
 #[derive(Debug, Args)]
 pub struct HostArgs<S: Args> {
-    /// Address, one or varying
+    /// Destination addresses, such as 10.0.0.2 or 10.0.0.0/24
     #[arg(value_name = "DEST")]
     pub to: Destination,
 
@@ -117,15 +116,15 @@ pub struct HostArgs<S: Args> {
 
 #[derive(Debug, Args)]
 pub struct RawArgs<S: Args> {
-    /// The frame from its Ethernet header on, in hexadecimal; blanks and colons do not count
+    /// Frame including its Ethernet header, in hexadecimal; spaces and colons are ignored
     #[arg(value_name = "HEX")]
     pub bytes: String,
 
-    /// Bytes of a frame: zeros behind what is given
+    /// Frame size in bytes; padded with zeros
     #[arg(long, value_name = "SIZES")]
     pub size: Option<Sizes>,
 
-    /// End frames with a stamp, over their last 16 bytes, so that a sink can judge them
+    /// Overwrite the last 16 bytes of each frame with a stamp, so that a sink can verify it
     #[arg(long)]
     pub stamp: bool,
 
@@ -138,11 +137,11 @@ pub struct InjectArgs {
     #[command(subcommand)]
     pub what: Injected,
 
-    /// Run this XDP program on each frame, instead of handing it to the stack
+    /// Run this XDP program on each frame, instead of passing it to the stack
     #[arg(long = "to", global = true, value_name = "PROG.o")]
     pub object: Option<String>,
 
-    /// Which program of the object; needed when it holds more than one
+    /// Program of the object; required if there are several
     #[arg(long, global = true, value_name = "NAME", requires = "object")]
     pub program: Option<String>,
 }
@@ -151,7 +150,7 @@ pub struct InjectArgs {
 pub enum Injected {
     #[command(flatten)]
     Load(Box<Load<SendArgs>>),
-    /// Hand over the frames of a capture
+    /// Inject the frames of a capture
     Pcap(Box<PcapArgs>),
 }
 

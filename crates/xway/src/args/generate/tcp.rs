@@ -23,60 +23,60 @@ pub enum AlgorithmArg {
 
 #[derive(Clone, Debug, Args)]
 pub struct TcpArgs {
-    /// Where somebody listens: 10.0.0.2:5001 or [fd00::2]:5001
+    /// Destination address and port, such as 10.0.0.2:5001 or [fd00::2]:5001
     #[arg(value_name = "DEST:PORT")]
     pub to: SocketAddr,
 
-    /// Network interface that sends; it must have no XDP program
+    /// Egress interface, without an XDP program
     #[arg(long, value_name = "IFACE")]
     pub dev: String,
 
-    /// Connections
+    /// Number of connections
     #[arg(long, value_name = "N", default_value = "1", value_parser = parse::count)]
     pub flows: u64,
 
-    /// First of the addresses that connections come from; else the interface's
+    /// First source address; the interface's without it
     #[arg(long, value_name = "ADDRESS")]
     pub src: Option<IpAddr>,
 
-    /// How many addresses from the first one on connections come from
+    /// Number of source addresses, from the first one on
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub sources: u32,
 
-    /// Local ports: those that the host does not use itself
+    /// Range of local ports, which the host itself must not use
     #[arg(long, value_name = "FIRST..LAST", default_value = "1024..32767",
           value_parser = parse::ports)]
     pub sport: std::ops::RangeInclusive<u16>,
 
-    /// How the congestion window grows
+    /// Congestion control algorithm
     #[arg(long, value_enum, default_value_t)]
     pub algorithm: AlgorithmArg,
 
-    /// Largest segment; else by the interface's MTU
+    /// Maximum segment size in bytes; from the interface's MTU without it
     #[arg(long, value_name = "BYTES")]
     pub mss: Option<u16>,
 
-    /// Bytes that each connection sends: 1000, 10k, 5m
+    /// Bytes that each connection sends, such as 1000, 10k or 5m
     #[arg(long, value_name = "N", value_parser = parse::count)]
     pub bytes: Option<u64>,
 
-    /// Send for this long; 10s unless bytes are given
+    /// Duration; 10s without it and without --bytes
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
 
-    /// Bits of payload a second of all connections together, at most
+    /// Highest payload rate of all connections together, such as 1gbps
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
 
-    /// Connections opened in a second, at most
+    /// Most connections to open per second
     #[arg(long, value_name = "N", default_value_t = 20_000)]
     pub opens: u32,
 
-    /// Processors to send from, a thread each: 0,2..3
+    /// Processors to send from, one thread each, such as 0,2..3
     #[arg(long, value_name = "LIST", value_parser = parse::cpus)]
     pub cpus: Option<parse::Cpus>,
 
-    /// Segments that a connection sends in one go
+    /// Segments that a connection sends at a time
     #[arg(long, value_name = "N", default_value_t = 32)]
     pub quantum: u32,
 
@@ -85,11 +85,11 @@ pub struct TcpArgs {
           value_parser = clap::value_parser!(u32).range(1..=256))]
     pub batch: u32,
 
-    /// Tell of each connection at the end
+    /// Report each connection at the end
     #[arg(long)]
     pub each: bool,
 
-    /// Send even on the interface that carries your own SSH session
+    /// Permit the interface that carries your own SSH session
     #[arg(long)]
     pub force: bool,
 
