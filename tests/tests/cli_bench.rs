@@ -150,7 +150,7 @@ fn what_cannot_be_asked_for_is_told() {
         (&["noise", "--rounds", "4"], "from 5 to 1000 rounds"),
         (&["noise", "--rounds", "1001"], "from 5 to 1000 rounds"),
         (&["noise", "--rounds", "-5"], "-5"),
-        (&["noise", "--rounds", "many"], "\"many\" is no number"),
+        (&["noise", "--rounds", "many"], "\"many\" is not a number"),
         (&["noise", "--seconds", "0"], "from 0.01 to 600 seconds"),
         (&["noise", "--seconds", "nan"], "from 0.01 to 600 seconds"),
         (&["noise", "--out", below.to_str().unwrap()], "cannot open the directory"),
@@ -302,8 +302,8 @@ fn what_cannot_be_compared_is_told() {
     };
     let good = file("good", r#"{"version": 1, "command": "xway", "scenarios": []}"#);
     let table = [
-        (file("cut", r#"{"version": 1, "comm"#), "is no run of `xway bench`"),
-        (file("other", "[1, 2]"), "is no run of `xway bench`"),
+        (file("cut", r#"{"version": 1, "comm"#), "is not a run of `xway bench`"),
+        (file("other", "[1, 2]"), "is not a run of `xway bench`"),
         (file("later", &fs::read_to_string(&good).unwrap().replace('1', "9")), "of version 9"),
         (folder.out(), "cannot read"),
         (folder.0.to_str().unwrap().to_owned(), "raw.json"),

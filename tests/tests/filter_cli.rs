@@ -263,7 +263,7 @@ fn bans_by_hand() {
     load(&stage, &["count udp"]);
     let none = stage.json(&["filter", "bans", "eth0"]);
     assert_eq!(none, json!({ "interface": "eth0", "bans": [] }));
-    assert!(stage.run(&["filter", "bans", "eth0"]).ended(0).contains("nobody is banned"));
+    assert!(stage.run(&["filter", "bans", "eth0"]).ended(0).contains("no source is banned"));
     let said = stage.json(&["filter", "ban", "eth0", "10.0.0.1", "2001:db8::7", "--for", "3600s"]);
     let bans: BTreeMap<_, _> = said["bans"]
         .as_array()

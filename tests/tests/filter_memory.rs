@@ -114,7 +114,7 @@ fn a_limit_is_told_by_check_and_load() {
     let before = (stage.attached(), stage.pins());
     let words = ["filter", "load", "eth0", &rules, "--memory", "1MiB"];
     let told = stage.run(&words).error();
-    assert!(told.contains("the rules were not put in force") && told.contains("1.0 MiB"), "{told}");
+    assert!(told.contains("the rules were not loaded") && told.contains("1.0 MiB"), "{told}");
     assert_eq!((stage.attached(), stage.pins()), before);
     let words = ["filter", "add", "eth0", "limit 10pps per flow tcp", "--memory", "64KiB"];
     assert!(stage.run(&words).error().contains("--memory"));
@@ -178,7 +178,7 @@ fn a_control_group_that_is_too_small_is_named() {
     let told = run(&["filter", "load", "eth0", &rules]).error();
     let name = group.0.to_str().unwrap();
     assert!(told.contains(name) && told.contains("filter_lines 50.0 MiB"), "{told}");
-    assert!(told.contains("the rules were not put in force"), "{told}");
+    assert!(told.contains("the rules were not loaded"), "{told}");
     assert_eq!((stage.attached(), stage.pins()), before);
     let checked = run(&["--json", "filter", "check", &rules]).json(1);
     assert!(checked["program"]["too_much"].as_str().unwrap().contains(name), "{checked:#}");

@@ -45,7 +45,7 @@ fn rules_decide_and_count() {
         (&json!("pass"), &json!(1))
     );
     let text = stage.run(&["filter", "show", "eth0", "--interval", "1ms"]).ended(0);
-    for part in ["seven", "drop udp dport 7", "(default)", "odd packets: truncated drop"] {
+    for part in ["seven", "drop udp dport 7", "(default)", "malformed packets: truncated drop"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -231,7 +231,7 @@ fn others_change_rules_while_packets_are_looked_at() {
     stage.run(&["filter", "add", "eth0", "drop udp dport 8", "--name", "eight"]).ended(0);
     let now = stage.attached();
     let answer = Answer::of(look.wait_with_output().unwrap());
-    assert!(answer.stderr.contains("other rules were put in force"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("other rules were loaded"), "{}", answer.stderr);
     assert_eq!(answer.ended(0).lines().count(), 1, "what came until then is told");
     assert_eq!((stage.attached(), stage.kept()), (now, 1), "{:?}", stage.pins());
     stage.send(&stage.flow(8).udp(b"x").unwrap(), 1);

@@ -118,7 +118,7 @@ fn others_change_rules_during_a_trial_which_then_is_over() {
     for (number, words) in (1..).zip(changes) {
         let trial = trying(&stage, &[&new, "--for", "60s"]);
         let refused = stage.run(&["filter", "try", "eth0", &new]).error();
-        assert!(refused.contains("another trial runs"), "{refused}");
+        assert!(refused.contains("another trial or sampler runs"), "{refused}");
         stage.send(&stage.flow(7).udp(b"x").unwrap(), 1);
         counted(&stage, number);
         stage.run(&[&["filter"], words].concat()).ended(0);

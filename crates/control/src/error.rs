@@ -61,8 +61,8 @@ pub enum Error {
     NoFilter { interface: String },
     /// The interface was moved here from another namespace, with its filter.
     #[error(
-        "{interface} runs a filter that was put on it in another network namespace: move it back \
-         to see or change the filter, or take it off with `xway detach --force {interface}`"
+        "{interface} runs a filter that was attached in another network namespace: move it back \
+         to see or change the filter, or detach it with `xway detach --force {interface}`"
     )]
     MovedFilter { interface: String },
     /// The filter was replaced again and again while it was read.
@@ -70,7 +70,7 @@ pub enum Error {
     Unstable { interface: String },
     /// A process tries rules, or samples packets, on the interface: one at a time.
     #[error(
-        "another trial runs on this interface, or packets are looked at, by {0}: wait for its \
+        "another trial or sampler runs on this interface, by {0}: wait for its \
          end, or interrupt it"
     )]
     TrialRuns(Holder),

@@ -38,7 +38,7 @@ impl fmt::Display for Notice {
             Self::Completed { ifindex } => write!(
                 f,
                 "interface {ifindex}: the change that was interrupted is complete now; the \
-                 program of before was refused"
+                 previous program was refused"
             ),
         }
     }

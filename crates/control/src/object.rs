@@ -116,7 +116,7 @@ impl Opened {
 pub fn parse_kind(word: &str) -> Result<ProgramKind> {
     ProgramKind::from_name(word).ok_or_else(|| {
         Error::Refused(format!(
-            "`{word}` is no program type: write it as a section name, such as xdp, xdp.frags, tc"
+            "`{word}` is not a program type: expected a section name such as xdp, xdp.frags, tc"
         ))
     })
 }

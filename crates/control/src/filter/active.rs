@@ -103,7 +103,7 @@ impl ActiveFilter {
     /// The rules in force as they are kept.
     pub fn text(&self) -> Result<String> {
         let bytes = self.map(FILE)?.lookup(&[0; 4])?.unwrap_or_default();
-        text(bytes, "the rules that were kept are no text")
+        text(bytes, "the stored rules are not text")
     }
 
     pub fn file(&self) -> Result<File> {
@@ -233,7 +233,7 @@ pub fn keeping(text: &str) -> MapDef {
 
 /// What to tell where there is no filter.
 pub fn no_filter(interface: &str) -> String {
-    format!("no filter runs on {interface}: `xway filter load {interface} FILE` puts one there")
+    format!("no filter runs on {interface}: `xway filter load {interface} FILE` loads one")
 }
 
 fn is_alike(def: &MapDef, map: &Map) -> bool {

@@ -19,7 +19,7 @@ impl Globals {
     pub fn of(active: &ActiveFilter) -> Result<Self> {
         let Ok(map) = active.map(GLOBALS) else { return Ok(Self::default()) };
         let bytes = map.lookup(&[0; 4])?.unwrap_or_default();
-        Ok(Self::parse(&text(bytes, "the globals that were kept are no text")?))
+        Ok(Self::parse(&text(bytes, "the stored globals are not text")?))
     }
 
     fn parse(text: &str) -> Self {

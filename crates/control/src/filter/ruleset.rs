@@ -28,8 +28,8 @@ pub fn to_keep(file: &File) -> String {
 
 /// Reads kept text.
 pub fn kept(text: &str) -> Result<File> {
-    let file = File::parse("the rules in force", text, Path::new(""), source::expression);
-    file.context("the rules in force cannot be read: another version of xway put them there")
+    let file = File::parse("the active rules", text, Path::new(""), source::expression);
+    file.context("the active rules cannot be read: another version of xway loaded them")
 }
 
 /// What makes a rule of one ruleset the same as a rule of another: name and text.
@@ -80,7 +80,7 @@ mod tests {
     fn refused(message: &str) -> Error {
         let log = Box::new(VerifierLog::parse(message));
         let error = kernel::Error::Verifier { program: "xway_filter".into(), errno: 7, log };
-        Err::<(), _>(error).context("the rules were not put in force").unwrap_err()
+        Err::<(), _>(error).context("the rules were not loaded").unwrap_err()
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl SampleFilter {
         let mut scope = active.file()?.scope;
         scope.compile = source::expression;
         let rule = Rule::parse(&format!("count {only}"), &scope);
-        Ok(rule.with_context(|| format!("--only '{only}' is no test of a rule"))?.tests)
+        Ok(rule.with_context(|| format!("--only '{only}' is not a test of a rule"))?.tests)
     }
 }
 

@@ -122,7 +122,7 @@ impl Update {
         let (rules, mut clock) = (&file.ruleset, Clock::start());
         let bans = options.bans || self.has_bans()?;
         let mut made = ruleset::compiled(rules, bans, &self.target, form)
-            .context("the rules were not put in force")?;
+            .context("the rules were not loaded")?;
         let globals = self.globals(options)?;
         globals.set(&mut made.spec)?;
         made.spec.maps.push(globals.keeping());
@@ -137,7 +137,7 @@ impl Update {
             self.active.as_ref().map(|active| Handover::of(active, &made, rules)).transpose()?;
         let shared = before.as_ref().map_or(Ok(Vec::new()), |before| before.shared(&made.spec))?;
         let memory = memory(&made, &shared, options.placement.memory)
-            .context("the rules were not put in force")?;
+            .context("the rules were not loaded")?;
         let before_s = clock.lap();
         let took =
             by_frame_size(self.target.has_large_frames(), [PROGRAM, PROGRAM_FRAGS], |program| {
@@ -157,8 +157,7 @@ impl Update {
         }
         let known = self.active.as_ref().and_then(|active| active.rules().ok());
         let known = known.is_some_and(|rules| depends(&rules));
-        Tagging::prepare(&self.target, mode, ignore || known)
-            .context("the rules were not put in force")
+        Tagging::prepare(&self.target, mode, ignore || known).context("the rules were not loaded")
     }
 
     /// A filter makes room for the next one unasked, and stays where it is.

@@ -33,9 +33,9 @@ fn rules(sheet: &mut Sheet, shown: &FilterReport) {
     sheet.totals("filter_rule_bytes", "Bytes of packets that a rule matched", bytes);
     let help = "Packets that a rule took of those it matched: over its limit, sampled, answered";
     sheet.totals("filter_rule_taken_packets", help, taken);
-    let help = "Packets that rules matched which are in force no more";
+    let help = "Packets matched by rules that are no longer loaded";
     sheet.totals("filter_gone_packets", help, gone);
-    let help = "Bytes of packets that rules matched which are in force no more";
+    let help = "Bytes of packets matched by rules that are no longer loaded";
     sheet.totals("filter_gone_bytes", help, gone_bytes);
 }
 
@@ -113,7 +113,7 @@ fn rest(sheet: &mut Sheet, shown: &FilterReport) {
     sheet.levels("filter_bans", "Sources that are banned", bans);
     sheet.levels("filter_bans_most", "Sources that can be banned at a time", most);
     sheet.levels("filter_set_ranges", "Stretches of addresses in a named set", sets);
-    sheet.levels("filter_info", "The program in force; always 1", info);
+    sheet.levels("filter_info", "The active program; always 1", info);
 }
 
 #[cfg(test)]

@@ -125,12 +125,12 @@ fn held(file: &File, path: &Path, patience: Duration) -> String {
     let (holder, path, seconds) = (Holder::of(file), path.display(), patience.as_secs_f64());
     match holder.signed {
         Some(_) => format!(
-            "another xway changes something for more than {seconds} s: {holder} holds {path}; \
-             wait for it to end, or end it"
+            "another xway has been changing something for more than {seconds} s: {holder} holds \
+             {path}; wait for it to end, or end it"
         ),
         None => format!(
-            "another xway changes something for more than {seconds} s and holds {path}: \
-             wait for it to end"
+            "another xway has been changing something for more than {seconds} s and holds \
+             {path}: wait for it to end"
         ),
     }
 }

@@ -170,7 +170,9 @@ pub(super) fn memory(text: &str) -> Result<u64, String> {
         let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
         number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
     });
-    found.ok_or_else(|| format!("`{text}` is no amount of memory: write 65536, 64KiB or 16MiB"))
+    found.ok_or_else(|| {
+        format!("`{text}` is not an amount of memory: expected 65536, 64KiB or 16MiB")
+    })
 }
 
 const LONGEST: Duration = Duration::from_secs(86_400);

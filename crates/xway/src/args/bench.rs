@@ -61,14 +61,14 @@ pub struct BenchRunArgs {
 }
 
 fn rounds(text: &str) -> Result<usize, String> {
-    let rounds: usize = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    let rounds: usize = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
     let (least, most) = (bench::ROUNDS.start(), bench::ROUNDS.end());
     let is_bounded = bench::ROUNDS.contains(&rounds);
     is_bounded.then_some(rounds).ok_or(format!("from {least} to {most} rounds"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("\"{text}\" is no number"))?;
+    let seconds: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
     let (least, most) = (bench::SECONDS.start(), bench::SECONDS.end());
     let is_bounded = bench::SECONDS.contains(&seconds);
     is_bounded.then_some(seconds).ok_or(format!("from {least} to {most} seconds"))

@@ -70,7 +70,9 @@ fn threshold(text: &str) -> Result<Threshold, String> {
     let pps = number.parse::<u64>().ok().and_then(|pps| pps.checked_mul(factor));
     match pps {
         Some(pps) if pps > 0 => Ok(Threshold::Pps(pps)),
-        _ => Err(format!("`{text}` is no rate: write 50kpps, or 20% of all traffic")),
+        _ => Err(format!(
+            "`{text}` is not a rate: expected one such as 50kpps, or 20% of all traffic"
+        )),
     }
 }
 
@@ -78,7 +80,7 @@ fn part(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').and_then(|text| text.parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("`{text}` is no part: write 5%")),
+        _ => Err(format!("`{text}` is not a share: expected one such as 5%")),
     }
 }
 

@@ -172,7 +172,7 @@ fn number(digits: &str, width: usize) -> Result<Vec<u8>, String> {
         Some(hex) => i128::from_str_radix(hex, 16),
         None => magnitude.parse::<i128>(),
     }
-    .map_err(|_| format!("`{digits}` is no number, address or hex:…"))?
+    .map_err(|_| format!("`{digits}` is not a number, an address or hex:…"))?
         * sign;
     let room = 8 * width.min(15) as u32;
     if value >= 1 << room || value < -(1 << (room.max(1) - 1)) {

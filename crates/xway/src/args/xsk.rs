@@ -167,7 +167,7 @@ fn queue(text: &str) -> Result<QueueArg, String> {
         return Ok(QueueArg::All);
     }
     let number = text.parse().map(QueueArg::One);
-    number.map_err(|_| format!("`{text}` is no queue: write a number from 0 on, or all"))
+    number.map_err(|_| format!("`{text}` is not a queue: expected a number from 0, or all"))
 }
 
 #[cfg(test)]
@@ -204,7 +204,7 @@ mod tests {
         for (words, reason) in [
             ("tx", "--dev"),
             ("forward --dev e", "--out-dev"),
-            ("tx --dev e --queue x", "a number from 0 on, or all"),
+            ("tx --dev e --queue x", "a number from 0, or all"),
             ("tx --dev e --batch 0", "1..=4096"),
             ("tx --dev e --size 59", "60..=3840"),
             ("tx --dev e --mode driver", "zero-copy"),

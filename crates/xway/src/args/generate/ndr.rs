@@ -86,5 +86,5 @@ pub struct NdrArgs {
 fn percent(text: &str) -> Result<f64, String> {
     let number = text.trim_end_matches('%').parse().ok();
     let inside = number.filter(|number: &f64| (0.0..=100.0).contains(number));
-    inside.ok_or_else(|| format!("`{text}` is no percentage from 0 to 100"))
+    inside.ok_or_else(|| format!("`{text}` is not a percentage: expected a number from 0 to 100"))
 }

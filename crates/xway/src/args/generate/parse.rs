@@ -71,19 +71,21 @@ pub fn count(text: &str) -> Result<u64, String> {
     let scaled = scales.iter().find_map(|(letter, by)| Some((lower.strip_suffix(*letter)?, *by)));
     let (digits, by) = scaled.unwrap_or((&lower, 1));
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(by));
-    let number = number.ok_or_else(|| format!("`{text}` is no count: write 1000, 10k or 5m"))?;
+    let number = number.ok_or_else(|| {
+        format!("`{text}` is not a count: expected a number such as 1000, 10k or 5m")
+    })?;
     if number == 0 { Err("a run sends at least one frame".to_owned()) } else { Ok(number) }
 }
 
 /// `2`, `0.5`.
 pub fn factor(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| format!("`{text}` is no factor above zero"))
+    number.ok_or_else(|| format!("`{text}` is not a factor: expected a number above zero"))
 }
 
 /// `0,2..3`.
 pub fn cpus(text: &str) -> Result<Cpus, String> {
-    let wrong = || format!("`{text}` is no list of processors: write 0,2..3");
+    let wrong = || format!("`{text}` is not a list of processors: expected a list such as 0,2..3");
     let mut all = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once("..").or(part.split_once('-')).unwrap_or((part, part));
@@ -126,7 +128,9 @@ pub fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     let ports = first.parse().ok().zip(last.parse().ok());
     let ports = ports.filter(|(first, last)| *first > 0 && first <= last);
-    let ports = ports.ok_or_else(|| format!("`{text}` are no ports: write 1024..32767"));
+    let ports = ports.ok_or_else(|| {
+        format!("`{text}` is not a range of ports: expected a range such as 1024..32767")
+    });
     ports.map(|(first, last)| first..=last)
 }
 

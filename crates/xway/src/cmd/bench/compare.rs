@@ -40,7 +40,7 @@ fn file_of(path: &Path) -> PathBuf {
 fn read(path: &Path) -> Result<Run> {
     let text = text::read(path).context("is it a run that was kept?")?;
     let run: Run = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no run of `xway bench`", path.display()))?;
+        .with_context(|| format!("{} is not a run of `xway bench`", path.display()))?;
     ensure!(
         run.version <= VERSION,
         "{} is of version {}, and this xway knows up to {VERSION}: use a newer one",

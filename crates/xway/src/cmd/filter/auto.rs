@@ -64,10 +64,10 @@ pub fn apply(
 }
 
 impl Applied {
-    /// Until their time is over or somebody interrupts, then takes them back.
+    /// Until their time has expired or somebody interrupts, then takes them back.
     pub fn hold(&self, stop: &Stop, context: &Context) -> Result<()> {
         let interrupted = stop.wait(self.time)?.is_some();
-        let why = if interrupted { "interrupted" } else { "their time is over" };
+        let why = if interrupted { "interrupted" } else { "their time has expired" };
         let update = Update::begin(&context.control, &self.interface)?;
         let Some(active) = update.active() else { return Ok(()) };
         let took = self.took(active)?;
@@ -84,7 +84,7 @@ impl Applied {
             update.apply(&standing, &ApplyOptions::default())?;
         }
         let names = self.names.join(", ");
-        say(&format!("xway: {why}: {names} taken back after {took} packets"));
+        say(&format!("xway: {why}: {names} removed after {took} packets"));
         Ok(())
     }
 

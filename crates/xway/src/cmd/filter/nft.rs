@@ -115,7 +115,7 @@ fn nft(words: &[&str], input: &str) -> Result<String> {
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            bail!("there is no nft in PATH: install it, or give JSON of `nft -j list ruleset`")
+            bail!("nft was not found in PATH: install it, or use the JSON of `nft -j list ruleset`")
         }
         Err(error) => return Err(error).context("nft does not start"),
     };

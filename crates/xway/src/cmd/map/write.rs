@@ -81,7 +81,7 @@ fn explained(map: &Map, key: &[u8], error: Error) -> anyhow::Error {
     let (name, most) = (map.name(), map.max_entries());
     let text = match error.errno() {
         Some(EPERM) if descriptor::facts(map).frozen => {
-            format!("map `{name}` is frozen: nobody but programs may write to it any more")
+            format!("map `{name}` is frozen: only programs may write to it")
         }
         Some(E2BIG) if ARRAYS.contains(&map.kind()) => {
             format!("map `{name}` has {most} entries: the last index is {}", most.saturating_sub(1))

@@ -153,7 +153,7 @@ impl<'a> Job<'a> {
         let configuration = Configuration::parse(args, &mut opened)?;
         let program = opened.choose(args.program.as_deref())?.clone();
         if !program.kind.is_xdp() && !program.kind.is_unknown() {
-            bail!("`{}` is no XDP program but {}", program.name, program.section);
+            bail!("`{}` is not an XDP program but {}", program.name, program.section);
         }
         let world = host.map_or_else(|| world(args, time_ns), Ok)?;
         if let Some(file) = &args.save_world {

@@ -35,7 +35,7 @@ impl From<&ban::Ban> for Ban {
 impl View for Banned {
     fn text(&self, paint: Paint) -> String {
         if self.bans.is_empty() {
-            return paint.dim(&format!("{}: nobody is banned", self.interface));
+            return paint.dim(&format!("{}: no source is banned", self.interface));
         }
         let columns = [Column::text("source"), Column::number("left"), Column::number("packets")];
         let mut table = Table::new(columns);

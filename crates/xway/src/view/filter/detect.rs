@@ -185,7 +185,7 @@ impl Finding {
             None => "no time was quiet".to_owned(),
         };
         let applied = match &self.applied {
-            Some(name) => format!("   in force as {name}\n"),
+            Some(name) => format!("   active as {name}\n"),
             None => String::new(),
         };
         let head = format!("{number}  {}: {pps} ± {error}, {bps}", self.what);
@@ -222,17 +222,17 @@ impl View for Detected {
             text.push_str(&format!("{lost} more were lost: others stand for them\n"));
         }
         if *ended == Ended::RulesChanged {
-            text.push_str("other rules were put in force meanwhile, so the watching ended early\n");
+            text.push_str("other rules were loaded meanwhile, so the observation ended early\n");
         }
         if self.findings.is_empty() {
-            text.push_str("nothing is too much\n");
+            text.push_str("no flood was detected\n");
         }
         for (number, finding) in self.findings.iter().enumerate() {
             text.push_str(&format!("\n{}", finding.text(number + 1, paint)));
         }
         if self.findings.iter().any(|finding| finding.applied.is_some()) {
             let hold = Duration::from_secs_f64(*hold_s).as_secs();
-            text.push_str(&format!("\nrules in force for {hold} s; Ctrl-C takes them back now\n"));
+            text.push_str(&format!("\nrules active for {hold} s; Ctrl-C removes them now\n"));
         }
         text.push_str(&format!("\n{}", self.table()));
         text

@@ -98,7 +98,7 @@ impl Layer {
         // Writing to a string does not fail.
         let _ = writeln!(text, "        {}", style.dim(&self.packet));
         if !self.odd.is_empty() {
-            let _ = writeln!(text, "        odd: {}", self.odd.join(", "));
+            let _ = writeln!(text, "        malformed: {}", self.odd.join(", "));
         }
         for Before { rule, why } in self.before.iter().take(TOLD) {
             let _ = writeln!(text, "          not {rule}: {why}");

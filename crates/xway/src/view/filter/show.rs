@@ -96,7 +96,8 @@ impl View for FilterReport {
                 "\nset {name}: {v4_ranges} ranges of IPv4, {v6_ranges} of IPv6"
             ));
         }
-        let policies = crate::view::wrapped(&format!("odd packets: {}", policies(self)), WIDTH);
+        let policies =
+            crate::view::wrapped(&format!("malformed packets: {}", policies(self)), WIDTH);
         text.push_str(&format!("\n{policies}"));
         text
     }

@@ -49,7 +49,7 @@ impl Top {
 
 /// There are no senders and ports.
 pub fn without(holder: &str) -> String {
-    format!("no senders and ports are shown while {holder} looks at packets or tries rules")
+    format!("senders and ports are not shown while {holder} samples packets or tries rules")
 }
 
 impl View for Top {

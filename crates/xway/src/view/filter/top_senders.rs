@@ -25,7 +25,7 @@ pub fn foot(top: &TopSenders) -> String {
         0 => String::new(),
         lost => format!(", {} were lost", human(*lost as f64, "")),
     };
-    format!("{samples} of {packets} packets of {window_s:.1} s were looked at{lost}")
+    format!("{samples} of {packets} packets of {window_s:.1} s were sampled{lost}")
 }
 
 /// The first of both lists, in a line.
@@ -74,7 +74,7 @@ mod tests {
         assert!(first.contains("udp/53") && first.contains("drop (rule)"), "{text}");
         assert!(text.contains("10.0.0.2"), "{text}");
         assert!(!table(&top, 1).to_string().contains("10.0.0.2"));
-        assert_eq!(foot(&top), "300 of 6.00 k packets of 2.0 s were looked at, 7 were lost");
+        assert_eq!(foot(&top), "300 of 6.00 k packets of 2.0 s were sampled, 7 were lost");
         let text = line(&top).unwrap();
         assert!(text.starts_with("from 10.0.0.1 2.00 kpps ±10 pps, to udp/53"), "{text}");
         assert_eq!(line(&TopSenders::default()), None);

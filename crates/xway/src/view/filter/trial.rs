@@ -51,7 +51,7 @@ pub struct Opinion {
     pub reason: Option<&'static str>,
 }
 
-/// One of the packets that would meet another verdict.
+/// One of the packets that would get another verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
     /// Seconds since the trial began, when it was read.
@@ -135,11 +135,11 @@ impl View for Tried {
         let [all, changed] =
             [self.all.packets, self.changed.packets].map(|packets| human(packets as f64, ""));
         let head = format!(
-            "{interface}: {all} packets in {seconds:.1} s, {changed} would meet another verdict"
+            "{interface}: {all} packets in {seconds:.1} s, {changed} would get another verdict"
         );
         let mut text = format!("{}\n{}", paint.bold(&head), self.table(paint));
         if *ended == Ended::RulesChanged {
-            text.push_str("other rules were put in force meanwhile, so the trial ended early\n");
+            text.push_str("other rules were loaded meanwhile, so the trial ended early\n");
         }
         for Sample { packet, old, new, .. } in &self.samples {
             let (from, to) = (old.by(), new.by());

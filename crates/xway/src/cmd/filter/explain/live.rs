@@ -30,7 +30,7 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     let told = tell(args, context, &stop, watch, &mut teller)?;
     let seconds = teller.begin.elapsed().as_secs_f64();
     if told.other_rules {
-        say("xway: other rules were put in force meanwhile, so the look ended early");
+        say("xway: other rules were loaded meanwhile, so the observation ended early");
     }
     say(&format!("{} of {} packets in {seconds:.1} s", told.packets, told.met));
     Ok(if told.packets > 0 { Exit::Done } else { Exit::No })
