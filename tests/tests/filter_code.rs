@@ -4,10 +4,11 @@
 //! Not here: oddities and tunnels, and what limits and bans do; each has a file of its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use filter::classic::{Classic, Program};
+use filter::language::classic::{Classic, Program};
+use filter::runtime::actions;
 use filter::{
     Action, Base, Compiled, Environment, Expression, Field, Form, Frame, Model, PROGRAM, Payload,
-    Rule, Ruleset, Scope, Test, Values, act, compile,
+    Rule, Ruleset, Scope, Test, Values, compile, maps,
 };
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
@@ -38,8 +39,9 @@ fn run<R: Runtime>(
         runtime.run(PROGRAM, &input).unwrap_or_else(|error| panic!("{error}")).verdict
     };
     let verdicts = frames.iter().map(&mut verdict).collect();
-    let counts = runtime.map(act::COUNTS).unwrap();
-    let count = |rule| act::count(counts, rule).unwrap_or_else(|error| panic!("{error}")).packets;
+    let counts = runtime.map(maps::COUNTS).unwrap();
+    let count =
+        |rule| actions::count(counts, rule).unwrap_or_else(|error| panic!("{error}")).packets;
     (verdicts, (0..compiled.names.len() as u32).map(count).collect())
 }
 

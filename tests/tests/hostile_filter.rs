@@ -6,9 +6,11 @@
 //! which rule of nft decides (`filter_nft_odd`).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use filter::import_export::nft;
+use filter::runtime::actions;
 use filter::{
     Compiled, Environment, Field, Frame, Model, PROGRAM, Policies, Reason, Rule, Ruleset, Scope,
-    Test, act, compile, export,
+    Test, compile, maps,
 };
 use functions::stats::{self, Stats};
 use functions::{Action, tags};
@@ -185,8 +187,8 @@ impl<'a> Arms<'a> {
     /// Rules counted the same packets everywhere.
     fn assert_counts(&self) {
         fn counts<R: Arm>(judge: &Judge<R>, rules: usize) -> Vec<u64> {
-            let map = judge.map(act::COUNTS);
-            (0..rules as u32).map(|rule| act::count(map, rule).unwrap().packets).collect()
+            let map = judge.map(maps::COUNTS);
+            (0..rules as u32).map(|rule| actions::count(map, rule).unwrap().packets).collect()
         }
         assert_eq!(counts(&self.kernel, self.counts.len()), self.counts, "kernel, model");
         assert_eq!(counts(&self.engine, self.counts.len()), self.counts, "engine, model");
@@ -195,7 +197,7 @@ impl<'a> Arms<'a> {
 
 /// Chains of nft with equal rules; none at input where its chains do not see what a rule asks for.
 fn load_nft(sites: &Sites, ruleset: &Ruleset) -> Option<bool> {
-    let script = export::nft(ruleset, "eth0").ok()?;
+    let script = nft::export(ruleset, "eth0").ok()?;
     let body: Vec<_> = script.lines().filter(|line| line.contains("counter")).collect();
     let body = body.join("\n");
     let policy = if ruleset.default == Action::Drop { "drop" } else { "accept" };

@@ -13,54 +13,24 @@
 #![forbid(unsafe_code)]
 
 pub mod abi;
-pub mod act;
-pub mod ban;
-pub mod carried;
-pub mod classic;
-pub mod code;
-mod compile;
-pub mod detect;
-pub mod export;
-mod field;
-pub mod file;
-pub mod import;
-pub mod limit;
-pub mod limits;
+pub mod compile;
+pub mod import_export;
+pub mod language;
 #[cfg(test)]
 mod linear_tests;
-pub mod lint;
+pub mod maps;
 pub mod model;
-mod needs;
-pub mod plan;
-mod policy;
-pub mod read;
-mod rule;
-pub mod sample;
-mod sets;
-mod syn;
-pub mod talkers;
-pub mod text;
-pub mod trial;
-mod unique;
-mod values;
-pub mod watch;
+pub mod runtime;
 
 pub use abi::{Policy, Reason};
-pub use carried::Carried;
-pub use compile::{Compiled, Environment, Error, Form, compile};
-pub use field::{Facts, Family, Field, Place};
-pub use file::File;
-pub use model::{Judgement, Model};
-pub use needs::Needs;
-pub use policy::Policies;
-pub use read::{Frame, Reading, read};
-pub use rule::{
-    Action, Addresses, Base, Expression, Limit, Payload, Per, Redirect, Rule, Ruleset, Side,
-    SynProxy, Test, Total, Unit,
+pub use compile::{Compiled, Environment, Error, Form, Listeners, Place, Unfit, compile};
+pub use language::{
+    Action, Addresses, Base, Compile, Expression, Facts, Family, Field, File, Limit, Needs,
+    Payload, Per, Policies, Redirect, Rule, Ruleset, Scope, Set, Sets, Side, Source, SynProxy,
+    Test, Total, Unit, Values,
 };
-pub use sets::{Compile, Scope, Set, Sets, Source};
-pub use syn::{Listeners, Unfit};
-pub use values::Values;
+pub use model::{Frame, Judgement, Model, Reading, read};
+pub use runtime::carried_counts::Carried;
 
 /// The compiled program, without rules.
 pub const OBJECT: &[u8] = include_bytes!("../../../bpf/prebuilt/filter.o");

@@ -4,7 +4,8 @@
 
 mod nasty;
 
-use filter::{Frame, Model, Policies, Rule, Ruleset, Scope, export::flowspec, import};
+use filter::import_export::flowspec;
+use filter::{Frame, Model, Policies, Rule, Ruleset, Scope};
 use nasty::{Maker, Random};
 use spec::Verdict;
 
@@ -101,8 +102,8 @@ fn routes_decide_as_the_rules_that_they_are_made_of() {
                 continue;
             }
         };
-        let back = import::flowspec::read(&text)
-            .unwrap_or_else(|error| panic!("{error}\n{text}\n{}", tell()));
+        let back =
+            flowspec::import(&text).unwrap_or_else(|error| panic!("{error}\n{text}\n{}", tell()));
         let frames = frames(&mut random);
         let want = verdicts(&rules, &frames);
         let place = verdicts(&back, &frames).iter().zip(&want).position(|(is, want)| is != want);

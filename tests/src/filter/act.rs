@@ -1,7 +1,7 @@
 //! What the tests of the filter's actions share: a program whose rules all match, without the
 //! compiler, so that what fails here is what rules do and not which one is met.
 
-use filter::act::{Acts, Sizes};
+use filter::compile::actions::{Acts, Sizes};
 use filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
 use spec::asm::Reg::{R0, R1, R2, R3, R6, R7};
 use spec::asm::{Assembler, Cond};

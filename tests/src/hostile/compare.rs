@@ -1,7 +1,7 @@
 //! What a program of ours passes, beside Linux: what the stack accepts without rules, and what
 //! equal rules of nft let through, at ingress and at input.
 
-use filter::read::Layer;
+use filter::model::headers::Layer;
 use filter::{Facts, Field, Reason};
 
 use super::site::{LAST, Numbered, Record, Site, stamp};

@@ -6,7 +6,10 @@
 //! is banned, no connection is proxied, and no rule's time is over. Fragments it follows itself.
 //! Not here: how headers are found (`read`).
 
+pub mod cut_off;
 mod fragments;
+pub mod headers;
+pub mod limits;
 mod seen;
 #[cfg(test)]
 mod tests;
@@ -17,9 +20,10 @@ use std::collections::HashMap;
 use spec::Verdict;
 
 use super::abi::{Need, Policy};
-use super::read::{Frame, Layer, Reading, Siblings, read};
 use super::{Action, Base, Needs, Payload, Reason, Ruleset, Test};
 use fragments::{Fragments, Kept};
+pub use headers::{Frame, Reading, read};
+use headers::{Layer, Siblings};
 pub use seen::Seen;
 pub use why::{Miss, name};
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Judged;
-use crate::read::{Layer, extension_names};
+use crate::model::headers::{Layer, extension_names};
 use crate::{Base, Facts, Family, Field, Ruleset, Side, Test, Values};
 
 /// A rule that did not match, and the first of its tests that failed, by their places.

@@ -5,8 +5,9 @@ pub mod hiding;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use filter::ban::{BANS, Bans};
-use filter::read::Layer;
+use filter::maps::BANS;
+use filter::model::headers::Layer;
+use filter::runtime::bans::Bans;
 use filter::{
     Compiled, Environment, Field, File, Frame, Needs, Policy, Reason, Ruleset, compile, read,
 };

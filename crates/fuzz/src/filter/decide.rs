@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use arbitrary::{Result, Unstructured};
-use filter::plan::{Budget, NO_RULE, Plan};
+use filter::compile::plan::{Budget, NO_RULE, Plan};
 use filter::{Environment, Field, Frame, Model, Needs, PROGRAM, Rule, Ruleset, Values, compile};
 use spec::{Input, Map, Runtime};
 use vm::VmRuntime;

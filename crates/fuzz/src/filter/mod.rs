@@ -5,9 +5,9 @@ mod decide;
 mod frame;
 mod words;
 
-use filter::sample::Sample;
-use filter::trial::Changed;
-use filter::watch::Seen;
+use filter::runtime::samples::Sample;
+use filter::runtime::tap::Seen;
+use filter::runtime::trial::Changed;
 use filter::{Frame, Needs};
 
 pub use classic::classic;

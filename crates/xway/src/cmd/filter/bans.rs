@@ -1,7 +1,8 @@
 //! `filter ban`, `unban`, `bans`: sources of which nothing is let in.
 
 use anyhow::{Context as _, Result, bail};
-use filter::ban::{BANS, Bans};
+use filter::maps::BANS;
+use filter::runtime::bans::Bans;
 use sys::thread::monotonic_ns;
 
 use super::change::{Change, How};

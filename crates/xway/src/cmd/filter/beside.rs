@@ -4,7 +4,7 @@
 //! and how they come back, is up to who has one.
 
 use anyhow::Result;
-use filter::trial::new_name;
+use filter::runtime::trial::new_name;
 use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use filter::sample::Sample;
-use filter::trial::Changed;
+use filter::runtime::samples::Sample;
+use filter::runtime::trial::Changed;
 use pcap::{LinkType, Options, Packet, Writer};
 
 use crate::cmd::folder::NewFile;

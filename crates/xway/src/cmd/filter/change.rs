@@ -6,17 +6,17 @@
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
-use filter::ban::{BANS, Bans};
+use filter::maps::BANS;
+use filter::runtime::bans::Bans;
 use filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
 
 use super::before::Before;
 use super::clock::Clock;
-use super::file;
 use super::globals::Globals;
 use super::live::{Live, NAME, keeping};
-use super::memory;
+use super::{file, memory};
 use crate::args::{FilterPlacement, ModeArg, Placement};
 use crate::cmd::Context;
 use crate::cmd::attach::{Target, by_size, mode};

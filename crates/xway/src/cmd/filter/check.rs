@@ -8,7 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use filter::abi::Need;
-use filter::lint::{Session, lint};
+use filter::language::lint::lint;
+use filter::model::cut_off::Session;
 use filter::{
     Action, Environment, File, Form, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
 };

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use filter::File;
-use filter::detect::{Packet, Sample, Settings, detect};
-use filter::watch::Seen;
+use filter::runtime::detect::{Packet, Sample, Settings, detect};
+use filter::runtime::tap::Seen;
 use sys::signal::Stop;
 
 use super::auto;

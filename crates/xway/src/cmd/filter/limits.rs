@@ -3,9 +3,8 @@
 use anyhow::Result;
 use filter::Action;
 use filter::abi::{self, Line};
-use filter::act::RULES;
-use filter::limit::state::State;
-use filter::limit::{LIMITS, LINES};
+use filter::maps::{LIMITS, LINES, RULES};
+use filter::runtime::limits::State;
 use spec::Map as _;
 use sys::thread::monotonic_ns;
 

@@ -6,9 +6,9 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use filter::ban::BANS;
-use filter::carried::CARRIED;
-use filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
+use filter::maps::{self, BANS, CARRIED};
+use filter::runtime::{actions, trial};
+use filter::{Action, Carried, File, Rule, Ruleset, abi};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, Spec};
@@ -117,11 +117,11 @@ impl Live {
 
     /// How long each of its rules still holds; `None` for those without a time.
     pub fn left(&self, rules: &Ruleset) -> Result<Vec<Option<Duration>>> {
-        let (map, now) = (self.map(act::RULES)?, monotonic_ns());
+        let (map, now) = (self.map(maps::RULES)?, monotonic_ns());
         let timed = |rule: &Rule| matches!(rule.action, Action::DropFor(_));
         let all = rules.rules.iter().zip(0_u32..);
         all.map(|(rule, number)| match timed(rule) {
-            true => Ok(act::left(&map, number, now)?),
+            true => Ok(actions::left(&map, number, now)?),
             false => Ok(None),
         })
         .collect()
@@ -136,7 +136,7 @@ impl Live {
         // Not by the program's maps: in a trial it has two of this kind.
         let labels = self.labels()?;
         let counts = Counters::Reasons { map: self.map(stats::MAP)?, labels }.read()?;
-        let events = act::events(&self.map(act::EVENTS)?)?;
+        let events = actions::events(&self.map(maps::EVENTS)?)?;
         Ok(Moment { rules: self.slot.rule_counts(&self.generation)?, counts, events })
     }
 

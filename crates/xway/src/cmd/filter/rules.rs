@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::Result;
 use filter::File;
-use filter::classic::{Classic, Program};
+use filter::language::classic::{Classic, Program};
 use sys::pcap::Library;
 
 /// Reads a file of rules and the files of its sets.

@@ -7,8 +7,8 @@ use std::fs::File;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use filter::talkers::{Stretch, Window};
-use filter::trial::Opinion;
+use filter::runtime::talkers::{Stretch, Window};
+use filter::runtime::trial::Opinion;
 use kernel::Program;
 
 use super::change::{Change, TRIAL};

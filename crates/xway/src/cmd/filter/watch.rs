@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use filter::abi::Met;
-use filter::trial::new_name;
-use filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
+use filter::maps::{KEPT, SEEN, WATCHING};
+use filter::runtime::tap::{self, Seen};
+use filter::runtime::trial::new_name;
 use filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
 use spec::Spec;
@@ -89,13 +90,13 @@ impl Watch {
         choice: &Choice,
         claim: File,
     ) -> Result<Self> {
-        let chooser = watch::rules(choice.tests.clone());
+        let chooser = tap::rules(choice.tests.clone());
         let begun = file::by_form(|form| {
             let front = file::compiled(&chooser, false, &change.target, form)?;
             let behind = change.in_force(form)?;
             let separate = |front: &mut Spec, behind: &mut Spec| {
-                watch::make_front(front, choice.bytes)?;
-                watch::make_behind(behind)
+                tap::make_front(front, choice.bytes)?;
+                tap::make_behind(behind)
             };
             let parts = Parts { front, behind };
             parts.load(change, &chooser, asked, separate, |object, program, placement| {
@@ -120,7 +121,7 @@ impl Watch {
                 each(&seen);
             }
         });
-        let met = watch::met(self.object.map(KEPT)?)?;
+        let met = tap::met(self.object.map(KEPT)?)?;
         let (elapsed, one_in) = (self.looked.elapsed(), self.one_in);
         let lost = met.lost - self.met.lost;
         let next = self.pace.next(one_in, read + lost, elapsed);
@@ -157,18 +158,18 @@ impl Pace {
     fn next(self, one_in: u32, shown: u64, elapsed: Duration) -> u32 {
         match self {
             Self::OneIn(number) => number,
-            Self::About(wanted) => watch::next_one_in(one_in, shown, elapsed, wanted),
+            Self::About(wanted) => tap::next_one_in(one_in, shown, elapsed, wanted),
         }
     }
 }
 
 fn draw(object: &Object, one_in: u32) -> Result<()> {
     let watching = object.map(&new_name(WATCHING))?;
-    Ok(watch::draw(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
+    Ok(tap::draw(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
 }
 
 /// Nobody looks at what was shown so long ago.
 const HOLDS: Duration = Duration::from_secs(5);
 /// Enough of a packet for its headers, and for all that the model reads of it.
 pub const HEADERS: usize = 128;
-pub const MOST: usize = filter::watch::MOST_BYTES;
+pub const MOST: usize = filter::runtime::tap::MOST_BYTES;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use filter::detect::{self, Busy, Detection, Rate};
+use filter::runtime::detect::{self, Busy, Detection, Rate};
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;

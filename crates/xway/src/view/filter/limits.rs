@@ -2,7 +2,7 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
-use filter::limit::state::{Fill, Load, State};
+use filter::runtime::limits::{Fill, Load, State};
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;

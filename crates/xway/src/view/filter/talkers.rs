@@ -2,7 +2,7 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
-use filter::talkers::{Talker, Window};
+use filter::runtime::talkers::{Talker, Window};
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;

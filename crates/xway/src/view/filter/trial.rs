@@ -2,7 +2,7 @@
 //! which not.
 
 use filter::Ruleset;
-use filter::trial;
+use filter::runtime::trial;
 use functions::stats::Count;
 use report::number::human;
 use report::table::{Column, Table};

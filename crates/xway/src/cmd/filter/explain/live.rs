@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use filter::abi::Need;
-use filter::model;
-use filter::watch::Seen;
-use filter::{Frame, Model, Needs, Ruleset};
+use filter::runtime::tap::Seen;
+use filter::{Frame, Model, Needs, Ruleset, model};
 use sys::signal::Stop;
 
 use super::super::change::Change;

@@ -1,0 +1,12 @@
+//! Limits of a loaded program: filled, read and carried over through their maps.
+
+mod bound;
+mod carry;
+mod fill;
+mod seed;
+mod state;
+
+pub use bound::Bound;
+pub use carry::carry;
+pub use fill::{Maps, fill_seed};
+pub use state::{Fill, Load, Sharing, State};
