@@ -92,7 +92,7 @@ fn routes_decide_as_the_rules_that_they_are_made_of() {
     while written < RULESETS {
         let rules = ruleset(&mut random);
         let tell = || rules.rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
-        let text = match flowspec(&rules) {
+        let text = match flowspec::export(&rules) {
             Ok(text) => text,
             Err(error) => {
                 let names: Vec<_> =

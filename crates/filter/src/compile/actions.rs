@@ -37,11 +37,11 @@ pub struct Sizes {
 pub struct Acts {
     sizes: Sizes,
     default: functions::Action,
-    rules: Vec<abi::Rule>,
-    limits: Limits,
+    pub(crate) rules: Vec<abi::Rule>,
+    pub(crate) limits: Limits,
     /// Interfaces by slot.
-    interfaces: Vec<u32>,
-    cpus: Vec<u32>,
+    pub(crate) interfaces: Vec<u32>,
+    pub(crate) cpus: Vec<u32>,
     syn: abi::Syn,
 }
 
@@ -222,7 +222,7 @@ impl Default for Sizes {
 }
 
 /// The end of a time as the program has it, rounded up.
-fn over_at(now_ns: u64, time: Duration) -> Option<u32> {
+pub(crate) fn over_at(now_ns: u64, time: Duration) -> Option<u32> {
     if time < Action::LEAST || time > Action::LONGEST {
         return None;
     }
@@ -400,35 +400,5 @@ mod tests {
             let acts = acts(&[Action::Ban(time)]).unwrap();
             assert_eq!(acts.rules[0].argument, argument, "{time:?}");
         }
-    }
-
-    #[test]
-    fn ends_are_found_and_carried() {
-        use spec::MemoryMap;
-        let second = Duration::from_secs(1);
-        let ends = |ms| over_at(0, Duration::from_millis(ms)).unwrap();
-        // Never short, and a step late at most: 134 ms is more than two times 2^26 ns by 9 µs.
-        assert_eq!([100, 134, 135, 201, 202].map(ends), [2, 2, 3, 3, 4]);
-        let map = |now_ns: u64, actions: &[Action]| {
-            let sizes = Sizes { now_ns, ..Sizes::default() };
-            let acts = Acts::new(&ruleset(actions), sizes, |_| None).unwrap();
-            let map = MemoryMap::array(abi::Rule::SIZE, actions.len() as u32);
-            for (number, rule) in (0_u32..).zip(&acts.rules) {
-                map.update(&number.to_le_bytes(), &rule.to_bytes(), Expect::Any).unwrap();
-            }
-            map
-        };
-        let brief = Action::DropFor(10 * second);
-        let old = map(7_000_000_000, &[Action::Drop, brief.clone(), Action::DropFor(60 * second)]);
-        assert_eq!(left(&old, 0, 0).unwrap(), None);
-        let piece = Duration::from_nanos(1 << TIME_SHIFT);
-        let at = |number, now_s: u64| left(&old, number, now_s * 1_000_000_000).unwrap().unwrap();
-        assert!(at(1, 7) >= 10 * second && at(1, 7) <= 10 * second + piece);
-        assert_eq!((at(1, 18), at(1, 4000)), (Duration::ZERO, Duration::ZERO));
-        // Both stay; the first one's time is over, so it begins anew.
-        let new = map(20_000_000_000, &[Action::DropFor(60 * second), brief]);
-        carry_ends(&old, &new, &[(1, 1), (2, 0)], 20_000_000_000).unwrap();
-        assert_eq!(left(&new, 0, 0).unwrap(), left(&old, 2, 0).unwrap());
-        assert!(left(&new, 1, 20_000_000_000).unwrap().unwrap() >= 10 * second);
     }
 }

@@ -12,14 +12,15 @@ mod times;
 
 use spec::MapDef;
 
+use crate::maps::{LIMITS, LINES};
 use crate::{Limit, Per, Unit, abi};
 use times::{Said, Scale};
 
 /// The limits of a ruleset, by number, with their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    limits: Vec<abi::Limit>,
-    lines: u32,
+    pub(crate) limits: Vec<abi::Limit>,
+    pub(crate) lines: u32,
     exact: bool,
 }
 
@@ -203,6 +204,3 @@ const LEAST_LINES: u32 = 256;
 const MOST_LEVEL_LINES: u64 = 1 << 12;
 /// Of all limits: 64 MiB.
 const MOST_LINES: u32 = 1 << 20;
-
-#[cfg(test)]
-mod tests;

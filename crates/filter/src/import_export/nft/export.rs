@@ -238,7 +238,7 @@ mod tests {
     use super::*;
     use crate::{Policy, Scope};
 
-    fn export(rules: &[&str]) -> Result<String, Error> {
+    fn exported(rules: &[&str]) -> Result<String, Error> {
         let rules = rules.iter().map(|rule| Rule::parse(rule, &Scope::default()).unwrap());
         let mut ruleset = Ruleset { rules: rules.collect(), ..Ruleset::default() };
         for oddity in crate::Reason::ALL {
@@ -290,7 +290,7 @@ mod tests {
                 vec!["iifname { \"eth7\" } @nh,64,8 & 0xf0 == 0x10 counter drop"],
             ),
         ] {
-            let text = export(&[rule]).unwrap_or_else(|error| panic!("{rule}: {error}"));
+            let text = exported(&[rule]).unwrap_or_else(|error| panic!("{rule}: {error}"));
             let lines: Vec<_> = text.lines().filter(|line| line.contains("comment")).collect();
             let want: Vec<_> = want.iter().map(|it| format!("\t\t{it} comment \"r\"")).collect();
             assert_eq!(lines, want, "{rule}");
@@ -311,7 +311,7 @@ mod tests {
             ("r: drop extension routing", "does not know"),
             ("r: drop fragment later", "does not know"),
         ] {
-            let error = export(&[rule]).unwrap_err().to_string();
+            let error = exported(&[rule]).unwrap_err().to_string();
             assert!(error.starts_with("rule r: ") && error.contains(word), "{rule}: {error}");
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::File;
 use crate::language::text::tests::scope;
-use crate::model::cut_off::cut_off::*;
+use crate::model::cut_off::*;
 
 fn rules(default: &str, rules: &[&str]) -> Ruleset {
     let rules: Vec<_> = rules.iter().map(|rule| format!("'{rule}'")).collect();

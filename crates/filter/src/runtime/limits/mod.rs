@@ -5,6 +5,8 @@ mod carry;
 mod fill;
 mod seed;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use bound::Bound;
 pub use carry::carry;

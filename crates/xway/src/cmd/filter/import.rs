@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use control::filter::source::read;
 use filter::Ruleset;
 use filter::import_export::nft::{self, Lines};
 use filter::import_export::{self, flowspec};
 
 use super::nft::{Helper, Request};
-use super::rules::read;
 use crate::args::{FilterExportArgs, FilterImportArgs, ForeignExport, ForeignImport};
 use crate::cmd::{Context, Exit, confine};
 use crate::text;

@@ -232,9 +232,10 @@ fn errors_have_lines_of_the_text() {
     let text = "table netdev t {\n chain in {\n  counter drop\n\n  log drop\n }\n}";
     let rules = [json!([drop()]), json!([{"log": null}, drop()])];
     let lines = Lines::of(text).unwrap();
-    let error = read_text(&listing("netdev", "accept", &rules, &[]), &lines, None).unwrap_err();
+    let error =
+        import_with_lines(&listing("netdev", "accept", &rules, &[]), &lines, None).unwrap_err();
     assert_eq!(error.place, "line 5, chain netdev/t/in, rule 2");
-    let error = read_text(&listing("netdev", "accept", &rules[1..], &[]), &lines, None);
+    let error = import_with_lines(&listing("netdev", "accept", &rules[1..], &[]), &lines, None);
     assert_eq!(error.unwrap_err().place, "chain netdev/t/in, rule 1", "the text has others");
 }
 

@@ -8,7 +8,7 @@ use super::scope;
 use crate::Rule;
 
 /// The grammar as it is promised.
-const PAGE: &str = include_str!("../../../../../docs/filter.md");
+const PAGE: &str = include_str!("../../../../../../docs/filter.md");
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
