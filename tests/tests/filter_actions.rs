@@ -5,7 +5,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use filter::compile::actions::{Acts, Sizes};
+use filter::compile::actions::{CompiledActions, Sizes};
 use filter::maps::{self, BANS, SAMPLES};
 use filter::runtime::actions;
 use filter::runtime::bans::Bans;
@@ -238,7 +238,7 @@ fn samples_say_what_became_of_a_packet() {
 }
 
 /// The engine with a clock of its own.
-fn engine(actions: &[Action], sizes: Sizes) -> (Machine, Worker, usize, Acts) {
+fn engine(actions: &[Action], sizes: Sizes) -> (Machine, Worker, usize, CompiledActions) {
     let (spec, acts) = filter(actions, sizes);
     let machine = Machine::load(&spec, &Options::default()).unwrap();
     let maps = machine.maps();

@@ -32,7 +32,7 @@ fn run<R: Runtime>(
     frames: &[Vec<u8>],
 ) -> (Vec<spec::Verdict>, Counts) {
     runtime.load(&compiled.spec).unwrap_or_else(|error| panic!("{error}"));
-    let filled = compiled.acts.fill(|name| Ok(runtime.map(name).unwrap()));
+    let filled = compiled.actions.fill(|name| Ok(runtime.map(name).unwrap()));
     filled.unwrap_or_else(|error: <R::Map as Map>::Error| panic!("{error}"));
     let mut verdict = |frame: &Vec<u8>| {
         let input = Input { packet: frame.clone(), ..Input::default() };

@@ -173,7 +173,7 @@ fn object(limit: &str, senders: u8) -> Object {
     let file = File::parse("rules", &text, Path::new(""), |_| Err(String::new())).unwrap();
     let compiled = compile(&file.ruleset, &Environment::default()).unwrap();
     let object = Object::load(&compiled.spec, &LoadOptions::default()).unwrap();
-    compiled.acts.fill(|name| object.map(name)).unwrap();
+    compiled.actions.fill(|name| object.map(name)).unwrap();
     object
 }
 

@@ -187,7 +187,7 @@ fn object(rules: &[&str], net: &TwoHosts) -> Object {
     });
     let compiled = compile(&file.ruleset, &environment).unwrap();
     let object = Object::load(&compiled.spec, &LoadOptions::default()).unwrap();
-    compiled.acts.fill(|name| object.map(name)).unwrap();
+    compiled.actions.fill(|name| object.map(name)).unwrap();
     object
 }
 

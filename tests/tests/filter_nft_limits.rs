@@ -124,7 +124,7 @@ fn filtered(ruleset: &Ruleset, frames: &[Vec<u8>], (first, last): (usize, usize)
     let compiled = compile(ruleset, &Environment::default()).unwrap();
     let mut runtime = KernelRuntime::default();
     runtime.load(&compiled.spec).unwrap_or_else(|error| panic!("{error}"));
-    compiled.acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
+    compiled.actions.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
     for frame in frames {
         let input = Input { packet: frame.clone(), ..Input::default() };
         runtime.run(PROGRAM, &input).unwrap_or_else(|error| panic!("{error}"));

@@ -58,7 +58,7 @@ impl Case<'_> {
     }
 
     fn facts(&self, layer: usize, field: Field) -> Option<u128> {
-        self.filter.layers[layer].layer.facts.field(field)
+        self.filter.layers[layer].layer.fields.field(field)
     }
 }
 

@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use filter::compile::actions::{Acts, Sizes};
+use filter::compile::actions::{CompiledActions, Sizes};
 use filter::maps::{self, KEPT, SAMPLES, SEEN, WATCHING};
 use filter::runtime::actions;
 use filter::runtime::samples::Sample;
-use filter::runtime::tap::{self, Seen};
+use filter::runtime::tap::{self, TappedPacket};
 use filter::runtime::trial::new_name;
 use filter::{Action, Environment, PROGRAM, abi, compile};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer, TestRun};
@@ -91,17 +91,17 @@ fn samples_are_read_or_lost() {
 }
 
 /// Both parts of a filter that is watched, and what fills the maps of each.
-fn watched() -> (Spec, [Acts; 2]) {
+fn watched() -> (Spec, [CompiledActions; 2]) {
     let front = compile(&tap::rules(Vec::new()), &Environment::default()).unwrap();
     let (mut drawing, (mut behind, acts)) =
         (front.spec, filter(&[Action::Count], Sizes::default()));
-    tap::make_front(&mut drawing, tap::MOST_BYTES).unwrap();
-    tap::make_behind(&mut behind).unwrap();
+    tap::make_tap(&mut drawing, tap::MOST_BYTES).unwrap();
+    tap::make_active_part(&mut behind).unwrap();
     behind.maps.iter_mut().find(|map| map.name == SEEN).unwrap().max_entries = 16_384;
     let link = |spec, go_on| compose::Link { spec, program: PROGRAM, go_on };
     let any = compose::VerdictSet::from_iter(Verdict::ALL);
     let links = [link(&drawing, any), link(&behind, compose::VerdictSet::EMPTY)];
-    (compose::chain_of_calls(&links).unwrap(), [front.acts, acts])
+    (compose::chain_of_calls(&links).unwrap(), [front.actions, acts])
 }
 
 #[test]
@@ -111,21 +111,21 @@ fn watched_packets_are_read_or_lost() {
     fill(&runtime, &acts);
     let map = |name: &str| runtime.map(name);
     drawing.fill(|name| Ok(map(&new_name(name)).unwrap())).unwrap();
-    tap::draw(map(&new_name(WATCHING)).unwrap(), 1, u64::MAX).unwrap();
+    tap::set_sampling(map(&new_name(WATCHING)).unwrap(), 1, u64::MAX).unwrap();
     let read = overrun(&runtime, SEEN, |record| {
-        let seen = Seen::parse(record).unwrap();
+        let seen = TappedPacket::parse(record).unwrap();
         assert_eq!((seen.one_in, seen.bytes), (1, &packet().packet[..]));
     });
-    let met = tap::met(map(KEPT).unwrap()).unwrap();
+    let met = tap::counts(map(KEPT).unwrap()).unwrap();
     assert_eq!(met.packets, WRITERS * PACKETS);
     assert_eq!(read + met.lost, met.packets, "{read} read, {met:?}");
     assert!(read > 0 && met.lost > 0, "{read} read, {met:?}: tells nothing");
     // When nobody watches any more nothing is drawn, and nothing is counted.
-    tap::draw(map(&new_name(WATCHING)).unwrap(), 1, 0).unwrap();
+    tap::set_sampling(map(&new_name(WATCHING)).unwrap(), 1, 0).unwrap();
     let program = runtime.object().unwrap().program(PROGRAM).unwrap();
     for _ in 0..3 {
         program.run(&TestRun { input: packet(), ..TestRun::default() }).unwrap();
     }
-    let later = tap::met(map(KEPT).unwrap()).unwrap();
+    let later = tap::counts(map(KEPT).unwrap()).unwrap();
     assert_eq!((later.packets, later.lost), (met.packets + 1, met.lost));
 }

@@ -13,7 +13,7 @@ use filter::{
     Test, compile, maps,
 };
 use functions::stats::{self, Stats};
-use functions::{Action, tags};
+use functions::{PassOrDrop, tags};
 use kernel::{Attach, Binding, KernelRuntime, Link, LoadOptions, Mode, Replace};
 use lab::{Capture, LinkOptions, TwoHosts, until};
 use spec::{Runtime, Verdict};
@@ -94,7 +94,7 @@ const ROWS: [Row; 3] = [
     Row { name: "service tag", holds: |case: &Case<'_>| case.frame.bytes[12..14] == [0x88, 0xa8] },
 ];
 
-fn rules(texts: &[impl AsRef<str>], default: Action, policies: Policies) -> Ruleset {
+fn rules(texts: &[impl AsRef<str>], default: PassOrDrop, policies: Policies) -> Ruleset {
     let parse = |(number, text): (usize, &_)| {
         let text = format!("r{number}: {}", AsRef::<str>::as_ref(text));
         Rule::parse(&text, &Scope::default()).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -107,8 +107,8 @@ fn list(random: &mut Random, round: usize, policies: Policies) -> Ruleset {
     if round.is_multiple_of(2) {
         let texts = LISTS[round / 2 % LISTS.len()];
         return match texts {
-            ["*", texts @ ..] => rules(texts, Action::Drop, policies),
-            texts => rules(texts, Action::Pass, policies),
+            ["*", texts @ ..] => rules(texts, PassOrDrop::Drop, policies),
+            texts => rules(texts, PassOrDrop::Pass, policies),
         };
     }
     let texts: Vec<_> = (0..1 + random.below(6))
@@ -119,7 +119,7 @@ fn list(random: &mut Random, round: usize, policies: Policies) -> Ruleset {
         })
         .filter(|text| Rule::parse(text, &Scope::default()).is_ok())
         .collect();
-    rules(&texts, *random.one(&[Action::Pass, Action::Drop]), policies)
+    rules(&texts, *random.one(&[PassOrDrop::Pass, PassOrDrop::Drop]), policies)
 }
 
 /// The usual policies, or those of rules that come from nft.
@@ -146,7 +146,7 @@ fn is_length(test: &Test) -> bool {
 
 fn load<R: Arm>(runtime: R, compiled: &Compiled) -> Judge<R> {
     let judge = Judge::on(runtime, &compiled.spec, PROGRAM);
-    let filled = compiled.acts.fill(|name| Ok(judge.map(name)));
+    let filled = compiled.actions.fill(|name| Ok(judge.map(name)));
     filled.unwrap_or_else(|error: <R::Map as spec::Map>::Error| panic!("{error}"));
     judge
 }
@@ -200,7 +200,7 @@ fn load_nft(sites: &Sites, ruleset: &Ruleset) -> Option<bool> {
     let script = nft::export(ruleset, "eth0").ok()?;
     let body: Vec<_> = script.lines().filter(|line| line.contains("counter")).collect();
     let body = body.join("\n");
-    let policy = if ruleset.default == Action::Drop { "drop" } else { "accept" };
+    let policy = if ruleset.default == PassOrDrop::Drop { "drop" } else { "accept" };
     // Tags are gone there, and so is padding; the hook has IP packets only.
     let has_input = !["vlan", "meta length"].iter().any(|word| body.contains(word));
     sites.load(policy, &body, has_input.then_some(&*body)).ok()?;
@@ -276,7 +276,7 @@ impl Live {
         });
         let spec = &compiled.spec;
         net.b.run(|| runtime.load(spec)).unwrap().unwrap_or_else(|error| panic!("{error}"));
-        compiled.acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
+        compiled.actions.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
         let labels = stats::labels(spec.btf.as_ref().unwrap()).unwrap();
         let program = runtime.object().unwrap().program(PROGRAM).unwrap();
         let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
@@ -326,7 +326,7 @@ fn frames_with_a_stripped_tag_are_judged_the_same_everywhere() {
         "drop inner-vlan any udp dport 53",
         "count vlan 5",
     ];
-    let ruleset = rules(&texts, Action::Pass, Policies::default());
+    let ruleset = rules(&texts, PassOrDrop::Pass, Policies::default());
     let mut compiled = compile(&ruleset, &Environment::default()).unwrap();
     tags::ask_device(&mut compiled.spec, &[PROGRAM]).unwrap();
     let mut live = Live::new(&compiled);

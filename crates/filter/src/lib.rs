@@ -23,9 +23,11 @@ pub mod model;
 pub mod runtime;
 
 pub use abi::{Policy, Reason};
-pub use compile::{Compiled, Environment, Error, Form, Listeners, Place, Unfit, compile};
+pub use compile::{
+    Compiled, Environment, Error, FieldLocation, Form, Listeners, Unsupported, compile,
+};
 pub use language::{
-    Action, Addresses, Base, Compile, Expression, Facts, Family, Field, File, Limit, Needs,
+    Action, Addresses, Base, Compile, Expression, Family, Field, File, Limit, Needs, PacketFields,
     Payload, Per, Policies, Redirect, Rule, Ruleset, Scope, Set, Sets, Side, Source, SynProxy,
     Test, Total, Unit, Values,
 };

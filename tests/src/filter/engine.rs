@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use filter::compile::actions::{Acts, Sizes};
+use filter::compile::actions::{CompiledActions, Sizes};
 use filter::runtime::limits;
 use filter::{Action, PROGRAM, abi, maps};
 use spec::{Input, Map, Verdict};
@@ -23,7 +23,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(actions: &[Action]) -> (Self, Acts) {
+    pub fn new(actions: &[Action]) -> (Self, CompiledActions) {
         let (spec, acts) = filter(actions, Sizes::default());
         // Time stands still but for what tests say: a nanosecond is the least.
         let clock = Clock { step_ns: 1, ..Clock::default() };

@@ -167,7 +167,7 @@ impl ActiveFilter {
     /// trial or watching has for itself.
     pub fn kept(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
         let varies =
-            |def: &&MapDef| (!def.frozen || def.name == FILE) && !trial::is_passing(&def.name);
+            |def: &&MapDef| (!def.frozen || def.name == FILE) && !trial::is_temporary(&def.name);
         self.alike(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use filter::compile::actions::Acts;
+use filter::compile::actions::CompiledActions;
 use filter::maps::{self, EVENTS, GUARDED, LINES, SAMPLES, SEED};
 use filter::runtime::{actions, limits};
 use filter::{Action, Compiled, Ruleset};
@@ -36,16 +36,16 @@ impl<'a> Handover<'a> {
         let old = active.rules()?;
         let timed = timed(&old, rules);
         let host = ruleset::environment(false)?;
-        let acts = Acts::new(&old, host.sizes, |name| host.ifindex(name));
+        let acts = CompiledActions::new(&old, host.sizes, |name| host.ifindex(name));
         // Rules in force that could not be made today: an interface of theirs is gone.
         let Ok(acts) = acts else {
             return Ok(Self { active, limits: Vec::new(), same_limits: false, timed });
         };
-        let number = |acts: &Acts, rules: &Ruleset| -> HashMap<String, u32> {
+        let number = |acts: &CompiledActions, rules: &Ruleset| -> HashMap<String, u32> {
             let names = ruleset::identities(rules).into_iter().enumerate();
             names.filter_map(|(rule, name)| Some((name, acts.limit_of(rule)?))).collect()
         };
-        let (was, is) = (number(&acts, &old), number(&made.acts, rules));
+        let (was, is) = (number(&acts, &old), number(&made.actions, rules));
         let limits = was.iter().filter_map(|(name, old)| Some((*old, *is.get(name)?))).collect();
         Ok(Self { active, limits, same_limits: was == is, timed })
     }

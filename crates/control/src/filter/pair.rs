@@ -52,9 +52,9 @@ impl Pair {
             let kept = active.map_or(Ok(Vec::new()), |active| active.kept(&spec))?;
             let programs = vec![program.to_owned()];
             let object = update.target.load_sharing(&spec, programs, placement.mode, kept)?;
-            self.front.acts.fill(|name| object.map(&new_name(name)))?;
+            self.front.actions.fill(|name| object.map(&new_name(name)))?;
             if active.is_none() {
-                self.behind.acts.fill(|name| object.map(name))?;
+                self.behind.actions.fill(|name| object.map(name))?;
             }
             install(object, program, &placement)
         })?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use filter::abi::Met;
 use filter::maps::{KEPT, SEEN, WATCHING};
-use filter::runtime::tap::{self, Seen};
+use filter::runtime::tap::{self, TappedPacket};
 use filter::runtime::trial::new_name;
 use filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
@@ -95,8 +95,8 @@ impl PacketSampler {
             let front = ruleset::compiled(&chooser, false, &update.target, form)?;
             let behind = update.in_force(form)?;
             let separate = |front: &mut Spec, behind: &mut Spec| {
-                tap::make_front(front, choice.bytes)?;
-                tap::make_behind(behind)
+                tap::make_tap(front, choice.bytes)?;
+                tap::make_active_part(behind)
             };
             let parts = Pair { front, behind };
             parts.load(update, &chooser, asked, separate, |object, program, placement| {
@@ -113,15 +113,15 @@ impl PacketSampler {
     }
 
     /// Hands on what was shown since the last look, and says that somebody still looks.
-    pub fn look(&mut self, mut each: impl FnMut(&Seen<'_>)) -> Result<SampleBatch> {
+    pub fn look(&mut self, mut each: impl FnMut(&TappedPacket<'_>)) -> Result<SampleBatch> {
         let mut read = 0;
         self.ring.drain(|record| {
-            if let Some(seen) = Seen::parse(record) {
+            if let Some(seen) = TappedPacket::parse(record) {
                 read += 1;
                 each(&seen);
             }
         });
-        let met = tap::met(self.object.map(KEPT)?)?;
+        let met = tap::counts(self.object.map(KEPT)?)?;
         let (elapsed, one_in) = (self.looked.elapsed(), self.one_in);
         let lost = met.lost - self.met.lost;
         let next = self.pace.next(one_in, read + lost, elapsed);
@@ -165,7 +165,7 @@ impl SampleRate {
 
 fn draw(object: &Object, one_in: u32) -> Result<()> {
     let watching = object.map(&new_name(WATCHING))?;
-    Ok(tap::draw(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
+    Ok(tap::set_sampling(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
 }
 
 /// Nobody looks at what was shown so long ago.

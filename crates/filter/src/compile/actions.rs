@@ -9,7 +9,7 @@ use std::time::Duration;
 use spec::Spec;
 
 use super::limits::{self, Limits};
-use crate::{Action, Listeners, Redirect, Rule, Ruleset, Unfit, abi, maps};
+use crate::{Action, Listeners, Redirect, Rule, Ruleset, Unsupported, abi, maps};
 
 /// Sizes that rules do not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Sizes {
     /// Sources that can be banned at a time, in 72 bytes each.
     pub bans: u32,
     /// Whether somebody may ban by hand: bans cost each packet a look at its source. What a ban
-    /// needs of a packet is [`Need::Network`](abi::Need::Network), see [`Acts::may_ban`].
+    /// needs of a packet is [`Need::Network`](abi::Need::Network), see [`CompiledActions::may_ban`].
     pub manual_bans: bool,
     /// Bytes kept of a sampled packet.
     pub sample: u32,
@@ -34,9 +34,9 @@ pub struct Sizes {
 
 /// What the rules of a ruleset do, by number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Acts {
+pub struct CompiledActions {
     sizes: Sizes,
-    default: functions::Action,
+    default: functions::PassOrDrop,
     pub(crate) rules: Vec<abi::Rule>,
     pub(crate) limits: Limits,
     /// Interfaces by slot.
@@ -59,12 +59,12 @@ pub enum Error {
     #[error("rule `{rule}`: a rule holds from 100 ms to a year")]
     Time { rule: String },
     #[error("rule `{rule}`: {error}")]
-    Listeners { rule: String, error: Unfit },
+    Listeners { rule: String, error: Unsupported },
     #[error("rule `{rule}`: at most {} requests a second", u32::MAX)]
     Above { rule: String },
 }
 
-impl Acts {
+impl CompiledActions {
     /// # Errors
     /// An action cannot be done: the first that cannot.
     pub fn new(
@@ -275,9 +275,9 @@ mod tests {
         Ruleset { rules: actions.iter().enumerate().map(rule).collect(), ..Ruleset::default() }
     }
 
-    fn acts(actions: &[Action]) -> Result<Acts, Error> {
+    fn acts(actions: &[Action]) -> Result<CompiledActions, Error> {
         let ifindex = |name: &str| name.strip_prefix("eth")?.parse().ok();
-        Acts::new(&ruleset(actions), Sizes::default(), ifindex)
+        CompiledActions::new(&ruleset(actions), Sizes::default(), ifindex)
     }
 
     fn out(name: &str) -> Action {
@@ -292,7 +292,7 @@ mod tests {
         Action::SynProxy(SynProxy { above })
     }
 
-    fn sizes(acts: &Acts) -> Vec<(String, u32)> {
+    fn sizes(acts: &CompiledActions) -> Vec<(String, u32)> {
         let mut spec = Spec::parse("filter", crate::OBJECT).unwrap();
         acts.apply(&mut spec).unwrap();
         let sizes = spec.maps.iter().map(|map| (map.name.clone(), map.max_entries));

@@ -26,7 +26,7 @@ pub struct Listeners {
 
 /// The listeners would not take connections that the proxy opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum Unsupported {
     #[error(
         "synproxy needs listeners that look for cookies: set net.ipv4.tcp_syncookies to 2 \
          (it is {0})"
@@ -41,13 +41,13 @@ impl Syn {
     ///
     /// # Errors
     /// The stack would refuse what comes back.
-    pub fn of(listeners: &Listeners) -> Result<Self, Unfit> {
+    pub fn of(listeners: &Listeners) -> Result<Self, Unsupported> {
         if listeners.syncookies != 2 {
-            return Err(Unfit::NoCookies(listeners.syncookies));
+            return Err(Unsupported::NoCookies(listeners.syncookies));
         }
         let room = |headers: u32| {
             let room = listeners.mtu.checked_sub(headers).filter(|room| *room >= LEAST_MSS);
-            Ok(room.ok_or(Unfit::Mtu(listeners.mtu))?.min(u16::MAX.into()) as u16)
+            Ok(room.ok_or(Unsupported::Mtu(listeners.mtu))?.min(u16::MAX.into()) as u16)
         };
         Ok(Self {
             mss4: room(20 + 20)?,
@@ -119,8 +119,8 @@ mod tests {
     fn what_cannot_work_is_refused() {
         for setting in [0, 1] {
             let listeners = Listeners { syncookies: setting, ..USUAL };
-            assert_eq!(Syn::of(&listeners), Err(Unfit::NoCookies(setting)));
+            assert_eq!(Syn::of(&listeners), Err(Unsupported::NoCookies(setting)));
         }
-        assert_eq!(Syn::of(&Listeners { mtu: 68, ..USUAL }), Err(Unfit::Mtu(68)));
+        assert_eq!(Syn::of(&Listeners { mtu: 68, ..USUAL }), Err(Unsupported::Mtu(68)));
     }
 }

@@ -7,7 +7,7 @@ use crate::abi::Known;
 
 /// Where generated code finds a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct FieldLocation {
     /// In `struct filter_packet`. IPv6 addresses are two words, the high one first.
     pub offset: i16,
     pub size: Size,
@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Field {
-    pub const fn place(self) -> Place {
+    pub const fn place(self) -> FieldLocation {
         let (offset, size, known) = match self {
             Self::Source4 => (8, Size::Word, Known::Ipv4 as u32),
             Self::Dest4 => (24, Size::Word, Known::Ipv4 as u32),
@@ -40,11 +40,11 @@ impl Field {
             Self::Dscp => (90, Size::Byte, Known::EITHER_IP),
             Self::TcpFlags => (91, Size::Byte, Known::Tcp as u32),
         };
-        Place { offset, size, known }
+        FieldLocation { offset, size, known }
     }
 }
 
-impl Place {
+impl FieldLocation {
     /// Width of a load; fields of 128 bits take two.
     pub const fn bits(self) -> u32 {
         match self.size {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Ruleset ─▶ Plan ─▶ code, filter_data ─▶ splice ─┐
-//!     └─────▶ Acts, Needs, Policies ─▶ globals ────┴▶ Spec      after loading: Compiled::acts.fill
+//!     └─────▶ CompiledActions, Needs, Policies ─▶ globals ────┴▶ Spec      after loading: Compiled::acts.fill
 //! ```
 //!
 //! Rule: nothing here looks at the running system; what it knows of one is in the `Environment`.
@@ -16,9 +16,9 @@ mod location;
 mod needs;
 pub mod plan;
 
-pub use actions::{Acts, Sizes};
-pub use listeners::{Listeners, Unfit};
-pub use location::Place;
+pub use actions::{CompiledActions, Sizes};
+pub use listeners::{Listeners, Unsupported};
+pub use location::FieldLocation;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -70,8 +70,8 @@ pub enum Form {
 pub struct Compiled {
     /// Both programs, [`PROGRAM`] and [`PROGRAM_FRAGS`], with their globals and `filter_data`.
     pub spec: Spec,
-    /// What rules do. User space must call [`Acts::fill`] once the maps are there.
-    pub acts: Acts,
+    /// What rules do. User space must call [`CompiledActions::fill`] once the maps are there.
+    pub actions: CompiledActions,
     /// By number.
     pub names: Vec<String>,
     /// What became of the rules, in lines for people.
@@ -111,7 +111,7 @@ impl Environment {
 /// A rule that cannot be done; all else is a mistake of this crate.
 pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, Error> {
     let ifindex = |name: &str| environment.ifindex(name);
-    let acts = Acts::new(rules, environment.sizes, ifindex)?;
+    let acts = CompiledActions::new(rules, environment.sizes, ifindex)?;
     let mut spec = Spec::parse("filter", OBJECT)?;
     acts.apply(&mut spec)?;
     let mut needs = Needs::of(rules);
@@ -143,7 +143,7 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
         }
     }
     let names = rules.rules.iter().map(|rule| rule.name.clone()).collect();
-    Ok(Compiled { spec, acts, names, description })
+    Ok(Compiled { spec, actions: acts, names, description })
 }
 
 /// Whether the verifier may follow all that comes after the reading of headers once for each path
@@ -156,7 +156,8 @@ fn is_light(rules: &Ruleset, needs: Needs, bans: bool, generated: &Generated) ->
     };
     let is_long = bans || needs.has(super::abi::Need::Transport);
     let redirects = |rule: &Rule| matches!(rule.action, Action::Redirect(_));
-    let ends_late = rules.default == functions::Action::Drop || rules.rules.iter().any(redirects);
+    let ends_late =
+        rules.default == functions::PassOrDrop::Drop || rules.rules.iter().any(redirects);
     let answers = if bans { LIGHT_ANSWERS / 2 } else { LIGHT_ANSWERS };
     generated.slots <= LIGHT
         && generated.answers <= answers

@@ -51,7 +51,7 @@ pub enum Family {
 
 /// A packet as rules see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts([Option<u128>; Field::COUNT]);
+pub struct PacketFields([Option<u128>; Field::COUNT]);
 
 impl Field {
     pub const COUNT: usize = Self::Icmp as usize + 1;
@@ -120,7 +120,7 @@ impl Family {
     pub const ALL: [Self; 3] = [Self::Ipv4, Self::Ipv6, Self::Other];
 }
 
-impl Facts {
+impl PacketFields {
     /// `None` when the packet does not have it.
     pub fn field(&self, field: Field) -> Option<u128> {
         self.0[field as usize]

@@ -16,7 +16,7 @@ mod sets;
 pub mod text;
 mod values;
 
-pub use field::{Facts, Family, Field};
+pub use field::{Family, Field, PacketFields};
 pub use file::File;
 pub use policies::Policies;
 pub use required_headers::Needs;

@@ -1,7 +1,7 @@
 //! Rules as values: what a packet must be, and what becomes of it then.
 //!
 //! Rule: what is in here can be compiled; text that cannot be is refused before (`text`, `file`).
-//! Not here: how people write rules, and what a packet is found to be (`Facts`).
+//! Not here: how people write rules, and what a packet is found to be (`PacketFields`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use super::classic::Program;
 use crate::{Family, Field, Policies, Values};
-use functions::Action as Verdict;
+use functions::PassOrDrop;
 
 /// Rules in order, and what happens when none decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ruleset {
     /// When no rule decides.
-    pub default: Verdict,
+    pub default: PassOrDrop,
     pub policies: Policies,
     /// The first that matches and decides ends the search.
     pub rules: Vec<Rule>,

@@ -4,7 +4,7 @@
 //! to it.
 
 use super::super::abi::{self, Level, Seed};
-use super::super::{Facts, Field};
+use super::super::{Field, PacketFields};
 use crate::compile::limits::Limits;
 
 /// What limits know of a packet.
@@ -28,11 +28,11 @@ pub struct Model {
 }
 
 impl Sender {
-    pub fn new(facts: &Facts) -> Self {
-        let either = |one, other| facts.field(one).or(facts.field(other)).unwrap_or_default();
-        let field = |field| facts.field(field).unwrap_or_default();
+    pub fn new(packet: &PacketFields) -> Self {
+        let either = |one, other| packet.field(one).or(packet.field(other)).unwrap_or_default();
+        let field = |field| packet.field(field).unwrap_or_default();
         Self {
-            is_ipv6: facts.field(Field::Source6).is_some(),
+            is_ipv6: packet.field(Field::Source6).is_some(),
             source: either(Field::Source4, Field::Source6),
             dest: either(Field::Dest4, Field::Dest6),
             source_port: field(Field::SourcePort) as u16,

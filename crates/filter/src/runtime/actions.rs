@@ -8,10 +8,10 @@ use std::time::Duration;
 use spec::{Expect, Map};
 
 use super::limits;
-use crate::compile::actions::{Acts, TIME_SHIFT};
+use crate::compile::actions::{CompiledActions, TIME_SHIFT};
 use crate::{abi, maps};
 
-impl Acts {
+impl CompiledActions {
     /// Fills maps that are new.
     pub fn fill<'a, M: Map + 'a>(
         &self,
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!([100, 134, 135, 201, 202].map(ends), [2, 2, 3, 3, 4]);
         let map = |now_ns: u64, actions: &[Action]| {
             let sizes = Sizes { now_ns, ..Sizes::default() };
-            let acts = Acts::new(&ruleset(actions), sizes, |_| None).unwrap();
+            let acts = CompiledActions::new(&ruleset(actions), sizes, |_| None).unwrap();
             let map = MemoryMap::array(abi::Rule::SIZE, actions.len() as u32);
             for (number, rule) in (0_u32..).zip(&acts.rules) {
                 map.update(&number.to_le_bytes(), &rule.to_bytes(), Expect::Any).unwrap();

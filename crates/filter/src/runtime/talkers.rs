@@ -1,6 +1,6 @@
 //! Talkers: who sends the most, and to which ports, estimated from packets chosen by chance.
 //!
-//! Each stretch of time has a sampling rate of its own; what is told is the sum over a window, with
+//! Each interval of time has a sampling rate of its own; what is told is the sum over a window, with
 //! a bound that the true rate is within in 95 of 100 cases. Where every packet was chosen, there is
 //! no error.
 //!
@@ -25,19 +25,19 @@ pub struct Port {
 }
 
 /// What became of a packet, and why.
-pub type Fate = (Verdict, Option<Reason>);
+pub type VerdictReason = (Verdict, Option<Reason>);
 
-/// Samples of the last stretches of time.
+/// Samples of the last intervals of time.
 #[derive(Clone, Debug)]
 pub struct Window {
     /// Seconds that are looked back.
     span: f64,
-    stretches: VecDeque<Stretch>,
+    intervals: VecDeque<Interval>,
 }
 
-/// A stretch of time with one sampling rate.
+/// An interval of time with one sampling rate.
 #[derive(Clone, Debug, Default)]
-pub struct Stretch {
+pub struct Interval {
     pub seconds: f64,
     /// Packets of which some were chosen.
     pub matched: u64,
@@ -56,32 +56,32 @@ pub struct Talker<K> {
     /// The true rate is at most so much higher or lower, in 95 of 100 cases.
     pub error_pps: f64,
     /// What became of most of its samples.
-    pub fate: Fate,
+    pub outcome: VerdictReason,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Tally {
     samples: u64,
-    fates: HashMap<Fate, u64>,
+    outcomes: HashMap<VerdictReason, u64>,
 }
 
-impl Stretch {
+impl Interval {
     /// Counts a frame's first bytes.
-    pub fn add(&mut self, bytes: &[u8], fate: Fate) {
+    pub fn add(&mut self, bytes: &[u8], outcome: VerdictReason) {
         self.samples += 1;
         let frame = Frame { bytes, ..Frame::default() };
         let reading = read(&frame, Needs::ALL);
         let Some(layer) = reading.layers.first() else { return };
-        let field = |field| layer.facts.field(field);
+        let field = |field| layer.fields.field(field);
         let v4 = field(Field::Source4).map(|bits| Ipv4Addr::from_bits(bits as u32).into());
         let v6 = || field(Field::Source6).map(|bits| Ipv6Addr::from_bits(bits).into());
         if let Some(source) = v4.or_else(v6) {
-            self.sources.entry(source).or_default().add(fate);
+            self.sources.entry(source).or_default().add(outcome);
         }
         if let Some(protocol) = field(Field::Protocol) {
             let port = field(Field::DestPort).map(|port| port as u16);
             let port = Port { protocol: protocol as u8, port };
-            self.ports.entry(port).or_default().add(fate);
+            self.ports.entry(port).or_default().add(outcome);
         }
     }
 
@@ -106,36 +106,36 @@ impl Stretch {
 }
 
 impl Tally {
-    fn add(&mut self, fate: Fate) {
+    fn add(&mut self, outcome: VerdictReason) {
         self.samples += 1;
-        *self.fates.entry(fate).or_default() += 1;
+        *self.outcomes.entry(outcome).or_default() += 1;
     }
 }
 
 impl Window {
     pub fn new(span_seconds: f64) -> Self {
-        Self { span: span_seconds, stretches: VecDeque::new() }
+        Self { span: span_seconds, intervals: VecDeque::new() }
     }
 
-    /// Adds the newest stretch; what is older than the window goes.
-    pub fn add(&mut self, stretch: Stretch) {
-        self.stretches.push_back(stretch);
-        while self.stretches.len() > 1 && self.seconds() - self.stretches[0].seconds >= self.span {
-            self.stretches.pop_front();
+    /// Adds the newest interval; what is older than the window goes.
+    pub fn add(&mut self, interval: Interval) {
+        self.intervals.push_back(interval);
+        while self.intervals.len() > 1 && self.seconds() - self.intervals[0].seconds >= self.span {
+            self.intervals.pop_front();
         }
     }
 
     pub fn seconds(&self) -> f64 {
-        self.stretches.iter().map(|one| one.seconds).sum()
+        self.intervals.iter().map(|one| one.seconds).sum()
     }
 
     pub fn samples(&self) -> u64 {
-        self.stretches.iter().map(|one| one.samples).sum()
+        self.intervals.iter().map(|one| one.samples).sum()
     }
 
     /// Packets of which some were chosen.
     pub fn matched(&self) -> u64 {
-        self.stretches.iter().map(|one| one.matched).sum()
+        self.intervals.iter().map(|one| one.matched).sum()
     }
 
     /// The busiest senders first.
@@ -151,12 +151,12 @@ impl Window {
     fn busiest<K: Hash + Eq + Ord + Copy>(
         &self,
         most: usize,
-        of: impl Fn(&Stretch) -> &HashMap<K, Tally>,
+        of: impl Fn(&Interval) -> &HashMap<K, Tally>,
     ) -> Vec<Talker<K>> {
         let mut all: HashMap<K, Estimate> = HashMap::new();
-        for stretch in &self.stretches {
-            for (key, tally) in of(stretch) {
-                all.entry(*key).or_default().add(stretch, tally);
+        for interval in &self.intervals {
+            for (key, tally) in of(interval) {
+                all.entry(*key).or_default().add(interval, tally);
             }
         }
         let seconds = self.seconds().max(f64::MIN_POSITIVE);
@@ -167,7 +167,7 @@ impl Window {
     }
 }
 
-/// A sum over stretches.
+/// A sum over intervals.
 #[derive(Default)]
 struct Estimate {
     packets: f64,
@@ -176,21 +176,21 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// A stretch in which it was not seen has no part in the error: its own would be less than one
+    /// An interval in which it was not seen has no part in the error: its own would be less than one
     /// sample's weight.
-    fn add(&mut self, stretch: &Stretch, tally: &Tally) {
-        self.packets += tally.samples as f64 * stretch.weight();
-        self.variance += stretch.variance(tally.samples);
+    fn add(&mut self, interval: &Interval, tally: &Tally) {
+        self.packets += tally.samples as f64 * interval.weight();
+        self.variance += interval.variance(tally.samples);
         self.tally.samples += tally.samples;
-        for (fate, samples) in &tally.fates {
-            *self.tally.fates.entry(*fate).or_default() += samples;
+        for (outcome, samples) in &tally.outcomes {
+            *self.tally.outcomes.entry(*outcome).or_default() += samples;
         }
     }
 
     fn talker<K>(self, key: K, seconds: f64) -> Talker<K> {
-        let fates = self.tally.fates.iter();
+        let outcomes = self.tally.outcomes.iter();
         // Of equal ones always the same.
-        let fate = fates.max_by_key(|((verdict, reason), samples)| {
+        let outcome = outcomes.max_by_key(|((verdict, reason), samples)| {
             (**samples, *verdict as u32, reason.map(|reason| reason as u32))
         });
         Talker {
@@ -198,7 +198,7 @@ impl Estimate {
             samples: self.tally.samples,
             pps: self.packets / seconds,
             error_pps: DEVIATIONS * self.variance.sqrt() / seconds,
-            fate: fate.map_or((Verdict::Pass, None), |(fate, _)| *fate),
+            outcome: outcome.map_or((Verdict::Pass, None), |(outcome, _)| *outcome),
         }
     }
 }
@@ -233,33 +233,33 @@ mod tests {
         frame
     }
 
-    fn stretch(matched: u64, samples: &[(u8, u16, u64)]) -> Stretch {
-        let mut stretch = Stretch { seconds: 1.0, matched, ..Stretch::default() };
+    fn interval(matched: u64, samples: &[(u8, u16, u64)]) -> Interval {
+        let mut interval = Interval { seconds: 1.0, matched, ..Interval::default() };
         for (source, port, count) in samples {
             for _ in 0..*count {
-                stretch.add(&udp(*source, *port), (Verdict::Drop, Some(Reason::Rule)));
+                interval.add(&udp(*source, *port), (Verdict::Drop, Some(Reason::Rule)));
             }
         }
-        stretch
+        interval
     }
 
     #[test]
     fn without_sampling_there_is_no_error() {
         let mut window = Window::new(2.0);
-        window.add(stretch(10, &[(1, 53, 7), (2, 80, 3)]));
+        window.add(interval(10, &[(1, 53, 7), (2, 80, 3)]));
         let sources = window.sources(9);
         let rows: Vec<_> =
             sources.iter().map(|one| (one.key.to_string(), one.pps, one.error_pps)).collect();
         assert_eq!(rows, [("10.0.0.1".into(), 7.0, 0.0), ("10.0.0.2".into(), 3.0, 0.0)]);
         let ports: Vec<_> = window.ports(1).iter().map(|one| one.key.to_string()).collect();
         assert_eq!(ports, ["udp/53"]);
-        assert_eq!(sources[0].fate, (Verdict::Drop, Some(Reason::Rule)));
+        assert_eq!(sources[0].outcome, (Verdict::Drop, Some(Reason::Rule)));
     }
 
     #[test]
     fn samples_stand_for_what_was_not_chosen() {
         let mut window = Window::new(1.0);
-        window.add(stretch(10_000, &[(1, 53, 50), (2, 80, 50)]));
+        window.add(interval(10_000, &[(1, 53, 50), (2, 80, 50)]));
         let sources = window.sources(9);
         assert_eq!((sources[0].pps, sources[1].pps), (5000.0, 5000.0));
         // 1.96 · 10000 · sqrt(1/4 / 100 · 0.99)
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn rates_of_stretches_may_differ_and_old_ones_go() {
         let mut window = Window::new(2.0);
-        window.add(stretch(1_000_000, &[(9, 9, 10)]));
-        window.add(stretch(100, &[(1, 53, 100)]));
-        window.add(stretch(1000, &[(1, 53, 10)]));
+        window.add(interval(1_000_000, &[(9, 9, 10)]));
+        window.add(interval(100, &[(1, 53, 100)]));
+        window.add(interval(1000, &[(1, 53, 10)]));
         let sources = window.sources(9);
         assert_eq!(sources.len(), 1, "{sources:?}");
         assert_eq!((sources[0].pps, sources[0].samples), (550.0, 110));
@@ -280,13 +280,13 @@ mod tests {
 
     #[test]
     fn any_bytes_are_counted() {
-        let mut stretch = Stretch { seconds: 1.0, matched: 3, ..Stretch::default() };
+        let mut interval = Interval { seconds: 1.0, matched: 3, ..Interval::default() };
         for bytes in [&[][..], &[0; 13], &udp(1, 1)[..20]] {
-            stretch.add(bytes, (Verdict::Drop, Some(Reason::Truncated)));
+            interval.add(bytes, (Verdict::Drop, Some(Reason::Truncated)));
         }
-        assert_eq!(stretch.samples(), 3);
+        assert_eq!(interval.samples(), 3);
         let mut window = Window::new(1.0);
-        window.add(stretch);
+        window.add(interval);
         assert_eq!(window.sources(9), []);
     }
 

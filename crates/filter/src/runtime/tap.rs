@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use spec::{Expect, Map, Spec};
 
-use super::trial::{Opinion, set_apart, set_part};
+use super::trial::{Decision, prefix_map_names, set_part};
 use crate::abi::{self, Met, Part, Policy, Reason};
 use crate::maps::{KEPT, SEEN, WATCHING};
 use crate::{Action, Policies, Rule, Ruleset, Test};
@@ -20,11 +20,11 @@ pub const MOST_BYTES: usize = 512;
 
 /// A packet that was shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen<'a> {
+pub struct TappedPacket<'a> {
     /// On the monotonic clock.
     pub time_ns: u64,
     /// What became of it.
-    pub opinion: Opinion,
+    pub decision: Decision,
     /// It stands for so many.
     pub one_in: u32,
     /// Of the frame.
@@ -35,14 +35,14 @@ pub struct Seen<'a> {
     pub bytes: &'a [u8],
 }
 
-impl<'a> Seen<'a> {
+impl<'a> TappedPacket<'a> {
     /// `None` for a record that is none: too short for what it says.
     pub fn parse(record: &'a [u8]) -> Option<Self> {
         let (head, bytes) = record.split_first_chunk::<{ abi::Seen::SIZE }>()?;
         let head = abi::Seen::from_bytes(head);
         Some(Self {
             time_ns: head.time,
-            opinion: head.opinion.into(),
+            decision: head.opinion.into(),
             one_in: head.one_in,
             length: head.length,
             interface: head.interface,
@@ -66,11 +66,11 @@ pub fn rules(tests: Vec<Test>) -> Ruleset {
 ///
 /// # Errors
 /// The object is not the filter's.
-pub fn make_front(spec: &mut Spec, bytes: usize) -> Result<(), spec::Error> {
+pub fn make_tap(spec: &mut Spec, bytes: usize) -> Result<(), spec::Error> {
     set_part(spec, Part::Draws)?;
     let bytes = bytes.min(MOST_BYTES) as u32;
     spec.set_global("filter_kept_bytes", &bytes.to_le_bytes())?;
-    set_apart(spec, KEPT);
+    prefix_map_names(spec, KEPT);
     Ok(())
 }
 
@@ -78,7 +78,7 @@ pub fn make_front(spec: &mut Spec, bytes: usize) -> Result<(), spec::Error> {
 ///
 /// # Errors
 /// The object is not the filter's.
-pub fn make_behind(spec: &mut Spec) -> Result<(), spec::Error> {
+pub fn make_active_part(spec: &mut Spec) -> Result<(), spec::Error> {
     set_part(spec, Part::Watched)?;
     for map in &mut spec.maps {
         match map.name.as_str() {
@@ -92,14 +92,14 @@ pub fn make_behind(spec: &mut Spec) -> Result<(), spec::Error> {
 
 /// Draws one packet in so many from now on, until a moment of the monotonic clock: who watches says
 /// a later one before. `watching` is the front's map of that name.
-pub fn draw<M: Map>(watching: &M, one_in: u32, until_ns: u64) -> Result<(), M::Error> {
+pub fn set_sampling<M: Map>(watching: &M, one_in: u32, until_ns: u64) -> Result<(), M::Error> {
     let chance = u32::MAX / one_in.max(1);
     let draw = abi::Watching { until: until_ns, chance, unused: 0 };
     watching.update(&[0; 4], &draw.to_bytes(), Expect::Any)
 }
 
 /// What was met and lost so far; `kept` is the map of that name.
-pub fn met<M: Map>(kept: &M) -> Result<Met, M::Error> {
+pub fn counts<M: Map>(kept: &M) -> Result<Met, M::Error> {
     let bytes = kept.lookup(&[0; 4])?.unwrap_or_default();
     let heads = bytes.chunks(ENTRY).filter_map(|entry| entry.first_chunk());
     Ok(heads.map(Met::from_bytes).fold(Met::default(), |sum, one| Met {
@@ -118,7 +118,7 @@ pub fn next_one_in(one_in: u32, shown: u64, elapsed: Duration, wanted: u32) -> u
 }
 
 /// Whether a map is there for watching alone.
-pub(crate) fn is_passing(map: &str) -> bool {
+pub(crate) fn is_temporary(map: &str) -> bool {
     [SEEN, KEPT, WATCHING].contains(&map)
 }
 
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::compile::plan::NO_RULE;
     use crate::maps;
-    use crate::runtime::trial::{is_passing, new_name};
+    use crate::runtime::trial::{is_temporary, new_name};
     use spec::{MemoryMap, Verdict};
 
     #[test]
@@ -152,12 +152,12 @@ mod tests {
             queue: 4,
         };
         let record = [head.to_bytes().as_slice(), &[9; 16]].concat();
-        let seen = Seen::parse(&record).unwrap();
+        let seen = TappedPacket::parse(&record).unwrap();
         assert_eq!((seen.time_ns, seen.one_in, seen.length), (7, 64, 1000));
         assert_eq!((seen.interface, seen.queue, seen.bytes), (3, 4, &[9; 14][..]));
-        assert_eq!((seen.opinion.rule, seen.opinion.verdict), (None, Verdict::Pass));
+        assert_eq!((seen.decision.rule, seen.decision.verdict), (None, Verdict::Pass));
         for length in 0..abi::Seen::SIZE + 14 {
-            assert_eq!(Seen::parse(&record[..length]), None, "{length}");
+            assert_eq!(TappedPacket::parse(&record[..length]), None, "{length}");
         }
     }
 
@@ -165,16 +165,16 @@ mod tests {
     fn parts_share_the_packet_alone() {
         let filter = || Spec::parse("filter", crate::OBJECT).unwrap();
         let (mut front, mut behind) = (filter(), filter());
-        make_front(&mut front, 128).unwrap();
-        make_behind(&mut behind).unwrap();
+        make_tap(&mut front, 128).unwrap();
+        make_active_part(&mut behind).unwrap();
         let both: Vec<_> =
             front.maps.iter().filter(|map| behind.map(&map.name).is_some()).collect();
         assert_eq!(both.len(), 1, "{both:?}");
         assert!(both[0].name == KEPT && both[0].pin_by_name);
         assert_eq!(both[0].value_size as usize, ENTRY);
         assert_eq!(behind.map(SEEN).map(|map| map.max_entries), Some(RING));
-        assert!(front.maps.iter().all(|map| is_passing(&map.name)));
-        assert!(is_passing(SEEN) && !is_passing(maps::COUNTS));
+        assert!(front.maps.iter().all(|map| is_temporary(&map.name)));
+        assert!(is_temporary(SEEN) && !is_temporary(maps::COUNTS));
         assert_eq!(new_name(WATCHING), "new_filter_watching");
     }
 
@@ -189,7 +189,7 @@ mod tests {
     fn how_many_are_drawn_can_be_changed() {
         let map = MemoryMap::array(abi::Watching::SIZE, 1);
         for (one_in, chance) in [(1, u32::MAX), (4, u32::MAX / 4), (0, u32::MAX), (u32::MAX, 1)] {
-            draw(&map, one_in, 5).unwrap();
+            set_sampling(&map, one_in, 5).unwrap();
             let bytes = map.lookup(&[0; 4]).unwrap().unwrap();
             let wanted = abi::Watching { until: 5, chance, unused: 0 };
             assert_eq!(bytes, wanted.to_bytes(), "{one_in}");
@@ -205,7 +205,7 @@ mod tests {
             bytes[at..at + Met::SIZE].copy_from_slice(&met.to_bytes());
         }
         map.update(&[0; 4], &bytes, Expect::Any).unwrap();
-        assert_eq!(met(&map).unwrap(), Met { packets: 12, lost: 2 });
+        assert_eq!(counts(&map).unwrap(), Met { packets: 12, lost: 2 });
     }
 
     #[test]

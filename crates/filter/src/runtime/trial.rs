@@ -14,7 +14,7 @@ use crate::runtime::tap;
 
 /// What rules make of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Opinion {
+pub struct Decision {
     /// By number; `None` when the packet never met the rules, or none decided.
     pub rule: Option<u32>,
     pub verdict: Verdict,
@@ -24,20 +24,20 @@ pub struct Opinion {
 
 /// Packets about which the rules in force and the new ones had these opinions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
-    pub old: Opinion,
-    pub new: Opinion,
+pub struct DecisionPair {
+    pub old: Decision,
+    pub new: Decision,
     pub packets: u64,
     pub bytes: u64,
 }
 
 /// A packet that would meet another verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedPacket {
     /// On the monotonic clock.
     pub time_ns: u64,
-    pub old: Opinion,
-    pub new: Opinion,
+    pub old: Decision,
+    pub new: Decision,
     /// Of the frame.
     pub length: u32,
     /// The frame's first bytes.
@@ -51,7 +51,7 @@ pub struct Changed {
 /// The object is not the filter's.
 pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
     set_part(spec, Part::New)?;
-    set_apart(spec, OPINION);
+    prefix_map_names(spec, OPINION);
     Ok(())
 }
 
@@ -78,8 +78,8 @@ pub fn new_name(map: &str) -> String {
 }
 
 /// Whether a map is there for a trial, or for watching, alone: no other program takes it over.
-pub fn is_passing(map: &str) -> bool {
-    map.starts_with(APART) || [PAIRS, CHANGES].contains(&map) || tap::is_passing(map)
+pub fn is_temporary(map: &str) -> bool {
+    map.starts_with(APART) || [PAIRS, CHANGES].contains(&map) || tap::is_temporary(map)
 }
 
 pub(crate) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
@@ -87,7 +87,7 @@ pub(crate) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
 }
 
 /// Makes a filter the part in front: its maps are renamed, all but the one that both parts share.
-pub(crate) fn set_apart(spec: &mut Spec, shared: &str) {
+pub(crate) fn prefix_map_names(spec: &mut Spec, shared: &str) {
     for map in &mut spec.maps {
         if map.name == shared {
             map.pin_by_name = true;
@@ -98,14 +98,15 @@ pub(crate) fn set_apart(spec: &mut Spec, shared: &str) {
 }
 
 /// All pairs that there were, the most frequent first.
-pub fn pairs<M: Map>(map: &M) -> Result<Vec<Pair>, M::Error> {
+pub fn pairs<M: Map>(map: &M) -> Result<Vec<DecisionPair>, M::Error> {
     let mut pairs = Vec::new();
     for key in map.keys()? {
         let (Some(value), Ok(key)) = (map.lookup(&key)?, key.as_slice().try_into()) else {
             continue;
         };
         let key = abi::Pair::from_bytes(key);
-        let mut pair = Pair { old: key.old.into(), new: key.fresh.into(), packets: 0, bytes: 0 };
+        let mut pair =
+            DecisionPair { old: key.old.into(), new: key.fresh.into(), packets: 0, bytes: 0 };
         for part in value.as_chunks::<{ abi::Tally::SIZE }>().0 {
             let tally = abi::Tally::from_bytes(part);
             pair.packets += tally.packets;
@@ -117,7 +118,7 @@ pub fn pairs<M: Map>(map: &M) -> Result<Vec<Pair>, M::Error> {
     Ok(pairs)
 }
 
-impl Changed {
+impl ChangedPacket {
     /// `None` for a record that is none: too short for what it says.
     pub fn parse(record: &[u8]) -> Option<Self> {
         let (head, bytes) = record.split_first_chunk::<{ abi::Change::SIZE }>()?;
@@ -132,7 +133,7 @@ impl Changed {
     }
 }
 
-impl From<abi::Opinion> for Opinion {
+impl From<abi::Opinion> for Decision {
     fn from(opinion: abi::Opinion) -> Self {
         Self {
             rule: (opinion.rule != NO_RULE).then_some(opinion.rule),
@@ -167,13 +168,13 @@ mod tests {
         };
         let head = abi::Change { time: 7, pair, length: 60, captured: 14 };
         let record = [head.to_bytes().as_slice(), &[9; 16]].concat();
-        let changed = Changed::parse(&record).unwrap();
+        let changed = ChangedPacket::parse(&record).unwrap();
         assert_eq!((changed.time_ns, changed.length, changed.bytes.len()), (7, 60, 14));
         assert_eq!((changed.old.rule, changed.new.rule), (None, Some(3)));
         assert_eq!((changed.old.verdict, changed.new.verdict), (Verdict::Pass, Verdict::Drop));
         assert_eq!(changed.old.reason, Some(Reason::Default));
         for length in 0..abi::Change::SIZE + 14 {
-            assert_eq!(Changed::parse(&record[..length]), None, "{length}");
+            assert_eq!(ChangedPacket::parse(&record[..length]), None, "{length}");
         }
     }
 

@@ -5,13 +5,13 @@
 
 pub mod abi;
 mod config;
-mod live;
+mod installed;
 mod plan;
 mod shape;
 
 pub use abi::Reason;
 pub use config::{Config, Rule};
-pub use plan::{Error, Live, Maps, Plan, read, update};
+pub use plan::{Error, InstalledRules, Maps, Plan, read, update};
 pub use shape::TooManyShapes;
 
 /// The compiled program.

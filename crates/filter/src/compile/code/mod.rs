@@ -17,7 +17,7 @@ mod effects;
 mod expression;
 mod parts;
 mod payload;
-mod rest;
+mod residual;
 mod search;
 mod straight;
 mod table;

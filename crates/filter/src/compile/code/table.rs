@@ -9,7 +9,7 @@ use super::Code;
 use super::search::{self, LONG_RUN, SHORT};
 use super::value::{LOW, load};
 use crate::Field;
-use crate::compile::plan::{Classifier, Comb, FINAL, NO_RULE, RunRow, Runs, Table, Way};
+use crate::compile::plan::{Classifier, Comb, FINAL, NO_RULE, RunRow, Runs, Table, Transition};
 
 impl Code<'_> {
     /// R0 = the final state of the packet.
@@ -21,20 +21,22 @@ impl Code<'_> {
             if number > 0 {
                 self.asm.mov32(R8, R0);
             }
-            match &step.way {
-                Way::First { classifier, absent } => self.class(step.field, classifier, *absent),
-                Way::Comb { classifier, absent, comb } => {
+            match &step.transition {
+                Transition::First { classifier, absent } => {
+                    self.class(step.field, classifier, *absent)
+                }
+                Transition::Comb { classifier, absent, comb } => {
                     self.class(step.field, classifier, *absent);
                     self.comb(comb);
                 }
-                Way::Runs { ranks, runs } => self.runs(step.field, ranks.as_ref(), runs),
+                Transition::Runs { ranks, runs } => self.runs(step.field, ranks.as_ref(), runs),
             }
             if number < last {
                 self.asm.jump32_if(R0, Cond::Slt, 0, end);
             }
         }
         self.asm.bind(end);
-        self.rests(&table.rests);
+        self.residual(&table.residual);
     }
 
     /// R7 = the lowest of what it was and of what each table finds, all with the bit `FINAL`.

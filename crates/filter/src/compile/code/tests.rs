@@ -16,7 +16,7 @@ use crate::compile::plan::random::Random;
 use crate::compile::plan::tests::rulesets::{self, one_by_one, packet};
 use crate::compile::plan::tests::same_answers::{random_rules, value};
 use crate::compile::plan::{Budget, NO_RULE, Plan};
-use crate::{Base, EFFECT, Facts, Family, Field, MATCH, Payload, Ruleset, Test, Values};
+use crate::{Base, EFFECT, Family, Field, MATCH, PacketFields, Payload, Ruleset, Test, Values};
 
 const PACKET: i16 = abi::Packet::SIZE as i16;
 /// Behind the packet: the answer, the number of effects, up to so many of them.
@@ -68,13 +68,13 @@ fn host(calls: usize) -> Spec {
 }
 
 /// A frame that holds the packet.
-fn frame(facts: &Facts, ends: u32) -> Vec<u8> {
+fn frame(packet: &PacketFields, ends: u32) -> Vec<u8> {
     let mut frame = vec![0; FRAME];
     let mut known = 0;
     for field in Field::ALL {
-        let Some(value) = facts.field(field) else { continue };
+        let Some(value) = packet.field(field) else { continue };
         let place = field.place();
-        known |= match facts.family() {
+        known |= match packet.family() {
             Family::Ipv4 if place.known == Known::EITHER_IP => Known::Ipv4 as u32,
             Family::Ipv6 if place.known == Known::EITHER_IP => Known::Ipv6 as u32,
             _ => place.known,
@@ -95,23 +95,23 @@ fn frame(facts: &Facts, ends: u32) -> Vec<u8> {
 }
 
 /// A packet as the program can have read it: fields that one bit speaks for are all there or not.
-fn readable(random: &mut Random) -> Facts {
-    let mut facts = packet(random, value);
-    let there = |facts: &Facts, known| {
-        Field::ALL.iter().any(|f| f.place().known & known != 0 && facts.field(*f).is_some())
+fn readable(random: &mut Random) -> PacketFields {
+    let mut packet = packet(random, value);
+    let there = |packet: &PacketFields, known| {
+        Field::ALL.iter().any(|f| f.place().known & known != 0 && packet.field(*f).is_some())
     };
-    let family = facts.family();
+    let family = packet.family();
     for field in Field::ALL.into_iter().filter(|field| field.is_in(family)) {
         let not4 = field == Field::Extensions && family == Family::Ipv4;
-        if facts.field(field).is_none() && !not4 && there(&facts, field.place().known) {
+        if packet.field(field).is_none() && !not4 && there(&packet, field.place().known) {
             let value = value(random, field) & field.highest();
-            facts.set(field, value);
+            packet.set(field, value);
         }
-        if not4 && facts.field(field).is_some() {
+        if not4 && packet.field(field).is_some() {
             return readable(random);
         }
     }
-    facts
+    packet
 }
 
 struct Engine(VmRuntime);
@@ -129,8 +129,8 @@ impl Engine {
     }
 
     /// The answer, and the rules whose effects were asked for.
-    fn ask(&mut self, facts: &Facts, ends: u32) -> (u32, Vec<u32>) {
-        self.ask_bytes(frame(facts, ends))
+    fn ask(&mut self, packet: &PacketFields, ends: u32) -> (u32, Vec<u32>) {
+        self.ask_bytes(frame(packet, ends))
     }
 
     fn ask_bytes(&mut self, packet: Vec<u8>) -> (u32, Vec<u32>) {
@@ -143,8 +143,8 @@ impl Engine {
 }
 
 /// What rules answer one after the other, when the effect of one ends the search.
-fn expected(ruleset: &Ruleset, facts: &Facts, ends: u32) -> (u32, Vec<u32>) {
-    let (decided, mut before) = one_by_one(ruleset, facts);
+fn expected(ruleset: &Ruleset, packet: &PacketFields, ends: u32) -> (u32, Vec<u32>) {
+    let (decided, mut before) = one_by_one(ruleset, packet);
     match before.iter().position(|rule| *rule == ends) {
         Some(place) => {
             before.truncate(place + 1);
@@ -158,19 +158,19 @@ fn agree(ruleset: &Ruleset, budget: &Budget, packets: usize, seed: u64) {
     let mut random = Random(seed);
     let mut engine = Engine::new(ruleset, budget, 1 + seed as usize % 2);
     for _ in 0..packets {
-        let facts = readable(&mut random);
+        let packet = readable(&mut random);
         let ends = if random.below(4) == 0 {
             random.below(ruleset.rules.len().max(1) as u64) as u32
         } else {
             NO_RULE
         };
-        let answer = engine.ask(&facts, ends);
-        let expected = expected(ruleset, &facts, ends);
+        let answer = engine.ask(&packet, ends);
+        let expected = expected(ruleset, &packet, ends);
         let [right, wrong] = [expected.0, answer.0].map(|rule| ruleset.rules.get(rule as usize));
         assert_eq!(
             answer,
             expected,
-            "seed {seed}, {ends} ends: {facts:?}\nright {right:?}\nwrong {wrong:?}\n{}",
+            "seed {seed}, {ends} ends: {packet:?}\nright {right:?}\nwrong {wrong:?}\n{}",
             Plan::new(ruleset, |_| None, budget).describe()
         );
     }
@@ -224,16 +224,16 @@ fn straight_code_in_parts_answers_the_same() {
         let mut engine = Engine::new(&ruleset, &Budget::default(), 1);
         for (port, dest) in [(0_u32, 9_u32), (7, 9), (7, 109), (3_000, 209), (5_999, 3), (9_999, 9)]
         {
-            let mut facts = Facts::default();
-            facts.set(Field::Source4, 1_u32).set(Field::Dest4, dest);
-            facts.set(Field::SourcePort, port);
+            let mut packet = PacketFields::default();
+            packet.set(Field::Source4, 1_u32).set(Field::Dest4, dest);
+            packet.set(Field::SourcePort, port);
             let by_table = (tables && dest % 100 == 9).then_some(dest);
             let by_payload = (port < 6_000 && port % 100 != 7).then_some(port);
             let first = by_payload.into_iter().chain(by_table).min();
             let counted = port % 100 == 7 && first.is_none_or(|rule| port < rule);
             let effects = if counted { vec![port] } else { vec![] };
             let expected = (first.unwrap_or(NO_RULE), effects);
-            assert_eq!(engine.ask(&facts, NO_RULE), expected, "{tables} {port} {dest}");
+            assert_eq!(engine.ask(&packet, NO_RULE), expected, "{tables} {port} {dest}");
         }
     }
 }
@@ -254,7 +254,7 @@ fn split_tables_answer_the_same() {
 #[test]
 fn no_rules_decide_nothing() {
     let mut engine = Engine::new(&Ruleset::default(), &Budget::default(), 1);
-    assert_eq!(engine.ask(&Facts::default(), NO_RULE), (NO_RULE, vec![]));
+    assert_eq!(engine.ask(&PacketFields::default(), NO_RULE), (NO_RULE, vec![]));
 }
 
 /// A set of random ranges, `near` each other.
@@ -286,22 +286,22 @@ fn every_field_at_the_ends_of_its_ranges() {
                     [first.saturating_sub(1), *first, *last, last.saturating_add(1)]
                 });
                 for value in ends.chain([0, field.highest()]) {
-                    let mut facts = facts_with(&mut random, field);
-                    facts.set(field, value.min(field.highest()));
-                    let expected = one_by_one(&ruleset, &facts);
+                    let mut packet = facts_with(&mut random, field);
+                    packet.set(field, value.min(field.highest()));
+                    let expected = one_by_one(&ruleset, &packet);
                     let place = format!("{field:?} {value:#x} of {count} near {near:#x}");
-                    assert_eq!(engine.ask(&facts, NO_RULE), expected, "{place}");
+                    assert_eq!(engine.ask(&packet, NO_RULE), expected, "{place}");
                 }
             }
         }
     }
 }
 
-fn facts_with(random: &mut Random, field: Field) -> Facts {
+fn facts_with(random: &mut Random, field: Field) -> PacketFields {
     loop {
-        let facts = readable(random);
-        if facts.field(field).is_some() {
-            return facts;
+        let packet = readable(random);
+        if packet.field(field).is_some() {
+            return packet;
         }
     }
 }
@@ -311,8 +311,8 @@ fn facts_with(random: &mut Random, field: Field) -> Facts {
 fn payloads_are_looked_at_inside_the_frame_only() {
     let mut random = Random(77);
     for turn in 0..400 {
-        let facts = readable(&mut random);
-        let mut bytes = frame(&facts, NO_RULE);
+        let packet = readable(&mut random);
+        let mut bytes = frame(&packet, NO_RULE);
         let [network, transport] = [random.below(40) as u16, random.below(700) as u16];
         bytes[super::NETWORK as usize..][..2].copy_from_slice(&network.to_le_bytes());
         bytes[super::TRANSPORT as usize..][..2].copy_from_slice(&transport.to_le_bytes());

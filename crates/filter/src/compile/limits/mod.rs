@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Rule: nobody gets more than a limit, whatever the number of senders; what an honest sender can
-//! lose is [`Bound`]. Not here: which packets a limit is for.
+//! lose is `runtime::limits::LossBound`. Not here: which packets a limit is for.
 
 mod times;
 
@@ -14,7 +14,7 @@ use spec::MapDef;
 
 use crate::maps::{LIMITS, LINES};
 use crate::{Limit, Per, Unit, abi};
-use times::{Said, Scale};
+use times::{LimitTerms, Scale};
 
 /// The limits of a ruleset, by number, with their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Limits {
     /// # Errors
     /// It cannot be kept, or not with those before; nothing is added then.
     pub fn add(&mut self, limit: &Limit) -> Result<u32, Error> {
-        let (own, total) = Said::of(limit)?;
+        let (own, total) = LimitTerms::of(limit)?;
         if total.is_some() && limit.per == Per::Rule {
             return Err(Error::Total);
         }

@@ -23,14 +23,14 @@ pub(super) struct Times {
 
 /// A bucket as a rule says it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
+pub(super) struct LimitTerms {
     rate: u128,
     burst: u64,
     /// Of a token, in what rate and burst count.
     size: u64,
 }
 
-impl Said {
+impl LimitTerms {
     /// The limit's own, and the total's.
     pub fn of(limit: &Limit) -> Result<(Self, Option<Self>), Error> {
         let own = Self::new(limit.unit, limit.rate, limit.burst)?;
@@ -72,7 +72,7 @@ impl Said {
 
 impl Scale {
     /// In which each of the bursts can be counted.
-    pub fn of(all: impl IntoIterator<Item = Said>) -> Self {
+    pub fn of(all: impl IntoIterator<Item = LimitTerms>) -> Self {
         let longest = all.into_iter().map(|said| said.burst_ns()).max().unwrap_or_default();
         let bits = i64::from(u128::BITS - longest.leading_zeros());
         let shift = (BURST_BITS - bits).min(MOST_FINER);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     fn times(rate: u64, unit: Unit, burst: u64) -> Result<(Scale, Times), Error> {
-        let (own, _) = Said::of(&limit(rate, unit, burst))?;
+        let (own, _) = LimitTerms::of(&limit(rate, unit, burst))?;
         let scale = Scale::of([own]);
         Ok((scale, own.times(scale)?))
     }
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn short_bursts_need_the_exact_clock() {
         let is_short = |rate, unit, burst| {
-            let (own, _) = Said::of(&limit(rate, unit, burst)).unwrap();
+            let (own, _) = LimitTerms::of(&limit(rate, unit, burst)).unwrap();
             own.needs_exact_clock()
         };
         assert!(is_short(1000, Unit::Packets, 19));
@@ -153,7 +153,7 @@ mod tests {
         for (own, total) in [((5, 10), (5_000, 100)), ((1000, 100), (1, 600)), ((1, 1), (1, 1))] {
             let total = Some(Total { rate: total.0, burst: total.1 });
             let limit = Limit { total, ..limit(own.0, Unit::Packets, own.1) };
-            let (own, total) = Said::of(&limit).unwrap();
+            let (own, total) = LimitTerms::of(&limit).unwrap();
             let total = total.unwrap();
             let scale = Scale::of([own, total]);
             let second = 1e9 * f64::from(scale.finer).exp2() / f64::from(scale.coarser).exp2();
@@ -168,7 +168,7 @@ mod tests {
         // Seconds of ten millions, and days: no clock of 48 bits has both.
         let total = Some(Total { rate: 1, burst: 1_000_000 });
         let far = Limit { total, ..limit(10_000_000, Unit::Packets, 100) };
-        let (own, total) = Said::of(&far).unwrap();
+        let (own, total) = LimitTerms::of(&far).unwrap();
         let scale = Scale::of([own, total.unwrap()]);
         assert_eq!(own.times(scale), Err(Error::Burst { burst: 100, most: 1 << 30 }));
     }

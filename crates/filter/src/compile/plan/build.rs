@@ -7,7 +7,7 @@
 //! nothing can refuse any of it.) Work is in proportion to the lists' lengths and to what the sets
 //! in them have, classes or ranges, never states times classes; when it is more than allowed,
 //! there is no table. A short list whose rules can be compared is not led through further steps
-//! (`rest`).
+//! (`residual`).
 //!
 //! From behind, states with equal rows then become one (`join`), since different lists may mean
 //! the same.
@@ -18,8 +18,10 @@ use super::classes::Classes;
 use super::comb::Sparse;
 use super::conjunction::{Conjunction, Sets};
 use super::join::{Form, Rows, join_equal};
-use super::row::{Asked, by_class, by_value};
-use super::{Boundary, Classifier, Comb, FINAL, NO_RULE, Runs, State, Step, Table, Way, rest};
+use super::row::{RowRequest, by_class, by_value};
+use super::{
+    Boundary, Classifier, Comb, FINAL, NO_RULE, Runs, State, Step, Table, Transition, residual,
+};
 
 /// Which of the rules that match count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub enum Count {
 
 /// What a table may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Most {
+pub struct TableBudget {
     /// Entries of rows.
     pub entries: usize,
     /// Steps of work.
@@ -56,8 +58,8 @@ pub struct Group<'a> {
 }
 
 /// The table of a group; `None` if it would cost too much.
-pub fn table(group: Group<'_>, most: Most) -> Option<Built> {
-    let mut build = Build::new(group, most);
+pub fn table(group: Group<'_>, budget: TableBudget) -> Option<Built> {
+    let mut build = Build::new(group, budget);
     let mut lists = vec![(0..group.rules.len() as u32).collect()];
     for step in 0..group.order.len() {
         lists = build.step(step, &lists)?;
@@ -68,12 +70,12 @@ pub fn table(group: Group<'_>, most: Most) -> Option<Built> {
 /// A table in the making.
 pub(super) struct Build<'a> {
     group: Group<'a>,
-    most: Most,
+    budget: TableBudget,
     /// By rule: the last step that can refuse it.
     last: Vec<usize>,
     rows: Vec<Rows>,
     finals: Lists,
-    rests: rest::Lists,
+    residual: residual::Lists,
 }
 
 /// Lists of rules with numbers.
@@ -100,14 +102,14 @@ impl Lists {
 }
 
 impl<'a> Build<'a> {
-    fn new(group: Group<'a>, most: Most) -> Self {
+    fn new(group: Group<'a>, budget: TableBudget) -> Self {
         let last = |rule: usize| {
             let tests = |classes: &Classes| classes.sets[rule] != Classes::ANY;
             group.order.iter().rposition(tests).expect("every rule tests a field")
         };
         let last = (0..group.rules.len()).map(last).collect();
-        let rests = rest::Lists::new(group, most.entries);
-        Self { group, most, last, rows: Vec::new(), finals: Lists::default(), rests }
+        let residual = residual::Lists::new(group, budget.entries);
+        Self { group, budget, last, rows: Vec::new(), finals: Lists::default(), residual }
     }
 
     /// The rows of a step's states, from their lists; the next step's lists.
@@ -117,14 +119,14 @@ impl<'a> Build<'a> {
         let mut next = Lists::default();
         let mut rows = Vec::with_capacity(lists.len());
         for list in lists {
-            let asked = Asked { step, classes, list };
+            let asked = RowRequest { step, classes, list };
             let row = match form {
                 Form::Classes => by_class(self, asked, &mut next)?,
                 Form::Values => by_value(self, asked, self.group.sets, &mut next)?,
             };
             // The first step's entries are not kept, but its classifier says the states.
             let entries = if step == 0 { 0 } else { row.entries.len() };
-            self.most.entries = self.most.entries.checked_sub(entries)?;
+            self.budget.entries = self.budget.entries.checked_sub(entries)?;
             rows.push(row);
         }
         self.rows.push(Rows { form, rows });
@@ -149,12 +151,12 @@ impl<'a> Build<'a> {
         let spares = classes.field.bits() == 32 && longest <= SHORT;
         let values = step > 0 && longest <= Runs::LONGEST && (spares || ranges < entries);
         let (form, work) = if values { (Form::Values, ranges) } else { (Form::Classes, entries) };
-        (work <= self.most.work).then_some(form)
+        (work <= self.budget.work).then_some(form)
     }
 
     /// Counts work done; `None` when it is too much.
     pub fn work(&mut self, steps: usize) -> Option<()> {
-        self.most.work = self.most.work.checked_sub(steps)?;
+        self.budget.work = self.budget.work.checked_sub(steps)?;
         Some(())
     }
 
@@ -169,7 +171,7 @@ impl<'a> Build<'a> {
             Count::All if list.iter().all(|rule| self.is_sure(step, *rule)) => {
                 FINAL | self.finals.number(list)
             }
-            Count::First => self.rests.state(step, list).unwrap_or_else(|| next.number(list)),
+            Count::First => self.residual.state(step, list).unwrap_or_else(|| next.number(list)),
             Count::All => next.number(list),
         }
     }
@@ -193,7 +195,10 @@ impl<'a> Build<'a> {
         let mut steps = Vec::new();
         for (step, (classes, rows)) in self.group.order.iter().zip(&self.rows).enumerate() {
             if !rows.rows.is_empty() {
-                steps.push(Step { field: classes.field, way: way(step, classes, rows)? });
+                steps.push(Step {
+                    field: classes.field,
+                    transition: transition(step, classes, rows)?,
+                });
             }
         }
         let [least, ..] = self.group.rules else { panic!("a group has rules") };
@@ -201,22 +206,25 @@ impl<'a> Build<'a> {
         let number = |rule: &u32| self.group.rules[*rule as usize].number;
         let lists = self.finals.into_lists();
         let lists = lists.iter().map(|list| list.iter().map(number).collect()).collect();
-        Some(Built { table: Table { least, rules, steps, rests: self.rests.finish() }, lists })
+        Some(Built {
+            table: Table { least, rules, steps, residual: self.residual.finish() },
+            lists,
+        })
     }
 }
 
 /// `None` if rows do not fit together: a comb full of holes is memory as well.
-fn way(step: usize, classes: &Classes, rows: &Rows) -> Option<Way> {
+fn transition(step: usize, classes: &Classes, rows: &Rows) -> Option<Transition> {
     const HOLES: usize = 4;
     if step == 0 {
         return Some(first(classes, &rows.rows[0]));
     }
     if rows.form == Form::Values {
-        return Some(Way::Runs { ranks: classes.ranks(), runs: Runs::new(&rows.rows) });
+        return Some(Transition::Runs { ranks: classes.ranks(), runs: Runs::new(&rows.rows) });
     }
     let entries: usize = rows.rows.iter().map(|row| row.entries.len()).sum();
     let comb = Comb::new(&rows.rows);
-    (comb.entries.len() <= HOLES * entries + classes.count as usize).then(|| Way::Comb {
+    (comb.entries.len() <= HOLES * entries + classes.count as usize).then(|| Transition::Comb {
         classifier: Classifier::new(classes.field, classes.boundaries.clone()),
         absent: 0,
         comb,
@@ -224,12 +232,12 @@ fn way(step: usize, classes: &Classes, rows: &Rows) -> Option<Way> {
 }
 
 /// The first step's classes are states at once.
-fn first(classes: &Classes, row: &Sparse) -> Way {
+fn first(classes: &Classes, row: &Sparse) -> Transition {
     let mut states = vec![row.default; classes.count as usize];
     for (class, next) in &row.entries {
         states[*class as usize] = *next;
     }
     let boundary = |one: &Boundary| Boundary { class: states[one.class as usize], ..*one };
     let boundaries = classes.boundaries.iter().map(boundary).collect();
-    Way::First { classifier: Classifier::new(classes.field, boundaries), absent: states[0] }
+    Transition::First { classifier: Classifier::new(classes.field, boundaries), absent: states[0] }
 }

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::{Classifier, Effects, FamilyPlan, NO_RULE, Plan, Rests, Step, Table, Way};
+use super::{Classifier, Effects, FamilyPlan, NO_RULE, Plan, Residual, Step, Table, Transition};
 
 /// A plan in words: [`Plan::describe`].
 #[derive(Debug)]
@@ -49,10 +49,10 @@ fn table(out: &mut fmt::Formatter<'_>, table: &Table) -> fmt::Result {
     let rules = many(table.rules as usize, "rule");
     writeln!(out, "  table from rule {}: {rules}, {}", table.least, Bytes(table.bytes()))?;
     table.steps.iter().try_for_each(|one| step(out, one))?;
-    if !table.rests.is_empty() {
-        let Rests { fields, rests } = &table.rests;
-        let bytes = Bytes(table.rests.bytes());
-        writeln!(out, "    few rules left: {} compared in {fields:?}, {bytes}", rests.len())?;
+    if !table.residual.is_empty() {
+        let Residual { fields, rules } = &table.residual;
+        let bytes = Bytes(table.residual.bytes());
+        writeln!(out, "    few rules left: {} compared in {fields:?}, {bytes}", rules.len())?;
     }
     Ok(())
 }
@@ -65,16 +65,16 @@ fn effects(out: &mut fmt::Formatter<'_>, effects: &Effects) -> fmt::Result {
 
 fn step(out: &mut fmt::Formatter<'_>, step: &Step) -> fmt::Result {
     write!(out, "    {:?}: ", step.field)?;
-    let (states, entries) = match &step.way {
-        Way::First { classifier: one, .. } => {
+    let (states, entries) = match &step.transition {
+        Transition::First { classifier: one, .. } => {
             classifier(out, one)?;
             return writeln!(out, ", {}", Bytes(step.bytes()));
         }
-        Way::Comb { classifier: one, comb, .. } => {
+        Transition::Comb { classifier: one, comb, .. } => {
             classifier(out, one)?;
             (comb.rows.len(), many(comb.entries.len(), "entry"))
         }
-        Way::Runs { ranks, runs } => {
+        Transition::Runs { ranks, runs } => {
             if let Some(ranks) = ranks {
                 classifier(out, ranks)?;
                 write!(out, " for ranks; ")?;

@@ -20,7 +20,7 @@ mod describe;
 mod join;
 mod make;
 mod ranges;
-mod rest;
+mod residual;
 mod row;
 mod runs;
 mod split;
@@ -35,14 +35,14 @@ pub use classifier::{Boundary, Classifier};
 pub use comb::{Comb, Entry, Row};
 pub use describe::Description;
 pub use ranges::{Entries, Level, Node, Ranges};
-pub use rest::{Rest, Rests};
+pub use residual::{Residual, ResidualRule};
 pub use runs::{RunRow, Runs};
-pub use table::{Step, Table, Way};
+pub use table::{Step, Table, Transition};
 
-use crate::{Facts, Family};
+use crate::{Family, PacketFields};
 
 /// A number of a state in a step; or, with the bit `FINAL`, what becomes of the packet: a rule's
-/// number (in an [`Effects`], a list's), where a list of [`Rests`] begins, or `NO_RULE`.
+/// number (in an [`Effects`], a list's), where a list of [`Residual`] begins, or `NO_RULE`.
 pub type State = u32;
 /// Set in states that end the walk through a table. Other states are less than 2^30.
 pub const FINAL: State = 1 << 31;
@@ -113,8 +113,8 @@ pub struct Effects {
 
 impl Effects {
     /// Rules that a packet matches, in order.
-    pub fn matches(&self, facts: &Facts) -> &[u32] {
-        let state = self.table.walk(facts);
+    pub fn matches(&self, packet: &PacketFields) -> &[u32] {
+        let state = self.table.walk(packet);
         if state == NO_RULE {
             return &[];
         }
@@ -133,11 +133,11 @@ impl Plan {
     /// decide: for one that decides, true.
     pub fn decide(
         &self,
-        facts: &Facts,
+        packet: &PacketFields,
         matches: impl Fn(u32) -> bool,
         ends: impl FnMut(u32) -> bool,
     ) -> u32 {
-        self.family(facts.family()).decide(facts, matches, ends)
+        self.family(packet.family()).decide(packet, matches, ends)
     }
 }
 
@@ -145,14 +145,14 @@ impl FamilyPlan {
     /// As [`Plan::decide`], for a packet of the family.
     pub fn decide(
         &self,
-        facts: &Facts,
+        packet: &PacketFields,
         matches: impl Fn(u32) -> bool,
         mut ends: impl FnMut(u32) -> bool,
     ) -> u32 {
         let decided = self.tables.iter().fold(self.otherwise, |best, table| {
-            if table.least < best { best.min(table.decide(facts)) } else { best }
+            if table.least < best { best.min(table.decide(packet)) } else { best }
         });
-        let listed = self.effects.iter().flat_map(|effects| effects.matches(facts)).copied();
+        let listed = self.effects.iter().flat_map(|effects| effects.matches(packet)).copied();
         let tested = self.straight.iter().copied().filter(|rule| matches(*rule));
         let mut before: Vec<u32> = listed.chain(tested).filter(|rule| *rule < decided).collect();
         before.sort_unstable();

@@ -10,7 +10,7 @@ use super::conjunction::Sets;
 
 /// What to make a row of: the rules that are possible before a step.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct RowRequest<'a> {
     pub step: usize,
     pub classes: &'a Classes,
     pub list: &'a [u32],
@@ -19,10 +19,10 @@ pub(super) struct Asked<'a> {
 /// By class: the default is that of classes in which none of the sets holds.
 pub(super) fn by_class(
     build: &mut Build<'_>,
-    asked: Asked<'_>,
+    asked: RowRequest<'_>,
     next: &mut Lists,
 ) -> Option<Sparse> {
-    let Asked { step, classes, list } = asked;
+    let RowRequest { step, classes, list } = asked;
     let (mut stay, mut pairs) = (Vec::new(), Vec::new());
     for rule in list {
         match classes.of_rule(*rule) {
@@ -49,11 +49,11 @@ pub(super) fn by_class(
 /// packets without the field.
 pub(super) fn by_value(
     build: &mut Build<'_>,
-    asked: Asked<'_>,
+    asked: RowRequest<'_>,
     sets: &Sets<'_>,
     next: &mut Lists,
 ) -> Option<Sparse> {
-    let Asked { step, classes, list } = asked;
+    let RowRequest { step, classes, list } = asked;
     let (mut stay, mut changes) = (Vec::new(), Vec::new());
     for rule in list {
         let Some(ranges) = classes.ranges(*rule, sets) else {

@@ -8,7 +8,7 @@
 //! whatever it costs: one state a step, one entry a class of its own.
 
 use super::Budget;
-use super::build::{self, Built, Count, Group, Most};
+use super::build::{self, Built, Count, Group, TableBudget};
 use super::classes::Classes;
 use super::conjunction::{Conjunction, Sets};
 use crate::Field;
@@ -53,12 +53,12 @@ impl Allowance {
         Self { count, entries, shared: Self::SHARED.min(all), rules }
     }
 
-    fn most(self, rules: usize) -> Most {
+    fn budget(self, rules: usize) -> TableBudget {
         if rules == 1 {
-            return Most { entries: usize::MAX, work: usize::MAX };
+            return TableBudget { entries: usize::MAX, work: usize::MAX };
         }
         let entries = self.entries * rules + self.shared * rules / self.rules;
-        Most { entries, work: Self::WORK * entries }
+        TableBudget { entries, work: Self::WORK * entries }
     }
 }
 
@@ -68,15 +68,15 @@ fn attempt<'a>(
     sets: &Sets<'_>,
     allowance: Allowance,
 ) -> Result<Built, [Vec<&'a Conjunction>; 2]> {
-    let most = allowance.most(group.len());
+    let budget = allowance.budget(group.len());
     let tested = |field: &Field| group.iter().any(|rule| tests(rule, *field));
     let fields = Field::ALL.into_iter().filter(tested);
     let classes: Option<Vec<Classes>> =
-        fields.map(|field| Classes::new(field, group, sets, most.work)).collect();
+        fields.map(|field| Classes::new(field, group, sets, budget.work)).collect();
     let Some(mut classes) = classes else { return Err(halves(group)) };
     classes.sort_by(|one, other| survivors(one, group).total_cmp(&survivors(other, group)));
     let whole = Group { rules: group, sets, order: &classes, count: allowance.count };
-    build::table(whole, most).ok_or_else(|| part(group, &classes))
+    build::table(whole, budget).ok_or_else(|| part(group, &classes))
 }
 
 fn tests(rule: &Conjunction, field: Field) -> bool {

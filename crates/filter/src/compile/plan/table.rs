@@ -1,11 +1,11 @@
 //! A group of rules as memory: field after field, state and value become the next state, until
-//! the state is final, or says that few rules are left, which are compared (`rest`).
+//! the state is final, or says that few rules are left, which are compared (`residual`).
 //!
 //! Rule: what [`Table::walk`] does is what generated code does, load for load; so what is shown of
 //! it in tests holds for the code. Not here: how a table is made (`build`).
 
-use super::{Classifier, Comb, FINAL, NO_RULE, Rests, Runs, State};
-use crate::{Facts, Field};
+use super::{Classifier, Comb, FINAL, NO_RULE, Residual, Runs, State};
+use crate::{Field, PacketFields};
 
 /// The lowest rule of a group that a packet matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,19 +17,19 @@ pub struct Table {
     /// At least one.
     pub steps: Vec<Step>,
     /// Of rules that decide: what final states may lead to.
-    pub rests: Rests,
+    pub residual: Residual,
 }
 
 /// One field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub field: Field,
-    pub way: Way,
+    pub transition: Transition,
 }
 
 /// How a step finds the next state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Transition {
     /// The first step, and no other: there is one state, so a class is a state already. `absent`
     /// is that of packets without the field.
     First { classifier: Classifier, absent: State },
@@ -42,20 +42,20 @@ pub enum Way {
 
 impl Table {
     /// The final state of a packet: `NO_RULE`, or a number with the bit `FINAL` set.
-    pub fn walk(&self, facts: &Facts) -> State {
+    pub fn walk(&self, packet: &PacketFields) -> State {
         let mut state = 0;
         for step in &self.steps {
-            state = step.next(state, facts);
+            state = step.next(state, packet);
             if state & FINAL != 0 {
-                return self.rests.resolve(state, facts);
+                return self.residual.resolve(state, packet);
             }
         }
         unreachable!("the last step leads to final states only")
     }
 
     /// The lowest rule that a packet matches, or `NO_RULE`.
-    pub fn decide(&self, facts: &Facts) -> u32 {
-        match self.walk(facts) {
+    pub fn decide(&self, packet: &PacketFields) -> u32 {
+        match self.walk(packet) {
             NO_RULE => NO_RULE,
             state => state & !FINAL,
         }
@@ -63,19 +63,21 @@ impl Table {
 
     /// Bytes of memory that it reads.
     pub fn bytes(&self) -> usize {
-        self.steps.iter().map(Step::bytes).sum::<usize>() + self.rests.bytes()
+        self.steps.iter().map(Step::bytes).sum::<usize>() + self.residual.bytes()
     }
 }
 
 impl Step {
-    pub fn next(&self, state: State, facts: &Facts) -> State {
-        let value = facts.field(self.field);
+    pub fn next(&self, state: State, packet: &PacketFields) -> State {
+        let value = packet.field(self.field);
         let class =
             |classifier: &Classifier, absent| value.map_or(absent, |value| classifier.class(value));
-        match &self.way {
-            Way::First { classifier, absent } => class(classifier, *absent),
-            Way::Comb { classifier, absent, comb } => comb.next(state, class(classifier, *absent)),
-            Way::Runs { ranks, runs } => {
+        match &self.transition {
+            Transition::First { classifier, absent } => class(classifier, *absent),
+            Transition::Comb { classifier, absent, comb } => {
+                comb.next(state, class(classifier, *absent))
+            }
+            Transition::Runs { ranks, runs } => {
                 let Some(value) = value else { return runs.absent(state) };
                 let narrow = || u32::try_from(value).expect("at most 32 bits have no ranks");
                 let rank = ranks.as_ref().map_or_else(narrow, |ranks| ranks.class(value));
@@ -86,10 +88,12 @@ impl Step {
 
     /// Bytes of memory that it reads.
     pub fn bytes(&self) -> usize {
-        match &self.way {
-            Way::First { classifier, .. } => classifier.bytes(),
-            Way::Comb { classifier, comb, .. } => classifier.bytes() + comb.bytes(),
-            Way::Runs { ranks, runs } => ranks.as_ref().map_or(0, Classifier::bytes) + runs.bytes(),
+        match &self.transition {
+            Transition::First { classifier, .. } => classifier.bytes(),
+            Transition::Comb { classifier, comb, .. } => classifier.bytes() + comb.bytes(),
+            Transition::Runs { ranks, runs } => {
+                ranks.as_ref().map_or(0, Classifier::bytes) + runs.bytes()
+            }
         }
     }
 }

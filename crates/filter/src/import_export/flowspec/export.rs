@@ -13,14 +13,14 @@ use crate::import_export::conjunction::{IPV4, IPV6};
 use crate::import_export::flowspec::import::{MOST_BYTES, Misplaced, misplaced};
 use crate::import_export::remarks::{fail, line, remarks};
 use crate::{Action, Family, Field, Limit, Per, Rule, Ruleset, Test, Unit, Values};
-use functions::Action as Verdict;
+use functions::PassOrDrop;
 
 /// The routes that decide as the rules do.
 ///
 /// # Errors
 /// The first rule that routes cannot say.
 pub fn export(ruleset: &Ruleset) -> Result<String, Error> {
-    if ruleset.default == Verdict::Drop {
+    if ruleset.default == PassOrDrop::Drop {
         let reason = "what no route matches passes: routes cannot say default = \"drop\"";
         return Err(Error::new("", reason));
     }

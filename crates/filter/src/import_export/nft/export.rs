@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::import_export::Error;
 use crate::import_export::remarks::{fail, line, remarks};
 use crate::{Action, Base, Family, Field, Limit, Payload, Per, Rule, Ruleset, Test, Unit, Values};
-use functions::Action as Verdict;
+use functions::PassOrDrop;
 
 /// The script for `nft -f` that makes a device's ingress decide as the rules do.
 ///
@@ -17,7 +17,7 @@ use functions::Action as Verdict;
 pub fn export(ruleset: &Ruleset, device: &str) -> Result<String, Error> {
     let mut text = String::new();
     remarks(&mut text, &ruleset.policies);
-    let policy = if ruleset.default == Verdict::Drop { "drop" } else { "accept" };
+    let policy = if ruleset.default == PassOrDrop::Drop { "drop" } else { "accept" };
     text.push_str("table netdev xway {\n\tchain ingress {\n");
     let hook = format!("type filter hook ingress device \"{device}\" priority 0; policy {policy};");
     line(&mut text, format_args!("\t\t{hook}"));

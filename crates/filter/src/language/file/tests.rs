@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::language::text::tests::scope;
 use crate::{Policies, Policy, Reason, Source, Test};
-use functions::Action as Verdict;
+use functions::PassOrDrop;
 
 fn parse(text: &str) -> Result<File, Errors> {
     File::parse("f.toml", text, Path::new("/nowhere"), scope().compile)
@@ -36,7 +36,7 @@ office = ["10.0.0.0/9", "10.128.0.0/9"]
 #[test]
 fn a_file_becomes_rules_policies_and_sets() {
     let file = parse(WHOLE).unwrap();
-    assert_eq!(file.ruleset.default, Verdict::Drop);
+    assert_eq!(file.ruleset.default, PassOrDrop::Drop);
     let made = ["dns", "drop-expr-udp-and-x", "drop-from-all", "pass-to-all", "pass-to-all-2"];
     assert_eq!(names(&file), made);
     let mut policies = Policies::default();

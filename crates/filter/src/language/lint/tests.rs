@@ -7,7 +7,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::language::text::tests::scope;
-use crate::{Facts, Field};
+use crate::{Field, PacketFields};
 
 fn file(rules: &[&str], rest: &str) -> File {
     let rules: Vec<_> = rules.iter().map(|rule| format!("'{rule}'")).collect();
@@ -177,7 +177,7 @@ fn rule() -> impl Strategy<Value = String> {
 }
 
 /// Packets such as there can be, with values that the rules tell apart.
-fn packets() -> Vec<Facts> {
+fn packets() -> Vec<PacketFields> {
     let mut packets = vec![link(0x806)];
     for (source, dest) in [(0x0a00_0000, 7), (0x0a00_0001, 7), (0x0b00_0000, 7)] {
         let mut packet = link(0x800);
@@ -192,15 +192,15 @@ fn packets() -> Vec<Facts> {
     packets
 }
 
-fn link(ethertype: u16) -> Facts {
-    let mut packet = Facts::default();
+fn link(ethertype: u16) -> PacketFields {
+    let mut packet = PacketFields::default();
     for field in [Field::Interface, Field::Queue, Field::Length, Field::SourceMac, Field::DestMac] {
         packet.set(field, 1_u8);
     }
     packet.set(Field::EtherType, ethertype).clone()
 }
 
-fn transports(packet: &Facts, packets: &mut Vec<Facts>) {
+fn transports(packet: &PacketFields, packets: &mut Vec<PacketFields>) {
     for (protocol, fragment, ttl) in combined() {
         let mut packet = packet.clone();
         packet.set(Field::Protocol, protocol).set(Field::Fragment, fragment).set(Field::Ttl, ttl);
@@ -236,7 +236,7 @@ fn combined() -> impl Iterator<Item = (u8, u8, u8)> {
     })
 }
 
-fn matches(rule: &Rule, packet: &Facts) -> bool {
+fn matches(rule: &Rule, packet: &PacketFields) -> bool {
     rule.tests.iter().all(|test| {
         let known = test.field(packet.family(), |_| None);
         known.is_none_or(|(field, values)| {

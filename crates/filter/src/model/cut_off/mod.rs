@@ -17,7 +17,7 @@ use spec::Verdict;
 use self::probe::{NEEDS, Place, Probe};
 use crate::language::lint::{Kind, Warning};
 use crate::{Action, Family, Field, Frame, Model, Reason, Rule, Ruleset, Side, Test};
-use functions::Action as Default;
+use functions::PassOrDrop;
 
 /// What is known of the place that rules are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Session {
 pub fn cut_off(rules: &Ruleset, place: &Surroundings) -> Vec<Warning> {
     let mut judge = Judge::new(rules, place);
     let mut warnings: Vec<_> = place.session.iter().filter_map(|one| judge.session(one)).collect();
-    if rules.default == Default::Drop {
+    if rules.default == PassOrDrop::Drop {
         warnings.extend(NEEDS.iter().filter_map(|need| {
             let cut = need.families.iter().copied().filter(|one| judge.is_cut_off(need, *one));
             let cut: Vec<_> = cut.collect();

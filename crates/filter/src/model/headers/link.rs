@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, number, word};
 use super::{Layer, Reader};
 use crate::abi::Need;
-use crate::{Facts, Field, Reason};
+use crate::{Field, PacketFields, Reason};
 
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
@@ -23,31 +23,34 @@ impl Reader<'_> {
         let (macs, link) = (self.needs.has(Need::Macs), self.needs.has(Need::Link));
         // What every packet has is zero where it cannot be read.
         if macs {
-            layer.facts.set(Field::SourceMac, 0_u8).set(Field::DestMac, 0_u8);
+            layer.fields.set(Field::SourceMac, 0_u8).set(Field::DestMac, 0_u8);
         }
         if link {
-            layer.facts.set(Field::EtherType, 0_u8);
+            layer.fields.set(Field::EtherType, 0_u8);
         }
         if !macs && !link {
             return Ok(None);
         }
-        let kind = ethernet(cursor, macs.then_some(&mut layer.facts))?;
+        let kind = ethernet(cursor, macs.then_some(&mut layer.fields))?;
         if !link {
             return Ok(None);
         }
-        let kind = tags(cursor, kind, &mut layer.facts)?;
-        layer.facts.set(Field::EtherType, kind);
+        let kind = tags(cursor, kind, &mut layer.fields)?;
+        layer.fields.set(Field::EtherType, kind);
         layer.network = Some(cursor.at());
         Ok(Some(kind))
     }
 }
 
 /// An Ethernet header without its tags; its type field.
-pub(super) fn ethernet(cursor: &mut Cursor<'_>, facts: Option<&mut Facts>) -> Result<u16, Reason> {
+pub(super) fn ethernet(
+    cursor: &mut Cursor<'_>,
+    packet: Option<&mut PacketFields>,
+) -> Result<u16, Reason> {
     let header = cursor.take(14)?;
-    if let Some(facts) = facts {
-        facts.set(Field::DestMac, number(&header[..6]));
-        facts.set(Field::SourceMac, number(&header[6..12]));
+    if let Some(packet) = packet {
+        packet.set(Field::DestMac, number(&header[..6]));
+        packet.set(Field::SourceMac, number(&header[6..12]));
     }
     Ok(word(header, 12))
 }
@@ -56,7 +59,7 @@ pub(super) fn ethernet(cursor: &mut Cursor<'_>, facts: Option<&mut Facts>) -> Re
 pub(super) fn tags(
     cursor: &mut Cursor<'_>,
     mut kind: u16,
-    facts: &mut Facts,
+    packet: &mut PacketFields,
 ) -> Result<u16, Reason> {
     let mut count = 0;
     while TAGS.contains(&kind) {
@@ -66,8 +69,8 @@ pub(super) fn tags(
         let tag = cursor.take(4)?;
         let vlan = word(tag, 0) & 0xfff;
         match count {
-            0 => _ = facts.set(Field::Vlan, vlan),
-            1 => _ = facts.set(Field::InnerVlan, vlan),
+            0 => _ = packet.set(Field::Vlan, vlan),
+            1 => _ = packet.set(Field::InnerVlan, vlan),
             _ => (),
         }
         kind = word(tag, 2);

@@ -13,7 +13,7 @@ mod transport;
 mod tunnel;
 
 use crate::abi::{Extension, Fragment, Need};
-use crate::{Facts, Field, Needs, Reason};
+use crate::{Field, Needs, PacketFields, Reason};
 use cursor::Cursor;
 use tunnel::Inside;
 
@@ -44,7 +44,7 @@ pub struct Reading {
 /// One packet: its own headers, and the link of the outermost one that has an Ethernet header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
-    pub facts: Facts,
+    pub fields: PacketFields,
     /// In the order in which they were found. A fault, after which nothing could be read, is last.
     pub oddities: Vec<Reason>,
     /// Where its network header begins in the frame; `None` when even that could not be found.
@@ -98,10 +98,10 @@ impl<'a> Reader<'a> {
     fn outermost(&self) -> (Layer, Option<Inside<'a>>) {
         let bytes = self.frame.bytes;
         let mut layer = Layer { limit: bytes.len(), ..Layer::default() };
-        layer.facts.set(Field::Length, bytes.len() as u128);
+        layer.fields.set(Field::Length, bytes.len() as u128);
         if self.needs.has(Need::Arrival) {
-            layer.facts.set(Field::Interface, self.frame.ifindex);
-            layer.facts.set(Field::Queue, self.frame.queue);
+            layer.fields.set(Field::Interface, self.frame.ifindex);
+            layer.fields.set(Field::Queue, self.frame.queue);
         }
         let mut cursor = Cursor::new(bytes, 0, bytes.len());
         let link = self.link(&mut layer, &mut cursor);
@@ -142,11 +142,11 @@ impl<'a> Reader<'a> {
 
 impl Layer {
     pub fn is_later_fragment(&self) -> bool {
-        self.facts.field(Field::Fragment) == Some(Fragment::Later as u128)
+        self.fields.field(Field::Fragment) == Some(Fragment::Later as u128)
     }
 
     pub fn is_first_fragment(&self) -> bool {
-        self.facts.field(Field::Fragment) == Some(Fragment::First as u128)
+        self.fields.field(Field::Fragment) == Some(Fragment::First as u128)
     }
 }
 

@@ -44,19 +44,19 @@ impl Network {
         if !self.is_known {
             return;
         }
-        let facts = &mut layer.facts;
-        facts.set(Field::Fragment, self.fragment() as u32);
+        let packet = &mut layer.fields;
+        packet.set(Field::Fragment, self.fragment() as u32);
         if is_ipv6 {
-            facts.set(Field::Extensions, self.extensions);
+            packet.set(Field::Extensions, self.extensions);
         }
         if let Some(protocol) = self.protocol {
-            facts.set(Field::Protocol, protocol);
+            packet.set(Field::Protocol, protocol);
         }
         let (source, dest) =
             if is_ipv6 { (Field::Source6, Field::Dest6) } else { (Field::Source4, Field::Dest4) };
         layer.siblings = (self.fragment != 0).then(|| Siblings {
-            source: facts.field(source).unwrap_or_default(),
-            dest: facts.field(dest).unwrap_or_default(),
+            source: packet.field(source).unwrap_or_default(),
+            dest: packet.field(dest).unwrap_or_default(),
             identification: self.identification,
             is_ipv6,
         });
@@ -85,10 +85,10 @@ impl Reader<'_> {
             return Err(Reason::BadHeader);
         }
         network.is_known = true;
-        let facts = &mut layer.facts;
-        facts.set(Field::Source4, number(&header[12..16]));
-        facts.set(Field::Dest4, number(&header[16..20]));
-        facts.set(Field::Ttl, header[8]).set(Field::Dscp, header[1] >> 2);
+        let packet = &mut layer.fields;
+        packet.set(Field::Source4, number(&header[12..16]));
+        packet.set(Field::Dest4, number(&header[16..20]));
+        packet.set(Field::Ttl, header[8]).set(Field::Dscp, header[1] >> 2);
 
         let (length, total) = (usize::from(header[0] & 15) * 4, usize::from(word(header, 2)));
         if length < 20 || total < length {
@@ -122,11 +122,11 @@ impl Reader<'_> {
             return Err(Reason::BadHeader);
         }
         network.is_known = true;
-        let facts = &mut layer.facts;
-        facts.set(Field::Source6, number(&header[8..24]));
-        facts.set(Field::Dest6, number(&header[24..40]));
+        let packet = &mut layer.fields;
+        packet.set(Field::Source6, number(&header[8..24]));
+        packet.set(Field::Dest6, number(&header[24..40]));
         let class = word(header, 0) >> 4 & 0xff;
-        facts.set(Field::Ttl, header[7]).set(Field::Dscp, class >> 2);
+        packet.set(Field::Ttl, header[7]).set(Field::Dscp, class >> 2);
 
         let length = match (word(header, 4), header[6]) {
             // Linux takes what is there, whether or not the options hold a jumbogram's length.

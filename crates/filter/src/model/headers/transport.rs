@@ -57,7 +57,7 @@ impl Reader<'_> {
 }
 
 fn ports(layer: &mut Layer, header: &[u8]) -> Result<(), Reason> {
-    layer.facts.set(Field::SourcePort, word(header, 0)).set(Field::DestPort, word(header, 2));
+    layer.fields.set(Field::SourcePort, word(header, 0)).set(Field::DestPort, word(header, 2));
     Ok(())
 }
 
@@ -76,7 +76,7 @@ fn udp(layer: &mut Layer, cursor: &mut Cursor<'_>, is_cut: bool) -> Result<(), R
 fn tcp(layer: &mut Layer, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
     let header = cursor.take(20)?;
     ports(layer, header)?;
-    layer.facts.set(Field::TcpFlags, header[13]);
+    layer.fields.set(Field::TcpFlags, header[13]);
     let length = usize::from(header[12] >> 4) * 4;
     if length < 20 {
         return Err(Reason::BadHeader);
@@ -86,6 +86,6 @@ fn tcp(layer: &mut Layer, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
 
 fn icmp(layer: &mut Layer, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
     let header = cursor.take(8)?;
-    layer.facts.set(Field::Icmp, word(header, 0));
+    layer.fields.set(Field::Icmp, word(header, 0));
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use super::cursor::{Cursor, word};
 use super::{FARTHEST, LAYERS, Layer, Reader, link, transport};
-use crate::{Facts, Field, Reason};
+use crate::{Field, PacketFields, Reason};
 
 /// The type of an inner packet, and where it begins.
 pub(super) type Inside<'a> = (u16, Cursor<'a>);
@@ -55,28 +55,28 @@ impl<'a> Reader<'a> {
         let mut cursor = Cursor::new(self.frame.bytes, at, layer.limit);
         let Some(mut kind) = self.header(layer, &mut cursor)? else { return Ok(None) };
 
-        let mut facts = Facts::default();
+        let mut packet = PacketFields::default();
         for field in LINK {
-            if let Some(value) = layer.facts.field(field) {
-                facts.set(field, value);
+            if let Some(value) = layer.fields.field(field) {
+                packet.set(field, value);
             }
         }
         if kind == BRIDGED {
-            facts.clear(Field::Vlan).clear(Field::InnerVlan);
-            let macs = layer.facts.field(Field::SourceMac).is_some();
-            kind = link::ethernet(&mut cursor, macs.then_some(&mut facts))?;
+            packet.clear(Field::Vlan).clear(Field::InnerVlan);
+            let macs = layer.fields.field(Field::SourceMac).is_some();
+            kind = link::ethernet(&mut cursor, macs.then_some(&mut packet))?;
         }
-        kind = link::tags(&mut cursor, kind, &mut facts)?;
-        facts.set(Field::EtherType, kind);
+        kind = link::tags(&mut cursor, kind, &mut packet)?;
+        packet.set(Field::EtherType, kind);
         let network = Some(cursor.at());
-        let inner = Layer { facts, network, limit: layer.limit, ..Layer::default() };
+        let inner = Layer { fields: packet, network, limit: layer.limit, ..Layer::default() };
         Ok(Some((inner, (kind, cursor))))
     }
 
     /// Takes the tunnel's header off; `None` when there is no packet in there after all.
     fn header(&self, layer: &Layer, cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
-        let Some(protocol) = layer.facts.field(Field::Protocol) else {
-            return match layer.facts.field(Field::EtherType) {
+        let Some(protocol) = layer.fields.field(Field::Protocol) else {
+            return match layer.fields.field(Field::EtherType) {
                 Some(kind) if kind == u128::from(link::PPPOE) => pppoe(cursor),
                 _ => labels(cursor),
             };

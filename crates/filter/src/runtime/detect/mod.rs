@@ -22,7 +22,7 @@ mod tests;
 
 pub use clients::Evidence;
 pub use heavy::{Busy, Heavy};
-pub use packet::{Address, Fate, Packet};
+pub use packet::{Address, Outcome, Packet};
 pub use pattern::{Pattern, Shape};
 pub use sample::{Rate, Sample};
 pub use suggest::{Detection, Finding, Settings, Threshold, detect};

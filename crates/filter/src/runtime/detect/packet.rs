@@ -8,15 +8,15 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use spec::Verdict;
 
 use crate::abi::{Fragment, Reason};
-use crate::runtime::tap::Seen;
-use crate::runtime::trial::Opinion;
+use crate::runtime::tap::TappedPacket;
+use crate::runtime::trial::Decision;
 use crate::{Field, Frame, Needs, read};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
     /// On the monotonic clock.
     pub time_ns: u64,
-    pub fate: Fate,
+    pub outcome: Outcome,
     /// Of the frame.
     pub length: u32,
     /// `None` for what is not IP.
@@ -34,23 +34,23 @@ pub struct Packet {
     pub numbers: Option<(u32, u32)>,
 }
 
-/// What became of a packet.
+/// How the active rules treated a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
-    /// Not let in already.
+pub enum Outcome {
+    /// The packet was dropped.
     Dropped,
-    /// Let in by a rule: that is what somebody wanted.
-    Chosen,
-    /// Let in because nothing decided otherwise.
-    Open,
+    /// A rule accepted the packet explicitly.
+    Accepted,
+    /// No rule decided, so the default accepted the packet.
+    Undecided,
 }
 
-impl Fate {
-    pub fn of(opinion: &Opinion) -> Self {
+impl Outcome {
+    pub fn of(opinion: &Decision) -> Self {
         match (opinion.verdict, opinion.reason) {
             (Verdict::Drop | Verdict::Aborted | Verdict::Tx, _) => Self::Dropped,
-            (_, Some(Reason::Rule | Reason::LaterFragment)) => Self::Chosen,
-            _ => Self::Open,
+            (_, Some(Reason::Rule | Reason::LaterFragment)) => Self::Accepted,
+            _ => Self::Undecided,
         }
     }
 }
@@ -64,31 +64,31 @@ pub struct Address {
 
 impl Packet {
     /// `buffer` is room for the whole frame: what was not kept of it is taken for zeros.
-    pub fn of(seen: &Seen<'_>, buffer: &mut Vec<u8>) -> Self {
+    pub fn of(seen: &TappedPacket<'_>, buffer: &mut Vec<u8>) -> Self {
         buffer.clear();
         buffer.extend_from_slice(seen.bytes);
         buffer.resize((seen.length as usize).clamp(seen.bytes.len(), LONGEST), 0);
         let frame = Frame { bytes: buffer, ..Frame::default() };
         let layer = read(&frame, Needs::ALL).layers.swap_remove(0);
-        let facts = &layer.facts;
-        let number = |field| facts.field(field).map(|value| value as u16);
+        let packet = &layer.fields;
+        let number = |field| packet.field(field).map(|value| value as u16);
         let address = |v4, v6| {
-            let v4 = facts.field(v4).map(|bits| Address { is_ipv6: false, bits });
-            v4.or_else(|| facts.field(v6).map(|bits| Address { is_ipv6: true, bits }))
+            let v4 = packet.field(v4).map(|bits| Address { is_ipv6: false, bits });
+            v4.or_else(|| packet.field(v6).map(|bits| Address { is_ipv6: true, bits }))
         };
-        let flags = facts.field(Field::TcpFlags).map(|flags| flags as u8);
+        let flags = packet.field(Field::TcpFlags).map(|flags| flags as u8);
         let header = flags.and(layer.transport).and_then(|at| buffer.get(at..));
         Self {
             time_ns: seen.time_ns,
-            fate: Fate::of(&seen.opinion),
+            outcome: Outcome::of(&seen.decision),
             length: seen.length,
             source: address(Field::Source4, Field::Source6),
             dest: address(Field::Dest4, Field::Dest6),
-            protocol: facts.field(Field::Protocol).map(|protocol| protocol as u8),
+            protocol: packet.field(Field::Protocol).map(|protocol| protocol as u8),
             ports: number(Field::SourcePort).zip(number(Field::DestPort)),
             flags,
             message: number(Field::Icmp),
-            is_later: facts.field(Field::Fragment) == Some(Fragment::Later as u128),
+            is_later: packet.field(Field::Fragment) == Some(Fragment::Later as u128),
             numbers: header.and_then(|header| Some((word(header, 4)?, word(header, 8)?))),
         }
     }
@@ -140,12 +140,13 @@ mod tests {
 
     #[test]
     fn what_became_of_a_packet() {
-        let of =
-            |verdict, reason| Fate::of(&Opinion { rule: Some(1), verdict, reason: Some(reason) });
-        assert_eq!(of(Verdict::Drop, Reason::Limited), Fate::Dropped);
-        assert_eq!(of(Verdict::Pass, Reason::Rule), Fate::Chosen);
-        assert_eq!(of(Verdict::Redirect, Reason::Rule), Fate::Chosen);
-        assert_eq!(of(Verdict::Pass, Reason::Default), Fate::Open);
-        assert_eq!(of(Verdict::Pass, Reason::Options), Fate::Open);
+        let of = |verdict, reason| {
+            Outcome::of(&Decision { rule: Some(1), verdict, reason: Some(reason) })
+        };
+        assert_eq!(of(Verdict::Drop, Reason::Limited), Outcome::Dropped);
+        assert_eq!(of(Verdict::Pass, Reason::Rule), Outcome::Accepted);
+        assert_eq!(of(Verdict::Redirect, Reason::Rule), Outcome::Accepted);
+        assert_eq!(of(Verdict::Pass, Reason::Default), Outcome::Undecided);
+        assert_eq!(of(Verdict::Pass, Reason::Options), Outcome::Undecided);
     }
 }

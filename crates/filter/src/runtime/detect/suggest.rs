@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::clients::Clients;
 use super::heavy::{Busy, Heavy, heaviest};
 use super::sample::{NINETEEN_OF_TWENTY, Rate};
-use super::{Address, Evidence, Fate, Packet, Pattern, Shape};
+use super::{Address, Evidence, Outcome, Packet, Pattern, Shape};
 use crate::language::text;
 use crate::{Action, Addresses, Rule, Scope, Test};
 
@@ -73,15 +73,17 @@ pub struct Finding {
 
 /// Looks through packets that were seen within a time, each with how many it stands for.
 pub fn detect(packets: &[(Packet, f64)], seconds: f64, settings: &Settings) -> Detection {
-    let fate = |packet: &Packet| match packet.fate {
-        Fate::Open if settings.is_allowed(packet) => Fate::Chosen,
-        fate => fate,
+    let outcome = |packet: &Packet| match packet.outcome {
+        Outcome::Undecided if settings.is_allowed(packet) => Outcome::Accepted,
+        outcome => outcome,
     };
-    let sum = |wanted: Option<Fate>| {
-        let of = packets.iter().filter(|(one, _)| wanted.is_none_or(|wanted| fate(one) == wanted));
+    let sum = |wanted: Option<Outcome>| {
+        let of =
+            packets.iter().filter(|(one, _)| wanted.is_none_or(|wanted| outcome(one) == wanted));
         total(of)
     };
-    let open: Vec<_> = packets.iter().filter(|(one, _)| fate(one) == Fate::Open).copied().collect();
+    let open: Vec<_> =
+        packets.iter().filter(|(one, _)| outcome(one) == Outcome::Undecided).copied().collect();
     let busy = |(number, shape): (usize, &Shape)| Busy {
         shape: shape.name,
         most: heaviest(open.iter(), number, settings.top),
@@ -91,9 +93,9 @@ pub fn detect(packets: &[(Packet, f64)], seconds: f64, settings: &Settings) -> D
     Detection {
         seconds,
         all,
-        dropped: sum(Some(Fate::Dropped)),
-        chosen: sum(Some(Fate::Chosen)),
-        open: sum(Some(Fate::Open)),
+        dropped: sum(Some(Outcome::Dropped)),
+        chosen: sum(Some(Outcome::Accepted)),
+        open: sum(Some(Outcome::Undecided)),
         busy: Shape::ALL.iter().enumerate().map(busy).collect(),
         findings: search.findings(&open),
     }

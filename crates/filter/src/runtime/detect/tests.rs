@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::*;
-use crate::runtime::tap::Seen;
+use crate::runtime::tap::TappedPacket;
 use crate::{File, Rule, Scope};
 
 /// UDP of 60 bytes to 10.0.0.2, open.
 pub(super) fn udp(source: &str, ports: (u16, u16)) -> Packet {
     Packet {
         time_ns: 0,
-        fate: Fate::Open,
+        outcome: Outcome::Undecided,
         length: 60,
         source: Some(address(source)),
         dest: Some(address("10.0.0.2")),
@@ -245,8 +245,8 @@ fn what_is_passed_or_allowed_is_not_touched() {
             ..udp("10.0.0.1", (mixed(n) as u16, 7))
         }
     };
-    let chosen = |n: u32| Packet { fate: Fate::Chosen, ..from(0x0b00_0000)(n) };
-    let dropped = |n: u32| Packet { fate: Fate::Dropped, ..from(0x0c00_0000)(n) };
+    let chosen = |n: u32| Packet { outcome: Outcome::Accepted, ..from(0x0b00_0000)(n) };
+    let dropped = |n: u32| Packet { outcome: Outcome::Dropped, ..from(0x0c00_0000)(n) };
     let detection = found(&[flood(5000, chosen), flood(5000, dropped)], &settings());
     assert_eq!((rules(&detection).len(), detection.open.packets), (0, 0.0));
     assert_eq!((detection.chosen.packets, detection.dropped.packets), (50_000.0, 50_000.0));
@@ -300,7 +300,8 @@ fn the_threshold_counts_what_packets_stand_for() {
     assert_eq!((some(999).findings.len(), some(1000).findings.len()), (0, 1));
     let share = Settings { threshold: Threshold::Share(0.5), ..settings() };
     let beside = |count: u32| {
-        let other = |n: u32| Packet { fate: Fate::Chosen, ..udp("10.0.0.1", (n as u16, 9)) };
+        let other =
+            |n: u32| Packet { outcome: Outcome::Accepted, ..udp("10.0.0.1", (n as u16, 9)) };
         found(&[flood(2000, |_| udp("203.0.113.9", (9, 7))), flood(count, other)], &share)
     };
     assert_eq!((beside(2000).findings.len(), beside(2001).findings.len()), (1, 0));
@@ -328,9 +329,9 @@ fn packets_are_read_from_what_is_shown() {
         "4e20 0050 00000007 00000009 5010 0100 0000 0000",
     ];
     let bytes = hex(&tcp.concat());
-    let seen = Seen {
+    let seen = TappedPacket {
         time_ns: 5,
-        opinion: crate::runtime::trial::Opinion {
+        decision: crate::runtime::trial::Decision {
             rule: None,
             verdict: spec::Verdict::Pass,
             reason: Some(crate::Reason::Default),
@@ -349,7 +350,7 @@ fn packets_are_read_from_what_is_shown() {
     assert_eq!((packet.ports, packet.flags), (Some((20_000, 80)), Some(ACK)));
     assert_eq!((packet.numbers, packet.length, packet.time_ns), (Some((7, 9)), 1514, 5));
     for length in 0..bytes.len() {
-        let cut = Seen { bytes: &bytes[..length], length: length as u32, ..seen };
+        let cut = TappedPacket { bytes: &bytes[..length], length: length as u32, ..seen };
         assert_eq!(Packet::of(&cut, &mut Vec::new()).length, length as u32);
     }
 }

@@ -10,7 +10,7 @@ use crate::abi::Line;
 
 /// Others that send one packet each.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
+pub struct LossBound {
     /// Packets a second of others, over all that the buckets earn in a second: from 1 on, the limit
     /// is one for all senders together, and each has its part.
     pub load: f64,
@@ -18,7 +18,7 @@ pub struct Bound {
     together: f64,
 }
 
-impl Bound {
+impl LossBound {
     /// `flood_pps` from others, on a limit of `rate_pps` with so many buckets.
     pub fn new(flood_pps: f64, rate_pps: f64, buckets: f64) -> Self {
         Self { load: flood_pps / (rate_pps * buckets), together: buckets.min(Line::BUCKETS as f64) }

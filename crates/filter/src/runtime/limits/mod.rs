@@ -8,7 +8,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use bound::Bound;
+pub use bound::LossBound;
 pub use carry::carry;
 pub use fill::{Maps, fill_seed};
 pub use state::{Fill, Load, Sharing, State};

@@ -6,7 +6,7 @@
 
 use spec::Map;
 
-use super::Bound;
+use super::LossBound;
 use crate::abi::{self, Level, Line};
 use crate::compile::limits::LEAST_BITS;
 
@@ -105,7 +105,7 @@ impl State {
         let met = if self.is_of_bytes() { load.bps / 8.0 } else { load.pps };
         // What is over the total takes nothing out of senders' own buckets.
         let taken = total.map_or(met, |total| met.min(self.rate(total)));
-        let bound = |level, met| Bound::new(met, self.rate(level), buckets(level) as f64);
+        let bound = |level, met| LossBound::new(met, self.rate(level), buckets(level) as f64);
         let half = self.burst(own, load) / 2.0;
         let of_own = bound(own, taken);
         let mut sharing = Sharing { load: of_own.load, loss: of_own.chance(half) };

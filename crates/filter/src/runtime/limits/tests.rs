@@ -206,7 +206,7 @@ fn honest_senders_lose_no_more_than_the_bound_says() {
         let limit = packets(rate, burst, PREFIX);
         let mut model = model(&limit);
         let buckets = model.lines().len() as f64 * abi::Line::BUCKETS as f64;
-        let bound = Bound::new(flood_pps as f64, rate as f64, buckets);
+        let bound = LossBound::new(flood_pps as f64, rate as f64, buckets);
         let mut random = Random(11);
         let (mut sent, mut lost) = (0_u32, 0_u32);
         let every = flood_pps * 2 / rate / 20;

@@ -5,25 +5,25 @@ use std::sync::Arc;
 use super::super::random::Random;
 use super::rulesets::{drop, matches, plan, planned, prefix4, prefix6, rule};
 use crate::compile::plan::{FamilyPlan, NO_RULE, Plan};
-use crate::{Action, Addresses, Facts, Family, Field, Rule, Ruleset, Side, Test, Values};
+use crate::{Action, Addresses, Family, Field, PacketFields, Rule, Ruleset, Side, Test, Values};
 
 fn port(number: u16) -> Test {
     Test::Is(Field::DestPort, Values::one(number))
 }
 
-fn packet4(source: u32, dest: u32, source_port: u16, dest_port: u16) -> Facts {
-    let mut facts = Facts::default();
-    facts.set(Field::Source4, source).set(Field::Dest4, dest).set(Field::Protocol, 6_u8);
-    facts.set(Field::SourcePort, source_port).set(Field::DestPort, dest_port);
-    facts
+fn packet4(source: u32, dest: u32, source_port: u16, dest_port: u16) -> PacketFields {
+    let mut packet = PacketFields::default();
+    packet.set(Field::Source4, source).set(Field::Dest4, dest).set(Field::Protocol, 6_u8);
+    packet.set(Field::SourcePort, source_port).set(Field::DestPort, dest_port);
+    packet
 }
 
 /// Packets that some rule was made for, and others, are decided as by the first rule that matches.
-fn agree(ruleset: &Ruleset, plan: &Plan, packets: impl IntoIterator<Item = Facts>) {
-    for facts in packets {
-        let first = ruleset.rules.iter().position(|rule| matches(rule, &facts));
+fn agree(ruleset: &Ruleset, plan: &Plan, packets: impl IntoIterator<Item = PacketFields>) {
+    for packet in packets {
+        let first = ruleset.rules.iter().position(|rule| matches(rule, &packet));
         let first = first.map_or(NO_RULE, |number| number as u32);
-        assert_eq!(planned(plan, ruleset, &facts).0, first, "{facts:?}");
+        assert_eq!(planned(plan, ruleset, &packet).0, first, "{packet:?}");
     }
 }
 
@@ -182,9 +182,9 @@ fn a_set_of_many_networks() {
         &ruleset,
         &plan,
         sources.map(|source| {
-            let mut facts = Facts::default();
-            facts.set(Field::Source6, source).set(Field::Dest6, 1_u8);
-            facts
+            let mut packet = PacketFields::default();
+            packet.set(Field::Source6, source).set(Field::Dest6, 1_u8);
+            packet
         }),
     );
     let nested = drop((0..=128).map(|length| vec![prefix6(Side::Source, networks[0], length)]));

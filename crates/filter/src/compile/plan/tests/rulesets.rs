@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::random::Random;
 use crate::compile::plan::{Budget, NO_RULE, Plan};
-use crate::{Action, Addresses, Facts, Family, Field, Rule, Ruleset, Side, Test, Values};
+use crate::{Action, Addresses, Family, Field, PacketFields, Rule, Ruleset, Side, Test, Values};
 
 pub fn rule(number: usize, action: Action, tests: Vec<Test>) -> Rule {
     Rule { name: format!("rule {number}"), tests, action }
@@ -34,19 +34,19 @@ pub fn prefix6(side: Side, address: u128, length: u32) -> Test {
 }
 
 /// Whether a packet passes a rule's tests of fields.
-pub fn matches(rule: &Rule, facts: &Facts) -> bool {
-    let fields = rule.fields(facts.family(), |_| None);
+pub fn matches(rule: &Rule, packet: &PacketFields) -> bool {
+    let fields = rule.fields(packet.family(), |_| None);
     let holds = |(field, values): &(Field, std::borrow::Cow<'_, Values>)| {
-        facts.field(*field).is_some_and(|value| values.contains(value))
+        packet.field(*field).is_some_and(|value| values.contains(value))
     };
     fields.is_some_and(|fields| fields.iter().all(holds))
 }
 
 /// The rule that decides, and those before it that match and do not.
-pub fn one_by_one(ruleset: &Ruleset, facts: &Facts) -> (u32, Vec<u32>) {
+pub fn one_by_one(ruleset: &Ruleset, packet: &PacketFields) -> (u32, Vec<u32>) {
     let mut before = Vec::new();
     for (number, rule) in (0..).zip(&ruleset.rules) {
-        if matches(rule, facts) {
+        if matches(rule, packet) {
             if rule.action.decides() {
                 return (number, before);
             }
@@ -57,12 +57,12 @@ pub fn one_by_one(ruleset: &Ruleset, facts: &Facts) -> (u32, Vec<u32>) {
 }
 
 /// The same from a plan.
-pub fn planned(plan: &Plan, ruleset: &Ruleset, facts: &Facts) -> (u32, Vec<u32>) {
+pub fn planned(plan: &Plan, ruleset: &Ruleset, packet: &PacketFields) -> (u32, Vec<u32>) {
     let rule = |number: u32| &ruleset.rules[number as usize];
     let mut before = Vec::new();
     let decided = plan.decide(
-        facts,
-        |number| matches(rule(number), facts),
+        packet,
+        |number| matches(rule(number), packet),
         |number| {
             let decides = rule(number).action.decides();
             if !decides {
@@ -75,16 +75,16 @@ pub fn planned(plan: &Plan, ruleset: &Ruleset, facts: &Facts) -> (u32, Vec<u32>)
 }
 
 /// A packet with some fields, whose values `value` chooses.
-pub fn packet(random: &mut Random, value: impl Fn(&mut Random, Field) -> u128) -> Facts {
+pub fn packet(random: &mut Random, value: impl Fn(&mut Random, Field) -> u128) -> PacketFields {
     let family = random.one_of(&Family::ALL);
-    let mut facts = Facts::default();
+    let mut packet = PacketFields::default();
     for field in Field::ALL.into_iter().filter(|field| field.is_in(family)) {
         let always = matches!(field, Field::Source4 | Field::Dest4 | Field::Source6 | Field::Dest6)
             || field.place().known == 0;
         if always || random.below(4) > 0 {
             let value = value(random, field);
-            facts.set(field, value & field.highest());
+            packet.set(field, value & field.highest());
         }
     }
-    facts
+    packet
 }

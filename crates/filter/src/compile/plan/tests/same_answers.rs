@@ -67,9 +67,9 @@ pub fn random_rules(random: &mut Random, effects: u64) -> Ruleset {
 fn agree(ruleset: &Ruleset, plan: &Plan, packets: usize, seed: u64) {
     let mut random = Random(seed);
     for _ in 0..packets {
-        let facts = packet(&mut random, value);
-        let expected = one_by_one(ruleset, &facts);
-        assert_eq!(planned(plan, ruleset, &facts), expected, "seed {seed}: {facts:?}");
+        let packet = packet(&mut random, value);
+        let expected = one_by_one(ruleset, &packet);
+        assert_eq!(planned(plan, ruleset, &packet), expected, "seed {seed}: {packet:?}");
     }
 }
 

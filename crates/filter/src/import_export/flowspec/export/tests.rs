@@ -134,7 +134,7 @@ fn what_routes_cannot_say_is_named() {
     };
     product(25, 40).unwrap();
     product(77, 13).unwrap_err();
-    let dropping = Ruleset { default: Verdict::Drop, ..ruleset(&[]) };
+    let dropping = Ruleset { default: PassOrDrop::Drop, ..ruleset(&[]) };
     assert!(export(&dropping).unwrap_err().to_string().contains("default"));
 }
 

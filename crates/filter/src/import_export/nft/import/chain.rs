@@ -9,7 +9,7 @@ use crate::import_export::conjunction::{Conjunction, IPV4, IPV6};
 use crate::language::bounds::{EXPANSION, STEPS, Work, step};
 use crate::language::names::Unique;
 use crate::{Action, Field, Limit, Per, Policies, Rule, Ruleset, Unit, Values};
-use functions::Action as Verdict;
+use functions::PassOrDrop;
 
 /// The rules that decide as a base chain does.
 pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Ruleset, Error> {
@@ -23,8 +23,8 @@ pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Rulese
         Some(base) if !matches!(base.hook.as_str(), "ingress" | "prerouting" | "input") => {
             return Err(fail(format!("hook {} is not where packets come in", base.hook)));
         }
-        Some(base) if base.drops => Verdict::Drop,
-        _ => Verdict::Pass,
+        Some(base) if base.drops => PassOrDrop::Drop,
+        _ => PassOrDrop::Pass,
     };
     let scope = scope(&key.family).map_err(fail)?;
     let is_all = scope.values(Field::EtherType).is_none();
@@ -34,7 +34,7 @@ pub(super) fn translate(listing: &Listing, chain: Option<&str>) -> Result<Rulese
     let mut ruleset = Ruleset { policies, ..Ruleset::default() };
     if is_all {
         ruleset.default = policy;
-    } else if policy == Verdict::Drop {
+    } else if policy == PassOrDrop::Drop {
         out.rule("policy", scope, Action::Drop)?;
     }
     ruleset.rules = out.rules;
@@ -79,7 +79,7 @@ fn scope(family: &str) -> Result<Conjunction, String> {
 
 struct Translation<'a> {
     listing: &'a Listing,
-    policy: Verdict,
+    policy: PassOrDrop,
     rules: Vec<Rule>,
     names: Unique,
     /// Jumps that led here.
@@ -99,7 +99,7 @@ struct State<'a> {
 }
 
 impl<'a> Translation<'a> {
-    fn new(listing: &'a Listing, policy: Verdict) -> Self {
+    fn new(listing: &'a Listing, policy: PassOrDrop) -> Self {
         let work = Work::of(STEPS.saturating_add(listing.weight.saturating_mul(EXPANSION)));
         Self { listing, policy, rules: Vec::new(), names: Unique::default(), depth: 0, work }
     }
@@ -241,10 +241,10 @@ fn named_set(listing: &Listing, key: &Key, right: &Value) -> usize {
     name.and_then(|name| listing.set(key, name).ok()).map_or(0, <[Value]>::len)
 }
 
-const fn verdict(policy: Verdict) -> Action {
+const fn verdict(policy: PassOrDrop) -> Action {
     match policy {
-        Verdict::Pass => Action::Pass,
-        Verdict::Drop => Action::Drop,
+        PassOrDrop::Pass => Action::Pass,
+        PassOrDrop::Drop => Action::Drop,
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{Action, Field, Rule, Test, Values};
-use functions::Action as Verdict;
+use functions::PassOrDrop;
 
 /// A listing with one base chain of `policy` whose rules are these, and a chain to jump to.
 fn listing(family: &str, policy: &str, rules: &[Value], jumped: &[Value]) -> String {
@@ -182,7 +182,7 @@ fn verdicts_counters_and_jumps() {
             ("in-6-end", &Action::Drop, 0),
         ]
     );
-    assert_eq!(ruleset.default, Verdict::Drop);
+    assert_eq!(ruleset.default, PassOrDrop::Drop);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn errors_have_lines_of_the_text() {
 #[test]
 fn chains_of_a_family_leave_others_alone() {
     let ruleset = import(&listing("ip", "drop", &[json!([{"accept": null}])], &[]), None).unwrap();
-    assert_eq!(ruleset.default, Verdict::Pass);
+    assert_eq!(ruleset.default, PassOrDrop::Pass);
     let tests: Vec<_> = ruleset.rules.iter().map(|rule| rule.tests.clone()).collect();
     assert_eq!(tests, vec![vec![is(Field::EtherType, &[(0x800, 0x800)])]; 2]);
     assert_eq!(ruleset.rules[1].action, Action::Drop);

@@ -1,8 +1,8 @@
-//! Rests: where few rules are left, what they still ask, side by side in memory.
+//! Residual: where few rules are left, what they still ask, side by side in memory.
 //!
 //! A step from field to field takes loads that wait for each other, however few rules are left.
 //! What one rule asks of all fields is compared without waiting, and costs about a step. Rule: a
-//! list of rests is in the order of its rules, and the first one that holds decides; comparing
+//! list is in the order of its rules, and the first one that holds decides; comparing
 //! again what steps have found out changes nothing. Not here: which states become lists (`build`).
 
 use std::collections::HashMap;
@@ -10,20 +10,20 @@ use std::collections::HashMap;
 use super::build::{Count, Group};
 use super::classes::Classes;
 use super::{FINAL, NO_RULE, State};
-use crate::{Facts, Field};
+use crate::{Field, PacketFields};
 
 /// What is left to compare in a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rests {
-    /// At most [`Rests::FIELDS`].
+pub struct Residual {
+    /// At most [`Residual::FIELDS`].
     pub fields: Vec<Field>,
     /// List after list.
-    pub rests: Vec<Rest>,
+    pub rules: Vec<ResidualRule>,
 }
 
 /// What a rule asks of the fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rest {
+pub struct ResidualRule {
     /// By number.
     pub rule: u32,
     /// No other rule is in the list behind it.
@@ -33,7 +33,7 @@ pub struct Rest {
     pub ranges: Vec<Option<(u128, u128)>>,
 }
 
-impl Rests {
+impl Residual {
     /// Rules in a list. More are told apart sooner by one more step.
     pub const LONGEST: usize = 4;
     /// Fields that are compared.
@@ -42,13 +42,13 @@ impl Rests {
     pub const LIST: State = FINAL | 1 << 30;
 
     /// What a final state means for a packet.
-    pub fn resolve(&self, state: State, facts: &Facts) -> State {
+    pub fn resolve(&self, state: State, packet: &PacketFields) -> State {
         if state == NO_RULE || state & Self::LIST != Self::LIST {
             return state;
         }
-        let list = &self.rests[(state & !Self::LIST) as usize..];
+        let list = &self.rules[(state & !Self::LIST) as usize..];
         for rest in list {
-            if rest.holds(&self.fields, facts) {
+            if rest.holds(&self.fields, packet) {
                 return FINAL | rest.rule;
             }
             if rest.is_last {
@@ -59,12 +59,12 @@ impl Rests {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.rests.is_empty()
+        self.rules.is_empty()
     }
 
     /// Bytes of memory that it reads.
     pub fn bytes(&self) -> usize {
-        self.rests.len() * self.stride()
+        self.rules.len() * self.stride()
     }
 
     /// Bytes of a rest: its rule, the fields that it needs to be there, and what it asks of each.
@@ -82,11 +82,11 @@ impl Rests {
     }
 }
 
-impl Rest {
-    fn holds(&self, fields: &[Field], facts: &Facts) -> bool {
+impl ResidualRule {
+    fn holds(&self, fields: &[Field], packet: &PacketFields) -> bool {
         fields.iter().zip(&self.ranges).all(|(field, range)| {
             range.is_none_or(|(first, last)| {
-                facts.field(*field).is_some_and(|value| first <= value && value <= last)
+                packet.field(*field).is_some_and(|value| first <= value && value <= last)
             })
         })
     }
@@ -94,13 +94,13 @@ impl Rest {
 
 /// Lists in the making.
 pub(super) struct Lists {
-    made: Rests,
+    made: Residual,
     /// By rule of the group.
-    rules: Vec<Rest>,
+    rules: Vec<ResidualRule>,
     /// By rule: the step behind which all that it asks can be compared.
     from: Vec<usize>,
     known: HashMap<Box<[u32]>, State>,
-    /// Rests that may still be made.
+    /// Residual that may still be made.
     most: usize,
 }
 
@@ -111,7 +111,7 @@ impl Lists {
             Count::First => fields(group),
             Count::All => Vec::new(),
         };
-        let made = Rests { fields, rests: Vec::new() };
+        let made = Residual { fields, rules: Vec::new() };
         let (mut rules, mut from) = (Vec::new(), Vec::new());
         for (number, rule) in (0..).zip(group.rules) {
             let (mut ranges, mut behind) = (vec![None; made.fields.len()], 0);
@@ -125,7 +125,7 @@ impl Lists {
                     _ => behind = step,
                 }
             }
-            rules.push(Rest { rule: rule.number, is_last: false, ranges });
+            rules.push(ResidualRule { rule: rule.number, is_last: false, ranges });
             from.push(behind);
         }
         let most = entries / (made.stride() / 8);
@@ -135,25 +135,25 @@ impl Lists {
     /// The state of a list of rules behind a step, if they are few and can be compared.
     pub fn state(&mut self, step: usize, list: &[u32]) -> Option<State> {
         let fits = |rule: &u32| self.from[*rule as usize] <= step;
-        if self.made.fields.is_empty() || list.len() > Rests::LONGEST || !list.iter().all(fits) {
+        if self.made.fields.is_empty() || list.len() > Residual::LONGEST || !list.iter().all(fits) {
             return None;
         }
         if let Some(state) = self.known.get(list) {
             return Some(*state);
         }
         self.most = self.most.checked_sub(list.len())?;
-        let start = u32::try_from(self.made.rests.len()).expect("less than 2^30 rests");
-        let rests = list.iter().map(|rule| self.rules[*rule as usize].clone());
-        self.made.rests.extend(rests);
-        if let Some(last) = self.made.rests.last_mut() {
+        let start = u32::try_from(self.made.rules.len()).expect("less than 2^30 rules");
+        let residual = list.iter().map(|rule| self.rules[*rule as usize].clone());
+        self.made.rules.extend(residual);
+        if let Some(last) = self.made.rules.last_mut() {
             last.is_last = true;
         }
-        self.known.insert(list.into(), Rests::LIST | start);
-        Some(Rests::LIST | start)
+        self.known.insert(list.into(), Residual::LIST | start);
+        Some(Residual::LIST | start)
     }
 
-    pub fn finish(self) -> Rests {
-        if self.made.is_empty() { Rests::default() } else { self.made }
+    pub fn finish(self) -> Residual {
+        if self.made.is_empty() { Residual::default() } else { self.made }
     }
 }
 
@@ -162,7 +162,7 @@ fn fields(group: Group<'_>) -> Vec<Field> {
     let mut asked: Vec<&Classes> = group.order.iter().skip(1).collect();
     let ask = |classes: &&Classes| classes.sets.iter().filter(|set| **set != Classes::ANY).count();
     asked.sort_by_cached_key(|classes| std::cmp::Reverse(ask(classes)));
-    asked.truncate(Rests::FIELDS);
+    asked.truncate(Residual::FIELDS);
     asked.iter().map(|classes| classes.field).collect()
 }
 
@@ -178,41 +178,41 @@ mod tests {
 
     #[test]
     fn the_first_that_holds_decides_and_lists_end() {
-        let rest = |rule, is_last, ranges: [Option<(u128, u128)>; 2]| Rest {
+        let rest = |rule, is_last, ranges: [Option<(u128, u128)>; 2]| ResidualRule {
             rule,
             is_last,
             ranges: ranges.to_vec(),
         };
-        let rests = Rests {
+        let residual = Residual {
             fields: vec![Field::DestPort, Field::Ttl],
-            rests: vec![
+            rules: vec![
                 rest(3, false, [Some((10, 20)), None]),
                 rest(4, true, [Some((15, 30)), Some((0, 5))]),
                 rest(5, true, [None, None]),
             ],
         };
-        let facts = |port: Option<u8>, ttl: u8| {
-            let mut facts = Facts::default();
-            facts.set(Field::Ttl, ttl);
+        let packet = |port: Option<u8>, ttl: u8| {
+            let mut packet = PacketFields::default();
+            packet.set(Field::Ttl, ttl);
             if let Some(port) = port {
-                facts.set(Field::DestPort, port);
+                packet.set(Field::DestPort, port);
             }
-            facts
+            packet
         };
-        for (list, facts, rule) in [
-            (0, facts(Some(10), 9), FINAL | 3),
-            (0, facts(Some(20), 5), FINAL | 3),
-            (0, facts(Some(21), 5), FINAL | 4),
-            (0, facts(Some(21), 6), NO_RULE),
-            (0, facts(Some(9), 0), NO_RULE),
-            (0, facts(None, 0), NO_RULE),
-            (2, facts(None, 0), FINAL | 5),
+        for (list, packet, rule) in [
+            (0, packet(Some(10), 9), FINAL | 3),
+            (0, packet(Some(20), 5), FINAL | 3),
+            (0, packet(Some(21), 5), FINAL | 4),
+            (0, packet(Some(21), 6), NO_RULE),
+            (0, packet(Some(9), 0), NO_RULE),
+            (0, packet(None, 0), NO_RULE),
+            (2, packet(None, 0), FINAL | 5),
         ] {
-            assert_eq!(rests.resolve(Rests::LIST | list, &facts), rule, "{list} {facts:?}");
+            assert_eq!(residual.resolve(Residual::LIST | list, &packet), rule, "{list} {packet:?}");
         }
-        let any = facts(None, 0);
-        assert_eq!(rests.resolve(NO_RULE, &any), NO_RULE);
-        assert_eq!(rests.resolve(FINAL | 7, &any), FINAL | 7);
+        let any = packet(None, 0);
+        assert_eq!(residual.resolve(NO_RULE, &any), NO_RULE);
+        assert_eq!(residual.resolve(FINAL | 7, &any), FINAL | 7);
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::abi::{Rule4, Rule6};
 use super::config::Rule;
-use super::plan::Live;
+use super::plan::InstalledRules;
 use crate::{Prefix, Protocol};
 
-impl Live {
+impl InstalledRules {
     /// The rules in force, sorted; one without a prefix is told once although both address
     /// families hold it.
     pub fn rules(&self) -> Vec<Rule> {
@@ -30,8 +30,8 @@ impl Live {
     }
 
     fn rules4(&self) -> Vec<Rule> {
-        let live = self.shapes.v4.iter().take_while(|shape| shape.rules > 0);
-        let masks: Vec<Rule4> = live.map(|shape| shape.mask).collect();
+        let installed = self.shapes.v4.iter().take_while(|shape| shape.rules > 0);
+        let masks: Vec<Rule4> = installed.map(|shape| shape.mask).collect();
         let keys = self.rules4.keys().filter_map(|key| key.as_slice().try_into().ok());
         keys.filter_map(|key| {
             let key = Rule4::from_bytes(key);
@@ -44,8 +44,8 @@ impl Live {
     }
 
     fn rules6(&self) -> Vec<Rule> {
-        let live = self.shapes.v6.iter().take_while(|shape| shape.rules > 0);
-        let masks: Vec<Rule6> = live.map(|shape| shape.mask).collect();
+        let installed = self.shapes.v6.iter().take_while(|shape| shape.rules > 0);
+        let masks: Vec<Rule6> = installed.map(|shape| shape.mask).collect();
         let keys = self.rules6.keys().filter(|key| key.len() == Rule6::SIZE);
         keys.filter_map(|key| {
             let key = Rule6::from_bytes(&array::from_fn(|i| key[i]));
@@ -99,24 +99,25 @@ mod tests {
         ];
         let mut rules: Vec<Rule> = texts.iter().map(|text| text.parse().unwrap()).collect();
         let config = Config { rules: rules.clone(), ..Config::default() };
-        let live = Plan::new(&config, &Live::default()).unwrap().into_live();
+        let installed = Plan::new(&config, &InstalledRules::default()).unwrap().into_installed();
         rules.sort_by_key(|rule| (rule.to, rule.protocol, rule.port));
-        assert_eq!(live.rules(), rules);
+        assert_eq!(installed.rules(), rules);
     }
 
     #[test]
     fn rules_for_all_addresses_of_one_family_stay_there() {
         let rules = vec!["0.0.0.0/0 udp".parse().unwrap(), "::/0 tcp".parse().unwrap()];
         let config = Config { rules: rules.clone(), ..Config::default() };
-        let live = Plan::new(&config, &Live::default()).unwrap().into_live();
-        assert_eq!(live.rules(), rules);
+        let installed = Plan::new(&config, &InstalledRules::default()).unwrap().into_installed();
+        assert_eq!(installed.rules(), rules);
     }
 
     #[test]
     fn left_over_rules_do_not_count() {
         let config = Config { rules: vec!["any".parse().unwrap()], ..Config::default() };
-        let mut live = Plan::new(&config, &Live::default()).unwrap().into_live();
-        live.shapes = Default::default();
-        assert_eq!(live.rules(), []);
+        let mut installed =
+            Plan::new(&config, &InstalledRules::default()).unwrap().into_installed();
+        installed.shapes = Default::default();
+        assert_eq!(installed.rules(), []);
     }
 }

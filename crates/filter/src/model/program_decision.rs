@@ -11,7 +11,7 @@ use crate::Reason;
 
 /// What the program made of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ProgramDecision {
     pub verdict: Verdict,
     /// `None` for one that a newer program gives.
     pub reason: Option<Reason>,
@@ -22,7 +22,7 @@ pub struct Seen {
 impl Judgement {
     /// The same as the program saw it.
     #[must_use]
-    pub fn as_seen(mut self, seen: Seen) -> Self {
+    pub fn with_decision(mut self, seen: ProgramDecision) -> Self {
         let said = (self.verdict, Some(self.reason), self.rule);
         if said == (seen.verdict, seen.reason, seen.rule) {
             return self;
@@ -91,7 +91,7 @@ mod tests {
         let judgement =
             Model::new(&rules, |_| None).judge(&Frame { bytes: &bytes, ..Frame::default() }, 0);
         assert_eq!((judgement.verdict, judgement.rule), (Verdict::Pass, Some(4)));
-        judgement.as_seen(Seen { verdict, reason: Some(reason), rule })
+        judgement.with_decision(ProgramDecision { verdict, reason: Some(reason), rule })
     }
 
     fn asked(judgement: &Judgement) -> (Vec<usize>, Vec<usize>, Option<usize>) {

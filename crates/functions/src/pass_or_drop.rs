@@ -11,13 +11,13 @@ use crate::ParseError;
 /// Hand to the stack, or discard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Action {
+pub enum PassOrDrop {
     #[default]
     Pass,
     Drop,
 }
 
-impl Action {
+impl PassOrDrop {
     pub const fn verdict(self) -> Verdict {
         match self {
             Self::Pass => Verdict::Pass,
@@ -31,13 +31,13 @@ impl Action {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for PassOrDrop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.verdict().name())
     }
 }
 
-impl FromStr for Action {
+impl FromStr for PassOrDrop {
     type Err = ParseError;
 
     fn from_str(word: &str) -> Result<Self, ParseError> {

@@ -1,6 +1,6 @@
-//! Rests: few rules, compared side by side with what a packet is.
+//! Residual: few rules, compared side by side with what a packet is.
 //!
-//! Rule: load for load what `Rests::resolve` does, without a branch in a rest: what does not hold
+//! Rule: load for load what `Residual::resolve` does, without a branch in a rest: what does not hold
 //! leaves a negative number in R0, whatever else does. A rest in memory:
 //!
 //! ```text
@@ -14,30 +14,33 @@ use spec::asm::{Cond, Label};
 use super::Code;
 use super::value::{HIGH, LOW, load};
 use crate::Field;
-use crate::compile::plan::{FINAL, NO_RULE, Rest, Rests};
+use crate::compile::plan::{FINAL, NO_RULE, Residual, ResidualRule};
 
 /// Set in the number of a list's last rule.
-const LAST: u32 = Rests::LIST & !FINAL;
+const LAST: u32 = Residual::LIST & !FINAL;
 
 impl Code<'_> {
     /// R0 = what a final state in R0 means: a rule's number with the bit `FINAL`, or `NO_RULE`.
-    pub(super) fn rests(&mut self, rests: &Rests) {
-        if rests.is_empty() {
+    pub(super) fn residual(&mut self, residual: &Residual) {
+        if residual.is_empty() {
             return;
         }
         let [held, none, done] = std::array::from_fn(|_| self.asm.label());
         self.asm.note("few rules left");
         self.asm.jump32_if(R0, Cond::Eq, NO_RULE.cast_signed(), done);
-        self.asm.jump32_if(R0, Cond::Lt, Rests::LIST.cast_signed(), done);
-        let bytes =
-            rests.rests.iter().flat_map(|rest| self.rest_bytes(&rests.fields, rest)).collect();
-        let place = self.data.table(bytes, rests.rests.len(), Rests::LONGEST);
-        let stride = i32::try_from(rests.stride()).expect("some bytes");
+        self.asm.jump32_if(R0, Cond::Lt, Residual::LIST.cast_signed(), done);
+        let bytes = residual
+            .rules
+            .iter()
+            .flat_map(|rest| self.rest_bytes(&residual.fields, rest))
+            .collect();
+        let place = self.data.table(bytes, residual.rules.len(), Residual::LONGEST);
+        let stride = i32::try_from(residual.stride()).expect("some bytes");
         self.asm.and32(R0, place.mask).mul(R0, stride);
         self.point(place);
         self.asm.add(R4, R0);
-        for behind in (0..Rests::LONGEST).rev() {
-            self.rest(rests, held);
+        for behind in (0..Residual::LONGEST).rev() {
+            self.rest(residual, held);
             if behind > 0 {
                 let a = self.asm.load32(R1, R4.at(0));
                 a.jump32_if(R1, Cond::Set, LAST.cast_signed(), none).add(R4, stride);
@@ -48,17 +51,17 @@ impl Code<'_> {
     }
 
     /// Goes to `held` if the rest at R4 holds.
-    fn rest(&mut self, rests: &Rests, held: Label) {
-        let unsure = rests.fields.iter().fold(0, |known, field| known | self.unsure(*field));
+    fn rest(&mut self, residual: &Residual, held: Label) {
+        let unsure = residual.fields.iter().fold(0, |known, field| known | self.unsure(*field));
         if unsure == 0 {
             self.asm.mov(R0, 0);
         } else {
             self.known(R5).xor32(R5, -1).load32(R1, R4.at(4)).and(R5, R1).mov(R0, 0).sub(R0, R5);
         }
         let mut at = 8;
-        for field in &rests.fields {
+        for field in &residual.fields {
             self.holds(*field, at);
-            at += Rests::width(*field) as i16;
+            at += Residual::width(*field) as i16;
         }
         self.asm.jump_if(R0, Cond::Sge, 0, held);
     }
@@ -83,7 +86,7 @@ impl Code<'_> {
         }
     }
 
-    fn rest_bytes(&self, fields: &[Field], rest: &Rest) -> Vec<u8> {
+    fn rest_bytes(&self, fields: &[Field], rest: &ResidualRule) -> Vec<u8> {
         let last = if rest.is_last { LAST } else { 0 };
         let asked = fields.iter().zip(&rest.ranges).filter(|(_, range)| range.is_some());
         let known = asked.fold(0, |known, (field, _)| known | self.unsure(*field));
