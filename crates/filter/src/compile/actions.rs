@@ -52,15 +52,15 @@ pub enum Error {
     Limit { rule: String, error: limits::Error },
     #[error("rule `{rule}`: there is no interface `{interface}` to redirect to")]
     Interface { rule: String, interface: String },
-    #[error("rule `{rule}`: one in 0 packets is none")]
+    #[error("rule `{rule}`: one in 0 packets is not a valid share")]
     Sample { rule: String },
-    #[error("rule `{rule}`: a ban takes from 100 ms to 68 years")]
+    #[error("rule `{rule}`: a ban lasts from 100 ms to 68 years")]
     Ban { rule: String },
-    #[error("rule `{rule}`: a rule holds from 100 ms to a year")]
+    #[error("rule `{rule}`: a rule lasts from 100 ms to a year")]
     Time { rule: String },
     #[error("rule `{rule}`: {error}")]
     Listeners { rule: String, error: Unsupported },
-    #[error("rule `{rule}`: at most {} requests a second", u32::MAX)]
+    #[error("rule `{rule}`: at most {} requests per second", u32::MAX)]
     Above { rule: String },
 }
 
@@ -371,14 +371,14 @@ mod tests {
             (limit(0), "rule `r0`: a limit needs a rate and a burst"),
             (out("lan"), "rule `r0`: there is no interface `lan` to redirect to"),
             (Action::Sample { one_in: 0 }, "rule `r0`: one in 0"),
-            (proxy(1 << 32), "rule `r0`: at most 4294967295 requests a second"),
+            (proxy(1 << 32), "rule `r0`: at most 4294967295 requests per second"),
             (
                 Action::DropFor(Duration::from_millis(99)),
-                "rule `r0`: a rule holds from 100 ms to a year",
+                "rule `r0`: a rule lasts from 100 ms to a year",
             ),
-            (Action::DropFor(Action::LONGEST * 2), "rule `r0`: a rule holds from 100 ms to a year"),
-            (Action::Ban(Duration::from_millis(99)), "rule `r0`: a ban takes from 100 ms"),
-            (Action::Ban(Duration::from_secs(1 << 31)), "rule `r0`: a ban takes from 100 ms"),
+            (Action::DropFor(Action::LONGEST * 2), "rule `r0`: a rule lasts from 100 ms to a year"),
+            (Action::Ban(Duration::from_millis(99)), "rule `r0`: a ban lasts from 100 ms"),
+            (Action::Ban(Duration::from_secs(1 << 31)), "rule `r0`: a ban lasts from 100 ms"),
         ] {
             let error = acts(&[action]).unwrap_err().to_string();
             assert!(error.starts_with(text), "{error}");

@@ -10,7 +10,7 @@ use super::{Base, Classic, Op, Register, Source, WORDS};
 pub enum Error {
     #[error("a program has between 1 and {LONGEST} instructions, this has {0}")]
     Length(usize),
-    #[error("instruction {at}: there is no operation {code:#06x}")]
+    #[error("instruction {at}: unknown operation {code:#06x}")]
     Unknown { at: usize, code: u16 },
     #[error(
         "it asks for what only a socket knows (direction or interface: `inbound`, `outbound`, \

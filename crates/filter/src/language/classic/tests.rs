@@ -85,9 +85,9 @@ fn what_is_wrong_is_no_program() {
         (&[insn(0x60, 0, 0, 3), YES], "memory word 3"),
         // Written on one of two ways.
         (&[insn(0x15, 0, 1, 7), insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES], "memory word 3"),
-        (&[insn(0x38, 0, 0, 0), YES], "no operation 0x0038"),
-        (&[insn(0x0e, 0, 0, 0), YES], "no operation"),
-        (&[insn(0x29, 0, 0, 0), YES], "no operation"),
+        (&[insn(0x38, 0, 0, 0), YES], "unknown operation 0x0038"),
+        (&[insn(0x0e, 0, 0, 0), YES], "unknown operation"),
+        (&[insn(0x29, 0, 0, 0), YES], "unknown operation"),
     ];
     for (program, word) in table {
         let error = Program::new(program).unwrap_err().to_string();

@@ -25,7 +25,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
         return Err("is a folder: name a file in it".to_owned());
     }
     if !found.is_file() {
-        return Err("is no regular file: write what comes out of it into one".to_owned());
+        return Err("is not a regular file: write its output to one".to_owned());
     }
     if found.len() > TEXT {
         return Err(too_long());

@@ -66,7 +66,7 @@ impl Reader<'_> {
                 } else {
                     let near = self.hint(other, sets.names().filter(|set| *set != name));
                     let near = near.map(|near| format!("@{near}"));
-                    let reason = format!("`{text}`: no set has this name");
+                    let reason = format!("`{text}`: unknown set");
                     self.wrong(item, super::read::with_hint(reason, near.as_deref()));
                 }
                 continue;

@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
         let mut work = Work::of(RANGES);
         for (number, item) in items.iter().enumerate() {
             let Some(text) = item.get_ref().as_str() else {
-                self.wrong(item, format!("rule {}: a rule stands in quotes", number + 1));
+                self.wrong(item, format!("rule {}: a rule must be in quotes", number + 1));
                 continue;
             };
             match Rule::parse(text, scope) {
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         let mut policies = Policies::default();
         let Some(table) = self.table(value, "[policy]") else { return policies };
         let oddities: Vec<_> = policies.iter().map(|(oddity, _)| oddity.label()).collect();
-        let what = format!("no oddity is called this: {}", oddities.join(", "));
+        let what = format!("unknown packet condition; expected {}", oddities.join(", "));
         self.only(table, &oddities, &what);
         for (key, value) in table {
             let Some(oddity) = Reason::ALL.into_iter().find(|it| it.label() == key.get_ref())

@@ -70,7 +70,7 @@ impl Draft {
             ));
         }
         if self.given.contains(option) {
-            return Err(Error::at(word, "is there twice"));
+            return Err(Error::at(word, "is given twice"));
         }
         self.given.push(option);
         match (*option, &mut self.action) {
@@ -109,7 +109,7 @@ impl Limit {
 fn unknown(word: &Word<'_>) -> Error {
     let near = hint::synonym(&word.text).filter(|near| ACTIONS.contains(near));
     let near = near.or_else(|| nearest(&word.text, ACTIONS.iter().copied()));
-    Error::at(word, format!("no action: {}", ACTIONS.join(", "))).hint(near)
+    Error::at(word, format!("unknown action; expected {}", ACTIONS.join(", "))).hint(near)
 }
 
 fn time(words: &mut Words<'_>, longest: (Duration, &'static str)) -> Result<Duration, Error> {
@@ -119,12 +119,12 @@ fn time(words: &mut Words<'_>, longest: (Duration, &'static str)) -> Result<Dura
 fn one_in(word: &Word<'_>) -> Result<u32, Error> {
     let number = word.text.strip_prefix("1/").and_then(super::value::digits);
     let number = number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| Error::at(word, "no share: one packet in so many, such as 1/100"))
+    number.ok_or_else(|| Error::at(word, "invalid share; expected one packet in N, such as 1/100"))
 }
 
 fn mark(word: &Word<'_>) -> Result<u32, Error> {
     let number = super::value::digits(&word.text).and_then(|number| u32::try_from(number).ok());
-    number.ok_or_else(|| Error::at(word, "no mark: a number of up to 32 bits"))
+    number.ok_or_else(|| Error::at(word, "invalid mark; expected a number of up to 32 bits"))
 }
 
 fn redirect(words: &mut Words<'_>) -> Result<Redirect, Error> {
@@ -138,7 +138,10 @@ fn redirect(words: &mut Words<'_>) -> Result<Redirect, Error> {
     let word = words.expect("the processor's number")?;
     let number = super::value::digits(&word.text).and_then(|number| u32::try_from(number).ok());
     number.map(Redirect::Cpu).ok_or_else(|| {
-        Error::at(&word, "no processor's number; an interface called cpu stands in quotes")
+        Error::at(
+            &word,
+            "invalid processor number; the name of an interface called cpu must be in quotes",
+        )
     })
 }
 
@@ -155,7 +158,7 @@ pub(super) fn interface(word: &Word<'_>) -> Result<String, Error> {
     {
         return Err(Error::at(
             word,
-            "no name of an interface: up to 15 letters, no space, `/`, `:`",
+            "invalid interface name; expected up to 15 characters without space, `/` or `:`",
         ));
     }
     Ok(name.to_owned())

@@ -54,7 +54,7 @@ fn named(word: &Word<'_>, name: &str, sets: &Sets) -> Result<Arc<Addresses>, Err
     let set = sets.set(name).map(|set| Arc::clone(&set.addresses));
     set.ok_or_else(|| {
         let near = nearest(name, sets.names()).map(|name| format!("@{name}"));
-        Error::at(word, "no set has this name").hint(near)
+        Error::at(word, "unknown set").hint(near)
     })
 }
 
@@ -84,7 +84,7 @@ impl std::str::FromStr for Span {
                 Err("the range goes down".to_owned())
             }
             (Ok(_), Ok(_)) => Err("one end is IPv4 and the other IPv6".to_owned()),
-            _ => Err("no range such as 10.0.0.5-10.0.0.9".to_owned()),
+            _ => Err("invalid range; expected one such as 10.0.0.5-10.0.0.9".to_owned()),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn parse(word: &Word<'_>, bits: Names) -> Result<Values, Error> {
         None => value,
     };
     if value & !mask != 0 {
-        return Err(Error::at(word, "what is in front of `/` must be among what is behind it"));
+        return Err(Error::at(word, "the bits before `/` must be among those after it"));
     }
     Ok(Values::masked(mask, value, ALL))
 }

@@ -72,7 +72,7 @@ fn type_number(text: &str, word: &Word<'_>, version: Option<Version>) -> Result<
         return in_byte(number, word);
     }
     let Some(version) = version else {
-        return Err(Error::at(word, "names of types need `icmp` or `icmpv6` in front of `type`"));
+        return Err(Error::at(word, "names of types need `icmp` or `icmpv6` before `type`"));
     };
     names::number(version.types, text).ok_or_else(|| {
         let known = version.types.iter().map(|(name, _)| *name);
@@ -101,11 +101,14 @@ fn code_number(
 }
 
 fn no_type(word: &Word<'_>) -> Error {
-    Error::at(word, "no type of ICMP: a number up to 255, or a name such as echo-request")
+    Error::at(
+        word,
+        "unknown ICMP type; expected a number up to 255, or a name such as echo-request",
+    )
 }
 
 fn no_code(word: &Word<'_>) -> Error {
-    Error::at(word, "no code of this type: a number up to 255, or its name")
+    Error::at(word, "unknown ICMP code; expected a number up to 255, or its name")
 }
 
 fn in_byte(number: u128, word: &Word<'_>) -> Result<u16, Error> {

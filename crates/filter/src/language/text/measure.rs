@@ -20,9 +20,10 @@ pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
     match rate {
         Some((0, _)) => Err(Error::at(word, "a rate of 0 lets nothing through: `drop` does that")),
         Some(rate) => Ok(rate),
-        None => {
-            Err(Error::at(word, "no rate: packets as 1000pps, 10kpps, bits as 500kbps, 10mbps"))
-        }
+        None => Err(Error::at(
+            word,
+            "invalid rate; expected packets such as 1000pps or 10kpps, or bits such as 500kbps or 10mbps",
+        )),
     }
 }
 
@@ -43,7 +44,7 @@ pub(super) fn burst(word: &Word<'_>, unit: Unit) -> Result<u64, Error> {
     };
     let burst = scaled(&text, units).ok_or_else(|| Error::at(word, reason))?;
     if burst == 0 {
-        return Err(Error::at(word, "a burst of 0 lets nothing through: `drop` does that"));
+        return Err(Error::at(word, "a burst of 0 lets no packet pass: `drop` does that"));
     }
     Ok(burst)
 }
@@ -55,7 +56,7 @@ pub(super) fn time(
 ) -> Result<Duration, Error> {
     let Some(time) = scaled(&word.text, TIMES).map(Duration::from_millis) else {
         let forms = "whole milliseconds, seconds, minutes, hours, days, such as 500ms, 60s or 10m";
-        return Err(Error::at(word, format!("no time: {forms}")));
+        return Err(Error::at(word, format!("invalid time; expected {forms}")));
     };
     if time < Action::LEAST {
         let least = show_time(Action::LEAST);

@@ -30,7 +30,7 @@ fn check(word: &Word<'_>, mask: &[u8], value: &[u8]) -> Result<(), Error> {
     }
     if mask.iter().zip(value).any(|(mask, value)| value & !mask != 0) {
         let inside: Vec<_> = mask.iter().zip(value).map(|(mask, value)| mask & value).collect();
-        let reason = format!("has bits outside of the mask; {}?", hexadecimal(&inside));
+        let reason = format!("has bits outside the mask; did you mean {}?", hexadecimal(&inside));
         return Err(Error::at(word, reason));
     }
     Ok(())
@@ -42,7 +42,7 @@ fn place(word: &Word<'_>) -> Result<(Base, u16), Error> {
     let known = BASES.iter().find(|(name, _)| *name == base);
     let Some((_, from)) = known else {
         let near = nearest(base, BASES.iter().map(|(name, _)| *name));
-        return Err(Error::at(word, format!("no place: {PLACE}")).hint(near));
+        return Err(Error::at(word, format!("invalid offset; expected {PLACE}")).hint(near));
     };
     let offset = offset.parse().ok().filter(|_| !offset.starts_with('+'));
     let offset = offset.ok_or_else(|| Error::at(word, "the offset is a number up to 65535"))?;
@@ -53,7 +53,10 @@ fn place(word: &Word<'_>) -> Result<(Base, u16), Error> {
 fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Error> {
     let bytes = if word.quoted { Some(word.text.as_bytes().to_vec()) } else { hex(&word.text) };
     let bytes = bytes.ok_or_else(|| {
-        Error::at(word, "no bytes: two digits each behind 0x, such as 0x1a2b, or text in quotes")
+        Error::at(
+            word,
+            "invalid bytes; expected two digits each after 0x, such as 0x1a2b, or text in quotes",
+        )
     })?;
     if (1..=Payload::LONGEST).contains(&bytes.len()) {
         return Ok(bytes);

@@ -59,7 +59,7 @@ fn unknown(word: &Word<'_>, tests: &[Test]) -> Error {
         && text.trim_end_matches(',').parse::<u64>().is_ok()
     {
         let name = FIELDS.iter().find(|(_, one)| one == field).map_or("dport", |(name, _)| name);
-        let reason = format!("several values stand in braces, such as {name} {{22, 80}}");
+        let reason = format!("several values must be in braces, such as {name} {{22, 80}}");
         return Error::at(word, reason);
     }
     let known = FIELDS.iter().map(|(name, _)| *name).chain(OTHERS.iter().copied());
@@ -67,12 +67,12 @@ fn unknown(word: &Word<'_>, tests: &[Test]) -> Error {
     let known = known.chain(action::OPTIONS.iter().copied());
     let near = hint::synonym(text).or_else(|| nearest(text, known));
     if word.is("not") || word.is("!=") {
-        let reason = "it stands behind a field's word: protocol not tcp, dport not {22, 80}";
+        let reason = "it must follow a field's name: protocol not tcp, dport not {22, 80}";
         return Error::at(word, reason);
     }
     let reason = match action::ACTIONS.contains(&text) {
         true => "a rule has one action, its first word",
-        false => "no test that is known",
+        false => "unknown test",
     };
     Error::at(word, reason).hint(near)
 }
@@ -96,7 +96,7 @@ fn interfaces(words: &mut Words<'_>) -> Result<Test, Error> {
 fn expression(words: &mut Words<'_>, scope: &Scope) -> Result<Test, Error> {
     let word = words.expect("an expression in quotes")?;
     if !word.quoted {
-        return Err(Error::at(&word, "an expression stands in quotes"));
+        return Err(Error::at(&word, "an expression must be in quotes"));
     }
     let text = word.text.clone().into_owned();
     match (scope.compile)(&text) {
@@ -109,10 +109,13 @@ fn expression(words: &mut Words<'_>, scope: &Scope) -> Result<Test, Error> {
 fn code(word: &Word<'_>, words: &mut Words<'_>, tests: &mut [Test]) -> Result<(), Error> {
     let version = icmp::Version::of(tests);
     let Some(Test::Is(Field::Icmp, values)) = tests.last_mut() else {
-        return Err(Error::at(word, "stands behind a type: icmp type 3 code 1"));
+        return Err(Error::at(word, "must follow a type: icmp type 3 code 1"));
     };
     let Some(kind) = icmp::whole_type(values) else {
-        return Err(Error::at(word, "stands behind one type; of several, write type {3/1, 11/0}"));
+        return Err(Error::at(
+            word,
+            "must follow a single type; for several, write type {3/1, 11/0}",
+        ));
     };
     let negated = words.take("!=") || words.take("not");
     let first = words.expect("a code")?;

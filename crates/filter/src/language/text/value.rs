@@ -102,7 +102,7 @@ fn comparison(
 ) -> Result<Values, Error> {
     let word = words.expect(expected(notation))?;
     if !matches!(notation, Notation::Number(_) | Notation::Read(_)) {
-        return Err(Error::at(sign, "such values have no order"));
+        return Err(Error::at(sign, "these values have no order"));
     }
     let bound = number(&word.text, field, notation);
     let bound = bound.ok_or_else(|| wrong(&word.text, &word, field, notation))?;
@@ -166,16 +166,18 @@ fn number(text: &str, field: Field, notation: Notation) -> Option<u128> {
 
 fn wrong(text: &str, word: &Word<'_>, field: Field, notation: Notation) -> Error {
     if word.text.contains(',') {
-        return Error::at(word, "several values stand in braces, such as {22, 80, 1000-2000}");
+        return Error::at(word, "several values must be in braces, such as {22, 80, 1000-2000}");
     }
     let reason = match notation {
-        Notation::Mac => "no Ethernet address such as 02:00:00:00:00:01".to_owned(),
-        Notation::Number(&[]) => format!("no number up to {}", field.highest()),
+        Notation::Mac => {
+            "invalid Ethernet address; expected one such as 02:00:00:00:00:01".to_owned()
+        }
+        Notation::Number(&[]) => format!("invalid number; expected at most {}", field.highest()),
         Notation::Number(names) if names.len() < 4 => {
             let known: Vec<_> = names.iter().map(|(name, _)| *name).collect();
-            format!("none of {}", known.join(", "))
+            format!("unknown value; expected one of {}", known.join(", "))
         }
-        _ => format!("neither a number up to {} nor a name that is known", field.highest()),
+        _ => format!("expected a number up to {} or a known name", field.highest()),
     };
     let names = match notation {
         Notation::Number(names) | Notation::Read(names) => names,
@@ -219,7 +221,7 @@ fn mac(text: &str) -> Option<u128> {
 /// All addresses that begin with the same bits, such as those of one maker.
 fn mac_prefix(word: &Word<'_>) -> Result<Values, Error> {
     let (address, length) = word.text.split_once('/').unwrap_or((&word.text, ""));
-    let reason = "no Ethernet address with a length up to 48, such as 02:00:00:00:00:00/24";
+    let reason = "invalid Ethernet prefix; expected an Ethernet address with a length up to 48, such as 02:00:00:00:00:00/24";
     let length = digits(length).filter(|length| *length <= 48);
     let (Some(address), Some(length)) = (mac(address), length) else {
         return Err(Error::at(word, reason));
@@ -227,7 +229,7 @@ fn mac_prefix(word: &Word<'_>) -> Result<Values, Error> {
     let free = Field::SourceMac.highest() >> length;
     if address & free != 0 {
         let first = show_mac(address & !free);
-        let reason = format!("bits behind the prefix are set; {first}/{length}?");
+        let reason = format!("host bits are set; did you mean {first}/{length}?");
         return Err(Error::at(word, reason));
     }
     Ok(Values::range(address, address | free))

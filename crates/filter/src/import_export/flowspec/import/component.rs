@@ -108,7 +108,7 @@ fn prefix(words: &[&str]) -> Result<Body, String> {
         Some(rest) if rest.contains('/') => rest,
         _ => word,
     };
-    plain.parse().map(Body::Prefix).map_err(|_| format!("`{word}` is no prefix"))
+    plain.parse().map(Body::Prefix).map_err(|_| format!("`{word}` is not a valid prefix"))
 }
 
 /// One of the words holds; of a word's parts joined by `&`, all do.
@@ -157,7 +157,7 @@ fn encode(out: &mut Vec<u8>, operator: u8, value: u16) {
 fn number(kind: Kind, word: &str) -> Result<Term, String> {
     let signs = word.len() - word.trim_start_matches(['=', '<', '>', '!']).len();
     let (sign, digits) = word.split_at(signs);
-    let value = kind.number(digits).ok_or_else(|| format!("`{word}` is no such number"))?;
+    let value = kind.number(digits).ok_or_else(|| format!("`{word}` is not a valid number"))?;
     let (number, highest) = (u128::from(value), u128::from(kind.highest()));
     let below =
         || number.checked_sub(1).map_or_else(Values::default, |last| Values::new([(0, last)]));
@@ -169,7 +169,7 @@ fn number(kind: Kind, word: &str) -> Result<Term, String> {
         ">=" => (below().complement(highest), GREATER | EQUAL),
         "<=" => (upto(), LESS | EQUAL),
         "!=" => (Values::one(number).complement(highest), LESS | GREATER),
-        _ => return Err(format!("`{sign}` is no operator")),
+        _ => return Err(format!("`{sign}` is not an operator")),
     };
     Ok(Term { values, operator, value })
 }
@@ -180,7 +180,11 @@ fn flags(word: &str) -> Result<Term, String> {
     let (word, all) = word.strip_prefix('=').map_or((word, false), |rest| (rest, true));
     let mut bits = word.split('+').map(|name| {
         let known = FLAGS.iter().find(|(one, _)| *one == name).map(|(_, bit)| *bit);
-        known.ok_or_else(|| format!("`{name}` is no TCP flag: fin syn rst push ack urgent ece cwr"))
+        known.ok_or_else(|| {
+            format!(
+                "`{name}` is not a TCP flag; expected fin, syn, rst, push, ack, urgent, ece or cwr"
+            )
+        })
     });
     let bits = bits.try_fold(0_u16, |bits, bit| Ok::<_, String>(bits | bit?))?;
     let any = || Values::masked(bits, 0, 0xff).complement(0xff);

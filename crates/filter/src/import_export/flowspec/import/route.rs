@@ -62,7 +62,9 @@ impl Route {
                 name.to_owned()
             }
             Some(name) => {
-                return Err(words.wrong(name, "no name: letters, digits, `_`, `.`, `-`"));
+                return Err(
+                    words.wrong(name, "invalid name; expected letters, digits, `_`, `.`, `-`")
+                );
             }
         };
         let mut route = Self { name, line, components: Vec::new(), then: Then::Accept };
@@ -263,7 +265,7 @@ fn action(words: &mut Words<'_>) -> Result<Then, Error> {
         ["rate-limit", rate] => match rate.parse() {
             Ok(0) => Ok(Then::Discard),
             Ok(rate) if rate <= MOST_BYTES => Ok(Then::RateLimit(rate)),
-            _ => Err(words.wrong(&statement.join(" "), "no number of bytes a second")),
+            _ => Err(words.wrong(&statement.join(" "), "expected a number of bytes per second")),
         },
         _ => Err(words.wrong(
             &statement.join(" "),

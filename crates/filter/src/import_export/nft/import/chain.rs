@@ -149,7 +149,7 @@ impl<'a> Translation<'a> {
         let named = statement.as_object().and_then(|it| it.iter().next());
         let (kind, body) = named.ok_or_else(|| fail("no statement"))?;
         if state.is_over {
-            return Err(fail("it stands behind a verdict"));
+            return Err(fail("it follows a verdict"));
         }
         if state.limit.is_some() && !matches!(kind.as_str(), "counter" | "drop") {
             return Err(fail("behind `limit rate over`, only `drop` can be taken over"));

@@ -121,5 +121,5 @@ pub(super) fn flags(value: &Value) -> Result<u8, String> {
         return several.iter().try_fold(0, |bits, one| Ok(bits | flags(one)?));
     }
     let number = named(names::TCP_FLAGS)(value).and_then(|number| u8::try_from(number).ok());
-    number.ok_or_else(|| format!("`{value}` is no TCP flag"))
+    number.ok_or_else(|| format!("`{value}` is not a TCP flag"))
 }

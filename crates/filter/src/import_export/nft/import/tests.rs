@@ -294,7 +294,7 @@ fn what_cannot_be_said_is_named() {
         (json!([{"unheard-of": null}]), "this statement cannot be taken over"),
         (json!([{"counter": "named"}]), "names"),
         (json!([vmap]), "write a rule for each entry"),
-        (json!([drop(), {"counter": {}}]), "behind a verdict"),
+        (json!([drop(), {"counter": {}}]), "follows a verdict"),
         (json!([jump("nowhere")]), "no chain nowhere"),
         (json!([jump("in")]), "too many"),
         (json!([jump("sub")]), "chain netdev/t/sub, rule 1"),
