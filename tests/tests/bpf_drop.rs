@@ -4,7 +4,7 @@
 use functions::drop::{
     self, Config, Maps, OBJECT, PROGRAM, PROGRAM_FRAGS, RULES4, RULES6, Reason, SHAPES,
 };
-use functions::{Action, stats};
+use functions::{PassOrDrop, stats};
 use kernel::TestRun;
 use spec::{Input, Map, Spec, Verdict};
 use xway_tests::bpf::packet::*;
@@ -236,7 +236,7 @@ fn tags_and_other_protocols<R: Arm>() {
 
 fn a_packet_cut_at_any_length_is_judged<R: Arm>() {
     let rules = config().rules;
-    for action in [Action::Pass, Action::Drop] {
+    for action in [PassOrDrop::Pass, PassOrDrop::Drop] {
         let mut judge = load::<R>(&Config { malformed: action, ..config() });
         for whole in [
             unpadded(&[], IPV4, &udp4("10.1.0.2", 1234)),
@@ -304,9 +304,11 @@ fn policies_are_what_the_configuration_says<R: Arm>() {
     let later = V4 { fragment: 1, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234));
     let later = eth(&[], IPV4, &later);
     let broken = eth(&[], IPV4, &V4 { version: 5, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)));
-    for (malformed, later_fragments) in
-        [(Action::Pass, Action::Pass), (Action::Drop, Action::Pass), (Action::Pass, Action::Drop)]
-    {
+    for (malformed, later_fragments) in [
+        (PassOrDrop::Pass, PassOrDrop::Pass),
+        (PassOrDrop::Drop, PassOrDrop::Pass),
+        (PassOrDrop::Pass, PassOrDrop::Drop),
+    ] {
         let mut judge = load::<R>(&Config { malformed, later_fragments, ..config() });
         assert_eq!(judge.judge(&broken, 0).verdict, malformed.verdict());
         assert_eq!(judge.judge(&later, 0).verdict, later_fragments.verdict());

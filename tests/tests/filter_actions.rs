@@ -5,9 +5,11 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use filter::act::{self, Acts, Sizes};
-use filter::ban::{BANS, Bans};
-use filter::sample::{SAMPLES, Sample};
+use filter::compile::actions::{CompiledActions, Sizes};
+use filter::maps::{self, BANS, SAMPLES};
+use filter::runtime::actions;
+use filter::runtime::bans::Bans;
+use filter::runtime::samples::Sample;
 use filter::{Action, Limit, PROGRAM, Per, Reason, Redirect, Unit, abi};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer};
 use spec::{Expect, Input, Map, Runtime, Verdict};
@@ -73,12 +75,12 @@ impl<R: Arm> Filter<R> {
     }
 
     fn counts(&self, rules: u32) -> Vec<(u64, u64)> {
-        let count = |rule| act::count(self.map(act::COUNTS), rule).unwrap();
+        let count = |rule| actions::count(self.map(maps::COUNTS), rule).unwrap();
         (0..rules).map(|rule| (count(rule).packets, count(rule).taken)).collect()
     }
 
     fn events(&self) -> Vec<(abi::Event, u64)> {
-        let mut events = act::events(self.map(act::EVENTS)).unwrap();
+        let mut events = actions::events(self.map(maps::EVENTS)).unwrap();
         events.retain(|(_, count)| *count > 0);
         events
     }
@@ -124,7 +126,7 @@ fn a_rule_with_a_time_decides_while_it_lasts<R: Arm>() {
     let mut filter = Filter::<R>::new(&actions);
     let mut run_until = |end: u32| {
         let rule = abi::Rule { action: abi::Action::DropFor as u32, argument: end };
-        filter.map(act::RULES).update(&[0; 4], &rule.to_bytes(), Expect::Any).unwrap();
+        filter.map(maps::RULES).update(&[0; 4], &rule.to_bytes(), Expect::Any).unwrap();
         let (verdict, reason, _) = filter.run(&from([10, 0, 0, 1]));
         (verdict, reason, filter.counts(2))
     };
@@ -157,7 +159,7 @@ fn a_redirect_without_a_target<R: Arm>() {
     let mut filter = Filter::<R>::new(&[Action::Redirect(Redirect::Cpu(0))]);
     let (verdict, _, _) = filter.run(&from([10, 0, 0, 1]));
     assert_eq!((verdict, filter.events()), (Verdict::Redirect, vec![]));
-    let cpus = filter.map(act::CPUS);
+    let cpus = filter.map(maps::CPUS);
     cpus.delete(&[0; 4]).unwrap();
     let (verdict, _, _) = filter.run(&from([10, 0, 0, 1]));
     assert_eq!((verdict, filter.events()), (Verdict::Pass, vec![(abi::Event::NoTarget, 1)]));
@@ -236,7 +238,7 @@ fn samples_say_what_became_of_a_packet() {
 }
 
 /// The engine with a clock of its own.
-fn engine(actions: &[Action], sizes: Sizes) -> (Machine, Worker, usize, Acts) {
+fn engine(actions: &[Action], sizes: Sizes) -> (Machine, Worker, usize, CompiledActions) {
     let (spec, acts) = filter(actions, sizes);
     let machine = Machine::load(&spec, &Options::default()).unwrap();
     let maps = machine.maps();
@@ -283,9 +285,9 @@ fn a_packet_leaves_by_the_rules_interface() {
     worker.put(&input).unwrap();
     assert_eq!(Verdict::from_code(worker.execute(program).unwrap()), Verdict::Redirect);
     assert_eq!(worker.redirect_ifindex(), Some(7));
-    machine.map(act::INTERFACES).unwrap().delete(&[0; 4]).unwrap();
+    machine.map(maps::INTERFACES).unwrap().delete(&[0; 4]).unwrap();
     worker.put(&input).unwrap();
     assert_eq!(Verdict::from_code(worker.execute(program).unwrap()), Verdict::Drop);
-    let events = act::events(&*machine.map(act::EVENTS).unwrap()).unwrap();
+    let events = actions::events(&*machine.map(maps::EVENTS).unwrap()).unwrap();
     assert!(events.contains(&(abi::Event::NoTarget, 1)), "{events:?}");
 }

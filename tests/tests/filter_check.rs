@@ -145,14 +145,14 @@ fn all_that_is_wrong_is_told_at_once_with_its_line() {
     let path = file(&xway, "rules.toml", rules);
     let error = xway.run(&["filter", "check", path.to_str().unwrap()]).error();
     for part in [
-        "rules.toml:2: rule 1: `dprot`: no test that is known; did you mean `dport`?\n",
+        "rules.toml:2: rule 1: `dprot`: unknown test; did you mean `dport`?\n",
         "    drop udp dprot 53\n             ^^^^^\n",
-        "rules.toml:3: rule 2: `10.1.2.3/16`: bits behind the prefix are set; 10.1.0.0/16?",
-        "rules.toml:4: rule 3: `accept`: no action",
+        "rules.toml:3: rule 2: `10.1.2.3/16`: host bits are set; did you mean 10.1.0.0/16?",
+        "rules.toml:4: rule 3: `accept`: unknown action",
         "did you mean `pass`?",
         "rules.toml:5: `polcy`: ",
         "did you mean `policy`?",
-        "bad.txt:2: `10.0.0.1/8`: bits behind",
+        "bad.txt:2: `10.0.0.1/8`: host bits",
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use filter::act;
-use filter::{Action, Limit, Per, Unit, abi};
+use filter::runtime::actions;
+use filter::{Action, Limit, Per, Unit, abi, maps};
 use spec::{Expect, Map, Verdict};
 use xway_tests::bpf::packet::{IPV4, UDP, V4, eth, udp};
 use xway_tests::filter::engine::Engine;
@@ -216,7 +216,7 @@ fn a_ban_lasts_its_time_over_any_step() {
         engine.run(&packet(), now);
         let end = now + time.as_nanos() as u64;
         let banned = |engine: &Engine| {
-            let count = act::count(&*engine.map(act::COUNTS), 0).unwrap();
+            let count = actions::count(&*engine.map(maps::COUNTS), 0).unwrap();
             count.packets
         };
         for step in steps {
@@ -238,7 +238,7 @@ fn a_rule_with_a_time_ends_after_any_step() {
             let (mut engine, _) = Engine::new(&[Action::DropFor(Duration::from_secs(60))]);
             let end = u32::try_from((begin + LASTS) / UNIT + 1).unwrap();
             let rule = abi::Rule { action: abi::Action::DropFor as u32, argument: end };
-            engine.map(act::RULES).update(&[0; 4], &rule.to_bytes(), Expect::Any).unwrap();
+            engine.map(maps::RULES).update(&[0; 4], &rule.to_bytes(), Expect::Any).unwrap();
             for (now, verdict) in [
                 (begin, Verdict::Drop),
                 (begin, Verdict::Drop),

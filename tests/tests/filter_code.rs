@@ -4,10 +4,11 @@
 //! Not here: oddities and tunnels, and what limits and bans do; each has a file of its own.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use filter::classic::{Classic, Program};
+use filter::language::classic::{Classic, Program};
+use filter::runtime::actions;
 use filter::{
     Action, Base, Compiled, Environment, Expression, Field, Form, Frame, Model, PROGRAM, Payload,
-    Rule, Ruleset, Scope, Test, Values, act, compile,
+    Rule, Ruleset, Scope, Test, Values, compile, maps,
 };
 use kernel::KernelRuntime;
 use spec::{Input, Map, Runtime, Spec};
@@ -31,15 +32,16 @@ fn run<R: Runtime>(
     frames: &[Vec<u8>],
 ) -> (Vec<spec::Verdict>, Counts) {
     runtime.load(&compiled.spec).unwrap_or_else(|error| panic!("{error}"));
-    let filled = compiled.acts.fill(|name| Ok(runtime.map(name).unwrap()));
+    let filled = compiled.actions.fill(|name| Ok(runtime.map(name).unwrap()));
     filled.unwrap_or_else(|error: <R::Map as Map>::Error| panic!("{error}"));
     let mut verdict = |frame: &Vec<u8>| {
         let input = Input { packet: frame.clone(), ..Input::default() };
         runtime.run(PROGRAM, &input).unwrap_or_else(|error| panic!("{error}")).verdict
     };
     let verdicts = frames.iter().map(&mut verdict).collect();
-    let counts = runtime.map(act::COUNTS).unwrap();
-    let count = |rule| act::count(counts, rule).unwrap_or_else(|error| panic!("{error}")).packets;
+    let counts = runtime.map(maps::COUNTS).unwrap();
+    let count =
+        |rule| actions::count(counts, rule).unwrap_or_else(|error| panic!("{error}")).packets;
     (verdicts, (0..compiled.names.len() as u32).map(count).collect())
 }
 

@@ -9,8 +9,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use filter::abi::{Count, Event};
-use filter::ban::{self, Bans};
-use filter::{Environment, File, OBJECT, PROGRAM, act, compile};
+use filter::runtime::actions;
+use filter::runtime::bans::Bans;
+use filter::{Environment, File, OBJECT, PROGRAM, compile, maps};
 use functions::stats::{self, Stats};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Replace};
 use lab::frame::{Flow, Side};
@@ -132,14 +133,14 @@ impl Limited {
     fn banned(&self) -> [u64; 2] {
         let labels = stats::labels(&Spec::parse("filter", OBJECT).unwrap().btf.unwrap()).unwrap();
         let stats = Stats::read(self.object.map(stats::MAP).unwrap(), &labels).unwrap();
-        let bans = Bans::new(self.object.map(ban::BANS).unwrap()).list(monotonic_ns()).unwrap();
+        let bans = Bans::new(self.object.map(maps::BANS).unwrap()).list(monotonic_ns()).unwrap();
         [stats.reason("banned").packets, bans.iter().map(|ban| ban.packets).sum()]
     }
 
     fn tell(&self, start: Instant, overlaps: u32) -> Race {
-        let counts = self.object.map(act::COUNTS).unwrap();
-        let rule = |number| act::count(counts, number).unwrap();
-        let events = act::events(self.object.map(act::EVENTS).unwrap()).unwrap();
+        let counts = self.object.map(maps::COUNTS).unwrap();
+        let rule = |number| actions::count(counts, number).unwrap();
+        let events = actions::events(self.object.map(maps::EVENTS).unwrap()).unwrap();
         let contended = events.iter().find(|(event, _)| *event == Event::Contended).unwrap().1;
         let passed: Vec<_> =
             (1..=self.senders.len() as u32).map(|number| rule(number).packets).collect();
@@ -172,7 +173,7 @@ fn object(limit: &str, senders: u8) -> Object {
     let file = File::parse("rules", &text, Path::new(""), |_| Err(String::new())).unwrap();
     let compiled = compile(&file.ruleset, &Environment::default()).unwrap();
     let object = Object::load(&compiled.spec, &LoadOptions::default()).unwrap();
-    compiled.acts.fill(|name| object.map(name)).unwrap();
+    compiled.actions.fill(|name| object.map(name)).unwrap();
     object
 }
 
@@ -225,7 +226,7 @@ fn a_ban_counts_the_packets_of_both_processors() {
     let mut seen = Vec::new();
     for _ in 0..RACES {
         let limited = Limited::new("ban 600s from 10.9.0.0", 1);
-        let bans = Bans::new(limited.object.map(ban::BANS).unwrap());
+        let bans = Bans::new(limited.object.map(maps::BANS).unwrap());
         bans.add([10, 9, 0, 0].into(), None, monotonic_ns()).unwrap();
         let overlaps = limited.send();
         let is_counted = || {

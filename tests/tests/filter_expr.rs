@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use filter::Field;
-use filter::classic::{Classic, Program, Site};
+use filter::language::classic::{Classic, Program, Site};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::asm::Reg::{R1, R2, R6, R10};
 use spec::asm::{Assembler, Object, Size};

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use filter::ban::{BANS, Bans};
+use filter::maps::BANS;
+use filter::runtime::bans::Bans;
 use kernel::Map;
 use lab::{Capture, LinkOptions, until};
 use serde_json::{Value, json};
@@ -157,7 +158,7 @@ fn hold(child: &Child, stopped: bool) {
 /// Samples that found no room.
 fn lost(stage: &Stage) -> u64 {
     use filter::abi::Event;
-    let events = filter::act::events(&map(stage, "filter_events")).unwrap();
+    let events = filter::runtime::actions::events(&map(stage, "filter_events")).unwrap();
     events.iter().find(|(event, _)| *event == Event::SampleLost).unwrap().1
 }
 

@@ -1,9 +1,10 @@
 //! Limits of the filter: the program does step for step what the model does.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
-use filter::act::{self, Sizes};
-use filter::limit::{Model, Sender};
-use filter::{Action, Limit, PROGRAM, Per, Total, Unit, abi};
+use filter::compile::actions::Sizes;
+use filter::model::limits::{Model, Sender};
+use filter::runtime::actions;
+use filter::{Action, Limit, PROGRAM, Per, Total, Unit, abi, maps};
 use kernel::{KernelRuntime, LoadOptions};
 use spec::{Input, Runtime, Verdict};
 use xway_tests::bpf::packet::{IPV4, IPV6, TCP, UDP, V4, eth, v6};
@@ -98,8 +99,8 @@ fn the_program_is_the_model_step_by_step() {
         for (place, line) in (0..).zip(model.lines()) {
             assert_eq!(engine.line(place), line, "{limit:?}, line {place}");
         }
-        let counts = engine.map(act::COUNTS);
-        let count = act::count(&*counts, 0).unwrap();
+        let counts = engine.map(maps::COUNTS);
+        let count = actions::count(&*counts, 0).unwrap();
         assert_eq!((count.packets, count.taken), (3000, u64::from(dropped)));
     }
 }

@@ -14,7 +14,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use filter::abi::{self, Event};
-use filter::{Environment, File, Form, Listeners, PROGRAM, act, ban, compile};
+use filter::runtime::actions;
+use filter::{Environment, File, Form, Listeners, PROGRAM, compile, maps};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
 use spec::Verdict;
@@ -71,7 +72,7 @@ impl Siege {
     }
 
     fn event(&self, event: Event) -> u64 {
-        let events = act::events(self.object.map(act::EVENTS).unwrap()).unwrap();
+        let events = actions::events(self.object.map(maps::EVENTS).unwrap()).unwrap();
         events.into_iter().find(|(one, _)| *one == event).unwrap().1
     }
 
@@ -89,12 +90,12 @@ impl Siege {
 
     /// Packets that the only rule took.
     fn taken(&self) -> u64 {
-        act::count(self.object.map(act::COUNTS).unwrap(), 0).unwrap().taken
+        actions::count(self.object.map(maps::COUNTS).unwrap(), 0).unwrap().taken
     }
 
     /// Packets that were dropped because their source is banned.
     fn banned(&self) -> u64 {
-        let bans = self.object.map(ban::BANS).unwrap().entries().unwrap();
+        let bans = self.object.map(maps::BANS).unwrap().entries().unwrap();
         let ban = |value: Vec<u8>| abi::Ban::from_bytes(value.as_slice().try_into().unwrap());
         bans.into_iter().map(|(_, value)| ban(value).packets).sum()
     }
@@ -145,7 +146,7 @@ impl Siege {
     fn holds_against(&self, attacks: &[Attack]) {
         for attack in attacks {
             let served = self.served(attack);
-            let events = act::events(self.object.map(act::EVENTS).unwrap()).unwrap();
+            let events = actions::events(self.object.map(maps::EVENTS).unwrap()).unwrap();
             let events: Vec<_> = events.into_iter().filter(|(_, count)| *count > 0).collect();
             println!("{}: {served} of {CLIENTS}, {events:?}", attack.name);
             assert_eq!(served, CLIENTS, "{}", attack.name);
@@ -186,7 +187,7 @@ fn object(rules: &[&str], net: &TwoHosts) -> Object {
     });
     let compiled = compile(&file.ruleset, &environment).unwrap();
     let object = Object::load(&compiled.spec, &LoadOptions::default()).unwrap();
-    compiled.acts.fill(|name| object.map(name)).unwrap();
+    compiled.actions.fill(|name| object.map(name)).unwrap();
     object
 }
 

@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use filter::abi::{Policy, Reason};
-use filter::read::Frame;
-use filter::{Model, Policies, Ruleset, export, import};
+use filter::import_export::nft;
+use filter::model::headers::Frame;
+use filter::{Model, Policies, Ruleset};
 use lab::{Capture, LinkOptions, TwoHosts};
 use xway_tests::expr::corpus;
 use xway_tests::nft::chain::script;
@@ -28,7 +29,7 @@ fn chains_decide_as_in_the_kernel() {
             continue;
         }
         let listed = run(&net.b, &["-j", "list", "ruleset"], "").unwrap();
-        let Ok(ruleset) = import::nft::read(&listed, None) else { continue };
+        let Ok(ruleset) = nft::import(&listed, None) else { continue };
         let sample: Vec<_> = (0..60)
             .map(|_| random.one(&frames).clone())
             .filter(|frame| !is_odd(&ruleset, frame))
@@ -37,7 +38,7 @@ fn chains_decide_as_in_the_kernel() {
         let tell = format!("seed {SEED:#x}, chain {chains}:\n{script}");
         assert_eq!(sent(&wire, &net.b, &sample), want, "{tell}");
         let written =
-            export::nft(&ruleset, "eth0").unwrap_or_else(|error| panic!("{error}\n{tell}"));
+            nft::export(&ruleset, "eth0").unwrap_or_else(|error| panic!("{error}\n{tell}"));
         run(&net.b, &["-f", "-"], &format!("flush ruleset\n{written}"))
             .unwrap_or_else(|error| panic!("{error}\n{written}"));
         assert_eq!(sent(&wire, &net.b, &sample), want, "written back:\n{written}\n{tell}");

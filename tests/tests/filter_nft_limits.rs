@@ -5,7 +5,9 @@
 use std::time::Instant;
 
 use filter::abi::Policy;
-use filter::{Environment, Frame, Model, PROGRAM, Policies, Reason, Ruleset, act, compile, import};
+use filter::import_export::nft;
+use filter::runtime::actions;
+use filter::{Environment, Frame, Model, PROGRAM, Policies, Reason, Ruleset, compile, maps};
 use kernel::KernelRuntime;
 use lab::{Capture, Host, LinkOptions, TwoHosts};
 use spec::{Input, Runtime};
@@ -31,7 +33,7 @@ fn chain(rules: &[String]) -> String {
 fn taken(host: &Host, script: &str) -> Ruleset {
     run(host, &["-f", "-"], script).unwrap_or_else(|error| panic!("{error}\n{script}"));
     let listed = run(host, &["-j", "list", "ruleset"], "").unwrap();
-    import::nft::read(&listed, None).unwrap_or_else(|error| panic!("{error}\n{script}"))
+    nft::import(&listed, None).unwrap_or_else(|error| panic!("{error}\n{script}"))
 }
 
 fn is_ours(frame: &[u8]) -> bool {
@@ -122,13 +124,13 @@ fn filtered(ruleset: &Ruleset, frames: &[Vec<u8>], (first, last): (usize, usize)
     let compiled = compile(ruleset, &Environment::default()).unwrap();
     let mut runtime = KernelRuntime::default();
     runtime.load(&compiled.spec).unwrap_or_else(|error| panic!("{error}"));
-    compiled.acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
+    compiled.actions.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
     for frame in frames {
         let input = Input { packet: frame.clone(), ..Input::default() };
         runtime.run(PROGRAM, &input).unwrap_or_else(|error| panic!("{error}"));
     }
-    let counts = runtime.map(act::COUNTS).unwrap();
-    let count = |rule: usize| act::count(counts, rule as u32).unwrap().packets;
+    let counts = runtime.map(maps::COUNTS).unwrap();
+    let count = |rule: usize| actions::count(counts, rule as u32).unwrap().packets;
     let dropped = frames.len() as u64 - count(first) - count(last);
     vec![0, count(first), dropped, count(last)]
 }

@@ -9,8 +9,9 @@ mod filter_arm;
 mod nasty;
 
 use filter::abi::Reason;
+use filter::import_export::nft;
 use filter::model::Judgement;
-use filter::{Environment, Field, Frame, Model, PROGRAM, Ruleset, compile, import};
+use filter::{Environment, Field, Frame, Model, PROGRAM, Ruleset, compile};
 use filter_arm::{Arm, LOOPBACK};
 use kernel::{KernelRuntime, LoadOptions};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
@@ -57,7 +58,7 @@ impl Case<'_> {
     }
 
     fn facts(&self, layer: usize, field: Field) -> Option<u128> {
-        self.filter.layers[layer].layer.facts.field(field)
+        self.filter.layers[layer].layer.fields.field(field)
     }
 }
 
@@ -99,7 +100,7 @@ fn malformed_packets_beside_the_kernel() {
             continue;
         }
         let listed = run(&net.b, &["-j", "list", "ruleset"], "").unwrap();
-        let Ok(ruleset) = import::nft::read(&listed, None) else { continue };
+        let Ok(ruleset) = nft::import(&listed, None) else { continue };
         let mut filter = Filter::new(&ruleset);
         let mut before = counters(&net.b);
         for _ in 0..FRAMES {

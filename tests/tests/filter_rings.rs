@@ -5,10 +5,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use filter::act::{self, Acts, Sizes};
-use filter::sample::{SAMPLES, Sample};
-use filter::trial::new_name;
-use filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
+use filter::compile::actions::{CompiledActions, Sizes};
+use filter::maps::{self, KEPT, SAMPLES, SEEN, WATCHING};
+use filter::runtime::actions;
+use filter::runtime::samples::Sample;
+use filter::runtime::tap::{self, TappedPacket};
+use filter::runtime::trial::new_name;
 use filter::{Action, Environment, PROGRAM, abi, compile};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer, TestRun};
 use spec::{Input, Runtime, Spec, Verdict, compose};
@@ -25,7 +27,7 @@ fn start(spec: &Spec) -> KernelRuntime {
 }
 
 fn lost(runtime: &KernelRuntime, event: abi::Event) -> u64 {
-    let events = act::events(runtime.map(act::EVENTS).unwrap()).unwrap();
+    let events = actions::events(runtime.map(maps::EVENTS).unwrap()).unwrap();
     events.iter().find(|(one, _)| *one == event).unwrap().1
 }
 
@@ -82,24 +84,24 @@ fn samples_are_read_or_lost() {
     });
     let lost = lost(&runtime, abi::Event::SampleLost);
     // Counts of rules are of each processor, so none is lost either.
-    let count = act::count(runtime.map(act::COUNTS).unwrap(), 0).unwrap();
+    let count = actions::count(runtime.map(maps::COUNTS).unwrap(), 0).unwrap();
     assert_eq!((count.packets, count.taken), (WRITERS * PACKETS, WRITERS * PACKETS));
     assert_eq!(read + lost, count.taken, "{read} read, {lost} lost");
     assert!(read > 0 && lost > 0, "{read} read, {lost} lost: tells nothing");
 }
 
 /// Both parts of a filter that is watched, and what fills the maps of each.
-fn watched() -> (Spec, [Acts; 2]) {
-    let front = compile(&watch::rules(Vec::new()), &Environment::default()).unwrap();
+fn watched() -> (Spec, [CompiledActions; 2]) {
+    let front = compile(&tap::rules(Vec::new()), &Environment::default()).unwrap();
     let (mut drawing, (mut behind, acts)) =
         (front.spec, filter(&[Action::Count], Sizes::default()));
-    watch::make_front(&mut drawing, watch::MOST_BYTES).unwrap();
-    watch::make_behind(&mut behind).unwrap();
+    tap::make_tap(&mut drawing, tap::MOST_BYTES).unwrap();
+    tap::make_active_part(&mut behind).unwrap();
     behind.maps.iter_mut().find(|map| map.name == SEEN).unwrap().max_entries = 16_384;
     let link = |spec, go_on| compose::Link { spec, program: PROGRAM, go_on };
     let any = compose::VerdictSet::from_iter(Verdict::ALL);
     let links = [link(&drawing, any), link(&behind, compose::VerdictSet::EMPTY)];
-    (compose::chain_of_calls(&links).unwrap(), [front.acts, acts])
+    (compose::chain_of_calls(&links).unwrap(), [front.actions, acts])
 }
 
 #[test]
@@ -109,21 +111,21 @@ fn watched_packets_are_read_or_lost() {
     fill(&runtime, &acts);
     let map = |name: &str| runtime.map(name);
     drawing.fill(|name| Ok(map(&new_name(name)).unwrap())).unwrap();
-    watch::draw(map(&new_name(WATCHING)).unwrap(), 1, u64::MAX).unwrap();
+    tap::set_sampling(map(&new_name(WATCHING)).unwrap(), 1, u64::MAX).unwrap();
     let read = overrun(&runtime, SEEN, |record| {
-        let seen = Seen::parse(record).unwrap();
+        let seen = TappedPacket::parse(record).unwrap();
         assert_eq!((seen.one_in, seen.bytes), (1, &packet().packet[..]));
     });
-    let met = watch::met(map(KEPT).unwrap()).unwrap();
+    let met = tap::counts(map(KEPT).unwrap()).unwrap();
     assert_eq!(met.packets, WRITERS * PACKETS);
     assert_eq!(read + met.lost, met.packets, "{read} read, {met:?}");
     assert!(read > 0 && met.lost > 0, "{read} read, {met:?}: tells nothing");
     // When nobody watches any more nothing is drawn, and nothing is counted.
-    watch::draw(map(&new_name(WATCHING)).unwrap(), 1, 0).unwrap();
+    tap::set_sampling(map(&new_name(WATCHING)).unwrap(), 1, 0).unwrap();
     let program = runtime.object().unwrap().program(PROGRAM).unwrap();
     for _ in 0..3 {
         program.run(&TestRun { input: packet(), ..TestRun::default() }).unwrap();
     }
-    let later = watch::met(map(KEPT).unwrap()).unwrap();
+    let later = tap::counts(map(KEPT).unwrap()).unwrap();
     assert_eq!((later.packets, later.lost), (met.packets + 1, met.lost));
 }

@@ -58,10 +58,10 @@ fn what_is_no_file_is_said_to_be_none() {
     std::fs::remove_dir(&rules.list).unwrap();
     let made = std::process::Command::new("mkfifo").arg(&rules.list).status().unwrap();
     assert!(made.success());
-    rules.told("is no regular file");
+    rules.told("is not a regular file");
     std::fs::remove_file(&rules.list).unwrap();
     std::os::unix::fs::symlink("/dev/zero", &rules.list).unwrap();
-    rules.told("is no regular file");
+    rules.told("is not a regular file");
     std::fs::remove_file(&rules.list).unwrap();
     std::os::unix::fs::symlink("bad.txt", &rules.list).unwrap();
     rules.told("symbolic links");

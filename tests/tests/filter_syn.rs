@@ -7,7 +7,8 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use filter::abi::{Action, Event, Rule, Syn};
-use filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM, limit};
+use filter::runtime::limits;
+use filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM, maps};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts};
@@ -37,7 +38,7 @@ impl Guarded {
         let rule = Rule { action: Action::SynProxy as u32, argument: above };
         let rules = object.map("filter_rules").unwrap();
         rules.update(&0_u32.to_le_bytes(), &rule.to_bytes(), Expect::Any).unwrap();
-        limit::fill_seed(object.map(limit::SEED).unwrap()).unwrap();
+        limits::fill_seed(object.map(maps::SEED).unwrap()).unwrap();
         // veth wakes the receiver of what a program sends back only if it has a program, too.
         let pass = constant_program("pass", Verdict::Pass);
         let links = [attach(&net.b, object.program(PROGRAM).unwrap()), attach(&net.a, &pass)];

@@ -6,12 +6,14 @@
 //! which rule of nft decides (`filter_nft_odd`).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
+use filter::import_export::nft;
+use filter::runtime::actions;
 use filter::{
     Compiled, Environment, Field, Frame, Model, PROGRAM, Policies, Reason, Rule, Ruleset, Scope,
-    Test, act, compile, export,
+    Test, compile, maps,
 };
 use functions::stats::{self, Stats};
-use functions::{Action, tags};
+use functions::{PassOrDrop, tags};
 use kernel::{Attach, Binding, KernelRuntime, Link, LoadOptions, Mode, Replace};
 use lab::{Capture, LinkOptions, TwoHosts, until};
 use spec::{Runtime, Verdict};
@@ -92,7 +94,7 @@ const ROWS: [Row; 3] = [
     Row { name: "service tag", holds: |case: &Case<'_>| case.frame.bytes[12..14] == [0x88, 0xa8] },
 ];
 
-fn rules(texts: &[impl AsRef<str>], default: Action, policies: Policies) -> Ruleset {
+fn rules(texts: &[impl AsRef<str>], default: PassOrDrop, policies: Policies) -> Ruleset {
     let parse = |(number, text): (usize, &_)| {
         let text = format!("r{number}: {}", AsRef::<str>::as_ref(text));
         Rule::parse(&text, &Scope::default()).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -105,8 +107,8 @@ fn list(random: &mut Random, round: usize, policies: Policies) -> Ruleset {
     if round.is_multiple_of(2) {
         let texts = LISTS[round / 2 % LISTS.len()];
         return match texts {
-            ["*", texts @ ..] => rules(texts, Action::Drop, policies),
-            texts => rules(texts, Action::Pass, policies),
+            ["*", texts @ ..] => rules(texts, PassOrDrop::Drop, policies),
+            texts => rules(texts, PassOrDrop::Pass, policies),
         };
     }
     let texts: Vec<_> = (0..1 + random.below(6))
@@ -117,7 +119,7 @@ fn list(random: &mut Random, round: usize, policies: Policies) -> Ruleset {
         })
         .filter(|text| Rule::parse(text, &Scope::default()).is_ok())
         .collect();
-    rules(&texts, *random.one(&[Action::Pass, Action::Drop]), policies)
+    rules(&texts, *random.one(&[PassOrDrop::Pass, PassOrDrop::Drop]), policies)
 }
 
 /// The usual policies, or those of rules that come from nft.
@@ -144,7 +146,7 @@ fn is_length(test: &Test) -> bool {
 
 fn load<R: Arm>(runtime: R, compiled: &Compiled) -> Judge<R> {
     let judge = Judge::on(runtime, &compiled.spec, PROGRAM);
-    let filled = compiled.acts.fill(|name| Ok(judge.map(name)));
+    let filled = compiled.actions.fill(|name| Ok(judge.map(name)));
     filled.unwrap_or_else(|error: <R::Map as spec::Map>::Error| panic!("{error}"));
     judge
 }
@@ -185,8 +187,8 @@ impl<'a> Arms<'a> {
     /// Rules counted the same packets everywhere.
     fn assert_counts(&self) {
         fn counts<R: Arm>(judge: &Judge<R>, rules: usize) -> Vec<u64> {
-            let map = judge.map(act::COUNTS);
-            (0..rules as u32).map(|rule| act::count(map, rule).unwrap().packets).collect()
+            let map = judge.map(maps::COUNTS);
+            (0..rules as u32).map(|rule| actions::count(map, rule).unwrap().packets).collect()
         }
         assert_eq!(counts(&self.kernel, self.counts.len()), self.counts, "kernel, model");
         assert_eq!(counts(&self.engine, self.counts.len()), self.counts, "engine, model");
@@ -195,10 +197,10 @@ impl<'a> Arms<'a> {
 
 /// Chains of nft with equal rules; none at input where its chains do not see what a rule asks for.
 fn load_nft(sites: &Sites, ruleset: &Ruleset) -> Option<bool> {
-    let script = export::nft(ruleset, "eth0").ok()?;
+    let script = nft::export(ruleset, "eth0").ok()?;
     let body: Vec<_> = script.lines().filter(|line| line.contains("counter")).collect();
     let body = body.join("\n");
-    let policy = if ruleset.default == Action::Drop { "drop" } else { "accept" };
+    let policy = if ruleset.default == PassOrDrop::Drop { "drop" } else { "accept" };
     // Tags are gone there, and so is padding; the hook has IP packets only.
     let has_input = !["vlan", "meta length"].iter().any(|word| body.contains(word));
     sites.load(policy, &body, has_input.then_some(&*body)).ok()?;
@@ -274,7 +276,7 @@ impl Live {
         });
         let spec = &compiled.spec;
         net.b.run(|| runtime.load(spec)).unwrap().unwrap_or_else(|error| panic!("{error}"));
-        compiled.acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
+        compiled.actions.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
         let labels = stats::labels(spec.btf.as_ref().unwrap()).unwrap();
         let program = runtime.object().unwrap().program(PROGRAM).unwrap();
         let attach = Attach { ifindex, program, mode: Mode::Native, replace: Replace::No };
@@ -324,7 +326,7 @@ fn frames_with_a_stripped_tag_are_judged_the_same_everywhere() {
         "drop inner-vlan any udp dport 53",
         "count vlan 5",
     ];
-    let ruleset = rules(&texts, Action::Pass, Policies::default());
+    let ruleset = rules(&texts, PassOrDrop::Pass, Policies::default());
     let mut compiled = compile(&ruleset, &Environment::default()).unwrap();
     tags::ask_device(&mut compiled.spec, &[PROGRAM]).unwrap();
     let mut live = Live::new(&compiled);

@@ -36,10 +36,10 @@ pub enum Error {
     Compose(#[from] spec::compose::Error),
     /// A file of rules has errors.
     #[error("{0}")]
-    RuleFile(#[from] filter::file::Errors),
+    RuleFile(#[from] filter::language::file::Errors),
     /// A rule, or a part of one, is malformed.
     #[error("{0}")]
-    Rule(#[from] filter::text::Error),
+    Rule(#[from] filter::language::text::Error),
     /// Rules cannot be compiled.
     #[error("{0}")]
     Compile(#[from] filter::Error),

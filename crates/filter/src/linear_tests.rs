@@ -4,12 +4,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::import::{flowspec, nft};
-use super::limits::counted::assert_linear;
-use super::limits::{TESTS, Work};
 use super::{File, Rule, Scope};
+use crate::import_export::{flowspec, nft};
+use crate::language::bounds::counted::assert_linear;
+use crate::language::bounds::{TESTS, Work};
 
-fn parse(text: &str) -> Result<File, super::file::Errors> {
+fn parse(text: &str) -> Result<File, crate::language::file::Errors> {
     File::parse("rules.toml", text, Path::new(""), |_| Err("not here".to_owned()))
 }
 
@@ -82,7 +82,7 @@ fn words_of_a_rule() {
 
 fn nft(objects: &[String]) -> Result<usize, String> {
     let json = format!("{{\"nftables\": [{}]}}", objects.join(","));
-    nft::read(&json, None).map(|ruleset| ruleset.rules.len()).map_err(|error| error.to_string())
+    nft::import(&json, None).map(|ruleset| ruleset.rules.len()).map_err(|error| error.to_string())
 }
 
 fn chain(name: &str, hook: &str) -> String {
@@ -147,16 +147,16 @@ fn routes_of_flowspec() {
     };
     assert_linear("routes", 1_000, |length| {
         let text: String = (0..length).map(|name| route(name, "destination-port =53")).collect();
-        assert_eq!(flowspec::read(&text).unwrap().rules.len(), length);
+        assert_eq!(flowspec::import(&text).unwrap().rules.len(), length);
     });
     assert_linear("terms", 1_000, |length| {
         let terms: Vec<_> = (0..length).map(|term| format!("={}", 2 * term)).collect();
-        flowspec::read(&route(1, &format!("packet-length {}", terms.join(" ")))).unwrap_err();
-        flowspec::read(&route(1, &format!("source-port {}", terms.join(" ")))).unwrap();
+        flowspec::import(&route(1, &format!("packet-length {}", terms.join(" ")))).unwrap_err();
+        flowspec::import(&route(1, &format!("source-port {}", terms.join(" ")))).unwrap();
     });
     assert_linear("parts of a term", 1_000, |length| {
         let parts: Vec<_> = (0..length).map(|part| format!("!={}", 2 * part)).collect();
-        flowspec::read(&route(1, &format!("source-port {}", parts.join("&")))).unwrap();
+        flowspec::import(&route(1, &format!("source-port {}", parts.join("&")))).unwrap();
     });
 }
 

@@ -4,7 +4,8 @@
 
 mod nasty;
 
-use filter::{Frame, Model, Policies, Rule, Ruleset, Scope, export::flowspec, import};
+use filter::import_export::flowspec;
+use filter::{Frame, Model, Policies, Rule, Ruleset, Scope};
 use nasty::{Maker, Random};
 use spec::Verdict;
 
@@ -91,7 +92,7 @@ fn routes_decide_as_the_rules_that_they_are_made_of() {
     while written < RULESETS {
         let rules = ruleset(&mut random);
         let tell = || rules.rules.iter().map(|rule| format!("{rule}\n")).collect::<String>();
-        let text = match flowspec(&rules) {
+        let text = match flowspec::export(&rules) {
             Ok(text) => text,
             Err(error) => {
                 let names: Vec<_> =
@@ -101,8 +102,8 @@ fn routes_decide_as_the_rules_that_they_are_made_of() {
                 continue;
             }
         };
-        let back = import::flowspec::read(&text)
-            .unwrap_or_else(|error| panic!("{error}\n{text}\n{}", tell()));
+        let back =
+            flowspec::import(&text).unwrap_or_else(|error| panic!("{error}\n{text}\n{}", tell()));
         let frames = frames(&mut random);
         let want = verdicts(&rules, &frames);
         let place = verdicts(&back, &frames).iter().zip(&want).position(|(is, want)| is != want);

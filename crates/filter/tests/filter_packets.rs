@@ -10,7 +10,7 @@ mod nasty;
 
 use filter::{Field, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset, Test, Values};
 use filter_arm::assert_same;
-use functions::Action;
+use functions::PassOrDrop;
 use nasty::{Maker, Random};
 use vm::{Options, VmRuntime};
 
@@ -61,7 +61,7 @@ fn no_place_hides_a_source() {
 fn broken_packets_of_a_dropped_source_are_judged_as_by_the_model() {
     let test = Test::Is(Field::Source4, Values::range(0x0a00_0000_u32, 0x0a00_00ff_u32));
     let rule = Rule { name: "bad".to_owned(), tests: vec![test], action: filter::Action::Drop };
-    let rules = Ruleset { rules: vec![rule], default: Action::Pass, ..Ruleset::default() };
+    let rules = Ruleset { rules: vec![rule], default: PassOrDrop::Pass, ..Ruleset::default() };
     let mut random = Random::new(77);
     let maker = Maker { source: 66, lies: 12, fragments: true };
     let frames: Vec<_> = (0..4_000).map(|_| maker.broken(&mut random)).collect();

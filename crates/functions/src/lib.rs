@@ -8,12 +8,12 @@
 //! Not here: loading and attaching, and which interface a program runs on.
 #![forbid(unsafe_code)]
 
-mod action;
 pub mod drop;
 pub mod forward;
+mod pass_or_drop;
 pub mod stats;
 pub mod table;
 pub mod tags;
 
-pub use action::Action;
+pub use pass_or_drop::PassOrDrop;
 pub use spec::packet::{ParseError, Prefix, Protocol};

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use filter::classic::{Classic, Program};
-use filter::import::nft::Lines;
-use filter::import::{flowspec as import_flowspec, nft};
-use filter::{File, Ruleset, export, file as filter_file, lint};
+use filter::import_export::flowspec;
+use filter::import_export::nft::{self, Lines};
+use filter::language::classic::{Classic, Program};
+use filter::language::file as rules_file;
+use filter::language::lint::lint;
+use filter::{File, Ruleset};
 
 /// A file of rules is checked and exported, and what is written reads as the same rules.
 pub fn file(bytes: &[u8]) {
@@ -16,7 +18,7 @@ pub fn file(bytes: &[u8]) {
         return;
     }
     let Ok(file) = File::parse("rules.toml", text, folder, compile) else { return };
-    let _ = lint::lint(&file);
+    let _ = lint(&file);
     exported(&file.ruleset);
     let written = file.to_toml();
     let again = File::parse("written.toml", &written, folder, compile);
@@ -37,25 +39,25 @@ fn compile(text: &str) -> Result<Program, String> {
 }
 
 fn exported(rules: &Ruleset) {
-    let _ = export::nft(rules, "eth0");
-    if let Ok(text) = export::flowspec(rules) {
-        import_flowspec::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let _ = nft::export(rules, "eth0");
+    if let Ok(text) = flowspec::export(rules) {
+        flowspec::import(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 }
 
 /// A list of addresses, one a line.
 pub fn set_list(bytes: &[u8]) {
     let Some(text) = super::text(bytes) else { return };
-    let Ok(addresses) = filter_file::parse_list("list.txt", text) else { return };
+    let Ok(addresses) = rules_file::parse_list("list.txt", text) else { return };
     let written: Vec<String> = addresses.items().collect();
-    let again = filter_file::parse_list("written.txt", &written.join("\n")).expect("own list");
+    let again = rules_file::parse_list("written.txt", &written.join("\n")).expect("own list");
     assert_eq!((again.v4, again.v6), (addresses.v4, addresses.v6), "{written:?}");
 }
 
 /// FlowSpec routes.
 pub fn flowspec(bytes: &[u8]) {
     let Some(text) = super::text(bytes) else { return };
-    if let Ok(rules) = import_flowspec::read(text) {
+    if let Ok(rules) = flowspec::import(text) {
         exported(&rules);
     }
 }
@@ -63,7 +65,7 @@ pub fn flowspec(bytes: &[u8]) {
 /// `nft -j list ruleset`.
 pub fn nft_json(bytes: &[u8]) {
     let Some(text) = super::text(bytes) else { return };
-    if let Ok(rules) = nft::read(text, None) {
+    if let Ok(rules) = nft::import(text, None) {
         exported(&rules);
     }
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail};
 
 /// Bytes of one text input.
-pub const LIMIT: u64 = filter::limits::TEXT;
+pub const LIMIT: u64 = filter::language::bounds::TEXT;
 
 /// Reads the text of a file or pipe.
 pub fn read(path: &Path) -> Result<String> {

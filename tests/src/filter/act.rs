@@ -1,7 +1,7 @@
 //! What the tests of the filter's actions share: a program whose rules all match, without the
 //! compiler, so that what fails here is what rules do and not which one is met.
 
-use filter::act::{Acts, Sizes};
+use filter::compile::actions::{CompiledActions, Sizes};
 use filter::{Action, EFFECT, MATCH, OBJECT, PROGRAM, PROGRAM_FRAGS, Rule, Ruleset};
 use spec::asm::Reg::{R0, R1, R2, R3, R6, R7};
 use spec::asm::{Assembler, Cond};
@@ -18,10 +18,10 @@ fn ruleset(actions: &[Action]) -> Ruleset {
 }
 
 /// The program in which every packet matches every rule, and what its maps are to hold.
-pub fn filter(actions: &[Action], sizes: Sizes) -> (Spec, Acts) {
+pub fn filter(actions: &[Action], sizes: Sizes) -> (Spec, CompiledActions) {
     let ruleset = ruleset(actions);
     let number = |name: &str| name.strip_prefix("port")?.parse().ok();
-    let acts = Acts::new(&ruleset, sizes, number).unwrap();
+    let acts = CompiledActions::new(&ruleset, sizes, number).unwrap();
     let mut spec = Spec::parse("filter", OBJECT).unwrap();
     acts.apply(&mut spec).unwrap();
     for program in [PROGRAM, PROGRAM_FRAGS] {
@@ -31,7 +31,7 @@ pub fn filter(actions: &[Action], sizes: Sizes) -> (Spec, Acts) {
 }
 
 /// Writes the rules' actions into the maps of what was loaded.
-pub fn fill<R: Runtime>(runtime: &R, acts: &Acts) {
+pub fn fill<R: Runtime>(runtime: &R, acts: &CompiledActions) {
     acts.fill(|name| Ok(runtime.map(name).unwrap())).unwrap();
 }
 

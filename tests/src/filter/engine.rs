@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use filter::act::{Acts, Sizes};
-use filter::{Action, PROGRAM, abi, limit};
+use filter::compile::actions::{CompiledActions, Sizes};
+use filter::runtime::limits;
+use filter::{Action, PROGRAM, abi, maps};
 use spec::{Input, Map, Verdict};
 use vm::world::Clock;
 use vm::{Machine, Options, Worker, World};
@@ -22,7 +23,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    pub fn new(actions: &[Action]) -> (Self, Acts) {
+    pub fn new(actions: &[Action]) -> (Self, CompiledActions) {
         let (spec, acts) = filter(actions, Sizes::default());
         // Time stands still but for what tests say: a nanosecond is the least.
         let clock = Clock { step_ns: 1, ..Clock::default() };
@@ -32,7 +33,7 @@ impl Engine {
         let map = |name: &str| Ok(&**maps.iter().find(|map| map.facts().name == name).unwrap());
         acts.fill(map).unwrap();
         if !acts.limits().is_empty() {
-            let maps = limit::Maps::find(map).unwrap();
+            let maps = limits::Maps::find(map).unwrap();
             acts.limits().fill_seeded(&maps, abi::Seed::from_number(SEED)).unwrap();
         }
         let (worker, program) = (machine.worker(0), machine.program(PROGRAM).unwrap());
@@ -54,7 +55,7 @@ impl Engine {
     }
 
     pub fn line(&self, number: u32) -> Vec<u64> {
-        let map = self.machine.map(limit::LINES).unwrap();
+        let map = self.machine.map(maps::LINES).unwrap();
         let bytes = map.lookup(&number.to_le_bytes()).unwrap().unwrap();
         bytes.as_chunks::<8>().0.iter().map(|bucket| u64::from_le_bytes(*bucket)).collect()
     }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use filter::classic::{Classic, Program};
+use filter::language::classic::{Classic, Program};
 use filter::{Environment, File, Form};
 
 use super::seeded::Random;

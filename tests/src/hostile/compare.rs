@@ -1,8 +1,8 @@
 //! What a program of ours passes, beside Linux: what the stack accepts without rules, and what
 //! equal rules of nft let through, at ingress and at input.
 
-use filter::read::Layer;
-use filter::{Facts, Field, Reason};
+use filter::model::headers::Layer;
+use filter::{Field, PacketFields, Reason};
 
 use super::site::{LAST, Numbered, Record, Site, stamp};
 use super::{HOST, Hostile, fragments, frame, frame_unlike_nft};
@@ -184,14 +184,14 @@ impl Case<'_> {
     }
 
     /// What was read of the outermost packet.
-    pub fn facts(&self) -> &Facts {
-        &self.frame.layers[0].facts
+    pub fn facts(&self) -> &PacketFields {
+        &self.frame.layers[0].fields
     }
 
     /// Malformed in this way, after an IP header that could be read to its end.
     pub fn is_above_ip(&self, oddity: Reason) -> bool {
         let is = |layer: &Layer| {
-            layer.oddities.contains(&oddity) && layer.facts.field(Field::Protocol).is_some()
+            layer.oddities.contains(&oddity) && layer.fields.field(Field::Protocol).is_some()
         };
         self.frame.layers.iter().any(is)
     }

@@ -82,6 +82,6 @@ pub fn object(file: &File) -> Result<Object> {
     let programs = Some(vec![PROGRAM.to_owned()]);
     let options = LoadOptions { programs, ..LoadOptions::default() };
     let object = Object::load(&compiled.spec, &options)?;
-    compiled.acts.fill(|name| object.map(name))?;
+    compiled.actions.fill(|name| object.map(name))?;
     Ok(object)
 }

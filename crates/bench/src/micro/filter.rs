@@ -193,7 +193,7 @@ fn object(ruleset: &Ruleset) -> Result<Object> {
     let compiled = filter::compile(ruleset, &Environment::default())?;
     let programs = Some(vec![filter::PROGRAM.to_owned()]);
     let object = Object::load(&compiled.spec, &LoadOptions { programs, ..Default::default() })?;
-    compiled.acts.fill(|name| object.map(name))?;
+    compiled.actions.fill(|name| object.map(name))?;
     Ok(object)
 }
 

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use filter::ban::BANS;
-use filter::carried::CARRIED;
-use filter::{Action, Carried, File, Rule, Ruleset, abi, act, trial};
+use filter::maps::{self, BANS, CARRIED};
+use filter::runtime::{actions, trial};
+use filter::{Action, Carried, File, Rule, Ruleset, abi};
 use functions::stats;
 use kernel::{Map, Mode, Program};
 use spec::{Map as _, MapDef, Spec};
@@ -120,11 +120,11 @@ impl ActiveFilter {
 
     /// How long each of its rules still holds; `None` for those without a time.
     pub fn left(&self, rules: &Ruleset) -> Result<Vec<Option<Duration>>> {
-        let (map, now) = (self.map(act::RULES)?, monotonic_ns());
+        let (map, now) = (self.map(maps::RULES)?, monotonic_ns());
         let timed = |rule: &Rule| matches!(rule.action, Action::DropFor(_));
         let all = rules.rules.iter().zip(0_u32..);
         all.map(|(rule, number)| match timed(rule) {
-            true => Ok(act::left(&map, number, now)?),
+            true => Ok(actions::left(&map, number, now)?),
             false => Ok(None),
         })
         .collect()
@@ -139,7 +139,7 @@ impl ActiveFilter {
         // Not by the program's maps: in a trial it has two of this kind.
         let labels = self.labels()?;
         let counts = Counters::Reasons { map: self.map(stats::MAP)?, labels }.read()?;
-        let events = act::events(&self.map(act::EVENTS)?)?;
+        let events = actions::events(&self.map(maps::EVENTS)?)?;
         Ok(Reading { rules: self.slot.rule_counts(&self.generation)?, counts, events })
     }
 
@@ -167,7 +167,7 @@ impl ActiveFilter {
     /// trial or watching has for itself.
     pub fn kept(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
         let varies =
-            |def: &&MapDef| (!def.frozen || def.name == FILE) && !trial::is_passing(&def.name);
+            |def: &&MapDef| (!def.frozen || def.name == FILE) && !trial::is_temporary(&def.name);
         self.alike(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
     }
 

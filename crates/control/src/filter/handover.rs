@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 
-use filter::act::{self, Acts, EVENTS, GUARDED};
-use filter::limit::{self, LINES, SEED};
-use filter::sample::SAMPLES;
-use filter::{Action, Compiled, Ruleset, ban};
+use filter::compile::actions::CompiledActions;
+use filter::maps::{self, EVENTS, GUARDED, LINES, SAMPLES, SEED};
+use filter::runtime::{actions, limits};
+use filter::{Action, Compiled, Ruleset};
 use functions::stats;
 use kernel::{Map, Object};
 use spec::{Expect, Map as _, Spec};
@@ -36,23 +36,23 @@ impl<'a> Handover<'a> {
         let old = active.rules()?;
         let timed = timed(&old, rules);
         let host = ruleset::environment(false)?;
-        let acts = Acts::new(&old, host.sizes, |name| host.ifindex(name));
+        let acts = CompiledActions::new(&old, host.sizes, |name| host.ifindex(name));
         // Rules in force that could not be made today: an interface of theirs is gone.
         let Ok(acts) = acts else {
             return Ok(Self { active, limits: Vec::new(), same_limits: false, timed });
         };
-        let number = |acts: &Acts, rules: &Ruleset| -> HashMap<String, u32> {
+        let number = |acts: &CompiledActions, rules: &Ruleset| -> HashMap<String, u32> {
             let names = ruleset::identities(rules).into_iter().enumerate();
             names.filter_map(|(rule, name)| Some((name, acts.limit_of(rule)?))).collect()
         };
-        let (was, is) = (number(&acts, &old), number(&made.acts, rules));
+        let (was, is) = (number(&acts, &old), number(&made.actions, rules));
         let limits = was.iter().filter_map(|(name, old)| Some((*old, *is.get(name)?))).collect();
         Ok(Self { active, limits, same_limits: was == is, timed })
     }
 
     /// Maps that both use.
     pub fn shared(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
-        let mut names = vec![ban::BANS, EVENTS, SAMPLES];
+        let mut names = vec![maps::BANS, EVENTS, SAMPLES];
         if self.same_limits {
             names.extend([LINES, SEED, GUARDED]);
         }
@@ -65,20 +65,20 @@ impl<'a> Handover<'a> {
     /// Copies into maps that are not in use yet what could not be shared.
     pub fn hand_over(&self, object: &Object) -> Result<()> {
         if !self.timed.is_empty() {
-            let (from, to) = (self.active.map(act::RULES)?, object.map(act::RULES)?);
-            act::carry_ends(&from, to, &self.timed, monotonic_ns())?;
+            let (from, to) = (self.active.map(maps::RULES)?, object.map(maps::RULES)?);
+            actions::carry_ends(&from, to, &self.timed, monotonic_ns())?;
         }
-        let bans = (self.active.map(ban::BANS)?, object.map(ban::BANS)?);
+        let bans = (self.active.map(maps::BANS)?, object.map(maps::BANS)?);
         if bans.0.id() != bans.1.id() {
             copy_bans(&bans.0, bans.1)?;
         }
         if self.same_limits || self.limits.is_empty() {
             return Ok(());
         }
-        let [limits, lines, seed] = [limit::LIMITS, LINES, SEED].map(|name| self.active.map(name));
+        let [limits, lines, seed] = [maps::LIMITS, LINES, SEED].map(|name| self.active.map(name));
         let (limits, lines, seed) = (limits?, lines?, seed?);
-        let from = limit::Maps { limits: &limits, lines: &lines, seed: &seed };
-        limit::carry(&from, &limit::Maps::find(|name| object.map(name))?, &self.limits)?;
+        let from = limits::Maps { limits: &limits, lines: &lines, seed: &seed };
+        limits::carry(&from, &limits::Maps::find(|name| object.map(name))?, &self.limits)?;
         Ok(())
     }
 }

@@ -4,9 +4,8 @@
 
 use filter::Action;
 use filter::abi::{self, Line};
-use filter::act::RULES;
-use filter::limit::state::{Fill, Load, State};
-use filter::limit::{LIMITS, LINES};
+use filter::maps::{LIMITS, LINES, RULES};
+use filter::runtime::limits::{Fill, Load, State};
 use serde::Serialize;
 use spec::Map as _;
 use sys::thread::monotonic_ns;

@@ -1,9 +1,9 @@
 //! A filter in front of the one in force, both as one program.
 //!
-//! Rule: the rules in force decide as ever, with their own maps. ApplyOptions the program takes
+//! Rule: the rules in force decide as ever, with their own maps. How the program takes
 //! their place, and how they come back, is up to who has one.
 
-use filter::trial::new_name;
+use filter::runtime::trial::new_name;
 use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};
@@ -52,9 +52,9 @@ impl Pair {
             let kept = active.map_or(Ok(Vec::new()), |active| active.kept(&spec))?;
             let programs = vec![program.to_owned()];
             let object = update.target.load_sharing(&spec, programs, placement.mode, kept)?;
-            self.front.acts.fill(|name| object.map(&new_name(name)))?;
+            self.front.actions.fill(|name| object.map(&new_name(name)))?;
             if active.is_none() {
-                self.behind.acts.fill(|name| object.map(name))?;
+                self.behind.actions.fill(|name| object.map(name))?;
             }
             install(object, program, &placement)
         })?;

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use filter::act::Sizes;
-use filter::plan::Budget;
+use filter::compile::actions::Sizes;
+use filter::compile::plan::Budget;
 use filter::{Action, Compiled, Environment, File, Form, Ruleset, Source, compile};
 use sys::net::Netlink;
 use sys::thread::monotonic_ns;

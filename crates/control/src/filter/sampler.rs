@@ -8,8 +8,9 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use filter::abi::Met;
-use filter::trial::new_name;
-use filter::watch::{self, KEPT, SEEN, Seen, WATCHING};
+use filter::maps::{KEPT, SEEN, WATCHING};
+use filter::runtime::tap::{self, TappedPacket};
+use filter::runtime::trial::new_name;
 use filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
 use spec::Spec;
@@ -89,13 +90,13 @@ impl PacketSampler {
         choice: &SampleFilter,
         claim: File,
     ) -> Result<Self> {
-        let chooser = watch::rules(choice.tests.clone());
+        let chooser = tap::rules(choice.tests.clone());
         let begun = ruleset::by_form(|form| {
             let front = ruleset::compiled(&chooser, false, &update.target, form)?;
             let behind = update.in_force(form)?;
             let separate = |front: &mut Spec, behind: &mut Spec| {
-                watch::make_front(front, choice.bytes)?;
-                watch::make_behind(behind)
+                tap::make_tap(front, choice.bytes)?;
+                tap::make_active_part(behind)
             };
             let parts = Pair { front, behind };
             parts.load(update, &chooser, asked, separate, |object, program, placement| {
@@ -112,15 +113,15 @@ impl PacketSampler {
     }
 
     /// Hands on what was shown since the last look, and says that somebody still looks.
-    pub fn look(&mut self, mut each: impl FnMut(&Seen<'_>)) -> Result<SampleBatch> {
+    pub fn look(&mut self, mut each: impl FnMut(&TappedPacket<'_>)) -> Result<SampleBatch> {
         let mut read = 0;
         self.ring.drain(|record| {
-            if let Some(seen) = Seen::parse(record) {
+            if let Some(seen) = TappedPacket::parse(record) {
                 read += 1;
                 each(&seen);
             }
         });
-        let met = watch::met(self.object.map(KEPT)?)?;
+        let met = tap::counts(self.object.map(KEPT)?)?;
         let (elapsed, one_in) = (self.looked.elapsed(), self.one_in);
         let lost = met.lost - self.met.lost;
         let next = self.pace.next(one_in, read + lost, elapsed);
@@ -157,18 +158,18 @@ impl SampleRate {
     fn next(self, one_in: u32, shown: u64, elapsed: Duration) -> u32 {
         match self {
             Self::OneIn(number) => number,
-            Self::About(wanted) => watch::next_one_in(one_in, shown, elapsed, wanted),
+            Self::About(wanted) => tap::next_one_in(one_in, shown, elapsed, wanted),
         }
     }
 }
 
 fn draw(object: &Object, one_in: u32) -> Result<()> {
     let watching = object.map(&new_name(WATCHING))?;
-    Ok(watch::draw(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
+    Ok(tap::set_sampling(watching, one_in, monotonic_ns() + HOLDS.as_nanos() as u64)?)
 }
 
 /// Nobody looks at what was shown so long ago.
 const HOLDS: Duration = Duration::from_secs(5);
 /// Enough of a packet for its headers, and for all that the model reads of it.
 pub const HEADERS: usize = 128;
-pub const MAX_BYTES: usize = filter::watch::MOST_BYTES;
+pub const MAX_BYTES: usize = filter::runtime::tap::MOST_BYTES;

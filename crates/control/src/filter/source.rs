@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use filter::File;
-use filter::classic::{Classic, Program};
+use filter::language::classic::{Classic, Program};
 use sys::pcap::Library;
 
 use crate::error::Result;

@@ -6,8 +6,8 @@
 use std::fs::File;
 use std::time::Duration;
 
-use filter::talkers::{Stretch, Talker, Window};
-use filter::trial::Opinion;
+use filter::runtime::talkers::{Interval, Talker, Window};
+use filter::runtime::trial::Decision;
 use kernel::Program;
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub struct TopSampler<'a> {
     pace: SampleRate,
     watch: PacketSampler,
     window: Window,
-    stretch: Stretch,
+    interval: Interval,
     one_in: u32,
     /// Since the rules in force came.
     lost: u64,
@@ -58,26 +58,26 @@ impl<'a> TopSampler<'a> {
             pace,
             watch,
             window: Window::new(SPAN.as_secs_f64()),
-            stretch: Stretch::default(),
+            interval: Interval::default(),
             one_in: asked.unwrap_or(1),
             lost: 0,
         }))
     }
 
-    /// Takes in what came. One stretch has one rate.
+    /// Takes in what came. One interval has one rate.
     pub fn look(&mut self) -> Result<()> {
-        let stretch = &mut self.stretch;
+        let interval = &mut self.interval;
         let look = self.watch.look(|seen| {
-            let Opinion { verdict, reason, .. } = seen.opinion;
-            stretch.add(seen.bytes, (verdict, reason));
+            let Decision { verdict, reason, .. } = seen.decision;
+            interval.add(seen.bytes, (verdict, reason));
         })?;
         let SampleBatch { elapsed, met, lost, one_in, next, .. } = look;
-        stretch.seconds += elapsed.as_secs_f64();
-        stretch.matched += met;
+        interval.seconds += elapsed.as_secs_f64();
+        interval.matched += met;
         self.lost += lost;
         self.one_in = next;
-        if next != one_in || stretch.seconds >= STRETCH.as_secs_f64() {
-            self.window.add(std::mem::take(stretch));
+        if next != one_in || interval.seconds >= INTERVAL.as_secs_f64() {
+            self.window.add(std::mem::take(interval));
         }
         Ok(())
     }
@@ -101,7 +101,7 @@ impl<'a> TopSampler<'a> {
         // What was before ends as one who writes.
         drop(update);
         self.watch = watch;
-        (self.lost, self.stretch) = (0, Stretch::default());
+        (self.lost, self.interval) = (0, Interval::default());
         Ok(None)
     }
 
@@ -165,7 +165,7 @@ impl TopSenders {
 
 impl<K: ToString> From<Talker<K>> for Sender {
     fn from(talker: Talker<K>) -> Self {
-        let (verdict, reason) = talker.fate;
+        let (verdict, reason) = talker.outcome;
         Self {
             name: talker.key.to_string(),
             pps: talker.pps,
@@ -180,7 +180,7 @@ impl<K: ToString> From<Talker<K>> for Sender {
 /// Samples a second: enough for a hundredth's part of a second's packets to be within a tenth.
 const PER_SECOND: u32 = 10_000;
 /// One sampling rate holds no longer.
-const STRETCH: Duration = Duration::from_millis(100);
+const INTERVAL: Duration = Duration::from_millis(100);
 /// That is looked back.
 const SPAN: Duration = Duration::from_secs(2);
 /// Rows of each list.

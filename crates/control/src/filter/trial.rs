@@ -9,7 +9,8 @@ use std::fs::File;
 use std::time::{Duration, Instant};
 
 use filter::Ruleset;
-use filter::trial::{self, CHANGES, Changed, PAIRS};
+use filter::maps::{CHANGES, PAIRS};
+use filter::runtime::trial::{self, ChangedPacket};
 use kernel::{Object, RingBuffer};
 use serde::Serialize;
 use spec::Spec;
@@ -72,7 +73,7 @@ impl Trial {
     }
 
     /// Packets by verdict and rule of both rule sets so far.
-    pub fn pairs(&self) -> Result<Vec<trial::Pair>> {
+    pub fn pairs(&self) -> Result<Vec<trial::DecisionPair>> {
         Ok(trial::pairs(self.object.map(PAIRS)?)?)
     }
 
@@ -86,7 +87,7 @@ impl Trial {
         &self,
         time: Duration,
         stop: &Stop,
-        mut each: impl FnMut(Changed) -> Result<(), E>,
+        mut each: impl FnMut(ChangedPacket) -> Result<(), E>,
     ) -> Result<Ended, E> {
         let mut ring = self.changes()?;
         let begin = Instant::now();
@@ -94,7 +95,7 @@ impl Trial {
             let left = time.saturating_sub(begin.elapsed());
             let interrupted = stop.wait(left.min(POLL_INTERVAL)).map_err(Error::from)?.is_some();
             let mut records = Vec::new();
-            ring.drain(|record| records.extend(Changed::parse(record)));
+            ring.drain(|record| records.extend(ChangedPacket::parse(record)));
             records.into_iter().try_for_each(&mut each)?;
             let is_over = begin.elapsed() >= time;
             if (is_over || interrupted || look % CHECK_EVERY == 0) && !self.trial.runs()? {

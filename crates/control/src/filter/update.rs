@@ -5,7 +5,8 @@
 
 use std::fs;
 
-use filter::ban::{BANS, Bans};
+use filter::maps::BANS;
+use filter::runtime::bans::Bans;
 use filter::{Carried, Compiled, File, Form, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::{Map, Mode, Object};
 use sys::netns::NetNs;
@@ -236,7 +237,7 @@ impl Update {
         let shared = shared.iter().map(again).collect::<Result<_>>()?;
         took.carry_s = clock.lap();
         let object = self.target.load_sharing(&made.spec, programs, placement.mode, shared)?;
-        made.acts.fill(|name| object.map(name))?;
+        made.actions.fill(|name| object.map(name))?;
         took.load_s = clock.lap();
         if let Some(before) = before {
             before.hand_over(&object)?;

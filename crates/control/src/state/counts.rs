@@ -5,7 +5,8 @@
 
 use filter::Carried;
 use filter::abi::Count;
-use filter::carried::{self, CARRIED, COUNTS};
+use filter::maps::{CARRIED, COUNTS};
+use filter::runtime::carried_counts;
 use kernel::Map;
 
 use super::{Generation, Slot};
@@ -29,7 +30,7 @@ impl Slot {
 
     fn counts_through(&self, generation: &Generation, depth: usize) -> Result<Vec<Count>> {
         let Some((_, mut carried)) = read(generation)? else { return Ok(Vec::new()) };
-        let own = carried::counts(&generation.map(COUNTS)?)?;
+        let own = carried_counts::counts(&generation.map(COUNTS)?)?;
         if let Some(before) = carried.pending().filter(|_| depth > 0) {
             carried.settle(&self.counts_of(before, depth - 1)?);
         }

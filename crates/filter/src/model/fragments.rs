@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use spec::Verdict;
 
-use crate::read::Siblings;
+use crate::model::headers::Siblings;
 
 /// A packet has no more bytes, so no more follow one decision.
 const BYTES: u32 = 65535;

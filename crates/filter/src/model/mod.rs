@@ -6,8 +6,11 @@
 //! is banned, no connection is proxied, and no rule's time is over. Fragments it follows itself.
 //! Not here: how headers are found (`read`).
 
+pub mod cut_off;
 mod fragments;
-mod seen;
+pub mod headers;
+pub mod limits;
+mod program_decision;
 #[cfg(test)]
 mod tests;
 mod why;
@@ -17,10 +20,11 @@ use std::collections::HashMap;
 use spec::Verdict;
 
 use super::abi::{Need, Policy};
-use super::read::{Frame, Layer, Reading, Siblings, read};
 use super::{Action, Base, Needs, Payload, Reason, Ruleset, Test};
 use fragments::{Fragments, Kept};
-pub use seen::Seen;
+pub use headers::{Frame, Reading, read};
+use headers::{Layer, Siblings};
+pub use program_decision::ProgramDecision;
 pub use why::{Miss, name};
 
 /// A ruleset at work.
@@ -180,9 +184,9 @@ impl<'a> Model<'a> {
                 expression.program.matches(frame.bytes, frame.bytes.len() as u32)
             }
             _ => test
-                .field(layer.facts.family(), |name| self.interfaces.get(name).copied())
+                .field(layer.fields.family(), |name| self.interfaces.get(name).copied())
                 .is_some_and(|(field, values)| {
-                    layer.facts.field(field).is_some_and(|value| values.contains(value))
+                    layer.fields.field(field).is_some_and(|value| values.contains(value))
                 }),
         }
     }
@@ -192,7 +196,7 @@ impl<'a> Model<'a> {
         if !self.needs.has(Need::Transport) {
             return None;
         }
-        let length = layer.facts.field(super::Field::Length).unwrap_or_default() as u32;
+        let length = layer.fields.field(super::Field::Length).unwrap_or_default() as u32;
         let kept = layer.siblings.and_then(|key| self.fragments.follow(&key, length, now_ns));
         match (kept, self.policy(Reason::UnknownFragment)) {
             (Some(kept), _) => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{Field, Rule, Values};
-use functions::Action as Default_;
+use functions::PassOrDrop;
 
 const PASS_WEB: &str = "web";
 
@@ -25,7 +25,7 @@ fn in_ipv4(inner: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn rules(default: Default_) -> Ruleset {
+fn rules(default: PassOrDrop) -> Ruleset {
     let rule = |name: &str, tests, action| Rule { name: name.to_owned(), tests, action };
     let port = |port: u16| Test::Is(Field::DestPort, Values::one(port));
     let source =
@@ -50,7 +50,7 @@ fn judge(model: &mut Model<'_>, bytes: &[u8]) -> (Verdict, Reason, Option<usize>
 
 #[test]
 fn the_first_rule_that_decides() {
-    let rules = rules(Default_::Pass);
+    let rules = rules(PassOrDrop::Pass);
     let mut model = Model::new(&rules, |_| None);
     assert_eq!(judge(&mut model, &udp(9, 0)), (Verdict::Drop, Reason::Rule, Some(2)));
     assert_eq!(judge(&mut model, &udp(80, 0)), (Verdict::Pass, Reason::Rule, Some(3)));
@@ -64,7 +64,7 @@ fn the_first_rule_that_decides() {
 
 #[test]
 fn rules_in_front_tell_why_not() {
-    let rules = rules(Default_::Pass);
+    let rules = rules(PassOrDrop::Pass);
     let frame = udp(80, 0);
     let judgement =
         Model::new(&rules, |_| None).judge(&Frame { bytes: &frame, ..Frame::default() }, 0);
@@ -76,7 +76,7 @@ fn rules_in_front_tell_why_not() {
 
 #[test]
 fn inner_packets_are_judged_too() {
-    let rules = rules(Default_::Drop);
+    let rules = rules(PassOrDrop::Drop);
     let mut model = Model::new(&rules, |_| None);
     assert_eq!(judge(&mut model, &in_ipv4(&udp(9, 0))), (Verdict::Drop, Reason::Rule, Some(2)));
     assert_eq!(judge(&mut model, &in_ipv4(&udp(80, 0))), (Verdict::Pass, Reason::Rule, Some(4)));
@@ -85,7 +85,7 @@ fn inner_packets_are_judged_too() {
 
 #[test]
 fn later_fragments_follow_the_first() {
-    let rules = rules(Default_::Drop);
+    let rules = rules(PassOrDrop::Drop);
     let mut model = Model::new(&rules, |_| None);
     let later = udp(0x1234, 1);
     let unknown = (Verdict::Drop, Reason::UnknownFragment, None);
@@ -99,7 +99,7 @@ fn later_fragments_follow_the_first() {
 
 #[test]
 fn no_more_bytes_follow_than_a_packet_has() {
-    let rules = rules(Default_::Drop);
+    let rules = rules(PassOrDrop::Drop);
     let mut model = Model::new(&rules, |_| None);
     judge(&mut model, &udp(80, 0x2000));
     let later = udp(0, 1);
@@ -110,13 +110,14 @@ fn no_more_bytes_follow_than_a_packet_has() {
 /// The rule that a first fragment met is told, but not as one that this packet met.
 #[test]
 fn a_packet_that_followed_another_met_no_rule() {
-    let rules = rules(Default_::Pass);
-    let seen = |reason| Seen { verdict: Verdict::Drop, reason: Some(reason), rule: Some(3) };
+    let rules = rules(PassOrDrop::Pass);
+    let seen =
+        |reason| ProgramDecision { verdict: Verdict::Drop, reason: Some(reason), rule: Some(3) };
     for (reason, decided) in [(Reason::LaterFragment, None), (Reason::Limited, Some(0))] {
         let bytes = udp(80, 0);
         let judgement =
             Model::new(&rules, |_| None).judge(&Frame { bytes: &bytes, ..Frame::default() }, 0);
-        let judgement = judgement.as_seen(seen(reason));
+        let judgement = judgement.with_decision(seen(reason));
         assert_eq!((judgement.rule, judgement.decided), (Some(3), decided), "{reason:?}");
     }
 }

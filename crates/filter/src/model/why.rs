@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::Judged;
-use crate::read::{Layer, extension_names};
-use crate::{Base, Facts, Family, Field, Ruleset, Side, Test, Values};
+use crate::model::headers::{Layer, extension_names};
+use crate::{Base, Family, Field, PacketFields, Ruleset, Side, Test, Values};
 
 /// A rule that did not match, and the first of its tests that failed, by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,26 +20,26 @@ const TOLD: usize = 4;
 impl Miss {
     /// Such as `dport is 80, not 443 to 445`.
     pub fn words(&self, rules: &Ruleset, judged: &Judged) -> String {
-        let facts = &judged.layer.facts;
+        let packet = &judged.layer.fields;
         match &rules.rules[self.rule].tests[self.test] {
-            Test::Is(field, values) => missed(facts, *field, &listed(*field, values)),
+            Test::Is(field, values) => missed(packet, *field, &listed(*field, values)),
             Test::Address { side, addresses, negated } => {
-                let field = side.field(facts.family());
+                let field = side.field(packet.family());
                 let values =
-                    if facts.family() == Family::Ipv6 { &addresses.v6 } else { &addresses.v4 };
+                    if packet.family() == Family::Ipv6 { &addresses.v6 } else { &addresses.v4 };
                 let wanted = match (&addresses.name, &addresses.parts[..]) {
                     (Some(name), _) => format!("in the set `{name}`"),
                     (None, []) => listed(field, values),
                     (None, parts) => format!("in {{{}}}", parts.join(", ")),
                 };
-                if facts.field(field).is_none() {
+                if packet.field(field).is_none() {
                     let end = if *side == Side::Source { "source" } else { "destination" };
                     return format!("no {end} address");
                 }
                 if *negated {
-                    format!("{} is {wanted}", said(facts, field))
+                    format!("{} is {wanted}", said(packet, field))
                 } else {
-                    missed(facts, field, &wanted)
+                    missed(packet, field, &wanted)
                 }
             }
             Test::Interface { names, negated } => {
@@ -65,23 +65,23 @@ impl Layer {
     /// What is known of it, such as `source 10.0.0.1, destination port 53`.
     pub fn words(&self) -> String {
         let known = Field::ALL.into_iter().filter_map(|field| {
-            let value = self.facts.field(field)?;
+            let value = self.fields.field(field)?;
             Some(format!("{} {}", name(field), text(field, value)))
         });
         known.collect::<Vec<_>>().join(", ")
     }
 }
 
-fn missed(facts: &Facts, field: Field, wanted: &str) -> String {
-    if facts.field(field).is_none() {
+fn missed(packet: &PacketFields, field: Field, wanted: &str) -> String {
+    if packet.field(field).is_none() {
         return format!("no {}", name(field));
     }
-    format!("{}, not {wanted}", said(facts, field))
+    format!("{}, not {wanted}", said(packet, field))
 }
 
 /// `ttl is 64`.
-fn said(facts: &Facts, field: Field) -> String {
-    let value = facts.field(field).unwrap_or_default();
+fn said(packet: &PacketFields, field: Field) -> String {
+    let value = packet.field(field).unwrap_or_default();
     format!("{} is {}", name(field), text(field, value))
 }
 

@@ -6,7 +6,7 @@ use filter::{
     Action, Compiled, Environment, Field, Frame, MATCH, Model, Needs, OBJECT, PROGRAM, Policies,
     Policy, Reason, Rule, Ruleset, Test, Values, compile,
 };
-use functions::Action as Default_;
+use functions::PassOrDrop;
 use functions::stats::{self, Stats};
 use spec::asm::{Assembler, Size};
 use spec::compose::splice;
@@ -47,7 +47,7 @@ impl<R: Runtime> Arm<R> {
     /// One of the entries of compiled rules, on a runtime that loads it.
     pub fn made(runtime: R, compiled: &Compiled, program: &'static str) -> Self {
         let arm = Self::on(runtime, &compiled.spec, program);
-        let filled = compiled.acts.fill(|name| Ok(arm.map(name)));
+        let filled = compiled.actions.fill(|name| Ok(arm.map(name)));
         filled.unwrap_or_else(|error: <R::Map as Map>::Error| panic!("{error}"));
         arm
     }
@@ -163,7 +163,7 @@ pub fn random_ruleset(random: &mut Random) -> Ruleset {
         action: random.pick_action(),
     });
     let rules = rules.collect();
-    let default = if random.one_in(2) { Default_::Pass } else { Default_::Drop };
+    let default = if random.one_in(2) { PassOrDrop::Pass } else { PassOrDrop::Drop };
     Ruleset { default, policies, rules }
 }
 

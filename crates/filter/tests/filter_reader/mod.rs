@@ -29,10 +29,10 @@ pub fn fields<R: Runtime + Default>(rounds: usize) {
             let bytes = maker.broken(&mut random);
             arm.judge(&bytes);
             let reading = read(&Frame { bytes: &bytes, ifindex: LOOPBACK, queue: 0 }, needs);
-            let facts = &reading.layers.last().unwrap().facts;
+            let packet = &reading.layers.last().unwrap().fields;
             let seen = Seen::read(arm.map("seen"));
             for field in Field::ALL {
-                let expected = facts.field(field);
+                let expected = packet.field(field);
                 let is = seen.field(field, needs);
                 assert_eq!(is, expected, "{field:?}, round {round} of {SEED:#x}: {bytes:02x?}");
             }

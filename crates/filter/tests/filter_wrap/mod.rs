@@ -5,8 +5,9 @@ pub mod hiding;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use filter::ban::{BANS, Bans};
-use filter::read::Layer;
+use filter::maps::BANS;
+use filter::model::headers::Layer;
+use filter::runtime::bans::Bans;
 use filter::{
     Compiled, Environment, Field, File, Frame, Needs, Policy, Reason, Ruleset, compile, read,
 };
@@ -135,7 +136,7 @@ fn shows_bad(bytes: &[u8]) -> bool {
         V6.parse::<Ipv6Addr>().unwrap().to_bits(),
     ];
     let is_bad = |layer: &Layer| {
-        let source = [Field::Source4, Field::Source6].map(|field| layer.facts.field(field));
+        let source = [Field::Source4, Field::Source6].map(|field| layer.fields.field(field));
         source.into_iter().flatten().any(|source| bad.contains(&source))
     };
     reading.beyond.is_some() || reading.layers.iter().any(is_bad)

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use crate::{Action, ParseError, Prefix, Protocol};
+use crate::{ParseError, PassOrDrop, Prefix, Protocol};
 
 /// Rules, and what happens to packets that rules cannot judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,9 +16,9 @@ pub struct Config {
     /// Packets that are cut short, malformed or have too many VLAN tags, and that no rule about
     /// addresses alone matches. IPv6 packets with more extension headers than the program reads are
     /// always dropped when there are IPv6 rules, because the stack reads all of them.
-    pub malformed: Action,
+    pub malformed: PassOrDrop,
     /// Later fragments that no rule without a port matches: their port is in the first one.
-    pub later_fragments: Action,
+    pub later_fragments: PassOrDrop,
 }
 
 /// A packet is dropped if all parts that are given match. As text: `PREFIX [PROTOCOL [PORT]]`
@@ -141,7 +141,10 @@ mod tests {
         let text = r#"{"rules": ["10.1.0.2 udp 1234"], "malformed": "drop"}"#;
         let config: Config = serde_json::from_str(text).unwrap();
         assert_eq!(config.rules[0].port, Some(1234));
-        assert_eq!((config.malformed, config.later_fragments), (Action::Drop, Action::Pass));
+        assert_eq!(
+            (config.malformed, config.later_fragments),
+            (PassOrDrop::Drop, PassOrDrop::Pass)
+        );
         assert_eq!(
             serde_json::from_str::<Config>(&serde_json::to_string(&config).unwrap()).unwrap(),
             config
@@ -157,7 +160,7 @@ mod tests {
     fn policies_become_globals() {
         let mut spec = Spec::parse("drop", crate::drop::OBJECT).unwrap();
         let before = spec.clone().map(".rodata").and_then(|map| map.contents.clone());
-        Config { malformed: Action::Drop, ..Config::default() }.apply(&mut spec).unwrap();
+        Config { malformed: PassOrDrop::Drop, ..Config::default() }.apply(&mut spec).unwrap();
         let after = spec.map(".rodata").and_then(|map| map.contents.clone());
         assert!(before.is_some() && before != after);
     }

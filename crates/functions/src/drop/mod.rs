@@ -1,17 +1,25 @@
-//! drop: discards packets by destination prefix, protocol and destination port.
+//! The minimal example: a program that drops packets by destination prefix, protocol and port.
 //!
-//! The program is `bpf/drop/drop.bpf.c`; how rules become shapes and keys is told in
-//! `bpf/drop/drop.abi.h`.
+//! The filter (`xway-filter`) can express every rule of this program and is the one to use. This
+//! program remains because it is small: one C file, three maps and a table of rules, which is
+//! enough to show how a function is built, loaded, updated atomically and tested. It also is the
+//! lower bound in measurements: it costs 37 ns a packet, the filter with one rule 70 ns. It does
+//! not become a fast path of the filter, because the difference comes from what it lacks:
+//! rules have one fixed form and no order, packets inside tunnels are not inspected, and the only
+//! action is to drop.
+//!
+//! The program is `bpf/drop/drop.bpf.c`; `bpf/drop/drop.abi.h` describes how rules become shapes
+//! and keys.
 
 pub mod abi;
 mod config;
-mod live;
+mod installed;
 mod plan;
 mod shape;
 
 pub use abi::Reason;
 pub use config::{Config, Rule};
-pub use plan::{Error, Live, Maps, Plan, read, update};
+pub use plan::{Error, InstalledRules, Maps, Plan, read, update};
 pub use shape::TooManyShapes;
 
 /// The compiled program.

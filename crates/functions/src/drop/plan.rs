@@ -31,7 +31,7 @@ impl<'a, M> Maps<'a, M> {
 
 /// What the maps hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Live {
+pub struct InstalledRules {
     pub shapes: Shapes,
     pub rules4: Table,
     pub rules6: Table,
@@ -39,7 +39,7 @@ pub struct Live {
 
 /// What the maps should hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan(Live);
+pub struct Plan(InstalledRules);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error<E: std::error::Error + 'static> {
@@ -54,29 +54,33 @@ pub enum Error<E: std::error::Error + 'static> {
 /// # Errors
 /// The rules do not fit, or a map refused; then the old rules stay.
 pub fn update<M: Map>(config: &Config, maps: &Maps<'_, M>) -> Result<Changed, Error<M::Error>> {
-    let live = read(maps).map_err(Error::Map)?;
-    Plan::new(config, &live)?.apply(&live, maps).map_err(Error::Map)
+    let installed = read(maps).map_err(Error::Map)?;
+    Plan::new(config, &installed)?.apply(&installed, maps).map_err(Error::Map)
 }
 
 /// What the maps hold now.
-pub fn read<M: Map>(maps: &Maps<'_, M>) -> Result<Live, M::Error> {
+pub fn read<M: Map>(maps: &Maps<'_, M>) -> Result<InstalledRules, M::Error> {
     let bytes = maps.shapes.lookup(&ONLY)?.unwrap_or_default();
     let bytes: [u8; Shapes::SIZE] = array::from_fn(|i| bytes.get(i).copied().unwrap_or_default());
     let shapes = Shapes::from_bytes(&bytes);
-    Ok(Live { shapes, rules4: table::read(maps.rules4)?, rules6: table::read(maps.rules6)? })
+    Ok(InstalledRules {
+        shapes,
+        rules4: table::read(maps.rules4)?,
+        rules6: table::read(maps.rules6)?,
+    })
 }
 
 impl Plan {
     /// # Errors
     /// The rules need more shapes than there are.
-    pub fn new(config: &Config, live: &Live) -> Result<Self, TooManyShapes> {
-        let mut plan = Live::default();
-        let v4 = Family::V4.group(config, live)?;
+    pub fn new(config: &Config, installed: &InstalledRules) -> Result<Self, TooManyShapes> {
+        let mut plan = InstalledRules::default();
+        let v4 = Family::V4.group(config, installed)?;
         for (slot, group) in plan.shapes.v4.iter_mut().zip(&v4) {
             *slot = group.shape4();
             plan.rules4.extend(group.rules4().map(|rule| entry(&rule.to_bytes())));
         }
-        let v6 = Family::V6.group(config, live)?;
+        let v6 = Family::V6.group(config, installed)?;
         for (slot, group) in plan.shapes.v6.iter_mut().zip(&v6) {
             *slot = group.shape6();
             plan.rules6.extend(group.rules6().map(|rule| entry(&rule.to_bytes())));
@@ -86,37 +90,45 @@ impl Plan {
 
     /// What maps hold after it was applied.
     #[cfg(test)]
-    pub(super) fn into_live(self) -> Live {
+    pub(super) fn into_installed(self) -> InstalledRules {
         self.0
     }
 
     /// # Errors
     /// A map's own; what was changed before it is taken back.
-    pub fn apply<M: Map>(&self, live: &Live, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
+    pub fn apply<M: Map>(
+        &self,
+        installed: &InstalledRules,
+        maps: &Maps<'_, M>,
+    ) -> Result<Changed, M::Error> {
         let wanted = &self.0;
-        let mut changed = table::add(maps.rules4, &live.rules4, &wanted.rules4)?;
-        match self.switch(live, maps) {
+        let mut changed = table::add(maps.rules4, &installed.rules4, &wanted.rules4)?;
+        match self.switch(installed, maps) {
             Ok(more) => changed += more,
             Err(error) => {
-                table::take_back(maps.rules4, &live.rules4, &wanted.rules4);
+                table::take_back(maps.rules4, &installed.rules4, &wanted.rules4);
                 return Err(error);
             }
         }
-        changed.removed += table::remove(maps.rules4, &live.rules4, &wanted.rules4)?;
-        changed.removed += table::remove(maps.rules6, &live.rules6, &wanted.rules6)?;
+        changed.removed += table::remove(maps.rules4, &installed.rules4, &wanted.rules4)?;
+        changed.removed += table::remove(maps.rules6, &installed.rules6, &wanted.rules6)?;
         Ok(changed)
     }
 
     /// From here on packets are judged by the new rules.
-    fn switch<M: Map>(&self, live: &Live, maps: &Maps<'_, M>) -> Result<Changed, M::Error> {
+    fn switch<M: Map>(
+        &self,
+        installed: &InstalledRules,
+        maps: &Maps<'_, M>,
+    ) -> Result<Changed, M::Error> {
         let wanted = &self.0;
-        let changed = table::add(maps.rules6, &live.rules6, &wanted.rules6)?;
-        if wanted.shapes == live.shapes {
+        let changed = table::add(maps.rules6, &installed.rules6, &wanted.rules6)?;
+        if wanted.shapes == installed.shapes {
             return Ok(changed);
         }
         let switched = maps.shapes.update(&ONLY, &wanted.shapes.to_bytes(), Expect::Any);
         if switched.is_err() {
-            table::take_back(maps.rules6, &live.rules6, &wanted.rules6);
+            table::take_back(maps.rules6, &installed.rules6, &wanted.rules6);
         }
         switched.map(|()| changed)
     }
@@ -178,13 +190,13 @@ mod tests {
     fn a_rule_becomes_its_shape_and_key() {
         let fixture = Fixture::new(8);
         update(&config(&["10.1.0.2 udp 1234"]), &fixture.maps()).unwrap();
-        let live = read(&fixture.maps()).unwrap();
-        let shape = live.shapes.v4[0];
+        let installed = read(&fixture.maps()).unwrap();
+        let shape = installed.shapes.v4[0];
         assert_eq!(shape.mask.to_bytes(), [255, 255, 255, 255, 255, 255, 255, 0]);
         assert_eq!(shape.first.to_bytes(), [10, 1, 0, 2, 4, 210, 17, 0]);
-        assert_eq!((shape.rules, live.shapes.v4[1].rules), (1, 0));
-        assert_eq!(live.rules4.keys().next().unwrap(), &shape.first.to_bytes());
-        assert!(live.rules6.is_empty() && live.shapes.v6[0].rules == 0);
+        assert_eq!((shape.rules, installed.shapes.v4[1].rules), (1, 0));
+        assert_eq!(installed.rules4.keys().next().unwrap(), &shape.first.to_bytes());
+        assert!(installed.rules6.is_empty() && installed.shapes.v6[0].rules == 0);
     }
 
     #[test]
@@ -202,7 +214,7 @@ mod tests {
     fn a_rule_without_a_prefix_is_for_both_families() {
         let fixture = Fixture::new(8);
         update(&config(&["any udp 53", "2001:db8::/64"]), &fixture.maps()).unwrap();
-        let Live { shapes, rules4, rules6 } = read(&fixture.maps()).unwrap();
+        let InstalledRules { shapes, rules4, rules6 } = read(&fixture.maps()).unwrap();
         assert_eq!((rules4.len(), rules6.len()), (1, 2));
         assert_eq!(shapes.v6[1].mask.address[..9], [255, 255, 255, 255, 255, 255, 255, 255, 0]);
     }

@@ -1,6 +1,6 @@
 //! Rules sorted into shapes, the sets of parts that rules leave open.
 //!
-//! Rule: a shape that is live keeps its number, and a number that any live rule carries is given
+//! Rule: a shape that is installed keeps its number, and a number that any installed rule carries is given
 //! to no other shape. So while the maps change a packet meets old rules or new ones under their
 //! own shape, whatever moves in the list.
 
@@ -11,7 +11,7 @@ use spec::packet::{mask4, mask6};
 
 use super::abi::{Rule4, Rule6, Shape4, Shape6, Shapes};
 use super::config::{Config, Rule};
-use super::plan::Live;
+use super::plan::InstalledRules;
 use crate::Prefix;
 
 /// The rules of one address family leave different parts open in more ways than the program tries.
@@ -59,8 +59,12 @@ struct Part {
 
 impl Family {
     /// The rules of this family by shape, in the order of the configuration.
-    pub(super) fn group(self, config: &Config, live: &Live) -> Result<Vec<Group>, TooManyShapes> {
-        let mut numbers = Numbers::new(self, live);
+    pub(super) fn group(
+        self,
+        config: &Config,
+        installed: &InstalledRules,
+    ) -> Result<Vec<Group>, TooManyShapes> {
+        let mut numbers = Numbers::new(self, installed);
         let mut groups: Vec<Group> = Vec::new();
         for rule in config.rules.iter().filter(|rule| self.has(rule)) {
             let shape = Shape::of(rule);
@@ -88,27 +92,28 @@ impl Family {
 
 /// Numbers of shapes: those in use, and which are free.
 struct Numbers {
-    live: Vec<(Shape, u8)>,
+    installed: Vec<(Shape, u8)>,
     taken: BTreeSet<u8>,
 }
 
 impl Numbers {
-    fn new(family: Family, live: &Live) -> Self {
-        let Live { shapes, rules4, rules6 } = live;
-        let (live, at, rules): (Vec<_>, _, _) = match family {
+    fn new(family: Family, installed: &InstalledRules) -> Self {
+        let InstalledRules { shapes, rules4, rules6 } = installed;
+        let (installed, at, rules): (Vec<_>, _, _) = match family {
             Family::V4 => (shapes.v4.iter().filter_map(Shape::live4).collect(), 7, rules4),
             Family::V6 => (shapes.v6.iter().filter_map(Shape::live6).collect(), 19, rules6),
         };
         let carried = rules.keys().filter_map(|key| key.get(at).copied());
-        let taken = live.iter().map(|(_, number)| *number).chain(carried).collect();
-        Self { live, taken }
+        let taken = installed.iter().map(|(_, number)| *number).chain(carried).collect();
+        Self { installed, taken }
     }
 
     fn of(&mut self, shape: Shape) -> u8 {
-        if let Some((_, number)) = self.live.iter().find(|(live, _)| *live == shape) {
+        if let Some((_, number)) = self.installed.iter().find(|(installed, _)| *installed == shape)
+        {
             return *number;
         }
-        // At most a full list was live before, and leftovers of a killed run: 256 are not used up.
+        // At most a full list was installed before, and leftovers of a killed run: 256 are not used up.
         let number = (0..=u8::MAX).find(|number| !self.taken.contains(number)).unwrap_or(u8::MAX);
         self.taken.insert(number);
         number
@@ -124,18 +129,18 @@ impl Shape {
         }
     }
 
-    fn live4(live: &Shape4) -> Option<(Self, u8)> {
-        let Rule4 { address, port, protocol, shape: number } = live.mask;
+    fn live4(installed: &Shape4) -> Option<(Self, u8)> {
+        let Rule4 { address, port, protocol, shape: number } = installed.mask;
         let length = u32::from_be_bytes(address).count_ones() as u8;
         let shape = Self { length, protocol: protocol != 0, port: port != [0; 2] };
-        (live.rules > 0).then_some((shape, number))
+        (installed.rules > 0).then_some((shape, number))
     }
 
-    fn live6(live: &Shape6) -> Option<(Self, u8)> {
-        let Rule6 { address, port, protocol, shape: number, .. } = live.mask;
+    fn live6(installed: &Shape6) -> Option<(Self, u8)> {
+        let Rule6 { address, port, protocol, shape: number, .. } = installed.mask;
         let length = u128::from_be_bytes(address).count_ones() as u8;
         let shape = Self { length, protocol: protocol != 0, port: port != [0; 2] };
-        (live.rules > 0).then_some((shape, number))
+        (installed.rules > 0).then_some((shape, number))
     }
 
     /// Ones where a part counts.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use spec::Spec;
 
 use super::abi;
-use crate::{Action, ParseError, Protocol};
+use crate::{ParseError, PassOrDrop, Protocol};
 
 /// Translations, and what happens to packets without one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Config {
     /// come from where the request went.
     pub replies: bool,
     /// Packets that are cut short or malformed.
-    pub malformed: Action,
+    pub malformed: PassOrDrop,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ impl Default for Config {
             nat: Nat::default(),
             translations: Vec::new(),
             replies: true,
-            malformed: Action::default(),
+            malformed: PassOrDrop::default(),
         }
     }
 }

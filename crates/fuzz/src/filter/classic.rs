@@ -1,7 +1,7 @@
 //! Classic BPF: what a program answers, in plain Rust and translated on the engine.
 
 use filter::Field;
-use filter::classic::{Classic, Program, Site};
+use filter::language::classic::{Classic, Program, Site};
 use spec::asm::Reg::{R1, R2, R6, R10};
 use spec::asm::{Assembler, Object, Size};
 use spec::{Input, ProgramKind, Runtime, Spec, Verdict};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use arbitrary::{Result, Unstructured};
-use filter::plan::{Budget, NO_RULE, Plan};
+use filter::compile::plan::{Budget, NO_RULE, Plan};
 use filter::{Environment, Field, Frame, Model, Needs, PROGRAM, Rule, Ruleset, Values, compile};
 use spec::{Input, Map, Runtime};
 use vm::VmRuntime;
@@ -30,9 +30,9 @@ fn planned(input: &mut Unstructured<'_>) -> Result<()> {
         for layer in filter::read(&frame, Needs::of(&rules)).layers {
             let matches = |number: u32| {
                 let rule: &Rule = &rules.rules[number as usize];
-                let fields = rule.fields(layer.facts.family(), |_| None);
+                let fields = rule.fields(layer.fields.family(), |_| None);
                 let holds = |(field, values): &(Field, Cow<'_, Values>)| {
-                    layer.facts.field(*field).is_some_and(|value| values.contains(value))
+                    layer.fields.field(*field).is_some_and(|value| values.contains(value))
                 };
                 fields.is_some_and(|fields| fields.iter().all(holds))
             };
@@ -40,7 +40,7 @@ fn planned(input: &mut Unstructured<'_>) -> Result<()> {
             let all = 0..rules.rules.len() as u32;
             let first = all.into_iter().find(|number| matches(*number) && decides(*number));
             for plan in &plans {
-                let decided = plan.decide(&layer.facts, matches, decides);
+                let decided = plan.decide(&layer.fields, matches, decides);
                 assert_eq!(decided, first.unwrap_or(NO_RULE), "{rules:?}\n{bytes:02x?}");
             }
         }
@@ -73,7 +73,7 @@ fn loaded(rules: &Ruleset) -> Option<VmRuntime> {
     let mut runtime = VmRuntime::default();
     runtime.load(&compiled.spec).unwrap_or_else(|error| panic!("{error}"));
     let map = |name: &str| Ok(runtime.map(name).expect("a map of the object"));
-    let filled: std::result::Result<(), <vm::Map as Map>::Error> = compiled.acts.fill(map);
+    let filled: std::result::Result<(), <vm::Map as Map>::Error> = compiled.actions.fill(map);
     filled.unwrap_or_else(|error| panic!("{error}"));
     Some(runtime)
 }

@@ -5,9 +5,9 @@ mod decide;
 mod frame;
 mod words;
 
-use filter::sample::Sample;
-use filter::trial::Changed;
-use filter::watch::Seen;
+use filter::runtime::samples::Sample;
+use filter::runtime::tap::TappedPacket;
+use filter::runtime::trial::ChangedPacket;
 use filter::{Frame, Needs};
 
 pub use classic::classic;
@@ -32,6 +32,6 @@ pub fn records(bytes: &[u8]) {
     if let Some(sample) = Sample::parse(bytes) {
         assert!(sample.bytes.len() <= bytes.len());
     }
-    let _ = (Seen::parse(bytes), Changed::parse(bytes));
+    let _ = (TappedPacket::parse(bytes), ChangedPacket::parse(bytes));
     let _ = traffic::Stamp::read(bytes);
 }

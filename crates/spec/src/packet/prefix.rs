@@ -87,7 +87,7 @@ impl FromStr for Prefix {
         };
         let network = Self { address, length }.network();
         Self::new(address, length).ok_or_else(|| {
-            ParseError::new(text, format!("bits behind the prefix are set; {network}/{length}?"))
+            ParseError::new(text, format!("host bits are set; did you mean {network}/{length}?"))
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use filter::detect::Threshold;
+use filter::runtime::detect::Threshold;
 
 use super::attach::{ModeArg, duration};
 

@@ -47,7 +47,7 @@ fn object(rate: u64, burst: u64, sources: i32) -> Result<Object> {
     });
     let programs = Some(vec![NAME.to_owned()]);
     let object = Object::load(&chain(&links)?, &LoadOptions { programs, ..Default::default() })?;
-    compiled.acts.fill(|name| object.map(name))?;
+    compiled.actions.fill(|name| object.map(name))?;
     Ok(object)
 }
 

@@ -145,7 +145,7 @@ impl Shield {
         let compiled = compile(&parsed(LIMIT_RULES)?.ruleset, &Environment::default())?;
         let machine = Machine::load(&compiled.spec, &Options::default())?;
         let maps = machine.maps();
-        compiled.acts.fill(|name| {
+        compiled.actions.fill(|name| {
             let found = maps.iter().find(|map| map.facts().name == name);
             let gone = || MapError { map: name.into(), operation: "open", errno: Errno::ENOENT };
             found.map(|map| &**map).ok_or_else(gone)

@@ -7,7 +7,8 @@ use bench::field::{Attack, SOURCES};
 use bench::hook::filter::{LIMIT_RULES, object, parsed};
 use control::counters::Counters;
 use control::filter::report::{FilterReport, LoadedRules, Reading};
-use filter::{PROGRAM, Rule, act};
+use filter::runtime::actions;
+use filter::{PROGRAM, Rule, maps};
 use kernel::{Attach, Mode, Object, Replace};
 use lab::stage::{ATTACKER_LINK, Clients, FLOOD_PORT, SERVER_LINK, batch};
 use spec::Verdict;
@@ -134,11 +135,11 @@ impl Scene<'_> {
 
 impl Shield {
     fn shown(&self) -> Result<FilterReport> {
-        let map = self.object.map(act::COUNTS)?;
+        let map = self.object.map(maps::COUNTS)?;
         let rules = 0..self.given.rules.rules.len() as u32;
-        let rules = rules.map(|rule| Ok(act::count(map, rule)?)).collect::<Result<_>>()?;
+        let rules = rules.map(|rule| Ok(actions::count(map, rule)?)).collect::<Result<_>>()?;
         let id = self.object.program(PROGRAM)?.id();
-        let events = act::events(self.object.map(act::EVENTS)?)?;
+        let events = actions::events(self.object.map(maps::EVENTS)?)?;
         let now = Reading { rules, counts: self.counters.read()?, events };
         let head = (SERVER_LINK, self.mode.name(), id);
         let seconds = self.since.elapsed().as_secs_f64();

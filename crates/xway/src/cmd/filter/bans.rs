@@ -3,7 +3,8 @@
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
 use control::filter::update::Update;
-use filter::ban::{BANS, Bans};
+use filter::maps::BANS;
+use filter::runtime::bans::Bans;
 use sys::thread::monotonic_ns;
 
 use crate::args::{FilterBanArgs, FilterBansArgs, FilterUnbanArgs};

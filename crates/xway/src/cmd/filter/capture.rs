@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use filter::sample::Sample;
-use filter::trial::Changed;
+use filter::runtime::samples::Sample;
+use filter::runtime::trial::ChangedPacket;
 use pcap::{LinkType, Options, Packet, Writer};
 
 use crate::cmd::folder::NewFile;
@@ -35,7 +35,7 @@ impl Capture {
     }
 
     /// With the verdict that the packet met.
-    pub fn write(&mut self, changed: &Changed) -> Result<()> {
+    pub fn write(&mut self, changed: &ChangedPacket) -> Result<()> {
         self.put(Packet {
             timestamp_ns: self.ahead_ns + changed.time_ns,
             original_len: changed.length,

@@ -10,7 +10,8 @@ use anyhow::{Context as _, Result};
 use control::filter::memory;
 use control::filter::source::read;
 use filter::abi::Need;
-use filter::lint::{Session, lint};
+use filter::language::lint::lint;
+use filter::model::cut_off::Session;
 use filter::{
     Action, Environment, File, Form, Needs, PROGRAM, Policies, Redirect, Ruleset, Test, compile,
 };

@@ -1,7 +1,8 @@
 //! What rules cut off where they are loaded: whether this command runs in an SSH session.
 
 use filter::Ruleset;
-use filter::lint::{Session, Surroundings, Warning, cut_off};
+use filter::language::lint::Warning;
+use filter::model::cut_off::{Session, Surroundings, cut_off};
 
 use crate::cmd::generate::guard;
 use crate::view::say;

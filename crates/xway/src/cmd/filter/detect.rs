@@ -12,8 +12,8 @@ use control::filter::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter
 use control::filter::trial::Ended;
 use control::filter::update::Update;
 use filter::File;
-use filter::detect::{Packet, Sample, Settings, detect};
-use filter::watch::Seen;
+use filter::runtime::detect::{Packet, Sample, Settings, detect};
+use filter::runtime::tap::TappedPacket;
 use sys::signal::Stop;
 
 use super::auto;
@@ -126,7 +126,7 @@ impl Looks {
         }
     }
 
-    fn see(&mut self, seen: &Seen<'_>) {
+    fn see(&mut self, seen: &TappedPacket<'_>) {
         self.seen.push((Packet::of(seen, &mut self.buffer), f64::from(seen.one_in)));
     }
 

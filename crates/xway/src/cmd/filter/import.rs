@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use control::filter::source::read;
-use filter::import::nft::Lines;
-use filter::{Ruleset, export, import};
+use filter::Ruleset;
+use filter::import_export::nft::{self, Lines};
+use filter::import_export::{self, flowspec};
 
 use super::nft::{Helper, Request};
 use crate::args::{FilterExportArgs, FilterImportArgs, ForeignExport, ForeignImport};
@@ -19,11 +20,11 @@ pub fn import(args: &FilterImportArgs, context: &Context) -> Result<Exit> {
         ForeignImport::Nft => nft_rules(args)?,
         ForeignImport::Flowspec => {
             confined(&args.file)?;
-            import::flowspec::read(&text(&args.file)?)?
+            flowspec::import(&text(&args.file)?)?
         }
     };
     let rules = ruleset.rules.len();
-    let text = import::file(ruleset).to_toml();
+    let text = import_export::file(ruleset).to_toml();
     context.show(&Translated { format: "toml", rules, text })?;
     Ok(Exit::Done)
 }
@@ -37,9 +38,9 @@ pub fn export(args: &FilterExportArgs, context: &Context) -> Result<Exit> {
     let (format, text) = match args.to {
         ForeignExport::Nft => {
             let device = args.device.as_deref().context("nft needs --device")?;
-            ("nft", export::nft(&file.ruleset, device)?)
+            ("nft", nft::export(&file.ruleset, device)?)
         }
-        ForeignExport::Flowspec => ("flowspec", export::flowspec(&file.ruleset)?),
+        ForeignExport::Flowspec => ("flowspec", flowspec::export(&file.ruleset)?),
     };
     context.show(&Translated { format, rules, text })?;
     Ok(Exit::Done)
@@ -61,7 +62,7 @@ fn nft_rules(args: &FilterImportArgs) -> Result<Ruleset> {
         }
         _ => (text, Lines::default()),
     };
-    Ok(import::nft::read_text(&json, &lines, args.chain.as_deref())?)
+    Ok(nft::import_with_lines(&json, &lines, args.chain.as_deref())?)
 }
 
 /// From here on, only this file is read.

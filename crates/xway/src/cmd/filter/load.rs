@@ -66,7 +66,7 @@ pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
 
 fn unknown(file: &File, name: &str) -> String {
     let names = file.ruleset.rules.iter().map(|rule| rule.name.as_str());
-    match filter::text::nearest(name, names) {
+    match filter::language::text::nearest(name, names) {
         Some(near) => format!("there is no rule `{name}`; did you mean `{near}`?"),
         None => format!("there is no rule `{name}`"),
     }

@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
-use filter::sample::{SAMPLES, Sample};
-use filter::{Action, Ruleset, abi, act};
+use filter::maps::{self, SAMPLES};
+use filter::runtime::actions;
+use filter::runtime::samples::Sample;
+use filter::{Action, Ruleset, abi};
 use kernel::RingBuffer;
 use sys::signal::Stop;
 use sys::thread::monotonic_ns;
@@ -119,7 +121,7 @@ fn chosen(sample: &Sample, rules: &Ruleset, at: Duration) -> Chosen {
 }
 
 fn lost(live: &ActiveFilter) -> Result<u64> {
-    let events = act::events(&live.map(act::EVENTS)?)?;
+    let events = actions::events(&live.map(maps::EVENTS)?)?;
     let lost = events.iter().find(|(event, _)| *event == abi::Event::SampleLost);
     Ok(lost.map_or(0, |(_, count)| *count))
 }

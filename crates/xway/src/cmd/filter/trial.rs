@@ -12,7 +12,7 @@ use control::filter::source;
 use control::filter::trial::{Ended, Trial};
 use control::filter::update::Update;
 use filter::Ruleset;
-use filter::trial::Changed;
+use filter::runtime::trial::ChangedPacket;
 use sys::signal::Stop;
 
 use super::capture::Capture;
@@ -61,7 +61,7 @@ fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Rule
     Ok((old, trial))
 }
 
-fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {
+fn sample(changed: &ChangedPacket, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {
     Sample {
         t: at.as_secs_f64(),
         packet: dissect(&changed.bytes).summary,

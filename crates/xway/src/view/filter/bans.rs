@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use filter::ban;
+use filter::runtime::bans;
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;
@@ -25,8 +25,8 @@ pub struct Ban {
     pub packets: u64,
 }
 
-impl From<&ban::Ban> for Ban {
-    fn from(ban: &ban::Ban) -> Self {
+impl From<&bans::Ban> for Ban {
+    fn from(ban: &bans::Ban) -> Self {
         let left_s = ban.left.map(|left| left.as_secs_f64());
         Self { source: ban.source, left_s, packets: ban.packets }
     }

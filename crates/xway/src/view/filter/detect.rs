@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use control::filter::trial::Ended;
-use filter::detect::{self, Busy, Detection, Rate};
+use filter::runtime::detect::{self, Busy, Detection, Rate};
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;

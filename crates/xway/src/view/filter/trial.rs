@@ -3,7 +3,7 @@
 
 use control::filter::trial::Ended;
 use filter::Ruleset;
-use filter::trial;
+use filter::runtime::trial;
 use functions::stats::Count;
 use report::number::human;
 use report::table::{Column, Table};
@@ -65,7 +65,7 @@ pub struct Sample {
 impl Tried {
     pub fn new(
         head: Head,
-        pairs: &[trial::Pair],
+        pairs: &[trial::DecisionPair],
         [old, new]: [&Ruleset; 2],
         samples: Vec<Sample>,
     ) -> Self {
@@ -110,7 +110,7 @@ impl Tried {
 }
 
 impl Opinion {
-    pub fn of(opinion: &trial::Opinion, rules: &Ruleset) -> Self {
+    pub fn of(opinion: &trial::Decision, rules: &Ruleset) -> Self {
         let rule = opinion.rule.and_then(|number| rules.rules.get(number as usize));
         Self {
             verdict: opinion.verdict.name(),

@@ -10,9 +10,8 @@ use control::filter::FilterPlacement;
 use control::filter::sampler::{MAX_BYTES, PacketSampler, SampleFilter, SampleRate};
 use control::filter::update::Update;
 use filter::abi::Need;
-use filter::model;
-use filter::watch::Seen;
-use filter::{Frame, Model, Needs, Ruleset};
+use filter::runtime::tap::TappedPacket;
+use filter::{Frame, Model, Needs, Ruleset, model};
 use sys::signal::Stop;
 
 use super::{explained, interfaces};
@@ -110,20 +109,20 @@ impl<'a> Teller<'a> {
     }
 
     /// What was not copied of a long frame is zeros here.
-    fn arrived(&mut self, n: u64, sample: &Seen<'_>) -> Arrived {
+    fn arrived(&mut self, n: u64, sample: &TappedPacket<'_>) -> Arrived {
         let mut bytes = sample.bytes.to_vec();
         bytes.resize(sample.length as usize, 0);
         let frame = Frame { bytes: &bytes, ifindex: sample.interface, queue: sample.queue };
-        let seen = model::Seen {
-            verdict: sample.opinion.verdict,
-            reason: sample.opinion.reason,
+        let seen = model::ProgramDecision {
+            verdict: sample.decision.verdict,
+            reason: sample.decision.reason,
             rule: sample
-                .opinion
+                .decision
                 .rule
                 .map(|rule| rule as usize)
                 .filter(|rule| *rule < self.rules.rules.len()),
         };
-        let judgement = self.model.judge(&frame, sample.time_ns).as_seen(seen);
+        let judgement = self.model.judge(&frame, sample.time_ns).with_decision(seen);
         Arrived {
             t: self.begin.elapsed().as_secs_f64(),
             summary: dissect(sample.bytes).summary,

@@ -1,0 +1,29 @@
+//! Globals and maps of the program that follow from the headers that rules need.
+
+use spec::Spec;
+
+use crate::abi::Need;
+use crate::maps::FRAGMENTS;
+use crate::{Needs, Policies, Policy, Reason};
+
+impl Needs {
+    /// Sets what the program reads, and makes room for first fragments where later ones follow.
+    ///
+    /// # Errors
+    /// The object is not the filter's.
+    pub fn apply(self, policies: &Policies, spec: &mut Spec) -> Result<(), spec::Error> {
+        spec.set_global(Self::GLOBAL, &self.to_global())?;
+        spec.set_global("filter_policies", &policies.to_global())?;
+        let tracks = policies.policy(Reason::LaterFragment) == Some(Policy::Track);
+        if let Some(map) = spec.maps.iter_mut().find(|map| map.name == FRAGMENTS)
+            && tracks
+            && self.has(Need::Transport)
+        {
+            map.max_entries = TRACKED;
+        }
+        Ok(())
+    }
+}
+
+/// First fragments that are remembered: the oldest go first.
+const TRACKED: u32 = 8192;

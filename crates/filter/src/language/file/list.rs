@@ -1,0 +1,98 @@
+//! Lists of addresses: one address, prefix or range a line; what follows `#` or `;` is a comment.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use super::Error;
+use crate::Addresses;
+use crate::language::bounds::TEXT;
+use crate::language::text::Span;
+
+/// Reads the file of a set.
+pub(super) fn read(path: &Path) -> Result<Addresses, Error> {
+    let name = path.display().to_string();
+    let bytes = contents(path).map_err(|reason| Error::new(&name, None, reason))?;
+    parse_list(&name, &String::from_utf8_lossy(&bytes))
+}
+
+/// A whole file, which must have an end: a pipe may never have one, and whoever waits for it looks
+/// as if it hung.
+fn contents(path: &Path) -> Result<Vec<u8>, String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    let found = fs::metadata(path).map_err(cannot)?;
+    if found.is_dir() {
+        return Err("is a folder: name a file in it".to_owned());
+    }
+    if !found.is_file() {
+        return Err("is not a regular file: write its output to one".to_owned());
+    }
+    if found.len() > TEXT {
+        return Err(too_long());
+    }
+    let bytes = fs::read(path).map_err(cannot)?;
+    match bytes[..] {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err("is UTF-16: save it as UTF-8".to_owned()),
+        _ => Ok(bytes),
+    }
+}
+
+/// The text of a file of rules, which may be a pipe.
+pub(super) fn text(path: &Path) -> Result<String, String> {
+    let cannot = |error| format!("cannot be read: {error}");
+    let mut text = String::new();
+    let file = fs::File::open(path).map_err(cannot)?;
+    file.take(TEXT + 1).read_to_string(&mut text).map_err(cannot)?;
+    if text.len() as u64 > TEXT { Err(too_long()) } else { Ok(text) }
+}
+
+fn too_long() -> String {
+    format!("has more than {} MiB", TEXT >> 20)
+}
+
+/// Reads a list; `name` stands in errors.
+///
+/// # Errors
+/// The first line that holds none, and how many more there are.
+pub fn parse_list(name: &str, text: &str) -> Result<Addresses, Error> {
+    // Whoever reads a million lines has room for a million addresses.
+    let mut spans = Vec::with_capacity(text.len() / 16);
+    let mut wrong: Option<Error> = None;
+    let mut more = 0;
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    for (number, line) in text.lines().enumerate() {
+        let item = line.split(['#', ';']).next().unwrap_or("").trim();
+        if item.is_empty() {
+            continue;
+        }
+        match item.parse::<Span>() {
+            Ok(span) => spans.push(span),
+            Err(_) if wrong.is_some() => more += 1,
+            Err(reason) => {
+                let reason = format!("`{}`: {reason}", shown(item));
+                wrong = Some(Error::new(name, Some(number + 1), reason));
+            }
+        }
+    }
+    match wrong {
+        None => Ok(Addresses::of(spans)),
+        Some(mut error) => {
+            if more > 0 {
+                error.reason.push_str(&format!(" (and {more} more lines are wrong)"));
+            }
+            Err(error)
+        }
+    }
+}
+
+/// What is no text may be a line of any length.
+fn shown(item: &str) -> String {
+    let begin: String = item.chars().take(MOST_SHOWN).collect();
+    let more = if begin.len() < item.len() { "…" } else { "" };
+    format!("{}{more}", begin.escape_debug())
+}
+
+/// Some editors write it in front of UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+/// Letters of a line that is wrong.
+const MOST_SHOWN: usize = 60;

@@ -1,0 +1,115 @@
+//! Rates, amounts and times: `1000pps`, `10mbps`, `32kbyte`, `60s`.
+//!
+//! What is shown uses the largest unit that leaves a whole number.
+
+use std::time::Duration;
+
+use super::Error;
+use super::value::digits;
+use super::words::Word;
+use crate::{Action, Unit};
+
+/// A unit's name and how many of the smallest it is.
+type Units = &'static [(&'static str, u64)];
+
+/// Tokens a second.
+pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
+    let text = word.text.to_ascii_lowercase();
+    let packets = scaled(&text, PACKET_RATES).map(|rate| (rate, Unit::Packets));
+    let rate = packets.or_else(|| scaled(&text, BIT_RATES).map(|rate| (rate, Unit::Bits)));
+    match rate {
+        Some((0, _)) => Err(Error::at(word, "a rate of 0 lets nothing through: `drop` does that")),
+        Some(rate) => Ok(rate),
+        None => Err(Error::at(
+            word,
+            "invalid rate; expected packets such as 1000pps or 10kpps, or bits such as 500kbps or 10mbps",
+        )),
+    }
+}
+
+/// Packets a second.
+pub(super) fn packet_rate(word: &Word<'_>) -> Result<u64, Error> {
+    match rate(word)? {
+        (rate, Unit::Packets) => Ok(rate),
+        (_, Unit::Bits) => Err(Error::at(word, "packets a second, such as 1000pps")),
+    }
+}
+
+/// Tokens at once; those of bits need their unit.
+pub(super) fn burst(word: &Word<'_>, unit: Unit) -> Result<u64, Error> {
+    let text = word.text.to_ascii_lowercase();
+    let (units, reason) = match unit {
+        Unit::Packets => (COUNTS, "a number of packets, such as 200"),
+        Unit::Bits => (SIZES, "an amount, such as 64kbyte or 500kbit"),
+    };
+    let burst = scaled(&text, units).ok_or_else(|| Error::at(word, reason))?;
+    if burst == 0 {
+        return Err(Error::at(word, "a burst of 0 lets no packet pass: `drop` does that"));
+    }
+    Ok(burst)
+}
+
+/// From what the program's clock can keep up to `longest`, which is said as `bound`.
+pub(super) fn time(
+    word: &Word<'_>,
+    (longest, bound): (Duration, &'static str),
+) -> Result<Duration, Error> {
+    let Some(time) = scaled(&word.text, TIMES).map(Duration::from_millis) else {
+        let forms = "whole milliseconds, seconds, minutes, hours, days, such as 500ms, 60s or 10m";
+        return Err(Error::at(word, format!("invalid time; expected {forms}")));
+    };
+    if time < Action::LEAST {
+        let least = show_time(Action::LEAST);
+        let why = format!(
+            "too short: the filter ends times in steps of up to 67 ms: {least} is the least"
+        );
+        return Err(Error::at(word, why));
+    }
+    if time > longest { Err(Error::at(word, bound)) } else { Ok(time) }
+}
+
+/// A whole number with a unit, in the smallest one.
+fn scaled(text: &str, units: Units) -> Option<u64> {
+    let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
+    u64::try_from(digits(number)?).ok()?.checked_mul(*factor)
+}
+
+pub(super) fn show_rate(rate: u64, unit: Unit) -> String {
+    shown(rate, if unit == Unit::Packets { PACKET_RATES } else { BIT_RATES })
+}
+
+pub(super) fn show_burst(burst: u64, unit: Unit) -> String {
+    // A number of packets is easier to read with all its digits.
+    if unit == Unit::Packets { burst.to_string() } else { shown(burst, SIZES) }
+}
+
+/// Parts of a millisecond are left out: no rule that was read has any.
+pub(super) fn show_time(time: Duration) -> String {
+    shown(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), TIMES)
+}
+
+fn shown(amount: u64, units: Units) -> String {
+    let fits = |unit: &&(&str, u64)| amount.is_multiple_of(unit.1) && amount >= unit.1;
+    let (name, factor) = units.iter().rev().find(fits).unwrap_or(&units[0]);
+    format!("{}{name}", amount / factor)
+}
+
+// Upwards, the smallest first.
+const PACKET_RATES: Units =
+    &[("pps", 1), ("kpps", 1_000), ("mpps", 1_000_000), ("gpps", 1_000_000_000)];
+const BIT_RATES: Units =
+    &[("bps", 1), ("kbps", 1_000), ("mbps", 1_000_000), ("gbps", 1_000_000_000)];
+const COUNTS: Units = &[("", 1), ("k", 1_000), ("m", 1_000_000)];
+const SIZES: Units = &[
+    ("bit", 1),
+    ("byte", 8),
+    ("kbit", 1_000),
+    ("kbyte", 8_000),
+    ("mbit", 1_000_000),
+    ("mbyte", 8_000_000),
+    ("gbit", 1_000_000_000),
+    ("gbyte", 8_000_000_000),
+];
+const TIMES: Units = &[("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];

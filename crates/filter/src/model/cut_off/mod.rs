@@ -1,0 +1,183 @@
+//! Traffic that most hosts need and a ruleset drops: ARP, neighbour discovery, replies to the
+//! host's own connections, DHCP, path MTU discovery, and the SSH session that the command runs in.
+//!
+//! Rule: packets are made and judged by the model, so a rule of any form counts. Something is cut
+//! off only if it passes from no sender, to no address and in no VLAN that some rule names. Not
+//! here: which packets these are (`probe`).
+
+mod probe;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+
+use spec::Verdict;
+
+use self::probe::{NEEDS, Place, Probe};
+use crate::language::lint::{Kind, Warning};
+use crate::{Action, Family, Field, Frame, Model, Reason, Rule, Ruleset, Side, Test};
+use functions::PassOrDrop;
+
+/// What is known of the place that rules are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The interface that they are loaded on; `None` for any.
+    pub interface: Option<String>,
+    /// The SSH session, if it arrives there.
+    pub session: Option<Session>,
+}
+
+/// An SSH session, as seen from this host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Session {
+    pub client: SocketAddr,
+    pub server: SocketAddr,
+}
+
+impl Session {
+    /// Reads the variable `SSH_CONNECTION`: address and port of the client, then of the server.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let mut end = || {
+            let ip: IpAddr = words.next()?.parse().ok()?;
+            Some(SocketAddr::new(ip.to_canonical(), words.next()?.parse().ok()?))
+        };
+        Some(Self { client: end()?, server: end()? })
+    }
+}
+
+/// What the rules cut off there.
+pub fn cut_off(rules: &Ruleset, place: &Surroundings) -> Vec<Warning> {
+    let mut judge = Judge::new(rules, place);
+    let mut warnings: Vec<_> = place.session.iter().filter_map(|one| judge.session(one)).collect();
+    if rules.default == PassOrDrop::Drop {
+        warnings.extend(NEEDS.iter().filter_map(|need| {
+            let cut = need.families.iter().copied().filter(|one| judge.is_cut_off(need, *one));
+            let cut: Vec<_> = cut.collect();
+            (!cut.is_empty()).then(|| warning(need, &cut))
+        }));
+    }
+    warnings
+}
+
+/// `default = "drop"` is the reason.
+fn warning(need: &Probe, families: &[Family]) -> Warning {
+    let rules = families.iter().map(|family| format!("`{}`", (need.remedy)(*family)));
+    let rules: BTreeSet<_> = rules.collect();
+    let rules = rules.into_iter().collect::<Vec<_>>().join(" and ");
+    let text = format!("the default drops {}: {}; add {rules}", need.what, need.why);
+    Warning { kind: Kind::CutOff, rules: Vec::new(), because: Vec::new(), text }
+}
+
+struct Judge<'a> {
+    rules: &'a Ruleset,
+    model: Model<'a>,
+    places: Vec<Place>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(rules: &'a Ruleset, place: &Surroundings) -> Self {
+        let names = interfaces(rules);
+        let index = |name: &str| names.iter().position(|one| *one == name).map(index_of);
+        let own = place.interface.as_deref().and_then(index);
+        let mut places = vec![Place { ifindex: own.unwrap_or_default(), ..Place::default() }];
+        let passing = rules.rules.iter().filter(|rule| !drops(&rule.action));
+        for rule in passing {
+            let mut found = named(rule, index);
+            if place.interface.is_some() {
+                found.ifindex = own.unwrap_or_default();
+            }
+            if places.len() < PLACES && !places.contains(&found) {
+                places.push(found);
+            }
+        }
+        Self { rules, model: Model::new(rules, index), places }
+    }
+
+    /// No packet of the kind passes anywhere, for want of a rule.
+    fn is_cut_off(&mut self, need: &Probe, family: Family) -> bool {
+        let model = &mut self.model;
+        self.places.iter().all(|place| {
+            (need.frames)(family, place).iter().any(|bytes| {
+                let frame = Frame { bytes, ifindex: place.ifindex, queue: 0 };
+                let judgement = model.judge(&frame, 0);
+                judgement.verdict == Verdict::Drop && judgement.reason == Reason::Default
+            })
+        })
+    }
+
+    /// A session is cut off by whatever drops its packets.
+    fn session(&mut self, session: &Session) -> Option<Warning> {
+        let places: BTreeSet<_> = self.places.iter().map(|one| (one.ifindex, one.vlan)).collect();
+        let mut by = None;
+        for (ifindex, vlan) in places {
+            let bytes = probe::session(session, vlan);
+            let judgement = self.model.judge(&Frame { bytes: &bytes, ifindex, queue: 0 }, 0);
+            if judgement.verdict != Verdict::Drop {
+                return None;
+            }
+            by = by.or(Some(judgement.rule));
+        }
+        let (rule, client) = (by?, session.client.ip());
+        let who = match rule {
+            Some(number) => format!("rule {} `{}`", number + 1, self.rules.rules[number].name),
+            None => "the default".to_owned(),
+        };
+        let port = session.server.port();
+        let text = format!(
+            "{who} drops the SSH session from {client} that this command runs in: put \
+             `pass tcp dport {port} from {client}` before it"
+        );
+        let rules = rule.into_iter().collect();
+        Some(Warning { kind: Kind::CutOff, rules, because: Vec::new(), text })
+    }
+}
+
+const fn drops(action: &Action) -> bool {
+    matches!(action, Action::Drop | Action::DropFor(_) | Action::Ban(_))
+}
+
+/// Names that rules have for interfaces, which the model gets numbers for.
+fn interfaces(rules: &Ruleset) -> Vec<&str> {
+    let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
+    let names = tests.filter_map(|test| match test {
+        Test::Interface { names, .. } => Some(names),
+        _ => None,
+    });
+    names.flatten().map(String::as_str).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn index_of(place: usize) -> u32 {
+    place as u32 + 1
+}
+
+/// Where packets are that a rule may pass: the first of what it names.
+fn named(rule: &Rule, index: impl Fn(&str) -> Option<u32>) -> Place {
+    let mut place = Place::default();
+    for test in &rule.tests {
+        match test {
+            Test::Address { side, addresses, negated: false } => {
+                let first = |ranges: &[(u128, u128)]| ranges.first().map(|range| range.0);
+                let v4 = first(addresses.v4.ranges()).map(|first| (first as u32).into());
+                let v6 = first(addresses.v6.ranges()).map(Into::into);
+                let ends = match side {
+                    Side::Source => &mut place.source,
+                    Side::Dest => &mut place.dest,
+                };
+                (ends.0, ends.1) = (v4.unwrap_or(ends.0), v6.unwrap_or(ends.1));
+            }
+            Test::Interface { names, negated: false } => {
+                place.ifindex = names.first().and_then(|name| index(name)).unwrap_or_default();
+            }
+            Test::Is(Field::Vlan, values) => {
+                place.vlan = values.ranges().first().map(|range| range.0 as u16);
+            }
+            _ => {}
+        }
+    }
+    place
+}
+
+/// Places that are tried.
+const PLACES: usize = 16;

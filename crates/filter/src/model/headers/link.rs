@@ -1,0 +1,80 @@
+//! Ethernet and VLAN tags.
+
+use super::cursor::{Cursor, number, word};
+use super::{Layer, Reader};
+use crate::abi::Need;
+use crate::{Field, PacketFields, Reason};
+
+pub(super) const IPV4: u16 = 0x0800;
+pub(super) const IPV6: u16 = 0x86dd;
+pub(super) const PPPOE: u16 = 0x8864;
+pub(super) const MPLS: u16 = 0x8847;
+pub(super) const MPLS_MULTICAST: u16 = 0x8848;
+const TAGS: [u16; 2] = [0x8100, 0x88a8];
+const MAX_TAGS: usize = 4;
+
+impl Reader<'_> {
+    /// The outermost frame's link; the type of what is behind it, or `None` if nobody asks.
+    pub(super) fn link(
+        &self,
+        layer: &mut Layer,
+        cursor: &mut Cursor<'_>,
+    ) -> Result<Option<u16>, Reason> {
+        let (macs, link) = (self.needs.has(Need::Macs), self.needs.has(Need::Link));
+        // What every packet has is zero where it cannot be read.
+        if macs {
+            layer.fields.set(Field::SourceMac, 0_u8).set(Field::DestMac, 0_u8);
+        }
+        if link {
+            layer.fields.set(Field::EtherType, 0_u8);
+        }
+        if !macs && !link {
+            return Ok(None);
+        }
+        let kind = ethernet(cursor, macs.then_some(&mut layer.fields))?;
+        if !link {
+            return Ok(None);
+        }
+        let kind = tags(cursor, kind, &mut layer.fields)?;
+        layer.fields.set(Field::EtherType, kind);
+        layer.network = Some(cursor.at());
+        Ok(Some(kind))
+    }
+}
+
+/// An Ethernet header without its tags; its type field.
+pub(super) fn ethernet(
+    cursor: &mut Cursor<'_>,
+    packet: Option<&mut PacketFields>,
+) -> Result<u16, Reason> {
+    let header = cursor.take(14)?;
+    if let Some(packet) = packet {
+        packet.set(Field::DestMac, number(&header[..6]));
+        packet.set(Field::SourceMac, number(&header[6..12]));
+    }
+    Ok(word(header, 12))
+}
+
+/// Tags, and the type behind the last one.
+pub(super) fn tags(
+    cursor: &mut Cursor<'_>,
+    mut kind: u16,
+    packet: &mut PacketFields,
+) -> Result<u16, Reason> {
+    let mut count = 0;
+    while TAGS.contains(&kind) {
+        if count == MAX_TAGS {
+            return Err(Reason::TooManyTags);
+        }
+        let tag = cursor.take(4)?;
+        let vlan = word(tag, 0) & 0xfff;
+        match count {
+            0 => _ = packet.set(Field::Vlan, vlan),
+            1 => _ = packet.set(Field::InnerVlan, vlan),
+            _ => (),
+        }
+        kind = word(tag, 2);
+        count += 1;
+    }
+    Ok(kind)
+}

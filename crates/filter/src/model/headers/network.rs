@@ -1,0 +1,237 @@
+//! IPv4 with options, IPv6 with extension headers.
+
+use super::cursor::{Cursor, number, word};
+use super::{Layer, Reader, Siblings};
+use crate::abi::{Extension, Fragment};
+use crate::{Field, Reason};
+
+const AUTHENTICATION: u8 = 51;
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
+const MAX_EXTENSIONS: usize = 8;
+/// Loose and strict source route.
+const SOURCE_ROUTES: [u8; 2] = [131, 137];
+
+/// What the headers say together.
+#[derive(Debug, Default)]
+pub(super) struct Network {
+    protocol: Option<u8>,
+    /// The offset in bytes, and 1 for "more".
+    fragment: u16,
+    identification: u32,
+    extensions: u32,
+    is_known: bool,
+    odd: Option<Reason>,
+}
+
+impl Network {
+    pub fn protocol(&self) -> u8 {
+        self.protocol.unwrap_or_default()
+    }
+
+    pub fn fragment(&self) -> Fragment {
+        match self.fragment {
+            0 => Fragment::Whole,
+            1 => Fragment::First,
+            _ => Fragment::Later,
+        }
+    }
+
+    /// Also when a header was broken: what was in front of it.
+    pub fn tell(&self, layer: &mut Layer, is_ipv6: bool) {
+        if !self.is_known {
+            return;
+        }
+        let packet = &mut layer.fields;
+        packet.set(Field::Fragment, self.fragment() as u32);
+        if is_ipv6 {
+            packet.set(Field::Extensions, self.extensions);
+        }
+        if let Some(protocol) = self.protocol {
+            packet.set(Field::Protocol, protocol);
+        }
+        let (source, dest) =
+            if is_ipv6 { (Field::Source6, Field::Dest6) } else { (Field::Source4, Field::Dest4) };
+        layer.siblings = (self.fragment != 0).then(|| Siblings {
+            source: packet.field(source).unwrap_or_default(),
+            dest: packet.field(dest).unwrap_or_default(),
+            identification: self.identification,
+            is_ipv6,
+        });
+    }
+
+    /// Oddities of headers that were sound.
+    pub fn note(&self, layer: &mut Layer) {
+        layer.oddities.extend(self.odd);
+        match self.fragment() {
+            Fragment::Whole => (),
+            Fragment::First => layer.oddities.push(Reason::FirstFragment),
+            Fragment::Later => layer.oddities.push(Reason::LaterFragment),
+        }
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn ipv4(
+        &self,
+        layer: &mut Layer,
+        cursor: &mut Cursor<'_>,
+        network: &mut Network,
+    ) -> Result<(), Reason> {
+        let header = cursor.take(20)?;
+        if header[0] >> 4 != 4 {
+            return Err(Reason::BadHeader);
+        }
+        network.is_known = true;
+        let packet = &mut layer.fields;
+        packet.set(Field::Source4, number(&header[12..16]));
+        packet.set(Field::Dest4, number(&header[16..20]));
+        packet.set(Field::Ttl, header[8]).set(Field::Dscp, header[1] >> 2);
+
+        let (length, total) = (usize::from(header[0] & 15) * 4, usize::from(word(header, 2)));
+        if length < 20 || total < length {
+            return Err(Reason::BadHeader);
+        }
+        self.bound(cursor, total - 20)?;
+        let options = cursor.take(length - 20)?;
+        let fragment = word(header, 6);
+        network.fragment = (fragment & 0x1fff) << 3 | (fragment & 0x2000) >> 13;
+        // The protocol as it stands here, which is all that a later fragment shows.
+        network.identification = u32::from(header[9]) << 16 | u32::from(word(header, 4));
+        network.odd = option_oddity(options)?;
+        network.protocol = Some(header[9]);
+        if header[9] == AUTHENTICATION && network.fragment() != Fragment::Later {
+            let result = network.extension(cursor);
+            // Behind a broken header there is no protocol.
+            network.protocol = network.protocol.filter(|_| result.is_ok());
+            return result;
+        }
+        Ok(())
+    }
+
+    pub(super) fn ipv6(
+        &self,
+        layer: &mut Layer,
+        cursor: &mut Cursor<'_>,
+        network: &mut Network,
+    ) -> Result<(), Reason> {
+        let header = cursor.take(40)?;
+        if header[0] >> 4 != 6 {
+            return Err(Reason::BadHeader);
+        }
+        network.is_known = true;
+        let packet = &mut layer.fields;
+        packet.set(Field::Source6, number(&header[8..24]));
+        packet.set(Field::Dest6, number(&header[24..40]));
+        let class = word(header, 0) >> 4 & 0xff;
+        packet.set(Field::Ttl, header[7]).set(Field::Dscp, class >> 2);
+
+        let length = match (word(header, 4), header[6]) {
+            // Linux takes what is there, whether or not the options hold a jumbogram's length.
+            (0, HOP_BY_HOP) => cursor.left().min(0xffff),
+            (length, _) => usize::from(length),
+        };
+        self.bound(cursor, length)?;
+        network.protocol = Some(header[6]);
+        let result = network.chain(cursor);
+        network.protocol = network.protocol.filter(|_| result.is_ok());
+        result
+    }
+
+    /// The packet ends after so many more bytes, which must be there unless it is cut.
+    fn bound(&self, cursor: &mut Cursor<'_>, bytes: usize) -> Result<(), Reason> {
+        if bytes > cursor.left() && !self.is_cut {
+            return Err(Reason::Truncated);
+        }
+        cursor.end_after(bytes.min(cursor.left()));
+        Ok(())
+    }
+}
+
+impl Network {
+    fn chain(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
+        let mut count = 0;
+        while self.fragment() != Fragment::Later && bit(self.protocol()).is_some() {
+            if count == MAX_EXTENSIONS {
+                return Err(Reason::TooManyExtensions);
+            }
+            self.extension(cursor)?;
+            count += 1;
+        }
+        Ok(())
+    }
+
+    /// One extension header; the protocol is that of what follows it.
+    fn extension(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
+        let kind = self.protocol();
+        let header = cursor.take(8)?;
+        let rest = match kind {
+            FRAGMENT => 0,
+            AUTHENTICATION => usize::from(header[1]) * 4,
+            _ => usize::from(header[1]) * 8,
+        };
+        cursor.take(rest)?;
+        self.extensions |= bit(kind).map_or(0, |extension| extension as u32);
+        match kind {
+            FRAGMENT => {
+                self.fragment |= word(header, 2) & 0xfff9;
+                self.identification = number(&header[4..8]) as u32;
+            }
+            ROUTING => self.odd = worse(self.odd, routing_oddity(header[2])),
+            _ => (),
+        }
+        self.protocol = Some(header[0]);
+        Ok(())
+    }
+}
+
+/// A chosen way is worse than an unknown one.
+fn worse(one: Option<Reason>, other: Option<Reason>) -> Option<Reason> {
+    if other == Some(Reason::SourceRoute) { other } else { one.or(other) }
+}
+
+fn bit(protocol: u8) -> Option<Extension> {
+    Some(match protocol {
+        HOP_BY_HOP => Extension::HopByHop,
+        ROUTING => Extension::Routing,
+        FRAGMENT => Extension::FragmentHeader,
+        DESTINATION => Extension::Destination,
+        AUTHENTICATION => Extension::Authentication,
+        _ => return None,
+    })
+}
+
+fn routing_oddity(kind: u8) -> Option<Reason> {
+    match kind {
+        0 => Some(Reason::SourceRoute),
+        // Mobile IPv6, RPL, segment routing.
+        2..=4 => None,
+        _ => Some(Reason::Options),
+    }
+}
+
+/// Of IPv4 options up to the one that ends them.
+fn option_oddity(options: &[u8]) -> Result<Option<Reason>, Reason> {
+    if options.is_empty() {
+        return Ok(None);
+    }
+    let mut rest = options;
+    let mut odd = Reason::Options;
+    while let Some(kind) = rest.first() {
+        let length = match kind {
+            0 => break,
+            1 => 1,
+            _ => rest.get(1).map_or(0, |length| usize::from(*length)),
+        };
+        if *kind > 1 && length < 2 {
+            return Err(Reason::BadHeader);
+        }
+        if SOURCE_ROUTES.contains(kind) {
+            odd = Reason::SourceRoute;
+        }
+        rest = rest.get(length..).ok_or(Reason::BadHeader)?;
+    }
+    Ok(Some(odd))
+}

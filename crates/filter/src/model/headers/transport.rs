@@ -1,0 +1,91 @@
+//! What is behind the IP headers: ports, flags, messages, or another packet.
+
+use super::cursor::{Cursor, word};
+use super::network::Network;
+use super::{Layer, Reader, tunnel};
+use crate::abi::{Fragment, Need};
+use crate::{Field, Reason};
+
+pub(super) const UDP: u8 = 17;
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const DCCP: u8 = 33;
+const ICMPV6: u8 = 58;
+const NOTHING: u8 = 59;
+const SCTP: u8 = 132;
+const UDP_LITE: u8 = 136;
+
+impl Reader<'_> {
+    pub(super) fn transport(
+        &self,
+        layer: &mut Layer,
+        mut cursor: Cursor<'_>,
+        network: &Network,
+        is_ipv6: bool,
+    ) -> Result<(), Reason> {
+        if network.fragment() == Fragment::Later {
+            return Ok(());
+        }
+        let protocol = network.protocol();
+        layer.transport = Some(cursor.at());
+        layer.inner = self.needs.has(Need::Inner) && tunnel::is_one(protocol, &cursor);
+        let wanted = self.needs.has(Need::Transport);
+        match protocol {
+            TCP if wanted => tcp(layer, &mut cursor),
+            UDP if wanted => {
+                udp(layer, &mut cursor, self.is_cut || network.fragment() != Fragment::Whole)
+            }
+            // Where the port cannot be seen a tunnel could hide.
+            UDP if self.needs.has(Need::Inner) => cursor.take(4).map(|_| ()),
+            DCCP | SCTP | UDP_LITE if wanted => ports(layer, cursor.take(4)?),
+            ICMP | ICMPV6 if (protocol == ICMPV6) == is_ipv6 => {
+                if wanted {
+                    icmp(layer, &mut cursor)
+                } else {
+                    Ok(())
+                }
+            }
+            TCP | UDP | DCCP | SCTP | UDP_LITE => Ok(()),
+            NOTHING if is_ipv6 => Ok(()),
+            _ if tunnel::PROTOCOLS.contains(&protocol) => Ok(()),
+            _ => {
+                layer.oddities.push(Reason::UnknownProtocol);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn ports(layer: &mut Layer, header: &[u8]) -> Result<(), Reason> {
+    layer.fields.set(Field::SourcePort, word(header, 0)).set(Field::DestPort, word(header, 2));
+    Ok(())
+}
+
+/// Of a datagram that is cut the rest follows.
+fn udp(layer: &mut Layer, cursor: &mut Cursor<'_>, is_cut: bool) -> Result<(), Reason> {
+    let room = cursor.left();
+    let header = cursor.take(8)?;
+    ports(layer, header)?;
+    let length = usize::from(word(header, 4));
+    if length < 8 || length > room && !is_cut {
+        return Err(Reason::BadLength);
+    }
+    Ok(())
+}
+
+fn tcp(layer: &mut Layer, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
+    let header = cursor.take(20)?;
+    ports(layer, header)?;
+    layer.fields.set(Field::TcpFlags, header[13]);
+    let length = usize::from(header[12] >> 4) * 4;
+    if length < 20 {
+        return Err(Reason::BadHeader);
+    }
+    cursor.take(length - 20).map(|_| ())
+}
+
+fn icmp(layer: &mut Layer, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
+    let header = cursor.take(8)?;
+    layer.fields.set(Field::Icmp, word(header, 0));
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! Packets inside of packets: PPPoE, MPLS, IP in IP, GRE, Ethernet in IP, VXLAN, Geneve.
+//!
+//! Rule: what is inside is a layer of its own; whether there is something inside is told by the
+//! outer headers alone, and where it cannot be reached the answer is an oddity, never silence.
+
+use super::cursor::{Cursor, word};
+use super::{FARTHEST, LAYERS, Layer, Reader, link, transport};
+use crate::{Field, PacketFields, Reason};
+
+/// The type of an inner packet, and where it begins.
+pub(super) type Inside<'a> = (u16, Cursor<'a>);
+
+const IPV4: u8 = 4;
+const IPV6: u8 = 41;
+const GRE: u8 = 47;
+const ETHER_IP: u8 = 97;
+const MPLS: u8 = 137;
+const ETHERNET: u8 = 143;
+/// Protocols that hold a packet.
+pub(super) const PROTOCOLS: [u8; 6] = [IPV4, IPV6, GRE, ETHER_IP, MPLS, ETHERNET];
+
+const VXLAN_PORTS: [u16; 2] = [4789, 8472];
+const GENEVE_PORT: u16 = 6081;
+/// EtherType of a whole Ethernet frame in GRE and Geneve.
+const BRIDGED: u16 = 0x6558;
+/// PPP, WCCP and ERSPAN in GRE hold packets, too, behind headers that are not read.
+const UNREAD: [u16; 4] = [0x880b, 0x883e, 0x88be, 0x22eb];
+const MAX_LABELS: usize = 8;
+
+/// Whether the protocol, or UDP's port, says that a packet is inside.
+pub(super) fn is_one(protocol: u8, cursor: &Cursor<'_>) -> bool {
+    if protocol != transport::UDP {
+        return PROTOCOLS.contains(&protocol);
+    }
+    cursor.peek(4).is_some_and(|ports| {
+        let port = word(ports, 2);
+        port == GENEVE_PORT || VXLAN_PORTS.contains(&port)
+    })
+}
+
+impl<'a> Reader<'a> {
+    /// The layer inside of one, which is the `number`th; an oddity when it cannot be reached.
+    pub(super) fn open(
+        &self,
+        layer: &Layer,
+        number: usize,
+    ) -> Result<Option<(Layer, Inside<'a>)>, Reason> {
+        if !layer.inner {
+            return Ok(None);
+        }
+        let at = layer.transport.or(layer.network).unwrap_or_default();
+        if number == LAYERS || at > FARTHEST {
+            return Err(Reason::Tunnel);
+        }
+        let mut cursor = Cursor::new(self.frame.bytes, at, layer.limit);
+        let Some(mut kind) = self.header(layer, &mut cursor)? else { return Ok(None) };
+
+        let mut packet = PacketFields::default();
+        for field in LINK {
+            if let Some(value) = layer.fields.field(field) {
+                packet.set(field, value);
+            }
+        }
+        if kind == BRIDGED {
+            packet.clear(Field::Vlan).clear(Field::InnerVlan);
+            let macs = layer.fields.field(Field::SourceMac).is_some();
+            kind = link::ethernet(&mut cursor, macs.then_some(&mut packet))?;
+        }
+        kind = link::tags(&mut cursor, kind, &mut packet)?;
+        packet.set(Field::EtherType, kind);
+        let network = Some(cursor.at());
+        let inner = Layer { fields: packet, network, limit: layer.limit, ..Layer::default() };
+        Ok(Some((inner, (kind, cursor))))
+    }
+
+    /// Takes the tunnel's header off; `None` when there is no packet in there after all.
+    fn header(&self, layer: &Layer, cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
+        let Some(protocol) = layer.fields.field(Field::Protocol) else {
+            return match layer.fields.field(Field::EtherType) {
+                Some(kind) if kind == u128::from(link::PPPOE) => pppoe(cursor),
+                _ => labels(cursor),
+            };
+        };
+        match protocol as u8 {
+            IPV4 => Ok(Some(link::IPV4)),
+            IPV6 => Ok(Some(link::IPV6)),
+            MPLS => labels(cursor),
+            ETHERNET => Ok(Some(BRIDGED)),
+            ETHER_IP => cursor.take(2).map(|_| Some(BRIDGED)),
+            GRE => gre(cursor),
+            _ => over_udp(cursor, self.is_cut),
+        }
+    }
+}
+
+/// What an inner packet without an Ethernet header has of the outer one's.
+const LINK: [Field; 7] = [
+    Field::Interface,
+    Field::Queue,
+    Field::Length,
+    Field::SourceMac,
+    Field::DestMac,
+    Field::Vlan,
+    Field::InnerVlan,
+];
+
+/// RFC 2516; a PPP protocol below 256 may be one byte long (RFC 1661, section 6.5).
+fn pppoe(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
+    let header = cursor.take(6)?;
+    if header[0] != 0x11 || header[1] != 0 {
+        return Err(Reason::BadHeader);
+    }
+    let first = cursor.take(1)?[0];
+    let protocol = if first & 1 == 1 {
+        u16::from(first)
+    } else {
+        u16::from(first) << 8 | u16::from(cursor.take(1)?[0])
+    };
+    match protocol {
+        0x21 => Ok(Some(link::IPV4)),
+        0x57 => Ok(Some(link::IPV6)),
+        0x281 | 0x283 => Ok(Some(link::MPLS)),
+        // Compressed TCP/IP, frames of bridges, multilink, compressed packets.
+        0x2d | 0x2f | 0x31 | 0x3d | 0xfd => Err(Reason::Tunnel),
+        _ => Ok(None),
+    }
+}
+
+/// MPLS labels (RFC 3032); what is behind the last one is told by its version alone.
+fn labels(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
+    for _ in 0..MAX_LABELS {
+        if cursor.take(4)?[2] & 1 == 1 {
+            return match cursor.peek(1).ok_or(Reason::Truncated)?[0] >> 4 {
+                4 => Ok(Some(link::IPV4)),
+                6 => Ok(Some(link::IPV6)),
+                _ => Err(Reason::Tunnel),
+            };
+        }
+    }
+    Err(Reason::Tunnel)
+}
+
+/// RFC 2784 and 2890. Routed GRE and version 1 (PPTP) are not read.
+fn gre(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
+    let header = cursor.take(4)?;
+    let (flags, kind) = (word(header, 0), word(header, 2));
+    if flags & 0x4007 != 0 || UNREAD.contains(&kind) {
+        return Err(Reason::Tunnel);
+    }
+    // Checksum, key, sequence number: four bytes each.
+    let options = (flags & 0xb000).count_ones() as usize;
+    cursor.take(options * 4)?;
+    Ok(Some(kind))
+}
+
+/// VXLAN (RFC 7348) or Geneve (RFC 8926), by port. Other things may use these ports, too: what
+/// does not look like either is no tunnel. Of a packet that is cut, what is missing may be one.
+fn over_udp(cursor: &mut Cursor<'_>, is_cut: bool) -> Result<Option<u16>, Reason> {
+    let Some(headers) = cursor.peek(16) else {
+        return if is_cut { Err(Reason::Truncated) } else { Ok(None) };
+    };
+    let is_geneve = word(headers, 2) == GENEVE_PORT;
+    let flags = headers[8];
+    // With a next protocol, VXLAN-GPE: not always an Ethernet frame.
+    if !is_geneve && flags & 4 != 0 {
+        return Err(Reason::Tunnel);
+    }
+    if is_geneve && flags >> 6 != 0 || !is_geneve && flags & 8 == 0 {
+        return Ok(None);
+    }
+    cursor.take(16)?;
+    if !is_geneve {
+        return Ok(Some(BRIDGED));
+    }
+    cursor.take(usize::from(flags & 0x3f) * 4)?;
+    Ok(Some(word(headers, 10)))
+}

@@ -1,0 +1,192 @@
+//! A trial: new rules in front of those in force, on the same packets, as `bpf/filter/try.h` does
+//! it.
+//!
+//! Rule: both programs are ordinary filters but for one global; the new one's maps have names of
+//! their own, so that they are found beside those of the rules in force. Not here: making one
+//! program of both, loading it, and names of rules.
+
+use spec::{Map, Spec, Verdict};
+
+use crate::abi::{self, Part, Reason};
+use crate::compile::plan::NO_RULE;
+use crate::maps::{CHANGES, PAIRS};
+use crate::runtime::tap;
+
+/// What rules make of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decision {
+    /// By number; `None` when the packet never met the rules, or none decided.
+    pub rule: Option<u32>,
+    pub verdict: Verdict,
+    /// `None` for one that a newer program gives.
+    pub reason: Option<Reason>,
+}
+
+/// Packets about which the rules in force and the new ones had these opinions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecisionPair {
+    pub old: Decision,
+    pub new: Decision,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// A packet that would meet another verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedPacket {
+    /// On the monotonic clock.
+    pub time_ns: u64,
+    pub old: Decision,
+    pub new: Decision,
+    /// Of the frame.
+    pub length: u32,
+    /// The frame's first bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Makes a filter the part with the new rules: its maps are renamed, all but the one that both
+/// parts share.
+///
+/// # Errors
+/// The object is not the filter's.
+pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
+    set_part(spec, Part::New)?;
+    prefix_map_names(spec, OPINION);
+    Ok(())
+}
+
+/// Makes a filter the part with the rules in force.
+///
+/// # Errors
+/// The object is not the filter's.
+pub fn make_old(spec: &mut Spec) -> Result<(), spec::Error> {
+    set_part(spec, Part::Old)?;
+    for map in &mut spec.maps {
+        match map.name.as_str() {
+            OPINION => map.pin_by_name = true,
+            PAIRS => map.max_entries = MOST_PAIRS,
+            CHANGES => map.max_entries = RING,
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+/// What a map of the part in front is called, in a trial or while packets are watched.
+pub fn new_name(map: &str) -> String {
+    format!("{APART}{}", map.trim_start_matches('.'))
+}
+
+/// Whether a map is there for a trial, or for watching, alone: no other program takes it over.
+pub fn is_temporary(map: &str) -> bool {
+    map.starts_with(APART) || [PAIRS, CHANGES].contains(&map) || tap::is_temporary(map)
+}
+
+pub(crate) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
+    spec.set_global(PART, &(part as u32).to_le_bytes())
+}
+
+/// Makes a filter the part in front: its maps are renamed, all but the one that both parts share.
+pub(crate) fn prefix_map_names(spec: &mut Spec, shared: &str) {
+    for map in &mut spec.maps {
+        if map.name == shared {
+            map.pin_by_name = true;
+        } else {
+            map.name = new_name(&map.name);
+        }
+    }
+}
+
+/// All pairs that there were, the most frequent first.
+pub fn pairs<M: Map>(map: &M) -> Result<Vec<DecisionPair>, M::Error> {
+    let mut pairs = Vec::new();
+    for key in map.keys()? {
+        let (Some(value), Ok(key)) = (map.lookup(&key)?, key.as_slice().try_into()) else {
+            continue;
+        };
+        let key = abi::Pair::from_bytes(key);
+        let mut pair =
+            DecisionPair { old: key.old.into(), new: key.fresh.into(), packets: 0, bytes: 0 };
+        for part in value.as_chunks::<{ abi::Tally::SIZE }>().0 {
+            let tally = abi::Tally::from_bytes(part);
+            pair.packets += tally.packets;
+            pair.bytes += tally.bytes;
+        }
+        pairs.push(pair);
+    }
+    pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.packets), pair.old, pair.new));
+    Ok(pairs)
+}
+
+impl ChangedPacket {
+    /// `None` for a record that is none: too short for what it says.
+    pub fn parse(record: &[u8]) -> Option<Self> {
+        let (head, bytes) = record.split_first_chunk::<{ abi::Change::SIZE }>()?;
+        let head = abi::Change::from_bytes(head);
+        Some(Self {
+            time_ns: head.time,
+            old: head.pair.old.into(),
+            new: head.pair.fresh.into(),
+            length: head.length,
+            bytes: bytes.get(..head.captured as usize)?.to_vec(),
+        })
+    }
+}
+
+impl From<abi::Opinion> for Decision {
+    fn from(opinion: abi::Opinion) -> Self {
+        Self {
+            rule: (opinion.rule != NO_RULE).then_some(opinion.rule),
+            verdict: Verdict::from_code(opinion.verdict),
+            reason: Reason::ALL.into_iter().find(|reason| *reason as u32 == opinion.reason),
+        }
+    }
+}
+
+const APART: &str = "new_";
+const PART: &str = "filter_part";
+const OPINION: &str = "filter_opinion";
+/// Pairs of rules that can be counted.
+const MOST_PAIRS: u32 = 1 << 14;
+/// Bytes of packets that wait to be read.
+const RING: u32 = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_becomes_a_changed_packet() {
+        let opinion = |rule, verdict: Verdict, reason: Reason| abi::Opinion {
+            rule,
+            verdict: verdict as u32,
+            reason: reason as u32,
+        };
+        let pair = abi::Pair {
+            old: opinion(NO_RULE, Verdict::Pass, Reason::Default),
+            fresh: opinion(3, Verdict::Drop, Reason::Rule),
+        };
+        let head = abi::Change { time: 7, pair, length: 60, captured: 14 };
+        let record = [head.to_bytes().as_slice(), &[9; 16]].concat();
+        let changed = ChangedPacket::parse(&record).unwrap();
+        assert_eq!((changed.time_ns, changed.length, changed.bytes.len()), (7, 60, 14));
+        assert_eq!((changed.old.rule, changed.new.rule), (None, Some(3)));
+        assert_eq!((changed.old.verdict, changed.new.verdict), (Verdict::Pass, Verdict::Drop));
+        assert_eq!(changed.old.reason, Some(Reason::Default));
+        for length in 0..abi::Change::SIZE + 14 {
+            assert_eq!(ChangedPacket::parse(&record[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn parts_are_told_apart_by_the_names_of_their_maps() {
+        let filter = || Spec::parse("filter", crate::OBJECT).unwrap();
+        let (mut new, mut old) = (filter(), filter());
+        make_new(&mut new).unwrap();
+        make_old(&mut old).unwrap();
+        let both: Vec<_> = new.maps.iter().filter(|map| old.map(&map.name).is_some()).collect();
+        assert_eq!(both.len(), 1, "{both:?}");
+        assert!(both[0].name == OPINION && both[0].pin_by_name);
+        assert_eq!(old.map(PAIRS).map(|map| map.max_entries), Some(MOST_PAIRS));
+    }
+}
