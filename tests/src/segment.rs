@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use sys::net::Mac;
+use packet::Mac;
 
 /// One segment without padding.
 #[derive(Clone, Debug)]

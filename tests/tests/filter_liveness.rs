@@ -17,8 +17,8 @@ use filter::abi::{self, Event};
 use filter::{Environment, File, Form, Listeners, PROGRAM, act, ban, compile};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
+use packet::Mac;
 use spec::Verdict;
-use sys::net::Mac;
 use xway_tests::program::constant_program;
 use xway_tests::segment::{ACK, Segment};
 

@@ -11,10 +11,10 @@ use filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM, limit};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts};
+use packet::Mac;
 use spec::asm::Reg::{R0, R3, R6};
 use spec::asm::{Assembler, Cond};
 use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
-use sys::net::Mac;
 use xway_tests::program::constant_program;
 use xway_tests::segment::{Segment, checksum};
 

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use lab::frame::Flow;
 use lab::{Capture, Host, LinkOptions, Router, until};
+use packet::Mac;
 use serde_json::{Value, json};
-use sys::net::Mac;
 use sys::net::ethtool::Ethtool;
 use xway_tests::bpf::router::{from_a, side};
 use xway_tests::filter::{counted, expected, file, load, rules, show};

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use packet::Mac;
 use sys::net::ethtool::{Channels, Ethtool};
 use sys::net::{
-    Ifindex, Mac, NetdevFamily, Netlink, NewAddress, NewRoute, NewVeth, PacketSocket, VethEnd,
+    Ifindex, NetdevFamily, Netlink, NewAddress, NewRoute, NewVeth, PacketSocket, VethEnd,
     XdpExpect, XdpMode,
 };
 use sys::netns::{self, NetNs};

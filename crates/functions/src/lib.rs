@@ -16,4 +16,3 @@ pub mod table;
 pub mod tags;
 
 pub use action::Action;
-pub use spec::packet::{ParseError, Prefix, Protocol};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use sys::net::Mac;
+use packet::Mac;
 
 use super::Place;
 use crate::random::Random;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use sys::net::Mac;
+use packet::Mac;
 
 use super::{Case, State};
 use crate::random::Random;

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use super::abi::{Rule4, Rule6};
 use super::config::Rule;
 use super::plan::Live;
-use crate::{Prefix, Protocol};
+use packet::{IpProtocol, Prefix};
 
 impl Live {
     /// The rules in force, sorted; one without a prefix is told once although both address
@@ -67,7 +67,7 @@ fn rule(
 ) -> Option<Rule> {
     Some(Rule {
         to: Some(Prefix::new(address, length)?),
-        protocol: (protocol_mask != 0).then_some(Protocol(protocol)),
+        protocol: (protocol_mask != 0).then_some(IpProtocol(protocol)),
         port: (port_mask != [0; 2]).then(|| u16::from_be_bytes(port)),
     })
 }

@@ -18,7 +18,7 @@ use std::net::IpAddr;
 
 use etherparse::{IpHeaders, Ipv4Header, Ipv6FlowLabel, Ipv6Header, PacketBuilder, TcpHeader};
 use etherparse::{PacketBuilderStep, ip_number};
-use sys::net::Mac;
+use packet::{Mac, ParseError};
 
 pub use check::check;
 pub use layout::Layout;
@@ -66,7 +66,7 @@ pub struct TcpFlags {
 impl Side {
     /// From text, as documentation and topologies write it.
     pub fn new(mac: &str, ip: &str, port: u16) -> Result<Self> {
-        let mac = mac.parse().map_err(Error::Frame)?;
+        let mac = mac.parse().map_err(|wrong: ParseError| Error::Frame(wrong.to_string()))?;
         let ip = ip.parse().map_err(|_| Error::Frame(format!("`{ip}` is no IP address")))?;
         Ok(Self { mac, ip, port })
     }

@@ -2,8 +2,8 @@
 //!
 //! Layouts: <https://www.tcpdump.org/linktypes.html>. Not here: what is inside the frame.
 
+use packet::Mac;
 use pcap::LinkType;
-use sys::net::Mac;
 
 use super::notes::Reason;
 use super::options::Framing;

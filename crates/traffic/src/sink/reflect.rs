@@ -3,7 +3,7 @@
 //! Rule: the same bytes as from `bpf/sink/reflect.h`. Words change places and the stamp keeps its
 //! sum, so every checksum stays what it was.
 
-use sys::net::Mac;
+use packet::Mac;
 
 use super::headers::{Packet, Parsed, WITH_PORTS, parse};
 use crate::stamp::{Kind, Stamp};

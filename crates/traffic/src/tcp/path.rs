@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use sys::net::{Ifindex, Mac, Netlink, TableRoute};
+use packet::Mac;
+use sys::net::{Ifindex, Netlink, TableRoute};
 
 use crate::error::{Error, Result};
 use crate::limits;

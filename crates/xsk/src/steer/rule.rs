@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use spec::packet::{ParseError, Prefix, Protocol, mask4, mask6};
+use packet::{IpProtocol, ParseError, Prefix, mask4, mask6};
 
 use super::ports::Ports;
 use super::redirect::abi::{self, Facts};
@@ -23,7 +23,7 @@ use super::redirect::{KNOWN_IP, KNOWN_PORTS};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     pub ethertype: Option<u16>,
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<IpProtocol>,
     pub from: Option<Prefix>,
     pub from_ports: Option<Ports>,
     pub to: Option<Prefix>,
@@ -133,7 +133,7 @@ impl FromStr for Rule {
             return Err(ParseError::new(text, "empty; say `any` for all"));
         }
         rule.to = part(&mut words, Prefix::from_str)?;
-        rule.protocol = part(&mut words, Protocol::from_str)?;
+        rule.protocol = part(&mut words, IpProtocol::from_str)?;
         rule.ports = part(&mut words, Ports::from_str)?;
         if words.next_if_eq(&"from").is_some() {
             if words.peek().is_none() {

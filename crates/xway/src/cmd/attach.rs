@@ -2,8 +2,9 @@
 
 use anyhow::{Context as _, Result, bail};
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
+use packet::Mac;
 use spec::{Spec, compose};
-use sys::net::{Ifindex, Mac, Netlink};
+use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
 
 use super::{Context, Exit};

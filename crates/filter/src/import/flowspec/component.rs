@@ -2,7 +2,7 @@
 
 use crate::Values;
 use crate::limits::step;
-use functions::Prefix;
+use packet::Prefix;
 
 /// What a component is about; numbers are BGP's types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ impl Kind {
 
     fn number(self, word: &str) -> Option<u16> {
         let named = match self {
-            Self::Protocol => word.parse::<functions::Protocol>().ok().map(|it| it.0.into()),
+            Self::Protocol => word.parse::<packet::IpProtocol>().ok().map(|it| it.0.into()),
             Self::IcmpType => match word {
                 "echo-reply" => Some(0),
                 "unreachable" => Some(3),

@@ -1,6 +1,6 @@
 //! Edits on one frame.
 
-use sys::net::Mac;
+use packet::Mac;
 
 use super::super::layers::{Ip, Layers, half};
 use super::sum::Difference;

@@ -4,7 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Context as _, Result, bail};
-use sys::net::{Address, Link, Mac, Netlink};
+use packet::Mac;
+use sys::net::{Address, Link, Netlink};
 use sys::signal::Stop;
 use traffic::stream::{Atom, File, Layer, Pool, Stream, Value, Vary};
 

@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use sys::net::{Ifindex, Link, Mac, Neighbour, Netlink, Route};
+use packet::Mac;
+use sys::net::{Ifindex, Link, Neighbour, Netlink, Route};
 use sys::signal::Stop;
 
 use super::guard::covers;
