@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
 use packet::Mac;
 use spec::{Spec, compose};
+use sys::errno::E2BIG;
 use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
 
@@ -230,9 +231,6 @@ fn is_about_program(error: &anyhow::Error) -> bool {
         None => error.downcast_ref::<sys::Error>().is_none(),
     }
 }
-
-/// The kernel's answer to a program with too many instructions.
-const E2BIG: i32 = 7;
 
 /// The program, and those that program arrays of the object hold.
 fn wanted(spec: &Spec, program: &str) -> Vec<String> {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use kernel::list::{self, Owners};
 use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
+use sys::errno::{ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 use sys::signal::Stop;
@@ -272,6 +273,3 @@ impl Holders {
         }
     }
 }
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;

@@ -8,6 +8,7 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 use kernel::{Attach, Link, Mode, Object, Program, Replace};
+use sys::errno::ENODEV;
 use sys::net::{Ifindex, Netlink};
 
 use super::generation::Generation;
@@ -244,5 +245,3 @@ fn programs(ifindex: Ifindex) -> Result<Option<Vec<Running>>> {
     let running = |(mode, program): (Mode, u32)| Running { program, mode };
     Ok(Some(link.xdp.programs().map(running).collect()))
 }
-
-const ENODEV: i32 = 19;

@@ -30,6 +30,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use sys::cap::{Cap, Caps};
+use sys::errno::{EACCES, ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
 
@@ -303,9 +304,6 @@ fn is_denied(error: &anyhow::Error) -> bool {
 
 /// To mount the bpffs; to attach; to load; to be taken by the verifier as it is for root.
 const NEEDED: [Cap; 4] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf, Cap::Perfmon];
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
-const ENOENT: i32 = 2;
 const OBJ_GET: &str = "bpf(OBJ_GET)";
 
 /// Folders in a folder, sorted; none when there is no such folder.

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use sys::dir::Access;
+use sys::errno::ENOENT;
 use sys::net::ethtool::Ethtool;
 
 use super::root;
@@ -87,4 +88,3 @@ pub(super) fn records(root: &Path, namespace: u64) -> Result<Vec<(u32, Offload)>
 }
 
 const SUFFIX: &str = ".offload";
-const ENOENT: i32 = 2;

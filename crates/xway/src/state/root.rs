@@ -12,6 +12,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use sys::dir::{Access, Ancestors, Dir, effective_user};
+use sys::errno::{EACCES, ENOENT};
 
 /// Opens the directory for a process that changes something. Creates it if it is missing, and
 /// withdraws permissions of other users.
@@ -98,5 +99,3 @@ const PRIVATE_DIR: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 /// Permissions of the group and of all others.
 const OTHERS: u32 = 0o077;
-const ENOENT: i32 = 2;
-const EACCES: i32 = 13;
