@@ -16,6 +16,7 @@ mod iptables;
 mod link;
 mod neighbour;
 mod netdev;
+mod next_hop;
 mod nftables;
 mod packet;
 mod route;
