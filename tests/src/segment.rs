@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use packet::{Mac, checksum};
+use packet::{IpProtocol, Mac, checksum};
 
 /// One segment without padding.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Segment {
 
 pub const SYN: u8 = 0x02;
 pub const ACK: u8 = 0x10;
-const TCP: u8 = 6;
-const DESTINATION_OPTIONS: u8 = 60;
+const TCP: u8 = IpProtocol::TCP.0;
+const DESTINATION_OPTIONS: u8 = IpProtocol::DESTINATION_OPTIONS.0;
 
 impl Segment {
     /// A connection request without options.

@@ -288,4 +288,3 @@ impl Holders {
         }
     }
 }
-
