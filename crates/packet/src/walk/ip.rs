@@ -80,7 +80,7 @@ impl Walk<'_> {
 
     /// Decides what comes after a fixed IP header.
     fn follow(&mut self, has_bad_length: bool, protocol: IpProtocol, end: usize) {
-        self.end = end;
+        self.end = if self.limits.is_cut { self.frame.len() } else { end };
         self.next = if has_bad_length {
             Next::Failed(Invalid::BadHeader)
         } else if end > self.frame.len() && !self.limits.is_cut {

@@ -28,7 +28,8 @@ pub struct Limits {
     /// Number of IPv6 extension headers.
     pub extensions: usize,
     /// Whether the bytes may be only the beginning of the frame: an IP packet may then end after
-    /// them, and a length of zero, which segmentation offload writes, ends with them.
+    /// them, a length of zero, which segmentation offload writes, ends with them, and headers are
+    /// walked to the last byte, whatever length is stated.
     pub is_cut: bool,
 }
 

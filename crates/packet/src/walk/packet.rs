@@ -14,7 +14,7 @@ pub struct IpPacket {
     /// After the last header of IP.
     pub transport: usize,
     /// After the last byte of the packet; padding may follow. Without [`Limits::is_cut`] it is
-    /// within the frame.
+    /// within the frame and not before `transport`.
     pub end: usize,
     /// Whether the header states the length; otherwise the packet ends with the frame.
     pub is_length_stated: bool,
