@@ -1,3 +1,5 @@
+//! Layers, limits and errors of a walk, on built and on arbitrary frames.
+
 use etherparse::{PacketBuilder, SlicedPacket};
 use proptest::prelude::*;
 

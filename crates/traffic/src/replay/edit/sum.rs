@@ -22,7 +22,7 @@ impl Difference {
 
     /// Corrects the checksum at `at`. With `is_optional` (UDP), zero says that there is none.
     pub fn apply(self, frame: &mut [u8], at: usize, is_optional: bool) {
-        let is_wanted = |old: &u16| !self.0.is_empty() && !(is_optional && *old == 0);
+        let is_wanted = |old: &u16| !self.0.is_empty() && (!is_optional || *old != 0);
         let Some(old) = word(frame, at).filter(is_wanted) else { return };
         let new = match self.0.apply(old) {
             0 if is_optional => 0xffff,
