@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Invalid, Limits, Walk};
-use crate::{IpProtocol, checksum, word};
+use super::{Invalid, Limits, Next, Walk};
+use crate::{EtherType, IpProtocol, checksum, word};
 
 /// An IP packet; all offsets count from the start of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,10 @@ impl IpPacket {
         loop {
             if let Some(packet) = walk.ip_packet() {
                 return Ok(packet);
+            }
+            // Also when the ARP packet is truncated: it is not a malformed IP packet.
+            if matches!(walk.next, Next::Type(EtherType::ARP)) {
+                return Err(Invalid::NotIp);
             }
             walk.next().ok_or(Invalid::NotIp)??;
         }

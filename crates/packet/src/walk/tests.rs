@@ -91,6 +91,17 @@ fn tags_are_limited() {
 }
 
 #[test]
+fn a_truncated_arp_packet_is_not_a_malformed_ip_packet() {
+    // IPv4 with the EtherType of ARP: the lengths of addresses are those of other fields.
+    let mut frame = udp4();
+    frame[12..14].copy_from_slice(&[0x08, 0x06]);
+    frame[18..20].copy_from_slice(&[0, 0xc1]);
+    let limits = Limits::default();
+    assert_eq!(headers(&frame, limits), (vec![Header::Ethernet], Some(Invalid::Truncated)));
+    assert_eq!(IpPacket::find(&frame, limits), Err(Invalid::NotIp));
+}
+
+#[test]
 fn extension_headers_are_limited() {
     for count in 0..12 {
         let mut rest: Vec<u8> = (0..count)
