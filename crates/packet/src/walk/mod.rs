@@ -1,7 +1,7 @@
 //! One walk over the headers of an Ethernet frame: VLAN tags, ARP, IPv4, IPv6 with extension
 //! headers, fragments and transports.
 //!
-//! Rule: with default [`Limits`], a frame has the same layers and errors here as in
+//! Rule: with default [`Limits`], [`IpPacket::find`] finds the same packet and errors as
 //! `bpf/include/xway/parse.h`. A header is a layer when its fixed part is there and its version is
 //! right; lengths that contradict each other are an error after that layer. No walk reads more
 //! headers than the limits add up to, and no header is longer than 2048 bytes.
