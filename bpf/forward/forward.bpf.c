@@ -114,7 +114,7 @@ xway_inline enum xway_reason forward_ipv4(struct xdp_md *ctx, struct xway_cursor
 
 	if (xway_parse_ipv4(cur, &ip) < 0)
 		return cur->fault;
-	if (xway_is_cut(ctx, cur))
+	if (xway_is_cut(ctx, cur, NULL))
 		return XWAY_TRUNCATED;
 	if (!forward_is_own_mac(ctx, eth) && !forward_is_new_mac4(ctx, eth, ip))
 		return XWAY_OTHER_HOST;
@@ -158,8 +158,7 @@ xway_inline enum xway_reason forward_ipv6(struct xdp_md *ctx, struct xway_cursor
 
 	if (protocol < 0)
 		return cur->fault;
-	xway_close6(ctx, cur, ip);
-	if (xway_is_cut(ctx, cur))
+	if (xway_is_cut(ctx, cur, ip))
 		return XWAY_TRUNCATED;
 	if (!forward_is_own_mac(ctx, eth) && !forward_is_new_mac6(ctx, eth, ip))
 		return XWAY_OTHER_HOST;

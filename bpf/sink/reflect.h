@@ -68,7 +68,7 @@ xway_inline int sink_turn_ipv4(struct xdp_md *ctx, struct xway_cursor *cur)
 	struct iphdr *ip;
 	int protocol = xway_parse_ipv4(cur, &ip);
 
-	if (protocol < 0 || xway_is_cut(ctx, cur) || ip->saddr == ip->daddr)
+	if (protocol < 0 || xway_is_cut(ctx, cur, NULL) || ip->saddr == ip->daddr)
 		return 0;
 	if (!sink_is_host4(ip->saddr) || !sink_is_host4(ip->daddr))
 		return 0;
@@ -83,10 +83,7 @@ xway_inline int sink_turn_ipv6(struct xdp_md *ctx, struct xway_cursor *cur)
 	int protocol = xway_parse_ipv6(cur, &ip);
 	__u32 differ = 0;
 
-	if (protocol < 0)
-		return 0;
-	xway_close6(ctx, cur, ip);
-	if (xway_is_cut(ctx, cur))
+	if (protocol < 0 || xway_is_cut(ctx, cur, ip))
 		return 0;
 	if (!sink_is_host6(&ip->saddr) || !sink_is_host6(&ip->daddr))
 		return 0;

@@ -96,7 +96,7 @@ xway_inline enum sink_finding sink_ipv4(struct xdp_md *ctx, struct xway_cursor *
 	struct xway_part options = { .ctx = ctx };
 	__u32 *words;
 
-	if (protocol < 0 || xway_is_cut(ctx, cur))
+	if (protocol < 0 || xway_is_cut(ctx, cur, NULL))
 		return SINK_WRONG;
 	words = (void *)ip;
 	options.at = start - xway_data(ctx) + sizeof(*ip);
@@ -118,8 +118,7 @@ xway_inline enum sink_finding sink_ipv6(struct xdp_md *ctx, struct xway_cursor *
 
 	if (protocol < 0 && cur->fault != XWAY_TOO_MANY_EXTENSIONS)
 		return SINK_WRONG;
-	xway_close6(ctx, cur, ip);
-	if (xway_is_cut(ctx, cur))
+	if (xway_is_cut(ctx, cur, ip))
 		return SINK_WRONG;
 	if (protocol < 0)
 		return sink_finding(0);

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use sys::net::Mac;
+use packet::{IpProtocol, Mac, checksum};
 
 /// One segment without padding.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Segment {
 
 pub const SYN: u8 = 0x02;
 pub const ACK: u8 = 0x10;
-const TCP: u8 = 6;
-const DESTINATION_OPTIONS: u8 = 60;
+const TCP: u8 = IpProtocol::TCP.0;
+const DESTINATION_OPTIONS: u8 = IpProtocol::DESTINATION_OPTIONS.0;
 
 impl Segment {
     /// A connection request without options.
@@ -118,12 +118,7 @@ impl Segment {
 
 /// The Internet checksum (RFC 1071).
 pub fn checksum(bytes: &[u8]) -> [u8; 2] {
-    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| (*low).into());
-    let mut sum: u32 = bytes.chunks(2).map(word).sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    (!sum as u16).to_be_bytes()
+    (!checksum::fold(checksum::sum(bytes))).to_be_bytes()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use sys::errno::EBUSY;
 use sys::memory::{Anonymous, Pages};
 use sys::net::xsk::{RingKind, UmemMemory, XskBinding, XskSocket};
 use sys::net::{Ifindex, Netlink};
@@ -87,4 +88,3 @@ impl AsFd for Counting {
 }
 
 const PATIENCE: Duration = Duration::from_secs(10);
-const EBUSY: i32 = 16;

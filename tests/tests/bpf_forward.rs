@@ -9,8 +9,8 @@ use std::time::Duration;
 use functions::forward::{Config, Nat};
 use kernel::KernelRuntime;
 use lab::frame::{Flow, TcpFlags, check};
+use packet::{Mac, checksum};
 use spec::Verdict;
-use sys::net::Mac;
 use vm::world::RouteKind;
 use xway_tests::bpf::packet::*;
 use xway_tests::bpf::router::{A, B0, B1, C, Change, Forward, Port, Routed, from_a, side, to_c};
@@ -148,9 +148,7 @@ fn checksums_are_right_for_any_addresses_and_ports<R: Routed>() {
 fn to_router(ether_type: u16, packet: &[u8]) -> Vec<u8> {
     let mut frame = addressed(B0, unpadded(&[], ether_type, packet));
     if ether_type == IPV4 {
-        let words = frame[14..34].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
-        let sum: u32 = words.sum();
-        let check = !((sum & 0xffff) + (sum >> 16)) as u16;
+        let check = !checksum::fold(checksum::sum(&frame[14..34]));
         frame[24..26].copy_from_slice(&check.to_be_bytes());
     }
     frame

@@ -4,8 +4,9 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
-use lab::frame::{Layout, check};
+use lab::frame::check;
 use lab::{Capture, Host, LinkOptions, Router};
+use packet::{IpPacket, IpProtocol, Limits};
 use serde_json::{Value, json};
 use sys::net::NewRoute;
 use xway_tests::stage::PATIENCE;
@@ -88,8 +89,8 @@ impl Net {
         server.write_all(&sent).unwrap();
         client.read_exact(&mut got).unwrap();
         assert!(got == sent, "to the client");
-        let arrived =
-            wire.next(PATIENCE, |seen| Layout::of(seen).is_some_and(|at| at.protocol == 6));
+        let is_tcp = |seen: &[u8]| ip_packet(seen).is_some_and(|ip| ip.protocol == IpProtocol::TCP);
+        let arrived = wire.next(PATIENCE, is_tcp);
         assert_eq!(check(&arrived.unwrap()), Ok(()), "at the receiver");
     }
 }
@@ -102,9 +103,13 @@ fn contains(frame: &[u8], part: &[u8]) -> bool {
     frame.windows(part.len()).any(|window| window == part)
 }
 
+fn ip_packet(frame: &[u8]) -> Option<IpPacket> {
+    IpPacket::find(frame, Limits::default()).ok()
+}
+
 fn time_to_live(frame: &[u8]) -> usize {
-    let layout = Layout::of(frame).unwrap();
-    layout.network + if layout.is_ipv6 { 7 } else { 8 }
+    let ip = ip_packet(frame).unwrap();
+    ip.network + if ip.is_ipv6 { 7 } else { 8 }
 }
 
 #[test]

@@ -18,8 +18,8 @@ use filter::runtime::actions;
 use filter::{Environment, File, Form, Listeners, PROGRAM, compile, maps};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::{Capture, Host, LinkOptions, TwoHosts, until};
+use packet::Mac;
 use spec::Verdict;
-use sys::net::Mac;
 use xway_tests::program::constant_program;
 use xway_tests::segment::{ACK, Segment};
 

@@ -12,10 +12,10 @@ use filter::{EFFECT, Listeners, MATCH, OBJECT, PROGRAM, maps};
 use kernel::{Attach, Link, LoadOptions, Mode, Object, Program, Replace};
 use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, TwoHosts};
+use packet::{IpPacket, IpProtocol, Limits, Mac};
 use spec::asm::Reg::{R0, R3, R6};
 use spec::asm::{Assembler, Cond};
 use spec::{Expect, Map as _, ProgramKind, Spec, Verdict};
-use sys::net::Mac;
 use xway_tests::program::constant_program;
 use xway_tests::segment::{Segment, checksum};
 
@@ -363,8 +363,9 @@ fn answers_are_right_and_never_longer_than_their_requests() {
 
 /// Bytes of options of a SYN-ACK to this port; `None` for any other frame.
 fn answer_to(frame: &[u8], port: u16) -> Option<usize> {
-    let layout = lab::frame::Layout::of(frame).filter(|layout| layout.protocol == 6)?;
-    let tcp = frame.get(layout.transport..layout.end)?;
+    let found = IpPacket::find(frame, Limits::default()).ok();
+    let ip = found.filter(|ip| ip.protocol == IpProtocol::TCP)?;
+    let tcp = frame.get(ip.transport..ip.end)?;
     let is_answer = tcp[13] == 0x12 && tcp[2..4] == port.to_be_bytes();
     is_answer.then(|| usize::from(tcp[12] >> 4) * 4 - 20)
 }

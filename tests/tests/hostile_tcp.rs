@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use kernel::KernelRuntime;
-use sys::net::{Ifindex, Mac};
+use packet::Mac;
+use sys::net::Ifindex;
 use sys::thread::monotonic_ns;
 use traffic::tcp::{Config, Path, Plan, plan};
 use vm::VmRuntime;

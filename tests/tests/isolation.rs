@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use lab::frame::Flow;
 use lab::{Capture, Host, LinkOptions, Router, until};
+use packet::{Mac, checksum};
 use serde_json::{Value, json};
-use sys::net::Mac;
 use sys::net::ethtool::Ethtool;
 use xway_tests::bpf::router::{from_a, side};
 use xway_tests::filter::{counted, expected, file, load, rules, show};
@@ -266,9 +266,7 @@ fn in_gre(stage: &Stage) -> Vec<u8> {
     outer[16..18].copy_from_slice(&((20 + payload.len()) as u16).to_be_bytes());
     outer[23] = 47;
     outer[24..26].fill(0);
-    let sum: u32 =
-        outer[14..34].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
-    let check = !((sum & 0xffff) + (sum >> 16)) as u16;
+    let check = !checksum::fold(checksum::sum(&outer[14..34]));
     outer[24..26].copy_from_slice(&check.to_be_bytes());
     [outer, payload].concat()
 }

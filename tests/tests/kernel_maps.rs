@@ -3,12 +3,8 @@
 
 use kernel::{Error, LoadOptions, Map, MapCreate, Object, PerCpu};
 use spec::{Expect, Initial, Map as _, MapDef, MapKind, Verdict};
+use sys::errno::{E2BIG, EEXIST, ENOENT, EPERM};
 use xway_tests::program::{self, PinFolder, constant, counting, load, map, object, seen};
-
-const ENOENT: i32 = 2;
-const E2BIG: i32 = 7;
-const EPERM: i32 = 1;
-const EEXIST: i32 = 17;
 
 fn made(kind: MapKind, shape: [u32; 3]) -> Map {
     let [key_size, value_size, max_entries] = shape;

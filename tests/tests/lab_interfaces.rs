@@ -5,9 +5,11 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use packet::Mac;
+use sys::errno::ENODEV;
 use sys::net::ethtool::{Channels, Ethtool};
 use sys::net::{
-    Ifindex, Mac, NetdevFamily, Netlink, NewAddress, NewRoute, NewVeth, PacketSocket, VethEnd,
+    Ifindex, NetdevFamily, Netlink, NewAddress, NewRoute, NewVeth, PacketSocket, VethEnd,
     XdpExpect, XdpMode,
 };
 use sys::netns::{self, NetNs};
@@ -36,7 +38,6 @@ impl Drop for Scratch {
     }
 }
 
-const ENODEV: i32 = 19;
 const MACS: [Mac; 2] = [Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2])];
 
 /// `eth0` in both, four queues, up.

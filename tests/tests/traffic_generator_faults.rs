@@ -6,6 +6,7 @@ use std::net::UdpSocket;
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, TwoHosts};
 use spec::Verdict;
+use sys::errno::{ENETDOWN, ENXIO, EOPNOTSUPP};
 use traffic::Template;
 use traffic::generator::{Action, Config, Fault, Generator, Rewrite, Snapshot};
 use xway_tests::generator::spoiler::Spoiler;
@@ -16,9 +17,6 @@ use xway_tests::generator::{
 const ONWARD: &[u8] = include_bytes!("../../bpf/prebuilt/test/onward.o");
 /// Stamps of the end of one stream.
 const ENDS: u64 = (traffic::limits::END_RUNS * traffic::limits::END_FRAMES) as u64;
-const ENXIO: i32 = 6;
-const EOPNOTSUPP: i32 = 95;
-const ENETDOWN: i32 = 100;
 
 /// An endless run at a low rate.
 fn steady(template: Template) -> Config {

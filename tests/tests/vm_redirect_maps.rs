@@ -24,6 +24,7 @@ enum Word {
 }
 
 use Word::{Map, Number, Program};
+use sys::errno::ENOENT;
 
 /// What is done to a map.
 #[derive(Clone, Debug)]
@@ -338,7 +339,6 @@ fn a_world_without_interfaces_takes_any() {
     assert_eq!(named.act(1, &0_u32.to_ne_bytes(), &Act::Write(words, 0)), Err(22));
 }
 
-const ENOENT: i32 = 2;
 const ZERO_SEED: u32 = 1 << 6;
 /// A key that only hashes take, and one that is never written.
 const FAR: u32 = 0xffff_fff0;

@@ -6,8 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
-use lab::frame::{Flow, Layout, Side, TcpFlags};
+use lab::frame::{Flow, Side, TcpFlags};
 use lab::{Capture, Host, LinkOptions, Router, TwoHosts};
+use packet::{IpPacket, Limits};
 use sys::net::PacketSocket;
 use xsk::Interface;
 use xway_tests::built;
@@ -168,7 +169,7 @@ fn syns_are_answered_and_other_ports_are_the_stacks() {
         wire.send(&flow.tcp(syn, sequence, &[]).unwrap()).unwrap();
         let answer = wire.next(PATIENCE, is_answer(8080)).unwrap();
         lab::frame::check(&answer).unwrap();
-        let at = Layout::of(&answer).unwrap().transport;
+        let at = IpPacket::find(&answer, Limits::default()).unwrap().transport;
         assert_eq!(answer[at + 2..at + 4], port.to_be_bytes());
         assert_eq!(answer[at + 8..at + 12], sequence.wrapping_add(1).to_be_bytes());
         assert_eq!(answer[at + 13], 0x12, "SYN and ACK");

@@ -260,26 +260,20 @@ xway_inline int xway_parse_ipv4(struct xway_cursor *cur, struct iphdr **ip)
 }
 
 /*
- * The packet, whose IP header was just read, does not end within the frame. Only of frames in
- * several buffers: of others the parser knows it.
+ * Whether the packet, whose IP headers were just read, does not end within the frame. An IPv6
+ * packet that states no length (xway_payload6) gets its end first; `ip6` is NULL for IPv4. Only of
+ * frames in several buffers: of others the parser knows it.
  */
-xway_inline int xway_is_cut(struct xdp_md *ctx, const struct xway_cursor *cur)
+xway_inline int xway_is_cut(struct xdp_md *ctx, struct xway_cursor *cur, const struct ipv6hdr *ip6)
 {
-	__u64 at = cur->pos - xway_data(ctx);
+	__u64 at = cur->pos - xway_data(ctx), length;
 
-	return cur->frags && at + cur->left > bpf_xdp_get_buff_len(ctx);
-}
-
-/*
- * Sets the end of an IPv6 packet that states none (xway_payload6), whose headers were just read.
- * Only of frames in several buffers: of others the parser knows it.
- */
-xway_inline void xway_close6(struct xdp_md *ctx, struct xway_cursor *cur, const struct ipv6hdr *ip)
-{
-	__u64 at = cur->pos - xway_data(ctx);
-
-	if (cur->frags && !(ip->payload_len | ip->nexthdr))
-		cur->left = bpf_xdp_get_buff_len(ctx) - at;
+	if (!cur->frags)
+		return 0;
+	length = bpf_xdp_get_buff_len(ctx);
+	if (ip6 && !(ip6->payload_len | ip6->nexthdr))
+		cur->left = length - at;
+	return at + cur->left > length;
 }
 
 /* One extension header; the protocol of what follows. */

@@ -3,6 +3,7 @@
 use kernel::{Mode, Object, Program};
 use serde::Serialize;
 use spec::{Spec, compose};
+use sys::errno::E2BIG;
 use sys::net::Netlink;
 
 use crate::Control;
@@ -123,13 +124,11 @@ fn load(
 fn is_about_program(error: &Error) -> bool {
     match error.innermost() {
         Error::Kernel(kernel::Error::Verifier { .. }) => true,
+        // The kernel refuses programs with too many instructions so.
         Error::Kernel(other) => other.errno() == Some(E2BIG),
         other => !matches!(other, Error::System(_)),
     }
 }
-
-/// The kernel's answer to a program with too many instructions.
-const E2BIG: i32 = 7;
 
 /// The program, and those that program arrays of the object hold.
 fn wanted(spec: &Spec, program: &str) -> Vec<String> {

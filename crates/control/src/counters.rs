@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use functions::stats::{self, Count, Stats};
 use kernel::{Map, Program};
 use spec::{Map as _, MapDef, MapKind, Spec, Verdict, compose};
+use sys::errno::ENOENT;
 
 use crate::error::{Error, Result};
 use crate::state::Generation;
@@ -122,7 +123,6 @@ pub fn text_map(name: &str, text: &str) -> MapDef {
 const LABELS: &str = "xway_labels";
 /// Name of that map in earlier versions.
 const FILTER_LABELS: &str = "filter_labels";
-const ENOENT: i32 = 2;
 
 impl Counts {
     pub fn verdict(&self, verdict: Verdict) -> Count {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use kernel::list::{self, Owners};
 use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
 use serde::Serialize;
+use sys::errno::{ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 
@@ -287,6 +288,3 @@ impl Holders {
         }
     }
 }
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;

@@ -4,8 +4,9 @@
 //! always pinned before it runs. Not here: which program, and with which contents of its maps.
 
 use kernel::{Attach, Binding, LoadOptions, Map, Mode, Object, Program, Replace};
+use packet::Mac;
 use spec::Spec;
-use sys::net::{Ifindex, Link, Mac, Netlink};
+use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::NetNs;
 
 use crate::Control;

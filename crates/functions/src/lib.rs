@@ -16,4 +16,3 @@ pub mod table;
 pub mod tags;
 
 pub use pass_or_drop::PassOrDrop;
-pub use spec::packet::{ParseError, Prefix, Protocol};

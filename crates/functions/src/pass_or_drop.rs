@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use spec::Verdict;
 
-use crate::ParseError;
+use packet::ParseError;
 
 /// Hand to the stack, or discard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 use std::fmt;
 
 use sys::cap::{Cap, Caps};
+use sys::errno::EPERM;
 use sys::net::XdpMode;
 use thiserror::Error;
 
@@ -165,21 +166,6 @@ pub(crate) fn named(object: &str) -> impl Fn(sys::Error) -> Error + '_ {
         Error::from_call(error)
     }
 }
-
-pub(crate) const EPERM: i32 = 1;
-pub(crate) const ENOENT: i32 = 2;
-pub(crate) const EINTR: i32 = 4;
-pub(crate) const E2BIG: i32 = 7;
-pub(crate) const EAGAIN: i32 = 11;
-pub(crate) const ENOMEM: i32 = 12;
-pub(crate) const EBUSY: i32 = 16;
-pub(crate) const EEXIST: i32 = 17;
-pub(crate) const EINVAL: i32 = 22;
-pub(crate) const EMFILE: i32 = 24;
-pub(crate) const ENOSPC: i32 = 28;
-pub(crate) const EOPNOTSUPP: i32 = 95;
-/// The kernel's own, not meant for user space, which gets it all the same.
-pub(crate) const ENOTSUPP: i32 = 524;
 
 /// What a call asks for: to look at what others have loaded takes more than to load.
 fn needed(call: &str) -> &'static [Cap] {

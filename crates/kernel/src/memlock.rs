@@ -1,7 +1,7 @@
 //! Kernels before 5.11 charge maps and programs to `RLIMIT_MEMLOCK` and answer `EPERM` when it is
 //! used up. The limit is lifted then, and only then.
 
-use crate::error::EPERM;
+use sys::errno::EPERM;
 
 /// Makes a call; after `EPERM` lifts the limit and makes it once more.
 pub(crate) fn with_room<T>(call: impl Fn() -> sys::Result<T>) -> sys::Result<T> {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use packet::Mac;
 use sys::net::ethtool::Ethtool;
-use sys::net::{Ifindex, Mac, Netlink};
+use sys::net::{Ifindex, Netlink};
 use sys::netns::NetNs;
 use sys::process::Process;
 

@@ -7,7 +7,8 @@
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 
-use sys::net::{Mac, NewAddress, NewRoute, NewVeth, VethEnd};
+use packet::Mac;
+use sys::net::{NewAddress, NewRoute, NewVeth, VethEnd};
 
 use crate::error::Result;
 use crate::expect::until;

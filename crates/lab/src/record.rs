@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use sys::dir::{Ancestors, Dir};
+use sys::errno::EEXIST;
 use sys::process::Process;
 
 use crate::error::{Error, Result};
@@ -257,7 +258,6 @@ const PRIVATE_DIR: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 /// Permissions of the group and of all others.
 const OTHERS: u32 = 0o077;
-const EEXIST: i32 = 17;
 
 #[cfg(test)]
 mod tests {

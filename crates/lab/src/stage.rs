@@ -9,7 +9,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use sys::net::Mac;
+use packet::Mac;
 use sys::priority::{self, Priority};
 
 use crate::error::{Error, Result};

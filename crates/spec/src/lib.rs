@@ -21,7 +21,6 @@ mod kind;
 mod limits;
 mod memory_map;
 mod model;
-pub mod packet;
 mod plan;
 mod seam;
 

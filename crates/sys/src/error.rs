@@ -75,7 +75,9 @@ pub fn errno_name(errno: i32) -> String {
 }
 
 macro_rules! names {
-    ($($name:ident)*) => { &[$((libc::$name, stringify!($name))),*, (524, "ENOTSUPP")] };
+    ($($name:ident)*) => {
+        &[$((libc::$name, stringify!($name))),*, (crate::errno::ENOTSUPP, "ENOTSUPP")]
+    };
 }
 
 /// The errors that BPF, netlink, namespace and AF_XDP calls answer.

@@ -11,6 +11,7 @@ pub mod confine;
 pub mod cpu;
 pub mod dir;
 pub mod epoll;
+pub mod errno;
 mod error;
 pub mod identity;
 pub mod memory;

@@ -9,6 +9,7 @@
 //! a checksum that covers the stamp does not depend on what is in it, wherever it stands.
 //! The same layout in C: `bpf/include/xway/stamp.h`.
 
+use packet::checksum;
 use serde::{Deserialize, Serialize};
 
 /// What one frame says of itself.
@@ -131,10 +132,7 @@ impl Kind {
 
 /// The folded ones' complement sum of 16-bit words.
 fn sum(bytes: &[u8; Stamp::LEN]) -> u16 {
-    let words = bytes.as_chunks::<2>().0.iter().map(|word| u32::from(u16::from_be_bytes(*word)));
-    let sum: u32 = words.sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    ((folded & 0xffff) + (folded >> 16)) as u16
+    checksum::fold(checksum::sum(bytes))
 }
 
 #[cfg(test)]

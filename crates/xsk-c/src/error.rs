@@ -10,6 +10,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
+use sys::errno::{EACCES, EBUSY, EPERM};
 use xsk::SendError;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -221,9 +222,6 @@ pub extern "C" fn xway_xsk_strerror(code: c_int) -> *const c_char {
 const FULL: &str = "no free frame or no room in the tx ring: wait until packets are sent";
 const FULL_C: &CStr = c"no free frame or no room in the tx ring: wait until packets are sent";
 const DEFECT: &str = "a defect of the library";
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
-const EBUSY: i32 = 16;
 
 #[cfg(test)]
 mod tests {

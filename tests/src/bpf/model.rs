@@ -4,7 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use functions::drop::{Reason, Rule};
-use functions::{Prefix, Protocol};
+use packet::{IpProtocol, Prefix};
 
 /// What rules match: address, protocol if the headers before it could be read, and the
 /// destination port or why there is none.
@@ -129,7 +129,7 @@ fn chain(packet: &[u8]) -> Result<(u8, bool, &[u8]), Reason> {
 
 /// The destination port, or what becomes of the packet if no rule without a port matches.
 fn port(protocol: u8, later: bool, inner: &[u8]) -> Result<u16, Reason> {
-    match (Protocol(protocol).has_ports(), later) {
+    match (IpProtocol(protocol).has_ports(), later) {
         (false, _) => Err(Reason::NoRule),
         (true, true) => Err(Reason::LaterFragment),
         (true, false) if inner.len() < 4 => Err(Reason::Truncated),

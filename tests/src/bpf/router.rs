@@ -8,8 +8,8 @@ use functions::forward::{self, Config, MACS, Maps, NAT4, NAT6, OBJECT, PROGRAM, 
 use kernel::{Attach, KernelRuntime, Link, Mode, Replace};
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, Router};
+use packet::Mac;
 use spec::Spec;
-use sys::net::Mac;
 use vm::world::{Route, RouteKind, World};
 use vm::{Options, VmRuntime};
 

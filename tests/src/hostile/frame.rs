@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use sys::net::Mac;
+use packet::{Mac, checksum};
 
 use super::Place;
 use crate::random::Random;
@@ -102,10 +102,7 @@ impl Frame {
 pub(super) fn write_checksum(bytes: &mut [u8], wrong: u16) {
     let end = (14 + usize::from(bytes[14] & 15) * 4).clamp(34, bytes.len() & !1);
     bytes[24..26].fill(0);
-    let words = bytes[14..end].chunks(2);
-    let sum: u32 = words.map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let check = !((folded & 0xffff) + (folded >> 16)) as u16;
+    let check = !checksum::fold(checksum::sum(&bytes[14..end]));
     bytes[24..26].copy_from_slice(&(check ^ wrong).to_be_bytes());
 }
 

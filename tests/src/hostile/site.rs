@@ -112,7 +112,7 @@ pub fn stamp(frame: &mut [u8], number: u16) {
 }
 
 fn number(element: &Value) -> Option<u16> {
-    let mac: sys::net::Mac = element.as_str()?.parse().ok()?;
+    let mac: packet::Mac = element.as_str()?.parse().ok()?;
     let [_, a, b, c, high, low] = mac.0;
     ([a, b, c] == PREFIX).then(|| u16::from_be_bytes([high, low]))
 }

@@ -1,11 +1,13 @@
 //! What can be wrong with the header after IP, as it is found at the place where it was written.
 
+use packet::IpProtocol;
+
 use super::faults::Fault;
 use super::frame::Frame;
 use crate::random::Random;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+const TCP: u8 = IpProtocol::TCP.0;
+const UDP: u8 = IpProtocol::UDP.0;
 
 pub(super) const FAULTS: &[Fault] = &[
     ("another transport checksum", |_, frame| {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use sys::net::Mac;
+use packet::{IpProtocol, Mac};
 
 use super::{Case, State};
 use crate::random::Random;
@@ -283,9 +283,9 @@ fn blocks(random: &mut Random, most: i64) -> Vec<(i64, i64)> {
     (0..count).map(|_| (*random.one(&edges), *random.one(&edges))).collect()
 }
 
-const TCP: u8 = 6;
-const FRAGMENT: u8 = 44;
-const DESTINATION_OPTIONS: u8 = 60;
+const TCP: u8 = IpProtocol::TCP.0;
+const FRAGMENT: u8 = IpProtocol::FRAGMENT.0;
+const DESTINATION_OPTIONS: u8 = IpProtocol::DESTINATION_OPTIONS.0;
 
 const FLAGS: [u8; 16] = [
     0,

@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
+use packet::Mac;
 use spec::{Expect, Map, Verdict};
-use sys::net::{Ifindex, Mac};
+use sys::net::Ifindex;
 use traffic::tcp::abi::{Flow, Reason, State as FlowState};
 use traffic::tcp::{Config, Path, Plan, plan};
 

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use spec::packet::{Prefix, Protocol};
+use packet::{IpProtocol, Prefix};
 use xsk::steer::Rule;
 
 /// What can be known of a packet.
@@ -27,7 +27,7 @@ fn one_matches(rule: &Rule, seen: &Seen) -> bool {
     let between = |first: u16, last: u16, port: u16| (first..=last).contains(&port);
     let ports = seen.ports;
     rule.ethertype.is_none_or(|wanted| wanted == seen.ethertype)
-        && rule.protocol.is_none_or(|Protocol(wanted)| ip(&|_, _, protocol| protocol == wanted))
+        && rule.protocol.is_none_or(|IpProtocol(wanted)| ip(&|_, _, protocol| protocol == wanted))
         && rule.from.is_none_or(|wanted| ip(&|from, _, _| contains(wanted, from)))
         && rule.to.is_none_or(|wanted| ip(&|_, to, _| contains(wanted, to)))
         && rule
@@ -122,7 +122,7 @@ fn ipv6(packet: &[u8]) -> Option<Inside> {
 }
 
 fn ports(protocol: u8, later: bool, inner: &[u8]) -> Option<(u16, u16)> {
-    if later || !Protocol(protocol).has_ports() {
+    if later || !IpProtocol(protocol).has_ports() {
         return None;
     }
     Some((word(inner, 0)?, word(inner, 2)?))

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use kernel::KernelRuntime;
 use spec::{MapDef, MapKind, Runtime as _, Spec};
 use sys::bpf::{self, MapCreate};
+use sys::errno::ENOENT;
 use vm::{Error, Machine, Options, VmRuntime};
 
 pub use program::{Call, Ran};
@@ -178,5 +179,3 @@ impl Random {
         ((self.0 >> 33) % end as u64) as usize
     }
 }
-
-const ENOENT: i32 = 2;

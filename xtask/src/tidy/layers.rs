@@ -14,9 +14,10 @@ use crate::root;
 
 /// Packages by name, with their levels.
 const LEVELS: &[(&str, u8)] = &[
-    ("xway-sys", 0),
+    ("xway-packet", 0),
     ("xway-report", 0),
     ("xway-pcap", 0),
+    ("xway-sys", 1),
     ("xway-spec", 1),
     ("xway-kernel", 2),
     ("xway-vm", 2),
@@ -37,9 +38,11 @@ const LEVELS: &[(&str, u8)] = &[
 
 /// Packages that may build on these of ours alone, whatever their level.
 const ONLY: &[(&str, &[&str])] = &[
-    ("xway-spec", &[]),
-    ("xway-functions", &["xway-spec"]),
-    ("xway-filter", &["xway-spec", "xway-functions"]),
+    ("xway-packet", &[]),
+    ("xway-sys", &["xway-packet"]),
+    ("xway-spec", &["xway-packet"]),
+    ("xway-functions", &["xway-packet", "xway-spec"]),
+    ("xway-filter", &["xway-packet", "xway-spec", "xway-functions"]),
     ("xway-report", &[]),
 ];
 

@@ -7,7 +7,8 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Context, Result, bail, ensure};
-use sys::net::{Ifindex, Link, Mac, NetdevFamily, Netlink, inet_sockets, underneath};
+use packet::Mac;
+use sys::net::{Ifindex, Link, NetdevFamily, Netlink, inet_sockets, underneath};
 
 use super::Place;
 

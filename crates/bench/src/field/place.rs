@@ -11,8 +11,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use kernel::{Attach, Mode, Program, Replace};
 use lab::Host;
+use packet::Mac;
 use sys::net::ethtool::Ethtool;
-use sys::net::{Ifindex, Link, Mac, Netlink, Statistics};
+use sys::net::{Ifindex, Link, Netlink, Statistics};
 
 use super::leftover;
 

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use kernel::{Link, LoadOptions, Object, TcxSide};
+use packet::{EtherType, IpProtocol};
 use spec::asm::Reg::{R0, R1, R2, R3, R4};
 use spec::asm::{self, Assembler, Cond, Size};
 use spec::{ProgramKind, Spec};
@@ -34,9 +35,9 @@ fn program() -> Result<Spec> {
     a.load32(R2, R1.at(DATA)).load32(R3, R1.at(DATA_END));
     a.note("Ethernet, IPv4, UDP").need(R2, R3, HEADERS, R4, on);
     for (offset, size, wanted) in [
-        (12, Size::Half, ETHERTYPE_IPV4.to_be()),
+        (12, Size::Half, EtherType::IPV4.0.to_be()),
         (14, Size::Byte, IPV4_PLAIN),
-        (23, Size::Byte, UDP),
+        (23, Size::Byte, IpProtocol::UDP.0.into()),
         (36, Size::Half, PORT.to_be()),
     ] {
         a.load(size, R4, R2.at(offset)).jump_if(R4, Cond::Ne, wanted, on);
@@ -61,10 +62,8 @@ const NAME: &str = "tc_drop";
 const DATA: i16 = 76;
 const DATA_END: i16 = 80;
 const HEADERS: i16 = 14 + 20 + 8;
-const ETHERTYPE_IPV4: u16 = 0x0800;
 /// Version 4, five words of header.
 const IPV4_PLAIN: u16 = 0x45;
-const UDP: u16 = 17;
 // `TCX_DROP` and `TCX_NEXT`.
 const SHOT: i32 = 2;
 const NEXT: i32 = -1;

@@ -1,7 +1,8 @@
 //! Where packets of a way are sent to, where they arrive, and what they must look like there.
 
 use anyhow::{Context, Result, ensure};
-use lab::frame::{Layout, check};
+use lab::frame::check;
+use packet::{IpPacket, Limits};
 
 use crate::field::{Line, PORT, Place};
 
@@ -90,9 +91,9 @@ fn routed(line: &Line, sent: &[u8]) -> Result<Vec<u8>> {
 
 /// The addresses of the last link, and a checksum: proxies make a packet of their own.
 fn translated(line: &Line, got: &[u8]) -> Result<()> {
-    let layout = Layout::of(got).context("no IP packet")?;
-    let transport = &got[layout.transport..];
-    let (ip, port) = (&got[layout.network + 16..layout.network + 20], &transport[2..4]);
+    let ip_packet = IpPacket::find(got, Limits::default()).context("no IP packet")?;
+    let transport = &got[ip_packet.transport..];
+    let (ip, port) = (&got[ip_packet.network + 16..ip_packet.network + 20], &transport[2..4]);
     ensure!(got[..6] == line.sink.mac()?.0, "to another hardware address: {got:02x?}");
     ensure!(ip == line.sink.ipv4()?.octets(), "to another address: {got:02x?}");
     ensure!(port == PORT.to_be_bytes(), "to another port: {got:02x?}");

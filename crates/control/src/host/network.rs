@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use packet::AddressPrefix;
 use sys::Result;
 use sys::net::{Link, Netlink, TableRoute, TableRule};
 use sys::netns::NetNs;
 use vm::World;
 use vm::world::{
-    Interface, Mac, Mark, Neighbour, NeighbourState, NextHop, Prefix, Route, RouteKind, Rule,
-    RuleFamily, TableId,
+    Interface, Mark, Neighbour, NeighbourState, NextHop, Route, RouteKind, Rule, RuleFamily,
+    TableId,
 };
 
 use super::Snapshot;
@@ -31,7 +32,7 @@ pub(super) fn network() -> Result<Snapshot> {
     let neighbours = netlink.neighbours()?;
     let neighbours = neighbours.iter().filter_map(|found| {
         let dev = names.get(&found.ifindex.0)?.clone();
-        let mac = found.mac.map_or(Mac::default(), |mac| Mac(mac.0));
+        let mac = found.mac.unwrap_or_default();
         Some(Neighbour { ip: found.ip, dev, mac, state: state(found.state)? })
     });
     let syncookies = NetNs::current()?.sysctl("ipv4/tcp_syncookies");
@@ -86,8 +87,8 @@ fn interfaces(
         interfaces.push(Interface {
             mtu,
             mtu_ipv6,
-            mac: link.mac.map_or(Mac::default(), |mac| Mac(mac.0)),
-            addresses: own.filter_map(|one| Prefix::new(one.ip, one.prefix)).collect(),
+            mac: link.mac.unwrap_or_default(),
+            addresses: own.filter_map(|one| AddressPrefix::new(one.ip, one.prefix)).collect(),
             up: link.up,
             forward_ipv4: number(format!("ipv4/conf/{name}/forwarding")) == Some(1),
             forward_ipv6: number(format!("ipv6/conf/{name}/forwarding")) == Some(1),
@@ -104,7 +105,8 @@ fn route(found: &TableRoute, names: &Names) -> std::result::Result<Route, String
     if let Some(besides) = found.besides {
         return Err(format!("{text}: {besides}"));
     }
-    let to = Prefix::new(found.to, found.prefix).ok_or_else(|| format!("{text}: its length"))?;
+    let to =
+        AddressPrefix::new(found.to, found.prefix).ok_or_else(|| format!("{text}: its length"))?;
     let kind = KINDS.iter().find(|(number, _)| *number == found.kind);
     let kind = kind.ok_or_else(|| format!("{text}: its type {}", found.kind))?.1;
     let name = |ifindex| names.get(&ifindex).cloned();
@@ -148,7 +150,8 @@ fn rule(found: &TableRule) -> std::result::Result<Rule, String> {
     if let Some(besides) = found.besides {
         return Err(format!("rule {} to table {}: {besides}", found.priority, found.table));
     }
-    let prefix = |network: Option<(IpAddr, u8)>| network.and_then(|(ip, len)| Prefix::new(ip, len));
+    let prefix =
+        |network: Option<(IpAddr, u8)>| network.and_then(|(ip, len)| AddressPrefix::new(ip, len));
     Ok(Rule {
         family: if found.ipv6 { RuleFamily::Ipv6 } else { RuleFamily::Ipv4 },
         from: prefix(found.from),

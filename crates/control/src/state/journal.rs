@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use kernel::Mode;
 use serde::{Deserialize, Serialize};
 use sys::dir::{Access, Dir};
+use sys::errno::{ENOENT, ENOPROTOOPT};
 use sys::net::Ifindex;
 
 use super::root::{self, PART};
@@ -182,8 +183,6 @@ mod mode_name {
 }
 
 const SUFFIX: &str = ".undo";
-const ENOENT: i32 = 2;
-const ENOPROTOOPT: i32 = 92;
 
 #[cfg(test)]
 mod tests {

@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sys::cap::{Cap, Caps};
+use sys::errno::{EACCES, ENOENT, EPERM};
 use sys::net::{Ifindex, Link, Netlink};
 use sys::netns::{NetNs, NetNsId};
 
@@ -307,9 +308,6 @@ fn is_denied(error: &Error) -> bool {
 
 /// To mount the bpffs; to attach; to load; to be taken by the verifier as it is for root.
 const NEEDED: [Cap; 4] = [Cap::SysAdmin, Cap::NetAdmin, Cap::Bpf, Cap::Perfmon];
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
-const ENOENT: i32 = 2;
 const OBJ_GET: &str = "bpf(OBJ_GET)";
 
 /// Folders in a folder, sorted; none when there is no such folder.

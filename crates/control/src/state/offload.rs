@@ -11,6 +11,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use sys::dir::Access;
+use sys::errno::ENOENT;
 use sys::net::ethtool::Ethtool;
 
 use super::root;
@@ -87,4 +88,3 @@ pub(super) fn records(root: &Path, namespace: u64) -> Result<Vec<(u32, Offload)>
 }
 
 const SUFFIX: &str = ".offload";
-const ENOENT: i32 = 2;

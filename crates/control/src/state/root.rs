@@ -11,6 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use sys::dir::{Access, Ancestors, Dir, effective_user};
+use sys::errno::{EACCES, ENOENT};
 
 use crate::error::{Context as _, Result};
 
@@ -99,5 +100,3 @@ const PRIVATE_DIR: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 /// Permissions of the group and of all others.
 const OTHERS: u32 = 0o077;
-const ENOENT: i32 = 2;
-const EACCES: i32 = 13;

@@ -8,6 +8,7 @@
 use std::fs;
 
 use kernel::{Attach, Link, Mode, Object, Program, Replace};
+use sys::errno::ENODEV;
 use sys::net::{Ifindex, Netlink};
 
 use super::generation::Generation;
@@ -245,8 +246,6 @@ fn programs(ifindex: Ifindex) -> Result<Option<Vec<Running>>> {
     let running = |(mode, program): (Mode, u32)| Running { program, mode };
     Ok(Some(link.xdp.programs().map(running).collect()))
 }
-
-const ENODEV: i32 = 19;
 
 fn unpinned() -> Error {
     Error::Malformed("it is no longer pinned".to_owned())

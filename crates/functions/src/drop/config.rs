@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use packet::{IpProtocol, ParseError, Prefix};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
-use crate::{ParseError, PassOrDrop, Prefix, Protocol};
+use crate::PassOrDrop;
 
 /// Rules, and what happens to packets that rules cannot judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +28,7 @@ pub struct Config {
 #[serde(try_from = "String", into = "String")]
 pub struct Rule {
     pub to: Option<Prefix>,
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<IpProtocol>,
     pub port: Option<u16>,
 }
 
@@ -50,7 +51,9 @@ impl FromStr for Rule {
         let to = words.next().ok_or_else(|| ParseError::new(text, "empty; say `any` for all"))?;
         let rule = Self {
             to: unless_any(to, Prefix::from_str)?,
-            protocol: words.next().map_or(Ok(None), |word| unless_any(word, Protocol::from_str))?,
+            protocol: words
+                .next()
+                .map_or(Ok(None), |word| unless_any(word, IpProtocol::from_str))?,
             port: words.next().map_or(Ok(None), |word| unless_any(word, port))?,
         };
         if let Some(word) = words.next() {

@@ -6,10 +6,11 @@
 use std::array;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use packet::{IpProtocol, Prefix};
+
 use super::abi::{Rule4, Rule6};
 use super::config::Rule;
 use super::plan::InstalledRules;
-use crate::{Prefix, Protocol};
 
 impl InstalledRules {
     /// The rules in force, sorted; one without a prefix is told once although both address
@@ -67,7 +68,7 @@ fn rule(
 ) -> Option<Rule> {
     Some(Rule {
         to: Some(Prefix::new(address, length)?),
-        protocol: (protocol_mask != 0).then_some(Protocol(protocol)),
+        protocol: (protocol_mask != 0).then_some(IpProtocol(protocol)),
         port: (port_mask != [0; 2]).then(|| u16::from_be_bytes(port)),
     })
 }

@@ -7,12 +7,11 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use spec::packet::{mask4, mask6};
+use packet::{Prefix, mask4, mask6};
 
 use super::abi::{Rule4, Rule6, Shape4, Shape6, Shapes};
 use super::config::{Config, Rule};
 use super::plan::InstalledRules;
-use crate::Prefix;
 
 /// The rules of one address family leave different parts open in more ways than the program tries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

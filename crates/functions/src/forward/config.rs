@@ -4,11 +4,12 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use packet::{IpProtocol, ParseError};
 use serde::{Deserialize, Serialize};
 use spec::Spec;
 
 use super::abi;
-use crate::{ParseError, PassOrDrop, Protocol};
+use crate::PassOrDrop;
 
 /// Translations, and what happens to packets without one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,7 +51,7 @@ pub struct Translation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     pub address: IpAddr,
-    pub service: Option<(Protocol, u16)>,
+    pub service: Option<(IpProtocol, u16)>,
 }
 
 impl Default for Config {
@@ -136,8 +137,8 @@ impl FromStr for Endpoint {
         };
         let address = address.parse().map_err(|_| wrong("no IPv4 or IPv6 address"))?;
         let Some((protocol, port)) = service else { return Ok(Self { address, service: None }) };
-        let protocol: Protocol = protocol.parse()?;
-        if !matches!(protocol, Protocol::TCP | Protocol::UDP) {
+        let protocol: IpProtocol = protocol.parse()?;
+        if !matches!(protocol, IpProtocol::TCP | IpProtocol::UDP) {
             return Err(wrong("ports of TCP and UDP alone can be translated"));
         }
         let port = port.parse().ok().filter(|port| *port != 0);

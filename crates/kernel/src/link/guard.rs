@@ -4,10 +4,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use sys::bpf::{self, LinkInfo, LinkTarget};
+use sys::errno::{ENOENT, EPERM};
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
 use super::netlink::NetlinkAttachment;
-use crate::error::{ENOENT, EPERM, Error, Result, named};
+use crate::error::{Error, Result, named};
 use crate::program::Program;
 
 /// A program on an interface.

@@ -3,9 +3,11 @@
 
 use std::os::fd::AsFd;
 
+use sys::errno::ENODEV;
+use sys::errno::{EBUSY, EEXIST, ENOENT};
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
-use crate::error::{EBUSY, EEXIST, ENOENT, Error, Result};
+use crate::error::{Error, Result};
 use crate::program::Program;
 
 /// A program on an interface, and the socket of the namespace that it is in.
@@ -57,8 +59,6 @@ impl NetlinkAttachment {
         }
     }
 }
-
-const ENODEV: i32 = 19;
 
 /// The kernel's answers when another program than the expected one runs.
 pub(super) fn overtaken(error: sys::Error) -> Error {

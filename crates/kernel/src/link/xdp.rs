@@ -4,13 +4,14 @@ use std::os::fd::AsFd;
 
 use sys::bpf::uapi::attach_type;
 use sys::bpf::{self, LinkCreate};
+use sys::errno::{EAGAIN, EBUSY, EMFILE, ENOMEM, ENOSPC, EPERM};
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
 use super::guard::Before;
 use super::netlink::{NetlinkAttachment, overtaken};
 use super::occupied::{Holder, Occupant, occupants, refusal};
 use super::{Attach, Known, Link, Replace};
-use crate::error::{EAGAIN, EBUSY, EMFILE, ENOMEM, ENOSPC, EPERM, Error, Result};
+use crate::error::{Error, Result};
 use crate::program::Program;
 
 /// Attaches a program to an interface of this thread's network namespace.

@@ -1,10 +1,11 @@
 //! What sits on each interface of this thread's network namespace.
 
 use sys::bpf::{LinkInfo, LinkTarget, ProgInfo};
+use sys::errno::ENOENT;
 use sys::net::{self, Ifindex, Netlink, XdpMode};
 
 use super::links;
-use crate::error::{ENOENT, Error, Result};
+use crate::error::{Error, Result};
 use crate::program::Program;
 
 /// An interface and its XDP programs.

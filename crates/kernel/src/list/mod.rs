@@ -8,8 +8,9 @@ mod owners;
 use std::os::fd::{AsFd, OwnedFd};
 
 use sys::bpf::{self, Kind, LinkInfo, MapInfo, ProgInfo};
+use sys::errno::{EAGAIN, ENOENT};
 
-use crate::error::{EAGAIN, ENOENT, Error, Result};
+use crate::error::{Error, Result};
 use crate::limits::LISTING_LIMIT;
 
 pub use interfaces::{Attached, Interface, interface, interfaces};

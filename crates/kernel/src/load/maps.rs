@@ -5,9 +5,10 @@ use std::os::fd::AsFd;
 use spec::{Expect, Initial, Map as _, MapDef, MapKind, Plan, Spec};
 use sys::bpf::MapCreate;
 use sys::bpf::uapi::map_flag;
+use sys::errno::{E2BIG, EINVAL, ENOENT, ENOMEM, ENOTSUPP, EOPNOTSUPP};
 
 use super::{LoadOptions, LoadedBtf, map_device, memory};
-use crate::error::{E2BIG, EINVAL, ENOENT, ENOMEM, ENOTSUPP, EOPNOTSUPP, Error, Result};
+use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::name;
 

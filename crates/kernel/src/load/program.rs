@@ -5,12 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use spec::{Insn, Spec};
 use sys::bpf::uapi::prog_flag;
 use sys::bpf::{self, ProgLoad};
+use sys::errno::{EAGAIN, ENOSPC};
 
 use super::fixup::{self, Patched};
 use super::maps::Made;
 use super::symbols::Host;
 use super::{Binding, LoadOptions, LoadedBtf, info};
-use crate::error::{EAGAIN, ENOSPC, Error, Result};
+use crate::error::{Error, Result};
 use crate::limits::{LOAD_ATTEMPTS, LOG_LIMIT, LOG_START};
 use crate::memlock;
 use crate::name;

@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 
 use spec::btf::{Btf, Kind};
+use sys::errno::ENOENT;
 
 use super::module::{self, Module};
-use crate::error::{ENOENT, Result};
+use crate::error::Result;
 
 /// Where a kernel variable or function is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

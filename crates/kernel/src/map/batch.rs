@@ -2,9 +2,10 @@
 
 use spec::{Expect, Map as _};
 use sys::bpf::Batch;
+use sys::errno::{EINVAL, ENOSPC, ENOTSUPP, EOPNOTSUPP};
 
 use super::{Map, flags_of};
-use crate::error::{EINVAL, ENOSPC, ENOTSUPP, EOPNOTSUPP, Error, Result, named};
+use crate::error::{Error, Result, named};
 
 /// Key and value of one element.
 pub type Element = (Vec<u8>, Vec<u8>);

@@ -4,9 +4,10 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use sys::bpf;
+use sys::errno::EINVAL;
 
 use super::Map;
-use crate::error::{EINVAL, Error, Result};
+use crate::error::{Error, Result};
 
 impl Map {
     /// Gives the map a name in a bpf file system, under which it outlives this process.

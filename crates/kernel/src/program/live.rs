@@ -7,9 +7,10 @@ use std::os::fd::AsFd;
 
 use spec::Input;
 use sys::bpf::{self, uapi::test_flag};
+use sys::errno::EINTR;
 
 use super::Program;
-use crate::error::{EINTR, Result, named};
+use crate::error::{Result, named};
 
 /// A burst of live frames.
 #[derive(Clone, Debug, Default)]

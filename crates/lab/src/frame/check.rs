@@ -1,6 +1,7 @@
 //! Are the checksums of a frame right? By the definition, not by what a driver says.
 
-use super::layout::{ICMP, Layout, UDP};
+use packet::checksum::{is_valid, sum};
+use packet::{IpPacket, IpProtocol, Limits};
 
 /// Checks the IPv4 header's and the transport's checksum. A UDP checksum of zero over IPv4 means
 /// that there is none, which is right.
@@ -8,48 +9,26 @@ use super::layout::{ICMP, Layout, UDP};
 /// # Errors
 /// Which one is wrong, or that the frame is none whose checksums are known.
 pub fn check(frame: &[u8]) -> Result<(), String> {
-    let layout = Layout::of(frame).ok_or("no IPv4 or IPv6 packet")?;
-    if !layout.is_ipv6 && folded(sum(&frame[layout.network..layout.transport])) != 0xffff {
+    let found = IpPacket::find(frame, Limits::default()).ok();
+    let known = found.filter(|ip| !ip.fragment.is_later() && ip.is_destination_final);
+    let ip = known.ok_or("no IPv4 or IPv6 packet")?;
+    if !ip.is_ipv6 && !is_valid(sum(&frame[ip.network..ip.transport])) {
         return Err("IPv4 header checksum".into());
     }
-    let at = layout.checksum().ok_or("unknown transport protocol")?;
-    let transport = &frame[layout.transport..layout.end];
-    if at + 2 > layout.end {
+    let at = ip.checksum().ok_or("unknown transport protocol")?;
+    if at + 2 > ip.end {
         return Err("truncated transport header".into());
     }
     let absent = frame[at..at + 2] == [0, 0];
-    if layout.protocol == UDP && absent {
-        return if layout.is_ipv6 { Err("no UDP checksum over IPv6".into()) } else { Ok(()) };
+    if ip.protocol == IpProtocol::UDP && absent {
+        return if ip.is_ipv6 { Err("no UDP checksum over IPv6".into()) } else { Ok(()) };
     }
-    if folded(pseudo_header(frame, &layout) + sum(transport)) != 0xffff {
-        return Err(format!("checksum of protocol {}", layout.protocol));
+    let transport = &frame[ip.transport..ip.end];
+    let pseudo = ip.pseudo_header(frame, transport.len()).unwrap_or_default();
+    if !is_valid(pseudo + sum(transport)) {
+        return Err(format!("checksum of protocol {}", ip.protocol));
     }
     Ok(())
-}
-
-/// Addresses, length and protocol; ICMP over IPv4 has none.
-fn pseudo_header(frame: &[u8], layout: &Layout) -> u64 {
-    if layout.protocol == ICMP {
-        return 0;
-    }
-    let (from, to) = if layout.is_ipv6 { (8, 40) } else { (12, 20) };
-    let addresses = sum(&frame[layout.network + from..layout.network + to]);
-    addresses + (layout.end - layout.transport) as u64 + u64::from(layout.protocol)
-}
-
-/// Of 16-bit words in network order, an odd byte filled up with zero.
-fn sum(bytes: &[u8]) -> u64 {
-    bytes
-        .chunks(2)
-        .map(|pair| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0)))
-        .sum()
-}
-
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 #[cfg(test)]
@@ -63,8 +42,8 @@ mod tests {
             let from = Side::new("02:78:77:00:00:03", from, 4000).unwrap();
             let to = Side::new("02:78:77:00:00:01", to, 7).unwrap();
             let frame = Flow::new(from, to).udp(b"payload").unwrap();
-            let layout = Layout::of(&frame).unwrap();
-            for at in layout.transport..layout.end {
+            let ip = IpPacket::find(&frame, Limits::default()).unwrap();
+            for at in ip.transport..ip.end {
                 let mut wrong = frame.clone();
                 wrong[at] ^= 0x10;
                 assert!(check(&wrong).is_err(), "byte {at}");
@@ -78,7 +57,8 @@ mod tests {
             let from = Side::new("02:78:77:00:00:03", from, 4000).unwrap();
             let to = Side::new("02:78:77:00:00:01", to, 7).unwrap();
             let mut frame = Flow::new(from, to).udp(b"").unwrap();
-            let at = Layout::of(&frame).unwrap().checksum().unwrap();
+            let ip = IpPacket::find(&frame, Limits::default()).unwrap();
+            let at = ip.checksum().unwrap();
             frame[at..at + 2].fill(0);
             assert_eq!(check(&frame).is_ok(), right);
         }

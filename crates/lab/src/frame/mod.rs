@@ -12,16 +12,14 @@
 //! Frames are without padding and without the Ethernet checksum.
 
 mod check;
-mod layout;
 
 use std::net::IpAddr;
 
 use etherparse::{IpHeaders, Ipv4Header, Ipv6FlowLabel, Ipv6Header, PacketBuilder, TcpHeader};
 use etherparse::{PacketBuilderStep, ip_number};
-use sys::net::Mac;
+use packet::{IpPacket, Limits, Mac, ParseError};
 
 pub use check::check;
-pub use layout::Layout;
 
 use crate::error::{Error, Result};
 
@@ -66,7 +64,7 @@ pub struct TcpFlags {
 impl Side {
     /// From text, as documentation and topologies write it.
     pub fn new(mac: &str, ip: &str, port: u16) -> Result<Self> {
-        let mac = mac.parse().map_err(Error::Frame)?;
+        let mac = mac.parse().map_err(|wrong: ParseError| Error::Frame(wrong.to_string()))?;
         let ip = ip.parse().map_err(|_| Error::Frame(format!("`{ip}` is no IP address")))?;
         Ok(Self { mac, ip, port })
     }
@@ -110,8 +108,8 @@ impl Flow {
         let short = || Error::Frame(format!("{length} bytes are less than its headers"));
         let payload = vec![0; length.checked_sub(headers).ok_or_else(short)?];
         let mut frame = self.udp(&payload)?;
-        if let Some(layout) = Layout::of(&frame).filter(|layout| !layout.is_ipv6) {
-            frame[layout.transport + 6..layout.transport + 8].fill(0);
+        if let Some(ip) = IpPacket::find(&frame, Limits::default()).ok().filter(|ip| !ip.is_ipv6) {
+            frame[ip.transport + 6..ip.transport + 8].fill(0);
         }
         Ok(frame)
     }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use sys::net::Mac;
+use packet::Mac;
 
 pub use router::Router;
 pub use service::Service;

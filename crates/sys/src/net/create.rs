@@ -9,9 +9,10 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkInfo, LinkMessage,
 };
+use packet::Mac;
 
 use super::link::check_name;
-use super::{Ifindex, Mac, Netlink};
+use super::{Ifindex, Netlink};
 use crate::error::Result;
 
 /// One end of a veth pair.

@@ -11,9 +11,10 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     LinkAttribute, LinkFlags, LinkHeader, LinkInfo, LinkMessage, Stats64,
 };
+use packet::Mac;
 
 use super::conversation::Reply;
-use super::{Mac, Netlink, XdpState};
+use super::{Netlink, XdpState};
 use crate::error::{Error, Result};
 
 /// Number of an interface inside its namespace.

@@ -8,9 +8,10 @@ use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourFlags, NeighbourMessage, NeighbourState,
 };
 use netlink_packet_route::route::RouteType;
+use packet::Mac;
 
 use super::address::family;
-use super::{Ifindex, Mac, Netlink};
+use super::{Ifindex, Netlink};
 use crate::error::Result;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

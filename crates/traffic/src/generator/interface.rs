@@ -3,6 +3,7 @@
 //! Rule: what the kernel tells beforehand is refused here, with what to change; what it does not
 //! tell (an older kernel, a peer in another namespace) shows as a fault of the run.
 
+use sys::errno::{ENODEV, ENXIO};
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, NetdevFamily, Netlink};
 
@@ -113,5 +114,3 @@ fn refuse<T>(interface: &str, why: String) -> Result<T> {
 const FRAME_EXTRA: usize = ETHERNET + 4;
 const ETHERNET: usize = 14;
 const GRO: &str = "rx-gro";
-const ENXIO: i32 = 6;
-const ENODEV: i32 = 19;

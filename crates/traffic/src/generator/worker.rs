@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use sys::errno::EINVAL;
 use sys::priority::Priority;
 use sys::thread::Interruptible;
 
@@ -175,8 +176,6 @@ fn explain(error: Error, run: &Run) -> Error {
     };
     Error::Interface { interface: name.clone(), why }
 }
-
-const EINVAL: i32 = 22;
 
 /// Between two signals to a thread that is to end: long enough for a program that is told to hold
 /// to note when its last frame left.

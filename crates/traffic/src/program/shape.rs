@@ -122,6 +122,6 @@ impl<'a> Shape<'a> {
             let turned = !inner.at.abs_diff(checksum.from).is_multiple_of(2);
             sum += u64::from(if turned { value.swap_bytes() } else { value });
         }
-        crate::template::fold(sum)
+        packet::checksum::fold(sum)
     }
 }

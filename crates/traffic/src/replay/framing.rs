@@ -2,8 +2,8 @@
 //!
 //! Layouts: <https://www.tcpdump.org/linktypes.html>. Not here: what is inside the frame.
 
+use packet::{EtherType, Mac};
 use pcap::LinkType;
-use sys::net::Mac;
 
 use super::notes::Reason;
 use super::options::Framing;
@@ -134,8 +134,8 @@ fn point_to_point(packet: &[u8]) -> Result<Inner, Reason> {
     let ether_type = match protocol {
         0x0021 => IPV4,
         0x0057 => IPV6,
-        0x0281 => 0x8847,
-        0x0283 => 0x8848,
+        0x0281 => EtherType::MPLS.0,
+        0x0283 => EtherType::MPLS_MULTICAST.0,
         _ => return Err(Reason::Protocol),
     };
     Ok(Inner::of_type(ether_type, at + len))
@@ -148,10 +148,10 @@ fn half(packet: &[u8], at: usize) -> Result<u16, Reason> {
 
 const HEADER: usize = crate::limits::FRAME_MIN;
 /// Below it the field is a length.
-const FIRST_TYPE: u16 = 0x0600;
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
-const PPPOE_SESSION: u16 = 0x8864;
+const FIRST_TYPE: u16 = EtherType::FIRST.0;
+const IPV4: u16 = EtherType::IPV4.0;
+const IPV6: u16 = EtherType::IPV6.0;
+const PPPOE_SESSION: u16 = EtherType::PPPOE_SESSION.0;
 
 // Protocols of Linux's own (`linux/if_ether.h`): 802.3 without and with 802.2.
 const NOVELL_RAW: u16 = 0x0001;

@@ -3,6 +3,8 @@
 //! Rule: every offset told is inside of what was captured, with the whole field behind it; what
 //! was cut off is not there. Not here: changing anything.
 
+use packet::{EtherType, Header, IpPacket, IpProtocol, Layer, Limits, Walk, word};
+
 /// Of the outermost packet: what tunnels and errors quote inside stays as it was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layers {
@@ -39,98 +41,63 @@ pub(super) struct Transport {
 
 impl Layers {
     pub fn of(frame: &[u8]) -> Self {
-        let mut tags = 0;
-        let mut at = TYPE_AT;
-        while let Some(kind) = half(frame, at) {
-            match kind {
-                0x8100 | 0x88a8 | 0x9100 if half(frame, at + TAG).is_some() => {
-                    tags += 1;
-                    at += TAG;
-                }
-                0x0800 => return Self { tags, ip: ipv4(frame, at + 2) },
-                0x86dd => return Self { tags, ip: ipv6(frame, at + 2) },
-                _ => break,
+        let mut layers = Self::default();
+        let mut walk = Walk::new(frame, CAPTURED);
+        while let Some(Ok(Layer { header, start, .. })) = walk.next() {
+            match header {
+                Header::Vlan => layers.tags += 1,
+                Header::Ipv4 => layers.ip = Some(Ip::v4(start)),
+                Header::Ipv6 => layers.ip = Some(Ip::v6(start)),
+                _ => {}
+            }
+            if let Some((packet, ip)) = walk.ip_packet().zip(layers.ip.as_mut()) {
+                ip.is_final = packet.is_destination_final;
+                ip.transport = transport(frame, &packet);
+                break;
             }
         }
-        Self { tags, ip: None }
+        layers
     }
 }
 
-fn ipv4(frame: &[u8], at: usize) -> Option<Ip> {
-    let header = frame.get(at..at + 20).filter(|header| header[0] >> 4 == 4)?;
-    let len = usize::from(header[0] & 0xf) * 4;
-    let is_first = half(header, 6)? & 0x1fff == 0;
-    let behind = (len >= 20 && is_first).then_some(at + len);
-    Some(Ip {
-        width: 4,
-        source: at + 12,
-        destination: at + 16,
-        checksum: Some(at + 10),
-        is_final: true,
-        transport: behind.and_then(|behind| transport(frame, behind, header[9], false)),
+impl Ip {
+    fn v4(at: usize) -> Self {
+        let (source, destination, checksum) = (at + 12, at + 16, Some(at + 10));
+        Self { width: 4, source, destination, checksum, is_final: true, transport: None }
+    }
+
+    fn v6(at: usize) -> Self {
+        let (source, destination) = (at + 8, at + 24);
+        Self { width: 16, source, destination, checksum: None, is_final: true, transport: None }
+    }
+}
+
+/// `None` for later fragments and for protocols without a checksum over the addresses.
+fn transport(frame: &[u8], packet: &IpPacket) -> Option<Transport> {
+    let has_ports = match packet.protocol {
+        _ if packet.fragment.is_later() => return None,
+        IpProtocol::TCP | IpProtocol::UDP | IpProtocol::UDPLITE => true,
+        IpProtocol::ICMPV6 if packet.is_ipv6 => false,
+        _ => return None,
+    };
+    let whole = |at: usize| word(frame, at).map(|_| at);
+    let (from, to) = (whole(packet.transport), whole(packet.transport + 2));
+    Some(Transport {
+        ports: from.zip(to).filter(|_| has_ports).map(|(from, to)| [from, to]),
+        checksum: packet.checksum().and_then(whole),
+        is_optional: packet.protocol == IpProtocol::UDP,
     })
 }
 
-fn ipv6(frame: &[u8], at: usize) -> Option<Ip> {
-    let header = frame.get(at..at + 40).filter(|header| header[0] >> 4 == 6)?;
-    let mut ip = Ip {
-        width: 16,
-        source: at + 8,
-        destination: at + 24,
-        checksum: None,
-        is_final: true,
-        transport: None,
-    };
-    let (mut next, mut behind) = (header[6], at + 40);
-    for _ in 0..EXTENSIONS {
-        let Some(extension) = frame.get(behind..behind + 8) else { break };
-        let len = match next {
-            HOP_BY_HOP | DESTINATION | MOBILITY | ROUTING => (usize::from(extension[1]) + 1) * 8,
-            AUTHENTICATION => (usize::from(extension[1]) + 2) * 4,
-            FRAGMENT if half(extension, 2)? & 0xfff8 == 0 => 8,
-            FRAGMENT => return Some(ip),
-            _ => break,
-        };
-        // Segments left.
-        ip.is_final &= next != ROUTING || extension[3] == 0;
-        (next, behind) = (extension[0], behind + len);
-    }
-    ip.transport = transport(frame, behind, next, true);
-    Some(ip)
-}
-
-fn transport(frame: &[u8], at: usize, protocol: u8, is_ipv6: bool) -> Option<Transport> {
-    let field = |offset: usize| half(frame, at + offset).map(|_| at + offset);
-    let (checksum, has_ports) = match protocol {
-        TCP => (field(16), true),
-        UDP | UDP_LITE => (field(6), true),
-        ICMPV6 if is_ipv6 => (field(2), false),
-        _ => return None,
-    };
-    let ports = if has_ports { field(0).zip(field(2)).map(|(from, to)| [from, to]) } else { None };
-    Some(Transport { ports, checksum, is_optional: protocol == UDP })
-}
-
-/// A big-endian word; nothing when it is not whole.
-pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
-    let word = bytes.get(at..at + 2)?;
-    Some(u16::from_be_bytes([word[0], word[1]]))
-}
+/// Limits of captured frames: what was captured may be only the beginning, and all tags of any
+/// sensible frame are found, so that they can be stripped.
+const CAPTURED: Limits = Limits {
+    tags: 64,
+    tag_types: &[EtherType::VLAN, EtherType::SERVICE_VLAN, EtherType::LEGACY_VLAN],
+    extensions: 8,
+    is_cut: true,
+};
 
 /// Where an Ethernet header has its type, and how long a tag is that comes in front of it.
 pub(super) const TYPE_AT: usize = 12;
 pub(super) const TAG: usize = 4;
-
-/// Extension headers that are looked behind.
-const EXTENSIONS: usize = 8;
-
-const HOP_BY_HOP: u8 = 0;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const ICMPV6: u8 = 58;
-const DESTINATION: u8 = 60;
-const MOBILITY: u8 = 135;
-const UDP_LITE: u8 = 136;

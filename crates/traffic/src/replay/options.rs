@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sys::net::Mac;
+use packet::Mac;
 
 use super::edit::Edits;
 

@@ -8,7 +8,6 @@
 pub mod abi;
 mod account;
 mod config;
-mod headers;
 mod live;
 pub mod program;
 mod reflect;

@@ -5,8 +5,8 @@
 //! them, but tells no loss that is none.
 
 use kernel::Mode;
+use packet::Mac;
 use spec::{Map, Spec, Verdict};
-use sys::net::Mac;
 
 use super::abi::{self, Count, Reason, Source};
 use super::account::{self, Account};

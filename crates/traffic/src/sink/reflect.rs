@@ -3,9 +3,8 @@
 //! Rule: the same bytes as from `bpf/sink/reflect.h`. Words change places and the stamp keeps its
 //! sum, so every checksum stays what it was.
 
-use sys::net::Mac;
+use packet::{Invalid, IpPacket, Limits, Mac};
 
-use super::headers::{Packet, Parsed, WITH_PORTS, parse};
 use crate::stamp::{Kind, Stamp};
 
 /// Makes a frame into the answer to it; false, and unchanged, if a stack would not answer it.
@@ -14,7 +13,7 @@ use crate::stamp::{Kind, Stamp};
 /// or destination is a group or cannot be a host, or whose IP header is malformed. In frames of
 /// other protocols only the MAC addresses are exchanged.
 pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
-    let parsed = parse(frame);
+    let found = IpPacket::find(frame, Limits::default());
     // A header that lies about its length can place the ports in the stamp, which stays whole.
     let stamp = Stamp::read(frame);
     let is_group = |at: usize| frame.get(at).is_none_or(|byte| byte & 1 == 1);
@@ -22,11 +21,11 @@ pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
     if is_group(0) || is_group(6) || !is_own {
         return false;
     }
-    match parsed {
-        Parsed::Packet(packet) if !is_between_hosts(frame, &packet) => return false,
-        Parsed::Packet(packet) => turn(frame, &packet),
-        Parsed::Other => {}
-        Parsed::TooDeep | Parsed::Malformed => return false,
+    match found {
+        Ok(packet) if !is_between_hosts(frame, &packet) => return false,
+        Ok(packet) => turn(frame, &packet),
+        Err(Invalid::NotIp) => {}
+        Err(_) => return false,
     }
     exchange(frame, 0, 6);
     if let Some(Ok(stamp)) = stamp {
@@ -35,18 +34,18 @@ pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
     true
 }
 
-fn turn(frame: &mut [u8], packet: &Packet) {
-    let (addresses, long) = packet.addresses();
-    exchange(frame, addresses, long);
-    let ports = WITH_PORTS.contains(&packet.protocol) && packet.left >= 4;
-    if ports && !packet.is_later_fragment {
+fn turn(frame: &mut [u8], packet: &IpPacket) {
+    let addresses = packet.addresses();
+    exchange(frame, addresses.start, addresses.len() / 2);
+    let has_ports = packet.protocol.has_ports() && packet.end - packet.transport >= 4;
+    if has_ports && !packet.fragment.is_later() {
         exchange(frame, packet.transport, 2);
     }
 }
 
-fn is_between_hosts(frame: &[u8], packet: &Packet) -> bool {
-    let (at, long) = packet.addresses();
-    let [from, to] = [at, at + long].map(|at| &frame[at..at + long]);
+fn is_between_hosts(frame: &[u8], packet: &IpPacket) -> bool {
+    let addresses = &frame[packet.addresses()];
+    let (from, to) = addresses.split_at(addresses.len() / 2);
     from != to && is_host(from) && is_host(to)
 }
 

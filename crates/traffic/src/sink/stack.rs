@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use sys::net::{Mac, Netlink, PacketSocket};
+use packet::Mac;
+use sys::net::{Netlink, PacketSocket};
 use sys::thread::monotonic_ns;
 
 use super::abi::Reason;

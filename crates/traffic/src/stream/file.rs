@@ -5,10 +5,10 @@
 
 use std::collections::HashSet;
 
+use packet::Mac;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
-use sys::net::Mac;
 
 use super::build::Builder;
 use super::error::Error;

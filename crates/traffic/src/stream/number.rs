@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use sys::net::Mac;
+use packet::Mac;
 
 use super::Atom;
 

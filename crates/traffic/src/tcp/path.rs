@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use sys::net::{Ifindex, Mac, Netlink, TableRoute};
+use packet::Mac;
+use sys::net::{Ifindex, Netlink, TableRoute};
 
 use crate::error::{Error, Result};
 use crate::limits;
@@ -34,12 +35,12 @@ impl Path {
         if netlink.is_local(to)? {
             return Err(refused(format!("{to} is an address of this host: name another's")));
         }
-        let route = best(netlink.table_routes()?, to, link.ifindex).ok_or_else(|| {
+        let routes = netlink.table_routes()?;
+        let found = TableRoute::next_hop(&routes, to, link.ifindex);
+        let (route, via) = found.ok_or_else(|| {
             let hint = "add one, or name the interface that has it";
             refused(format!("no route to {to} leads through it; {hint}"))
         })?;
-        let hop = route.hops.iter().find(|hop| hop.ifindex == link.ifindex);
-        let via = hop.and_then(|hop| hop.via).unwrap_or(to);
         let source = match source.or(route.source) {
             Some(source) => source,
             None => own(&mut netlink, link.ifindex, to)?.ok_or_else(|| {
@@ -49,30 +50,6 @@ impl Path {
         let mac = link.mac.ok_or_else(|| refused("has no hardware address".to_owned()))?;
         let next_hop = resolve(&mut netlink, link.ifindex, via)?;
         Ok(Self { ifindex: link.ifindex, mtu: link.mtu, mac, next_hop, source })
-    }
-}
-
-/// The longest prefix, then the lowest metric, of routes through the interface.
-fn best(routes: Vec<TableRoute>, to: IpAddr, ifindex: Ifindex) -> Option<TableRoute> {
-    let fits = |route: &TableRoute| {
-        route.kind == UNICAST
-            && contains(route.to, route.prefix, to)
-            && route.hops.iter().any(|hop| hop.ifindex == ifindex)
-    };
-    let order = |route: &TableRoute| (route.prefix, u32::MAX - route.metric);
-    routes.into_iter().filter(fits).max_by_key(order)
-}
-
-fn contains(network: IpAddr, prefix: u8, ip: IpAddr) -> bool {
-    let prefix = u32::from(prefix);
-    match (network, ip) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => {
-            (a.to_bits() ^ b.to_bits()).checked_shr(32 - prefix).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(a), IpAddr::V6(b)) => {
-            (a.to_bits() ^ b.to_bits()).checked_shr(128 - prefix).unwrap_or(0) == 0
-        }
-        _ => false,
     }
 }
 
@@ -114,29 +91,4 @@ fn resolve(netlink: &mut Netlink, ifindex: Ifindex, ip: IpAddr) -> Result<Mac> {
     Err(Error::Peer { peer: ip.to_string(), why })
 }
 
-/// `RTN_UNICAST`.
-const UNICAST: u8 = 1;
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn networks_hold_their_addresses() {
-        for (network, prefix, ip, inside) in [
-            ("10.0.0.0", 24, "10.0.0.9", true),
-            ("10.0.0.0", 24, "10.0.1.9", false),
-            ("0.0.0.0", 0, "192.0.2.1", true),
-            ("10.0.0.1", 32, "10.0.0.1", true),
-            ("10.0.0.1", 32, "10.0.0.2", false),
-            ("fd00::", 64, "fd00::2", true),
-            ("fd00::", 64, "fd00:0:0:1::2", false),
-            ("::", 0, "fd00::2", true),
-            ("::", 0, "10.0.0.1", false),
-        ] {
-            let (network, ip) = (network.parse().unwrap(), ip.parse().unwrap());
-            assert_eq!(contains(network, prefix, ip), inside, "{network}/{prefix} {ip}");
-        }
-    }
-}

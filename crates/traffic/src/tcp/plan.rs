@@ -259,7 +259,8 @@ const ENDLESS: u64 = 1 << 60;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sys::net::{Ifindex, Mac};
+    use packet::Mac;
+    use sys::net::Ifindex;
 
     fn path(mtu: u32) -> Path {
         Path {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use kernel::{Burst, LiveRun};
 use spec::Input;
+use sys::errno::ESRCH;
 use sys::thread::Interruptible;
 
 use super::engine::Engine;
@@ -98,4 +99,3 @@ fn send(task: &Task) -> Result<()> {
 /// Of one call: below what overflows the kernel's counter.
 const RUNS: u32 = 1 << 30;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-const ESRCH: i32 = 3;

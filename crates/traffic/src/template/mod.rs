@@ -10,8 +10,6 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use render::fold;
-
 use crate::stamp::Expect;
 
 /// One stream's frames.

@@ -3,6 +3,8 @@
 //! Rule: it uses what a program uses (`Size::sums` and what varies), never the finished bytes, so
 //! that a template whose sums are wrong renders wrong frames, and a test of those finds it.
 
+use packet::checksum::fold;
+
 use super::{Checksum, Field, Template, Values};
 use crate::stamp::Stamp;
 
@@ -98,14 +100,6 @@ impl Checksum {
         let same_side = (inner.at - self.from).is_multiple_of(2);
         u64::from(if same_side { value } else { value.swap_bytes() })
     }
-}
-
-/// The ones' complement sum in 16 bits.
-pub fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 fn put(frame: &mut [u8], at: usize, word: u16) {

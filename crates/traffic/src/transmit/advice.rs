@@ -1,5 +1,7 @@
 //! Why frames were not taken, in plain words, and what to change.
 
+use sys::errno::{EINVAL, EMSGSIZE, ENETDOWN, ENODEV, ENXIO, EOPNOTSUPP};
+
 /// What a frame's errno means on `interface`, and what to do; 0: there was no room.
 pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
     let veth = driver == VETH;
@@ -33,13 +35,6 @@ pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
 
 /// The driver of virtual Ethernet pairs, as ethtool calls it.
 pub(crate) const VETH: &str = "veth";
-
-const ENXIO: i32 = 6;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const EMSGSIZE: i32 = 90;
-const EOPNOTSUPP: i32 = 95;
-const ENETDOWN: i32 = 100;
 
 #[cfg(test)]
 mod tests {

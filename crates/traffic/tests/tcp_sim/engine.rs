@@ -7,8 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use packet::Mac;
 use spec::{Expect, Input, Map as _, Verdict};
-use sys::net::{Ifindex, Mac};
+use sys::net::Ifindex;
 use traffic::tcp::{self, Path, abi, plan};
 use vm::{Machine, Map, Options, Worker, World};
 

@@ -1,5 +1,6 @@
 //! `bpf_csum_diff`: how the Internet checksum changes when bytes are replaced.
 
+use packet::checksum::fold;
 use spec::asm::Helper;
 
 use super::{HelperRow, helper_row};
@@ -21,7 +22,7 @@ fn difference(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
             add(added, !removed)
         }
     };
-    Ok(fold(sum).into())
+    Ok(fold(sum.into()).into())
 }
 
 impl Worker {
@@ -52,11 +53,6 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
 fn add(left: u32, right: u32) -> u32 {
     let (sum, carry) = left.overflowing_add(right);
     sum + u32::from(carry)
-}
-
-/// A 32-bit sum as 16 bits.
-fn fold(sum: u32) -> u16 {
-    (sum.wrapping_add(sum.rotate_right(16)) >> 16) as u16
 }
 
 #[cfg(test)]

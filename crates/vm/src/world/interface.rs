@@ -1,8 +1,7 @@
 //! A network interface, and what its hardware says of packets.
 
+use packet::{AddressPrefix, Mac};
 use serde::{Deserialize, Serialize};
-
-use super::{Mac, Prefix};
 
 /// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +16,7 @@ pub struct Interface {
     pub mac: Mac,
     /// With the length of their networks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub addresses: Vec<Prefix>,
+    pub addresses: Vec<AddressPrefix>,
     #[serde(default = "yes")]
     pub up: bool,
     /// Whether IPv4 packets that come in here may be sent on; Linux starts with no.
@@ -94,7 +93,7 @@ impl Interface {
 
     /// Adds an address such as `10.0.0.1/24`.
     #[must_use]
-    pub fn with_address(mut self, address: Prefix) -> Self {
+    pub fn with_address(mut self, address: AddressPrefix) -> Self {
         self.addresses.push(address);
         self
     }

@@ -2,9 +2,8 @@
 
 use std::net::IpAddr;
 
+use packet::Mac;
 use serde::{Deserialize, Serialize};
-
-use super::Mac;
 
 /// An entry of the neighbour tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

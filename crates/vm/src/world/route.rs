@@ -3,16 +3,15 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use packet::AddressPrefix;
 use serde::{Deserialize, Serialize};
-
-use super::Prefix;
 
 /// A route of one of the tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Destination network; `0.0.0.0/0` and `::/0` are the default routes.
-    pub to: Prefix,
+    pub to: AddressPrefix,
     #[serde(default, rename = "type")]
     pub kind: RouteKind,
     /// The next router, of any family.
@@ -143,7 +142,7 @@ fn unexpected(name: &str) -> serde::de::Unexpected<'_> {
 
 impl Route {
     /// A unicast route of the main table.
-    pub fn new(to: Prefix) -> Self {
+    pub fn new(to: AddressPrefix) -> Self {
         Self {
             to,
             kind: RouteKind::Unicast,

@@ -1,8 +1,9 @@
 //! A policy rule: which packets look into which table.
 
+use packet::AddressPrefix;
 use serde::{Deserialize, Serialize};
 
-use super::{Prefix, TableId};
+use super::TableId;
 
 /// Conditions that must all hold, and the table that is then asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,9 +16,9 @@ pub struct Rule {
     #[serde(default)]
     pub family: RuleFamily,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Prefix>,
+    pub from: Option<AddressPrefix>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<Prefix>,
+    pub to: Option<AddressPrefix>,
     /// Name of the interface that the packet came in on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iif: Option<String>,

@@ -1,5 +1,7 @@
 //! From a failed call to the error that its caller reads.
 
+use sys::errno::EBUSY;
+
 use super::advice::advice;
 use super::busy::busy;
 use super::facts::{Attempt, Facts};
@@ -17,5 +19,3 @@ pub fn explain(error: sys::Error, attempt: Attempt<'_>) -> Error {
         None => Error::System(error),
     }
 }
-
-const EBUSY: i32 = 16;

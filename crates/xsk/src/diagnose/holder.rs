@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
+use sys::errno::EINVAL;
 use sys::net::xsk::{BIND_SHARED, RingKind, XskBinding, XskSocket};
 use sys::net::{Ifindex, NetdevFamily, XskListed, xsk_listed};
 use sys::proc::{SocketHolder, socket_holders};
@@ -126,7 +127,6 @@ fn has_socket(ifindex: Ifindex, queue: u32) -> Option<bool> {
 const QUEUES_TELL: Kernel = Kernel(6, 15);
 /// The smallest power of two.
 const PROBE_ENTRIES: u32 = 1;
-const EINVAL: i32 = 22;
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sys::errno::EBUSY;
 use sys::net::xsk::{
     BIND_COPY, BIND_MULTI_BUFFER, BIND_NEED_WAKEUP, BIND_SHARED, BIND_ZERO_COPY, RingKind,
     UMEM_SOFTWARE_CHECKSUM, XskBinding, XskSocket,
@@ -483,6 +484,5 @@ impl Builder<'_> {
     }
 }
 
-const EBUSY: i32 = 16;
 /// Between two tries to bind.
 const AGAIN: Duration = Duration::from_millis(1);

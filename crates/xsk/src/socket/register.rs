@@ -1,5 +1,6 @@
 //! Giving memory to the kernel, with room for transmit metadata in whatever way it takes it.
 
+use sys::errno::EINVAL;
 use sys::memory::{Anonymous, Pages};
 use sys::mmap::page_size;
 use sys::net::xsk::{UMEM_TX_METADATA, UmemMemory, XskSocket};
@@ -58,5 +59,3 @@ fn checks_length() -> Result<bool> {
         Err(error) => Err(error.into()),
     }
 }
-
-const EINVAL: i32 = 22;

@@ -6,6 +6,7 @@
 
 use kernel::list::{self, Attached, Interface};
 use kernel::{Attach, Error as KernelError, Ifindex, Link, Map, ModeName, Replace};
+use sys::errno::{EAGAIN, EBUSY, EEXIST, ENOENT};
 use sys::mmap::Mapping;
 
 use super::redirect::abi::State;
@@ -297,9 +298,3 @@ fn is_final(error: &Error) -> bool {
 fn is_about_mode(error: &Error) -> bool {
     !is_final(error)
 }
-
-const ENOENT: i32 = 2;
-/// A link that is still being made.
-const EAGAIN: i32 = 11;
-const EBUSY: i32 = 16;
-const EEXIST: i32 = 17;

@@ -8,6 +8,7 @@
 use kernel::Map;
 use spec::{Expect, Map as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use sys::errno::EEXIST;
 use sys::mmap::Mapping;
 use sys::net::xsk::XskSocket;
 
@@ -89,5 +90,3 @@ pub(super) fn put(xsks: &Map, slot: u32, socket: BorrowedFd<'_>) -> kernel::Resu
 const COUNTS_AT: usize = 24;
 const GROUPS_AT: usize = COUNTS_AT + GROUPS as usize * 8;
 const _: () = assert!(GROUPS_AT + GROUPS as usize * abi::Group::SIZE == State::SIZE);
-
-const EEXIST: i32 = 17;

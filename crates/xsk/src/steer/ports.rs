@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use spec::packet::ParseError;
+use packet::ParseError;
 
 /// From the first to the last, both of them included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use spec::packet::{ParseError, Prefix, Protocol, mask4, mask6};
+use packet::{EtherType, IpProtocol, ParseError, Prefix, mask4, mask6};
 
 use super::ports::Ports;
 use super::redirect::abi::{self, Facts};
@@ -23,7 +23,7 @@ use super::redirect::{KNOWN_IP, KNOWN_PORTS};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     pub ethertype: Option<u16>,
-    pub protocol: Option<Protocol>,
+    pub protocol: Option<IpProtocol>,
     pub from: Option<Prefix>,
     pub from_ports: Option<Ports>,
     pub to: Option<Prefix>,
@@ -47,7 +47,7 @@ impl Rule {
         }
         let Some(ethertype) = self.ethertype else { return Ok(()) };
         match (families.first(), ethertype) {
-            (_, 0x8100 | 0x88a8) => {
+            (_, VLAN | SERVICE_VLAN) => {
                 wrong("that is a VLAN tag, and rules look behind all tags".to_owned())
             }
             (Some(family), _) if *family != ethertype => {
@@ -133,7 +133,7 @@ impl FromStr for Rule {
             return Err(ParseError::new(text, "empty; say `any` for all"));
         }
         rule.to = part(&mut words, Prefix::from_str)?;
-        rule.protocol = part(&mut words, Protocol::from_str)?;
+        rule.protocol = part(&mut words, IpProtocol::from_str)?;
         rule.ports = part(&mut words, Ports::from_str)?;
         if words.next_if_eq(&"from").is_some() {
             if words.peek().is_none() {
@@ -203,8 +203,10 @@ fn open_end<const N: usize>(parts: [Option<String>; N]) -> Vec<Option<String>> {
 }
 
 const KEYWORDS: [&str; 2] = ["from", "ethertype"];
-const IPV4: u16 = 0x0800;
-const IPV6: u16 = 0x86dd;
+const IPV4: u16 = EtherType::IPV4.0;
+const IPV6: u16 = EtherType::IPV6.0;
+const VLAN: u16 = EtherType::VLAN.0;
+const SERVICE_VLAN: u16 = EtherType::SERVICE_VLAN.0;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]

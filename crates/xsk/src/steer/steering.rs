@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use kernel::{Ifindex, Map};
+use packet::ParseError;
 use spec::MapKind;
-use spec::packet::ParseError;
 
 use super::attachment::{Attachment, Mode, Options, Wanted, holders};
 use super::entry::Entry;

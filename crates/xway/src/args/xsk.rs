@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use sys::net::Mac;
+use packet::Mac;
 use traffic::Rate;
 use xsk::steer::Rule;
 

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use sys::dir::{Ancestors, Dir};
+use sys::errno::EEXIST;
 use sys::identity::Identity;
 
 use crate::view;
@@ -210,7 +211,6 @@ impl Owner {
     }
 }
 
-const EEXIST: i32 = 17;
 const DIR_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 /// Temporary names that are tried.

@@ -4,6 +4,7 @@ use std::io;
 
 use anyhow::anyhow;
 use sys::cap::{Cap, Caps};
+use sys::errno::{EACCES, EPERM};
 
 /// What entering and making namespaces takes.
 pub const LAB: &[Cap] = &[Cap::SysAdmin, Cap::NetAdmin];
@@ -37,9 +38,6 @@ fn refusal(error: &anyhow::Error) -> Option<String> {
         call(cause.downcast_ref()?).filter(|words| words.contains("_ID)"))
     })
 }
-
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
 
 #[cfg(test)]
 mod tests {

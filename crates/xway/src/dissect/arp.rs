@@ -1,5 +1,7 @@
 //! ARP of IPv4 over Ethernet; other kinds are left as bytes.
 
+use packet::EtherType;
+
 use super::Next;
 use super::reader::Reader;
 
@@ -9,7 +11,7 @@ pub fn packet(reader: &mut Reader<'_>) -> Option<Next> {
     let protocol = reader.code("protocol")?;
     let sizes = (reader.byte("hardware_size")?, reader.byte("protocol_size")?);
     let operation = reader.half("operation")?;
-    if (hardware, protocol, sizes) != (1, super::ethernet::IPV4, (6, 4)) {
+    if (hardware, protocol, sizes) != (1, EtherType::IPV4.0, (6, 4)) {
         reader.sum(&format!("ARP of hardware {hardware}, protocol {protocol:#06x}"));
         return None;
     }

@@ -1,7 +1,9 @@
 //! ICMP and ICMPv6: echoes, errors with the packet that they quote, neighbour discovery.
 
+use packet::EtherType;
+
+use super::Next;
 use super::reader::Reader;
-use super::{Next, ethernet};
 
 pub fn v4(reader: &mut Reader<'_>) -> Option<Next> {
     let (kind, code) = start(reader, "icmp")?;
@@ -23,16 +25,16 @@ pub fn v4(reader: &mut Reader<'_>) -> Option<Next> {
         0 | 8 => echo(reader, "ICMP", name),
         5 => {
             let gateway = reader.ipv4("gateway")?;
-            quoted(reader, &format!("ICMP {name} to {gateway}"), ethernet::IPV4)
+            quoted(reader, &format!("ICMP {name} to {gateway}"), EtherType::IPV4)
         }
         3 if code == 4 => {
             reader.bytes("unused", 2)?;
             let mtu = reader.half("mtu")?;
-            quoted(reader, &format!("ICMP {name} mtu {mtu}"), ethernet::IPV4)
+            quoted(reader, &format!("ICMP {name} mtu {mtu}"), EtherType::IPV4)
         }
         _ => {
             reader.bytes("unused", 4)?;
-            quoted(reader, &format!("ICMP {name}"), ethernet::IPV4)
+            quoted(reader, &format!("ICMP {name}"), EtherType::IPV4)
         }
     }
 }
@@ -54,11 +56,11 @@ pub fn v6(reader: &mut Reader<'_>) -> Option<Next> {
     match kind {
         2 => {
             let mtu = reader.number("mtu", 4)?;
-            quoted(reader, &format!("ICMPv6 {name} mtu {mtu}"), ethernet::IPV6)
+            quoted(reader, &format!("ICMPv6 {name} mtu {mtu}"), EtherType::IPV6)
         }
         1 | 3 | 4 => {
             reader.bytes("unused", 4)?;
-            quoted(reader, &format!("ICMPv6 {name}"), ethernet::IPV6)
+            quoted(reader, &format!("ICMPv6 {name}"), EtherType::IPV6)
         }
         128 | 129 => echo(reader, "ICMPv6", name),
         _ => {
@@ -87,7 +89,7 @@ fn echo(reader: &mut Reader<'_>, protocol: &str, name: &str) -> Option<Next> {
 }
 
 /// An error holds the beginning of the packet that it is about.
-fn quoted(reader: &mut Reader<'_>, words: &str, ether_type: u16) -> Option<Next> {
+fn quoted(reader: &mut Reader<'_>, words: &str, ether_type: EtherType) -> Option<Next> {
     reader.sum(&format!("{words} about"));
     reader.partial();
     Some(Next::EtherType(ether_type))

@@ -1,5 +1,7 @@
 //! The IPv4 header with its options; fragments behind the first hold no further headers.
 
+use packet::IpProtocol;
+
 use super::Next;
 use super::reader::Reader;
 
@@ -13,7 +15,7 @@ pub fn header(reader: &mut Reader<'_>) -> Option<Next> {
     reader.half("id")?;
     let fragment = fragment(reader)?;
     reader.byte("ttl")?;
-    let number = reader.byte("protocol")?;
+    let number = IpProtocol(reader.byte("protocol")?);
     reader.code("checksum")?;
     let src = reader.ipv4("src")?;
     let dst = reader.ipv4("dst")?;

@@ -1,5 +1,7 @@
 //! The IPv6 header and its extension headers.
 
+use packet::IpProtocol;
+
 use super::Next;
 use super::reader::Reader;
 
@@ -9,7 +11,7 @@ pub fn header(reader: &mut Reader<'_>) -> Option<Next> {
     let (version, class, label) = (first >> 28, first >> 20 & 0xff, first & 0xf_ffff);
     reader.say(format!("version {version}, class {class}, label {label:#x}"));
     let payload = usize::from(reader.half("payload_length")?);
-    let number = reader.byte("next_header")?;
+    let number = IpProtocol(reader.byte("next_header")?);
     reader.byte("hop_limit")?;
     let src = reader.ipv6("src")?;
     let dst = reader.ipv6("dst")?;
@@ -26,16 +28,16 @@ pub fn header(reader: &mut Reader<'_>) -> Option<Next> {
 }
 
 /// Each extension takes at least eight bytes, so this ends.
-fn extensions(reader: &mut Reader<'_>, mut number: u8) -> Option<Next> {
+fn extensions(reader: &mut Reader<'_>, mut number: IpProtocol) -> Option<Next> {
     loop {
         number = match number {
-            HOP_BY_HOP => extension(reader, "ipv6_hop")?,
-            DESTINATION => extension(reader, "ipv6_dest")?,
-            ROUTING => extension(reader, "ipv6_route")?,
-            MOBILITY => extension(reader, "ipv6_mobility")?,
-            AUTHENTICATION => authentication(reader)?,
-            FRAGMENT => fragment(reader)?,
-            NOTHING => {
+            IpProtocol::HOP_BY_HOP => extension(reader, "ipv6_hop")?,
+            IpProtocol::DESTINATION_OPTIONS => extension(reader, "ipv6_dest")?,
+            IpProtocol::ROUTING => extension(reader, "ipv6_route")?,
+            IpProtocol::MOBILITY => extension(reader, "ipv6_mobility")?,
+            IpProtocol::AH => authentication(reader)?,
+            IpProtocol::FRAGMENT => fragment(reader)?,
+            IpProtocol::NO_NEXT_HEADER => {
                 reader.sum("no next header");
                 return None;
             }
@@ -44,9 +46,9 @@ fn extensions(reader: &mut Reader<'_>, mut number: u8) -> Option<Next> {
     }
 }
 
-fn extension(reader: &mut Reader<'_>, name: &str) -> Option<u8> {
+fn extension(reader: &mut Reader<'_>, name: &str) -> Option<IpProtocol> {
     reader.open(name);
-    let next = reader.byte("next_header")?;
+    let next = IpProtocol(reader.byte("next_header")?);
     let units = usize::from(reader.byte("length")?);
     reader.bytes("options", units * 8 + 6)?;
     reader.sum(match name {
@@ -58,9 +60,9 @@ fn extension(reader: &mut Reader<'_>, name: &str) -> Option<u8> {
     Some(next)
 }
 
-fn authentication(reader: &mut Reader<'_>) -> Option<u8> {
+fn authentication(reader: &mut Reader<'_>) -> Option<IpProtocol> {
     reader.open("ah");
-    let next = reader.byte("next_header")?;
+    let next = IpProtocol(reader.byte("next_header")?);
     let words = usize::from(reader.byte("length")?);
     reader.bytes("reserved", 2)?;
     let spi = reader.number("spi", 4)?;
@@ -71,9 +73,9 @@ fn authentication(reader: &mut Reader<'_>) -> Option<u8> {
 }
 
 /// The header behind it, in the first fragment.
-fn fragment(reader: &mut Reader<'_>) -> Option<u8> {
+fn fragment(reader: &mut Reader<'_>) -> Option<IpProtocol> {
     reader.open("ipv6_frag");
-    let next = reader.byte("next_header")?;
+    let next = IpProtocol(reader.byte("next_header")?);
     reader.byte("reserved")?;
     let word = reader.half("offset_flags")?;
     let (offset, more) = (word & !7, word & 1 != 0);
@@ -90,11 +92,3 @@ fn fragment(reader: &mut Reader<'_>) -> Option<u8> {
     }
     Some(next)
 }
-
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const AUTHENTICATION: u8 = 51;
-const NOTHING: u8 = 59;
-const DESTINATION: u8 = 60;
-const MOBILITY: u8 = 135;

@@ -20,6 +20,7 @@ mod udp;
 use std::fmt;
 use std::ops::Range;
 
+use packet::{EtherType, IpProtocol};
 use reader::Reader;
 
 /// A packet taken apart. Layers are in order of bytes; a tunnel's inner ones follow its own.
@@ -99,10 +100,10 @@ impl fmt::Display for Place<'_> {
 enum Next {
     Ethernet,
     /// By the number in an Ethernet header, or in a tunnel's.
-    EtherType(u16),
+    EtherType(EtherType),
     /// By the number in an IP header; `v6` chooses between the two ICMPs.
     Protocol {
-        number: u8,
+        number: IpProtocol,
         v6: bool,
     },
     Vxlan,
@@ -115,23 +116,23 @@ impl Next {
         match self {
             Self::Ethernet => ethernet::frame(reader),
             Self::EtherType(number) => match number {
-                ethernet::IPV4 => ipv4::header(reader),
-                ethernet::IPV6 => ipv6::header(reader),
-                ethernet::ARP => arp::packet(reader),
-                ethernet::VLAN | ethernet::SERVICE_VLAN | ethernet::OLD_VLAN => {
+                EtherType::IPV4 => ipv4::header(reader),
+                EtherType::IPV6 => ipv6::header(reader),
+                EtherType::ARP => arp::packet(reader),
+                EtherType::VLAN | EtherType::SERVICE_VLAN | EtherType::LEGACY_VLAN => {
                     ethernet::tag(reader)
                 }
-                ethernet::BRIDGED => ethernet::frame(reader),
+                EtherType::BRIDGED => ethernet::frame(reader),
                 _ => None,
             },
             Self::Protocol { number, v6 } => match number {
-                ICMP if !v6 => icmp::v4(reader),
-                ICMPV6 if v6 => icmp::v6(reader),
-                TCP => tcp::segment(reader),
-                UDP => udp::datagram(reader),
-                GRE => tunnel::gre(reader),
-                IN_IPV4 => ipv4::header(reader),
-                IN_IPV6 => ipv6::header(reader),
+                IpProtocol::ICMP if !v6 => icmp::v4(reader),
+                IpProtocol::ICMPV6 if v6 => icmp::v6(reader),
+                IpProtocol::TCP => tcp::segment(reader),
+                IpProtocol::UDP => udp::datagram(reader),
+                IpProtocol::GRE => tunnel::gre(reader),
+                IpProtocol::IN_IPV4 => ipv4::header(reader),
+                IpProtocol::IN_IPV6 => ipv6::header(reader),
                 _ => reader.other_protocol(number),
             },
             Self::Vxlan => tunnel::vxlan(reader),
@@ -139,11 +140,3 @@ impl Next {
         }
     }
 }
-
-const ICMP: u8 = 1;
-const IN_IPV4: u8 = 4;
-const TCP: u8 = 6;
-const UDP: u8 = 17;
-const IN_IPV6: u8 = 41;
-const GRE: u8 = 47;
-const ICMPV6: u8 = 58;

@@ -5,6 +5,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use packet::IpProtocol;
+
 use super::{Dissection, Field, Layer, Next};
 use crate::view::bytes::hex;
 
@@ -144,8 +146,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Nothing here knows the protocol.
-    pub fn other_protocol(&mut self, number: u8) -> Option<Next> {
-        self.sum(&format!("protocol {number} len {}", self.left()));
+    pub fn other_protocol(&mut self, number: IpProtocol) -> Option<Next> {
+        self.sum(&format!("protocol {} len {}", number.0, self.left()));
         None
     }
 

@@ -1,7 +1,9 @@
 //! Headers that packets travel under: VXLAN, Geneve, GRE.
 
+use packet::EtherType;
+
+use super::Next;
 use super::reader::Reader;
-use super::{Next, ethernet};
 
 pub fn vxlan(reader: &mut Reader<'_>) -> Option<Next> {
     reader.open("vxlan");
@@ -19,7 +21,7 @@ pub fn geneve(reader: &mut Reader<'_>) -> Option<Next> {
     let options = usize::from(first & 0x3f) * 4;
     reader.say(format!("version {}, {options} bytes of options", first >> 6));
     reader.byte("flags")?;
-    let number = reader.code("type")?;
+    let number = EtherType(reader.code("type")?);
     let vni = reader.number("vni", 3)?;
     reader.bytes("reserved", 1)?;
     if options > 0 {
@@ -32,7 +34,7 @@ pub fn geneve(reader: &mut Reader<'_>) -> Option<Next> {
 pub fn gre(reader: &mut Reader<'_>) -> Option<Next> {
     reader.open("gre");
     let flags = reader.code("flags_version")?;
-    let number = reader.code("type")?;
+    let number = EtherType(reader.code("type")?);
     let mut words = "GRE".to_owned();
     if flags & CHECKSUM != 0 {
         reader.code("checksum")?;
@@ -50,7 +52,7 @@ pub fn gre(reader: &mut Reader<'_>) -> Option<Next> {
     if flags & 7 != 0 {
         return None;
     }
-    if number == ethernet::VLAN { None } else { Some(Next::EtherType(number)) }
+    if number == EtherType::VLAN { None } else { Some(Next::EtherType(number)) }
 }
 
 const CHECKSUM: u16 = 0x8000;

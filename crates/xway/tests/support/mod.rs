@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lab::frame::{Flow, Side};
+use packet::Mac;
 use pcap::{LinkType, Packet, Writer};
 use serde_json::Value;
-use sys::net::Mac;
 
 /// What the binary answered.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::words::{Word, Words};
 use super::{Error, nearest, value};
 use crate::{Addresses, Sets, Side, Test, Values};
-use functions::Prefix;
+use packet::Prefix;
 
 /// First and last address of a range, of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +94,11 @@ impl From<Prefix> for Span {
         match prefix.address() {
             IpAddr::V4(address) => {
                 let first = address.to_bits();
-                Self::V4(first, first | !spec::packet::mask4(prefix.length()))
+                Self::V4(first, first | !packet::mask4(prefix.length()))
             }
             IpAddr::V6(address) => {
                 let first = address.to_bits();
-                Self::V6(first, first | !spec::packet::mask6(prefix.length()))
+                Self::V6(first, first | !packet::mask6(prefix.length()))
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Edits on one frame.
 
-use sys::net::Mac;
+use packet::{Mac, word};
 
-use super::super::layers::{Ip, Layers, half};
+use super::super::layers::{Ip, Layers};
 use super::sum::Difference;
 use super::{Edits, Side};
 
@@ -65,7 +65,7 @@ impl Edits {
     }
 
     fn map_port(&self, frame: &mut [u8], at: usize, side: Side, sum: &mut Difference) -> bool {
-        let old = half(frame, at);
+        let old = word(frame, at);
         let new = old.and_then(|old| self.ports.iter().find_map(|map| map.map(side, old)));
         new.is_some_and(|new| sum.put(frame, at, &new.to_be_bytes()))
     }

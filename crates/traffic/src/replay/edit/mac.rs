@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use sys::net::Mac;
+use packet::{Mac, ParseError};
 
 use super::{Side, read_map};
 
@@ -26,8 +26,9 @@ impl FromStr for MacMap {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any = |text: &str| if text == "*" { Ok(None) } else { text.parse().map(Some) };
-        let (side, from, to) = read_map(text, any, str::parse)?;
+        let mac = |text: &str| text.parse().map_err(|wrong: ParseError| wrong.to_string());
+        let any = |text: &str| if text == "*" { Ok(None) } else { mac(text).map(Some) };
+        let (side, from, to) = read_map(text, any, mac)?;
         Ok(Self { side, from, to })
     }
 }

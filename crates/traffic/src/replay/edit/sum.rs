@@ -1,10 +1,11 @@
-//! `Difference`: what a change does to an Internet checksum (RFC 1624, equation 3).
+//! `Difference`: what edits of a frame change about a checksum in it.
 
-use super::super::layers::half;
+use packet::checksum::Update;
+use packet::word;
 
-/// The sum of what was taken out and put in, unfolded: room for billions of words.
+/// The words that were replaced so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Difference(u64);
+pub(super) struct Difference(Update);
 
 impl Difference {
     /// Writes `new` over the bytes at `at`: an even number of them, at an even offset of what the
@@ -14,25 +15,16 @@ impl Difference {
         if old == new {
             return false;
         }
-        for (old, new) in old.chunks_exact(2).zip(new.chunks_exact(2)) {
-            let (old, new) = (half(old, 0).unwrap_or(0), half(new, 0).unwrap_or(0));
-            self.0 += u64::from(!old) + u64::from(new);
-        }
+        self.0.replace(old, new);
         old.copy_from_slice(new);
         true
     }
 
     /// Corrects the checksum at `at`. With `is_optional` (UDP), zero says that there is none.
     pub fn apply(self, frame: &mut [u8], at: usize, is_optional: bool) {
-        let Some(old) = half(frame, at).filter(|old| self.0 > 0 && !(is_optional && *old == 0))
-        else {
-            return;
-        };
-        let mut sum = u64::from(!old) + self.0;
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        let new = match !(sum as u16) {
+        let is_wanted = |old: &u16| !self.0.is_empty() && (!is_optional || *old != 0);
+        let Some(old) = word(frame, at).filter(is_wanted) else { return };
+        let new = match self.0.apply(old) {
             0 if is_optional => 0xffff,
             new => new,
         };

@@ -1,8 +1,8 @@
 //! Captures made in memory, and what becomes of them.
 
+use packet::Mac;
 use pcap::{Resolution, Writer};
 use proptest::prelude::*;
-use sys::net::Mac;
 
 use super::super::{Edits, Framing, Vlan};
 use super::*;

@@ -1,12 +1,14 @@
 //! The layers' bytes as a template: sizes, then what follows from them.
 
+use packet::checksum::{fold, sum as sum_of};
+
 use super::sums::Sum;
 use super::{Builder, Length};
 use crate::limits::{FRAME_MAX, FRAME_MIN};
 use crate::stamp::Stamp;
 use crate::stream::error::Error;
 use crate::stream::size::Shuffle;
-use crate::template::{Checksum, Draw, Order, Size, Template, fold};
+use crate::template::{Checksum, Draw, Order, Size, Template};
 
 /// Ethernet's shortest frame, without checksum.
 const SHORTEST: usize = 60;
@@ -177,7 +179,7 @@ fn base(template: &Template, sum: &Sum, index: usize, end: End) -> u16 {
     }
     let to = sum.to.unwrap_or(frame.len());
     let broken = u64::from(sum.broken);
-    let whole = plain(&frame[sum.from..to]) + sum.pseudo(&frame, end.packet) + broken;
+    let whole = sum_of(&frame[sum.from..to]) + sum.pseudo(&frame, end.packet) + broken;
     // Zero only when everything is: as ones' complement has two zeros, that is the other one.
     fold(whole)
 }
@@ -186,9 +188,9 @@ impl Sum {
     /// What the pseudo header adds.
     fn pseudo(&self, frame: &[u8], packet_end: usize) -> u64 {
         let Some((network, protocol)) = self.pseudo else { return 0 };
-        let part = |at: usize| plain(&frame[at..at + network.len]);
+        let part = |at: usize| sum_of(&frame[at..at + network.len]);
         let destination = match network.last_hop {
-            Some(address) => plain(&address.to_be_bytes()),
+            Some(address) => sum_of(&address.to_be_bytes()),
             None => part(network.destination),
         };
         let len = packet_end - self.from;
@@ -201,11 +203,4 @@ impl Sum {
         let within = |at: usize| (at..at + network.len).contains(&(bit / 8));
         within(network.source) || within(network.destination) && network.last_hop.is_none()
     }
-}
-
-/// The sum of big-endian 16-bit words, not folded.
-fn plain(bytes: &[u8]) -> u64 {
-    let (words, odd) = bytes.as_chunks::<2>();
-    let sum: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
-    sum + odd.first().map_or(0, |last| u64::from(*last) << 8)
 }

@@ -16,6 +16,7 @@ mod tcp;
 mod udp;
 mod vxlan;
 
+use packet::{EtherType, IpProtocol};
 use serde::{Deserialize, Serialize};
 
 pub use arp::Arp;
@@ -159,30 +160,33 @@ impl Layer {
     /// All tags but the innermost are a provider's.
     const fn ethertype(&self, after: Option<&Self>) -> Option<u16> {
         match self {
-            Self::Vlan(_) if matches!(after, Some(Self::Vlan(_))) => Some(0x88a8),
-            Self::Vlan(_) => Some(0x8100),
-            Self::Arp(_) => Some(0x0806),
-            Self::Ipv4(_) => Some(0x0800),
-            Self::Ipv6(_) => Some(0x86dd),
+            Self::Vlan(_) if matches!(after, Some(Self::Vlan(_))) => {
+                Some(EtherType::SERVICE_VLAN.0)
+            }
+            Self::Vlan(_) => Some(EtherType::VLAN.0),
+            Self::Arp(_) => Some(EtherType::ARP.0),
+            Self::Ipv4(_) => Some(EtherType::IPV4.0),
+            Self::Ipv6(_) => Some(EtherType::IPV6.0),
             _ => None,
         }
     }
 
     const fn protocol(&self) -> Option<u16> {
-        Some(match self {
-            Self::HopByHop(_) => 0,
-            Self::Icmp(_) => 1,
-            Self::Ipv4(_) => 4,
-            Self::Tcp(_) => 6,
-            Self::Udp(_) => 17,
-            Self::Ipv6(_) => 41,
-            Self::Routing(_) => 43,
-            Self::Fragment(_) => 44,
-            Self::Gre(_) => 47,
-            Self::Icmpv6(_) | Self::NeighbourSolicitation(_) => 58,
-            Self::DestinationOptions(_) => 60,
+        let protocol = match self {
+            Self::HopByHop(_) => IpProtocol::HOP_BY_HOP,
+            Self::Icmp(_) => IpProtocol::ICMP,
+            Self::Ipv4(_) => IpProtocol::IN_IPV4,
+            Self::Tcp(_) => IpProtocol::TCP,
+            Self::Udp(_) => IpProtocol::UDP,
+            Self::Ipv6(_) => IpProtocol::IN_IPV6,
+            Self::Routing(_) => IpProtocol::ROUTING,
+            Self::Fragment(_) => IpProtocol::FRAGMENT,
+            Self::Gre(_) => IpProtocol::GRE,
+            Self::Icmpv6(_) | Self::NeighbourSolicitation(_) => IpProtocol::ICMPV6,
+            Self::DestinationOptions(_) => IpProtocol::DESTINATION_OPTIONS,
             _ => return None,
-        })
+        };
+        Some(protocol.0 as u16)
     }
 
     const fn is_ip(&self) -> bool {

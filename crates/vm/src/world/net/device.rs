@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use packet::AddressPrefix;
+
 use super::bits;
-use crate::world::{Interface, Prefix, Received};
+use crate::world::{Interface, Received};
 
 /// All interfaces, by number.
 #[derive(Debug)]
@@ -105,7 +107,7 @@ impl Device {
 }
 
 impl Address {
-    fn new(prefix: Prefix, secondary: bool) -> Self {
+    fn new(prefix: AddressPrefix, secondary: bool) -> Self {
         let ip = prefix.address();
         let scope = match ip {
             ip if ip.is_loopback() => scope::HOST,

@@ -6,11 +6,13 @@
 
 use std::collections::HashMap;
 
+use packet::AddressPrefix;
+
 use super::device::scope;
 use super::policy::Policy;
 use super::table::{Path, RouteEntry, Routes, Table};
 use super::{Devices, bits};
-use crate::world::{Error, Prefix, Route, RouteKind, TableId, World};
+use crate::world::{Error, Route, RouteKind, TableId, World};
 
 /// The tables of one family.
 #[derive(Debug)]
@@ -143,7 +145,8 @@ impl Fib {
         let ipv4 = self.ipv4;
         for device in devices.iter().filter(|device| device.up) {
             for own in device.addresses.iter().filter(|own| own.ip.is_ipv4() == ipv4) {
-                let to = Prefix::new(own.ip, own.length).unwrap_or(Prefix::host(own.ip));
+                let to =
+                    AddressPrefix::new(own.ip, own.length).unwrap_or(AddressPrefix::host(own.ip));
                 for (table, kind, to) in connected(to, own.secondary, device.forward_ipv6) {
                     let metric = if ipv4 || table == TableId::LOCAL { 0 } else { 256 };
                     let paths = [Path { device: device.index, gateway: None, weight: 1 }];
@@ -157,9 +160,13 @@ impl Fib {
 }
 
 /// Tables, types and destinations of the routes that follow from an address.
-fn connected(own: Prefix, secondary: bool, forwards: bool) -> Vec<(TableId, RouteKind, Prefix)> {
+fn connected(
+    own: AddressPrefix,
+    secondary: bool,
+    forwards: bool,
+) -> Vec<(TableId, RouteKind, AddressPrefix)> {
     let network = own.network();
-    let host = Prefix::host(own.address());
+    let host = AddressPrefix::host(own.address());
     let loopback = own.address().is_loopback();
     let mut routes = vec![(TableId::LOCAL, RouteKind::Local, host)];
     if network != host && !secondary {
@@ -170,11 +177,11 @@ fn connected(own: Prefix, secondary: bool, forwards: bool) -> Vec<(TableId, Rout
     }
     if own.is_ipv4() && own.length() < 31 && !secondary {
         let last = bits::of(network.address()) | !bits::cut(u128::MAX, own.length());
-        let last = Prefix::host(bits::address(last, true));
+        let last = AddressPrefix::host(bits::address(last, true));
         routes.push((TableId::LOCAL, RouteKind::Broadcast, last));
     }
     if !own.is_ipv4() && own.length() < 127 && forwards {
-        let any = Prefix::host(network.address());
+        let any = AddressPrefix::host(network.address());
         routes.push((TableId::LOCAL, RouteKind::Anycast, any));
     }
     routes
@@ -273,7 +280,7 @@ fn entry(route: &Route, devices: &Devices) -> Result<RouteEntry, String> {
 }
 
 /// A route to a link, without ways yet.
-fn plain(to: Prefix, kind: RouteKind, metric: u32) -> RouteEntry {
+fn plain(to: AddressPrefix, kind: RouteKind, metric: u32) -> RouteEntry {
     RouteEntry {
         kind,
         network: bits::of(to.network().address()),

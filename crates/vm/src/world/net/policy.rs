@@ -1,16 +1,18 @@
 //! Policy rules in the order that they are tried.
 
+use packet::AddressPrefix;
+
 use super::fib::Flow;
 use super::{Devices, bits};
-use crate::world::{Mark, Prefix, Rule, TableId};
+use crate::world::{Mark, Rule, TableId};
 
 /// A rule with its interfaces' numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Policy {
     pub table: TableId,
     priority: u32,
-    from: Option<Prefix>,
-    to: Option<Prefix>,
+    from: Option<AddressPrefix>,
+    to: Option<AddressPrefix>,
     /// 0: any.
     iif: u32,
     oif: u32,
@@ -43,7 +45,7 @@ impl Policy {
 
     /// Whether the flow is one of those that the rule is for.
     pub fn matches(&self, flow: &Flow) -> bool {
-        let within = |prefix: Option<Prefix>, address: u128| {
+        let within = |prefix: Option<AddressPrefix>, address: u128| {
             prefix.is_none_or(|prefix| {
                 bits::cut(address ^ bits::of(prefix.address()), prefix.length()) == 0
             })

@@ -40,6 +40,10 @@ impl Advice {
 }
 
 use Advice::{Always, Depends, Since};
+use sys::errno::{
+    EACCES, EAFNOSUPPORT, EBADF, EBUSY, EFAULT, EINVAL, EMFILE, ENETDOWN, ENOBUFS, ENODEV, ENOMEM,
+    ENOPROTOOPT, ENXIO, EOPNOTSUPP, EPERM,
+};
 
 /// The first row that fits counts. A call is named by how it starts.
 const TABLE: &[(&str, i32, Advice)] = &[
@@ -180,22 +184,6 @@ const NEEDS_ADMIN: &str = "busy polling needs CAP_NET_ADMIN: run it as root, or 
 const NO_BUSY_POLL: &str = "this kernel was built without CONFIG_NET_RX_BUSY_POLL";
 const NEED_WAKEUP: Kernel = Kernel(5, 4);
 const SHARED_ELSEWHERE: Kernel = Kernel(5, 10);
-
-const EPERM: i32 = 1;
-const ENXIO: i32 = 6;
-const EBADF: i32 = 9;
-const ENOMEM: i32 = 12;
-const EACCES: i32 = 13;
-const EFAULT: i32 = 14;
-const EBUSY: i32 = 16;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const EMFILE: i32 = 24;
-const ENOPROTOOPT: i32 = 92;
-const EOPNOTSUPP: i32 = 95;
-const EAFNOSUPPORT: i32 = 97;
-const ENETDOWN: i32 = 100;
-const ENOBUFS: i32 = 105;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use sys::errno::ENETDOWN;
+
 use super::*;
 use crate::SendError;
 use crate::Umem;
@@ -177,7 +179,6 @@ fn later_is_no_error_when_packets_are_queued() {
 
 #[test]
 fn a_dead_interface_is_an_error_and_then_works_again() {
-    const ENETDOWN: i32 = 100;
     let (_, socket, kernel) = World::default().open();
     let (mut tx, _rx) = socket.split();
     kernel.state().answer = Answer::Fail(ENETDOWN);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use bench::field::invented;
 use lab::frame::{Flow, Side, TcpFlags};
-use sys::net::Mac;
+use packet::Mac;
 
 /// One frame of the story.
 #[derive(Clone, Debug)]

@@ -4,7 +4,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Context as _, Result, bail};
-use sys::net::{Address, Link, Mac, Netlink};
+use packet::Mac;
+use sys::errno::ENODEV;
+use sys::net::{Address, Link, Netlink};
 use sys::signal::Stop;
 use traffic::stream::{Atom, File, Layer, Pool, Stream, Value, Vary};
 
@@ -139,7 +141,6 @@ fn is_link_local(ip: IpAddr) -> bool {
     }
 }
 
-const ENODEV: i32 = 19;
 /// Locally administered.
 const OWN_MAC: Mac = Mac([2, 0, 0, 0, 0, 1]);
 const OTHER_MAC: Mac = Mac([2, 0, 0, 0, 0, 2]);

@@ -4,10 +4,9 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use sys::net::{Ifindex, Link, Mac, Neighbour, Netlink, Route};
+use packet::Mac;
+use sys::net::{Ifindex, Link, Neighbour, Netlink, TableRoute};
 use sys::signal::Stop;
-
-use super::guard::covers;
 
 /// As the routes and neighbours of this namespace have it; who is not known yet is asked for, by
 /// the kernel. Only routes through `link` count, since frames leave there.
@@ -15,14 +14,14 @@ pub fn resolve(netlink: &mut Netlink, link: &Link, to: IpAddr, stop: &Stop) -> R
     if let Some(mac) = of_group(to) {
         return Ok(mac);
     }
-    let Some(route) = route(&netlink.routes()?, link.ifindex, to) else {
+    let routes = netlink.table_routes()?;
+    let Some((_, hop)) = TableRoute::next_hop(&routes, to, link.ifindex) else {
         bail!(
             "no route to {to} leads through {}: add one, or give the next hop's address by \
              --dst-mac",
             link.name
         );
     };
-    let hop = route.via.unwrap_or(to);
     let end = Instant::now() + PATIENCE;
     let mut asked = false;
     loop {
@@ -65,12 +64,6 @@ fn of_group(to: IpAddr) -> Option<Mac> {
     }
 }
 
-/// The most specific one.
-fn route(routes: &[Route], through: Ifindex, to: IpAddr) -> Option<Route> {
-    let fitting = routes.iter().filter(|route| route.ifindex == Some(through) && covers(route, to));
-    fitting.max_by_key(|route| route.prefix).copied()
-}
-
 fn neighbour(all: &[Neighbour], on: Ifindex, ip: IpAddr) -> Option<Neighbour> {
     let mut fitting = all.iter().filter(|one| one.ifindex == on && one.ip == ip);
     fitting.next().copied()
@@ -95,29 +88,6 @@ mod tests {
         ] {
             let mac = mac.map(|mac: &str| mac.parse().unwrap());
             assert_eq!(of_group(to.parse().unwrap()), mac, "{to}");
-        }
-    }
-
-    #[test]
-    fn the_most_specific_route_through_the_interface_is_taken() {
-        let route_to = |to: &str, prefix, ifindex| Route {
-            to: to.parse().unwrap(),
-            prefix,
-            via: None,
-            ifindex: Some(Ifindex(ifindex)),
-            table: 254,
-        };
-        let routes = [
-            route_to("0.0.0.0", 0, 2),
-            route_to("10.0.0.0", 8, 2),
-            route_to("10.0.0.0", 24, 3),
-            route_to("fd00::", 64, 2),
-        ];
-        for (through, to, prefix) in
-            [(2, "10.0.0.1", Some(8)), (2, "1.1.1.1", Some(0)), (3, "10.0.1.1", None)]
-        {
-            let found = route(&routes, Ifindex(through), to.parse().unwrap());
-            assert_eq!(found.map(|route| route.prefix), prefix, "{to} through {through}");
         }
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use kernel::{Map, list};
+use sys::errno::ENOENT;
 
 pub use read::{content, order};
 
@@ -104,5 +105,3 @@ fn by_id(id: u32) -> Result<Map> {
 fn bytes(what: &str, text: &str, width: u32) -> Result<Vec<u8>> {
     parse_bytes(text, width as usize).map_err(|wrong| anyhow::anyhow!("{what} {wrong}"))
 }
-
-const ENOENT: i32 = 2;

@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use kernel::{Error, Map, PerCpu};
 use spec::{Expect, Map as _, MapKind};
+use sys::errno::{E2BIG, EEXIST, EINVAL, ENOENT, ENOSPC, EPERM};
 
 use super::types::Types;
 use super::{bytes, facts};
@@ -102,10 +103,3 @@ fn is(error: &Error, errno: i32) -> bool {
 }
 
 const ARRAYS: &[MapKind] = &[MapKind::ARRAY, MapKind::PERCPU_ARRAY, MapKind::ARRAY_OF_MAPS];
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
-const E2BIG: i32 = 7;
-const EEXIST: i32 = 17;
-const EINVAL: i32 = 22;
-const ENOSPC: i32 = 28;

@@ -7,6 +7,7 @@ mod translated;
 
 use anyhow::{Result, bail};
 use kernel::{Program, list};
+use sys::errno::ENOENT;
 
 use self::facts::Surroundings;
 use super::pick::{self, Candidate};
@@ -82,5 +83,3 @@ fn by_id(id: u32) -> Result<Program> {
         other => Ok(other?),
     }
 }
-
-const ENOENT: i32 = 2;

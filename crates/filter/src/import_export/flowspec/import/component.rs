@@ -1,8 +1,9 @@
 //! Components of a route: what their terms mean, and how BGP carries them (for their order).
 
+use packet::Prefix;
+
 use crate::Values;
 use crate::language::bounds::step;
-use functions::Prefix;
 
 /// What a component is about; numbers are BGP's types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +68,7 @@ impl Kind {
 
     fn number(self, word: &str) -> Option<u16> {
         let named = match self {
-            Self::Protocol => word.parse::<functions::Protocol>().ok().map(|it| it.0.into()),
+            Self::Protocol => word.parse::<packet::IpProtocol>().ok().map(|it| it.0.into()),
             Self::IcmpType => match word {
                 "echo-reply" => Some(0),
                 "unreachable" => Some(3),

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use super::component::{Body, Component};
-use functions::Prefix;
+use packet::Prefix;
 
 /// `Less` when the first is to be asked first. Both are sorted by type.
 pub(super) fn compare(one: &[Component], other: &[Component]) -> Ordering {

@@ -147,7 +147,7 @@ fn values(field: Field) -> impl Strategy<Value = Values> {
 fn address() -> impl Strategy<Value = Test> {
     let v4 = prop::collection::vec((any::<u32>(), 0..=32_u8), 0..4).prop_map(|prefixes| {
         Values::new(prefixes.into_iter().map(|(address, length)| {
-            let mask = spec::packet::mask4(length);
+            let mask = packet::mask4(length);
             ((address & mask).into(), (address | !mask).into())
         }))
     });

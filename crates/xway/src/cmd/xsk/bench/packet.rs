@@ -10,7 +10,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::Result;
 use lab::frame::{Flow, Side};
-use sys::net::{Mac, Netlink};
+use packet::Mac;
+use sys::net::Netlink;
 use sys::signal::Stop;
 
 use crate::args::PacketArgs;

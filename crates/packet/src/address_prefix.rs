@@ -1,28 +1,30 @@
-//! An address with a length, such as `10.1.0.0/16` or `fd00::1/64`; without one, a lone address.
+//! An address with a prefix length, such as `10.1.2.3/16`; without a length, a lone address.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use super::ParseError;
+use super::prefix::{masked, network_contains};
 
-/// Address and length in bits. Bits behind the length may be set: an interface's address has
-/// them, a network has not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Prefix {
+/// An address and the length of its network in bits. Host bits may be set, as in the address of
+/// an interface; a [`Prefix`](crate::Prefix) has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
+pub struct AddressPrefix {
     address: IpAddr,
     length: u8,
 }
 
-impl Prefix {
+impl AddressPrefix {
     /// `None` when the length exceeds the address.
     pub const fn new(address: IpAddr, length: u8) -> Option<Self> {
         let prefix = Self { address, length };
         if length <= prefix.longest() { Some(prefix) } else { None }
     }
 
-    /// The address alone, in full length.
+    /// A lone address: a prefix of full length.
     pub const fn host(address: IpAddr) -> Self {
         let length = if address.is_ipv4() { 32 } else { 128 };
         Self { address, length }
@@ -44,62 +46,50 @@ impl Prefix {
         if self.address.is_ipv4() { 32 } else { 128 }
     }
 
-    /// With all bits behind the length cleared.
+    /// The network: the same length, with all host bits cleared.
     #[must_use]
     pub fn network(self) -> Self {
-        Self { address: cut(self.address, self.length), length: self.length }
+        Self { address: masked(self.address, self.length), length: self.length }
     }
 
+    /// Whether the address is in the same network.
     pub fn contains(self, address: IpAddr) -> bool {
-        self.is_ipv4() == address.is_ipv4()
-            && cut(address, self.length) == cut(self.address, self.length)
+        network_contains(self.address, self.length, address)
     }
 }
 
-/// The first `length` bits of an address.
-fn cut(address: IpAddr, length: u8) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => {
-            let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
-            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
-        }
-        IpAddr::V6(v6) => {
-            let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
-            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
-        }
-    }
-}
-
-impl fmt::Display for Prefix {
+impl fmt::Display for AddressPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.length)
     }
 }
 
-impl FromStr for Prefix {
-    type Err = String;
+impl FromStr for AddressPrefix {
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (address, length) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
         let address: IpAddr =
-            address.parse().map_err(|_| format!("`{text}` is no IPv4 or IPv6 address"))?;
+            address.parse().map_err(|_| ParseError::new(text, "no IPv4 or IPv6 address"))?;
         let host = Self::host(address);
         let Some(length) = length else { return Ok(host) };
         let length = length.parse().ok().and_then(|length| Self::new(address, length));
-        length.ok_or_else(|| format!("`{text}`: the length is a number up to {}", host.length))
+        length.ok_or_else(|| {
+            ParseError::new(text, format!("the length is a number up to {}", host.length))
+        })
     }
 }
 
-impl TryFrom<String> for Prefix {
-    type Error = String;
+impl TryFrom<String> for AddressPrefix {
+    type Error = ParseError;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, ParseError> {
         text.parse()
     }
 }
 
-impl From<Prefix> for String {
-    fn from(prefix: Prefix) -> Self {
+impl From<AddressPrefix> for String {
+    fn from(prefix: AddressPrefix) -> Self {
         prefix.to_string()
     }
 }
@@ -117,7 +107,7 @@ mod tests {
             ("fd00::1/64", "fd00::1/64", "fd00::/64", "fd00::ffff", "fd00:0:0:1::"),
             ("::/0", "::/0", "::/0", "ff02::1", "0.0.0.0"),
         ] {
-            let prefix: Prefix = text.parse().unwrap();
+            let prefix: AddressPrefix = text.parse().unwrap();
             assert_eq!(prefix.to_string(), shown);
             assert_eq!(prefix.network().to_string(), network);
             assert!(prefix.contains(inside.parse().unwrap()), "{text} has {inside}");
@@ -133,7 +123,7 @@ mod tests {
             ("x/8", "no IPv4"),
             ("", "no IP"),
         ] {
-            assert!(text.parse::<Prefix>().unwrap_err().contains(why), "{text}");
+            assert!(text.parse::<AddressPrefix>().unwrap_err().to_string().contains(why), "{text}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! An address prefix such as `10.1.0.0/16`; a lone address is a prefix of full length.
+//! A network such as `10.1.0.0/16`; a lone address is a prefix of full length.
 //!
-//! Rule: bits behind the prefix are zero; text that says otherwise is refused rather than guessed.
+//! Rule: host bits are zero; text that sets them is rejected rather than corrected.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,7 +16,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// `None` when the length exceeds the address or bits behind it are set.
+    /// `None` when the length exceeds the address or host bits are set.
     pub fn new(address: IpAddr, length: u8) -> Option<Self> {
         let prefix = Self { address, length };
         (length <= prefix.longest() && prefix.network() == address).then_some(prefix)
@@ -37,25 +37,36 @@ impl Prefix {
         }
     }
 
-    /// The address with all bits behind the length cleared.
+    /// Whether the address is in the network; addresses of the other family never are.
+    pub fn contains(self, address: IpAddr) -> bool {
+        network_contains(self.address, self.length, address)
+    }
+
+    /// The address with all host bits cleared.
     fn network(self) -> IpAddr {
-        match self.address {
-            IpAddr::V4(address) => {
-                Ipv4Addr::from_bits(address.to_bits() & mask4(self.length)).into()
-            }
-            IpAddr::V6(address) => {
-                Ipv6Addr::from_bits(address.to_bits() & mask6(self.length)).into()
-            }
-        }
+        masked(self.address, self.length)
     }
 }
 
-/// The first `length` of 32 bits.
+/// Whether the first `length` bits of both addresses are equal, and their family.
+pub fn network_contains(network: IpAddr, length: u8, address: IpAddr) -> bool {
+    network.is_ipv4() == address.is_ipv4() && masked(network, length) == masked(address, length)
+}
+
+/// The first `length` bits of an address; the others are zero.
+pub(super) fn masked(address: IpAddr, length: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & mask4(length)).into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & mask6(length)).into(),
+    }
+}
+
+/// A mask with the first `length` of 32 bits set.
 pub fn mask4(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0)
 }
 
-/// The first `length` of 128 bits.
+/// A mask with the first `length` of 128 bits set.
 pub fn mask6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length.min(128))).unwrap_or(0)
 }
@@ -125,6 +136,29 @@ mod tests {
         ] {
             let error = text.parse::<Prefix>().unwrap_err().to_string();
             assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+    #[test]
+    fn networks_contain_their_addresses() {
+        for (network, length, ip, inside) in [
+            ("10.0.0.0", 8, "10.9.9.9", true),
+            ("10.0.0.0", 24, "10.0.0.9", true),
+            ("10.0.0.0", 24, "10.0.1.0", false),
+            ("10.0.0.0", 24, "10.0.1.9", false),
+            ("0.0.0.0", 0, "1.2.3.4", true),
+            ("0.0.0.0", 0, "192.0.2.1", true),
+            ("0.0.0.0", 0, "::1", false),
+            ("10.0.0.1", 32, "10.0.0.1", true),
+            ("10.0.0.1", 32, "10.0.0.2", false),
+            ("fd00::", 64, "fd00::2", true),
+            ("fd00::", 64, "fd00::9", true),
+            ("fd00::", 64, "fd00:0:0:1::2", false),
+            ("::", 0, "fd00::2", true),
+            ("::", 0, "10.0.0.1", false),
+        ] {
+            let (network, ip) = (network.parse().unwrap(), ip.parse().unwrap());
+            assert_eq!(network_contains(network, length, ip), inside, "{network}/{length} {ip}");
+            assert_eq!(Prefix::new(network, length).unwrap().contains(ip), inside);
         }
     }
 }

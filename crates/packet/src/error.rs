@@ -1,0 +1,15 @@
+//! The error of every parser of text in this crate.
+
+/// Text that its place does not allow. Display prints the text and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}`: {reason}")]
+pub struct ParseError {
+    pub text: String,
+    pub reason: String,
+}
+
+impl ParseError {
+    pub fn new(text: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { text: text.into(), reason: reason.into() }
+    }
+}
