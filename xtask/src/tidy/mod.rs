@@ -3,8 +3,11 @@
 //! Rule: a rule is here only if a machine can decide it, and an exception only with a reason and
 //! a bound (`exceptions`). Not here: matters of taste; they are in CONTRIBUTING.md.
 
+mod cycles;
 mod exceptions;
 mod layers;
+mod modules;
+mod paths;
 mod rules;
 mod text;
 
@@ -42,6 +45,7 @@ pub fn check() -> Result<()> {
     let sources = sources()?;
     let mut findings = Vec::new();
     sources.iter().for_each(|source| rules::check(source, &mut findings));
+    cycles::check(&sources, &mut findings);
     layers::check(&mut findings)?;
     let list = fs::read_to_string(root::path().join(exceptions::PATH)).unwrap_or_default();
     let mut findings = exceptions::apply(findings, &exceptions::parse(&list)?);
