@@ -1,9 +1,5 @@
 //! A router with every kind of route, its snapshot as a world, and a program that asks both.
 
-/// The snapshot is the command's own code; a command has no library to take it from.
-#[path = "../../crates/xway/src/world/mod.rs"]
-mod world;
-
 use std::io::Write;
 use std::process::Stdio;
 
@@ -35,7 +31,7 @@ pub fn ip(host: &Host, commands: &str) {
 
 /// The host's namespace as a world; nothing may have been left out.
 pub fn snapshot(host: &Host) -> vm::World {
-    let snapshot = host.run(world::host).unwrap().unwrap();
+    let snapshot = host.run(control::host::snapshot).unwrap().unwrap();
     let omitted: Vec<_> =
         snapshot.omitted.iter().filter(|line| !line.starts_with("tracked")).collect();
     assert!(omitted.is_empty(), "{omitted:#?}");

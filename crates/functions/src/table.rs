@@ -115,7 +115,7 @@ mod tests {
         let old = table(&[(1, 10), (2, 20)]);
         apply(&map, &old).unwrap();
         let error = apply(&map, &table(&[(1, 11), (3, 30), (4, 40)])).unwrap_err();
-        assert_eq!(error.to_string(), "map full");
+        assert_eq!(error.to_string(), "the map is full");
         assert_eq!(read(&map).unwrap(), old);
     }
 }

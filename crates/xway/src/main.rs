@@ -1,19 +1,14 @@
 //! `xway`: puts the pieces together; alone chooses a runtime, prints and exits.
 //!
-//! What was typed becomes plain values (`args`), the values real objects (`cmd`), and what came of
-//! it text or JSON (`view`). What stays attached is found again through its pins (`state`).
+//! Arguments become plain values (`args`), a command passes them to a library (`cmd`), and its
+//! result becomes text or JSON (`view`).
 #![forbid(unsafe_code)]
 
 mod args;
 mod cmd;
-mod counters;
 mod dissect;
-mod metrics;
-mod object;
-mod state;
 mod text;
 mod view;
-mod world;
 
 use std::process::ExitCode;
 
@@ -50,8 +45,8 @@ fn misused(error: &clap::Error) -> ! {
 
 fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
     match command {
-        Command::Attach(args) => cmd::attach::run(&args, context),
-        Command::Detach(args) => cmd::detach::run(&args, context),
+        Command::Attach(args) => cmd::attach::attach(&args, context),
+        Command::Detach(args) => cmd::attach::detach(&args, context),
         Command::Status(args) => cmd::status::run(&args, context),
         Command::Drop(args) => cmd::drop::run(&args, context),
         Command::Forward(args) => cmd::forward::run(&args, context),

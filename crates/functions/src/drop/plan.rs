@@ -242,7 +242,7 @@ mod tests {
             ["10.1.0.2 udp 2", "2001:db8::2", "2001:db8::3"],
         ] {
             let error = update(&config(&rules), &fixture.maps()).unwrap_err();
-            assert!(error.to_string().ends_with("are what they were: map full"), "{error}");
+            assert!(error.to_string().ends_with("are what they were: the map is full"), "{error}");
             assert_eq!(read(&fixture.maps()).unwrap(), before);
         }
     }

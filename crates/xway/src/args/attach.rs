@@ -33,6 +33,22 @@ pub struct Placement {
     pub set: Vec<(String, String)>,
 }
 
+impl From<ModeArg> for kernel::Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Native => Self::Native,
+            ModeArg::Generic => Self::Generic,
+            ModeArg::Offload => Self::Offload,
+        }
+    }
+}
+
+impl From<Placement> for control::Placement {
+    fn from(Placement { mode, replace, set }: Placement) -> Self {
+        Self { mode: mode.into(), replace, set }
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct AttachArgs {
     /// Network interface

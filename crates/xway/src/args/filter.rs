@@ -76,6 +76,18 @@ pub struct FilterPlacement {
     pub ignore_stripped_tags: bool,
 }
 
+impl From<&FilterPlacement> for control::filter::FilterPlacement {
+    fn from(args: &FilterPlacement) -> Self {
+        Self {
+            mode: args.mode.map(Into::into),
+            replace: args.replace,
+            set: args.set.clone(),
+            memory: args.memory,
+            ignore_stripped_tags: args.ignore_stripped_tags,
+        }
+    }
+}
+
 /// `xway filter load`.
 #[derive(Debug, Args)]
 pub struct FilterLoadArgs {

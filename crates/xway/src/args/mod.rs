@@ -17,14 +17,14 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
-pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, ModeArg, Placement, StatusArgs};
+pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
 pub use detect::FilterDetectArgs;
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
-    FilterExportArgs, FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterPlacement,
-    FilterRemoveArgs, FilterSampleArgs, FilterShowArgs, FilterTopArgs, FilterTryArgs,
-    FilterUnbanArgs, FilterUnloadArgs, ForeignExport, ForeignImport,
+    FilterExportArgs, FilterFlushArgs, FilterImportArgs, FilterLoadArgs, FilterRemoveArgs,
+    FilterSampleArgs, FilterShowArgs, FilterTopArgs, FilterTryArgs, FilterUnbanArgs,
+    FilterUnloadArgs, ForeignExport, ForeignImport,
 };
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};

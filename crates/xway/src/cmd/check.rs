@@ -5,6 +5,7 @@
 //! or run.
 
 use anyhow::Result;
+use control::object::{self, Opened};
 use kernel::{Error, LoadOptions, Object, VerifierLog};
 use spec::{Program, Spec};
 use sys::bpf::uapi::prog_type;
@@ -12,7 +13,6 @@ use sys::cap::{Cap, Caps};
 
 use super::{Context, Exit, confine};
 use crate::args::CheckArgs;
-use crate::object::{self, Opened};
 use crate::view;
 use crate::view::check::{Accepted, Checked, Outcome, Refused};
 use crate::view::prog::Source;
@@ -21,7 +21,7 @@ pub fn run(args: &CheckArgs, context: &Context) -> Result<Exit> {
     confine(args)?;
     let mut opened = object::open(&args.object)?;
     opened.set_kind(args.program.as_deref(), args.kind.as_deref())?;
-    opened.complete(&args.open)?;
+    opened.complete(&args.open.map_sizes, &args.open.kconfig)?;
     let mut programs = Vec::new();
     for program in chosen(&opened, args.program.as_deref())? {
         programs.push(Checked {

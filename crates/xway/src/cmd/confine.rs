@@ -52,7 +52,7 @@ impl Named {
     /// A file of rules with the files of its sets.
     pub fn rules(&mut self, path: &Path) {
         // For expressions; it is opened later otherwise, when libraries cannot be.
-        super::filter::prepare_expressions();
+        control::filter::source::prepare_expressions();
         set_files(path).iter().for_each(|file| self.input(file));
         self.input(path);
     }

@@ -27,7 +27,7 @@ pub fn run(context: &Context) -> Result<Exit> {
         ready,
         gates,
         capabilities,
-        facts: facts(&context.state),
+        facts: facts(context.control.root()),
         probes: features.into_iter().map(tried).collect(),
     })?;
     Ok(if ready { Exit::Done } else { Exit::No })

@@ -9,7 +9,6 @@ pub mod check;
 mod confine;
 pub mod demo;
 mod descriptor;
-pub mod detach;
 pub mod doctor;
 pub mod drop;
 pub mod filter;
@@ -26,14 +25,13 @@ pub mod shell;
 pub mod sink;
 pub mod state;
 pub mod status;
-mod tags;
 mod watch;
 pub mod xsk;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use control::{Control, Notice};
 
 use crate::args::Cli;
 use crate::view::{self, Form, Paint, View};
@@ -55,13 +53,15 @@ pub enum Exit {
 #[derive(Clone, Debug)]
 pub struct Context {
     pub json: bool,
-    pub state: PathBuf,
+    pub control: Control,
     pub style: Paint,
 }
 
 impl Context {
     pub fn new(cli: &Cli) -> Self {
-        Self { json: cli.json, state: cli.state.clone(), style: Paint::stdout() }
+        let notify = |notice: &Notice| view::say(&format!("xway: {notice}"));
+        let control = Control::new(&cli.state).with_observer(notify);
+        Self { json: cli.json, control, style: Paint::stdout() }
     }
 
     /// Prints an answer in the way that was asked for.

@@ -16,7 +16,8 @@ pub fn run(action: &StateAction, context: &Context) -> Result<Exit> {
 
 fn init(args: &StateInitArgs, context: &Context) -> Result<Exit> {
     let owner = user(&args.owner)?;
-    let directory = std::path::absolute(&context.state).context("--state is not a valid path")?;
+    let directory =
+        std::path::absolute(context.control.root()).context("--state is not a valid path")?;
     sys::mount::bpffs_for(&directory.join("bpf"), Some(owner))
         .with_context(|| format!("cannot prepare {} (--state)", directory.display()))?;
     context.show(&Initialized { state: directory.display().to_string(), owner })?;

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use control::metrics::Endpoint;
 
 use super::Context;
-use crate::metrics::Endpoint;
 use crate::view::live::{Drawing, Screen};
 use crate::view::{View, say};
 

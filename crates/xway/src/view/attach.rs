@@ -1,39 +1,9 @@
-//! What `attach`, `detach`, `drop` and `forward` answer.
+//! Text of `attach`, `detach`, `drop` and `forward`.
 
-use serde::Serialize;
+use control::Configured;
+use control::attach::{Attached, Detached};
 
 use super::{Paint, View};
-
-/// A program is on an interface now.
-#[derive(Clone, Debug, Serialize)]
-pub struct Attached {
-    pub interface: String,
-    pub object: String,
-    pub program: String,
-    pub program_id: u32,
-    pub mode: &'static str,
-    /// Whether `status` can tell its verdicts.
-    pub counted: bool,
-}
-
-/// Interfaces that a function runs on now, and what changed in its tables.
-#[derive(Clone, Debug, Serialize)]
-pub struct Configured {
-    pub function: &'static str,
-    pub interfaces: Vec<String>,
-    pub mode: &'static str,
-    /// `true` when the program was there already and only its tables changed.
-    pub updated: bool,
-    pub rules: Vec<String>,
-}
-
-/// A program is off an interface.
-#[derive(Clone, Debug, Serialize)]
-pub struct Detached {
-    pub interface: String,
-    /// What was attached, as its owner called it; several when modes were mixed.
-    pub programs: Vec<String>,
-}
 
 impl View for Attached {
     fn text(&self, _paint: Paint) -> String {

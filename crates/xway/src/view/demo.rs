@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use control::filter::report::RuleReport;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Color, Style};
@@ -10,7 +11,6 @@ use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;
 
-use super::filter::show::Rule;
 use super::live::Drawing;
 use super::{Paint, View};
 
@@ -21,7 +21,7 @@ pub struct Answer {
     /// What the attacker was asked to send.
     pub rate_pps: u64,
     /// Of the filter in the native phase, with what they counted.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<RuleReport>,
     pub report: PathBuf,
     pub figure: PathBuf,
 }

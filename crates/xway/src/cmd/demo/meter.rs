@@ -6,12 +6,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use control::filter::report::FilterReport;
 use report::timeline::Sample;
 
 use super::phase::Phase;
 use super::stage::{Scene, Totals};
 use crate::view::demo::Progress;
-use crate::view::filter::show::Shown;
 
 /// All samples of a run.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Measured {
     pub cpu: f64,
     pub reconnects: u64,
     /// What the filter's rules counted, where there were any.
-    pub filter: Option<Shown>,
+    pub filter: Option<FilterReport>,
     first: Totals,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use bench::hook::filter::LIMIT_RULES;
+use control::filter::report::FilterReport;
 use report::number::human;
 use report::{Host, Page, Timeline};
 use serde::Serialize;
@@ -13,7 +14,7 @@ use super::phase::Phase;
 use crate::args::DemoArgs;
 use crate::cmd::folder::Folder;
 use crate::view::demo::{Answer, Row};
-use crate::view::filter::show::Shown;
+use crate::view::filter::show;
 
 /// Everything that was measured, for whoever wants to draw it differently.
 #[derive(Debug, Serialize)]
@@ -78,7 +79,7 @@ fn row(measured: &Measured) -> Row {
 
 fn page(
     answer: &Answer,
-    (timeline, filter): (&Timeline, Option<&Shown>),
+    (timeline, filter): (&Timeline, Option<&FilterReport>),
     raw: &Raw<'_>,
 ) -> Result<String> {
     let kept = |phase: Phase| format!("{:.0} %", 100.0 * answer.share(phase.name()));
@@ -118,12 +119,12 @@ fn page(
 }
 
 /// The rules of the last phase and what they counted.
-fn rules(page: &mut Page, filter: &Shown) {
+fn rules(page: &mut Page, filter: &FilterReport) {
     page.section("The rules, and what they counted")
         .paragraph(
             "As `xway filter show` tells it of the native phase: packets that met each rule. What \
              is over a limit is dropped, the rest goes on to the next rule.",
         )
-        .table(&filter.decisions(0..filter.rules.len()))
-        .table(&filter.why());
+        .table(&show::decisions(filter, 0..filter.rules.len()))
+        .table(&show::why(filter));
 }

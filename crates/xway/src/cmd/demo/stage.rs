@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use bench::field::{Attack, SOURCES};
 use bench::hook::filter::{LIMIT_RULES, object, parsed};
+use control::counters::Counters;
+use control::filter::report::{FilterReport, LoadedRules, Reading};
 use filter::{PROGRAM, Rule, act};
 use kernel::{Attach, Mode, Object, Replace};
 use lab::stage::{ATTACKER_LINK, Clients, FLOOD_PORT, SERVER_LINK, batch};
@@ -13,8 +15,6 @@ use traffic::Rate;
 use traffic::generator::{self, Generator, Load};
 
 use super::phase::Phase;
-use crate::counters::Counters;
-use crate::view::filter::show::{Given, Moment, Shown};
 
 /// The lab's stage, and how fast its attacker is.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Shield {
     object: Object,
     mode: Mode,
     counters: Counters,
-    given: Given,
+    given: LoadedRules,
     since: Instant,
 }
 
@@ -87,7 +87,8 @@ impl Stage {
         let attach = Attach { ifindex, program, mode, replace: Replace::No };
         let link = server.run(|| kernel::attach(&attach))??;
         let texts = file.ruleset.rules.iter().map(Rule::body).collect();
-        let given = Given { rules: file.ruleset, sets: file.scope.sets, texts, left: Vec::new() };
+        let given =
+            LoadedRules { rules: file.ruleset, sets: file.scope.sets, texts, left: Vec::new() };
         Ok(Shield { _link: link, object, mode, counters, given, since: Instant::now() })
     }
 
@@ -121,7 +122,7 @@ impl Scene<'_> {
     }
 
     /// What the filter's rules counted so far, as `filter show` tells it.
-    pub fn filter(&self) -> Result<Option<Shown>> {
+    pub fn filter(&self) -> Result<Option<FilterReport>> {
         self.shield.as_ref().map(Shield::shown).transpose()
     }
 
@@ -132,16 +133,16 @@ impl Scene<'_> {
 }
 
 impl Shield {
-    fn shown(&self) -> Result<Shown> {
+    fn shown(&self) -> Result<FilterReport> {
         let map = self.object.map(act::COUNTS)?;
         let rules = 0..self.given.rules.rules.len() as u32;
         let rules = rules.map(|rule| Ok(act::count(map, rule)?)).collect::<Result<_>>()?;
         let id = self.object.program(PROGRAM)?.id();
         let events = act::events(self.object.map(act::EVENTS)?)?;
-        let now = Moment { rules, counts: self.counters.read()?, events };
+        let now = Reading { rules, counts: self.counters.read()?, events };
         let head = (SERVER_LINK, self.mode.name(), id);
         let seconds = self.since.elapsed().as_secs_f64();
-        Ok(Shown::new(head, &self.given, (&Moment::default(), &now), seconds))
+        Ok(FilterReport::new(head, &self.given, (&Reading::default(), &now), seconds))
     }
 }
 

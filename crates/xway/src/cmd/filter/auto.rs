@@ -7,14 +7,14 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use control::filter::active::ActiveFilter;
+use control::filter::update::Update;
+use control::filter::{ApplyOptions, FilterPlacement, ruleset, source};
 use filter::File;
 use sys::signal::Stop;
 
-use super::change::{Change, How};
-use super::live::Live;
-use super::{file, rules};
-use crate::args::{FilterDetectArgs, FilterPlacement};
-use crate::cmd::{Context, detach};
+use crate::args::FilterDetectArgs;
+use crate::cmd::Context;
 use crate::view::filter::detect::Detected;
 use crate::view::say;
 
@@ -31,12 +31,12 @@ pub struct Applied {
 
 /// Puts what was chosen in force; `None` when nothing was.
 pub fn apply(
-    change: &Change,
+    update: &Update,
     mut standing: File,
     detected: &mut Detected,
     args: &FilterDetectArgs,
 ) -> Result<Option<Applied>> {
-    standing.scope.compile = rules::expression;
+    standing.scope.compile = source::expression;
     let mut names = Vec::new();
     for finding in detected.findings.iter_mut().filter(|finding| finding.chosen) {
         let free = (1..).map(|number| format!("{PREFIX}{number}"));
@@ -49,16 +49,17 @@ pub fn apply(
     if names.is_empty() {
         return Ok(None);
     }
-    let placement = FilterPlacement { mode: args.mode, ..FilterPlacement::default() };
-    change.apply(&standing, &How::at(&placement))?;
-    let all = file::identities(&standing.ruleset).into_iter();
+    let placement =
+        FilterPlacement { mode: args.mode.map(Into::into), ..FilterPlacement::default() };
+    update.apply(&standing, &ApplyOptions::at(&placement))?;
+    let all = ruleset::identities(&standing.ruleset).into_iter();
     let identities = all.skip(standing.ruleset.rules.len() - names.len()).collect();
     Ok(Some(Applied {
         interface: args.iface.clone(),
         names,
         identities,
         time: args.hold,
-        is_alone: change.live.is_none(),
+        is_alone: update.active().is_none(),
     }))
 }
 
@@ -67,20 +68,20 @@ impl Applied {
     pub fn hold(&self, stop: &Stop, context: &Context) -> Result<()> {
         let interrupted = stop.wait(self.time)?.is_some();
         let why = if interrupted { "interrupted" } else { "their time is over" };
-        let change = Change::begin(context, &self.interface)?;
-        let Some(live) = &change.live else { return Ok(()) };
-        let took = self.took(live)?;
+        let update = Update::begin(&context.control, &self.interface)?;
+        let Some(active) = update.active() else { return Ok(()) };
+        let took = self.took(active)?;
         // Those whose time is over are gone already; what somebody else put there stays.
-        let mut standing = live.standing()?;
-        let mut is_own = file::identities(&standing.ruleset).into_iter();
+        let mut standing = active.standing()?;
+        let mut is_own = ruleset::identities(&standing.ruleset).into_iter();
         let own =
             |identity: Option<String>| identity.is_some_and(|it| self.identities.contains(&it));
         standing.ruleset.rules.retain(|_| !own(is_own.next()));
         let is_empty = self.is_alone && standing.to_toml() == File::default().to_toml();
         if is_empty {
-            detach::take_all_off(&change.target, false)?;
+            update.unload()?;
         } else {
-            change.apply(&standing, &How::default())?;
+            update.apply(&standing, &ApplyOptions::default())?;
         }
         let names = self.names.join(", ");
         say(&format!("xway: {why}: {names} taken back after {took} packets"));
@@ -88,9 +89,9 @@ impl Applied {
     }
 
     /// Packets that the rules matched.
-    fn took(&self, live: &Live) -> Result<u64> {
-        let counts = live.read()?.rules;
-        let all = file::identities(&live.rules()?).into_iter().zip(&counts);
+    fn took(&self, active: &ActiveFilter) -> Result<u64> {
+        let counts = active.read()?.rules;
+        let all = ruleset::identities(&active.rules()?).into_iter().zip(&counts);
         let own = all.filter(|(identity, _)| self.identities.contains(identity));
         Ok(own.map(|(_, count)| count.packets).sum())
     }

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use control::filter::memory;
+use control::filter::source::read;
 use filter::abi::Need;
 use filter::lint::{Session, lint};
 use filter::{
@@ -14,8 +16,7 @@ use filter::{
 };
 use sys::net::Netlink;
 
-use super::rules::read;
-use super::{cut_off, memory};
+use super::cut_off;
 use crate::args::FilterCheckArgs;
 use crate::cmd::{Context, Exit, check, confine};
 use crate::view::check::Outcome;

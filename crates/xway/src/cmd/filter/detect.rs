@@ -7,19 +7,19 @@
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
+use control::filter::FilterPlacement;
+use control::filter::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter, SampleRate};
+use control::filter::trial::Ended;
+use control::filter::update::Update;
 use filter::File;
 use filter::detect::{Packet, Sample, Settings, detect};
 use filter::watch::Seen;
 use sys::signal::Stop;
 
 use super::auto;
-use super::change::Change;
-use super::live::Live;
-use super::watch::{Choice, HEADERS, Look, Pace, Watch};
-use crate::args::{FilterDetectArgs, FilterPlacement};
+use crate::args::FilterDetectArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::view::filter::detect::{Detected, Watched};
-use crate::view::filter::trial::Ended;
 
 pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
@@ -33,9 +33,9 @@ pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
         return Ok(exit);
     }
     detected.choose(args.max_rules, args.max_collateral);
-    let change = Change::begin(context, &args.iface)?;
-    let applied = auto::apply(&change, standing(&change)?, &mut detected, args)?;
-    drop(change);
+    let update = Update::begin(&context.control, &args.iface)?;
+    let applied = auto::apply(&update, standing(&update)?, &mut detected, args)?;
+    drop(update);
     context.show(&detected)?;
     if let Some(applied) = applied {
         applied.hold(&stop, context)?;
@@ -44,17 +44,18 @@ pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
 }
 
 /// Nobody changes anything until packets are shown.
-fn begin(args: &FilterDetectArgs, context: &Context) -> Result<(Settings, Watch)> {
-    let change = Change::begin(context, &args.iface)?;
-    let settings = settings(args, &standing(&change)?)?;
-    let claim = change.claim(context)?;
-    let choice = Choice { tests: Vec::new(), pace: Pace::About(args.samples), bytes: HEADERS };
-    let asked = FilterPlacement { mode: args.mode, ..FilterPlacement::default() };
-    Ok((settings, Watch::begin(&change, &asked, &choice, claim)?))
+fn begin(args: &FilterDetectArgs, context: &Context) -> Result<(Settings, PacketSampler)> {
+    let update = Update::begin(&context.control, &args.iface)?;
+    let settings = settings(args, &standing(&update)?)?;
+    let claim = update.claim(&context.control)?;
+    let choice =
+        SampleFilter { tests: Vec::new(), pace: SampleRate::About(args.samples), bytes: HEADERS };
+    let asked = FilterPlacement { mode: args.mode.map(Into::into), ..FilterPlacement::default() };
+    Ok((settings, PacketSampler::begin(&update, &asked, &choice, claim)?))
 }
 
-fn standing(change: &Change) -> Result<File> {
-    Ok(change.live.as_ref().map(Live::standing).transpose()?.unwrap_or_default())
+fn standing(update: &Update) -> Result<File> {
+    Ok(update.rules()?.unwrap_or_default())
 }
 
 fn settings(args: &FilterDetectArgs, standing: &File) -> Result<Settings> {
@@ -72,7 +73,11 @@ fn settings(args: &FilterDetectArgs, standing: &File) -> Result<Settings> {
 }
 
 /// Until the time is over, somebody interrupts, or other rules are in force.
-fn look(mut watch: Watch, args: &FilterDetectArgs, stop: &Stop) -> Result<(Sample, Watched)> {
+fn look(
+    mut watch: PacketSampler,
+    args: &FilterDetectArgs,
+    stop: &Stop,
+) -> Result<(Sample, Watched)> {
     let mut looks = Looks::new();
     let begin = Instant::now();
     let mut ended = None;
@@ -126,11 +131,11 @@ impl Looks {
     }
 
     /// Those that were lost meanwhile are stood for by those that were not.
-    fn end(&mut self, look: &Look) {
-        let (read, lost) = (look.read as f64, look.lost as f64);
-        let factor = if look.read > 0 { (read + lost) / read } else { 1.0 };
-        self.looked_at += look.read;
-        self.lost += look.lost;
+    fn end(&mut self, batch: &SampleBatch) {
+        let (read, lost) = (batch.read as f64, batch.lost as f64);
+        let factor = if batch.read > 0 { (read + lost) / read } else { 1.0 };
+        self.looked_at += batch.read;
+        self.lost += batch.lost;
         for (packet, weight) in self.seen.drain(..) {
             self.sample.add(packet, weight * factor);
         }

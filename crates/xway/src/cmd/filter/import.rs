@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use control::filter::source::read;
 use filter::import::nft::Lines;
 use filter::{Ruleset, export, import};
 
 use super::nft::{Helper, Request};
-use super::rules::read;
 use crate::args::{FilterExportArgs, FilterImportArgs, ForeignExport, ForeignImport};
 use crate::cmd::{Context, Exit, confine};
 use crate::text;

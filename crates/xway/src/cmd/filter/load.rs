@@ -1,72 +1,67 @@
 //! `filter load`, `add`, `remove`, `flush`, `unload`: which rules are in force.
 
 use anyhow::{Context as _, Result, bail};
+use control::filter::update::Update;
+use control::filter::{ApplyOptions, Clock, source};
 use filter::File;
 
-use super::change::{Change, How};
-use super::clock::Clock;
-use super::live::none;
-use super::{cut_off, rules};
+use super::cut_off;
 use crate::args::{
-    DetachArgs, FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
+    FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
 };
-use crate::cmd::{Context, Exit, detach};
-use crate::view::filter::load::{InForce, Took};
+use crate::cmd::{Context, Exit};
 
 pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
-    let file = rules::read(&args.file)?;
-    let change = Change::begin(context, &args.iface)?;
-    let how = How { anew: true, ..How::at(&args.placement) };
-    put(&change, &file, &how, clock, context)
+    let file = source::read(&args.file)?;
+    let update = Update::begin(&context.control, &args.iface)?;
+    let how = ApplyOptions { reset_globals: true, ..ApplyOptions::at(&(&args.placement).into()) };
+    put(&update, &file, &how, clock, context)
 }
 
 /// Where no filter runs, one with this rule alone does then.
 pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
-    let change = Change::begin(context, &args.iface)?;
-    let mut file = in_force(&change)?.unwrap_or_default();
-    file.scope.compile = rules::expression;
+    let update = Update::begin(&context.control, &args.iface)?;
+    let mut file = update.rules()?.unwrap_or_default();
+    file.scope.compile = source::expression;
     let at = match &args.before {
         Some(name) => file.ruleset.number(name).with_context(|| unknown(&file, name))?,
         None => usize::MAX,
     };
     let named = args.name.as_ref().map(|name| format!("{name}: {}", args.rule));
     file.insert(at, named.as_ref().unwrap_or(&args.rule))?;
-    put(&change, &file, &How::at(&args.placement), clock, context)
+    put(&update, &file, &ApplyOptions::at(&(&args.placement).into()), clock, context)
 }
 
 /// All of them or none.
 pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
-    let change = Change::begin(context, &args.iface)?;
-    let Some(mut file) = in_force(&change)? else { bail!(none(&args.iface)) };
+    let update = Update::begin(&context.control, &args.iface)?;
+    let mut file = update.required()?.standing()?;
     for name in &args.names {
         if file.remove(name).is_err() {
             bail!(unknown(&file, name));
         }
     }
-    put(&change, &file, &How::default(), clock, context)
+    put(&update, &file, &ApplyOptions::default(), clock, context)
 }
 
 pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
-    let change = Change::begin(context, &args.iface)?;
-    let Some(mut file) = in_force(&change)? else { bail!(none(&args.iface)) };
+    let update = Update::begin(&context.control, &args.iface)?;
+    let mut file = update.required()?.standing()?;
     file.ruleset.rules.clear();
-    put(&change, &file, &How::default(), clock, context)
+    put(&update, &file, &ApplyOptions::default(), clock, context)
 }
 
-/// Whatever else runs there stays.
+/// Programs other than a filter stay.
 pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
-    if Change::begin(context, &args.iface)?.live.is_none() {
-        bail!(none(&args.iface));
-    }
-    detach::run(&DetachArgs { iface: args.iface.clone(), force: false }, context)
-}
-
-fn in_force(change: &Change) -> Result<Option<File>> {
-    change.live.as_ref().map(|live| live.standing()).transpose()
+    let update = Update::begin(&context.control, &args.iface)?;
+    update.required()?;
+    let detached = update.unload()?;
+    context.show(&detached)?;
+    Ok(if detached.programs.is_empty() { Exit::No } else { Exit::Done })
 }
 
 fn unknown(file: &File, name: &str) -> String {
@@ -78,24 +73,16 @@ fn unknown(file: &File, name: &str) -> String {
 }
 
 fn put(
-    change: &Change,
+    update: &Update,
     file: &File,
-    how: &How,
+    options: &ApplyOptions,
     mut clock: Clock,
     context: &Context,
 ) -> Result<Exit> {
     let read_s = clock.lap();
-    let rules = &file.ruleset;
-    cut_off::warn(rules, &change.target.interface);
-    let (mode, memory, took) = change.apply(file, how)?;
-    context.show(&InForce {
-        interface: change.target.interface.clone(),
-        mode: mode.name(),
-        updated: change.live.is_some(),
-        default: rules.default.verdict().name(),
-        rules: rules.rules.iter().map(|rule| rule.name.clone()).collect(),
-        memory,
-        took: Took { read_s, ..took },
-    })?;
+    cut_off::warn(&file.ruleset, update.interface());
+    let mut report = update.apply(file, options)?;
+    report.timings.read_s = read_s;
+    context.show(&report)?;
     Ok(Exit::Done)
 }

@@ -2,35 +2,20 @@
 
 mod auto;
 mod bans;
-mod before;
-mod beside;
 mod capture;
-mod change;
 mod check;
-mod clock;
 mod cut_off;
 mod detect;
 mod explain;
-mod file;
-mod globals;
 mod import;
-mod limits;
-mod listeners;
-mod live;
 mod load;
-mod memory;
 mod nft;
-mod rules;
 mod sample;
 mod show;
-mod talkers;
 mod top;
 mod trial;
-mod watch;
 
 use anyhow::Result;
-
-pub(in crate::cmd) use rules::prepare_expressions;
 
 use super::{Context, Exit};
 use crate::args::FilterAction;

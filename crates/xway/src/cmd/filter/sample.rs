@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use control::filter::active::ActiveFilter;
 use filter::sample::{SAMPLES, Sample};
 use filter::{Action, Ruleset, abi, act};
 use kernel::RingBuffer;
@@ -13,14 +14,13 @@ use sys::signal::Stop;
 use sys::thread::monotonic_ns;
 
 use super::capture::Capture;
-use super::live::Live;
 use crate::args::FilterSampleArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::view::filter::sample::{Chosen, Sampled};
 
 pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
-    let live = Live::look(context, &args.iface)?;
+    let live = ActiveFilter::open(&context.control, &args.iface)?;
     let rules = live.rules()?;
     if !rules.rules.iter().any(|rule| matches!(rule.action, Action::Sample { .. })) {
         let iface = &args.iface;
@@ -63,7 +63,7 @@ struct Samples {
 
 impl Samples {
     /// Discards what the ring buffer holds, which may be older than the rules' last reader.
-    fn from_now_on(live: &Live) -> Result<Self> {
+    fn from_now_on(live: &ActiveFilter) -> Result<Self> {
         let map = live.map(SAMPLES).context("the filter's samples cannot be read")?;
         let mut ring = RingBuffer::new(&map)?;
         let begin_ns = monotonic_ns();
@@ -118,7 +118,7 @@ fn chosen(sample: &Sample, rules: &Ruleset, at: Duration) -> Chosen {
     }
 }
 
-fn lost(live: &Live) -> Result<u64> {
+fn lost(live: &ActiveFilter) -> Result<u64> {
     let events = act::events(&live.map(act::EVENTS)?)?;
     let lost = events.iter().find(|(event, _)| *event == abi::Event::SampleLost);
     Ok(lost.map_or(0, |(_, count)| *count))

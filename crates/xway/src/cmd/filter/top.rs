@@ -3,18 +3,17 @@
 use std::time::Instant;
 
 use anyhow::Result;
+use control::filter::active::ActiveFilter;
+use control::filter::monitor::FilterMonitor;
+use control::filter::top::{TopSampler, TopSenders};
+use control::metrics;
+use control::state::{Holder, Writer};
 use kernel::Program;
 use sys::signal::Stop;
 
-use super::live::Live;
-use super::show::Looks;
-use super::talkers::Talkers;
 use crate::args::FilterTopArgs;
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
-use crate::metrics;
-use crate::state::{Holder, Writer};
-use crate::view::filter::talkers::Talking;
 use crate::view::filter::top::{Top, without};
 use crate::view::say;
 
@@ -29,7 +28,7 @@ struct Senders<'a> {
     args: &'a FilterTopArgs,
     context: &'a Context,
     is_wanted: bool,
-    talkers: Option<Talkers<'a>>,
+    talkers: Option<TopSampler<'a>>,
     /// Who else looks at packets, or tries something: one at a time.
     held: Option<Holder>,
 }
@@ -40,7 +39,7 @@ impl<'a> Senders<'a> {
         let mut senders = Self { args, context, is_wanted, talkers: None, held: None };
         if is_wanted {
             // What cannot be looked at at all is told as such.
-            Live::look(context, &args.iface)?;
+            ActiveFilter::open(&context.control, &args.iface)?;
             senders.ask();
         }
         if let Some(holder) = &senders.held {
@@ -50,7 +49,7 @@ impl<'a> Senders<'a> {
     }
 
     fn ask(&mut self) {
-        match Talkers::begin(self.context, &self.args.iface, self.args.sample) {
+        match TopSampler::begin(&self.context.control, &self.args.iface, self.args.sample) {
             Ok(Ok(talkers)) => (self.talkers, self.held) = (Some(talkers), None),
             Ok(Err(holder)) => self.held = Some(holder),
             Err(error) => {
@@ -61,24 +60,24 @@ impl<'a> Senders<'a> {
     }
 
     fn look(&mut self) -> Result<()> {
-        self.talkers.as_mut().map_or(Ok(()), Talkers::look)
+        Ok(self.talkers.as_mut().map_or(Ok(()), TopSampler::look)?)
     }
 
     /// Goes on, or begins, as soon as nobody else is in the way.
     fn follow(&mut self, running: &Program) -> Result<()> {
         match &mut self.talkers {
             Some(talkers) => self.held = talkers.follow(running)?,
-            None if self.is_wanted && Writer::is_free(&self.context.state) => self.ask(),
+            None if self.is_wanted && Writer::is_free(&self.context.control) => self.ask(),
             None => {}
         }
         Ok(())
     }
 
     /// What is told of them, or who is in the way.
-    fn told(&self) -> (Option<Talking>, Option<String>) {
+    fn told(&self) -> (Option<TopSenders>, Option<String>) {
         match &self.held {
             Some(holder) => (None, Some(holder.to_string())),
-            None => (self.talkers.as_ref().map(Talkers::told), None),
+            None => (self.talkers.as_ref().map(TopSampler::top), None),
         }
     }
 }
@@ -89,7 +88,7 @@ fn tell(
     stop: &Stop,
     senders: &mut Senders<'_>,
 ) -> Result<Exit> {
-    let mut looks = Looks::new(context, &args.iface)?;
+    let mut looks = FilterMonitor::new(&context.control, &args.iface)?;
     let rows = ratatui::crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
     let telling = (args.telling.interval, args.telling.prometheus);
     let mut watch = Watch::new(telling, rows, context)?;
@@ -100,7 +99,7 @@ fn tell(
         if !watch.is_due() {
             continue;
         }
-        let shown = looks.look()?;
+        let shown = looks.read()?;
         senders.follow(looks.program())?;
         watch.publish(|| metrics::filter(&shown));
         let (talkers, talkers_held_by) = senders.told();

@@ -5,37 +5,31 @@
 //! rules in force, until the next command that changes or shows something puts the one of before
 //! back. Who changes rules during a trial ends it.
 
-use std::fs::File;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
+use control::filter::source;
+use control::filter::trial::{Ended, Trial};
+use control::filter::update::Update;
 use filter::Ruleset;
-use filter::trial::{self, CHANGES, Changed, PAIRS};
-use kernel::{Object, RingBuffer};
-use spec::Spec;
+use filter::trial::Changed;
 use sys::signal::Stop;
 
-use super::beside::Parts;
 use super::capture::Capture;
-use super::change::{Change, How};
-use super::file;
-use super::live::none;
-use super::rules;
-use crate::args::{FilterPlacement, FilterTryArgs};
-use crate::cmd::{Context, Exit, LOOK_EVERY};
+use crate::args::FilterTryArgs;
+use crate::cmd::{Context, Exit};
 use crate::dissect::dissect;
-use crate::state;
-use crate::view::filter::trial::{Ended, Head, Sample, Tried};
+use crate::view::filter::trial::{Head, Sample, Tried};
 
 pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
-    let new = rules::read(&args.file)?.ruleset;
+    let new = source::read(&args.file)?.ruleset;
     let stop = Stop::new()?;
     let capture = args.write.as_deref();
     let mut capture = capture.map(|path| Capture::create(path, &args.iface)).transpose()?;
     let (old, trial) = begin(args, context, &new)?;
     let mut samples = Vec::new();
     let begin = Instant::now();
-    let ended = trial.watch(args.time, &stop, |changed| {
+    let ended = trial.watch(args.time, &stop, |changed| -> Result<()> {
         if let Some(capture) = &mut capture {
             capture.write(&changed)?;
         }
@@ -44,7 +38,7 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
         }
         Ok(())
     })?;
-    let pairs = trial::pairs(trial.object.map(PAIRS)?)?;
+    let pairs = trial.pairs()?;
     let seconds = begin.elapsed().as_secs_f64();
     drop(trial);
     let head = Head { interface: args.iface.clone(), seconds, ended };
@@ -61,75 +55,10 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
 /// The rules in force, and the trial of new ones beside them. Nobody changes anything until it
 /// runs.
 fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Ruleset, Trial)> {
-    let change = Change::begin(context, &args.iface)?;
-    let Some(live) = &change.live else { bail!(none(&args.iface)) };
-    let old = live.rules()?;
-    let trial = Trial::start(context, &change, new)?;
+    let update = Update::begin(&context.control, &args.iface)?;
+    let old = update.required()?.rules()?;
+    let trial = Trial::start(&context.control, &update, new)?;
     Ok((old, trial))
-}
-
-/// While it lives both sets of rules meet packets.
-struct Trial {
-    object: Object,
-    /// Its guard: dropped, the program of before is back.
-    trial: state::Trial,
-    /// Behind the trial: nobody else begins one before it is over.
-    _claim: File,
-}
-
-impl Trial {
-    fn start(context: &Context, change: &Change, new: &Ruleset) -> Result<Self> {
-        let claim = change.claim(context)?;
-        let globals = change.globals(&How::default())?;
-        let (object, trial) = file::by_form(|form| {
-            let refused = "the rules were not tried";
-            let front = file::compiled(new, false, &change.target, form);
-            let mut front = front.context(refused)?;
-            let behind = change.in_force(form).context(refused)?;
-            globals.set(&mut front.spec)?;
-            let asked = FilterPlacement::default();
-            let separate = |front: &mut Spec, behind: &mut Spec| {
-                trial::make_new(front)?;
-                trial::make_old(behind)
-            };
-            let parts = Parts { front, behind };
-            parts.load(change, new, &asked, separate, |object, program, placement| {
-                let trial = change.try_out((&object, program), placement)?;
-                Ok((object, trial))
-            })
-        })?;
-        Ok(Self { object, trial, _claim: claim })
-    }
-
-    /// Hands on packets that would meet another verdict, until the time is over, somebody
-    /// interrupts, or other rules are in force; answers which.
-    fn watch(
-        &self,
-        time: Duration,
-        stop: &Stop,
-        mut each: impl FnMut(Changed) -> Result<()>,
-    ) -> Result<Ended> {
-        let mut ring = RingBuffer::new(self.object.map(CHANGES)?)?;
-        let begin = Instant::now();
-        for look in 1.. {
-            let left = time.saturating_sub(begin.elapsed());
-            let interrupted = stop.wait(left.min(LOOK_EVERY))?.is_some();
-            let mut records = Vec::new();
-            ring.drain(|record| records.extend(Changed::parse(record)));
-            records.into_iter().try_for_each(&mut each)?;
-            let is_over = begin.elapsed() >= time;
-            if (is_over || interrupted || look % ASK_EVERY == 0) && !self.trial.runs()? {
-                return Ok(Ended::RulesChanged);
-            }
-            if interrupted {
-                return Ok(Ended::Interrupted);
-            }
-            if is_over {
-                break;
-            }
-        }
-        Ok(Ended::Time)
-    }
 }
 
 fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {
@@ -141,6 +70,3 @@ fn sample(changed: &Changed, [old, new]: [&Ruleset; 2], at: Duration) -> Sample 
         new: crate::view::filter::trial::Opinion::of(&changed.new, new),
     }
 }
-
-/// At each of so many looks it asks whether its program still runs.
-const ASK_EVERY: u32 = 10;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use control::metrics;
 use sys::netns::NetNs;
 use sys::signal::Stop;
 use traffic::generator::{Config, Generator, Snapshot};
@@ -14,7 +15,6 @@ use crate::args::generate::{SendArgs, SinkSide};
 use crate::cmd::sink::settle;
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit};
-use crate::metrics;
 use crate::view::generate::{Sample, Sending, Sent};
 use crate::view::sink::{self, Received};
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use control::metrics;
 use sys::signal::Stop;
 use traffic::Rate;
 use traffic::tcp::{Algorithm, Config, Run, Snapshot};
@@ -11,7 +12,6 @@ use super::guard;
 use crate::args::generate::{AlgorithmArg, TcpArgs};
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit};
-use crate::metrics;
 use crate::view::tcp::{Sample, Talked, Talking};
 
 pub fn run(args: &TcpArgs, stop: &Stop, context: &Context) -> Result<Exit> {

@@ -7,12 +7,12 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use control::object::Opened;
 use functions::{drop, forward};
 use kernel::PerCpu;
 use spec::{Expect, Map, MapDef, Spec};
 
 use crate::args::{RunArgs, parse_bytes};
-use crate::object::Opened;
 use crate::text;
 
 #[derive(Debug, Default)]

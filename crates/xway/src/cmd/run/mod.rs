@@ -22,6 +22,7 @@ mod testable;
 mod trace;
 
 use anyhow::{Context as _, Result, bail};
+use control::object;
 use spec::{MapDef, Plan, Program, Spec};
 use vm::World;
 
@@ -34,9 +35,9 @@ use self::outputs::Outputs;
 use self::tally::Tally;
 use super::{Context, Exit, confine, folder};
 use crate::args::{RunArgs, RuntimeArg};
+use crate::text;
 use crate::view::run::Report;
 use crate::view::{say, wrapped};
-use crate::{object, text};
 
 pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     let host = wants_host(args).then(host_world).transpose()?;
@@ -144,7 +145,7 @@ impl<'a> Job<'a> {
     ) -> Result<Self> {
         let mut opened = object::open(&args.object)?;
         opened.set(&args.set)?;
-        opened.complete(&args.open)?;
+        opened.complete(&args.open.map_sizes, &args.open.kconfig)?;
         if args.world.as_deref().is_some_and(|path| path.as_os_str() == "host") || args.diff {
             kernel::fill_configuration(&mut opened.spec)?;
         }
@@ -198,7 +199,7 @@ fn wants_host(args: &RunArgs) -> bool {
 }
 
 fn host_world() -> Result<World> {
-    let snapshot = crate::world::host()?;
+    let snapshot = control::host::snapshot()?;
     for words in &snapshot.omitted {
         say(&wrapped(&format!("the world leaves out {words}"), TEXT_WIDTH));
     }

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use control::metrics;
 use traffic::sink::{Sink, SinkReport};
 
 use crate::args::Telling;
 use crate::cmd::Context;
 use crate::cmd::watch::Watch;
-use crate::metrics;
 use crate::view::sink::{Arriving, Received, Sample};
 
 /// What was seen last, and who is told.

@@ -12,7 +12,6 @@ use traffic::sink::{Clocks, Fate, Sink, SinkConfig, Via};
 use self::arrivals::Arrivals;
 use super::{Context, Exit};
 use crate::args::{SinkArgs, ViaArg};
-use crate::cmd::attach;
 use crate::view::sink::Received;
 
 pub use arrivals::settle;
@@ -42,7 +41,7 @@ fn config(args: &SinkArgs) -> SinkConfig {
     let via = match (args.via, args.mode) {
         (ViaArg::Stack, _) => Via::Stack,
         (ViaArg::Xdp, None) => Via::Xdp,
-        (ViaArg::Xdp, Some(mode)) => Via::XdpIn(attach::mode(mode)),
+        (ViaArg::Xdp, Some(mode)) => Via::XdpIn(mode.into()),
     };
     let fate = match (args.reflect, args.pass) {
         (true, _) => Fate::Reflect,

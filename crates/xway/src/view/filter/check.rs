@@ -2,9 +2,9 @@
 //!
 //! Field names are promised in `docs/json.md`.
 
+use control::filter::memory::Memory;
 use serde::Serialize;
 
-use super::memory::Memory;
 use crate::view::check::Outcome;
 use crate::view::{Paint, View};
 

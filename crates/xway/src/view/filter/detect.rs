@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use control::filter::trial::Ended;
 use filter::detect::{self, Busy, Detection, Rate};
 use report::number::human;
 use report::table::{Column, Table};
 use serde::Serialize;
 
-use crate::view::filter::trial::Ended;
 use crate::view::{Paint, View};
 
 /// How the traffic was watched.

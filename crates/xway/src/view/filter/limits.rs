@@ -1,73 +1,8 @@
-//! The state of limits: a part of what `filter show` answers.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of the state of limits: a part of `filter show`.
 
-use filter::limit::state::{Fill, Load, State};
+use control::filter::limits::Limit;
 use report::number::human;
 use report::table::{Column, Table};
-use serde::Serialize;
-
-use crate::view::status::Rate;
-
-/// A rule that limits.
-#[derive(Clone, Debug, Serialize)]
-pub struct Limit {
-    pub rule: String,
-    /// Packets over the limit so far, which were dropped.
-    pub over: u64,
-    pub over_pps: f64,
-    /// Each has buckets of its own; the sender's first, then the prefixes around it, the total.
-    pub levels: Vec<Level>,
-    /// What met the limit over the interval, in parts of what all buckets, or the total, earn in
-    /// that time: from 1 on, the limit is one for all senders together. `null` where there is one
-    /// bucket.
-    pub load: Option<f64>,
-    /// The most that an honest sender which keeps to half of its burst can lose to others, as a
-    /// chance. `null` where there is one bucket.
-    pub loss: Option<f64>,
-}
-
-/// Buckets of a limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Level {
-    /// Who shares a bucket, as rules say it.
-    pub per: String,
-    pub buckets: u64,
-    /// Senders that are remembered: they have used some of their burst.
-    pub used: u64,
-    /// Of these, those that have not enough for a packet.
-    pub empty: u64,
-    /// What used buckets have left of the burst on average, from 0 to 1.
-    pub left: f64,
-}
-
-impl Limit {
-    /// `taken` is how many packets it dropped, before and now, `seconds` apart; `rate` what it met.
-    pub fn new(
-        rule: &str,
-        taken: (u64, f64),
-        rate: &Rate,
-        (state, fills): (&State, Vec<Fill>),
-    ) -> Self {
-        let load = Load { pps: rate.pps, bps: rate.bps };
-        let sharing = state.sharing(load);
-        Self {
-            rule: rule.to_owned(),
-            over: taken.0,
-            over_pps: taken.1,
-            levels: fills.into_iter().map(Level::from).collect(),
-            load: sharing.map(|sharing| sharing.load),
-            loss: sharing.map(|sharing| sharing.loss),
-        }
-    }
-}
-
-impl From<Fill> for Level {
-    fn from(fill: Fill) -> Self {
-        let Fill { per, buckets, used, empty, left } = fill;
-        Self { per, buckets, used, empty, left }
-    }
-}
 
 /// A row for each kind of bucket.
 pub fn table(limits: &[Limit]) -> Table {
@@ -103,6 +38,8 @@ fn chance(chance: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use control::filter::limits::Level;
+
     use super::*;
 
     #[test]

@@ -1,12 +1,13 @@
 //! What `filter top` shows: a picture on a terminal, a line elsewhere.
 
+use control::filter::report::{FilterReport, RuleReport};
+use control::filter::top::TopSenders;
 use ratatui::Frame;
 use ratatui::widgets::Paragraph;
 use report::number::human;
 use serde::Serialize;
 
-use super::show::{Rule, Shown};
-use super::talkers::Talking;
+use super::{show, top_senders};
 use crate::view::live::Drawing;
 use crate::view::{Paint, View};
 
@@ -14,9 +15,9 @@ use crate::view::{Paint, View};
 #[derive(Clone, Debug, Serialize)]
 pub struct Top {
     #[serde(flatten)]
-    pub shown: Shown,
+    pub shown: FilterReport,
     /// `null` where no samples are taken.
-    pub talkers: Option<Talking>,
+    pub talkers: Option<TopSenders>,
     /// Who keeps them from being taken.
     pub talkers_held_by: Option<String>,
 }
@@ -25,13 +26,13 @@ impl Top {
     /// Numbers of rules, the busiest first; those that were never met are left out.
     fn busiest(&self) -> Vec<usize> {
         let met = self.shown.rules.iter().filter(|rule| rule.rate.packets > 0);
-        let mut rules: Vec<&Rule> = met.collect();
+        let mut rules: Vec<&RuleReport> = met.collect();
         rules.sort_by(|a, b| b.rate.pps.total_cmp(&a.rate.pps).then(a.number.cmp(&b.number)));
         rules.into_iter().map(|rule| rule.number).collect()
     }
 
     fn head(&self) -> String {
-        let Shown { interface, mode, rules, reasons, .. } = &self.shown;
+        let FilterReport { interface, mode, rules, reasons, .. } = &self.shown;
         let sum = |verdict: &str| -> f64 {
             let all = reasons.iter().filter(|one| verdict.is_empty() || one.verdict == verdict);
             all.map(|one| one.rate.pps).sum()
@@ -68,7 +69,7 @@ impl Drawing for Top {
             if first.is_empty() { String::new() } else { format!("; {}", first.join(", ")) };
         let talkers = match &self.talkers_held_by {
             Some(holder) => Some(without(holder)),
-            None => self.talkers.as_ref().and_then(Talking::line),
+            None => self.talkers.as_ref().and_then(top_senders::line),
         };
         let talkers = talkers.map_or_else(String::new, |line| format!("; {line}"));
         format!("{}{rules}{talkers}", self.head())
@@ -76,17 +77,21 @@ impl Drawing for Top {
 
     /// Senders and reasons keep their place below; rules take what is left.
     fn draw(&self, frame: &mut Frame<'_>) {
-        let why = self.shown.why().to_string();
+        let why = show::why(&self.shown).to_string();
         let talkers = match (&self.talkers_held_by, &self.talkers) {
             (Some(holder), _) => format!("\n{}\n", without(holder)),
             (None, Some(talkers)) => {
-                format!("\n{}{}\n", talkers.table(TALKERS), talkers.foot())
+                format!(
+                    "\n{}{}\n",
+                    top_senders::table(talkers, TALKERS),
+                    top_senders::foot(talkers)
+                )
             }
             (None, None) => String::new(),
         };
         let around = why.lines().count() + talkers.lines().count() + AROUND;
         let room = usize::from(frame.area().height).saturating_sub(around).max(1);
-        let rules = self.shown.decisions(self.busiest().into_iter().take(room));
+        let rules = show::decisions(&self.shown, self.busiest().into_iter().take(room));
         let text = format!("{}\n\n{rules}{talkers}\n{why}\nCtrl-C ends", self.head());
         frame.render_widget(Paragraph::new(text), frame.area());
     }

@@ -1,6 +1,7 @@
 //! What `filter try` answers: which packets the rules in force and the new ones judge alike, and
 //! which not.
 
+use control::filter::trial::Ended;
 use filter::Ruleset;
 use filter::trial;
 use functions::stats::Count;
@@ -28,16 +29,6 @@ pub struct Head {
     pub interface: String,
     pub seconds: f64,
     pub ended: Ended,
-}
-
-/// Why a trial was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ended {
-    Time,
-    Interrupted,
-    /// Somebody put other rules in force, or took the filter off.
-    RulesChanged,
 }
 
 /// Packets that one rule decides now and one would decide then.

@@ -196,10 +196,7 @@ impl Thread {
 
 impl NotSent {
     pub fn of(fault: &Fault) -> Self {
-        let error = match fault.errno {
-            0 => "full".to_owned(),
-            errno => sys::errno_name(errno),
-        };
+        let error = control::metrics::error_name(fault.errno);
         Self { error, frames: fault.frames, advice: fault.advice.clone() }
     }
 

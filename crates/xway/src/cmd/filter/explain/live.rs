@@ -5,18 +5,18 @@
 
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use control::filter::FilterPlacement;
+use control::filter::sampler::{MAX_BYTES, PacketSampler, SampleFilter, SampleRate};
+use control::filter::update::Update;
 use filter::abi::Need;
 use filter::model;
 use filter::watch::Seen;
 use filter::{Frame, Model, Needs, Ruleset};
 use sys::signal::Stop;
 
-use super::super::change::Change;
-use super::super::live::none;
-use super::super::watch::{Choice, MOST, Pace, Watch};
 use super::{explained, interfaces};
-use crate::args::{FilterExplainArgs, FilterPlacement};
+use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
 use crate::view::filter::explain::Arrived;
@@ -42,14 +42,14 @@ fn begin(
     args: &FilterExplainArgs,
     context: &Context,
     interface: &str,
-) -> Result<(Ruleset, bool, Watch)> {
-    let change = Change::begin(context, interface)?;
-    let Some(live) = &change.live else { bail!(none(interface)) };
-    let tests = Choice::tests(live, args.only.as_deref())?;
-    let choice = Choice { tests, pace: Pace::OneIn(args.sample), bytes: MOST };
-    let claim = change.claim(context)?;
-    let (rules, bans) = (live.rules()?, live.may_ban()?);
-    let watch = Watch::begin(&change, &FilterPlacement::default(), &choice, claim)?;
+) -> Result<(Ruleset, bool, PacketSampler)> {
+    let update = Update::begin(&context.control, interface)?;
+    let active = update.required()?;
+    let tests = SampleFilter::tests(active, args.only.as_deref())?;
+    let choice = SampleFilter { tests, pace: SampleRate::OneIn(args.sample), bytes: MAX_BYTES };
+    let claim = update.claim(&context.control)?;
+    let (rules, bans) = (active.rules()?, active.may_ban()?);
+    let watch = PacketSampler::begin(&update, &FilterPlacement::default(), &choice, claim)?;
     Ok((rules, bans, watch))
 }
 
@@ -67,7 +67,7 @@ fn tell(
     args: &FilterExplainArgs,
     context: &Context,
     stop: &Stop,
-    mut watch: Watch,
+    mut watch: PacketSampler,
     teller: &mut Teller<'_>,
 ) -> Result<Told> {
     let mut told = Told::default();

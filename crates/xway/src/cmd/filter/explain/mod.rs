@@ -9,13 +9,13 @@ mod live;
 use std::fs;
 
 use anyhow::{Context as _, Result, bail};
+use control::filter::active::ActiveFilter;
+use control::filter::source::read;
 use filter::model::Judged;
 use filter::{Frame, Judgement, Model, Ruleset};
 use pcap::{LinkType, Packet, Reader};
 use sys::net::Netlink;
 
-use super::live::Live;
-use super::rules::read;
 use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, confine};
 use crate::view::filter::explain::{Before, Explained, Layer};
@@ -82,11 +82,12 @@ fn confine(args: &FilterExplainArgs) -> Result<()> {
 /// Of the interface that was named, or of the only one that has any.
 fn in_force(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
     if let Some(interface) = &args.iface {
-        return Ok(Live::look(context, interface)?.standing()?.ruleset);
+        return Ok(ActiveFilter::open(&context.control, interface)?.standing()?.ruleset);
     }
     let links = interfaces().into_iter();
-    let lives =
-        links.filter_map(|(name, _)| Live::look(context, &name).ok().map(|one| (name, one)));
+    let lives = links.filter_map(|(name, _)| {
+        ActiveFilter::open(&context.control, &name).ok().map(|one| (name, one))
+    });
     match &lives.collect::<Vec<_>>()[..] {
         [(_, live)] => Ok(live.standing()?.ruleset),
         [] => bail!("no interface runs a filter: say which rules with --rules FILE"),

@@ -1,0 +1,181 @@
+//! Attaching any XDP object, with its verdicts counted, and detaching what runs on an interface.
+
+use kernel::{Mode, Object, Program};
+use serde::Serialize;
+use spec::{Spec, compose};
+use sys::net::Netlink;
+
+use crate::Control;
+use crate::error::{Error, Result, full};
+use crate::notice::Notice;
+use crate::object::Opened;
+use crate::target::{Placement, Target};
+
+/// What to attach of an object, and how.
+#[derive(Clone, Debug)]
+pub struct AttachOptions {
+    /// Name of the program; `None` for the only one that an interface can run.
+    pub program: Option<String>,
+    /// Count verdicts of a program that does not do so itself.
+    pub count: bool,
+    pub placement: Placement,
+}
+
+impl Default for AttachOptions {
+    fn default() -> Self {
+        Self { program: None, count: true, placement: Placement::default() }
+    }
+}
+
+/// A program that was attached.
+#[derive(Clone, Debug, Serialize)]
+pub struct Attached {
+    pub interface: String,
+    pub object: String,
+    pub program: String,
+    pub program_id: u32,
+    pub mode: &'static str,
+    /// Whether its verdicts can be read by [`crate::status`].
+    pub counted: bool,
+}
+
+/// What was detached from an interface.
+#[derive(Clone, Debug, Serialize)]
+pub struct Detached {
+    pub interface: String,
+    /// Names of the programs, as their owners call them; several where modes were mixed.
+    pub programs: Vec<String>,
+}
+
+/// Attaches a program of an object and keeps it attached. The program that runs until then is
+/// replaced in one step.
+///
+/// # Errors
+/// The kernel refuses the program, or another owner's program runs there and
+/// [`Placement::replace`] is not set; then nothing has changed.
+pub fn attach(
+    control: &Control,
+    interface: &str,
+    opened: &mut Opened,
+    options: &AttachOptions,
+) -> Result<Attached> {
+    opened.set(&options.placement.set)?;
+    let program = opened.choose(options.program.as_deref())?.name.clone();
+    let target = Target::open(control, interface)?;
+    let loaded = load(opened, &program, &target, options)?;
+    target.install(&opened.name, &loaded.object, &program, &options.placement)?.commit()?;
+    Ok(Attached {
+        interface: target.interface,
+        object: opened.name.clone(),
+        program_id: loaded.object.program(&program)?.id(),
+        program,
+        mode: options.placement.mode.name(),
+        counted: loaded.counted,
+    })
+}
+
+/// Detaches what runs on an interface; with `force` also programs of other owners.
+///
+/// # Errors
+/// A program of another owner runs there and `force` is not set; then nothing has changed.
+pub fn detach(control: &Control, interface: &str, force: bool) -> Result<Detached> {
+    let target = Target::open(control, interface)?;
+    let programs = detach_all(&target, force)?;
+    Ok(Detached { interface: target.interface.clone(), programs })
+}
+
+#[derive(Debug)]
+struct Loaded {
+    object: Object,
+    counted: bool,
+}
+
+/// Loads the program composed with its counters, or as it is where that cannot be.
+fn load(
+    opened: &Opened,
+    program: &str,
+    target: &Target,
+    options: &AttachOptions,
+) -> Result<Loaded> {
+    let mode = options.placement.mode;
+    let load = |spec: &Spec| target.load(spec, wanted(&opened.spec, program), mode);
+    let own = compose::counts_itself(&opened.spec, program);
+    let plain = own || !options.count || mode == Mode::Offload;
+    if plain {
+        let object = load(&opened.spec)?;
+        return Ok(Loaded { object, counted: own });
+    }
+    let composed = compose::counted(&opened.spec, program).map_err(Error::from);
+    match composed.and_then(|spec| load(&spec)) {
+        Ok(object) => Ok(Loaded { object, counted: true }),
+        Err(refused) if is_about_program(&refused) => {
+            // If the program alone is refused too, that is the error to tell.
+            let object = load(&opened.spec)?;
+            target.slot.notify(&Notice::NotCounted(full(&refused)));
+            Ok(Loaded { object, counted: false })
+        }
+        Err(failed) => Err(failed),
+    }
+}
+
+/// Whether the composed program is refused, by us or by the verifier, for what it is. Other
+/// failures, such as a lack of memory, say nothing about it.
+fn is_about_program(error: &Error) -> bool {
+    match error.innermost() {
+        Error::Kernel(kernel::Error::Verifier { .. }) => true,
+        Error::Kernel(other) => other.errno() == Some(E2BIG),
+        other => !matches!(other, Error::System(_)),
+    }
+}
+
+/// The kernel's answer to a program with too many instructions.
+const E2BIG: i32 = 7;
+
+/// The program, and those that program arrays of the object hold.
+fn wanted(spec: &Spec, program: &str) -> Vec<String> {
+    let initial = spec.maps.iter().flat_map(|map| &map.initial);
+    let held = initial.filter_map(|one| match one {
+        spec::Initial::Program { program, .. } => spec.programs.get(*program),
+        spec::Initial::Map { .. } => None,
+    });
+    let mut names: Vec<_> = held.map(|one| one.name.clone()).collect();
+    names.push(program.to_owned());
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Detaches every program of the interface and returns their names.
+///
+/// # Errors
+/// As those of [`detach`].
+pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
+    let all: Vec<_> = Netlink::open()?.link_by_index(target.ifindex)?.xdp.programs().collect();
+    let mut programs = Vec::new();
+    for one in &all {
+        programs.push(name(target, *one, force)?);
+    }
+    for (mode, program) in all {
+        target.slot.take_off(target.ifindex, program, mode)?;
+    }
+    target.slot.clear()?;
+    target.slot.offload().restore(Some(&target.interface))?;
+    Ok(programs)
+}
+
+/// The name that a program's owner gave it. Programs that are kept in the state directory are known
+/// by their pins, which takes fewer rights than opening them by their numbers.
+///
+/// # Errors
+/// Another process owns it and `force` is not set.
+fn name(target: &Target, (mode, id): (Mode, u32), force: bool) -> Result<String> {
+    if let Some(ours) = target.slot.generation_of(id)? {
+        return Ok(ours.name().to_owned());
+    }
+    let program = Program::from_id(id);
+    if force {
+        return Ok(program?.name().to_owned());
+    }
+    let name = program.map(|program| format!(" `{}`", program.name())).unwrap_or_default();
+    Err(Error::ForeignProgram { interface: target.interface.clone(), id, name, mode: mode.name() })
+}

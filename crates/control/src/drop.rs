@@ -1,0 +1,153 @@
+//! The built-in `drop` program: attached with rules, or its rules changed in place.
+
+use functions::drop::{self, Config, Maps, Rule};
+use kernel::{Map, Mode};
+use spec::Spec;
+
+use crate::error::{Error, Result};
+use crate::target::{Target, by_frame_size};
+use crate::{Configured, Control, Placement};
+
+/// What is asked of the set of rules.
+#[derive(Clone, Debug, Default)]
+pub struct DropOptions {
+    /// The whole set; `None` keeps the loaded rules.
+    pub set: Option<Vec<Rule>>,
+    pub add: Vec<Rule>,
+    pub remove: Vec<Rule>,
+    pub placement: Placement,
+}
+
+/// Sets, adds or removes rules of the `drop` program on an interface. Attaches the program where it
+/// does not run; reports the loaded rules where nothing is asked.
+///
+/// # Errors
+/// A rule to remove does not exist, there is no rule to begin with, or the kernel refuses; then the
+/// old rules stay.
+pub fn configure(control: &Control, interface: &str, options: &DropOptions) -> Result<Configured> {
+    let target = Target::open(control, interface)?;
+    let running = RunningDrop::find(&target)?;
+    let rules = options.apply_to(running.as_ref().map_or(Ok(Vec::new()), RunningDrop::rules)?)?;
+    let in_place = running.filter(|running| running.can_stay(options));
+    match &in_place {
+        Some(running) => running.update(&rules)?,
+        None => attach(&target, &rules, &options.placement)?,
+    }
+    Ok(Configured {
+        function: NAME,
+        mode: in_place.as_ref().map_or(options.placement.mode, |one| one.mode).name(),
+        interfaces: vec![target.interface],
+        updated: in_place.is_some(),
+        rules: rules.iter().map(ToString::to_string).collect(),
+    })
+}
+
+impl DropOptions {
+    /// # Errors
+    /// A rule to remove is not there: most likely it is misspelt.
+    fn apply_to(&self, loaded: Vec<Rule>) -> Result<Vec<Rule>> {
+        let mut rules = self.set.clone().unwrap_or(loaded);
+        for gone in &self.remove {
+            if !rules.contains(gone) {
+                return Err(Error::Refused(format!("there is no rule `{gone}` to remove")));
+            }
+            rules.retain(|rule| rule != gone);
+        }
+        let fresh: Vec<_> = self.add.iter().filter(|rule| !rules.contains(rule)).collect();
+        rules.extend(fresh);
+        Ok(rules)
+    }
+
+    /// Whether only the loaded rules are to be reported.
+    fn is_query(&self) -> bool {
+        self.set.is_none() && self.add.is_empty() && self.remove.is_empty()
+    }
+}
+
+/// The drop program that runs on an interface.
+struct RunningDrop {
+    mode: Mode,
+    /// Shapes and rules of both address families.
+    maps: [Map; 3],
+}
+
+impl RunningDrop {
+    /// In whatever mode; `None` when xway runs something else there, or nothing.
+    fn find(target: &Target) -> Result<Option<Self>> {
+        for mode in Mode::ALL {
+            let id = target.running(mode)?;
+            let generation = id.map_or(Ok(None), |id| target.slot.generation_of(id))?;
+            if let Some(generation) = generation.filter(|one| one.name() == NAME) {
+                let [shapes, rules4, rules6] =
+                    [drop::SHAPES, drop::RULES4, drop::RULES6].map(|name| generation.map(name));
+                return Ok(Some(Self { mode, maps: [shapes?, rules4?, rules6?] }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether changing its rules, or reporting them, is all that is asked for.
+    fn can_stay(&self, options: &DropOptions) -> bool {
+        let placement = &options.placement;
+        let fits = placement.mode == self.mode || options.is_query();
+        fits && !placement.replace && placement.set.is_empty()
+    }
+
+    fn rules(&self) -> Result<Vec<Rule>> {
+        Ok(drop::read(&self.maps())?.rules())
+    }
+
+    fn update(&self, rules: &[Rule]) -> Result<()> {
+        drop::update(&Config { rules: rules.to_vec(), ..Config::default() }, &self.maps())?;
+        Ok(())
+    }
+
+    fn maps(&self) -> Maps<'_, Map> {
+        let [shapes, rules4, rules6] = &self.maps;
+        Maps { shapes, rules4, rules6 }
+    }
+}
+
+fn attach(target: &Target, rules: &[Rule], placement: &Placement) -> Result<()> {
+    if rules.is_empty() {
+        return Err(Error::Refused(format!(
+            "drop does not run on {}: say what to drop, such as '10.1.0.2 udp 1234'",
+            target.interface
+        )));
+    }
+    let config = Config { rules: rules.to_vec(), ..Config::default() };
+    let mut spec = Spec::parse(NAME, drop::OBJECT)?;
+    config.apply(&mut spec)?;
+    for (name, value) in &placement.set {
+        spec.set_global_text(name, value)?;
+    }
+    by_frame_size(target.has_large_frames(), [drop::PROGRAM, drop::PROGRAM_FRAGS], |program| {
+        let object = target.load(&spec, vec![program.to_owned()], placement.mode)?;
+        drop::update(&config, &Maps::find(|name| object.map(name))?)?;
+        target.install(NAME, &object, program, placement)?.commit()
+    })
+}
+
+const NAME: &str = "drop";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(texts: &[&str]) -> Vec<Rule> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn rules_are_set_added_and_removed() {
+        let loaded = || rules(&["10.0.0.1", "any udp 53"]);
+        let add = DropOptions { add: rules(&["10.0.0.1", "10.0.0.2"]), ..DropOptions::default() };
+        assert_eq!(add.apply_to(loaded()).unwrap(), rules(&["10.0.0.1", "any udp 53", "10.0.0.2"]));
+        let remove = DropOptions { remove: rules(&["any udp 53"]), ..DropOptions::default() };
+        assert_eq!(remove.apply_to(loaded()).unwrap(), rules(&["10.0.0.1"]));
+        let set = DropOptions { set: Some(rules(&["any icmp"])), ..DropOptions::default() };
+        assert_eq!(set.apply_to(loaded()).unwrap(), rules(&["any icmp"]));
+        let wrong = DropOptions { remove: rules(&["any udp 54"]), ..DropOptions::default() };
+        assert!(wrong.apply_to(loaded()).unwrap_err().to_string().contains("any udp 54"));
+    }
+}

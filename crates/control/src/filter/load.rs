@@ -1,0 +1,69 @@
+//! Loading and changing rules: what a caller asks for, and what was done.
+
+use kernel::Mode;
+use serde::Serialize;
+
+use super::memory::Memory;
+
+/// How the program of a rule set is attached.
+#[derive(Clone, Debug, Default)]
+pub struct FilterPlacement {
+    /// `None`: the mode of the filter that runs, else native.
+    pub mode: Option<Mode>,
+    /// Replace a program that is not a filter.
+    pub replace: bool,
+    /// Values of global variables, by name, as text.
+    pub set: Vec<(String, String)>,
+    /// Most kernel memory, in bytes, that the maps of the rules may take.
+    pub memory: Option<u64>,
+    /// Load rules that depend on VLAN tags also where tags cannot be seen.
+    pub ignore_stripped_tags: bool,
+}
+
+/// How a rule set is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct ApplyOptions {
+    pub placement: FilterPlacement,
+    /// Sources are to be banned by hand, so the program has to look for bans.
+    pub bans: bool,
+    /// Forget global variables that were set for the previous rules.
+    pub reset_globals: bool,
+}
+
+impl ApplyOptions {
+    /// Options with this placement, and defaults for all else.
+    pub fn at(placement: &FilterPlacement) -> Self {
+        Self { placement: placement.clone(), ..Self::default() }
+    }
+}
+
+/// A rule set that was loaded.
+#[derive(Clone, Debug, Serialize)]
+pub struct LoadReport {
+    pub interface: String,
+    pub mode: &'static str,
+    /// `true` if it replaced another rule set, whose counters and state continue.
+    pub updated: bool,
+    pub default: &'static str,
+    /// Names of the rules, in order.
+    pub rules: Vec<String>,
+    /// Memory of the maps that were created.
+    pub memory: Memory,
+    #[serde(rename = "took")]
+    pub timings: LoadTimings,
+}
+
+/// Seconds that each part of a change took, for the program that the kernel accepted.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct LoadTimings {
+    /// Reading rules and sets, waiting for other writers, finding the filter that runs.
+    pub read_s: f64,
+    /// Compiling rules to a program.
+    pub compile_s: f64,
+    /// Creation of maps, verification and translation by the kernel.
+    pub load_s: f64,
+    /// Transfer of the state of limits, bans and timed rules.
+    pub carry_s: f64,
+    /// Update of the link, waiting for the old program's last run, transfer of its counts.
+    pub swap_s: f64,
+}

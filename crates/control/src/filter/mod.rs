@@ -1,0 +1,27 @@
+//! Filters on interfaces: rules loaded, changed in one step, read, tried, and packets sampled.
+//!
+//! [`Update`](update::Update) holds the writers' lock of one interface and loads rules;
+//! [`ActiveFilter`](active::ActiveFilter) reads the filter that runs, without a lock. Both find it
+//! through its pins. The rules themselves, and the program made of them, are in the crate `filter`.
+
+pub mod active;
+mod clock;
+mod globals;
+mod handover;
+pub mod limits;
+mod listeners;
+mod load;
+pub mod memory;
+pub mod monitor;
+mod pair;
+pub mod report;
+pub mod ruleset;
+pub mod sampler;
+pub mod source;
+pub mod top;
+pub mod trial;
+pub mod update;
+
+pub use active::no_filter;
+pub use clock::Clock;
+pub use load::{ApplyOptions, FilterPlacement, LoadReport, LoadTimings};

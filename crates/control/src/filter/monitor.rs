@@ -1,0 +1,84 @@
+//! `FilterMonitor`: what an active filter counts, with rates.
+
+use std::time::{Duration, Instant};
+
+use filter::Rule;
+use kernel::Program;
+
+use super::active::ActiveFilter;
+use super::limits;
+use super::report::{FilterReport, LoadedRules, Reading};
+use crate::Control;
+use crate::error::Result;
+
+/// Reads a filter's counters repeatedly: a rate needs the counts of the previous reading.
+#[derive(Debug)]
+pub struct FilterMonitor {
+    control: Control,
+    interface: String,
+    active: ActiveFilter,
+    loaded: LoadedRules,
+    last: (Instant, Reading),
+}
+
+impl FilterMonitor {
+    /// Takes the first reading.
+    ///
+    /// # Errors
+    /// No filter runs on the interface, or it may not be read.
+    pub fn new(control: &Control, interface: &str) -> Result<Self> {
+        let ask = |active: &ActiveFilter| Ok((loaded(active)?, Instant::now(), active.read()?));
+        let (active, (loaded, then, counts)) =
+            ActiveFilter::read_consistent(control, interface, ask)?;
+        let (control, interface) = (control.clone(), interface.to_owned());
+        Ok(Self { control, interface, active, loaded, last: (then, counts) })
+    }
+
+    /// A report with rates since the previous reading. Where other rules were loaded meanwhile,
+    /// rates start again; they continue where the same rules have another program, as in a trial.
+    pub fn read(&mut self) -> Result<FilterReport> {
+        let known = self.active.program.id();
+        let old = &self.loaded.rules;
+        let ask = |active: &ActiveFilter| {
+            let loaded = (active.program.id() != known).then(|| loaded(active)).transpose()?;
+            let left = active.left(loaded.as_ref().map_or(old, |loaded| &loaded.rules))?;
+            Ok((loaded, left, Instant::now(), active.read()?))
+        };
+        let (active, (loaded, left, now, counts)) =
+            ActiveFilter::read_consistent(&self.control, &self.interface, ask)?;
+        self.active = active;
+        if let Some(loaded) = loaded {
+            let is_same = loaded.rules == self.loaded.rules;
+            self.loaded = loaded;
+            if !is_same {
+                self.last = (now, counts.clone());
+            }
+        }
+        self.loaded.left = left;
+        let (then, before) = std::mem::replace(&mut self.last, (now, counts));
+        let elapsed: Duration = self.last.0 - then;
+        let head = (self.interface.as_str(), self.active.mode.name(), self.active.program.id());
+        let between = (&before, &self.last.1);
+        let mut shown = FilterReport::new(head, &self.loaded, between, elapsed.as_secs_f64());
+        shown.limits = limits::read(&self.active, &self.loaded, &shown.rules)?;
+        shown.bans = self.active.bans()?;
+        Ok(shown)
+    }
+
+    /// The filter that ran at the last reading.
+    pub fn active(&self) -> &ActiveFilter {
+        &self.active
+    }
+
+    /// The program that ran at the last reading.
+    pub fn program(&self) -> &Program {
+        &self.active.program
+    }
+}
+
+fn loaded(active: &ActiveFilter) -> Result<LoadedRules> {
+    let file = active.file()?;
+    let texts = file.ruleset.rules.iter().map(Rule::body).collect();
+    let left = active.left(&file.ruleset)?;
+    Ok(LoadedRules { rules: file.ruleset, sets: file.scope.sets, texts, left })
+}

@@ -1,0 +1,43 @@
+//! Rules are read: a file or one rule of the command line, with libpcap for expressions.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use filter::File;
+use filter::classic::{Classic, Program};
+use sys::pcap::Library;
+
+use crate::error::Result;
+
+/// Reads a file of rules and the files of its sets.
+pub fn read(path: &Path) -> Result<File> {
+    Ok(File::read(path, expression)?)
+}
+
+/// Opens libpcap, for a process that cannot do so later. That it is absent matters only to rules
+/// with expressions, which report it.
+pub fn prepare_expressions() {
+    let _absent = library();
+}
+
+fn library() -> Result<&'static Library, String> {
+    static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+    let library = LIBRARY.get_or_init(|| Library::open().map_err(|error| error.to_string()));
+    library.as_ref().map_err(Clone::clone)
+}
+
+/// Makes the program of a tcpdump expression; libpcap is opened when the first one is met.
+pub fn expression(text: &str) -> Result<Program, String> {
+    let library = library()?;
+    let program = library.compile(text).map_err(|error| error.to_string())?;
+    let program: Vec<_> = program
+        .into_iter()
+        .map(|one| Classic {
+            code: one.code,
+            jump_true: one.jump_true,
+            jump_false: one.jump_false,
+            k: one.k,
+        })
+        .collect();
+    Program::new(&program).map_err(|error| error.to_string())
+}

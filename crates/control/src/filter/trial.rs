@@ -1,0 +1,117 @@
+//! `Trial`: new rules beside the active ones, on the same packets, without effect.
+//!
+//! Rule: the active rules decide, with their own maps, and the program that ran before is restored
+//! when the trial ends. If the process is killed, the trial's program continues to decide by the
+//! active rules, until the next process that changes or reads the state restores the previous one.
+//! Loading other rules during a trial ends it.
+
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use filter::Ruleset;
+use filter::trial::{self, CHANGES, Changed, PAIRS};
+use kernel::{Object, RingBuffer};
+use serde::Serialize;
+use spec::Spec;
+use sys::signal::Stop;
+
+use super::load::{ApplyOptions, FilterPlacement};
+use super::pair::Pair;
+use super::ruleset;
+use super::update::Update;
+use crate::error::{Context as _, Error, Result};
+use crate::{Control, state};
+
+/// Why a trial ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    Time,
+    Interrupted,
+    /// Another process loaded other rules, or detached the filter.
+    RulesChanged,
+}
+
+/// Two rule sets on the same packets: the active one decides, the other one has no effect. Dropping
+/// the trial restores the active filter's own program.
+#[derive(Debug)]
+pub struct Trial {
+    object: Object,
+    /// Restores the previous program when dropped.
+    trial: state::Trial,
+    /// Declared after the trial, so that it is released later: one trial at a time.
+    _claim: File,
+}
+
+impl Trial {
+    /// Starts a trial of rules on the same packets as those of the active filter.
+    ///
+    /// # Errors
+    /// Another trial runs on the interface, or the kernel refuses the program.
+    pub fn start(control: &Control, update: &Update, new: &Ruleset) -> Result<Self> {
+        let claim = update.claim(control)?;
+        let globals = update.globals(&ApplyOptions::default())?;
+        let (object, trial) = ruleset::by_form(|form| {
+            let refused = "the rules were not tried";
+            let front = ruleset::compiled(new, false, &update.target, form);
+            let mut front = front.context(refused)?;
+            let behind = update.in_force(form).context(refused)?;
+            globals.set(&mut front.spec)?;
+            let asked = FilterPlacement::default();
+            let separate = |front: &mut Spec, behind: &mut Spec| {
+                trial::make_new(front)?;
+                trial::make_old(behind)
+            };
+            let pair = Pair { front, behind };
+            pair.load(update, new, &asked, separate, |object, program, placement| {
+                let trial = update.try_out((&object, program), placement)?;
+                Ok((object, trial))
+            })
+        })?;
+        Ok(Self { object, trial, _claim: claim })
+    }
+
+    /// Packets by verdict and rule of both rule sets so far.
+    pub fn pairs(&self) -> Result<Vec<trial::Pair>> {
+        Ok(trial::pairs(self.object.map(PAIRS)?)?)
+    }
+
+    fn changes(&self) -> Result<RingBuffer> {
+        Ok(RingBuffer::new(self.object.map(CHANGES)?)?)
+    }
+
+    /// Passes packets that would get another verdict to `each`, until the time is over, a signal
+    /// arrives, or other rules are loaded.
+    pub fn watch<E: From<Error>>(
+        &self,
+        time: Duration,
+        stop: &Stop,
+        mut each: impl FnMut(Changed) -> Result<(), E>,
+    ) -> Result<Ended, E> {
+        let mut ring = self.changes()?;
+        let begin = Instant::now();
+        for look in 1.. {
+            let left = time.saturating_sub(begin.elapsed());
+            let interrupted = stop.wait(left.min(POLL_INTERVAL)).map_err(Error::from)?.is_some();
+            let mut records = Vec::new();
+            ring.drain(|record| records.extend(Changed::parse(record)));
+            records.into_iter().try_for_each(&mut each)?;
+            let is_over = begin.elapsed() >= time;
+            if (is_over || interrupted || look % CHECK_EVERY == 0) && !self.trial.runs()? {
+                return Ok(Ended::RulesChanged);
+            }
+            if interrupted {
+                return Ok(Ended::Interrupted);
+            }
+            if is_over {
+                break;
+            }
+        }
+        Ok(Ended::Time)
+    }
+}
+
+/// Polls after which it checks whether its program still runs.
+const CHECK_EVERY: u32 = 10;
+/// How often the ring buffer is read.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,0 +1,203 @@
+//! The built-in `forward` program, a router with destination NAT: attached to all its interfaces or
+//! to none.
+
+use functions::forward::{self, Config, Maps, Nat, Port};
+use kernel::{Mode, Object};
+use spec::{Map as _, Spec};
+use sys::net::{Link, Netlink};
+use sys::netns::NetNs;
+
+use crate::error::{Error, Result};
+use crate::state::{Generation, Scope, Slot, Transaction, Writer};
+use crate::tags::Tagging;
+use crate::target::{Target, by_frame_size};
+use crate::{Configured, Control, Placement};
+
+/// What to forward, and how the program is attached.
+#[derive(Clone, Debug, Default)]
+pub struct ForwardOptions {
+    pub config: Config,
+    /// Attach also where VLAN tags cannot be seen: tagged frames are then routed as untagged ones.
+    pub ignore_stripped_tags: bool,
+    pub placement: Placement,
+}
+
+/// Forwards between interfaces of this namespace. Where `forward` runs on exactly these, only its
+/// maps are changed.
+///
+/// # Errors
+/// It runs on further interfaces too, or the kernel refuses; then nothing has changed.
+pub fn configure(
+    control: &Control,
+    interfaces: &[String],
+    options: &ForwardOptions,
+) -> Result<Configured> {
+    let writer = Writer::open(control)?;
+    let scope = if interfaces.len() > 1 { Scope::Several } else { Scope::One };
+    let mut targets: Vec<Target> =
+        interfaces.iter().map(|name| Target::with(&writer, name)).collect::<Result<_>>()?;
+    targets.iter_mut().for_each(|target| target.scope = scope);
+    let config = &options.config;
+    let running = running(&writer, &targets, options)?;
+    match &running {
+        Some(generation) => update(generation, config, &targets)?,
+        None => attach(&targets, options)?,
+    }
+    Ok(Configured {
+        function: NAME,
+        interfaces: targets.into_iter().map(|target| target.interface).collect(),
+        mode: options.placement.mode.name(),
+        updated: running.is_some(),
+        rules: config.translations.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// One generation of those that all interfaces run with the same tables: changing them changes all.
+///
+/// # Errors
+/// It runs on others too, which would lose their way out; or it was loaded for another answer to
+/// packets without a translation.
+fn running(
+    writer: &Writer,
+    targets: &[Target],
+    options: &ForwardOptions,
+) -> Result<Option<Generation>> {
+    let placement = &options.placement;
+    if placement.replace || !placement.set.is_empty() {
+        return Ok(None);
+    }
+    let mode = placement.mode;
+    let mut first = None;
+    for target in targets {
+        let program = target.running(mode)?;
+        let live = program.map_or(Ok(None), |id| router(&target.slot, id))?;
+        let Some(live) = live else { return Ok(None) };
+        if first.get_or_insert((live.1, target, live.0)).0 != live.1 {
+            return Ok(None);
+        }
+    }
+    let Some((tables, target, generation)) = first else { return Ok(None) };
+    let together = interfaces_of(writer, tables)?;
+    let named = |name: &String| targets.iter().any(|target| target.interface == *name);
+    if let Some(left_out) = together.iter().find(|name| !named(name)) {
+        return Err(Error::Refused(format!(
+            "forward runs on {} as one; name {left_out} too, or detach it first",
+            together.join(" and ")
+        )));
+    }
+    if !is_alike(&generation, &options.config)? {
+        let without = if options.config.nat == Nat::Required { "without" } else { "with" };
+        return Err(Error::Refused(format!(
+            "forward runs on {} {without} --nat-only; --replace it",
+            target.interface
+        )));
+    }
+    Ok(Some(generation))
+}
+
+/// The generation of a program if it is a forward, and the number of its table of interfaces, which
+/// those that route between each other share.
+fn router(slot: &Slot, program: u32) -> Result<Option<(Generation, u32)>> {
+    let generation = slot.generation_of(program)?.filter(|one| one.name() == NAME);
+    let Some(generation) = generation else { return Ok(None) };
+    let tables = generation.map(forward::TX)?.info().id;
+    Ok(Some((generation, tables)))
+}
+
+/// Names of all interfaces here that run a forward with these tables.
+fn interfaces_of(writer: &Writer, tables: u32) -> Result<Vec<String>> {
+    let netns = NetNs::current()?.id()?;
+    let runs = |link: &Link| -> Result<bool> {
+        let slot = writer.slot(netns, link.ifindex);
+        let routers = link.xdp.programs().map(|(_mode, id)| router(&slot, id));
+        let routers = routers.collect::<Result<Vec<_>>>()?;
+        Ok(routers.into_iter().flatten().any(|(_, other)| other == tables))
+    };
+    let mut names = Vec::new();
+    for link in Netlink::open()?.links()? {
+        if runs(&link)? {
+            names.push(link.name);
+        }
+    }
+    Ok(names)
+}
+
+/// Whether it was loaded to treat packets without a translation as the configuration wants.
+fn is_alike(generation: &Generation, config: &Config) -> Result<bool> {
+    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    config.apply(&mut spec)?;
+    let globals = spec.globals();
+    let nat = globals.iter().find(|global| global.name == "forward_nat");
+    let nat = nat.ok_or_else(|| Error::Malformed("forward has no `forward_nat`".to_owned()))?;
+    let live = generation.map(&nat.section)?.lookup(&0_u32.to_ne_bytes())?;
+    let wanted = spec.map(&nat.section).and_then(|map| map.contents.as_deref());
+    let place = nat.offset as usize..(nat.offset + nat.size) as usize;
+    Ok(live.as_deref().and_then(|bytes| bytes.get(place.clone()))
+        == wanted.and_then(|bytes| bytes.get(place)))
+}
+
+fn update(generation: &Generation, config: &Config, targets: &[Target]) -> Result<()> {
+    let names = [forward::NAT4, forward::NAT6, forward::TX, forward::MACS];
+    let [nat4, nat6, tx, macs] = names.map(|name| generation.map(name));
+    let (nat4, nat6, tx, macs) = (nat4?, nat6?, tx?, macs?);
+    let maps = Maps { nat4: &nat4, nat6: &nat6, tx: &tx, macs: &macs };
+    forward::update(config, &ports(targets), &maps)?;
+    Ok(())
+}
+
+/// A program for each interface, because one that asks a device for tags is of that device alone.
+/// All share tables and counters.
+fn attach(targets: &[Target], options: &ForwardOptions) -> Result<()> {
+    let ForwardOptions { config, placement, .. } = options;
+    let mut spec = Spec::parse(NAME, forward::OBJECT)?;
+    config.apply(&mut spec)?;
+    for (name, value) in &placement.set {
+        spec.set_global_text(name, value)?;
+    }
+    let large = targets.iter().any(Target::has_large_frames);
+    by_frame_size(large, [forward::PROGRAM, forward::PROGRAM_FRAGS], |program| {
+        let (mut transactions, mut taggings) = (Vec::new(), Vec::new());
+        let mut shared = None;
+        for target in targets {
+            let (mode, ignore) = (placement.mode, options.ignore_stripped_tags);
+            let tagging = Tagging::prepare(target, mode, ignore)?;
+            let mut own = spec.clone();
+            tagging.apply(&mut own, &[program])?;
+            let object = load(target, &own, program, mode, shared.as_ref())?;
+            if shared.is_none() {
+                forward::update(config, &ports(targets), &Maps::find(|name| object.map(name))?)?;
+            }
+            transactions.push(target.install(NAME, &object, program, placement)?);
+            taggings.push(tagging);
+            shared.get_or_insert(object);
+        }
+        Transaction::commit_all(transactions)?;
+        taggings.into_iter().for_each(Tagging::keep);
+        Ok(())
+    })
+}
+
+/// Loads a program for an interface, with all maps but constants of another one.
+fn load(
+    target: &Target,
+    spec: &Spec,
+    program: &str,
+    mode: Mode,
+    shared: Option<&Object>,
+) -> Result<Object> {
+    let mut reuse = Vec::new();
+    for def in spec.maps.iter().filter(|def| !def.frozen) {
+        if let Some(map) = shared.and_then(|object| object.map(&def.name).ok()) {
+            reuse.push((def.name.clone(), map.duplicate()?));
+        }
+    }
+    target.load_sharing(spec, vec![program.to_owned()], mode, reuse)
+}
+
+fn ports(targets: &[Target]) -> Vec<Port> {
+    let port =
+        |target: &Target| Port { ifindex: target.ifindex.0, mac: target.mac.map(|mac| mac.0) };
+    targets.iter().map(port).collect()
+}
+
+const NAME: &str = "forward";

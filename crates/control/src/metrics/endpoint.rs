@@ -1,0 +1,175 @@
+//! `Endpoint`: the newest page of metrics, over HTTP, for as long as the value lives.
+//!
+//! One thread serves all connections without blocking in any. At most `CLIENTS_MAX` are open:
+//! a further one replaces the oldest whose request is incomplete, or else the oldest, so that
+//! neither idle connections nor slow readers keep a scraper out.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use sys::poll::{Watch, Woken};
+
+use super::client::Client;
+use crate::error::{Context as _, Result};
+
+#[derive(Debug)]
+pub struct Endpoint {
+    address: SocketAddr,
+    page: Arc<Mutex<String>>,
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Endpoint {
+    /// Listens in the namespace of the calling thread. Port 0 takes any that is free.
+    pub fn start(address: SocketAddr) -> Result<Self> {
+        let listening = || -> io::Result<(TcpListener, SocketAddr)> {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok((listener, address))
+        };
+        let (listener, address) = listening()
+            .with_context(|| format!("cannot listen on {address}: choose another port"))?;
+        let page = Arc::new(Mutex::new(String::new()));
+        let over = Arc::new(AtomicBool::new(false));
+        let server = Server { listener, page: Arc::clone(&page), clients: Vec::new() };
+        let end = Arc::clone(&over);
+        let thread = thread::Builder::new()
+            .name("metrics".into())
+            .spawn(move || server.run(&end))
+            .context("cannot start the thread of the metrics endpoint")?;
+        Ok(Self { address, page, over, thread: Some(thread) })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Replaces the page that later requests get.
+    pub fn publish(&self, page: String) {
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = page;
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // A destructor cannot report; a panic was printed on standard error.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Server {
+    listener: TcpListener,
+    page: Arc<Mutex<String>>,
+    /// Open connections, the oldest first.
+    clients: Vec<Client>,
+}
+
+impl Server {
+    fn run(mut self, over: &AtomicBool) {
+        while !over.load(Ordering::Acquire) {
+            let ready = self.wait();
+            let now = Instant::now();
+            self.serve(&ready[1..], now);
+            if ready[0] {
+                self.accept(now);
+            }
+        }
+    }
+
+    /// Which descriptors are ready: the listener first, then each connection.
+    fn wait(&self) -> Vec<bool> {
+        let listener = std::iter::once(Watch::readable(self.listener.as_fd()));
+        let mut watches: Vec<_> = listener.chain(self.clients.iter().map(Client::watch)).collect();
+        let woken = sys::poll::wait(&mut watches, Some(LOOK_EVERY));
+        let is_ready = matches!(woken, Ok(Woken::Ready(_)));
+        watches.iter().map(|watch| is_ready && watch.is_ready()).collect()
+    }
+
+    fn serve(&mut self, ready: &[bool], now: Instant) {
+        let page = || self.page.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut ready = ready.iter();
+        self.clients.retain_mut(|client| match ready.next() {
+            Some(true) => client.advance(now, page),
+            _ => !client.is_late(now),
+        });
+    }
+
+    fn accept(&mut self, now: Instant) {
+        let Ok((stream, _)) = self.listener.accept() else { return };
+        let Ok(client) = Client::new(stream, now) else { return };
+        if self.clients.len() >= CLIENTS_MAX {
+            let idle = self.clients.iter().position(Client::is_asking);
+            self.clients.remove(idle.unwrap_or(0));
+        }
+        self.clients.push(client);
+    }
+}
+
+/// Connections that are served at the same time.
+const CLIENTS_MAX: usize = 16;
+/// How soon a late connection, or the end, is noticed.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// One whole request and its answer.
+    fn scrape(endpoint: &Endpoint) -> String {
+        let mut client = asking(endpoint, b"GET /metrics HTTP/1.0\r\n\r\n");
+        client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// A connection that sent these bytes and does nothing more.
+    fn asking(endpoint: &Endpoint, bytes: &[u8]) -> TcpStream {
+        let mut client = TcpStream::connect(endpoint.address()).unwrap();
+        client.write_all(bytes).unwrap();
+        client
+    }
+
+    #[test]
+    fn a_scrape_gets_the_newest_page() {
+        let endpoint = Endpoint::start("127.0.0.1:0".parse().unwrap()).unwrap();
+        endpoint.publish("old 1\n".into());
+        endpoint.publish("new 2\n".into());
+        let text = scrape(&endpoint);
+        assert!(text.ends_with("new 2\n") && !text.contains("old"), "{text}");
+    }
+
+    #[test]
+    fn silent_and_slow_clients_do_not_delay_a_scrape() {
+        let endpoint = Endpoint::start("127.0.0.1:0".parse().unwrap()).unwrap();
+        let page = "a 1\n".repeat(16 << 20 >> 2);
+        endpoint.publish(page.clone());
+        let begin: &[&[u8]] = &[b"", b"GET /met", b"GET /metrics HTTP/1.0\r\n\r\n"];
+        // More than the endpoint serves at once, so the bound is reached and passed.
+        let clients = begin.iter().cycle().take(3 * CLIENTS_MAX);
+        let _held: Vec<_> = clients.map(|bytes| asking(&endpoint, bytes)).collect();
+        assert!(scrape(&endpoint).ends_with(&page));
+        endpoint.publish("a 2\n".into());
+        assert!(scrape(&endpoint).ends_with("\r\n\r\na 2\n"));
+    }
+
+    #[test]
+    fn an_address_that_is_taken_is_an_error() {
+        let first = Endpoint::start("127.0.0.1:0".parse().unwrap()).unwrap();
+        let why = Endpoint::start(first.address()).unwrap_err().to_string();
+        assert!(why.contains("cannot listen on 127.0.0.1:"), "{why}");
+    }
+}

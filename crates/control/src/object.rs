@@ -1,0 +1,233 @@
+//! A word of the command line becomes an object: a file, or a program that is built in.
+//!
+//! Rule: a built-in name is never taken for a file of the same name (`./drop` is the file), and
+//! nothing here looks at the kernel. Not here: loading.
+
+use std::fs;
+use std::io;
+
+use spec::{Initial, Program, ProgramKind, Spec};
+
+use crate::error::{Error, Result};
+
+/// An object that was read, not loaded.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    pub spec: Spec,
+    /// It came with `xway`.
+    pub builtin: bool,
+    /// What people call it: the built-in name, or the file's name without folder and ending.
+    pub name: String,
+}
+
+/// Reads the object that a word names.
+pub fn open(word: &str) -> Result<Opened> {
+    if let Some((name, bytes)) = BUILTIN.iter().find(|(name, _)| *name == word) {
+        let spec = Spec::parse(name, bytes)?;
+        return Ok(Opened { spec, builtin: true, name: (*name).to_owned() });
+    }
+    let bytes = fs::read(word).map_err(|error| missing(word, error))?;
+    let spec = Spec::parse(word, &bytes)?;
+    Ok(Opened { spec, builtin: false, name: stem(word).to_owned() })
+}
+
+impl Opened {
+    /// Sets global variables, each written as text.
+    pub fn set(&mut self, values: &[(String, String)]) -> Result<()> {
+        values.iter().try_for_each(|(name, value)| Ok(self.spec.set_global_text(name, value)?))
+    }
+
+    /// Sets sizes of maps, in entries or in bytes of a ring buffer, and values of kernel
+    /// configuration options that the object reads, both by name.
+    pub fn complete(
+        &mut self,
+        map_sizes: &[(String, u32)],
+        kconfig: &[(String, String)],
+    ) -> Result<()> {
+        for (name, entries) in map_sizes {
+            self.spec.set_map_entries(name, *entries)?;
+        }
+        let mut values = kconfig.iter();
+        values.try_for_each(|(name, value)| Ok(self.spec.set_kconfig(name, value)?))
+    }
+
+    /// The program to attach: the named one, or the only one that an interface can run.
+    pub fn choose(&self, wanted: Option<&str>) -> Result<&Program> {
+        let programs = &self.spec.programs;
+        if let Some(wanted) = wanted {
+            return self.spec.program(wanted).ok_or_else(|| {
+                let (name, known) = (&self.name, names(programs));
+                Error::NoProgram(format!("`{name}` has no program `{wanted}`; it has {known}"))
+            });
+        }
+        let name = &self.name;
+        let entries = self.entries();
+        Err(Error::NoProgram(match entries.as_slice() {
+            [only] => return Ok(only),
+            [] if programs.is_empty() => format!("`{name}` holds no program"),
+            [] => format!(
+                "`{name}` holds no XDP program but {}: name one with --program, and say what it \
+                 is with --type",
+                names(programs)
+            ),
+            several => format!(
+                "`{name}` holds {} programs: choose one with --program: {}",
+                several.len(),
+                names(several.iter().copied())
+            ),
+        }))
+    }
+
+    /// Says what a program is, whatever its section says: the named one, or all of them.
+    pub fn set_kind(&mut self, program: Option<&str>, kind: Option<&str>) -> Result<()> {
+        let Some(kind) = kind.map(parse_kind).transpose()? else { return Ok(()) };
+        let all = self.spec.programs.iter_mut();
+        let chosen = all.filter(|one| program.is_none_or(|wanted| one.name == wanted));
+        chosen.for_each(|one| one.kind = kind);
+        Ok(())
+    }
+
+    /// Programs that an interface can run and that no program array of the object holds; those
+    /// held too when there are no others.
+    fn entries(&self) -> Vec<&Program> {
+        let runs = |program: &&Program| {
+            program.kind == ProgramKind::XDP
+                || program.kind == ProgramKind::XDP_FRAGS
+                || program.kind.is_unknown()
+        };
+        let (held, free): (Vec<_>, Vec<_>) = self
+            .spec
+            .programs
+            .iter()
+            .enumerate()
+            .filter(|(_, program)| program.autoload && runs(program))
+            .partition(|(number, _)| self.is_tail_call(*number));
+        let chosen = if free.is_empty() { held } else { free };
+        chosen.into_iter().map(|(_, program)| program).collect()
+    }
+
+    fn is_tail_call(&self, number: usize) -> bool {
+        let mut initial = self.spec.maps.iter().flat_map(|map| &map.initial);
+        initial.any(|one| matches!(one, Initial::Program { program, .. } if *program == number))
+    }
+}
+
+/// `--type`: the words that section names use.
+pub fn parse_kind(word: &str) -> Result<ProgramKind> {
+    ProgramKind::from_name(word).ok_or_else(|| {
+        Error::Refused(format!(
+            "`{word}` is no program type: write it as a section name, such as xdp, xdp.frags, tc"
+        ))
+    })
+}
+
+fn missing(word: &str, error: io::Error) -> Error {
+    let is_name = !word.contains(['/', '.']);
+    if error.kind() == io::ErrorKind::NotFound && is_name {
+        let built_in: Vec<_> = BUILTIN.iter().map(|(name, _)| *name).collect();
+        return Error::NoProgram(format!(
+            "`{word}` is neither a file nor a built-in program; built in are {}",
+            built_in.join(", ")
+        ));
+    }
+    Error::While { what: format!("cannot read {word}"), cause: Box::new(error.into()) }
+}
+
+/// `build/count.bpf.o` is `count`.
+fn stem(path: &str) -> &str {
+    let file = path.rsplit('/').next().unwrap_or(path);
+    match file.split('.').next() {
+        Some(stem) if !stem.is_empty() => stem,
+        _ => file,
+    }
+}
+
+fn names<'a>(programs: impl IntoIterator<Item = &'a Program>) -> String {
+    let names: Vec<_> = programs.into_iter().map(|program| program.name.as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// Programs that come with `xway`.
+const BUILTIN: &[(&str, &[u8])] =
+    &[("drop", functions::drop::OBJECT), ("forward", functions::forward::OBJECT)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::full;
+
+    fn opened(programs: &[(&str, ProgramKind)]) -> Opened {
+        let program = |(name, kind): &(&str, ProgramKind)| Program {
+            name: (*name).to_owned(),
+            kind: *kind,
+            autoload: true,
+            ..Program::default()
+        };
+        let spec = Spec { programs: programs.iter().map(program).collect(), ..Spec::default() };
+        Opened { spec, builtin: false, name: "x".to_owned() }
+    }
+
+    #[test]
+    fn built_in_programs_are_read() {
+        for (name, _) in BUILTIN {
+            let opened = open(name).unwrap();
+            assert!(opened.builtin && opened.name == *name);
+            assert!(opened.choose(None).unwrap().kind.is_xdp(), "{name}");
+        }
+    }
+
+    #[test]
+    fn wrong_words_say_what_would_be_right() {
+        let table = [
+            ("dorp", "built in are drop, forward"),
+            ("./dorp", "cannot read ./dorp"),
+            ("dorp.o", "cannot read dorp.o"),
+            ("/etc/hostname", "not an ELF file"),
+            ("/tmp", "cannot read /tmp"),
+        ];
+        for (word, part) in table {
+            let text = full(&open(word).unwrap_err());
+            assert!(text.contains(part), "{word}: {text}");
+        }
+    }
+
+    #[test]
+    fn the_only_entry_is_the_default() {
+        let (xdp, devmap, tc) = (ProgramKind::XDP, ProgramKind::XDP_DEVMAP, ProgramKind::TC);
+        let name = |opened: &Opened| opened.choose(None).map(|program| program.name.clone());
+        assert_eq!(name(&opened(&[("a", xdp)])).unwrap(), "a");
+        assert_eq!(name(&opened(&[("a", tc), ("b", xdp), ("c", devmap)])).unwrap(), "b");
+        assert_eq!(name(&opened(&[("a", ProgramKind::default())])).unwrap(), "a");
+        let mut tails = opened(&[("a", xdp), ("b", xdp)]);
+        let text = name(&tails).unwrap_err().to_string();
+        assert!(text.contains("--program: a, b"), "{text}");
+        let initial = vec![Initial::Program { index: 0, program: 1 }];
+        tails.spec.maps.push(spec::MapDef { initial, ..Default::default() });
+        assert_eq!(name(&tails).unwrap(), "a", "b is only ever called by a");
+        assert!(name(&opened(&[("a", tc)])).unwrap_err().to_string().contains("no XDP"));
+        assert!(name(&opened(&[])).is_err());
+        let two = opened(&[("a", xdp), ("b", xdp)]);
+        assert_eq!(two.choose(Some("b")).unwrap().name, "b");
+        assert!(two.choose(Some("c")).unwrap_err().to_string().contains("it has a, b"));
+    }
+
+    #[test]
+    fn types_are_said_for_one_or_all() {
+        let mut two = opened(&[("a", ProgramKind::default()), ("b", ProgramKind::default())]);
+        two.set_kind(Some("b"), Some("xdp.frags")).unwrap();
+        assert_eq!(two.spec.programs[1].kind, ProgramKind::XDP_FRAGS);
+        assert!(two.spec.programs[0].kind.is_unknown());
+        two.set_kind(None, Some("tc")).unwrap();
+        assert!(two.spec.programs.iter().all(|program| program.kind == ProgramKind::TC));
+        assert!(two.set_kind(None, Some("nonsense")).is_err());
+    }
+
+    #[test]
+    fn names_come_from_files() {
+        let table =
+            [("build/count.bpf.o", "count"), ("x.o", "x"), ("/a/.o", ".o"), ("plain", "plain")];
+        for (path, name) in table {
+            assert_eq!(stem(path), name);
+        }
+    }
+}

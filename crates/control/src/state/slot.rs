@@ -1,0 +1,278 @@
+//! The place of one interface: its link and its generations.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use kernel::{Attach, Known, Link, LinkInfo, Object, Program};
+use sys::net::Ifindex;
+
+use super::generation::{Generation, pin_name};
+use super::journal::Journal;
+use super::offload::Offload;
+use super::transaction::{Scope, Transaction};
+use super::{folders, if_pinned, remove};
+use crate::Control;
+use crate::error::{Context as _, Result};
+use crate::notice::Notice;
+
+/// A folder that need not exist.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    folder: PathBuf,
+    control: Control,
+    /// Names of the namespace's and the interface's folders.
+    names: [String; 2],
+}
+
+impl Slot {
+    pub(super) fn new(control: &Control, folder: PathBuf) -> Self {
+        let name = |path: Option<&Path>| {
+            let name = path.and_then(Path::file_name).unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
+        let names = [name(folder.parent()), name(Some(&folder))];
+        Self { control: control.clone(), names, folder }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.control.root()
+    }
+
+    pub(super) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    pub(crate) fn notify(&self, notice: &Notice) {
+        self.control.notify(notice);
+    }
+
+    /// Name of the file that is locked while a generation is a trial.
+    pub(super) fn trial(&self, number: u64) -> String {
+        format!("{}-{number}{TRIAL}", self.names.join("-"))
+    }
+
+    /// Names of the lock files of all generations.
+    pub(super) fn trials(&self) -> Result<Vec<String>> {
+        Ok(self.generations()?.iter().map(|one| self.trial(one.number())).collect())
+    }
+
+    /// Changes of several steps in this interface's namespace.
+    pub(super) fn journal(&self) -> Journal {
+        Journal::new(self.control.root(), &self.names[0])
+    }
+
+    /// Whether a change of this interface is not complete.
+    pub(super) fn is_on_record(&self) -> Result<bool> {
+        let name = |step: &super::Step| format!("{}{}", super::IF, step.ifindex);
+        Ok(self.journal().steps()?.iter().any(|step| name(step) == self.names[1]))
+    }
+
+    /// Offloads that are off for the program.
+    pub fn offload(&self) -> Offload {
+        Offload::new(self.control.root(), &self.names.join("-"))
+    }
+
+    /// Attaches: a new generation beside the old one, then one atomic change of the link. Nothing
+    /// is kept before [`Transaction::commit`]; dropped, the old state is back.
+    pub fn change(
+        &self,
+        name: &str,
+        object: &Object,
+        attach: &Attach<'_>,
+        scope: Scope,
+    ) -> Result<Transaction> {
+        Transaction::make(self, &self.next(name)?, object, attach, (None, scope))
+    }
+
+    /// The folder of the next generation of this name.
+    pub(super) fn next(&self, name: &str) -> Result<Generation> {
+        let number = self.generations()?.iter().map(Generation::number).max().unwrap_or(0) + 1;
+        Ok(Generation::at(self.folder.join(format!("{}-{number}", pin_name(name)))))
+    }
+
+    /// The generation in the folder of this name.
+    pub(super) fn generation(&self, name: &str) -> Generation {
+        Generation::at(self.folder.join(pin_name(name)))
+    }
+
+    pub(super) fn make_folder(&self) -> Result<()> {
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make the folder {}", self.folder.display()))
+    }
+
+    /// Attaches by the pins of what runs there, which takes fewer rights than by its number. With
+    /// `puts_back`, the caller puts back a program of another mode if that fails.
+    pub(super) fn attach(
+        &self,
+        attach: &Attach<'_>,
+        running: Option<u32>,
+        puts_back: bool,
+    ) -> Result<Link> {
+        let program = running.map_or(Ok(None), |id| self.program(id))?;
+        let link = self.link()?;
+        let known = Known { program: program.as_ref(), link: link.as_ref(), puts_back };
+        Ok(kernel::attach_knowing(attach, known)?)
+    }
+
+    /// Takes exactly this program off.
+    pub fn take_off(&self, ifindex: Ifindex, program: u32, mode: kernel::Mode) -> Result<()> {
+        let program = match self.program(program)? {
+            Some(ours) => ours,
+            None => Program::from_id(program)?,
+        };
+        let link = self.link()?;
+        let known = Known { program: Some(&program), link: link.as_ref(), ..Known::default() };
+        Ok(kernel::take_off(ifindex, mode, known)?)
+    }
+
+    /// A program that is pinned here.
+    pub(super) fn program(&self, id: u32) -> Result<Option<Program>> {
+        if let Some(ours) = self.generation_of(id)? {
+            return ours.program();
+        }
+        let replaced = if_pinned(Program::from_pin(&self.replaced()))?;
+        Ok(replaced.filter(|one| one.id() == id))
+    }
+
+    /// Where the program of another owner is pinned until the change that replaces it is complete.
+    pub(super) fn replaced(&self) -> PathBuf {
+        self.folder.join(REPLACED)
+    }
+
+    /// Makes the link outlive this process. One that the kernel keeps by itself, without an
+    /// object, leaves no pin: that of an older link would say that nothing is attached.
+    pub(super) fn keep(&self, mut link: Link) -> Result<()> {
+        let id = link.info()?.map(|info| info.id);
+        if id != self.link_info()?.map(|info| info.id) {
+            remove(&self.link_path(), |path| fs::remove_file(path))?;
+        }
+        if id.is_some() && !self.link_path().exists() {
+            link.pin(&self.link_path())?;
+        }
+        Ok(link.keep()?)
+    }
+
+    /// Unpins a link that holds nothing. Where an exchange of modes failed, the old program was
+    /// put back without a link, and its generation must not be swept with this one's.
+    pub(super) fn forget_detached(&self) -> Result<()> {
+        match self.link()? {
+            Some(link) if link.ifindex()?.is_none() => {
+                remove(&self.link_path(), |path| fs::remove_file(path))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The pinned link, whether it is still attached or not.
+    pub fn link(&self) -> Result<Option<Link>> {
+        if_pinned(Link::from_pin(&self.link_path()))
+    }
+
+    /// The program of the pinned link, as long as it is attached, wherever its interface is now.
+    pub fn attached(&self) -> Result<Option<u32>> {
+        let Some(link) = self.link()? else { return Ok(None) };
+        let info = link.ifindex()?.map_or(Ok(None), |_| link.info())?;
+        Ok(info.map(|info| info.prog_id))
+    }
+
+    /// The generation that this program belongs to.
+    ///
+    /// # Errors
+    /// A pin cannot be opened: that does not mean that it is not there.
+    pub fn generation_of(&self, program_id: u32) -> Result<Option<Generation>> {
+        for one in self.generations()? {
+            if one.program()?.is_some_and(|it| it.id() == program_id) {
+                return Ok(Some(one));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Removes what the pinned link does not run. Without a link (attached by netlink, or nothing)
+    /// only incomplete generations are known to be left over: `sweep_but` knows more.
+    pub fn sweep(&self) -> Result<()> {
+        match self.link()? {
+            Some(link) if link.ifindex()?.is_some() => {
+                self.keep_only(link.info()?.map(|info| info.prog_id))
+            }
+            Some(_detached) => self.clear(),
+            None => self.keep_where(|one| Ok(one.program()?.is_some())),
+        }
+    }
+
+    /// Removes all generations but those of the programs that the interface runs, and those that
+    /// are to run when a trial is over.
+    pub fn sweep_but(&self, running: &[u32]) -> Result<()> {
+        let mut wanted = Vec::new();
+        for id in running {
+            self.generation_of(*id)?.map_or(Ok(()), |one| self.settle(&one))?;
+            wanted.extend(self.below(*id)?);
+        }
+        self.keep_where(|one| Ok(one.program()?.is_some_and(|it| wanted.contains(&it.id()))))
+    }
+
+    /// A program, and those below it that are to run again when a trial is over.
+    fn below(&self, program: u32) -> Result<Vec<u32>> {
+        let mut all = vec![program];
+        let mut last = program;
+        for _ in self.generations()? {
+            let before = self.generation_of(last)?.map_or(Ok(None), |one| one.before())?;
+            let Some(before) = before else { break };
+            last = before.id();
+            all.push(last);
+        }
+        Ok(all)
+    }
+
+    /// Removes every pin. What nothing else holds is detached by that.
+    pub fn clear(&self) -> Result<()> {
+        remove(&self.link_path(), |path| fs::remove_file(path))?;
+        self.keep_only(None)
+    }
+
+    pub(super) fn keep_only(&self, program_id: Option<u32>) -> Result<()> {
+        self.sweep_but(program_id.as_slice())
+    }
+
+    /// Removes nothing before it is known of each generation whether it is wanted.
+    fn keep_where(&self, wanted: impl Fn(&Generation) -> Result<bool>) -> Result<()> {
+        let mut unwanted = Vec::new();
+        for one in self.generations()? {
+            if !wanted(&one)? {
+                unwanted.push(one);
+            }
+        }
+        for generation in unwanted {
+            generation.remove()?;
+            let trial = self.root().join(self.trial(generation.number()));
+            remove(&trial, |path| fs::remove_file(path))?;
+        }
+        remove(&self.replaced(), |path| fs::remove_file(path))?;
+        self.prune();
+        Ok(())
+    }
+
+    /// Removes folders without pins: this one, and that of the namespace. Those with pins stay
+    /// because the kernel removes none that is not empty.
+    pub(super) fn prune(&self) {
+        let _in_use = fs::remove_dir(&self.folder);
+        let _in_use = self.folder.parent().map(fs::remove_dir);
+    }
+
+    fn link_info(&self) -> Result<Option<LinkInfo>> {
+        Ok(self.link()?.map_or(Ok(None), |link| link.info())?)
+    }
+
+    fn generations(&self) -> Result<Vec<Generation>> {
+        Ok(folders(&self.folder)?.into_iter().map(Generation::at).collect())
+    }
+
+    fn link_path(&self) -> PathBuf {
+        self.folder.join(LINK)
+    }
+}
+
+const LINK: &str = "link";
+/// How the name of a trial's lock ends.
+pub(super) const TRIAL: &str = ".trial";
+const REPLACED: &str = "replaced";

@@ -1,0 +1,253 @@
+//! `Transaction`: a program that is attached but not yet kept. Dropping it restores the program
+//! that ran before.
+//!
+//! Rule: one program in place of another in the same mode is one atomic step of the kernel. Native
+//! and generic mode exclude each other, and several interfaces are changed one after the other:
+//! these changes are on record (`journal`) from before their first step until they are complete.
+
+use std::fs;
+
+use kernel::{Attach, Link, Mode, Object, Program, Replace};
+use sys::net::{Ifindex, Netlink};
+
+use super::generation::Generation;
+use super::journal::{Running, Step};
+use super::{Slot, remove};
+use crate::error::{Context as _, Error, Result};
+use crate::notice::Notice;
+
+/// How many interfaces a change is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    #[default]
+    One,
+    /// All of them change, or none does.
+    Several,
+}
+
+/// A change of one interface until it is committed. Dropping it restores the program that ran
+/// before.
+#[derive(Debug)]
+pub struct Transaction {
+    slot: Slot,
+    ifindex: Ifindex,
+    program: u32,
+    link: Option<Link>,
+    generation: Option<Generation>,
+    /// What is on record.
+    step: Option<Step>,
+}
+
+impl Transaction {
+    /// Attaches the program of a new generation; with `before` for a trial upon that program.
+    pub(super) fn make(
+        slot: &Slot,
+        next: &Generation,
+        object: &Object,
+        attach: &Attach<'_>,
+        (before, scope): (Option<&Program>, Scope),
+    ) -> Result<Self> {
+        slot.make_folder()?;
+        let old = running(attach)?;
+        let generation = Some(next.create(object, attach.program, before)?);
+        let (slot, ifindex, program) = (slot.clone(), attach.ifindex, attach.program.id());
+        let mut transaction = Self { slot, ifindex, program, link: None, generation, step: None };
+        let is_switch = old.is_some_and(|old| old.mode != attach.mode);
+        let is_allowed = old.is_none() || attach.replace == Replace::Yes;
+        if is_allowed && (is_switch || scope == Scope::Several) {
+            transaction.record(next, attach, old)?;
+        }
+        transaction.link = Some(transaction.slot.attach(
+            attach,
+            old.map(|old| old.program),
+            transaction.step.is_some(),
+        )?);
+        Ok(transaction)
+    }
+
+    fn record(
+        &mut self,
+        next: &Generation,
+        attach: &Attach<'_>,
+        old: Option<Running>,
+    ) -> Result<()> {
+        if let Some(old) = old
+            && self.slot.generation_of(old.program)?.is_none()
+        {
+            let pin = self.slot.replaced();
+            remove(&pin, |path| fs::remove_file(path))?;
+            Program::from_id(old.program)?.pin(&pin)?;
+        }
+        let step = Step {
+            ifindex: attach.ifindex.0,
+            generation: next.folder_name().to_owned(),
+            new: Running { program: attach.program.id(), mode: attach.mode },
+            old,
+        };
+        self.slot.journal().begin(&step)?;
+        self.step = Some(step);
+        Ok(())
+    }
+
+    /// Keeps the new program and lets the old generation go.
+    pub fn commit(self) -> Result<()> {
+        Self::commit_all(vec![self])
+    }
+
+    /// Commits changes of interfaces of one namespace: all, or where one fails, none.
+    pub fn commit_all(mut transactions: Vec<Self>) -> Result<()> {
+        for one in &mut transactions {
+            if let Some(link) = one.link.take() {
+                one.slot.keep(link)?;
+            }
+        }
+        if let Some(first) = transactions.first() {
+            let all: Vec<_> = transactions.iter().map(|one| one.ifindex).collect();
+            let ended = first.slot.journal().end(&all);
+            // A change of one step was complete when its link was kept. What another one left on
+            // record does not describe what runs now, and the next writer removes it.
+            if transactions.iter().any(|one| one.step.is_some()) {
+                ended?;
+            }
+        }
+        // From here on nothing is put back, whatever fails.
+        let kept = transactions.iter_mut().map(|one| {
+            one.step = None;
+            one.generation = None;
+            (one.slot.clone(), one.program)
+        });
+        let kept: Vec<_> = kept.collect();
+        let swept = kept.iter().map(|(slot, program)| slot.keep_only(Some(*program)));
+        swept.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// Whether the interface runs the new program; assumed where the kernel does not answer.
+    fn still_runs(&self) -> bool {
+        let running = programs(self.ifindex).map(Option::unwrap_or_default);
+        running.map_or(true, |all| all.iter().any(|one| one.program == self.program))
+    }
+
+    /// Leaves everything as it is now.
+    pub(super) fn leave(mut self) {
+        if let Some(link) = self.link.take() {
+            // Nothing but a link of this process's own is refused, and this one was there before.
+            let _ = link.keep();
+        }
+        if self.step.take().is_some() {
+            let _ = self.slot.journal().end(&[self.ifindex]);
+        }
+        self.generation = None;
+    }
+}
+
+impl Drop for Transaction {
+    /// The link's guard puts back what ran before; then no interface runs the new generation.
+    /// Errors have nowhere to go: a step that stays on record is repeated by the next writer, which
+    /// also sweeps what stays pinned. Where the kernel refused to put the old program back, the new
+    /// generation still runs and keeps its pins: without them neither program could be found again.
+    fn drop(&mut self) {
+        drop(self.link.take());
+        let _ = self.slot.forget_detached();
+        if let Some(step) = self.step.take()
+            && self.slot.undo(&step).is_err()
+        {
+            return;
+        }
+        let Some(generation) = self.generation.take() else { return };
+        if !self.still_runs() {
+            let _ = generation.remove();
+            self.slot.prune();
+        }
+    }
+}
+
+impl Slot {
+    /// Puts back what ran before a change that is not complete, and takes it off the record. If the
+    /// old program is refused now, the new one runs.
+    ///
+    /// # Errors
+    /// Neither could be attached: the step stays on record.
+    pub(super) fn undo(&self, step: &Step) -> Result<()> {
+        let ifindex = Ifindex(step.ifindex);
+        if let Some(running) = programs(ifindex)? {
+            self.restore(ifindex, step, &running)?;
+        }
+        self.forget_detached()?;
+        self.journal().end(&[ifindex])?;
+        remove(&self.replaced(), |path| fs::remove_file(path))
+    }
+
+    fn restore(&self, ifindex: Ifindex, step: &Step, running: &[Running]) -> Result<()> {
+        let modes = [Some(step.new.mode), step.old.map(|old| old.mode)];
+        let here: Vec<_> = running.iter().filter(|one| modes.contains(&Some(one.mode))).collect();
+        let is_new = here == [&step.new];
+        match step.old {
+            Some(old) if here == [&old] => Ok(()),
+            _ if !is_new && !here.is_empty() => Ok(()),
+            None if is_new => self.take_off(ifindex, step.new.program, step.new.mode),
+            None => Ok(()),
+            Some(old) => self.put_back(ifindex, old, is_new.then_some(step.new)).or_else(|error| {
+                self.finish(ifindex, step).map_err(|_| error).with_context(|| {
+                    format!(
+                        "interface {} may run no program: the one that ran before an interrupted \
+                         change, {}, cannot be attached again",
+                        ifindex.0, old.program
+                    )
+                })
+            }),
+        }
+    }
+
+    /// Attaches the old program as it was: a generation of ours with a link, that of another owner
+    /// without, so that this owner can replace it.
+    fn put_back(&self, ifindex: Ifindex, old: Running, new: Option<Running>) -> Result<()> {
+        let program = self.program(old.program)?.ok_or_else(unpinned)?;
+        if self.generation_of(old.program)?.is_some() {
+            let (mode, replace) = (old.mode, Replace::Yes);
+            let attach = Attach { ifindex, program: &program, mode, replace };
+            let link = self.attach(&attach, new.map(|new| new.program), true)?;
+            return self.keep(link);
+        }
+        if let Some(new) = new {
+            self.take_off(ifindex, new.program, new.mode)?;
+        }
+        Ok(kernel::put_back(ifindex, &program, old.mode)?)
+    }
+
+    fn finish(&self, ifindex: Ifindex, step: &Step) -> Result<()> {
+        let generation = self.generation(&step.generation);
+        let program = generation.program()?.ok_or_else(unpinned)?;
+        let running = programs(ifindex)?.unwrap_or_default();
+        if running.contains(&step.new) {
+            return Ok(());
+        }
+        let attach =
+            Attach { ifindex, program: &program, mode: step.new.mode, replace: Replace::No };
+        self.keep(self.attach(&attach, None, true)?)?;
+        self.notify(&Notice::Completed { ifindex: ifindex.0 });
+        Ok(())
+    }
+}
+
+/// What the new program replaces: the program in its mode, else in any.
+fn running(attach: &Attach<'_>) -> Result<Option<Running>> {
+    let all = programs(attach.ifindex)?.unwrap_or_default();
+    let same = all.iter().find(|one| one.mode == attach.mode).copied();
+    Ok(same.or_else(|| all.first().copied()))
+}
+
+/// `None` without such an interface.
+fn programs(ifindex: Ifindex) -> Result<Option<Vec<Running>>> {
+    let link = match Netlink::open()?.link_by_index(ifindex) {
+        Err(error) if error.is(ENODEV) => return Ok(None),
+        other => other?,
+    };
+    let running = |(mode, program): (Mode, u32)| Running { program, mode };
+    Ok(Some(link.xdp.programs().map(running).collect()))
+}
+
+const ENODEV: i32 = 19;
+
+fn unpinned() -> Error {
+    Error::Malformed("it is no longer pinned".to_owned())
+}

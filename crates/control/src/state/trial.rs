@@ -1,0 +1,135 @@
+//! A trial: for a time a program runs in the place of another one, which stays kept beside it.
+//!
+//! Rule: who tries holds a lock of the trial's own and not the writers': others may change what
+//! runs meanwhile, and then nothing is put back. Who is killed lets go of that lock, so the next
+//! that writes or looks knows, and puts back what ran before. A trial may run upon another one.
+
+use std::fs::{File, TryLockError};
+use std::io;
+
+use kernel::{Attach, Mode, Object, Program, Replace};
+use sys::net::{Ifindex, Netlink};
+
+use super::{Generation, Scope, Slot, Transaction, Writer, root};
+use crate::error::{Context as _, Result};
+
+/// A trial that runs. Dropping it restores the program that ran before, unless another process has
+/// changed it meanwhile. The holder of the writers' lock must release it first.
+#[derive(Debug)]
+pub struct Trial {
+    slot: Slot,
+    ifindex: Ifindex,
+    program: u32,
+    /// Name of its lock's file.
+    file: String,
+    change: Option<Transaction>,
+    lock: Option<File>,
+}
+
+impl Slot {
+    /// Attaches as [`Slot::change`] does, upon `before`, which runs now; where nothing runs, the
+    /// program goes with its maker.
+    pub fn try_out(
+        &self,
+        name: &str,
+        object: &Object,
+        attach: &Attach<'_>,
+        before: Option<&Program>,
+    ) -> Result<Trial> {
+        let next = self.next(name)?;
+        let file = self.trial(next.number());
+        let lock = self.lock(&file)?;
+        let change = Transaction::make(self, &next, object, attach, (before, Scope::One))?;
+        Ok(Trial {
+            slot: self.clone(),
+            ifindex: attach.ifindex,
+            program: attach.program.id(),
+            file,
+            change: Some(change),
+            lock: Some(lock),
+        })
+    }
+
+    /// Puts back what ran before trials whose makers were killed. Answers what runs then, given
+    /// what runs now; what cannot be put back stays.
+    pub(super) fn end_abandoned_trials(
+        &self,
+        ifindex: Ifindex,
+        running: &[(Mode, u32)],
+    ) -> Result<Vec<u32>> {
+        let mut now = Vec::new();
+        for (mode, program) in running {
+            let Some(before) = self.before_abandoned(*program)? else {
+                now.push(*program);
+                continue;
+            };
+            let attach = Attach { ifindex, program: &before, mode: *mode, replace: Replace::Yes };
+            let put_back =
+                self.attach(&attach, Some(*program), false).and_then(|link| self.keep(link));
+            now.push(if put_back.is_ok() { before.id() } else { *program });
+        }
+        Ok(now)
+    }
+
+    /// The program that should run, if this one is a trial's and no process waits for its end.
+    pub(super) fn before_abandoned(&self, program: u32) -> Result<Option<Program>> {
+        let abandoned = self.generation_of(program)?.filter(|one| !self.is_tried(one));
+        let Some(before) = abandoned.map_or(Ok(None), |one| one.before())? else {
+            return Ok(None);
+        };
+        Ok(self.before_abandoned(before.id())?.or(Some(before)))
+    }
+
+    pub(super) fn is_tried(&self, generation: &Generation) -> bool {
+        let dir = root::find(self.root());
+        let name = self.trial(generation.number());
+        let lock = dir.and_then(|dir| dir.map_or(Ok(None), |dir| root::existing_lock(&dir, name)));
+        match lock {
+            Ok(lock) => lock.is_some_and(|lock| is_held(&lock)),
+            // A trial that runs must not be ended because its lock cannot be opened.
+            Err(_) => true,
+        }
+    }
+
+    fn lock(&self, name: &str) -> Result<File> {
+        let file = root::lock_file(&root::open(self.root())?, name)?;
+        file.try_lock()
+            .map_err(io::Error::from)
+            .with_context(|| format!("cannot lock {}", self.root().join(name).display()))?;
+        Ok(file)
+    }
+}
+
+fn is_held(lock: &File) -> bool {
+    matches!(lock.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+impl Trial {
+    /// Whether it still decides; it does not on an interface that is gone.
+    pub fn runs(&self) -> Result<bool> {
+        let link = Netlink::open()?.link_by_index(self.ifindex);
+        Ok(link.is_ok_and(|link| link.xdp.programs().any(|(_, id)| id == self.program)))
+    }
+
+    pub fn program(&self) -> u32 {
+        self.program
+    }
+}
+
+impl Drop for Trial {
+    /// Errors have nowhere to go: what is left is put back by the next writer. One in whose place
+    /// another trial runs is left for that one's end.
+    fn drop(&mut self) {
+        let Some(change) = self.change.take() else { return };
+        let Ok(writer) = Writer::open(self.slot.control()) else { return change.leave() };
+        if self.runs().unwrap_or(false) {
+            drop(change);
+        } else {
+            change.leave();
+        }
+        drop(self.lock.take());
+        let _ = root::find(self.slot.root())
+            .map(|dir| dir.map_or(Ok(()), |dir| dir.remove_file(&self.file)));
+        let _ = writer.sweep();
+    }
+}

@@ -1,0 +1,292 @@
+//! Interfaces of this namespace, the programs that run on them, and their packets by verdict.
+//!
+//! Rule: programs that this project attached are opened by their pins, so reading them takes no
+//! more than access to the state directory. Others are opened by their ids, which takes
+//! `CAP_SYS_ADMIN`; without it they are reported as not permitted.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use kernel::list::{self, Owners};
+use kernel::{LinkInfo, LinkTarget, Mode, ProgInfo, Program};
+use serde::Serialize;
+use sys::net::{Ifindex, Link, Netlink};
+use sys::netns::NetNs;
+
+use crate::Control;
+use crate::counters::{Counters, Counts};
+use crate::error::Result;
+use crate::rates::Rates;
+use crate::state::{Generation, Slot, State};
+use crate::target::no_interface;
+
+/// What runs on interfaces, and how many packets it met.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Time over which rates were measured.
+    pub interval_s: f64,
+    pub interfaces: Vec<Interface>,
+}
+
+/// An interface of this namespace.
+#[derive(Clone, Debug, Serialize)]
+pub struct Interface {
+    pub name: String,
+    pub ifindex: u32,
+    pub up: bool,
+    pub mtu: u32,
+    pub programs: Vec<Running>,
+}
+
+/// A program on an interface.
+#[derive(Clone, Debug, Serialize)]
+pub struct Running {
+    pub id: u32,
+    /// Whether this process may read the program. If not, only `id` and `mode` are known.
+    pub permitted: bool,
+    pub name: Option<String>,
+    pub tag: Option<String>,
+    pub mode: &'static str,
+    pub owner: Option<String>,
+    pub link_id: Option<u32>,
+    /// `null` for a program that does not count or may not be read.
+    pub rates: Option<Rates>,
+}
+
+/// Reads the status repeatedly: a rate needs the counts of the previous reading.
+#[derive(Debug)]
+pub struct StatusMonitor {
+    only: Option<String>,
+    control: Control,
+    /// `None` as long as nothing runs: then no program has to be read.
+    state: Option<State>,
+    netns: NetNs,
+    last: Reading,
+}
+
+/// The counts of every program that counts, by where it runs.
+#[derive(Debug, Default)]
+struct Reading {
+    at: Option<Instant>,
+    counts: HashMap<(Ifindex, Mode, u32), Counts>,
+}
+
+impl StatusMonitor {
+    /// Begins with a first reading. `interface` is the only one to report; `None` reports all of
+    /// this namespace.
+    ///
+    /// # Errors
+    /// There is no such interface, or the state directory cannot be read.
+    pub fn new(control: &Control, interface: Option<&str>) -> Result<Self> {
+        let mut monitor = Self {
+            only: interface.map(str::to_owned),
+            control: control.clone(),
+            state: None,
+            netns: NetNs::current()?,
+            last: Reading::default(),
+        };
+        monitor.heal()?;
+        monitor.read()?;
+        Ok(monitor)
+    }
+
+    /// What trials left whose makers were killed is not to be seen.
+    fn heal(&self) -> Result<()> {
+        // A state that cannot be read is reported when something runs.
+        let Ok(state) = State::look(&self.control) else { return Ok(()) };
+        let netns = self.netns.id()?;
+        for link in Netlink::open()?.links().unwrap_or_default() {
+            let running = link.xdp.programs().map(|(_, id)| id);
+            state.heal(&state.slot(netns, link.ifindex), running);
+        }
+        Ok(())
+    }
+
+    /// What runs now, with rates since the last reading.
+    pub fn read(&mut self) -> Result<Status> {
+        let mut links = Netlink::open()?.links()?;
+        if let Some(only) = &self.only {
+            links.retain(|one| one.name == *only);
+            if links.is_empty() {
+                let known = Netlink::open()?.links()?;
+                return Err(no_interface(only, &known));
+            }
+        }
+        if self.state.is_none() && links.iter().any(|one| !one.xdp.is_empty()) {
+            self.state = Some(State::look(&self.control)?);
+        }
+        let found = links.iter().map(|link| Ok((link, self.attached(link)?)));
+        let found = found.collect::<Result<Vec<_>>>()?;
+        let mut reading = Reading { at: Some(Instant::now()), ..Reading::default() };
+        for (link, programs) in &found {
+            for one in programs {
+                if let Access::Open(opened) = &one.access
+                    && let Some(counts) = opened.counts()?
+                {
+                    reading.counts.insert((link.ifindex, one.mode, one.id), counts);
+                }
+            }
+        }
+        let last = std::mem::replace(&mut self.last, reading);
+        let elapsed = last.at.map_or(Duration::ZERO, |at| at.elapsed());
+        let holders = Holders::now(found.iter().any(|(_, programs)| !programs.is_empty()))?;
+        let interfaces = found.iter().map(|(link, programs)| {
+            let programs = programs.iter();
+            Interface {
+                name: link.name.clone(),
+                ifindex: link.ifindex.0,
+                up: link.up,
+                mtu: link.mtu,
+                programs: programs
+                    .map(|one| self.running(link, one, (&last, elapsed), &holders))
+                    .collect(),
+            }
+        });
+        Ok(Status { interval_s: elapsed.as_secs_f64(), interfaces: interfaces.collect() })
+    }
+
+    /// The programs of an interface. One that is gone by now is left out.
+    fn attached(&self, link: &Link) -> Result<Vec<Attached>> {
+        let Some(state) = &self.state else { return Ok(Vec::new()) };
+        let slot = state.slot(self.netns.id()?, link.ifindex);
+        let mut all = Vec::new();
+        for (mode, id) in link.xdp.programs() {
+            let Some(access) = Access::of(&slot, id)? else { continue };
+            let kept = slot.link()?.map_or(Ok(None), |link| link.info())?;
+            let link_id = kept.filter(|info| info.prog_id == id).map(|info| info.id);
+            all.push(Attached { mode, id, access, link_id });
+        }
+        Ok(all)
+    }
+
+    fn running(
+        &self,
+        link: &Link,
+        one: &Attached,
+        (last, elapsed): (&Reading, Duration),
+        holders: &Holders,
+    ) -> Running {
+        let key = (link.ifindex, one.mode, one.id);
+        let rates = self.last.counts.get(&key).map(|now| {
+            Rates::between(last.counts.get(&key).unwrap_or(now), now, elapsed.as_secs_f64())
+        });
+        let opened = match &one.access {
+            Access::Open(opened) => Some(opened),
+            Access::NotPermitted => None,
+        };
+        let link_id = one.link_id.or_else(|| holders.link(link.ifindex, one.id));
+        Running {
+            id: one.id,
+            permitted: opened.is_some(),
+            name: opened.map(|opened| opened.info.name.clone()),
+            tag: opened.map(|opened| kernel::tag_text(&opened.info.tag)),
+            mode: one.mode.name(),
+            owner: opened.map(|opened| match &opened.generation {
+                Some(ours) => format!("xway {}", ours.name()),
+                None => holders.owner(one.id, link_id),
+            }),
+            link_id,
+            rates,
+        }
+    }
+}
+
+/// A program on an interface.
+#[derive(Debug)]
+struct Attached {
+    mode: Mode,
+    id: u32,
+    access: Access,
+    /// The link that is pinned in the state directory, if it holds this program.
+    link_id: Option<u32>,
+}
+
+/// What this process may read of a program.
+#[derive(Debug)]
+enum Access {
+    Open(Box<Opened>),
+    /// It is not in the state directory, and this process lacks `CAP_SYS_ADMIN`.
+    NotPermitted,
+}
+
+#[derive(Debug)]
+struct Opened {
+    program: Program,
+    info: ProgInfo,
+    /// Its place in the state directory; `None` for a program of another owner.
+    generation: Option<Generation>,
+}
+
+impl Access {
+    /// Opens a program by its pin, else by its id; `None` where it is gone.
+    fn of(slot: &Slot, id: u32) -> Result<Option<Self>> {
+        let generation = slot.generation_of(id)?;
+        let pinned = generation.as_ref().map_or(Ok(None), Generation::program)?;
+        let program = match pinned.map_or_else(|| Program::from_id(id), Ok) {
+            Err(error) if error.errno() == Some(ENOENT) => return Ok(None),
+            Err(error) if error.errno() == Some(EPERM) => return Ok(Some(Self::NotPermitted)),
+            opened => opened?,
+        };
+        let info = program.info()?;
+        Ok(Some(Self::Open(Box::new(Opened { program, info, generation }))))
+    }
+}
+
+impl Opened {
+    /// `None` for a program that does not count.
+    fn counts(&self) -> Result<Option<Counts>> {
+        let counters = match &self.generation {
+            Some(ours) => Counters::kept(ours, &self.program)?,
+            None => Counters::of(&self.program)?,
+        };
+        counters.map(|counters| counters.read()).transpose()
+    }
+}
+
+/// Links and processes that hold programs.
+#[derive(Debug)]
+struct Holders {
+    owners: Owners,
+    /// Empty where this process may not list them.
+    links: Vec<LinkInfo>,
+}
+
+impl Holders {
+    fn now(any_program: bool) -> Result<Self> {
+        if !any_program {
+            return Ok(Self { owners: Owners::default(), links: Vec::new() });
+        }
+        let links = match list::links() {
+            Err(error) if error.errno() == Some(EPERM) => Vec::new(),
+            links => links?,
+        };
+        Ok(Self { owners: Owners::now(), links })
+    }
+
+    fn link(&self, ifindex: Ifindex, program: u32) -> Option<u32> {
+        let target = LinkTarget::Xdp { ifindex: ifindex.0 };
+        let is_it = |one: &&LinkInfo| one.target == target && one.prog_id == program;
+        self.links.iter().find(is_it).map(|one| one.id)
+    }
+
+    /// The processes that hold a program or its link.
+    fn owner(&self, program: u32, link: Option<u32>) -> String {
+        let of_link = link.map(|id| self.owners.of_link(id)).unwrap_or_default();
+        let mut names: Vec<_> = of_link
+            .iter()
+            .chain(self.owners.of_program(program))
+            .filter(|owner| owner.pid != std::process::id())
+            .map(ToString::to_string)
+            .collect();
+        names.sort();
+        names.dedup();
+        match (names.is_empty(), link) {
+            (false, _) => names.join(", "),
+            (true, Some(_)) => "a pin".to_owned(),
+            (true, None) => "netlink".to_owned(),
+        }
+    }
+}
+
+const EPERM: i32 = 1;
+const ENOENT: i32 = 2;
