@@ -2,8 +2,8 @@
 //!
 //! Rule: the modules in one folder of a crate have an order, so that each can be read and changed
 //! knowing only those before it. An edge is a use of one module, or of anything below it, by
-//! another module of the same folder, or anything below that. A module and the ones inside it
-//! may use each other: they are one thing in several files.
+//! another module of the same folder, or by anything below that. A module and the ones inside it
+//! may use each other: together they are one module in several files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub struct Cycle {
     /// The module above them; empty for the crate's root.
     parent: String,
     members: BTreeSet<String>,
-    /// A shortest way around.
+    /// The uses along a shortest path from a module back to itself.
     uses: Vec<Use>,
 }
 
@@ -24,7 +24,6 @@ pub struct Cycle {
 pub fn check(sources: &[Source], findings: &mut Vec<Finding>) {
     for folder in crates(sources) {
         let modules = Modules::read(&folder, sources);
-        if let Ok(want) = std::env::var("XEDGES") { let mut e: Vec<String> = modules.uses().into_iter().filter_map(|u| { let (p,f,t)=siblings(&u.from,&u.to)?; Some(format!("{folder}/{p} {f} -> {t}   {}:{} {}", u.file, u.line, u.to)) }).filter(|e| e.starts_with(&want)).collect(); e.sort(); e.dedup(); e.iter().for_each(|e| println!("{e}")); }
         findings.extend(cycles(&modules.uses()).into_iter().map(|cycle| cycle.finding(&folder)));
     }
 }
@@ -75,7 +74,7 @@ fn in_folder(parent: &str, graph: &Graph) -> Vec<Cycle> {
     let mut known = BTreeSet::new();
     let mut cycles = Vec::new();
     for module in graph.keys() {
-        let Some(uses) = way_around(graph, module) else { continue };
+        let Some(uses) = shortest_cycle(graph, module) else { continue };
         if known.contains(module) {
             continue;
         }
@@ -103,7 +102,7 @@ fn reached(graph: &Graph, start: &str) -> BTreeSet<String> {
 }
 
 /// The uses of a shortest cycle through `start`, found breadth first.
-fn way_around(graph: &Graph, start: &str) -> Option<Vec<Use>> {
+fn shortest_cycle(graph: &Graph, start: &str) -> Option<Vec<Use>> {
     let mut seen = BTreeSet::new();
     let mut open: Vec<(&str, Vec<Use>)> = vec![(start, Vec::new())];
     while !open.is_empty() {
@@ -137,7 +136,7 @@ fn names(module: &str) -> Vec<&str> {
     module.split("::").filter(|name| !name.is_empty()).collect()
 }
 
-/// Folders whose crates are looked at.
+/// Folders whose crates are checked.
 const OURS: &[&str] = &["crates/", "xtask/", "tests/"];
 
 #[cfg(test)]
@@ -163,24 +162,31 @@ mod tests {
         let two = [ROOT, ("a.rs", "use crate::b::B;"), ("b.rs", "\nfn f() { crate::a::g() }")];
         let message = "crates/c/src 2 a, b form a cycle: b by a.rs:1; a by b.rs:2";
         assert_eq!(found(&two), [message]);
-        let three = [ROOT, ("a.rs", "use crate::b;"), ("b.rs", "use crate::c::{C, d};"), (
-            "c/e.rs",
-            "use crate::a::A;",
-        )];
-        let message = "crates/c/src 3 a, b, c form a cycle: b by a.rs:1; c by b.rs:1; a by c/e.rs:1";
+        let three = [
+            ROOT,
+            ("a.rs", "use crate::b;"),
+            ("b.rs", "use crate::c::{C, d};"),
+            ("c/mod.rs", "mod e;"),
+            ("c/e.rs", "use crate::a::A;"),
+        ];
+        let message =
+            "crates/c/src 3 a, b, c form a cycle: b by a.rs:1; c by b.rs:1; a by c/e.rs:1";
         assert_eq!(found(&three), [message]);
     }
 
     #[test]
     fn through_super_and_exports() {
         for b in ["use super::a;", "use super::{a::A, c};", "pub use super::a::*;"] {
-            let files = [ROOT, ("a.rs", "use crate::B;\npub struct A;"), ("b.rs", b)];
+            let b = format!("{b}\npub struct B;");
+            let files = [ROOT, ("a.rs", "use crate::B;\npub struct A;"), ("b.rs", &b)];
             assert_eq!(found(&files).len(), 1, "{b}");
         }
-        let inner = [ROOT, ("a/mod.rs", "mod x;\nmod y;"), ("a/x.rs", "use super::y;"), (
-            "a/y.rs",
-            "use super::x::X;",
-        )];
+        let inner = [
+            ROOT,
+            ("a/mod.rs", "mod x;\nmod y;"),
+            ("a/x.rs", "use super::y;"),
+            ("a/y.rs", "use super::x::X;"),
+        ];
         let message = "crates/c/src/a 2 x, y form a cycle: a::y by a/x.rs:1; a::x by a/y.rs:1";
         assert_eq!(found(&inner), [message]);
     }
@@ -199,10 +205,12 @@ mod tests {
         }
         let split = [ROOT, ("a/mod.rs", "mod x;\nuse x::X;"), ("a/x.rs", "use super::A;")];
         assert!(found(&split).is_empty(), "a module and one inside it");
-        let test_file = [ROOT, ("a/mod.rs", "use crate::b;"), ("b.rs", ""), (
-            "b/tests/mod.rs",
-            "use crate::a;",
-        )];
+        let test_file = [
+            ROOT,
+            ("a/mod.rs", "use crate::b;"),
+            ("b.rs", ""),
+            ("b/tests/mod.rs", "use crate::a;"),
+        ];
         assert!(found(&test_file).is_empty(), "a file of tests");
     }
 }

@@ -7,6 +7,7 @@ mod cycles;
 mod exceptions;
 mod layers;
 mod modules;
+mod numbers;
 mod paths;
 mod rules;
 mod text;
@@ -18,6 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::root;
 
+use numbers::Numbers;
 use text::Text;
 
 /// One place that breaks a rule.
@@ -43,12 +45,8 @@ pub struct Source {
 /// Fails with every place that breaks a rule.
 pub fn check() -> Result<()> {
     let sources = sources()?;
-    let mut findings = Vec::new();
-    sources.iter().for_each(|source| rules::check(source, &mut findings));
-    cycles::check(&sources, &mut findings);
-    layers::check(&mut findings)?;
     let list = fs::read_to_string(root::path().join(exceptions::PATH)).unwrap_or_default();
-    let mut findings = exceptions::apply(findings, &exceptions::parse(&list)?);
+    let mut findings = exceptions::apply(findings(&sources)?, &exceptions::parse(&list)?);
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     for Finding { rule, path, line, message, .. } in &findings {
         println!("{path}:{line}: {rule}: {message}");
@@ -58,6 +56,26 @@ pub fn check() -> Result<()> {
         count => bail!("{count} findings"),
     }
     Ok(())
+}
+
+/// Prints how large the sources are and how many places break which rule, exceptions included.
+pub fn print_numbers() -> Result<()> {
+    let sources = sources()?;
+    println!("{}", Numbers::of(&sources, &findings(&sources)?).json());
+    Ok(())
+}
+
+/// Prints the table of levels that ARCHITECTURE.md holds.
+pub fn print_levels() {
+    print!("{}", layers::table());
+}
+
+fn findings(sources: &[Source]) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    sources.iter().for_each(|source| rules::check(source, &mut findings));
+    cycles::check(sources, &mut findings);
+    layers::check(sources, &mut findings)?;
+    Ok(findings)
 }
 
 impl Source {

@@ -118,11 +118,10 @@ mod tests {
     fn imports_are_trees() {
         for (source, expected) in [
             ("use a::B;", vec!["a::B B"]),
-            ("pub(crate) use super::{a, b::{self, C as D}};", vec![
-                "super::a a",
-                "super::b b",
-                "super::b::C D",
-            ]),
+            (
+                "pub(crate) use super::{a, b::{self, C as D}};",
+                vec!["super::a a", "super::b b", "super::b::C D"],
+            ),
             ("use crate::{\n    a::*,\n    b::C,\n};", vec!["crate::a *", "crate::b::C C"]),
             ("fn f() -> impl A + use<'_> { }", vec![]),
             ("// use a::B;", vec![]),
