@@ -6,10 +6,18 @@
 use std::array;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::abi::{Rule4, Rule6};
+use super::abi::{Rule4, Rule6, Shapes};
 use super::config::Rule;
-use super::plan::Live;
+use crate::table::Table;
 use crate::{Prefix, Protocol};
+
+/// What the maps hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    pub shapes: Shapes,
+    pub rules4: Table,
+    pub rules6: Table,
+}
 
 impl Live {
     /// The rules in force, sorted; one without a prefix is told once although both address

@@ -11,7 +11,8 @@ mod shape;
 
 pub use abi::Reason;
 pub use config::{Config, Rule};
-pub use plan::{Error, Live, Maps, Plan, read, update};
+pub use live::Live;
+pub use plan::{Error, Maps, Plan, read, update};
 pub use shape::TooManyShapes;
 
 /// The compiled program.

@@ -11,7 +11,7 @@ use spec::packet::{mask4, mask6};
 
 use super::abi::{Rule4, Rule6, Shape4, Shape6, Shapes};
 use super::config::{Config, Rule};
-use super::plan::Live;
+use super::live::Live;
 use crate::Prefix;
 
 /// The rules of one address family leave different parts open in more ways than the program tries.

@@ -14,6 +14,8 @@ pub(crate) use render::fold;
 
 use crate::stamp::Expect;
 
+pub use check::InvalidTemplate;
+
 /// One stream's frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {

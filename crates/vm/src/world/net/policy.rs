@@ -1,6 +1,6 @@
 //! Policy rules in the order that they are tried.
 
-use super::fib::Flow;
+use super::flow::Flow;
 use super::{Devices, bits};
 use crate::world::{Mark, Prefix, Rule, TableId};
 
