@@ -32,7 +32,9 @@ const USAGE: &str = "usage: cargo xtask TASK
                   kill commands and fail their system calls, as root; fails if a state is lost
   soak [--seconds N] [--only NAME]... [--seed N] [--list]
                   run all campaigns; fails if one finds anything
-  tidy            check the house rules: layers, lengths, names, rooms of unsafe code";
+  tidy            check the house rules: layers, cycles, lengths, names, rooms of unsafe code
+  tidy --json     print the size of the sources and the number of findings
+  tidy --levels   print the table of levels for ARCHITECTURE.md";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -59,6 +61,8 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["header"] => header::write()?,
         ["header", "--check"] => header::check()?,
         ["tidy"] => tidy::check()?,
+        ["tidy", "--json"] => tidy::print_numbers()?,
+        ["tidy", "--levels"] => tidy::print_levels(),
         _ => bail!("{USAGE}"),
     }
     Ok(ExitCode::SUCCESS)

@@ -43,7 +43,8 @@
 //! | [`language`] | rules, values, sets, policies, rule text, rule files, lint | |
 //! | [`import_export`] | rules from and for nftables and BGP FlowSpec; removable | `language` |
 //! | [`model`] | headers and decisions in plain Rust, the reference for tests | `language` |
-//! | [`compile`] | rules to a [`Spec`](spec::Spec): plan, code, globals, sizes of maps | `language` |
+//! | [`compile`] | rules to a [`Spec`](spec::Spec): plan, code, globals, sizes of maps | `language`
+//! |
 //! | [`runtime`] | counters, limits, bans, samples and trials of a loaded program | all above |
 //! | [`maps`], [`abi`] | names and layouts that the C program shares | |
 //!

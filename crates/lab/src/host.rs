@@ -3,10 +3,10 @@
 //! Rule: the caller's thread stays where it is. Closures run in a thread that joins the namespace;
 //! sockets made there belong to it for ever, so they can be used from anywhere afterwards.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{Child, Command};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 
 use packet::Mac;
@@ -16,7 +16,6 @@ use sys::netns::NetNs;
 use sys::process::Process;
 
 use crate::error::{Error, Result};
-use crate::pollers::Pollers;
 use crate::record::Record;
 
 /// Cheap to clone; all clones are the same host.
@@ -27,6 +26,9 @@ pub struct Host {
     record: Arc<Record>,
     pub(crate) pollers: Arc<Pollers>,
 }
+
+/// Polling threads of each interface, as they appeared: all that is known before Linux 6.8.
+pub(crate) type Pollers = Mutex<BTreeMap<String, Vec<u32>>>;
 
 /// An interface of a host and its addresses, as the kernel has them now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 //! On veth the receiver's work is done on the sender's CPU. With threaded polling it is done by a
 //! kernel thread for each queue, which can be kept on a processor of its own.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use sys::netns;
 use sys::priority::Priority;
@@ -14,9 +13,6 @@ use crate::expect::until;
 use crate::host::Host;
 use crate::limits::{POLLER_PRIORITY, POLLERS};
 use crate::record;
-
-/// Threads that were seen to come, by interface: all that is known before Linux 6.8.
-pub(crate) type Pollers = Mutex<BTreeMap<String, Vec<u32>>>;
 
 impl Host {
     /// Makes the interface poll in kernel threads of its own, and waits until they are there.

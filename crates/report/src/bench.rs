@@ -90,6 +90,13 @@ pub struct Row {
     pub stats: Stats,
 }
 
+impl Row {
+    fn of(rounds: &Rounds) -> Result<Self, Error> {
+        let stats = rounds.samples()?.stats();
+        Ok(Self { name: rounds.name.clone(), unit: rounds.unit.clone(), stats })
+    }
+}
+
 /// Row `a` over row `b`, of each round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
@@ -225,7 +232,7 @@ impl Bench {
         if self.rows.is_empty() {
             return Err(Error::NoRows { scenario: self.scenario.clone() });
         }
-        let rows = self.rows.iter().map(Rounds::row).collect::<Result<_, _>>()?;
+        let rows = self.rows.iter().map(Row::of).collect::<Result<_, _>>()?;
         let measured = self.ratios.iter().filter(|(a, b)| !self.is_absent(a) && !self.is_absent(b));
         let ratios = measured.map(|(a, b)| self.quotient(a, b));
         let ratios = ratios.collect::<Result<_, _>>()?;

@@ -6,7 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::bench::Row;
 use crate::samples::Samples;
 
 /// Every value of one row, in the order of measurement.
@@ -75,11 +74,6 @@ impl Rounds {
 
     pub(crate) fn samples(&self) -> Result<Samples, Error> {
         Samples::new(self.values.as_slice()).map_err(|fault| fault.in_row(&self.name))
-    }
-
-    pub(crate) fn row(&self) -> Result<Row, Error> {
-        let stats = self.samples()?.stats();
-        Ok(Row { name: self.name.clone(), unit: self.unit.clone(), stats })
     }
 }
 

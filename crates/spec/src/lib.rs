@@ -8,8 +8,8 @@
 
 pub mod asm;
 pub mod btf;
+pub mod co_re;
 pub mod compose;
-pub mod core;
 mod definition;
 pub mod disasm;
 mod elf;
@@ -25,12 +25,11 @@ mod plan;
 mod seam;
 
 pub use error::{Error, Place};
-pub use global::Global;
 pub use insn::Insn;
 pub use memory_map::MemoryMap;
 pub use model::{
-    Fixup, Function, Initial, KconfigVar, Line, MapDef, MapKind, Program, ProgramKind, Spec,
-    Target, Unresolved,
+    FieldRelocation, Fixup, Function, Global, Initial, KconfigVar, Line, MapDef, MapKind, Program,
+    ProgramKind, Spec, Target, Unresolved,
 };
 pub use plan::{Plan, UnknownProgram};
 pub use seam::{Expect, Input, Map, Outcome, Runtime, Verdict};

@@ -3,11 +3,9 @@
 //! Every local call, callback address and data reference is already resolved to slots of the
 //! program that holds it; what only a running system can supply is listed as a [`Fixup`].
 //! The same file gives the same `Spec` on every machine.
-//! Not here: how it is read (`elf`), changed (`global`, `core`) or run (the runtimes).
+//! Not here: how it is read (`elf`), changed (`global`, `co_re`) or run (the runtimes).
 
 use crate::btf::Btf;
-use crate::core::FieldRelocation;
-use crate::global::Global;
 use crate::insn::Insn;
 
 /// An object: programs, maps and types.
@@ -22,6 +20,21 @@ pub struct Spec {
     pub kconfig: Vec<KconfigVar>,
     /// Variables that the symbol table names; those with types are in [`Spec::btf`] too.
     pub variables: Vec<Global>,
+}
+
+/// One variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Global {
+    pub name: String,
+    /// The data-section map that holds it, such as `.rodata`.
+    pub section: String,
+    /// Its type in C; empty when the object has no types.
+    pub type_text: String,
+    /// BTF type of the value, 0 when unknown.
+    pub type_id: u32,
+    /// Bytes from the start of the section's value.
+    pub offset: u32,
+    pub size: u32,
 }
 
 /// One entry program with every function that it reaches behind it.
@@ -89,6 +102,17 @@ pub enum Target {
     KfuncAddress { name: String, type_id: u32, weak: bool },
     /// Field offset, size or existence that depends on the target's types.
     Field(FieldRelocation),
+}
+
+/// One record of `.BTF.ext`'s CO-RE section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRelocation {
+    /// `enum bpf_core_relo_kind`; see [`FieldKind`](crate::co_re::FieldKind).
+    pub kind: u32,
+    /// Root type in the object's own BTF.
+    pub type_id: u32,
+    /// Access path: array index, then member or element numbers.
+    pub access: Vec<u32>,
 }
 
 /// Where a function starts in its program.

@@ -1,6 +1,7 @@
 //! What can go wrong, by who must act.
 
 use crate::stream;
+use crate::template::InvalidTemplate;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -33,6 +34,12 @@ pub enum Error {
     /// The other end of a connection, or the path to it.
     #[error("{peer}: {why}")]
     Peer { peer: String, why: String },
+}
+
+impl From<InvalidTemplate> for Error {
+    fn from(error: InvalidTemplate) -> Self {
+        Self::Config(error.to_string())
+    }
 }
 
 impl From<kernel::Error> for Error {

@@ -19,6 +19,7 @@ mod machine;
 mod maps;
 mod memory;
 mod objects;
+mod redirect;
 mod runtime;
 mod taint;
 mod worker;

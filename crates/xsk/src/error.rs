@@ -1,7 +1,5 @@
 //! What can go wrong, by who must act.
 
-use crate::diagnose::{Attempt, explain};
-
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Display says what is wrong and what to do about it.
@@ -28,16 +26,6 @@ pub enum Error {
     Refused { source: sys::Error, advice: String },
     #[error(transparent)]
     System(#[from] sys::Error),
-}
-
-impl Error {
-    /// Adds to a bare refusal of the kernel what is known of its cause.
-    pub(crate) fn explained(self, attempt: Attempt<'_>) -> Self {
-        match self {
-            Self::System(source) => explain(source, attempt),
-            other => other,
-        }
-    }
 }
 
 impl From<kernel::Error> for Error {

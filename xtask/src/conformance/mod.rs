@@ -20,6 +20,8 @@ use crate::root;
 
 use case::Expected;
 use engine::Engine;
+use interp::Interp;
+use kernel::Kernel;
 
 /// Fails if a case failed.
 pub fn run(words: &[&str]) -> Result<ExitCode> {
@@ -28,7 +30,7 @@ pub fn run(words: &[&str]) -> Result<ExitCode> {
         [folder, "--engine", engine] | ["--engine", engine, folder] => (folder, *engine),
         _ => bail!("usage: cargo xtask conformance DIR [--engine interp|kernel]"),
     };
-    let mut engine = engine::named(engine)?;
+    let mut engine = named(engine)?;
     let folder = Path::new(folder);
     let files = root::files(folder, ENDING)?;
     ensure!(!files.is_empty(), "{}: no *{ENDING} below it", folder.display());
@@ -42,6 +44,15 @@ pub fn run(words: &[&str]) -> Result<ExitCode> {
     }
     println!("{} passed, {failed} failed", files.len() - failed);
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The engine that the command line names.
+fn named(name: &str) -> Result<Box<dyn Engine>> {
+    match name {
+        "interp" => Ok(Box::new(Interp)),
+        "kernel" => Ok(Box::new(Kernel)),
+        _ => bail!("`{name}` is no engine: interp or kernel"),
+    }
 }
 
 /// Runs one case; the error is its line in the report.
@@ -105,7 +116,7 @@ mod tests {
     fn our_engine_passes_all_committed_cases() {
         let files = root::files(&root::path().join("tests/conformance"), ENDING).unwrap();
         assert!(files.len() > 200, "{}", files.len());
-        let mut engine = engine::named(DEFAULT).unwrap();
+        let mut engine = named(DEFAULT).unwrap();
         let wrong = files.iter().filter_map(|path| {
             let text = fs::read_to_string(path).unwrap();
             let reason = check(&text, engine.as_mut()).err()?;

@@ -2,14 +2,14 @@
 //!
 //! Rule: a crate depends on crates of lower levels alone, so that what touches the system, what
 //! knows objects, what runs them and what talks to people stay apart. Dependencies of tests are
-//! free. The levels are those of ARCHITECTURE.md.
+//! free. ARCHITECTURE.md holds the levels as a table that this module writes.
 
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::Finding;
+use super::{Finding, Source};
 use crate::root;
 
 /// Packages by name, with their levels.
@@ -46,7 +46,8 @@ const ONLY: &[(&str, &[&str])] = &[
     ("xway-report", &[]),
 ];
 
-pub fn check(findings: &mut Vec<Finding>) -> Result<()> {
+/// Reports dependencies that do not lead down, and an outdated table in ARCHITECTURE.md.
+pub fn check(sources: &[Source], findings: &mut Vec<Finding>) -> Result<()> {
     let output = Command::new("cargo")
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(root::path())
@@ -55,15 +56,56 @@ pub fn check(findings: &mut Vec<Finding>) -> Result<()> {
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "cargo metadata: {error}");
     let edges = edges(&serde_json::from_slice(&output.stdout)?);
-    findings.extend(broken(&edges).into_iter().map(|message| Finding {
-        rule: "layer",
-        path: "Cargo.toml".to_owned(),
-        line: 1,
-        measure: 1,
-        message,
-    }));
+    findings.extend(broken(&edges).into_iter().map(|message| finding("Cargo.toml", message)));
+    let page = sources.iter().find(|source| source.path == PAGE);
+    if page.is_none_or(|page| written_table(&page.text) != Some(&table())) {
+        let message = format!(
+            "the table of levels after `{BEGIN}` is missing or outdated: \
+             copy the output of `cargo xtask tidy --levels`"
+        );
+        findings.push(finding(PAGE, message));
+    }
     Ok(())
 }
+
+fn finding(path: &str, message: String) -> Finding {
+    Finding { rule: "layer", path: path.to_owned(), line: 1, measure: 1, message }
+}
+
+/// The levels as a table in Markdown, the highest first.
+pub fn table() -> String {
+    let mut table = "| level | packages |\n|---|---|\n".to_owned();
+    let highest = LEVELS.iter().map(|(_, level)| *level).max().unwrap_or_default();
+    for level in (0..=highest).rev() {
+        let packages = LEVELS.iter().filter(|(_, own)| *own == level);
+        let packages: Vec<String> = packages.map(|(name, _)| described(name)).collect();
+        table += &format!("| {level} | {} |\n", packages.join(", "));
+    }
+    table
+}
+
+/// A package, with the only ones it may depend on where these are restricted.
+fn described(package: &str) -> String {
+    match ONLY.iter().find(|(known, _)| *known == package) {
+        None => format!("`{package}`"),
+        Some((_, [])) => format!("`{package}` (depends on no other)"),
+        Some((_, only)) => format!("`{package}` (depends only on `{}`)", only.join("`, `")),
+    }
+}
+
+/// The table that a page holds between the two markers.
+fn written_table(page: &str) -> Option<&str> {
+    let (_, rest) = page.split_once(BEGIN)?;
+    let (table, _) = rest.split_once(END)?;
+    table.strip_prefix('\n')
+}
+
+/// The page that holds the table.
+const PAGE: &str = "ARCHITECTURE.md";
+/// The comment before the table.
+const BEGIN: &str = "<!-- levels: written by `cargo xtask tidy --levels` -->";
+/// The comment after the table.
+const END: &str = "<!-- end of levels -->";
 
 /// Each package with those of ours that it is built from.
 fn edges(metadata: &Value) -> Vec<(String, Vec<String>)> {
@@ -123,6 +165,15 @@ mod tests {
             let wrong = broken(&[(package.to_owned(), names)]);
             assert_eq!(wrong.len(), expected, "{package} on {dependencies:?}: {wrong:?}");
         }
+    }
+
+    #[test]
+    fn the_table_of_a_page() {
+        let page = format!("# Title\n\n{BEGIN}\n{}{END}\nmore\n", table());
+        assert_eq!(written_table(&page), Some(table().as_str()));
+        assert_eq!(written_table(&page.replace(END, "")), None);
+        assert_ne!(written_table(&page.replace("| 0 |", "| 7 |")), Some(table().as_str()));
+        assert!(table().contains("| 0 | `xway-sys`, `xway-report` (depends on no other)"));
     }
 
     #[test]

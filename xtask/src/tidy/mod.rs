@@ -3,8 +3,12 @@
 //! Rule: a rule is here only if a machine can decide it, and an exception only with a reason and
 //! a bound (`exceptions`). Not here: matters of taste; they are in CONTRIBUTING.md.
 
+mod cycles;
 mod exceptions;
 mod layers;
+mod modules;
+mod numbers;
+mod paths;
 mod rules;
 mod text;
 
@@ -15,6 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::root;
 
+use numbers::Numbers;
 use text::Text;
 
 /// One place that breaks a rule.
@@ -40,11 +45,8 @@ pub struct Source {
 /// Fails with every place that breaks a rule.
 pub fn check() -> Result<()> {
     let sources = sources()?;
-    let mut findings = Vec::new();
-    sources.iter().for_each(|source| rules::check(source, &mut findings));
-    layers::check(&mut findings)?;
     let list = fs::read_to_string(root::path().join(exceptions::PATH)).unwrap_or_default();
-    let mut findings = exceptions::apply(findings, &exceptions::parse(&list)?);
+    let mut findings = exceptions::apply(findings(&sources)?, &exceptions::parse(&list)?);
     findings.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
     for Finding { rule, path, line, message, .. } in &findings {
         println!("{path}:{line}: {rule}: {message}");
@@ -54,6 +56,26 @@ pub fn check() -> Result<()> {
         count => bail!("{count} findings"),
     }
     Ok(())
+}
+
+/// Prints how large the sources are and how many places break which rule, exceptions included.
+pub fn print_numbers() -> Result<()> {
+    let sources = sources()?;
+    println!("{}", Numbers::of(&sources, &findings(&sources)?).json());
+    Ok(())
+}
+
+/// Prints the table of levels that ARCHITECTURE.md holds.
+pub fn print_levels() {
+    print!("{}", layers::table());
+}
+
+fn findings(sources: &[Source]) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    sources.iter().for_each(|source| rules::check(source, &mut findings));
+    cycles::check(sources, &mut findings);
+    layers::check(sources, &mut findings)?;
+    Ok(findings)
 }
 
 impl Source {

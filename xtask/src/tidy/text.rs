@@ -132,7 +132,7 @@ fn braces(code: &str, open: usize) -> Option<Range<usize>> {
 }
 
 fn test_items(code: &str) -> Vec<Range<usize>> {
-    let marks = code.match_indices("#[cfg(test)]");
+    let marks = TESTS.iter().flat_map(|mark| code.match_indices(mark));
     let item = |(at, mark): (usize, &str)| {
         let from = at + mark.len();
         let body = body(code, from);
@@ -142,6 +142,9 @@ fn test_items(code: &str) -> Vec<Range<usize>> {
     };
     marks.filter_map(item).collect()
 }
+
+/// Attributes of items that are compiled for tests alone.
+const TESTS: &[&str] = &["#[cfg(test)]", "#[cfg(any(test, fuzzing))]", "#[cfg(all(test, loom))]"];
 
 /// What the scanner is inside of.
 enum Inside {

@@ -1,7 +1,7 @@
-//! Names of what other programs set up for a run, and taking away what runs that died left.
+//! Removes what runs that died left on a host.
 //!
-//! Rule: a name holds the process that it belongs to and when that started, so what is taken away
-//! is nobody's. In a lab all of it goes with the namespaces.
+//! Rule: a name holds its process and when that started (`owner`), so only what has no owner any
+//! more is removed. In a lab all of it goes with the namespaces.
 
 use std::process::Stdio;
 
@@ -9,12 +9,7 @@ use anyhow::Result;
 use sys::process::Process;
 
 use super::Place;
-
-/// `xway-bench-PID-START`, of this process.
-pub fn name() -> Result<String> {
-    let Process { pid, started } = Process::of(std::process::id())?;
-    Ok(format!("{PREFIX}{pid}-{started}"))
-}
+use super::owner::PREFIX;
 
 /// Deletes the nft tables of processes that are gone; how many. Without `nft` there are none.
 pub fn sweep(place: &Place) -> Result<usize> {
@@ -52,10 +47,9 @@ fn is_dead((_, name): &(&str, &str)) -> bool {
     owner.is_some_and(|owner| Process::of(owner.pid) != Ok(owner))
 }
 
-const PREFIX: &str = "xway-bench-";
-
 #[cfg(test)]
 mod tests {
+    use super::super::owner::name;
     use super::*;
 
     #[test]

@@ -10,6 +10,7 @@ mod cpus;
 mod flood;
 mod leftover;
 mod line;
+mod owner;
 mod place;
 mod polling;
 mod spoof;
@@ -17,8 +18,8 @@ mod worker;
 
 pub use cpus::Cpus;
 pub use flood::Flood;
-pub use leftover::name;
 pub use line::{FORWARD, Line};
+pub use owner::name;
 pub use place::Place;
 pub use polling::{Attribute, work_on};
 pub use spoof::{Attack, SOURCES, invented};

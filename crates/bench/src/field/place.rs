@@ -15,7 +15,7 @@ use packet::Mac;
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, Netlink, Statistics};
 
-use super::leftover;
+use super::owner;
 
 /// An interface of a host of the lab, one that somebody named here, or one that only its address
 /// is known of.
@@ -62,7 +62,7 @@ impl Place {
     /// are, and they are taken away if this process dies. At home nothing else is to be changed,
     /// and rules must match this interface.
     pub fn table(&self) -> Result<String> {
-        leftover::name()
+        owner::name()
     }
 
     /// The interface's name.

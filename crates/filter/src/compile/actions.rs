@@ -17,7 +17,8 @@ pub struct Sizes {
     /// Sources that can be banned at a time, in 72 bytes each.
     pub bans: u32,
     /// Whether somebody may ban by hand: bans cost each packet a look at its source. What a ban
-    /// needs of a packet is [`Need::Network`](abi::Need::Network), see [`CompiledActions::may_ban`].
+    /// needs of a packet is [`Need::Network`](abi::Need::Network), see
+    /// [`CompiledActions::may_ban`].
     pub manual_bans: bool,
     /// Bytes kept of a sampled packet.
     pub sample: u32,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Ruleset ─▶ Plan ─▶ code, filter_data ─▶ splice ─┐
-//!     └─────▶ CompiledActions, Needs, Policies ─▶ globals ────┴▶ Spec      after loading: Compiled::acts.fill
+//! └─────▶ CompiledActions, Needs, Policies ─▶ globals ────┴▶ Spec      after loading:
+//! Compiled::acts.fill
 //! ```
 //!
 //! Rule: nothing here looks at the running system; what it knows of one is in the `Environment`.

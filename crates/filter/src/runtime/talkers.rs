@@ -1,8 +1,8 @@
 //! Talkers: who sends the most, and to which ports, estimated from packets chosen by chance.
 //!
-//! Each interval of time has a sampling rate of its own; what is told is the sum over a window, with
-//! a bound that the true rate is within in 95 of 100 cases. Where every packet was chosen, there is
-//! no error.
+//! Each interval of time has a sampling rate of its own; what is told is the sum over a window,
+//! with a bound that the true rate is within in 95 of 100 cases. Where every packet was chosen,
+//! there is no error.
 //!
 //! Rule: memory is bounded by the samples of a window. Not here: choosing packets (`watch`).
 
@@ -176,8 +176,8 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// An interval in which it was not seen has no part in the error: its own would be less than one
-    /// sample's weight.
+    /// An interval in which it was not seen has no part in the error: its own would be less than
+    /// one sample's weight.
     fn add(&mut self, interval: &Interval, tally: &Tally) {
         self.packets += tally.samples as f64 * interval.weight();
         self.variance += interval.variance(tally.samples);

@@ -8,9 +8,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use packet::{IpProtocol, Prefix};
 
-use super::abi::{Rule4, Rule6};
+use super::abi::{Rule4, Rule6, Shapes};
 use super::config::Rule;
-use super::plan::InstalledRules;
+use crate::table::Table;
+
+/// The rules that the maps of a loaded program hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InstalledRules {
+    pub shapes: Shapes,
+    pub rules4: Table,
+    pub rules6: Table,
+}
 
 impl InstalledRules {
     /// The rules in force, sorted; one without a prefix is told once although both address

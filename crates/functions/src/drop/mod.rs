@@ -19,7 +19,8 @@ mod shape;
 
 pub use abi::Reason;
 pub use config::{Config, Rule};
-pub use plan::{Error, InstalledRules, Maps, Plan, read, update};
+pub use installed::InstalledRules;
+pub use plan::{Error, Maps, Plan, read, update};
 pub use shape::TooManyShapes;
 
 /// The compiled program.

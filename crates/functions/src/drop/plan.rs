@@ -10,9 +10,10 @@ use spec::{Expect, Map};
 
 use super::abi::Shapes;
 use super::config::Config;
+use super::installed::InstalledRules;
 use super::shape::{Family, TooManyShapes};
 use super::{RULES4, RULES6, SHAPES};
-use crate::table::{self, Changed, Table};
+use crate::table::{self, Changed};
 
 /// The program's maps, named as in the object.
 #[derive(Debug)]
@@ -27,14 +28,6 @@ impl<'a, M> Maps<'a, M> {
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
         Ok(Self { shapes: map(SHAPES)?, rules4: map(RULES4)?, rules6: map(RULES6)? })
     }
-}
-
-/// What the maps hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InstalledRules {
-    pub shapes: Shapes,
-    pub rules4: Table,
-    pub rules6: Table,
 }
 
 /// What the maps should hold.

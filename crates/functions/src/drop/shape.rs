@@ -1,8 +1,8 @@
 //! Rules sorted into shapes, the sets of parts that rules leave open.
 //!
-//! Rule: a shape that is installed keeps its number, and a number that any installed rule carries is given
-//! to no other shape. So while the maps change a packet meets old rules or new ones under their
-//! own shape, whatever moves in the list.
+//! Rule: a shape that is installed keeps its number, and a number that any installed rule carries
+//! is given to no other shape. So while the maps change a packet meets old rules or new ones under
+//! their own shape, whatever moves in the list.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use packet::{Prefix, mask4, mask6};
 
 use super::abi::{Rule4, Rule6, Shape4, Shape6, Shapes};
 use super::config::{Config, Rule};
-use super::plan::InstalledRules;
+use super::installed::InstalledRules;
 
 /// The rules of one address family leave different parts open in more ways than the program tries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,7 +112,8 @@ impl Numbers {
         {
             return *number;
         }
-        // At most a full list was installed before, and leftovers of a killed run: 256 are not used up.
+        // At most a full list was installed before, and leftovers of a killed run: 256 are not used
+        // up.
         let number = (0..=u8::MAX).find(|number| !self.taken.contains(number)).unwrap_or(u8::MAX);
         self.taken.insert(number);
         number

@@ -7,7 +7,8 @@ use sys::bpf::MapCreate;
 use sys::bpf::uapi::map_flag;
 use sys::errno::{E2BIG, EINVAL, ENOENT, ENOMEM, ENOTSUPP, EOPNOTSUPP};
 
-use super::{LoadOptions, LoadedBtf, map_device, memory};
+use super::memory::{entries, memory};
+use super::{LoadOptions, LoadedBtf, map_device};
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::name;
@@ -158,12 +159,6 @@ fn short_of_memory(def: &MapDef, error: Error) -> Error {
 
 fn is_about_types(error: &Error) -> bool {
     error.errno().is_some_and(|errno| [EINVAL, ENOTSUPP, E2BIG].contains(&errno))
-}
-
-/// The number of entries on this machine.
-pub(super) fn entries(def: &MapDef) -> Result<u32> {
-    let cpus = u32::try_from(sys::cpu::possible()?).unwrap_or(u32::MAX);
-    Ok(def.entries_on(cpus, sys::mmap::page_size() as u32))
 }
 
 /// Kinds whose values the kernel does not describe by types.

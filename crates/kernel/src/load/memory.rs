@@ -7,7 +7,6 @@
 use spec::{MapDef, MapKind};
 use sys::bpf::uapi::map_flag;
 
-use super::maps::entries;
 use crate::error::Result;
 
 /// Bytes of the kernel's memory that a map takes with all of its elements, on this machine: values
@@ -20,6 +19,12 @@ pub fn memory(def: &MapDef) -> Result<u64> {
     let processors = sys::cpu::possible()? as u64;
     let inner = def.inner.as_deref().map_or(Ok(0), memory)?;
     Ok(HEAD + inner + elements(def, entries, processors))
+}
+
+/// The number of entries on this machine.
+pub(super) fn entries(def: &MapDef) -> Result<u32> {
+    let cpus = u32::try_from(sys::cpu::possible()?).unwrap_or(u32::MAX);
+    Ok(def.entries_on(cpus, sys::mmap::page_size() as u32))
 }
 
 fn elements(def: &MapDef, entries: u64, processors: u64) -> u64 {

@@ -11,7 +11,7 @@ use std::fmt;
 use spec::Program;
 use spec::btf::Btf;
 
-use super::{annotate, hint};
+use super::hint;
 
 /// A refused program's log. Displays as the decisive line, its place and a hint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,11 +92,6 @@ impl VerifierLog {
     /// What to do about it, for the mistakes that are made most.
     pub fn hint(&self) -> Option<&'static str> {
         hint::of(&self.decisive).or_else(|| self.more.iter().find_map(|line| hint::of(line)))
-    }
-
-    /// The instructions that the verifier walked, each with its source line beside it.
-    pub fn annotated(&self) -> String {
-        annotate::annotated(self)
     }
 
     pub(super) fn is_reason(&self, line: &str) -> bool {

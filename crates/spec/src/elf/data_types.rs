@@ -7,9 +7,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::file::{File, Symbol, SymbolKind};
-use super::maps::is_data;
+use super::map_sections::is_data;
 use crate::btf::{Btf, Kind};
-use crate::global::Global;
+use crate::model::Global;
 
 pub(super) fn place(file: &File<'_>, btf: &mut Btf) {
     let sections: Vec<_> = btf

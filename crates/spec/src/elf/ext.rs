@@ -7,9 +7,9 @@ use std::collections::HashMap;
 
 use super::file::File;
 use crate::btf::Btf;
-use crate::core::FieldRelocation;
 use crate::error::{Error, Place};
 use crate::insn::Insn;
+use crate::model::FieldRelocation;
 use crate::model::Line;
 
 /// Records of one section, by slot of the section.

@@ -11,6 +11,8 @@ mod ext;
 mod externs;
 mod file;
 mod link;
+mod map_sections;
+mod map_values;
 mod maps;
 mod old_maps;
 

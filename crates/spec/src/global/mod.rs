@@ -11,22 +11,7 @@ use std::collections::HashSet;
 
 use crate::btf::Kind;
 use crate::error::Error;
-use crate::model::Spec;
-
-/// One variable.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Global {
-    pub name: String,
-    /// The data-section map that holds it, such as `.rodata`.
-    pub section: String,
-    /// Its type in C; empty when the object has no types.
-    pub type_text: String,
-    /// BTF type of the value, 0 when unknown.
-    pub type_id: u32,
-    /// Bytes from the start of the section's value.
-    pub offset: u32,
-    pub size: u32,
-}
+use crate::model::{Global, Spec};
 
 /// Names listed when one is unknown.
 const MAX_NEAR: usize = 8;

@@ -4,7 +4,7 @@
 //! all-zero value. Layouts follow `include/uapi/linux/bpf.h` of Linux 6.18.
 
 use std::ffi::CString;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::bpf::record::{Record, record};
 use crate::bpf::uapi::NAME_LEN;
@@ -156,6 +156,11 @@ pub(super) fn name(text: &str) -> [u8; NAME_LEN] {
 pub(super) fn text(raw: &[u8]) -> String {
     let end = raw.iter().position(|byte| *byte == 0).unwrap_or(raw.len());
     String::from_utf8_lossy(&raw[..end]).into_owned()
+}
+
+/// Zero where none is given, which the kernel reads as "none" in every attribute here.
+pub(super) fn raw(fd: Option<BorrowedFd<'_>>) -> u32 {
+    fd.map_or(0, |fd| fd.as_raw_fd().cast_unsigned())
 }
 
 /// A path or text for the kernel; one with a zero in it is refused as the kernel would.

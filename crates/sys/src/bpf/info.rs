@@ -5,9 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use crate::Result;
 use crate::bpf::attr::{self, Command, InfoAttr, call};
 use crate::bpf::info_raw::{RawLinkInfo, RawMapInfo, RawProgInfo};
-use crate::bpf::prog::{FUNC_INFO_SIZE, LINE_INFO_SIZE};
 use crate::bpf::record::Record;
-use crate::bpf::uapi::{TAG_LEN, link_type};
+use crate::bpf::uapi::{FUNC_INFO_SIZE, LINE_INFO_SIZE, TAG_LEN, link_type};
 
 /// A loaded program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

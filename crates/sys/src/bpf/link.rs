@@ -4,9 +4,8 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use crate::bpf::attr::{
-    self, Command, LinkCreateAttr, LinkUpdateAttr, RawTracepointAttr, WordsAttr, call, call_fd,
+    self, Command, LinkCreateAttr, LinkUpdateAttr, RawTracepointAttr, WordsAttr, call, call_fd, raw,
 };
-use crate::bpf::map::raw;
 use crate::bpf::uapi::LINK_REPLACE;
 use crate::{Error, Result};
 

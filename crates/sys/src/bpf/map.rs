@@ -4,9 +4,9 @@
 //! knows its sizes, asked from the kernel when it did not create the map itself, and compares
 //! every slice with them first.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::bpf::attr::{self, Command, ElemAttr, MapCreateAttr, WordsAttr, call, call_fd};
+use crate::bpf::attr::{self, Command, ElemAttr, MapCreateAttr, WordsAttr, call, call_fd, raw};
 use crate::bpf::uapi::{map_flag, map_type};
 use crate::bpf::{Kind, info, pin};
 use crate::{Error, Result, cpu};
@@ -191,11 +191,6 @@ impl AsFd for Map {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
-}
-
-/// Zero where none is given, which the kernel reads as "none" in every attribute here.
-pub(super) fn raw(fd: Option<BorrowedFd<'_>>) -> u32 {
-    fd.map_or(0, |fd| fd.as_raw_fd().cast_unsigned())
 }
 
 fn present(answer: Result<i32>) -> Result<bool> {

@@ -5,8 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use crate::bpf::Kind;
-use crate::bpf::attr::{self, Command, ObjAttr, call, call_fd};
-use crate::bpf::map::raw;
+use crate::bpf::attr::{self, Command, ObjAttr, call, call_fd, raw};
 use crate::{Error, Result};
 
 /// `EEXIST` when the path is taken, `EPERM` or `EINVAL` when it is not in a bpf file system.

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use crate::bpf::Map;
-use crate::bpf::attr::{self, Command, ProgLoadAttr, WordsAttr, call, call_fd};
-use crate::bpf::map::raw;
+use crate::bpf::attr::{self, Command, ProgLoadAttr, WordsAttr, call, call_fd, raw};
+use crate::bpf::uapi::{FUNC_INFO_SIZE, LINE_INFO_SIZE};
 use crate::{Error, Result};
 
 /// What `PROG_LOAD` takes. Zero, empty and `None` mean "not given".
@@ -32,9 +32,6 @@ pub struct ProgLoad<'a> {
     /// 0 for none, 1 or 2 for more and most, 4 for statistics alone.
     pub log_level: u32,
 }
-
-pub const FUNC_INFO_SIZE: usize = 8;
-pub const LINE_INFO_SIZE: usize = 16;
 
 /// Verifies and loads. With a `log_level` the verifier's text goes into `log`, closed by a zero;
 /// `ENOSPC` says that it was too small.

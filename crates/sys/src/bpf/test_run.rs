@@ -3,8 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use crate::Result;
-use crate::bpf::attr::{self, Command, TestRunAttr, call};
-use crate::bpf::map::raw;
+use crate::bpf::attr::{self, Command, TestRunAttr, call, raw};
 use crate::bpf::uapi::test_flag;
 
 /// What one call takes. Buffers for output may be empty.

@@ -5,6 +5,10 @@
 
 /// `BPF_OBJ_NAME_LEN`, the closing zero included.
 pub const NAME_LEN: usize = 16;
+/// Bytes of a `struct bpf_func_info`.
+pub const FUNC_INFO_SIZE: usize = 8;
+/// Bytes of a `struct bpf_line_info`.
+pub const LINE_INFO_SIZE: usize = 16;
 /// `BPF_TAG_SIZE`.
 pub const TAG_LEN: usize = 8;
 

@@ -3,7 +3,6 @@
 //! An attribute that this crate's decoder does not understand is skipped: one exotic device must
 //! not hide the others. Not here: making them (`create`), offloads and channels (`ethtool`).
 
-use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{NLM_F_DUMP, NlasIterator, ParseableParametrized};
@@ -14,18 +13,8 @@ use netlink_packet_route::link::{
 use packet::Mac;
 
 use super::conversation::Reply;
-use super::{Netlink, XdpState};
+use super::{Ifindex, Netlink, XdpState};
 use crate::error::{Error, Result};
-
-/// Number of an interface inside its namespace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ifindex(pub u32);
-
-impl fmt::Display for Ifindex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
 
 /// An interface as it was at the moment of asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,13 +40,6 @@ pub struct Link {
     pub peer_elsewhere: bool,
     pub statistics: Statistics,
     pub xdp: XdpState,
-}
-
-impl Default for Ifindex {
-    /// Zero: no interface.
-    fn default() -> Self {
-        Self(0)
-    }
 }
 
 /// Counters since the interface was made. An XDP drop in a driver need not show here.

@@ -49,7 +49,7 @@ impl Job<'_> {
         if self.thread >= self.threads || self.threads as usize > THREADS {
             return wrong(format!("1 to {THREADS} threads send, not {}", self.threads));
         }
-        self.templates.iter().try_for_each(Template::check)
+        Ok(self.templates.iter().try_for_each(Template::check)?)
     }
 }
 

@@ -3,13 +3,22 @@
 use std::ops::Range;
 
 use super::{Checksum, Draw, Field, Order, Size, Template, Values};
-use crate::error::{Error, Result};
 use crate::limits::{FRAME_MAX, FRAME_MIN, SIZES, ZIPF};
 use crate::stamp::Stamp;
 
+/// A template that does not describe frames.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("stream \"{name}\": {why}")]
+pub struct InvalidTemplate {
+    /// The stream's name.
+    pub name: String,
+    /// What is wrong in it.
+    pub why: String,
+}
+
 impl Template {
     /// Whether it means frames. The error names the stream and what is wrong in it.
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<(), InvalidTemplate> {
         let checks = [
             Self::check_frame,
             Self::check_draws,
@@ -19,7 +28,7 @@ impl Template {
         ];
         let wrong = checks.iter().find_map(|check| check(self).err());
         match wrong {
-            Some(why) => Err(Error::Config(format!("stream \"{}\": {why}", self.name))),
+            Some(why) => Err(InvalidTemplate { name: self.name.clone(), why }),
             None => Ok(()),
         }
     }

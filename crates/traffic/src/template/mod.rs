@@ -12,6 +12,8 @@ mod tests;
 
 use crate::stamp::Expect;
 
+pub use check::InvalidTemplate;
+
 /// One stream's frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {

@@ -2,9 +2,10 @@
 
 use spec::{Input, Verdict};
 
-use super::{Choice, Loss, Output, Port, Reason, Run, Target};
+use super::{Loss, Output, Port, Reason, Run};
 use crate::error::Result;
 use crate::limits;
+use crate::redirect::{Choice, Target};
 use crate::worker::{Context, Worker};
 use crate::world::Interface;
 

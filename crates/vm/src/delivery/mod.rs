@@ -10,8 +10,6 @@
 mod act;
 mod outcome;
 mod reason;
-mod target;
 
 pub use outcome::{Loss, Output, Port, Run};
 pub use reason::Reason;
-pub(crate) use target::{Choice, Redirect, Target};

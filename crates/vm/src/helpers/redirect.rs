@@ -7,9 +7,9 @@ use spec::{MapKind, Verdict};
 
 use super::map::{map_at, no_map};
 use super::{HelperRow, bad_argument, helper_row};
-use crate::delivery::{Choice, Redirect};
 use crate::fault::Fault;
 use crate::maps::Map;
+use crate::redirect::{Choice, Redirect};
 use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] =

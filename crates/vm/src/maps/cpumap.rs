@@ -8,9 +8,9 @@ use super::owner::Owner;
 use super::slots::{self, Slots, index_of, index_to_write, next_index};
 use super::target;
 use super::{Entry, Facts, Storage, UNSERVED, flag};
-use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::limits::CPUS;
+use crate::redirect::Target;
 
 #[derive(Debug)]
 pub(crate) struct Cpumap {

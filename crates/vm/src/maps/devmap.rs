@@ -11,9 +11,9 @@ use super::owner::Owner;
 use super::slots::{self, Slots, WORD, index_of, index_to_write, next_index};
 use super::target;
 use super::{Entry, Facts, Storage, flag};
-use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
+use crate::redirect::Target;
 
 #[derive(Debug)]
 pub(crate) struct Devmap {

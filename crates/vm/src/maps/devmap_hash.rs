@@ -7,9 +7,9 @@ use super::key_table::KeyTable;
 use super::owner::Owner;
 use super::target;
 use super::{Entry, Facts, Storage, flag};
-use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
+use crate::redirect::Target;
 
 #[derive(Debug)]
 pub(crate) struct DevmapHash {

@@ -69,10 +69,10 @@ use std::sync::{Arc, Weak};
 
 use spec::{MapDef, MapKind, ProgramKind};
 
-use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::limits;
 use crate::memory::{Layout, RegionId, Slab};
+use crate::redirect::Target;
 
 pub(crate) use directory::Directory;
 pub use fields::{FieldKind, Fields};

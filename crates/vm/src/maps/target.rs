@@ -1,7 +1,7 @@
 //! What redirect maps and program arrays hold, by the words of their slots.
 
 use super::{Map, Storage as _, Table};
-use crate::delivery::Target;
+use crate::redirect::Target;
 
 impl Map {
     /// Number of the program that a program array holds at `index`.

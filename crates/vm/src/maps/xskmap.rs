@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use super::slots::{self, index_of, next_index};
 use super::{Entry, Facts, Storage, flag};
-use crate::delivery::Target;
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
+use crate::redirect::Target;
 
 #[derive(Debug)]
 pub(crate) struct Xskmap {

@@ -1,8 +1,8 @@
 //! What the kernel would hand to a program by pointer: sockets, connections, allocated objects.
 //!
 //! Two kinds of place. *Lent* memory belongs to one worker and ends with the run: helpers that
-//! stand for the kernel fill it ([`Worker::lend`]). *Heap* memory (`bpf_obj_new`) is shared by
-//! all workers and lives on in maps, lists and trees ([`Heap`]).
+//! stand for the kernel fill it ([`Worker::lend`](crate::Worker::lend)). *Heap* memory
+//! (`bpf_obj_new`) is shared by all workers and lives on in maps, lists and trees ([`Heap`]).
 //! Rule: an object ends exactly where its slot ends, so that reading behind it is refused; what a
 //! program still owns when its run ends is released, and a fault as it is for the verifier.
 
@@ -12,9 +12,7 @@ mod lent;
 pub(crate) use heap::{Heap, Size};
 pub(crate) use lent::{Kind, Objects};
 
-use crate::fault::Fault;
 use crate::memory::{Memory, RegionId, offset};
-use crate::worker::Worker;
 
 /// Lent, read-only.
 const LENT: RegionId = RegionId::OBJECTS;
@@ -24,76 +22,6 @@ const LENT_WRITABLE: RegionId = RegionId(RegionId::OBJECTS.0 + 1);
 const HEAP: RegionId = RegionId(RegionId::OBJECTS.0 + 2);
 /// Handles of per-CPU objects: nothing to read there.
 const PER_CPU: RegionId = RegionId(HEAP.0 + 4);
-
-impl Worker {
-    /// Lends bytes to the program, which must give them back before its run ends. `None` when
-    /// all slots are lent or the bytes are more than a slot holds.
-    pub(crate) fn lend(&mut self, kind: Kind, bytes: &[u8], writable: bool) -> Option<u64> {
-        self.objects.lend(&mut self.memory, (kind, 1), bytes, writable)
-    }
-
-    /// Lends bytes that need not be given back: they vanish with the run.
-    pub(crate) fn show(&mut self, kind: Kind, bytes: &[u8], writable: bool) -> Option<u64> {
-        self.objects.lend(&mut self.memory, (kind, 0), bytes, writable)
-    }
-
-    /// The length of what is lent at exactly that address, if it is of that kind.
-    pub(crate) fn lent(&self, address: u64, kind: Kind) -> Option<usize> {
-        self.objects.lent(address).filter(|lent| lent.kind == kind).map(|lent| lent.len)
-    }
-
-    /// Takes a lent object back; `false` when the program does not own it.
-    pub(crate) fn give_back(&mut self, address: u64) -> bool {
-        self.objects.give_back(address)
-    }
-
-    /// What of that kind is shown already.
-    pub(crate) fn shown(&self, kind: Kind) -> Option<u64> {
-        self.objects.shown(kind)
-    }
-
-    /// Ends what was only shown before the run does.
-    pub(crate) fn hide(&mut self, address: u64) {
-        self.objects.hide(address);
-    }
-
-    /// Writes lent bytes in the kernel's place, read-only or not.
-    ///
-    /// # Panics
-    /// When nothing of that length is lent there.
-    pub(crate) fn fill_lent(&mut self, address: u64, bytes: &[u8]) {
-        self.objects.fill(&mut self.memory, address, bytes);
-    }
-
-    /// Remembers that the program owns a heap object and must release it.
-    pub(crate) fn own(&mut self, address: u64) {
-        self.objects.own(address);
-    }
-
-    /// The program gives an object away; a fault when it does not own it.
-    pub(crate) fn disown(&mut self, address: u64) -> Result<(), Box<Fault>> {
-        if self.objects.disown(address) {
-            return Ok(());
-        }
-        let place = self.memory.describe(address);
-        Err(Fault::refused(format!("{place} is not owned by the program")))
-    }
-
-    /// Takes back all that the finished run still owns; what it was, if anything.
-    pub(crate) fn reclaim(&mut self) -> Option<String> {
-        if !self.objects.is_used() {
-            return None;
-        }
-        let leaked = self.objects.clear();
-        let mut words =
-            leaked.map(|kind| format!("a reference to a {} is not released", kind.name()));
-        while let Some(address) = self.objects.pop_owned() {
-            words.get_or_insert_with(|| "an allocated object is not dropped".to_owned());
-            self.drop_object(address);
-        }
-        words
-    }
-}
 
 /// Puts both kinds of place into a new worker's memory.
 pub(crate) fn install(memory: &mut Memory, heap: &Heap) -> Objects {

@@ -4,6 +4,7 @@
 //! what workers share (maps, world, programs) is in `machine::Shared`.
 
 mod context;
+mod objects;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use spec::{Input, ProgramKind};
 
 use crate::code::Program;
-use crate::delivery::{Choice, Redirect, Target};
 use crate::error::{Error, Result};
 use crate::fault::Fault;
 use crate::frame::{Frame, Saved};
@@ -20,7 +20,8 @@ use crate::interpreter;
 use crate::machine::Shared;
 use crate::maps::Map;
 use crate::memory::{Layout, Memory, RegionId, Slab};
-use crate::objects::{self, Objects};
+use crate::objects::{Objects, install};
+use crate::redirect::{Choice, Redirect, Target};
 
 pub(crate) use context::Context;
 
@@ -60,7 +61,7 @@ impl Worker {
         let frame = Frame::install(&mut memory);
         let mut worker = Self {
             local: Local::new(&shared.world, cpu),
-            objects: objects::install(&mut memory, &shared.services.heap),
+            objects: install(&mut memory, &shared.services.heap),
             shared,
             cpu,
             memory,

@@ -19,3 +19,13 @@ pub fn explain(error: sys::Error, attempt: Attempt<'_>) -> Error {
         None => Error::System(error),
     }
 }
+
+impl Error {
+    /// Adds to a bare refusal of the kernel what is known of its cause.
+    pub(crate) fn explained(self, attempt: Attempt<'_>) -> Self {
+        match self {
+            Self::System(source) => explain(source, attempt),
+            other => other,
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use spec::Map as _;
 
 use super::group::put;
-use super::steering::Shared;
+use super::shared::Shared;
 
 /// The packets of a queue go to a socket as long as this lives; then to the stack again.
 ///

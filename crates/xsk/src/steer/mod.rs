@@ -27,6 +27,7 @@ mod group;
 mod ports;
 pub mod redirect;
 mod rule;
+mod shared;
 mod steering;
 
 pub use attachment::{Mode, Options};

@@ -15,6 +15,7 @@ use super::entry::Entry;
 use super::group::{Group, put};
 use super::redirect::{Form, RULES, Work};
 use super::rule::Rule;
+use super::shared::{At, Shared};
 use crate::error::{Error, Result};
 
 /// Which packets go to sockets; the rest goes to the stack.
@@ -43,22 +44,6 @@ pub enum Metadata {
 #[derive(Clone, Debug)]
 pub struct Steering {
     shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-pub(super) struct Shared {
-    at: At,
-}
-
-#[derive(Debug)]
-enum At {
-    Attached {
-        at: Box<Attachment>,
-        /// Of one's own rules, if there are any.
-        group: Option<Group>,
-    },
-    /// Somebody else holds the program.
-    Given { xsks: Map, first: u32 },
 }
 
 impl Steering {
@@ -220,23 +205,6 @@ impl Steering {
              another queue"
         );
         Error::Interface { interface: self.interface().to_owned(), why }
-    }
-}
-
-impl Shared {
-    pub fn xsks(&self) -> &Map {
-        match &self.at {
-            At::Attached { at, .. } => &at.xsks,
-            At::Given { xsks, .. } => xsks,
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        if let At::Attached { at, group: Some(group) } = &self.at {
-            group.clear(&at.state);
-        }
     }
 }
 

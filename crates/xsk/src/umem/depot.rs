@@ -3,7 +3,7 @@
 //! A magazine is a chain of up to [`MAGAZINE`] chunks. Its links, its length and the magazine
 //! below are kept in the records of its chunks, so nothing is allocated.
 
-use super::region::Chunk;
+use super::chunk::Chunk;
 use crate::limits::{MAGAZINE, MOST_FRAMES};
 use crate::sync::{AtomicU64, Ordering};
 

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::slice;
 
-use super::handle::bring_home;
+use super::count::bring_home;
 use super::region::Region;
 use crate::limits::FRAGMENTS;
 use crate::steer::redirect::abi::Metadata;

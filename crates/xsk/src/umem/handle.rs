@@ -3,11 +3,12 @@
 use std::ptr::NonNull;
 
 use super::audit::Audit;
+use super::count::{bring_home, release};
 use super::frame::Frame;
 use super::geometry::Geometry;
 use super::region::{Region, Side};
 use crate::limits::MAGAZINE;
-use crate::sync::{Ordering, fence};
+use crate::sync::Ordering;
 
 /// A handle; the last of handles and frames frees the region.
 #[derive(Debug)]
@@ -149,25 +150,6 @@ impl Clone for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         release(self.region, HANDLE);
-    }
-}
-
-/// Chunks go home from owners that each hold one count; at most a magazine.
-pub(super) fn bring_home(region: NonNull<Region>, chunks: &[u32]) {
-    // SAFETY: alive, because each of `chunks` is still counted; only shared access.
-    let shared = unsafe { region.as_ref() };
-    shared.depot.put(&shared.chunks, chunks);
-    release(region, chunks.len() as u64);
-}
-
-/// Gives up `count` of what was counted; the last one frees the region.
-fn release(region: NonNull<Region>, count: u64) {
-    // SAFETY: alive, because `count` is still counted; only shared access.
-    let before = unsafe { region.as_ref() }.count.fetch_sub(count, Ordering::Release);
-    if before == count {
-        fence(Ordering::Acquire);
-        // SAFETY: made by `Box::leak` in `new`; nobody counts any more, so nobody has it.
-        drop(unsafe { Box::from_raw(region.as_ptr()) });
     }
 }
 

@@ -8,9 +8,9 @@ use ::loom::model::Builder;
 use ::loom::sync::Arc;
 use ::loom::thread;
 
+use super::chunk::Chunk;
 use super::depot::Depot;
 use super::heap::Heap;
-use super::region::Chunk;
 use super::{Frame, Umem};
 use crate::limits::MAGAZINE;
 

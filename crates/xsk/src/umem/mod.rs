@@ -14,6 +14,8 @@ mod audit;
 mod builder;
 mod bytes;
 mod cache;
+mod chunk;
+mod count;
 mod depot;
 mod fragments;
 mod frame;

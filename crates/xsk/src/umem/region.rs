@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use super::bytes::Bytes;
+use super::chunk::Chunk;
 use super::depot::Depot;
 use super::geometry::Geometry;
 use crate::limits::RETIREMENT;
@@ -37,17 +38,6 @@ pub(crate) struct Region {
     retired: Mutex<Vec<(u32, Instant)>>,
     /// Whether there are any.
     has_retired: AtomicBool,
-}
-
-/// What is known of one chunk.
-#[derive(Debug, Default)]
-pub(crate) struct Chunk {
-    /// In a chain of chunks: the next one. In a packet's first chunk, while the kernel transmits
-    /// it: [`STAMPED`] and the data's offset if its time is wanted.
-    pub next: AtomicU32,
-    /// In a magazine's first chunk: the magazine below. In a fragment: offset and length. In a
-    /// packet's first chunk: the number of whoever wants the time of its transmission.
-    pub extra: AtomicU64,
 }
 
 /// The same place in every chunk of some memory; by numbers, so that they can stay in registers.

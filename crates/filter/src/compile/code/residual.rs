@@ -1,7 +1,7 @@
 //! Residual: few rules, compared side by side with what a packet is.
 //!
-//! Rule: load for load what `Residual::resolve` does, without a branch in a rest: what does not hold
-//! leaves a negative number in R0, whatever else does. A rest in memory:
+//! Rule: load for load what `Residual::resolve` does, without a branch in a rest: what does not
+//! hold leaves a negative number in R0, whatever else does. A rest in memory:
 //!
 //! ```text
 //!   0  FINAL, the rule's number, LAST     4  bits of `known` that it needs

@@ -22,7 +22,8 @@ pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
         Some(rate) => Ok(rate),
         None => Err(Error::at(
             word,
-            "invalid rate; expected packets such as 1000pps or 10kpps, or bits such as 500kbps or 10mbps",
+            "invalid rate; expected packets such as 1000pps or 10kpps, or bits such as 500kbps or \
+             10mbps",
         )),
     }
 }

@@ -221,7 +221,8 @@ fn mac(text: &str) -> Option<u128> {
 /// All addresses that begin with the same bits, such as those of one maker.
 fn mac_prefix(word: &Word<'_>) -> Result<Values, Error> {
     let (address, length) = word.text.split_once('/').unwrap_or((&word.text, ""));
-    let reason = "invalid Ethernet prefix; expected an Ethernet address with a length up to 48, such as 02:00:00:00:00:00/24";
+    let reason = "invalid Ethernet prefix; expected an Ethernet address with a length up to 48, \
+                  such as 02:00:00:00:00:00/24";
     let length = digits(length).filter(|length| *length <= 48);
     let (Some(address), Some(length)) = (mac(address), length) else {
         return Err(Error::at(word, reason));

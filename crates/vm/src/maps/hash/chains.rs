@@ -18,10 +18,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, fence};
 
-use super::pool::Node;
 use crate::errno::Errno;
 use crate::maps::fields::relax;
 use crate::memory::Slab;
+
+/// The number of a node, from 1; 0 is none.
+pub(super) type Node = u32;
 
 /// Marks the end of a chain; the other bits are the bucket.
 const END: u32 = 1 << 31;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::chains::Chains;
+use super::chains::Node;
 use super::hasher::hash;
-use super::pool::Node;
 use crate::errno::Errno;
 use crate::maps::values::Values;
 use crate::maps::{Cursor, Entry, Facts, flag};

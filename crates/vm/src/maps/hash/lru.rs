@@ -11,9 +11,10 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::chains::Locked;
+use super::chains::Node;
 use super::elements::{Elements, Put, element};
 use super::hasher::hash;
-use super::pool::{Node, Pool, Spares};
+use super::pool::{Pool, Spares};
 use super::{check_flags, flag};
 use crate::errno::Errno;
 use crate::maps::{Cursor, Entry, Facts, Storage};

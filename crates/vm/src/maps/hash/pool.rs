@@ -8,11 +8,8 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::chains::Chains;
+use super::chains::{Chains, Node};
 use crate::maps::fields::relax;
-
-/// The number of a node, from 1; 0 is none.
-pub(super) type Node = u32;
 
 #[derive(Debug)]
 pub(super) struct Pool {

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use packet::AddressPrefix;
 
 use super::device::scope;
+use super::flow::Flow;
 use super::policy::Policy;
 use super::table::{Path, RouteEntry, Routes, Table};
 use super::{Devices, bits};
@@ -22,20 +23,6 @@ pub(crate) struct Fib {
     policies: Vec<Policy>,
     /// Whether somebody has added rules.
     custom: bool,
-}
-
-/// What is asked.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flow {
-    pub destination: u128,
-    pub source: u128,
-    /// Whether the source is known, or yet to be chosen.
-    pub has_source: bool,
-    /// Numbers of interfaces: where the packet came in, where it must go out (0: anywhere).
-    pub iif: u32,
-    pub oif: u32,
-    pub mark: u32,
-    pub tos: u8,
 }
 
 /// Why there is no way.
@@ -227,13 +214,6 @@ fn best<'a>(routes: Routes<'a>, flow: &Flow, devices: &Devices) -> Option<(&'a R
         best.map(|(_, route, path)| (route, path))
     };
     pick(true).or_else(|| pick(false))
-}
-
-impl Flow {
-    /// The interface that IPv6 prefers: where to go out, or else where the packet came in.
-    fn wanted(&self) -> u32 {
-        if self.oif != 0 { self.oif } else { self.iif }
-    }
 }
 
 /// 32 bits of the addresses, well mixed (the finalizer of `splitmix64`).

@@ -10,6 +10,7 @@ mod connections;
 mod cookies;
 mod device;
 mod fib;
+mod flow;
 mod neighbours;
 mod policy;
 mod siphash;
@@ -27,7 +28,8 @@ pub(crate) use connections::{ConnectionId, Connections, Entry as ConnectionEntry
 pub(crate) use cookies::{Cookies, Syn};
 pub(crate) use device::is_link_local;
 pub(crate) use device::{Device, Devices};
-pub(crate) use fib::{Fib, Flow, Miss};
+pub(crate) use fib::{Fib, Miss};
+pub(crate) use flow::Flow;
 pub(crate) use neighbours::Neighbours;
 pub(crate) use socket_image::{
     Image as SocketImage, ORIGIN as SOCKET_ORIGIN, kernel as kernel_socket,

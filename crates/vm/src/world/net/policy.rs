@@ -2,7 +2,7 @@
 
 use packet::AddressPrefix;
 
-use super::fib::Flow;
+use super::flow::Flow;
 use super::{Devices, bits};
 use crate::world::{Mark, Rule, TableId};
 

@@ -4,10 +4,12 @@
 
 use std::fmt;
 
+use super::FieldKind;
+use super::compatible::same_name;
 use super::compatible::{Matcher, same_kind};
-use super::path::{Path, Step, same_name};
-use super::{FieldKind, FieldRelocation};
+use super::path::{Path, Step};
 use crate::btf::{Btf, EnumValue, Kind, Type};
+use crate::model::FieldRelocation;
 
 /// A relocation whose own side is understood.
 pub(super) struct Question<'a> {

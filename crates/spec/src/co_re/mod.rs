@@ -12,20 +12,9 @@ mod path;
 
 use crate::btf::Btf;
 use crate::error::{Error, Place};
-use crate::model::{Fixup, Program, Spec, Target, Unresolved};
+use crate::model::{FieldRelocation, Fixup, Program, Spec, Target, Unresolved};
 
 use self::answer::{Answer, Question};
-
-/// One record of `.BTF.ext`'s CO-RE section.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldRelocation {
-    /// `enum bpf_core_relo_kind`; see [`FieldKind`].
-    pub kind: u32,
-    /// Root type in the object's own BTF.
-    pub type_id: u32,
-    /// Access path: array index, then member or element numbers.
-    pub access: Vec<u32>,
-}
 
 /// What is asked about a field, type or enumerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,7 @@
 
 use std::cell::Cell;
 
-use super::path::same_name;
-use crate::btf::{Btf, Kind, Type};
+use crate::btf::{Btf, Kind, Type, essential};
 
 pub(super) struct Matcher<'a> {
     local: &'a Btf,
@@ -200,4 +199,9 @@ fn enums(ours: Type<'_>, theirs: Type<'_>) -> bool {
         && ours
             .values()
             .all(|wanted| theirs.values().any(|entry| same_name(wanted.name, entry.name)))
+}
+
+/// Whether two names are the same but for their flavours.
+pub(super) fn same_name(a: &str, b: &str) -> bool {
+    essential(a) == essential(b)
 }

@@ -4,7 +4,7 @@
 //! keep their index. Rule: offsets are bits from the start of the root type.
 
 use super::compatible::Matcher;
-use crate::btf::{Btf, Kind, Member, Type, essential};
+use crate::btf::{Btf, Kind, Member, Type};
 
 /// A walk from a root type to a field, array element or enumerator.
 #[derive(Clone, Debug)]
@@ -126,9 +126,4 @@ impl<'a> Path<'a> {
         }
         None
     }
-}
-
-/// Whether two names are the same but for their flavours.
-pub(super) fn same_name(a: &str, b: &str) -> bool {
-    essential(a) == essential(b)
 }
