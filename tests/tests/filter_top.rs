@@ -113,7 +113,7 @@ fn one_top_samples_and_others_tell_of_rules() {
     let answer =
         stage.run(&["--json", "filter", "top", "eth0", "--interval", "20ms", "--time", "200ms"]);
     let holder = first.name();
-    let told = format!("no senders and ports are shown while {holder}");
+    let told = format!("senders and ports are not shown while {holder}");
     assert!(answer.stderr.contains(&told), "{}", answer.stderr);
     let text = answer.ended(0);
     let value: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();

@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(written_table(&page), Some(table().as_str()));
         assert_eq!(written_table(&page.replace(END, "")), None);
         assert_ne!(written_table(&page.replace("| 0 |", "| 7 |")), Some(table().as_str()));
-        assert!(table().contains("| 0 | `xway-sys`, `xway-report` (depends on no other)"));
+        assert!(table().contains("| 0 | `xway-packet` (depends on no other), `xway-report`"));
     }
 
     #[test]
