@@ -92,7 +92,7 @@ fn what_is_no_object_is_an_error() {
         (&["check", "/proc/self/exe"], "not for BPF"),
         (&["check", "missing.o"], "cannot read missing.o"),
         (&["check", mixed, "--program", "none"], "it has good, careless, homeless"),
-        (&["check", mixed, "--type", "nonsense"], "no program type"),
+        (&["check", mixed, "--type", "nonsense"], "not a program type"),
     ];
     for (arguments, part) in table {
         let text = xway.run(arguments).error();
