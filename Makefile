@@ -32,9 +32,7 @@ test: setup lint unit loom fuzz-targets root-tests python-tests
 setup:
 	@if [ -n "$(MISSING)" ]; then \
 	    echo "make test: installs these Debian packages: $(MISSING)"; \
-	    $(SUDO) apt-get update -q && \
-	    $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -qy \
-	        --no-install-recommends $(MISSING); \
+	    $(SUDO) sh .ci/apt-install $(MISSING); \
 	else echo "make test: installs nothing; every package it needs is here."; fi
 
 lint:
@@ -72,7 +70,7 @@ fuzz-targets:
 # These make namespaces, load programs and attach them.
 root-tests:
 	$(CARGO) build --package xway --package xway-xsk-c --package xway-examples
-	$(AS_ROOT) $(CARGO) test --package xway-tests --no-fail-fast -- --test-threads=1
+	$(if $(SUDO),XWAY_ROOT_RUNNER=$(SUDO)) $(CARGO) xtask root-tests
 	$(AS_ROOT) $(CARGO) xtask conformance tests/conformance/everywhere --engine kernel
 
 # Into a virtual environment below target/; pip fetches maturin and pytest.

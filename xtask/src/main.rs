@@ -12,6 +12,7 @@ mod conformance;
 mod faults;
 mod header;
 mod root;
+mod root_tests;
 mod soak;
 mod tidy;
 
@@ -30,6 +31,9 @@ const USAGE: &str = "usage: cargo xtask TASK
                   write the systematic cases of tests/conformance, or compare
   faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]
                   kill commands and fail their system calls, as root; fails if a state is lost
+  root-tests [--jobs N] [--only TEXT]...
+                  run the tests that need root, N test binaries at a time (default: one per
+                  processor), and print the time of each, slowest first
   soak [--seconds N] [--only NAME]... [--seed N] [--list]
                   run all campaigns; fails if one finds anything
   tidy            check the house rules: layers, cycles, lengths, names, rooms of unsafe code
@@ -51,6 +55,7 @@ fn run(words: &[&str]) -> Result<ExitCode> {
     match words {
         ["conformance", rest @ ..] => return conformance::run(rest),
         ["faults", rest @ ..] => return faults::run(rest),
+        ["root-tests", rest @ ..] => return root_tests::run(rest),
         ["soak", rest @ ..] => return soak::run(rest),
         ["conformance-tables"] => conformance::tables::write()?,
         ["conformance-tables", "--check"] => conformance::tables::check()?,

@@ -1,0 +1,210 @@
+//! `cargo xtask root-tests`: the tests that need root, several test binaries at once.
+//!
+//! Each test makes namespaces, pins and files with names of its own, so that test binaries do not
+//! disturb each other. Within a binary, tests run one after another. Each binary has a time limit
+//! and a log below `target/root-tests`; the log of one that failed is printed.
+//! Not here: what the tests need besides themselves; `make root-tests` builds it first.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::root;
+
+const PACKAGE: &str = "xway-tests";
+/// Logs, below the repository's folder.
+const FOLDER: &str = "target/root-tests";
+/// The slowest binary takes two minutes on an idle machine.
+const LIMIT_SECONDS: &str = "1200";
+const USAGE: &str = "usage: cargo xtask root-tests [--jobs N] [--only TEXT]...";
+
+struct Options {
+    /// The number of test binaries that run at the same time.
+    jobs: usize,
+    /// Parts of the names of those to run; empty for all.
+    only: Vec<String>,
+}
+
+struct Binary {
+    name: String,
+    path: PathBuf,
+}
+
+struct Finished {
+    name: String,
+    time: Duration,
+    passed: bool,
+}
+
+pub fn run(words: &[&str]) -> Result<ExitCode> {
+    let options = parse(words)?;
+    let mut binaries = build()?;
+    let is_wanted = |binary: &Binary| {
+        options.only.is_empty() || options.only.iter().any(|part| binary.name.contains(part))
+    };
+    binaries.retain(is_wanted);
+    ensure!(!binaries.is_empty(), "no test binary has a name with {}", options.only.join(" or "));
+    fs::create_dir_all(root::path().join(FOLDER)).context(FOLDER)?;
+    println!("{} test binaries, {} at a time, logs in {FOLDER}", binaries.len(), options.jobs);
+    let start = Instant::now();
+    let finished = run_all(binaries, options.jobs)?;
+    Ok(summary(finished, start.elapsed()))
+}
+
+/// Builds the test binaries and returns their paths, which cargo reports as JSON.
+fn build() -> Result<Vec<Binary>> {
+    let output = Command::new("cargo")
+        .args([
+            "test",
+            "--no-run",
+            "--message-format=json-render-diagnostics",
+            "--package",
+            PACKAGE,
+        ])
+        .current_dir(root::path())
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot start cargo")?;
+    ensure!(output.status.success(), "cargo could not build the tests: {}", output.status);
+    let messages = String::from_utf8(output.stdout).context("cargo's messages")?;
+    messages.lines().filter_map(|line| test_binary(line).transpose()).collect()
+}
+
+/// The test binary that one of cargo's messages announces.
+fn test_binary(message: &str) -> Result<Option<Binary>> {
+    let message: Value = serde_json::from_str(message).context("a message of cargo")?;
+    if message["profile"]["test"] != true {
+        return Ok(None);
+    }
+    let (Some(path), Some(name)) =
+        (message["executable"].as_str(), message["target"]["name"].as_str())
+    else {
+        return Ok(None);
+    };
+    Ok(Some(Binary { name: name.to_owned(), path: path.into() }))
+}
+
+fn run_all(binaries: Vec<Binary>, jobs: usize) -> Result<Vec<Finished>> {
+    let queue = Mutex::new(VecDeque::from(binaries));
+    let worker = || -> Result<Vec<Finished>> {
+        let mut finished = Vec::new();
+        while let Some(binary) = next(&queue) {
+            finished.push(run_one(&binary)?);
+        }
+        Ok(finished)
+    };
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for _ in 0..jobs {
+            workers.push(std::thread::Builder::new().spawn_scoped(scope, worker)?);
+        }
+        let mut all = Vec::new();
+        for worker in workers {
+            match worker.join() {
+                Ok(finished) => all.extend(finished?),
+                Err(_) => bail!("a thread that runs tests panicked"),
+            }
+        }
+        Ok(all)
+    })
+}
+
+fn next(queue: &Mutex<VecDeque<Binary>>) -> Option<Binary> {
+    queue.lock().ok()?.pop_front()
+}
+
+fn run_one(binary: &Binary) -> Result<Finished> {
+    let log = root::path().join(FOLDER).join(format!("{}.log", binary.name));
+    let output = File::create(&log).with_context(|| log.display().to_string())?;
+    let start = Instant::now();
+    let status = command(binary)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        .status()
+        .with_context(|| format!("cannot start {}", binary.path.display()))?;
+    let time = start.elapsed();
+    let seconds = time.as_secs_f64();
+    if status.success() {
+        println!("passed {:>7.1} s  {}", seconds, binary.name);
+    } else {
+        let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+        println!("FAILED {:>7.1} s  {}, {status}:\n{text}", seconds, binary.name);
+    }
+    Ok(Finished { name: binary.name.clone(), time, passed: status.success() })
+}
+
+/// Starts the binary where `cargo test` would, as root: `XWAY_ROOT_RUNNER` names a command such as
+/// `sudo` that makes the caller root.
+fn command(binary: &Binary) -> Command {
+    let runner = std::env::var("XWAY_ROOT_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace().chain(["timeout", "--kill-after=10", LIMIT_SECONDS]);
+    let mut command = Command::new(words.next().unwrap_or("timeout"));
+    command.args(words).arg(&binary.path).arg("--test-threads=1");
+    command.current_dir(root::path().join("tests"));
+    command
+}
+
+fn summary(mut finished: Vec<Finished>, elapsed: Duration) -> ExitCode {
+    finished.sort_by_key(|one| std::cmp::Reverse(one.time));
+    println!("\nslowest first:");
+    for one in &finished {
+        let result = if one.passed { "" } else { "  FAILED" };
+        println!("{:>7.1} s  {}{result}", one.time.as_secs_f64(), one.name);
+    }
+    let failed: Vec<_> = finished.iter().filter(|one| !one.passed).collect();
+    let binaries = finished.len();
+    println!("\n{binaries} test binaries in {} s, {} failed", elapsed.as_secs(), failed.len());
+    failed.iter().for_each(|one| println!("failed: {}", one.name));
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn parse(words: &[&str]) -> Result<Options> {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut options = Options { jobs, only: Vec::new() };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().context(USAGE);
+        match *word {
+            "--jobs" => options.jobs = value()?.parse().context(USAGE)?,
+            "--only" => options.only.push((*value()?).to_owned()),
+            _ => bail!(USAGE),
+        }
+    }
+    ensure!(options.jobs > 0, "--jobs is at least 1");
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_test_binaries_are_taken_from_the_messages_of_cargo() {
+        let artifact = |test: bool, path: &str| {
+            format!(
+                r#"{{"profile":{{"test":{test}}},"target":{{"name":"one"}},"executable":{path}}}"#
+            )
+        };
+        let found = test_binary(&artifact(true, "\"/x/one-1\"")).unwrap().unwrap();
+        assert_eq!((found.name.as_str(), found.path.to_str().unwrap()), ("one", "/x/one-1"));
+        assert!(test_binary(&artifact(false, "\"/x/one\"")).unwrap().is_none());
+        assert!(test_binary(&artifact(true, "null")).unwrap().is_none());
+        assert!(test_binary(r#"{"reason":"build-finished","success":true}"#).unwrap().is_none());
+        assert!(test_binary("no JSON").is_err());
+    }
+
+    #[test]
+    fn a_failed_binary_fails_the_run() {
+        let one = |passed| Finished { name: "one".into(), time: Duration::ZERO, passed };
+        let code = |finished| format!("{:?}", summary(finished, Duration::ZERO));
+        assert_eq!(code(vec![one(true)]), format!("{:?}", ExitCode::SUCCESS));
+        assert_eq!(code(vec![one(true), one(false)]), format!("{:?}", ExitCode::FAILURE));
+    }
+}
