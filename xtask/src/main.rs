@@ -25,10 +25,9 @@ const USAGE: &str = "usage: cargo xtask TASK
   abi [--check]   write each abi.rs from the objects' types, or compare
   header [--check]
                   write crates/xsk-c/include/xway_xsk.h from the crate, or compare
-  conformance DIR [--engine interp|kernel]
-                  run the cases (*.data) of a folder; fails if one fails
-  conformance-tables [--check]
-                  write the systematic cases of tests/conformance, or compare
+  conformance [DIR]... [--tables] [--beyond] [--engine interp|kernel]
+                  run the cases (*.data) of folders, and the systematic cases that are made from
+                  tables (--beyond: those that Linux refuses to load); fails if one fails
   faults [--command NAME]... [--call NAME] [--json] [--limit N] [--seed S] [--jobs N]
                   kill commands and fail their system calls, as root; fails if a state is lost
   root-tests [--jobs N] [--only TEXT]...
@@ -57,8 +56,6 @@ fn run(words: &[&str]) -> Result<ExitCode> {
         ["faults", rest @ ..] => return faults::run(rest),
         ["root-tests", rest @ ..] => return root_tests::run(rest),
         ["soak", rest @ ..] => return soak::run(rest),
-        ["conformance-tables"] => conformance::tables::write()?,
-        ["conformance-tables", "--check"] => conformance::tables::check()?,
         ["bpf"] => bpf::build()?,
         ["bpf", "--check"] => bpf::check()?,
         ["abi"] => abi::write()?,

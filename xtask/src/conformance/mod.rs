@@ -1,8 +1,9 @@
 //! `cargo xtask conformance DIR [--engine interp|kernel]`: runs every `*.data` below a folder.
+//! `--tables` and `--beyond` run the cases that [`tables`] makes in memory.
 //!
-//! Rule: one line for each case that failed, with what was expected and what came, then
-//! `N passed, M failed`. A file that cannot be read as a case failed. Our own cases are in
-//! `tests/conformance`; the public suite bpf_conformance is in the same format.
+//! Rule: one line for each case that failed, with the expected and the actual result, then
+//! `N passed, M failed`. A file that cannot be parsed as a case counts as failed. Cases written by
+//! hand are in `tests/conformance`; the public suite bpf_conformance has the same format.
 
 mod case;
 mod engine;
@@ -11,7 +12,7 @@ mod kernel;
 pub mod tables;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -22,28 +23,48 @@ use case::Expected;
 use engine::Engine;
 use interp::Interp;
 use kernel::Kernel;
+use tables::Folder;
 
 /// Fails if a case failed.
 pub fn run(words: &[&str]) -> Result<ExitCode> {
-    let (folder, engine) = match words {
-        [folder] => (folder, DEFAULT),
-        [folder, "--engine", engine] | ["--engine", engine, folder] => (folder, *engine),
-        _ => bail!("usage: cargo xtask conformance DIR [--engine interp|kernel]"),
-    };
+    let (mut engine, mut cases, mut named_any) = (DEFAULT, Vec::new(), false);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--engine" => engine = words.next().context(USAGE)?,
+            "--tables" => cases.extend(tables::cases(Folder::Everywhere)),
+            "--beyond" => cases.extend(tables::cases(Folder::Beyond)),
+            option if option.starts_with('-') => bail!(USAGE),
+            folder => cases.extend(read(Path::new(folder))?),
+        }
+        named_any |= *word != "--engine";
+    }
+    ensure!(named_any, USAGE);
     let mut engine = named(engine)?;
-    let folder = Path::new(folder);
+    let failed = failures(&cases, engine.as_mut());
+    failed.iter().for_each(|line| println!("{line}"));
+    println!("{} passed, {} failed", cases.len() - failed.len(), failed.len());
+    Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The name and text of each case below a folder; an error if there is none.
+fn read(folder: &Path) -> Result<Vec<(String, String)>> {
     let files = root::files(folder, ENDING)?;
     ensure!(!files.is_empty(), "{}: no *{ENDING} below it", folder.display());
-    let mut failed = 0;
-    for path in &files {
+    let named = |path: &PathBuf| {
+        let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        if let Err(reason) = check(&text, engine.as_mut()) {
-            println!("{}: {reason}", path.strip_prefix(folder).unwrap_or(path).display());
-            failed += 1;
-        }
-    }
-    println!("{} passed, {failed} failed", files.len() - failed);
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok((name, text))
+    };
+    files.iter().map(named).collect()
+}
+
+/// One line for each case that failed.
+fn failures(cases: &[(String, String)], engine: &mut dyn Engine) -> Vec<String> {
+    let line = |(name, text): &(String, String)| {
+        check(text, engine).err().map(|reason| format!("{name}: {reason}"))
+    };
+    cases.iter().filter_map(line).collect()
 }
 
 /// The engine that the command line names.
@@ -77,6 +98,8 @@ fn check(text: &str, engine: &mut dyn Engine) -> Result<(), String> {
     }
 }
 
+const USAGE: &str =
+    "usage: cargo xtask conformance [DIR]... [--tables] [--beyond] [--engine interp|kernel]";
 const ENDING: &str = ".data";
 const DEFAULT: &str = "interp";
 
@@ -111,17 +134,14 @@ mod tests {
         }
     }
 
-    /// The same as `cargo xtask conformance tests/conformance`.
+    /// The same as `cargo xtask conformance tests/conformance --tables --beyond`.
     #[test]
-    fn our_engine_passes_all_committed_cases() {
-        let files = root::files(&root::path().join("tests/conformance"), ENDING).unwrap();
-        assert!(files.len() > 200, "{}", files.len());
+    fn our_engine_passes_all_cases() {
+        let by_hand = read(&root::path().join("tests/conformance")).unwrap();
+        assert!(by_hand.len() > 60, "{}", by_hand.len());
+        let made = [Folder::Everywhere, Folder::Beyond].map(tables::cases).concat();
         let mut engine = named(DEFAULT).unwrap();
-        let wrong = files.iter().filter_map(|path| {
-            let text = fs::read_to_string(path).unwrap();
-            let reason = check(&text, engine.as_mut()).err()?;
-            Some(format!("{}: {reason}", path.display()))
-        });
-        assert_eq!(wrong.collect::<Vec<_>>(), Vec::<String>::new());
+        let failed = failures(&[by_hand, made].concat(), engine.as_mut());
+        assert_eq!(failed, Vec::<String>::new());
     }
 }

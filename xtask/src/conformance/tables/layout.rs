@@ -35,7 +35,7 @@ pub fn pairs(
     let (count, rows) = (second.len(), first.len() * second.len());
     let (second_at, table_at) = (8 * first.len(), 8 * (first.len() + second.len()));
     let mut case = format!(
-        "{HEAD}# {title}\n# Row {count} * i + j + 1 has the i-th first operand and the j-th second \
+        "# {title}\n# Row {count} * i + j + 1 has the i-th first operand and the j-th second \
          one, from 0.\n# Result: the first wrong row, or 0.\n-- asm\n\
          mov %r6, %r1\nadd %r6, {table_at}\nmov %r8, %r1\nmov %r7, 0\n\
          outer:\nmov %r9, %r1\nadd %r9, {second_at}\nmov %r2, 0\n\
@@ -59,7 +59,7 @@ pub type Block = (Body, Box<dyn Fn(u64) -> Vec<u8>>);
 pub fn singles(title: &str, values: &[u64], blocks: &[Block]) -> String {
     let count = values.len();
     let mut case = format!(
-        "{HEAD}# {title}\n# Row {count} * i + j + 1 is the i-th loop with the j-th operand, from \
+        "# {title}\n# Row {count} * i + j + 1 is the i-th loop with the j-th operand, from \
          0.\n# Result: the first wrong row, or 0.\n-- asm\n\
          mov %r6, %r1\nadd %r6, {}\nmov %r7, 0\n",
         8 * count
@@ -83,7 +83,7 @@ pub fn singles(title: &str, values: &[u64], blocks: &[Block]) -> String {
 
 /// Instructions without a table; `mem` is what they start with.
 pub fn plain(title: &str, asm: &str, mem: &[u8]) -> String {
-    let mut case = format!("{HEAD}# {title}\n-- asm\n{asm}{TAIL}");
+    let mut case = format!("# {title}\n-- asm\n{asm}{TAIL}");
     mem.chunks(16).for_each(|row| bytes(&mut case, row));
     finish(case)
 }
@@ -110,5 +110,4 @@ fn finish(mut case: String) -> String {
     case
 }
 
-const HEAD: &str = "# Written by `cargo xtask conformance-tables`.\n";
 const TAIL: &str = "mov %r0, 0\nexit\nwrong:\nmov %r0, %r7\nexit\n-- mem\n";
