@@ -11,6 +11,7 @@ pub mod field;
 mod ground;
 mod harness;
 pub mod hook;
+pub mod load;
 mod machine;
 mod micro;
 mod nic;

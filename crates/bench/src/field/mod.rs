@@ -21,7 +21,7 @@ pub use flood::Flood;
 pub use line::{FORWARD, Line};
 pub use owner::name;
 pub use place::Place;
-pub use polling::{Attribute, work_on};
+pub use polling::Attribute;
 pub use spoof::{Attack, SOURCES, invented};
 pub use worker::Worker;
 

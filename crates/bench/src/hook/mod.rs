@@ -12,7 +12,7 @@ pub mod filter;
 mod iptables;
 pub mod limit;
 pub mod nft;
-mod reader;
+pub(crate) mod reader;
 mod socket;
 mod tc;
 pub(crate) mod tool;
