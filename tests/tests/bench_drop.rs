@@ -7,7 +7,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use bench::Ground;
+use bench::Testbed;
 use bench::field::{Field, PORT};
 use bench::hook::{self, Hook, Set};
 use lab::until;
@@ -20,7 +20,7 @@ use xway_tests::xway::{Answer, Xway};
 fn each_hook_ends_and_counts_its_packets_alone_and_leaves_nothing() {
     let mut unlike = 0;
     for hook in hook::ALL {
-        let field = Field::build(&Ground::Lab).unwrap();
+        let field = Field::build(&Testbed::Lab).unwrap();
         let empty = remains(&field);
         assert!(empty.iter().all(String::is_empty), "{empty:?}");
         let set = match (hook.set)(&field) {

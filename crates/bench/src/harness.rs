@@ -1,7 +1,7 @@
 //! Rounds: every arm in turn, again and again, so that what drifts meets all of them alike.
 //!
 //! Rule: a round runs each arm once, and each round begins with another arm; the first round is
-//! a warm-up and does not count. A turn that came to nothing for a [`Passing`] reason is tried
+//! a warm-up and does not count. A turn that came to nothing for a [`Transient`] reason is tried
 //! again at once, a few times, and then the arm misses the round; an arm that misses more than half
 //! of them is not here. An arm that fails for good is left out from then on and told as such, an
 //! interrupt ends the run between two arms, and either way what was measured is kept. An arm that
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use report::Bench;
 
-use crate::passing::Passing;
-use crate::progress::{Plan, Progress, Told};
+use crate::progress::{Measurement, Plan, Progress};
+use crate::transient::Transient;
 
 /// How much to measure, and who is told about it.
 pub struct Harness<'p> {
@@ -122,12 +122,12 @@ impl<'p> Harness<'p> {
 
     /// Something worth saying to whoever follows the run.
     pub fn say(&mut self, text: &str) {
-        self.progress.says(text);
+        self.progress.message(text);
     }
 
     /// Something that the user has to do.
     pub(crate) fn ask(&mut self, text: &str) {
-        self.progress.asks(text);
+        self.progress.prompt(text);
     }
 
     /// Runs all rounds of `arms` and adds their values to `bench`, so that ratios between any
@@ -138,7 +138,7 @@ impl<'p> Harness<'p> {
     pub fn interleave(&mut self, bench: &mut Bench, arms: &mut [Arm]) -> Result<()> {
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let (rounds, window) = (self.rounds, self.window);
-        self.progress.begins(Plan { arms: &names, rounds, window });
+        self.progress.begin(Plan { arms: &names, rounds, window });
         for round in 0..=self.rounds {
             for turn in 0..arms.len() {
                 if self.is_interrupted() {
@@ -149,7 +149,7 @@ impl<'p> Harness<'p> {
                 let begin = round + arms.len() - 1;
                 self.turn(bench, round, &mut arms[(begin + turn) % arms.len()]);
             }
-            self.progress.round_ends(bench);
+            self.progress.round_ended(bench);
         }
         end(bench, arms)
     }
@@ -163,11 +163,11 @@ impl<'p> Harness<'p> {
         match self.attempt(round, arm) {
             Ok(values) if round > WARM_UP => arm.keep(bench, round, &values),
             Ok(_) => (),
-            Err(fault) if Passing::is_reason_of(&fault) => self.misses(round, arm, &fault),
+            Err(fault) if Transient::is_reason_of(&fault) => self.missed(round, arm, &fault),
             Err(fault) => {
                 arm.is_out = true;
                 let reason = format!("{}: {fault:#}", self.called(round));
-                self.progress.leaves(&arm.name, &reason);
+                self.progress.excluded(&arm.name, &reason);
                 bench.absent(&arm.name, reason);
             }
         }
@@ -178,7 +178,7 @@ impl<'p> Harness<'p> {
         let tries = if round == WARM_UP { 1 } else { TRIES };
         for _ in 1..tries {
             match self.measure(round, arm) {
-                Err(fault) if Passing::is_reason_of(&fault) && !self.is_interrupted() => (),
+                Err(fault) if Transient::is_reason_of(&fault) && !self.is_interrupted() => (),
                 done => return done,
             }
         }
@@ -186,7 +186,7 @@ impl<'p> Harness<'p> {
     }
 
     /// It has no value of this round; one that cannot come to half of them any more has no turns.
-    fn misses(&mut self, round: usize, arm: &mut Arm, fault: &anyhow::Error) {
+    fn missed(&mut self, round: usize, arm: &mut Arm, fault: &anyhow::Error) {
         let why = format!("{fault:#}");
         if round > WARM_UP {
             arm.missed += 1;
@@ -194,8 +194,8 @@ impl<'p> Harness<'p> {
         }
         arm.is_out = arm.missed * 2 > self.rounds;
         match arm.is_out {
-            true => self.progress.leaves(&arm.name, &format!("missed most rounds: {why}")),
-            false => self.progress.misses(&arm.name, &why),
+            true => self.progress.excluded(&arm.name, &format!("missed most rounds: {why}")),
+            false => self.progress.missed(&arm.name, &why),
         }
     }
 
@@ -209,7 +209,7 @@ impl<'p> Harness<'p> {
         }
         let Some(Value { unit, value, .. }) = values.first() else { bail!("no value") };
         let (arm, rounds, value) = (arm.name.as_str(), self.rounds, *value);
-        self.progress.value(Told { arm, round, rounds, value, unit });
+        self.progress.value(Measurement { arm, round, rounds, value, unit });
         Ok(values)
     }
 
@@ -243,7 +243,7 @@ fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
             "Rounds that came to nothing in {TRIES} tries: {told}. The last: {why}."
         ));
     }
-    if let Some(absent) = bench.story().absent.first().filter(|_| bench.rounds().is_empty()) {
+    if let Some(absent) = bench.notes().absent.first().filter(|_| bench.rounds().is_empty()) {
         bail!("{}: {}", absent.name, absent.reason);
     }
     ensure!(!bench.rounds().is_empty(), "nothing was measured before it was interrupted");
@@ -307,7 +307,7 @@ mod tests {
             .interleave(&mut bench, &mut [failing, empty, good])
             .unwrap();
         let absent: Vec<String> = bench
-            .story()
+            .notes()
             .absent
             .iter()
             .map(|gone| format!("{}: {}", gone.name, gone.reason))
@@ -329,14 +329,14 @@ mod tests {
         assert_eq!(fault.to_string(), "native: warm-up: no such device");
     }
 
-    /// An arm whose turns fail for a passing reason where a plan has a dash.
+    /// An arm whose turns fail for a transient reason where a plan has a dash.
     fn moody<'a>(name: &str, plan: &'static str) -> Arm<'a> {
         let mut turns = plan.chars();
         Arm::wide(name, {
             let name = name.to_owned();
             move |_| {
                 let Some(value) = turns.next().and_then(|turn| turn.to_digit(10)) else {
-                    return Err(Passing::new("the sender was late").into());
+                    return Err(Transient::new("the sender was late").into());
                 };
                 let lost = Value::new(format!("lost/{name}"), "%", 0.0);
                 Ok(vec![Value::new(&name, "pps", value.into()), lost])
@@ -371,7 +371,7 @@ mod tests {
         ];
         assert_eq!(rounds, want);
         let absent =
-            bench.story().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
+            bench.notes().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
         let why = "rounds: the sender was late";
         let want = [
             format!("two-rounds-only: came to nothing in 3 of 5 {why}"),
@@ -381,7 +381,7 @@ mod tests {
         assert!(bench.rounds().iter().all(|row| !row.name.contains("only")), "with its details");
         let want = "Rounds that came to nothing in 3 tries: two-rounds-less 2 of 5. \
                     The last: the sender was late.";
-        assert_eq!(bench.story().notes, [want]);
+        assert_eq!(bench.notes().notes, [want]);
         let report = bench.ratio("steady", "two-rounds-less").finish(Host::default()).unwrap();
         assert_eq!(report.ratios[0].median, 1.5, "of rounds 1, 3 and 5");
     }
@@ -402,7 +402,7 @@ mod tests {
         let harness = Harness::new(5, 0.01, &mut silent);
         harness.interrupted_by(&is_over).interleave(&mut bench, &mut [arm("a"), arm("b")]).unwrap();
         assert_eq!(turns.get(), 5);
-        assert_eq!(bench.story().cut.as_deref(), Some("interrupted in round 2 of 5"));
+        assert_eq!(bench.notes().cut.as_deref(), Some("interrupted in round 2 of 5"));
         assert_eq!(bench.rounds()[0].values.len() + bench.rounds()[1].values.len(), 3);
     }
 }

@@ -8,23 +8,23 @@
 #![forbid(unsafe_code)]
 
 pub mod field;
-mod ground;
 mod harness;
 pub mod hook;
 pub mod load;
 mod machine;
 mod micro;
 mod nic;
-mod passing;
 pub mod path;
 mod progress;
 mod scenario;
+mod testbed;
+mod transient;
 
-pub use ground::Ground;
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
-pub use passing::Passing;
-pub use progress::{Plan, Progress, Silent, Told};
+pub use progress::{Measurement, Plan, Progress, Silent};
 pub use scenario::router;
+pub use testbed::Testbed;
+pub use transient::Transient;
 
 use anyhow::{Result, bail};
 use report::Bench;
@@ -63,7 +63,7 @@ pub struct Scenario {
     pub about: &'static str,
     /// Unless somebody asks for something else.
     pub effort: Effort,
-    run: fn(&mut Harness, &Ground) -> Result<Bench>,
+    run: fn(&mut Harness, &Testbed) -> Result<Bench>,
 }
 
 /// How much is measured.
@@ -111,14 +111,14 @@ impl Scenario {
     ///
     /// # Errors
     /// When the field cannot be made, or not one arm can be measured.
-    pub fn run(&self, harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+    pub fn run(&self, harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
         if self.kind == Kind::Part {
-            ground.lab_only()?;
+            testbed.lab_only()?;
         }
         let watch = Watch::begin();
-        let mut bench = (self.run)(harness, ground)?;
+        let mut bench = (self.run)(harness, testbed)?;
         watch.end(&mut bench);
-        if bench.story().about.is_none() {
+        if bench.notes().about.is_none() {
             bench.about(self.about);
         }
         Ok(bench)

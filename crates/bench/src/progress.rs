@@ -19,7 +19,7 @@ pub struct Plan<'a> {
 
 /// One value that was just measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct Measurement<'a> {
     pub arm: &'a str,
     /// 0 is the warm-up.
     pub round: usize,
@@ -32,27 +32,27 @@ pub struct Told<'a> {
 /// and `value`, `misses` or `leaves`; `round_ends` after each
 /// round. A scenario may begin more than once.
 pub trait Progress {
-    fn begins(&mut self, _plan: Plan<'_>) {}
+    fn begin(&mut self, _plan: Plan<'_>) {}
 
     /// It is this arm's turn in `round`, of which 0 is the warm-up.
     fn turns(&mut self, _arm: &str, _round: usize) {}
 
-    fn value(&mut self, _told: Told<'_>) {}
+    fn value(&mut self, _told: Measurement<'_>) {}
 
     /// The arm has no value of this round, because of something that may have passed by the next.
-    fn misses(&mut self, _arm: &str, _reason: &str) {}
+    fn missed(&mut self, _arm: &str, _reason: &str) {}
 
     /// The arm failed, and has no more turns.
-    fn leaves(&mut self, _arm: &str, _reason: &str) {}
+    fn excluded(&mut self, _arm: &str, _reason: &str) {}
 
     /// Something worth saying that is no value.
-    fn says(&mut self, _text: &str) {}
+    fn message(&mut self, _text: &str) {}
 
     /// Something that the user has to do before it goes on: to be shown whatever else is not.
-    fn asks(&mut self, _text: &str) {}
+    fn prompt(&mut self, _text: &str) {}
 
     /// What was measured so far, warm-up left out; to be kept in case the run is cut off.
-    fn round_ends(&mut self, _so_far: &Bench) {}
+    fn round_ended(&mut self, _so_far: &Bench) {}
 }
 
 /// Tells nobody.

@@ -15,7 +15,7 @@ use lab::{Host, LinkOptions, Router};
 use traffic::Template;
 
 use super::{Cpus, FRAME, Flood, PORT, Place};
-use crate::Ground;
+use crate::Testbed;
 
 /// What ways of forwarding are measured on.
 #[derive(Debug)]
@@ -34,8 +34,8 @@ pub struct Line {
 impl Line {
     /// # Errors
     /// When the lab cannot be made.
-    pub fn build(ground: &Ground) -> Result<Self> {
-        ground.lab_only()?;
+    pub fn build(testbed: &Testbed) -> Result<Self> {
+        testbed.lab_only()?;
         let net = Router::build(&LinkOptions::default())?;
         net.b.set_sysctl(FORWARD, "0")?;
         Ok(Self {

@@ -79,7 +79,7 @@ impl Tracker {
         self.streams[stream].out_of_order(number)
     }
 
-    /// Merges the counts of another worker of the same run: each number was received by one of them.
+    /// Merges the counts of another worker of the same run; each number was received by one.
     pub fn add(&mut self, other: &Self) {
         self.foreign += other.foreign;
         let streams = self.streams.len().max(other.streams.len());

@@ -23,7 +23,7 @@ use traffic::histogram::{BUCKETS, Histogram};
 use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-pacing",
@@ -33,7 +33,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let field = Field::build()?;
     let mut bench = Bench::new("gen-pacing");
     let runs: Vec<Run> = RATES

@@ -18,7 +18,7 @@ use xsk::{Interface, Socket, Stop, Wait};
 
 use crate::harness::{Arm, Harness};
 use crate::load::{self, Plan, Role, Tally, Task, Template};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk-wait",
@@ -28,7 +28,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let mut bench = Bench::new("xsk-wait");
     let mut arms = Vec::new();
     for (name, wait) in POLICIES {
@@ -101,8 +101,8 @@ fn cpu_ns(tally: &Tally) -> f64 {
     (tally.spent.user_ns + tally.spent.system_ns) as f64
 }
 
-/// A worker that sends packets of 60 bytes, whose addresses do not matter: the sockets receive every
-/// frame.
+/// A worker that sends packets of 60 bytes. Their addresses do not matter: the sockets receive all
+/// frames.
 fn plan(role: Role, time: Duration) -> Result<Plan> {
     let ip = Ipv4Addr::new(198, 18, 0, 1).into();
     let side = |last| Side { mac: Mac([2, 0, 0, 0, 0, last]), ip, port: 5000 };

@@ -20,7 +20,7 @@ use report::number::human;
 use crate::field::{Attack, Field, Place, SOURCES};
 use crate::harness::{Arm, Harness};
 use crate::hook::{self, Hook};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 use turn::Turn;
 
 pub const SCENARIO: Scenario = Scenario {
@@ -31,8 +31,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
     let siege = Siege::build()?;
     let mut bench = Bench::new("ddos");
     bench.method(&siege.stage.placement());

@@ -17,7 +17,7 @@ use super::cost;
 use crate::field::Field;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, counter, nft};
-use crate::{Effort, Ground, Kind, Scenario, nic};
+use crate::{Effort, Kind, Scenario, Testbed, nic};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "pass",
@@ -27,8 +27,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    let field = &Field::build(ground)?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    let field = &Field::build(testbed)?;
     let mut bench = Bench::new("pass");
     bench
         .method(

@@ -20,7 +20,7 @@ use traffic::Template;
 
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{Set, Span};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 pub use net::{Inserted, Net};
 pub use table::Table;
 
@@ -32,8 +32,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
     measure(harness, FULL)
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use lab::LinkOptions;
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 use report::{Bench, Figure};
 use traffic::Template;
 use traffic::generator::{Config, Load};
@@ -20,7 +20,7 @@ use traffic::generator::{Config, Load};
 use crate::field::{Field, Flood, PORT};
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, limit, xdp};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "scale",
@@ -30,8 +30,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
     let cpus = sys::cpu::affinity()?;
     ensure!(!cpus.is_empty(), "no processor may be used");
     let widths = widths(cpus.len());
@@ -125,7 +125,7 @@ fn compare(bench: &mut Bench, widths: &[usize]) {
             .collect(),
     });
     let series = series.filter(|series| !series.points.is_empty()).collect();
-    let x = Along { label: "Queues".into(), unit: String::new(), is_logarithmic: false };
+    let x = XAxis { label: "Queues".into(), unit: String::new(), is_logarithmic: false };
     let title = "Packets dropped in the driver a second, by queues";
     let figure = Figure::curves("scale", title, x, series)
         .subtitle("a sender and a processor for each queue, which on veth receives as well");

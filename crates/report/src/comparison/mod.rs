@@ -114,7 +114,7 @@ fn doubts(a: &Run, b: &Run) -> Vec<String> {
     });
     let noise = [("first", a), ("second", b)].into_iter().flat_map(|(which, run)| {
         let cut = run.scenarios.iter().filter_map(move |measured| {
-            let why = measured.report.story.cut.as_ref()?;
+            let why = measured.report.notes.cut.as_ref()?;
             Some(format!("The {which} run was cut off in {}: {why}.", measured.report.scenario))
         });
         let noise = run.noise();
@@ -245,7 +245,7 @@ mod tests {
         let host = |kernel: &str| Host { kernel: Some(kernel.into()), ..Host::default() };
         a.scenarios[0].report.host = host("6.1");
         b.scenarios[0].report.host = host("6.18");
-        b.scenarios[0].report.story.cut = Some("interrupted".into());
+        b.scenarios[0].report.notes.cut = Some("interrupted".into());
         let comparison = a.compare(&b);
         assert!(comparison.doubts[0].contains("hosts differ (kernel)"), "{:?}", comparison.doubts);
         assert!(comparison.doubts[1].contains("second run was cut off"));

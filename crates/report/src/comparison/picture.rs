@@ -62,7 +62,7 @@ type Pair<'a> = (&'a Row, &'a Row);
 impl Picture {
     pub(super) fn all(a: &Measured, b: &Measured) -> Vec<Picture> {
         let report = &a.report;
-        let figures = &report.story.figures;
+        let figures = &report.notes.figures;
         if figures.is_empty() {
             let names = report.main_rows().map(|row| row.name.clone());
             let plain = Figure::bars(&report.scenario, &report.scenario, names);

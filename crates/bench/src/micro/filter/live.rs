@@ -24,7 +24,7 @@ use crate::field::{self, Field, Flood};
 use crate::harness::Arm;
 use crate::hook::limit;
 use crate::hook::tool::Tool;
-use crate::passing::Passing;
+use crate::transient::Transient;
 
 /// Where all of it is measured.
 pub struct Stand<'a> {
@@ -92,7 +92,7 @@ impl<'a> Stand<'a> {
                 return Ok(look);
             }
             let waited = start.time.elapsed();
-            ensure!(waited < PATIENCE, Passing::new(format!("too few packets in {waited:.1?}")));
+            ensure!(waited < PATIENCE, Transient::new(format!("too few packets in {waited:.1?}")));
         }
     }
 
@@ -140,10 +140,10 @@ pub fn arms<'a>(
             arms.iptables(*cell, passes, end, bench);
         }
     }
-    for Peer { cell, object, passing } in peers {
+    for Peer { cell, object, transient } in peers {
         let name = format!("live-xdp-filter-{}", cell.name());
         arms.driver(&name, object, xdp_filter::PROGRAM, false);
-        arms.driver(&name, passing, xdp_filter::PROGRAM, true);
+        arms.driver(&name, transient, xdp_filter::PROGRAM, true);
     }
     Ok(arms.arms)
 }

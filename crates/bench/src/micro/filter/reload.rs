@@ -20,7 +20,7 @@ use super::line::{self, End, Line};
 use crate::field::Field;
 use crate::harness::{Arm, Value};
 use crate::hook::tool::Tool;
-use crate::passing::Passing;
+use crate::transient::Transient;
 
 /// The arm, or why there is none.
 pub fn arm(field: &Field, end: End) -> Result<Arm<'_>> {
@@ -69,12 +69,12 @@ impl<'a> Stand<'a> {
         ensure!(!flood.is_done(), "the flood was over before the rules had changed");
         let report = flood.stop()?;
         if let Some(why) = report.totals.blind {
-            ensure!(false, Passing::new(why));
+            ensure!(false, Transient::new(why));
         }
         self.account(report.totals.sent)?;
         ensure!(
             met as f64 >= RATE_PPS * seconds / 2.0,
-            Passing::new(format!("the flood was held up: {met} packets in {seconds:.2} s"))
+            Transient::new(format!("the flood was held up: {met} packets in {seconds:.2} s"))
         );
         let mut values = vec![Value::new(NAME, "s", seconds)];
         for part in ["read", "compile", "load", "carry", "swap"] {

@@ -67,7 +67,7 @@ impl Turn<'_> {
     /// Sets everything up, measures, and takes it down again.
     pub fn take(&self, window: Duration) -> Result<Outcome> {
         let Siege { stage, field } = self.siege;
-        let ground = self.asks().then(|| self.asked()).transpose()?;
+        let testbed = self.asks().then(|| self.asked()).transpose()?;
         let set = self.hook.map(|hook| (hook.set)(field)).transpose()?;
         let stack = Stack::new(&field.receiver, self.attack)?;
         let clients = if self.asks() { stage.newcomers() } else { stage.clients() }?;
@@ -76,7 +76,7 @@ impl Turn<'_> {
         })?;
         let settle = SETTLE.min(window / 2);
         let flood = (self.rate != Some(0)).then(|| self.flood(settle + window)).transpose()?;
-        let counted = Counted { flood, clients, set, stack, _ground: ground };
+        let counted = Counted { flood, clients, set, stack, _ground: testbed };
         sleep(settle);
         let before = counted.look(stage)?;
         sleep(window);

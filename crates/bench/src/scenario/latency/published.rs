@@ -7,7 +7,7 @@ use super::{LOW, Together, row};
 /// Average and maximum of the cells that were measured.
 pub fn draw(bench: &mut Bench, set: &Together) {
     for (what, title, column) in COLUMNS {
-        let rows = set.cells.iter().map(|(way, pps)| format!("{what}/{}", row(way, *pps)));
+        let rows = set.cells.iter().map(|(path, pps)| format!("{what}/{}", row(path, *pps)));
         let rows: Vec<String> = rows.filter(|row| bench.median(row).is_some()).collect();
         if rows.is_empty() {
             continue;

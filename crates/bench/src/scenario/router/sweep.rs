@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use report::Figure;
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 
 use super::{DESTINATIONS, FULL_TABLE, ONE_ROUTE, Router, WAYS, Way};
 use crate::harness::{Arm, Value};
@@ -39,7 +39,7 @@ pub fn figure() -> Figure {
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         Series { name: way.row(size), points }
     };
-    let x = Along { label: "destinations".into(), unit: String::new(), is_logarithmic: true };
+    let x = XAxis { label: "destinations".into(), unit: String::new(), is_logarithmic: true };
     let series = WAYS.iter().flat_map(|way| SIZES.map(|size| curve(way, size))).collect();
     Figure::curves("router-destinations", "Packets a second, by destinations", x, series)
         .subtitle("that the packets go to in turn")

@@ -1,4 +1,4 @@
-//! `Taking`: packets are taken from an interface, and the processor time of that is known.
+//! `Receiver`: a way to receive packets whose processor time can be measured.
 
 use anyhow::Result;
 
@@ -6,19 +6,19 @@ use super::busy_poll::BusyPolling;
 use crate::field::Field;
 use crate::hook::{Hook, Set};
 
-/// Who takes packets.
+/// A way to receive packets.
 #[derive(Clone, Copy)]
-pub enum Taker {
+pub enum Receiver {
     /// A hook of the kernel's receive path.
     Hook(&'static Hook),
     /// An AF_XDP socket that is busy polled.
     BusyPoll,
 }
 
-/// Ends when dropped.
-pub struct Taking {
+/// A running receiver; dropping it ends it.
+pub struct ActiveReceiver {
     by: By,
-    /// Kernel threads that receive for the interface; none where a process polls it.
+    /// Kernel threads that receive for the interface; none if a process polls it.
     pollers: Vec<u32>,
 }
 
@@ -27,8 +27,8 @@ enum By {
     BusyPoll(Box<BusyPolling>),
 }
 
-impl Taker {
-    /// Of its rows.
+impl Receiver {
+    /// The name of its rows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Hook(hook) => hook.name,
@@ -36,7 +36,7 @@ impl Taker {
         }
     }
 
-    /// What is done, in a line.
+    /// A description of one line.
     pub fn about(self) -> &'static str {
         match self {
             Self::Hook(hook) => hook.about,
@@ -44,8 +44,8 @@ impl Taker {
         }
     }
 
-    /// Begins, with the interface's packets received on the receiver's processor.
-    pub fn start(self, field: &Field) -> Result<Taking> {
+    /// Starts to receive the interface's packets on the receiver's processor.
+    pub fn start(self, field: &Field) -> Result<ActiveReceiver> {
         let (by, pollers) = match self {
             Self::Hook(hook) => {
                 let pollers = field.receiver.poll_in_threads(field.receiver_cpu)?;
@@ -53,12 +53,12 @@ impl Taker {
             }
             Self::BusyPoll => (By::BusyPoll(BusyPolling::start(field)?.into()), Vec::new()),
         };
-        Ok(Taking { by, pollers })
+        Ok(ActiveReceiver { by, pollers })
     }
 }
 
-impl Taking {
-    /// Where packets end.
+impl ActiveReceiver {
+    /// The hook that counts the packets.
     pub fn set(&self) -> &dyn Set {
         match &self.by {
             By::Hook(set) => set.as_ref(),
@@ -66,8 +66,8 @@ impl Taking {
         }
     }
 
-    /// Nanoseconds that receiving has taken so far. Of a kernel thread that runs at this moment it
-    /// is the time of its last tick, so up to some milliseconds behind.
+    /// Nanoseconds that receiving has taken so far. For a kernel thread that is running it is the
+    /// time of its last tick, so up to some milliseconds too low.
     pub fn spent_ns(&self) -> Result<u64> {
         let own = match &self.by {
             By::Hook(_) => 0,

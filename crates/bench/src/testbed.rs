@@ -4,14 +4,14 @@ use anyhow::{Result, bail};
 
 /// The default is a lab: namespaces and veth pairs that are made for it and removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Ground {
+pub enum Testbed {
     #[default]
     Lab,
     /// Interfaces of the caller's namespace; no other is touched.
     Nic { iface: String, peer: String },
 }
 
-impl Ground {
+impl Testbed {
     /// For scenarios that know only the lab.
     ///
     /// # Errors

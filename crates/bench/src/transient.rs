@@ -8,9 +8,9 @@ use std::fmt;
 
 /// An error to fail a turn with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passing(String);
+pub struct Transient(String);
 
-impl Passing {
+impl Transient {
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
     }
@@ -21,13 +21,13 @@ impl Passing {
     }
 }
 
-impl fmt::Display for Passing {
+impl fmt::Display for Transient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Passing {}
+impl std::error::Error for Transient {}
 
 #[cfg(test)]
 mod tests {
@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn it_is_known_behind_whatever_else_is_said() {
-        let fault = anyhow::Error::new(Passing::new("the sender was late"));
-        assert!(Passing::is_reason_of(&fault));
+        let fault = anyhow::Error::new(Transient::new("the sender was late"));
+        assert!(Transient::is_reason_of(&fault));
         let told: anyhow::Result<()> = Err(fault).context("round trip").context("client");
-        assert!(Passing::is_reason_of(&told.unwrap_err()));
-        assert!(!Passing::is_reason_of(&anyhow::anyhow!("the sender was late")));
+        assert!(Transient::is_reason_of(&told.unwrap_err()));
+        assert!(!Transient::is_reason_of(&anyhow::anyhow!("the sender was late")));
     }
 }
