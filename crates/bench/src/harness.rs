@@ -336,7 +336,7 @@ mod tests {
             let name = name.to_owned();
             move |_| {
                 let Some(value) = turns.next().and_then(|turn| turn.to_digit(10)) else {
-                    return Err(Transient::new("the sender was late").into());
+                    return Err(Transient::NoFrames.into());
                 };
                 let lost = Value::new(format!("lost/{name}"), "%", 0.0);
                 Ok(vec![Value::new(&name, "pps", value.into()), lost])
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!(rounds, want);
         let absent =
             bench.notes().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
-        let why = "rounds: the sender was late";
+        let why = "rounds: no frame arrived in the window";
         let want = [
             format!("two-rounds-only: came to nothing in 3 of 5 {why}"),
             format!("never: came to nothing in 3 of 3 {why}"),
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(absent.collect::<Vec<_>>(), want);
         assert!(bench.rounds().iter().all(|row| !row.name.contains("only")), "with its details");
         let want = "Rounds that came to nothing in 3 tries: two-rounds-less 2 of 5. \
-                    The last: the sender was late.";
+                    The last: no frame arrived in the window.";
         assert_eq!(bench.notes().notes, [want]);
         let report = bench.ratio("steady", "two-rounds-less").finish(Host::default()).unwrap();
         assert_eq!(report.ratios[0].median, 1.5, "of rounds 1, 3 and 5");

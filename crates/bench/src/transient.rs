@@ -1,33 +1,40 @@
-//! Why a turn came to nothing although nothing is wrong with its arm: the sender was held up, a
-//! process was given no time.
+//! Why a turn has no value although its arm works: the sender or another process was delayed.
 //!
-//! Rule: only for what may be gone at the next try. The harness tries such a turn again; any other
-//! fault ends the arm.
+//! Rule: only for causes that may be gone at the next try. The harness repeats such a turn; any
+//! other error ends the arm.
 
-use std::fmt;
+use std::time::Duration;
 
-/// An error to fail a turn with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transient(String);
+/// The cause of a failed turn that is worth repeating.
+#[derive(Debug, thiserror::Error)]
+pub enum Transient {
+    #[error("no frame arrived in the window")]
+    NoFrames,
+    #[error("the sender was to send {wanted} a second and sent {sent:.0}")]
+    Rate { wanted: u64, sent: f64 },
+    #[error("{percent:.0} % are lost")]
+    Loss { percent: f64 },
+    #[error("{arrived} packets arrived in {waited:?}, and no more")]
+    Stalled { arrived: u64, waited: Duration },
+    #[error("too few packets in {waited:.1?}")]
+    TooFew { waited: Duration },
+    #[error("no packet ended at the hook: is another program attached?")]
+    NoneEnded,
+    #[error("the flood was delayed: {packets} packets in {seconds:.2} s")]
+    FloodDelayed { packets: u64, seconds: f64 },
+    #[error("the sender's counters are not available: {reason}")]
+    NoCounters { reason: String },
+    /// A condition was not met in time.
+    #[error(transparent)]
+    Timeout(#[from] lab::Error),
+}
 
 impl Transient {
-    pub fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-
-    /// Whether a turn that failed so is worth another try.
-    pub fn is_reason_of(fault: &anyhow::Error) -> bool {
-        fault.is::<Self>()
+    /// Whether a turn that failed with this error is worth repeating.
+    pub fn is_reason_of(error: &anyhow::Error) -> bool {
+        error.is::<Self>()
     }
 }
-
-impl fmt::Display for Transient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Transient {}
 
 #[cfg(test)]
 mod tests {
@@ -37,7 +44,7 @@ mod tests {
 
     #[test]
     fn it_is_known_behind_whatever_else_is_said() {
-        let fault = anyhow::Error::new(Transient::new("the sender was late"));
+        let fault = anyhow::Error::new(Transient::NoFrames);
         assert!(Transient::is_reason_of(&fault));
         let told: anyhow::Result<()> = Err(fault).context("round trip").context("client");
         assert!(Transient::is_reason_of(&told.unwrap_err()));

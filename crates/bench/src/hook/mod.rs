@@ -90,7 +90,7 @@ pub fn warm_up(hook: &dyn Set) -> Result<()> {
     });
     match waited {
         // Some came: whoever ends them was given little time.
-        Err(fault) if hook.ended()? > start => Err(Transient::new(fault.to_string()).into()),
+        Err(fault) if hook.ended()? > start => Err(Transient::from(fault).into()),
         waited => waited?,
     }
 }
@@ -117,7 +117,7 @@ impl Span {
             ended: end.ended - start.ended,
         };
         // Some did before the clock started, so whoever ends them was given no time.
-        ensure!(span.ended > 0, Transient::new("nothing ended there: is something else attached?"));
+        ensure!(span.ended > 0, Transient::NoneEnded);
         Ok(span)
     }
 

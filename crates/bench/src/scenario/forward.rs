@@ -146,8 +146,7 @@ fn begin(sink: &Sink, set: &mut dyn Set) -> Result<()> {
         let (arrived, is_late) = (sink.arrived()?, start.elapsed() >= PATIENCE);
         ensure!(!is_late || arrived > 0, "no packet arrived");
         // A process that was given no time may have some at the next try.
-        let why = || format!("{arrived} packets arrived in {PATIENCE:?}, and no more");
-        ensure!(!is_late, Transient::new(why()));
+        ensure!(!is_late, Transient::Stalled { arrived, waited: PATIENCE });
         sleep(LOOK);
     }
     Ok(())
@@ -161,7 +160,7 @@ fn watch(sink: &Sink, flood: &Flood, window: Duration) -> Result<Span> {
     let waited = lab::until("a packet behind the forwarder", PATIENCE, || {
         Ok((sink.arrived().is_ok_and(|now| now > arrived)).then_some(()))
     });
-    waited.map_err(|fault| Transient::new(fault.to_string()))?;
+    waited.map_err(Transient::from)?;
     let after = look()?;
     Ok(Span {
         seconds: (after.0 - start).as_secs_f64(),

@@ -36,7 +36,7 @@ pub struct Stand<'a> {
     /// Table of the chain that ends what gets through.
     sink: String,
     /// Or why it is not here.
-    raw: Result<Chain, String>,
+    raw: Result<Chain>,
 }
 
 /// A flood that is held again when dropped.
@@ -63,7 +63,7 @@ impl<'a> Stand<'a> {
             netlink: RefCell::new(field.receiver.netlink()?),
             counters: RefCell::new(field.receiver.run(Nftables::open)??),
             sink,
-            raw: Chain::new(field).map_err(|fault| format!("{fault:#}")),
+            raw: Chain::new(field),
         })
     }
 
@@ -92,7 +92,7 @@ impl<'a> Stand<'a> {
                 return Ok(look);
             }
             let waited = start.time.elapsed();
-            ensure!(waited < PATIENCE, Transient::new(format!("too few packets in {waited:.1?}")));
+            ensure!(waited < PATIENCE, Transient::TooFew { waited });
         }
     }
 
@@ -227,7 +227,7 @@ impl<'a> Arms<'a> {
     /// The chain, and what is to be in it.
     fn raw(&self, cell: Cell, passes: bool, end: End) -> Result<(&'a Chain, String)> {
         let Stand { field, raw, .. } = self.stand;
-        let chain = raw.as_ref().map_err(|why| anyhow!("{why}"))?;
+        let chain = raw.as_ref().map_err(|why| anyhow!("{why:#}"))?;
         let rules = match cell {
             Cell::Rules(count) => {
                 iptables::rules(&Line::many(count, if passes { other(end) } else { end }))

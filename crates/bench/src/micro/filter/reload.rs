@@ -68,13 +68,13 @@ impl<'a> Stand<'a> {
         let (seconds, met) = (start.elapsed().as_secs_f64(), flood.given() - given);
         ensure!(!flood.is_done(), "the flood was over before the rules had changed");
         let report = flood.stop()?;
-        if let Some(why) = report.totals.blind {
-            ensure!(false, Transient::new(why));
+        if let Some(reason) = report.totals.blind {
+            return Err(Transient::NoCounters { reason }.into());
         }
         self.account(report.totals.sent)?;
         ensure!(
             met as f64 >= RATE_PPS * seconds / 2.0,
-            Transient::new(format!("the flood was held up: {met} packets in {seconds:.2} s"))
+            Transient::FloodDelayed { packets: met, seconds }
         );
         let mut values = vec![Value::new(NAME, "s", seconds)];
         for part in ["read", "compile", "load", "carry", "swap"] {

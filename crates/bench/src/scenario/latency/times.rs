@@ -26,7 +26,7 @@ impl Times {
         (end, given_then, after): (Instant, u64, StreamReport),
     ) -> Result<Self> {
         let histogram = after.latency_ns.since(&before.latency_ns);
-        ensure!(!histogram.is_empty(), Transient::new("no frame arrived in the window"));
+        ensure!(!histogram.is_empty(), Transient::NoFrames);
         let offered = (given_then - given) as f64 / (end - start).as_secs_f64();
         let arrived = after.received.saturating_sub(before.received);
         let lost = after.lost.saturating_sub(before.lost) as f64;
@@ -49,18 +49,14 @@ impl Times {
     pub fn carried(&self, pps: u64) -> Result<(), Transient> {
         self.kept(pps, NARROW)?;
         let is_carried = self.lost <= CARRIED;
-        is_carried
-            .then_some(())
-            .ok_or_else(|| Transient::new(format!("{:.0} % are lost", self.lost)))
+        is_carried.then_some(()).ok_or(Transient::Loss { percent: self.lost })
     }
 
     fn kept(&self, pps: u64, tolerance: f64) -> Result<(), Transient> {
         let off = (self.offered / pps as f64 - 1.0).abs();
         // A window of a few frames has one more or less.
         let most = tolerance.max(1.5 / self.histogram.count() as f64);
-        let offered = self.offered;
-        let why = || format!("the sender was to send {pps} a second and sent {offered:.0}");
-        (off <= most).then_some(()).ok_or_else(|| Transient::new(why()))
+        (off <= most).then_some(()).ok_or(Transient::Rate { wanted: pps, sent: self.offered })
     }
 
     /// Rows of a cell.
