@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bench::Testbed;
 use bench::field::{Field, PORT};
-use bench::hook::{self, Hook, Set};
+use bench::hook::{self, ActiveHook, Hook};
 use lab::until;
 use serde_json::Value;
 use sys::net::PacketSocket;
@@ -47,7 +47,7 @@ fn each_hook_ends_and_counts_its_packets_alone_and_leaves_nothing() {
 }
 
 /// Some packets end there, and never more than there were.
-fn counts(field: &Field, hook: &Hook, set: &dyn Set) {
+fn counts(field: &Field, hook: &Hook, set: &dyn ActiveHook) {
     let flood = field.flood(Some(20_000), LONG).unwrap();
     let start = set.ended().unwrap();
     until(hook.name, LONG, || Ok((set.ended().unwrap() > start + 100).then_some(()))).unwrap();

@@ -143,7 +143,7 @@ fn what_cannot_be_asked_for_is_told() {
     fs::write(&file, "").unwrap();
     let below = file.join("out");
     let table: &[(&[&str], &str)] = &[
-        (&["nothing"], "no scenario \"nothing\"; there are: drop"),
+        (&["nothing"], "unknown scenario \"nothing\"; expected one of: drop"),
         (&["noise", "nothing"], "there are:"),
         (&[], "NAME"),
         (&["noise", "--all"], "--all"),

@@ -1,8 +1,9 @@
-//! Where a scenario is measured: in a lab of its own, or on network cards that somebody named.
+//! Where a scenario is measured: in a lab of its own, or on network cards named by the user.
 
 use anyhow::{Result, bail};
 
-/// The default is a lab: namespaces and veth pairs that are made for it and removed.
+/// The interfaces to measure on. The default is a lab of namespaces and veth pairs, which is
+/// removed afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Testbed {
     #[default]
@@ -12,15 +13,15 @@ pub enum Testbed {
 }
 
 impl Testbed {
-    /// For scenarios that know only the lab.
+    /// Checks the testbed for a scenario that requires a lab.
     ///
     /// # Errors
-    /// On anything else.
+    /// When it is not a lab.
     pub fn lab_only(&self) -> Result<()> {
         match self {
             Self::Lab => Ok(()),
             Self::Nic { iface, .. } => {
-                bail!("this scenario is measured in a lab alone, not on {iface}: leave --iface out")
+                bail!("this scenario requires a lab and cannot run on {iface}: omit --iface")
             }
         }
     }

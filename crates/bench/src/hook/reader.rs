@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::Set;
+use super::ActiveHook;
 use crate::field::Worker;
 
 /// The thread and its count; dropping it ends the thread.
@@ -46,7 +46,7 @@ impl Reader {
     }
 }
 
-impl Set for Reader {
+impl ActiveHook for Reader {
     fn ended(&self) -> Result<u64> {
         self.worker().check().context("reading stopped")?;
         Ok(self.count.load(Ordering::Relaxed))

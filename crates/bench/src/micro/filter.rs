@@ -71,8 +71,8 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     if harness.is_interrupted() {
         return Ok(bench);
     }
-    let stand = live::Stand::build(&field)?;
-    let mut arms = live::arms(&stand, &cells, &peers, end, &mut bench)?;
+    let fixture = live::Fixture::build(&field)?;
+    let mut arms = live::arms(&fixture, &cells, &peers, end, &mut bench)?;
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
     judge(&mut bench);

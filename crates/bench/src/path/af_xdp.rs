@@ -7,7 +7,7 @@ use xsk::socket::Builder;
 use xsk::wait::BusyPoll;
 use xsk::{Interface, Rx, Tx, Umem};
 
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::{Attribute, Line, Worker};
 use crate::load::forward_batch;
 
@@ -63,7 +63,7 @@ fn socket<'a>(interface: &'a Interface, umem: &Umem) -> Builder<'a> {
     interface.socket(0).umem(umem).rings(RING).fill(RING)
 }
 
-impl Set for Running {
+impl ActivePath for Running {
     fn check(&mut self) -> Result<()> {
         self.worker.check()
     }

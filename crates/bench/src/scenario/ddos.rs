@@ -33,7 +33,7 @@ pub const SCENARIO: Scenario = Scenario {
 
 fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     testbed.lab_only()?;
-    let siege = Siege::build()?;
+    let siege = Scene::build()?;
     let mut bench = Bench::new("ddos");
     bench.method(&siege.stage.placement());
     METHOD.iter().for_each(|step| _ = bench.method(step));
@@ -54,7 +54,7 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
 }
 
 /// The stage, and its server as something that hooks can be set up on.
-struct Siege {
+struct Scene {
     stage: Stage,
     field: Field,
 }
@@ -72,7 +72,7 @@ struct Defence {
     most: bool,
 }
 
-impl Siege {
+impl Scene {
     fn build() -> Result<Self> {
         let stage = Stage::build()?;
         let attacker = Place::lab(stage.net.attacker.clone(), ATTACKER_LINK);

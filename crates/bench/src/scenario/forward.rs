@@ -12,7 +12,7 @@ use report::{Bench, Figure};
 
 use crate::field::{Flood, Line};
 use crate::harness::{Arm, Harness, Value};
-use crate::path::{self, Journey, Path, Set, Sink};
+use crate::path::{self, ActivePath, Journey, Path, Sink};
 use crate::transient::Transient;
 use crate::{Effort, Kind, Scenario, Testbed};
 
@@ -139,7 +139,7 @@ fn measure(line: &Line, path: &Path, window: Duration) -> Result<Span> {
 }
 
 /// Waits until packets arrive.
-fn begin(sink: &Sink, set: &mut dyn Set) -> Result<()> {
+fn begin(sink: &Sink, set: &mut dyn ActivePath) -> Result<()> {
     let start = Instant::now();
     while sink.arrived()? < WARM_UP {
         set.check()?;

@@ -80,7 +80,7 @@ fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<MaxRate>
 type Cell = (&'static Path, u64);
 
 /// Cells of a picture.
-struct Together {
+struct CellSet {
     /// In the names of its files.
     name: &'static str,
     /// At the end of its titles.
@@ -90,10 +90,10 @@ struct Together {
 
 /// All paths at a low rate and at the highest that all of them carry, and then each at its own
 /// highest, if that is higher for any.
-fn sets(max_rates: &[MaxRate], common: Option<u64>) -> Vec<Together> {
+fn sets(max_rates: &[MaxRate], common: Option<u64>) -> Vec<CellSet> {
     let all = |name, pps: u64| {
         let cells = PATHS.iter().map(|path| (*path, pps)).collect();
-        Together { name, at: format!("{pps} packets a second"), cells }
+        CellSet { name, at: format!("{pps} packets a second"), cells }
     };
     let mut sets = vec![all("low", LOW)];
     sets.extend(common.map(|pps| all("high", pps)));
@@ -101,7 +101,7 @@ fn sets(max_rates: &[MaxRate], common: Option<u64>) -> Vec<Together> {
     let cells: Vec<Cell> = own.collect();
     if cells.iter().any(|(_, pps)| Some(*pps) != common) {
         let at = "each at the highest rate that it carries".to_owned();
-        sets.push(Together { name: "own", at, cells });
+        sets.push(CellSet { name: "own", at, cells });
     }
     sets
 }
@@ -171,8 +171,8 @@ mod tests {
 
     #[test]
     fn each_picture_has_its_cells() {
-        let names = |sets: &[Together]| -> Vec<(&str, Vec<String>)> {
-            let of = |set: &Together| set.cells.iter().map(|(path, pps)| row(path, *pps)).collect();
+        let names = |sets: &[CellSet]| -> Vec<(&str, Vec<String>)> {
+            let of = |set: &CellSet| set.cells.iter().map(|(path, pps)| row(path, *pps)).collect();
             sets.iter().map(|set| (set.name, of(set))).collect()
         };
         let max_rate = |path, pps| MaxRate::of(path, Some(pps));

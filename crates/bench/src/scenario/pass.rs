@@ -1,4 +1,4 @@
-//! `pass`: what an XDP program in front of the stack costs the packets that it lets pass.
+//! `pass`: what an XDP program in program of the stack costs the packets that it lets pass.
 //!
 //! A rule drops every packet in the stack, with and without a program before it that counts and
 //! passes. The difference is small, so both are measured in one turn under one flood: without,
@@ -69,22 +69,22 @@ fn measure(field: &Field, hook: &Hook, window: Duration) -> Result<(Span, Span)>
     hook::warm_up(set.as_ref())?;
     let span = |part: Duration| Span::of(&flood, set.as_ref(), || sleep(part));
     let before = span(window / 4)?;
-    let front = Front::attach(field)?;
+    let program = PassProgram::attach(field)?;
     let behind = span(window / 2)?;
-    let passed = front.passed()?;
-    drop(front);
+    let passed = program.passed()?;
+    drop(program);
     let after = span(window / 4)?;
     ensure!(passed >= behind.ended, "{passed} of {} packets passed it", behind.ended);
     Ok((before.and(after), behind))
 }
 
 /// The program that lets packets pass.
-struct Front {
+struct PassProgram {
     object: Object,
     _link: Link,
 }
 
-impl Front {
+impl PassProgram {
     fn attach(field: &Field) -> Result<Self> {
         let mut a = Assembler::new(PROGRAM, ProgramKind::XDP);
         let on = a.label();

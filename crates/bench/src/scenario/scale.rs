@@ -35,7 +35,7 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     let cpus = sys::cpu::affinity()?;
     ensure!(!cpus.is_empty(), "no processor may be used");
     let widths = widths(cpus.len());
-    let fields = widths.iter().map(|width| Wide::build(&cpus[cpus.len() - width..]));
+    let fields = widths.iter().map(|width| MultiQueueLab::build(&cpus[cpus.len() - width..]));
     let fields = fields.collect::<Result<Vec<_>>>()?;
     let mut bench = Bench::new("scale");
     tell(&mut bench, &fields);
@@ -48,12 +48,12 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
 }
 
 /// One lab, with as many queues as it has senders.
-struct Wide {
+struct MultiQueueLab {
     field: Field,
     cpus: Vec<usize>,
 }
 
-impl Wide {
+impl MultiQueueLab {
     fn build(cpus: &[usize]) -> Result<Self> {
         let options = LinkOptions { queues: cpus.len() as u32, ..LinkOptions::default() };
         Ok(Self { field: Field::lab(&options)?, cpus: cpus.to_vec() })
@@ -81,7 +81,7 @@ impl Wide {
     }
 }
 
-fn tell(bench: &mut Bench, fields: &[Wide]) {
+fn tell(bench: &mut Bench, fields: &[MultiQueueLab]) {
     bench
         .method(
             "Each sender has a processor, on which it floods with UDP frames of 60 bytes, made \
@@ -91,7 +91,7 @@ fn tell(bench: &mut Bench, fields: &[Wide]) {
     for hook in HOOKS {
         bench.method(&format!("{}: {}.", hook.name, hook.about));
     }
-    for Wide { cpus, .. } in fields {
+    for MultiQueueLab { cpus, .. } in fields {
         let (queues, many) = (cpus.len(), if cpus.len() == 1 { "" } else { "s" });
         bench.note(format!(
             "{queues} queue{many}: the sender{many} and the receiver's work on processor{many} \

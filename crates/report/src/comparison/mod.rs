@@ -13,7 +13,7 @@ mod table;
 use serde::Serialize;
 
 pub use change::{Change, Verdict};
-pub use picture::{Moved, Picture};
+pub use picture::{Picture, RatioChange};
 
 use crate::run::Measured;
 use crate::{Host, Run};
@@ -35,10 +35,10 @@ pub struct Compared {
     pub scenario: String,
     pub rows: Vec<Change>,
     /// The ratios that the scenario asks for, and the greatest of each figure.
-    pub ratios: Vec<Moved>,
+    pub ratios: Vec<RatioChange>,
     pub figures: Vec<Picture>,
     /// The ratio that changed most, of those and of any two things in one figure.
-    pub greatest: Option<Moved>,
+    pub greatest: Option<RatioChange>,
     /// Whether every figure has its bars in the same order, but for those that neither run tells
     /// apart.
     pub same_order: bool,

@@ -25,12 +25,12 @@ use crate::transient::Transient;
 /// The arm, or why there is none.
 pub fn arm(field: &Field, end: End) -> Result<Arm<'_>> {
     ensure!(field.is_offer_known(), "the flood of another host is not counted here");
-    let stand = Stand::build(field, end)?;
-    Ok(Arm::wide(NAME, move |_| stand.turn()))
+    let fixture = Fixture::build(field, end)?;
+    Ok(Arm::wide(NAME, move |_| fixture.turn()))
 }
 
 /// Two files of rules, and who puts them in force.
-struct Stand<'a> {
+struct Fixture<'a> {
     field: &'a Field,
     frame: Vec<u8>,
     xway: Tool,
@@ -43,9 +43,9 @@ struct Stand<'a> {
 struct Folder(PathBuf);
 
 /// Rules in force until this is dropped.
-struct InForce<'a>(&'a Stand<'a>);
+struct InForce<'a>(&'a Fixture<'a>);
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     fn build(field: &'a Field, end: End) -> Result<Self> {
         let xway = Tool::new(field, program()?);
         let state = Folder::make()?;

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::busy_poll::BusyPolling;
 use crate::field::Field;
-use crate::hook::{Hook, Set};
+use crate::hook::{ActiveHook, Hook};
 
 /// A way to receive packets.
 #[derive(Clone, Copy)]
@@ -17,13 +17,13 @@ pub enum Receiver {
 
 /// A running receiver; dropping it ends it.
 pub struct ActiveReceiver {
-    by: By,
+    by: Source,
     /// Kernel threads that receive for the interface; none if a process polls it.
     pollers: Vec<u32>,
 }
 
-enum By {
-    Hook(Box<dyn Set>),
+enum Source {
+    Hook(Box<dyn ActiveHook>),
     BusyPoll(Box<BusyPolling>),
 }
 
@@ -49,9 +49,9 @@ impl Receiver {
         let (by, pollers) = match self {
             Self::Hook(hook) => {
                 let pollers = field.receiver.poll_in_threads(field.receiver_cpu)?;
-                (By::Hook((hook.set)(field)?), pollers)
+                (Source::Hook((hook.set)(field)?), pollers)
             }
-            Self::BusyPoll => (By::BusyPoll(BusyPolling::start(field)?.into()), Vec::new()),
+            Self::BusyPoll => (Source::BusyPoll(BusyPolling::start(field)?.into()), Vec::new()),
         };
         Ok(ActiveReceiver { by, pollers })
     }
@@ -59,10 +59,10 @@ impl Receiver {
 
 impl ActiveReceiver {
     /// The hook that counts the packets.
-    pub fn set(&self) -> &dyn Set {
+    pub fn set(&self) -> &dyn ActiveHook {
         match &self.by {
-            By::Hook(set) => set.as_ref(),
-            By::BusyPoll(polling) => polling.as_ref(),
+            Source::Hook(set) => set.as_ref(),
+            Source::BusyPoll(polling) => polling.as_ref(),
         }
     }
 
@@ -70,8 +70,8 @@ impl ActiveReceiver {
     /// time of its last tick, so up to some milliseconds too low.
     pub fn spent_ns(&self) -> Result<u64> {
         let own = match &self.by {
-            By::Hook(_) => 0,
-            By::BusyPoll(polling) => polling.spent_ns()?,
+            Source::Hook(_) => 0,
+            Source::BusyPoll(polling) => polling.spent_ns()?,
         };
         self.pollers.iter().try_fold(own, |sum, pid| Ok(sum + sys::proc::run_ns(*pid)?))
     }

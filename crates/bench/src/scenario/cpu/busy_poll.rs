@@ -5,7 +5,7 @@ use xsk::Interface;
 use xsk::wait::BusyPoll;
 
 use crate::field::{Attribute, Field};
-use crate::hook::Set;
+use crate::hook::ActiveHook;
 use crate::hook::reader::{PATIENCE, Reader};
 
 /// The polling thread. Dropping it ends the thread and restores the interface.
@@ -37,7 +37,7 @@ impl BusyPolling {
     }
 }
 
-impl Set for BusyPolling {
+impl ActiveHook for BusyPolling {
     fn ended(&self) -> Result<u64> {
         self.reader.ended()
     }

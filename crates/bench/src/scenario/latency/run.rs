@@ -14,13 +14,13 @@ use traffic::{Expect, Template};
 
 use super::times::Times;
 use crate::field::{Flood, Line};
-use crate::path::{BUSY_POLL, Path, Set};
+use crate::path::{ActivePath, BUSY_POLL, Path};
 
 /// A path that is set up until this is dropped.
 pub struct LatencyRun<'a> {
     line: &'a Line,
     path: &'a Path,
-    set: Box<dyn Set>,
+    set: Box<dyn ActivePath>,
 }
 
 impl<'a> LatencyRun<'a> {

@@ -28,14 +28,14 @@ pub struct ProgressView {
 pub enum Output {
     Picture,
     Lines,
-    Nobody,
+    Silent,
 }
 
 impl Output {
     pub fn choose(is_json: bool) -> Self {
         match (io::stderr().is_terminal(), is_json) {
             (true, _) => Self::Picture,
-            (false, true) => Self::Nobody,
+            (false, true) => Self::Silent,
             (false, false) => Self::Lines,
         }
     }
@@ -60,7 +60,7 @@ impl ProgressView {
     pub fn begin(&mut self, plan: Plan<'_>) {
         self.state = ScenarioState::new(&self.title, plan);
         self.screen = None;
-        if self.to != Output::Nobody {
+        if self.to != Output::Silent {
             self.screen = Some(Screen::new(self.state.height()));
         }
         self.show();
@@ -95,7 +95,7 @@ impl ProgressView {
                 self.state.message(text);
                 self.show();
             }
-            (None, Output::Nobody) => {}
+            (None, Output::Silent) => {}
             (None, _) => say(text),
         }
     }

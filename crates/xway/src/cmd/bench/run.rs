@@ -36,7 +36,7 @@ pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
             break;
         }
     }
-    if to != Output::Nobody {
+    if to != Output::Silent {
         session.run_writer.told().iter().for_each(|words| say(words));
     }
     session.end()
