@@ -144,7 +144,7 @@ fn what_cannot_be_asked_for_is_told() {
     let below = file.join("out");
     let table: &[(&[&str], &str)] = &[
         (&["nothing"], "unknown scenario \"nothing\"; expected one of: drop"),
-        (&["noise", "nothing"], "there are:"),
+        (&["noise", "nothing"], "expected one of:"),
         (&[], "NAME"),
         (&["noise", "--all"], "--all"),
         (&["noise", "--rounds", "4"], "from 5 to 1000 rounds"),
