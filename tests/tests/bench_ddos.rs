@@ -162,7 +162,7 @@ fn on_a_network_card_it_is_refused_before_anything_is_made() {
     let mut silent = Silent;
     let mut harness = Harness::new(1, 0.01, &mut silent);
     let fault = Scenario::find("ddos").unwrap().run(&mut harness, &testbed).unwrap_err();
-    assert!(fault.to_string().contains("in a lab alone, not on nowhere0"), "{fault}");
+    assert!(fault.to_string().contains("requires a lab and cannot run on nowhere0"), "{fault}");
     assert_eq!(surroundings(), before);
 }
 

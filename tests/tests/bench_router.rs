@@ -123,7 +123,7 @@ fn what_cannot_be_measured_is_refused() {
     let mut silent = Silent;
     let mut harness = Harness::new(5, 0.05, &mut silent);
     let fault = Scenario::find("router").unwrap().run(&mut harness, &testbed).unwrap_err();
-    assert!(fault.to_string().contains("in a lab alone"), "{fault}");
+    assert!(fault.to_string().contains("requires a lab"), "{fault}");
     let fault = measure(&mut harness, 2_000_000).unwrap_err();
     assert!(fault.to_string().contains("1500000 routes can be made up"), "{fault}");
 }

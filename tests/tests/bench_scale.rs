@@ -51,7 +51,7 @@ fn on_a_network_card_it_is_refused() {
     let mut silent = Silent;
     let mut harness = Harness::new(1, 0.01, &mut silent);
     let fault = Scenario::find("scale").unwrap().run(&mut harness, &testbed).unwrap_err();
-    assert!(fault.to_string().contains("in a lab alone, not on nowhere0"), "{fault}");
+    assert!(fault.to_string().contains("requires a lab and cannot run on nowhere0"), "{fault}");
 }
 
 const HOOKS: [&str; 3] = ["xdp-native", "touch", "limit"];
