@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use bench::{Ground, Harness, Scenario, Silent};
+use bench::{Harness, Scenario, Silent, Testbed};
 use report::Bench;
 
 /// Five rounds, each as short as makes sense.
@@ -16,12 +16,12 @@ pub fn run(name: &str) -> Bench {
 pub fn rounds(name: &str, rounds: usize) -> Bench {
     let mut silent = Silent;
     let mut harness = Harness::new(rounds, 0.05, &mut silent);
-    Scenario::find(name).unwrap().run(&mut harness, &Ground::Lab).unwrap()
+    Scenario::find(name).unwrap().run(&mut harness, &Testbed::Lab).unwrap()
 }
 
 /// Why a cell is not there.
 pub fn reason<'b>(bench: &'b Bench, cell: &str) -> Option<&'b str> {
-    let mut absent = bench.story().absent.iter();
+    let mut absent = bench.notes().absent.iter();
     absent.find(|gone| gone.name == cell).map(|gone| gone.reason.as_str())
 }
 

@@ -26,7 +26,7 @@ fn points_are_of_rates_that_were_offered_and_nothing_stays() {
                 assert!(values.iter().all(|rate| *rate <= 1.1 * asked), "{row:?}");
                 let is_kept = bench.median(&row.name).unwrap() >= 0.9 * asked;
                 let cell = row.name.trim_start_matches("offered/");
-                let mut marks = bench.story().marks.iter().filter(|mark| mark.row == cell);
+                let mut marks = bench.notes().marks.iter().filter(|mark| mark.row == cell);
                 let is_told = marks.any(|mark| mark.text.contains("the sender offered"));
                 assert_eq!(is_told, !is_kept, "{row:?}");
             }
@@ -38,7 +38,7 @@ fn points_are_of_rates_that_were_offered_and_nothing_stays() {
     assert!(beyond.contains("the sender reaches "), "{beyond}");
     assert_eq!(bench.median("xdp-native@20000000"), None);
 
-    let Shape::Curves { series, .. } = &bench.story().figures[0].shape else { panic!("no curves") };
+    let Shape::Curves { series, .. } = &bench.notes().figures[0].shape else { panic!("no curves") };
     assert!(!series.is_empty());
     for (x, row) in series.iter().flat_map(|curve| &curve.points) {
         assert!(bench.median(row).is_some(), "a point without a row: {row}");

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use bench::hook::answers::Answers;
-use bench::{Ground, Harness, Scenario, Silent};
+use bench::{Harness, Scenario, Silent, Testbed};
 use lab::stage::{ATTACKER_LINK, COOKIES};
 use lab::{Host, Service, Stage};
 use report::Bench;
@@ -86,7 +86,7 @@ fn expected_ratio<'r>(
 
 /// They show what was measured beside what was published.
 fn figures(bench: &Bench) {
-    let figures = &bench.story().figures;
+    let figures = &bench.notes().figures;
     let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
     assert_eq!(names, ["ddos", "ddos-kept", "ddos-connections"]);
     let of_connections = |row: &str| row.starts_with("syn-");
@@ -120,10 +120,10 @@ fn interrupted_in_the_middle_it_keeps_what_it_has_and_leaves_nothing() {
     };
     let mut silent = Silent;
     let mut harness = Harness::new(100, 0.01, &mut silent).interrupted_by(&is_over);
-    let bench = Scenario::find("ddos").unwrap().run(&mut harness, &Ground::Lab).unwrap();
+    let bench = Scenario::find("ddos").unwrap().run(&mut harness, &Testbed::Lab).unwrap();
     assert_nothing_left();
     assert_eq!(surroundings(), before);
-    assert!(bench.story().cut.as_deref().unwrap().starts_with("interrupted in round "));
+    assert!(bench.notes().cut.as_deref().unwrap().starts_with("interrupted in round "));
     bench.finish(report::Host::default()).unwrap();
 }
 
@@ -158,11 +158,11 @@ fn what_a_flood_of_requests_needs_is_taken_down_again() {
 #[test]
 fn on_a_network_card_it_is_refused_before_anything_is_made() {
     let before = surroundings();
-    let ground = Ground::Nic { iface: "nowhere0".into(), peer: "nowhere1".into() };
+    let testbed = Testbed::Nic { iface: "nowhere0".into(), peer: "nowhere1".into() };
     let mut silent = Silent;
     let mut harness = Harness::new(1, 0.01, &mut silent);
-    let fault = Scenario::find("ddos").unwrap().run(&mut harness, &ground).unwrap_err();
-    assert!(fault.to_string().contains("in a lab alone, not on nowhere0"), "{fault}");
+    let fault = Scenario::find("ddos").unwrap().run(&mut harness, &testbed).unwrap_err();
+    assert!(fault.to_string().contains("requires a lab and cannot run on nowhere0"), "{fault}");
     assert_eq!(surroundings(), before);
 }
 

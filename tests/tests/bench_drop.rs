@@ -7,9 +7,9 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use bench::Ground;
+use bench::Testbed;
 use bench::field::{Field, PORT};
-use bench::hook::{self, Hook, Set};
+use bench::hook::{self, ActiveHook, Hook};
 use lab::until;
 use serde_json::Value;
 use sys::net::PacketSocket;
@@ -20,7 +20,7 @@ use xway_tests::xway::{Answer, Xway};
 fn each_hook_ends_and_counts_its_packets_alone_and_leaves_nothing() {
     let mut unlike = 0;
     for hook in hook::ALL {
-        let field = Field::build(&Ground::Lab).unwrap();
+        let field = Field::build(&Testbed::Lab).unwrap();
         let empty = remains(&field);
         assert!(empty.iter().all(String::is_empty), "{empty:?}");
         let set = match (hook.set)(&field) {
@@ -47,7 +47,7 @@ fn each_hook_ends_and_counts_its_packets_alone_and_leaves_nothing() {
 }
 
 /// Some packets end there, and never more than there were.
-fn counts(field: &Field, hook: &Hook, set: &dyn Set) {
+fn counts(field: &Field, hook: &Hook, set: &dyn ActiveHook) {
     let flood = field.flood(Some(20_000), LONG).unwrap();
     let start = set.ended().unwrap();
     until(hook.name, LONG, || Ok((set.ended().unwrap() > start + 100).then_some(()))).unwrap();

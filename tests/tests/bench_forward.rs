@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bench::field::Line;
 use bench::path::{self, Journey, Path, Sink};
-use bench::{Ground, Harness, Scenario, Silent};
+use bench::{Harness, Scenario, Silent, Testbed};
 use kernel::list::{self, Owners};
 use report::Host;
 use sys::net::PacketSocket;
@@ -18,7 +18,7 @@ use xway_tests::cell::is_held_up;
 #[test]
 fn every_way_carries_packets_and_leaves_nothing() {
     let _alone = alone();
-    let line = Line::build(&Ground::Lab).unwrap();
+    let line = Line::build(&Testbed::Lab).unwrap();
     let before = remains(&line);
     for path in path::ALL {
         for _ in 0..2 {
@@ -49,7 +49,7 @@ fn carries(line: &Line, path: &Path) {
 #[test]
 fn what_is_spoilt_on_its_way_is_seen() {
     let _alone = alone();
-    let line = Line::build(&Ground::Lab).unwrap();
+    let line = Line::build(&Testbed::Lab).unwrap();
     let judge = |journey: Journey, sent: &[u8], got: &[u8]| {
         journey.judge(&line, sent, got).map_err(|fault| fault.to_string())
     };
@@ -89,7 +89,7 @@ fn what_is_spoilt_on_its_way_is_seen() {
 #[test]
 fn what_cannot_be_set_up_says_why_and_leaves_nothing() {
     let _alone = alone();
-    let line = Line::build(&Ground::Lab).unwrap();
+    let line = Line::build(&Testbed::Lab).unwrap();
     let port = (line.near.ipv4().unwrap(), bench::field::PORT);
     let _taken = line.near.run(|| UdpSocket::bind(port)).unwrap().unwrap();
     let _there = Sink::attach(&line.near).unwrap();
@@ -114,8 +114,8 @@ fn a_short_run_has_a_row_for_every_way() {
     let _alone = alone();
     let mut silent = Silent;
     let mut harness = Harness::new(5, 0.05, &mut silent);
-    let bench = Scenario::find("forward").unwrap().run(&mut harness, &Ground::Lab).unwrap();
-    let absent = &bench.story().absent;
+    let bench = Scenario::find("forward").unwrap().run(&mut harness, &Testbed::Lab).unwrap();
+    let absent = &bench.notes().absent;
     assert!(absent.iter().all(|gone| is_held_up(&gone.reason)), "{absent:?}");
     let held_up: Vec<String> = absent.iter().map(|gone| gone.name.clone()).collect();
     let report = bench.finish(Host::default()).unwrap();
@@ -131,7 +131,7 @@ fn a_short_run_has_a_row_for_every_way() {
     if held_up.is_empty() {
         assert_eq!(report.ratios.len(), path::ALL.len() - 1);
     }
-    let figures: Vec<_> = report.story.figures.iter().map(|figure| &*figure.name).collect();
+    let figures: Vec<_> = report.notes.figures.iter().map(|figure| &*figure.name).collect();
     assert_eq!(figures, ["forward-translated", "forward-untouched"]);
 }
 

@@ -14,7 +14,7 @@ fn each_way_has_times_and_nothing_stays() {
     let rates: BTreeSet<&str> =
         bench.rounds().iter().filter_map(|row| Some(row.name.split_once('@')?.1)).collect();
     // On a machine that is busy there may be no high rate, which is said.
-    assert!(rates.contains("100") || !bench.story().absent.is_empty(), "{rates:?}");
+    assert!(rates.contains("100") || !bench.notes().absent.is_empty(), "{rates:?}");
     for way in WAYS {
         told(&bench, &format!("{way}@100"), &format!("avg/{way}@100"));
     }
@@ -28,9 +28,9 @@ fn each_way_has_times_and_nothing_stays() {
         assert_eq!(row("avg").is_some(), row("max").is_some_and(|ns| ns > 0.0), "{cell}");
     }
     // What each way carries is told, and who carries less than another at which rate it fails.
-    let notes = bench.story().notes.join("\n");
+    let notes = bench.notes().notes.join("\n");
     assert!(WAYS.iter().all(|way| notes.contains(&format!("{way} carries "))), "{notes}");
-    for figure in bench.story().figures.iter().filter(|figure| figure.name.contains("own")) {
+    for figure in bench.notes().figures.iter().filter(|figure| figure.name.contains("own")) {
         let Shape::Bars { rows } = &figure.shape else { panic!("{figure:?}") };
         assert!(rows.iter().all(|row| bench.median(row).is_some()), "{rows:?}");
     }

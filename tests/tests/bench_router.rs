@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use bench::router::{Net, Table, measure};
-use bench::{Ground, Harness, Scenario, Silent};
+use bench::{Harness, Scenario, Silent, Testbed};
 use lab::{Capture, until};
 use report::figure::Shape;
 use report::{Bench, Host};
@@ -76,7 +76,7 @@ fn what_is_measured_and_told() {
     let before = labs();
     let mut silent = Silent;
     let bench = measure(&mut Harness::new(2, 0.1, &mut silent), ROUTES).unwrap();
-    let absent = &bench.story().absent;
+    let absent = &bench.notes().absent;
     assert!(absent.iter().all(|gone| is_held_up(&gone.reason)), "{absent:?}");
     let is_told = |row: &str| bench.median(row).is_some() || reason(&bench, row).is_some();
     for way in ["linux", "xdp"] {
@@ -93,7 +93,7 @@ fn what_is_measured_and_told() {
     for row in drawn(&bench) {
         assert!(is_told(&row), "{row} is drawn and was not measured");
     }
-    let notes = bench.story().notes.join("\n");
+    let notes = bench.notes().notes.join("\n");
     for fact in ["2000 routes were given to the kernel", "was taken away in"] {
         assert!(notes.contains(fact), "{fact}: {notes}");
     }
@@ -114,16 +114,16 @@ fn drawn(bench: &Bench) -> Vec<String> {
             series.iter().flat_map(|curve| &curve.points).map(|(_, row)| row.clone()).collect()
         }
     };
-    bench.story().figures.iter().flat_map(|figure| rows(&figure.shape)).collect()
+    bench.notes().figures.iter().flat_map(|figure| rows(&figure.shape)).collect()
 }
 
 #[test]
 fn what_cannot_be_measured_is_refused() {
-    let ground = Ground::Nic { iface: "eth7".into(), peer: "eth8".into() };
+    let testbed = Testbed::Nic { iface: "eth7".into(), peer: "eth8".into() };
     let mut silent = Silent;
     let mut harness = Harness::new(5, 0.05, &mut silent);
-    let fault = Scenario::find("router").unwrap().run(&mut harness, &ground).unwrap_err();
-    assert!(fault.to_string().contains("in a lab alone"), "{fault}");
+    let fault = Scenario::find("router").unwrap().run(&mut harness, &testbed).unwrap_err();
+    assert!(fault.to_string().contains("requires a lab"), "{fault}");
     let fault = measure(&mut harness, 2_000_000).unwrap_err();
     assert!(fault.to_string().contains("1500000 routes can be made up"), "{fault}");
 }

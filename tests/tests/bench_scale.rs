@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 #![forbid(unsafe_code)]
 
-use bench::{Ground, Harness, Scenario, Silent};
+use bench::{Harness, Scenario, Silent, Testbed};
 use report::Host;
 use report::figure::Shape;
 use xway_tests::cell::{assert_nothing_left, is_held_up, reason, run};
@@ -30,9 +30,9 @@ fn every_number_of_queues_has_its_rows_and_nothing_stays() {
         let more = format!("{hook}@{}", cpus + 1);
         assert_eq!(bench.median(&more), None, "no more queues than processors");
     }
-    assert!(bench.story().notes.join("\n").contains("no descriptor rings"));
+    assert!(bench.notes().notes.join("\n").contains("no descriptor rings"));
 
-    let figure = &bench.story().figures[0];
+    let figure = &bench.notes().figures[0];
     let Shape::Curves { series, .. } = &figure.shape else { panic!("no curves") };
     assert_eq!(series.len(), HOOKS.len());
     assert!(figure.references.iter().all(|it| it.source.contains("figure 3")));
@@ -47,11 +47,11 @@ fn every_number_of_queues_has_its_rows_and_nothing_stays() {
 
 #[test]
 fn on_a_network_card_it_is_refused() {
-    let ground = Ground::Nic { iface: "nowhere0".into(), peer: "nowhere1".into() };
+    let testbed = Testbed::Nic { iface: "nowhere0".into(), peer: "nowhere1".into() };
     let mut silent = Silent;
     let mut harness = Harness::new(1, 0.01, &mut silent);
-    let fault = Scenario::find("scale").unwrap().run(&mut harness, &ground).unwrap_err();
-    assert!(fault.to_string().contains("in a lab alone, not on nowhere0"), "{fault}");
+    let fault = Scenario::find("scale").unwrap().run(&mut harness, &testbed).unwrap_err();
+    assert!(fault.to_string().contains("requires a lab and cannot run on nowhere0"), "{fault}");
 }
 
 const HOOKS: [&str; 3] = ["xdp-native", "touch", "limit"];

@@ -143,8 +143,8 @@ fn what_cannot_be_asked_for_is_told() {
     fs::write(&file, "").unwrap();
     let below = file.join("out");
     let table: &[(&[&str], &str)] = &[
-        (&["nothing"], "no scenario \"nothing\"; there are: drop"),
-        (&["noise", "nothing"], "there are:"),
+        (&["nothing"], "unknown scenario \"nothing\"; expected one of: drop"),
+        (&["noise", "nothing"], "expected one of:"),
         (&[], "NAME"),
         (&["noise", "--all"], "--all"),
         (&["noise", "--rounds", "4"], "from 5 to 1000 rounds"),

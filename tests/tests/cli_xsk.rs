@@ -278,7 +278,7 @@ fn what_cannot_be_done_is_an_error_that_says_why() {
         ("tx --dev eth1 --mode zero-copy", "no zero copy"),
         ("tx --dev eth1 --rings 1000", "1024"),
         ("tx --dev eth1 --size 2000", "MTU"),
-        ("rx --dev eth1 --rate 5kpps", "--rate is for tx and rtt"),
+        ("rx --dev eth1 --rate 5kpps", "--rate requires the role tx or rtt"),
         ("tx --dev eth1 --cpus 1000", "sched_setaffinity"),
         ("tx --dev eth1 --to 192.0.2.1:9", "no route to 192.0.2.1"),
     ] {

@@ -1,12 +1,11 @@
-//! Rounds: every arm in turn, again and again, so that what drifts meets all of them alike.
+//! Interleaved rounds, so that a drift of the machine affects all arms alike.
 //!
-//! Rule: a round runs each arm once, and each round begins with another arm; the first round is
-//! a warm-up and does not count. A turn that came to nothing for a [`Passing`] reason is tried
-//! again at once, a few times, and then the arm misses the round; an arm that misses more than half
-//! of them is not here. An arm that fails for good is left out from then on and told as such, an
-//! interrupt ends the run between two arms, and either way what was measured is kept. An arm that
-//! takes far longer than its window is left out too, so that a run ends about when it said. Not
-//! here: what an arm does, and statistics (`report`).
+//! Rule: a round runs each arm once, and each round begins with another arm; the first round is a
+//! warm-up and does not count. A turn that fails for a [`Transient`] reason is repeated a few
+//! times; then the arm misses the round, and an arm that misses more than half of them has no
+//! value. An arm that fails permanently, or takes far longer than its window, is excluded from then
+//! on. An interrupt ends the run between two arms. Values measured before are kept in every case.
+//! Not here: what an arm does, and statistics (`report`).
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,10 +14,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use report::Bench;
 
-use crate::passing::Passing;
-use crate::progress::{Plan, Progress, Told};
+use crate::progress::{Measurement, Plan, Progress};
+use crate::transient::Transient;
 
-/// How much to measure, and who is told about it.
+/// Runs the arms of a scenario in rounds and reports progress.
 pub struct Harness<'p> {
     rounds: usize,
     window: Duration,
@@ -31,16 +30,16 @@ pub struct Arm<'a> {
     name: String,
     measure: Measure<'a>,
     is_out: bool,
-    /// Rows that it gave values of.
+    /// Rows for which it returned values.
     rows: Vec<String>,
-    /// Rounds that count and that it has values of.
+    /// Counted rounds with values.
     had: usize,
-    /// Those that it has none of, and why the last time.
+    /// Counted rounds without values, and the reason of the last one.
     missed: usize,
     why: String,
 }
 
-/// One number that an arm's turn gave.
+/// One number that a turn measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
     pub row: String,
@@ -48,7 +47,7 @@ pub struct Value {
     pub value: f64,
 }
 
-/// Runs for about the given time and returns its values, the one that counts most first.
+/// Runs for about the given time and returns its values, the main one first.
 type Measure<'a> = Box<dyn FnMut(Duration) -> Result<Vec<Value>> + 'a>;
 
 impl fmt::Debug for Harness<'_> {
@@ -74,7 +73,7 @@ impl Value {
 }
 
 impl<'a> Arm<'a> {
-    /// With one value, in the row of its name.
+    /// Creates an arm with one value, in the row of its name.
     pub fn new(
         name: &str,
         unit: &str,
@@ -84,13 +83,13 @@ impl<'a> Arm<'a> {
         Self::wide(name, move |window| Ok(vec![Value::new(&row, &unit, measure(window)?)]))
     }
 
-    /// With several values, each in a row of its own.
+    /// Creates an arm with several values, each in a row of its own.
     pub fn wide(name: &str, measure: impl FnMut(Duration) -> Result<Vec<Value>> + 'a) -> Arm<'a> {
         let (name, measure) = (name.into(), Box::new(measure));
         Arm { name, measure, is_out: false, rows: vec![], had: 0, missed: 0, why: String::new() }
     }
 
-    /// Puts down what it gave in a round that counts.
+    /// Records the values of a counted round.
     fn keep(&mut self, bench: &mut Bench, round: usize, values: &[Value]) {
         self.had += 1;
         for Value { row, unit, value } in values {
@@ -101,33 +100,33 @@ impl<'a> Arm<'a> {
         }
     }
 
-    /// Of the rounds that count, so far.
+    /// Counted rounds so far.
     fn rounds(&self) -> usize {
         self.had + self.missed
     }
 }
 
 impl<'p> Harness<'p> {
-    /// `seconds` is what one arm takes in one round.
+    /// Creates a harness; `seconds` is the duration of one turn.
     pub fn new(rounds: usize, seconds: f64, progress: &'p mut dyn Progress) -> Self {
         let window = Duration::from_secs_f64(seconds);
         Self { rounds, window, progress, interrupt: None }
     }
 
-    /// The run ends early once this says so; it is asked between two arms.
+    /// Ends the run early when `is_over` returns `true`; it is called between two arms.
     pub fn interrupted_by(mut self, is_over: &'p dyn Fn() -> bool) -> Self {
         self.interrupt = Some(is_over);
         self
     }
 
-    /// Something worth saying to whoever follows the run.
+    /// Shows a message to the user.
     pub fn say(&mut self, text: &str) {
-        self.progress.says(text);
+        self.progress.message(text);
     }
 
-    /// Something that the user has to do.
+    /// Shows an instruction to the user.
     pub(crate) fn ask(&mut self, text: &str) {
-        self.progress.asks(text);
+        self.progress.prompt(text);
     }
 
     /// Runs all rounds of `arms` and adds their values to `bench`, so that ratios between any
@@ -138,7 +137,7 @@ impl<'p> Harness<'p> {
     pub fn interleave(&mut self, bench: &mut Bench, arms: &mut [Arm]) -> Result<()> {
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let (rounds, window) = (self.rounds, self.window);
-        self.progress.begins(Plan { arms: &names, rounds, window });
+        self.progress.begin(Plan { arms: &names, rounds, window });
         for round in 0..=self.rounds {
             for turn in 0..arms.len() {
                 if self.is_interrupted() {
@@ -149,12 +148,12 @@ impl<'p> Harness<'p> {
                 let begin = round + arms.len() - 1;
                 self.turn(bench, round, &mut arms[(begin + turn) % arms.len()]);
             }
-            self.progress.round_ends(bench);
+            self.progress.round_ended(bench);
         }
         end(bench, arms)
     }
 
-    /// One arm's part of a round.
+    /// Runs one arm's turn in a round.
     fn turn(&mut self, bench: &mut Bench, round: usize, arm: &mut Arm) {
         if arm.is_out {
             return;
@@ -163,30 +162,30 @@ impl<'p> Harness<'p> {
         match self.attempt(round, arm) {
             Ok(values) if round > WARM_UP => arm.keep(bench, round, &values),
             Ok(_) => (),
-            Err(fault) if Passing::is_reason_of(&fault) => self.misses(round, arm, &fault),
+            Err(fault) if Transient::is_reason_of(&fault) => self.missed(round, arm, &fault),
             Err(fault) => {
                 arm.is_out = true;
                 let reason = format!("{}: {fault:#}", self.called(round));
-                self.progress.leaves(&arm.name, &reason);
+                self.progress.excluded(&arm.name, &reason);
                 bench.absent(&arm.name, reason);
             }
         }
     }
 
-    /// Measures until nothing that passes is in the way, a few times.
+    /// Measures, and repeats a turn that failed for a transient reason.
     fn attempt(&mut self, round: usize, arm: &mut Arm) -> Result<Vec<Value>> {
         let tries = if round == WARM_UP { 1 } else { TRIES };
         for _ in 1..tries {
             match self.measure(round, arm) {
-                Err(fault) if Passing::is_reason_of(&fault) && !self.is_interrupted() => (),
+                Err(fault) if Transient::is_reason_of(&fault) && !self.is_interrupted() => (),
                 done => return done,
             }
         }
         self.measure(round, arm)
     }
 
-    /// It has no value of this round; one that cannot come to half of them any more has no turns.
-    fn misses(&mut self, round: usize, arm: &mut Arm, fault: &anyhow::Error) {
+    /// Records a missed round; an arm that can no longer reach half of its rounds is excluded.
+    fn missed(&mut self, round: usize, arm: &mut Arm, fault: &anyhow::Error) {
         let why = format!("{fault:#}");
         if round > WARM_UP {
             arm.missed += 1;
@@ -194,8 +193,8 @@ impl<'p> Harness<'p> {
         }
         arm.is_out = arm.missed * 2 > self.rounds;
         match arm.is_out {
-            true => self.progress.leaves(&arm.name, &format!("missed most rounds: {why}")),
-            false => self.progress.misses(&arm.name, &why),
+            true => self.progress.excluded(&arm.name, &format!("missed most rounds: {why}")),
+            false => self.progress.missed(&arm.name, &why),
         }
     }
 
@@ -205,15 +204,15 @@ impl<'p> Harness<'p> {
         let took = begin.elapsed();
         ensure!(took <= self.window + OVERTIME, "took {took:.1?} for {:.1?}", self.window);
         for Value { row, value, .. } in &values {
-            ensure!(value.is_finite(), "{row}: {value} is no measurement");
+            ensure!(value.is_finite(), "{row}: {value} is not a valid measurement");
         }
         let Some(Value { unit, value, .. }) = values.first() else { bail!("no value") };
         let (arm, rounds, value) = (arm.name.as_str(), self.rounds, *value);
-        self.progress.value(Told { arm, round, rounds, value, unit });
+        self.progress.value(Measurement { arm, round, rounds, value, unit });
         Ok(values)
     }
 
-    /// Whether the run is to end early.
+    /// Whether the run must end early.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.is_some_and(|is_over| is_over())
     }
@@ -226,7 +225,7 @@ impl<'p> Harness<'p> {
     }
 }
 
-/// Says what is missing.
+/// Notes missing values in the report.
 fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
     let (few, some): (Vec<&Arm>, Vec<&Arm>) =
         arms.iter().filter(|arm| arm.missed > 0).partition(|arm| arm.had * 2 < arm.rounds());
@@ -243,7 +242,7 @@ fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
             "Rounds that came to nothing in {TRIES} tries: {told}. The last: {why}."
         ));
     }
-    if let Some(absent) = bench.story().absent.first().filter(|_| bench.rounds().is_empty()) {
+    if let Some(absent) = bench.notes().absent.first().filter(|_| bench.rounds().is_empty()) {
         bail!("{}: {}", absent.name, absent.reason);
     }
     ensure!(!bench.rounds().is_empty(), "nothing was measured before it was interrupted");
@@ -251,13 +250,13 @@ fn end(bench: &mut Bench, arms: &[Arm]) -> Result<()> {
 }
 
 const WARM_UP: usize = 0;
-/// Of a turn that something that passes is in the way of.
+/// Attempts for a turn that fails for a transient reason.
 const TRIES: usize = 3;
-/// That an arm may take for its set-up and its end, on top of its window.
+/// Longest time of a turn for set-up and end, in addition to its window.
 const OVERTIME: Duration = Duration::from_secs(60);
-/// Below five, a median says nothing.
+/// Permitted numbers of rounds; a median of fewer than five is meaningless.
 pub const ROUNDS: RangeInclusive<usize> = 5..=1000;
-/// That an arm may take in a round.
+/// Permitted seconds of a turn.
 pub const SECONDS: RangeInclusive<f64> = 0.01..=600.0;
 
 #[cfg(test)]
@@ -307,7 +306,7 @@ mod tests {
             .interleave(&mut bench, &mut [failing, empty, good])
             .unwrap();
         let absent: Vec<String> = bench
-            .story()
+            .notes()
             .absent
             .iter()
             .map(|gone| format!("{}: {}", gone.name, gone.reason))
@@ -315,7 +314,7 @@ mod tests {
         assert_eq!(
             absent,
             [
-                "generic: warm-up: generic: NaN is no measurement",
+                "generic: warm-up: generic: NaN is not a valid measurement",
                 "native: round 2 of 5: link is down"
             ]
         );
@@ -329,14 +328,14 @@ mod tests {
         assert_eq!(fault.to_string(), "native: warm-up: no such device");
     }
 
-    /// An arm whose turns fail for a passing reason where a plan has a dash.
+    /// An arm whose turns fail for a transient reason where a plan has a dash.
     fn moody<'a>(name: &str, plan: &'static str) -> Arm<'a> {
         let mut turns = plan.chars();
         Arm::wide(name, {
             let name = name.to_owned();
             move |_| {
                 let Some(value) = turns.next().and_then(|turn| turn.to_digit(10)) else {
-                    return Err(Passing::new("the sender was late").into());
+                    return Err(Transient::NoFrames.into());
                 };
                 let lost = Value::new(format!("lost/{name}"), "%", 0.0);
                 Ok(vec![Value::new(&name, "pps", value.into()), lost])
@@ -371,8 +370,8 @@ mod tests {
         ];
         assert_eq!(rounds, want);
         let absent =
-            bench.story().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
-        let why = "rounds: the sender was late";
+            bench.notes().absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
+        let why = "rounds: no frame arrived in the window";
         let want = [
             format!("two-rounds-only: came to nothing in 3 of 5 {why}"),
             format!("never: came to nothing in 3 of 3 {why}"),
@@ -380,8 +379,8 @@ mod tests {
         assert_eq!(absent.collect::<Vec<_>>(), want);
         assert!(bench.rounds().iter().all(|row| !row.name.contains("only")), "with its details");
         let want = "Rounds that came to nothing in 3 tries: two-rounds-less 2 of 5. \
-                    The last: the sender was late.";
-        assert_eq!(bench.story().notes, [want]);
+                    The last: no frame arrived in the window.";
+        assert_eq!(bench.notes().notes, [want]);
         let report = bench.ratio("steady", "two-rounds-less").finish(Host::default()).unwrap();
         assert_eq!(report.ratios[0].median, 1.5, "of rounds 1, 3 and 5");
     }
@@ -402,7 +401,7 @@ mod tests {
         let harness = Harness::new(5, 0.01, &mut silent);
         harness.interrupted_by(&is_over).interleave(&mut bench, &mut [arm("a"), arm("b")]).unwrap();
         assert_eq!(turns.get(), 5);
-        assert_eq!(bench.story().cut.as_deref(), Some("interrupted in round 2 of 5"));
+        assert_eq!(bench.notes().cut.as_deref(), Some("interrupted in round 2 of 5"));
         assert_eq!(bench.rounds()[0].values.len() + bench.rounds()[1].values.len(), 3);
     }
 }

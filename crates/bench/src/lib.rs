@@ -1,36 +1,37 @@
-//! What XDP does, measured: scenarios over namespaces or named network cards, and the method that
-//! all of them share.
+//! Measurements of XDP: scenarios on namespaces or on named network cards, and the method that they
+//! share.
 //!
 //! Rule: every number goes through the [`Harness`], so that it comes from interleaved rounds; what
-//! a kernel lacks is told as absent, never as zero. A scenario is one file with a `SCENARIO` and
-//! one line in [`SCENARIOS`]. Not here: statistics and pictures (`report`), arguments and printing
-//! (the binary).
+//! cannot be measured is reported as absent, never as zero. A scenario is one file with a
+//! `SCENARIO` and one line in [`SCENARIOS`]. Not here: statistics and figures (`report`), arguments
+//! and printing (the binary).
 #![forbid(unsafe_code)]
 
 pub mod field;
-mod ground;
 mod harness;
 pub mod hook;
+pub mod load;
 mod machine;
 mod micro;
 mod nic;
-mod passing;
 pub mod path;
 mod progress;
 mod scenario;
+mod testbed;
+mod transient;
 
-pub use ground::Ground;
 pub use harness::{Arm, Harness, ROUNDS, SECONDS, Value};
-pub use passing::Passing;
-pub use progress::{Plan, Progress, Silent, Told};
+pub use progress::{Measurement, Plan, Progress, Silent};
 pub use scenario::router;
+pub use testbed::Testbed;
+pub use transient::Transient;
 
 use anyhow::{Result, bail};
 use report::Bench;
 
-use machine::Watch;
+use machine::CpuWatch;
 
-/// What can be measured, in the order of the list: the pictures first, then parts of the project.
+/// All scenarios in the order of the list: first those with figures, then parts of the project.
 pub const SCENARIOS: &[Scenario] = &[
     scenario::drop::SCENARIO,
     scenario::pass::SCENARIO,
@@ -53,71 +54,71 @@ pub const SCENARIOS: &[Scenario] = &[
     micro::xsk_wait::SCENARIO,
 ];
 
-/// One measurement that can be asked for by name.
+/// A measurement that is run by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     pub name: &'static str,
     pub kind: Kind,
-    /// One line for the list.
+    /// A description of one line.
     pub about: &'static str,
-    /// Unless somebody asks for something else.
+    /// Rounds and seconds unless the user chooses others.
     pub effort: Effort,
-    run: fn(&mut Harness, &Ground) -> Result<Bench>,
+    run: fn(&mut Harness, &Testbed) -> Result<Bench>,
 }
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// That count.
+    /// Counted rounds.
     pub rounds: usize,
-    /// Of an arm in each round.
+    /// Seconds of each turn.
     pub seconds: f64,
 }
 
 impl Effort {
     /// For arms whose set-up takes longer than their window.
     pub const USUAL: Self = Self { rounds: 5, seconds: 0.5 };
-    /// For rates whose ratios count: what disturbs a machine lasts about as long as a turn then, so
-    /// that it spoils some rounds, which a median does not heed, instead of a part of each.
+    /// For rates whose ratios matter: a disturbance lasts about as long as a turn, so that it
+    /// spoils some rounds, which a median ignores, instead of a part of each.
     pub const SHORT: Self = Self { rounds: 25, seconds: 0.15 };
 }
 
-/// What a scenario is measured for.
+/// The purpose of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One of the pictures for which people choose XDP.
+    /// A figure that shows what XDP is chosen for.
     Picture,
     /// A part of the project alone, or the machine.
     Part,
 }
 
 impl Scenario {
-    /// By name.
+    /// Finds a scenario by name.
     ///
     /// # Errors
-    /// When there is none of that name; it tells what there is.
+    /// When there is none of that name; the error lists all names.
     pub fn find(name: &str) -> Result<&'static Self> {
         match SCENARIOS.iter().find(|scenario| scenario.name == name) {
             Some(scenario) => Ok(scenario),
             None => {
                 let names: Vec<_> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-                bail!("no scenario \"{name}\"; there are: {}", names.join(", "))
+                bail!("unknown scenario \"{name}\"; expected one of: {}", names.join(", "))
             }
         }
     }
 
-    /// Measures, and asks for the ratios worth knowing.
+    /// Runs the scenario.
     ///
     /// # Errors
-    /// When the field cannot be made, or not one arm can be measured.
-    pub fn run(&self, harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+    /// When its testbed cannot be set up, or no arm can be measured.
+    pub fn run(&self, harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
         if self.kind == Kind::Part {
-            ground.lab_only()?;
+            testbed.lab_only()?;
         }
-        let watch = Watch::begin();
-        let mut bench = (self.run)(harness, ground)?;
+        let watch = CpuWatch::begin();
+        let mut bench = (self.run)(harness, testbed)?;
         watch.end(&mut bench);
-        if bench.story().about.is_none() {
+        if bench.notes().about.is_none() {
             bench.about(self.about);
         }
         Ok(bench)

@@ -9,7 +9,7 @@ use report::Bench;
 
 /// The processors' time since a scenario began.
 #[derive(Debug)]
-pub struct Watch(Option<Ticks>);
+pub struct CpuWatch(Option<Ticks>);
 
 /// Of all processors, since the machine started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ struct Ticks {
     stolen: u64,
 }
 
-impl Watch {
+impl CpuWatch {
     pub fn begin() -> Self {
         Self(Ticks::now())
     }

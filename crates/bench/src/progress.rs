@@ -1,61 +1,61 @@
-//! Who is told while a run goes on.
+//! Progress of a run, for a view.
 //!
-//! Rule: progress is a courtesy; whatever it does, the measurement is the same.
+//! Rule: a view does not influence the measurement.
 
 use std::time::Duration;
 
 use report::Bench;
 
-/// What is about to be measured.
+/// The arms and rounds of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
-    /// By name; each has one turn a round.
+    /// Names of the arms; each has one turn per round.
     pub arms: &'a [&'a str],
-    /// That count; one warm-up round comes before them.
+    /// Rounds that count; one warm-up round precedes them.
     pub rounds: usize,
-    /// Of each turn, its set-up not included.
+    /// Duration of each turn without its set-up.
     pub window: Duration,
 }
 
-/// One value that was just measured.
+/// One value, as soon as it is measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct Measurement<'a> {
     pub arm: &'a str,
-    /// 0 is the warm-up.
+    /// Number of the round; 0 is the warm-up.
     pub round: usize,
     pub rounds: usize,
     pub value: f64,
     pub unit: &'a str,
 }
 
-/// Hears of a scenario's course, in this order: `begins`; then for each turn of an arm `turns`,
-/// and `value`, `misses` or `leaves`; `round_ends` after each
-/// round. A scenario may begin more than once.
+/// Receives the events of a scenario in this order: `begin`; then for each turn of an arm `turns`,
+/// and `value`, `missed` or `excluded`; `round_ended` after each round. A scenario may begin more
+/// than once.
 pub trait Progress {
-    fn begins(&mut self, _plan: Plan<'_>) {}
+    fn begin(&mut self, _plan: Plan<'_>) {}
 
-    /// It is this arm's turn in `round`, of which 0 is the warm-up.
+    /// The turn of this arm in `round` starts; round 0 is the warm-up.
     fn turns(&mut self, _arm: &str, _round: usize) {}
 
-    fn value(&mut self, _told: Told<'_>) {}
+    fn value(&mut self, _told: Measurement<'_>) {}
 
-    /// The arm has no value of this round, because of something that may have passed by the next.
-    fn misses(&mut self, _arm: &str, _reason: &str) {}
+    /// The arm has no value in this round for a transient reason.
+    fn missed(&mut self, _arm: &str, _reason: &str) {}
 
-    /// The arm failed, and has no more turns.
-    fn leaves(&mut self, _arm: &str, _reason: &str) {}
+    /// The arm failed and has no more turns.
+    fn excluded(&mut self, _arm: &str, _reason: &str) {}
 
-    /// Something worth saying that is no value.
-    fn says(&mut self, _text: &str) {}
+    /// A message for the user.
+    fn message(&mut self, _text: &str) {}
 
-    /// Something that the user has to do before it goes on: to be shown whatever else is not.
-    fn asks(&mut self, _text: &str) {}
+    /// An instruction that the user must follow before the run continues; always shown.
+    fn prompt(&mut self, _text: &str) {}
 
-    /// What was measured so far, warm-up left out; to be kept in case the run is cut off.
-    fn round_ends(&mut self, _so_far: &Bench) {}
+    /// All values so far without the warm-up, to be saved in case the run is interrupted.
+    fn round_ended(&mut self, _so_far: &Bench) {}
 }
 
-/// Tells nobody.
+/// Ignores all events.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent;
 

@@ -27,14 +27,14 @@ pub struct Bench {
     scenario: String,
     rows: Vec<Rounds>,
     ratios: Vec<(String, String)>,
-    story: Story,
+    notes: RunNotes,
     fault: Option<Error>,
 }
 
 /// What is to be known of a run besides its values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Story {
+pub struct RunNotes {
     /// What is measured, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
@@ -78,7 +78,7 @@ pub struct Report {
     pub ratios: Vec<Ratio>,
     pub host: Host,
     #[serde(flatten)]
-    pub story: Story,
+    pub notes: RunNotes,
 }
 
 /// One thing that was measured, in `unit`.
@@ -118,7 +118,7 @@ impl Bench {
             scenario,
             rows: Vec::new(),
             ratios: Vec::new(),
-            story: Story::default(),
+            notes: RunNotes::default(),
             fault: None,
         }
     }
@@ -164,47 +164,47 @@ impl Bench {
 
     /// What is measured, in one line.
     pub fn about(&mut self, text: &str) -> &mut Bench {
-        self.story.about = Some(text.into());
+        self.notes.about = Some(text.into());
         self
     }
 
     /// One more step of how it is measured.
     pub fn method(&mut self, step: &str) -> &mut Bench {
-        self.story.method.push(step.into());
+        self.notes.method.push(step.into());
         self
     }
 
     /// A fact of this run.
     pub fn note(&mut self, fact: impl Into<String>) -> &mut Bench {
-        self.story.notes.push(fact.into());
+        self.notes.notes.push(fact.into());
         self
     }
 
     /// Something that cannot be measured here.
     pub fn absent(&mut self, name: &str, reason: impl Into<String>) -> &mut Bench {
-        self.story.absent.push(Absent { name: name.into(), reason: reason.into() });
+        self.notes.absent.push(Absent { name: name.into(), reason: reason.into() });
         self
     }
 
     /// What to keep in mind of a row.
     pub fn mark(&mut self, row: &str, text: impl Into<String>) -> &mut Bench {
-        self.story.marks.push(Mark { row: row.into(), text: text.into() });
+        self.notes.marks.push(Mark { row: row.into(), text: text.into() });
         self
     }
 
     pub fn figure(&mut self, figure: Figure) -> &mut Bench {
-        self.story.figures.push(figure);
+        self.notes.figures.push(figure);
         self
     }
 
     /// It ended early.
     pub fn cut(&mut self, why: impl Into<String>) -> &mut Bench {
-        self.story.cut = Some(why.into());
+        self.notes.cut = Some(why.into());
         self
     }
 
-    pub fn story(&self) -> &Story {
-        &self.story
+    pub fn notes(&self) -> &RunNotes {
+        &self.notes
     }
 
     /// The median of a row that was measured.
@@ -241,7 +241,7 @@ impl Bench {
             rows,
             ratios,
             host,
-            story: self.story.clone(),
+            notes: self.notes.clone(),
         })
     }
 
@@ -255,7 +255,7 @@ impl Bench {
 
     /// Whether there is no value of this row, which is known.
     fn is_absent(&self, name: &str) -> bool {
-        self.story.absent.iter().any(|gone| gone.name == name)
+        self.notes.absent.iter().any(|gone| gone.name == name)
             && !self.rows.iter().any(|row| row.name == name)
     }
 

@@ -5,7 +5,7 @@
 //! that nothing is absent in silence.
 
 use crate::bench::{Absent, Report, Row};
-use crate::figure::{Along, Figure, Reference, Series, Shape};
+use crate::figure::{Figure, Reference, Series, Shape, XAxis};
 use crate::plot::{Bars, Curves, Point};
 use crate::{Svg, row};
 
@@ -22,11 +22,11 @@ impl Report {
     /// Its figures; where none was asked for, bars of its main rows by unit. A figure of which
     /// nothing was measured is left out.
     pub fn drawings(&self) -> Vec<Drawing> {
-        if self.story.figures.is_empty() {
+        if self.notes.figures.is_empty() {
             return self.plain_drawings();
         }
-        let first = self.story.figures.iter().position(|figure| figure.is_bars());
-        let figures = self.story.figures.iter().enumerate();
+        let first = self.notes.figures.iter().position(|figure| figure.is_bars());
+        let figures = self.notes.figures.iter().enumerate();
         let drawn = figures.filter_map(|(index, figure)| {
             let picture = match &figure.shape {
                 Shape::Bars { rows } => self.bars_of(figure, rows, first == Some(index))?.to_svg(),
@@ -69,7 +69,7 @@ impl Report {
         Some(bars)
     }
 
-    fn curves_of(&self, figure: &Figure, x: &Along, series: &[Series]) -> Option<Curves> {
+    fn curves_of(&self, figure: &Figure, x: &XAxis, series: &[Series]) -> Option<Curves> {
         let rows = || series.iter().flat_map(|series| &series.points);
         let unit = &rows().find_map(|(_, name)| self.row(name))?.unit;
         let mut curves = Curves::new(&figure.title, unit, x.clone());
@@ -93,18 +93,18 @@ impl Report {
 
     /// What is absent without any figure asking for it.
     fn unasked(&self) -> impl Iterator<Item = &Absent> {
-        let is_asked = |name: &String| self.story.figures.iter().any(|figure| figure.names(name));
-        let absent = self.story.absent.iter();
+        let is_asked = |name: &String| self.notes.figures.iter().any(|figure| figure.names(name));
+        let absent = self.notes.absent.iter();
         absent.filter(move |gone| !is_asked(&gone.name) && self.row(&gone.name).is_none())
     }
 
     fn absence(&self, name: &str) -> Option<&Absent> {
-        self.story.absent.iter().find(|gone| gone.name == name)
+        self.notes.absent.iter().find(|gone| gone.name == name)
     }
 
     /// What there is to know of a row; that it ended early, too.
     fn marks(&self, name: &str) -> Vec<String> {
-        let marks = self.story.marks.iter().filter(|mark| mark.row == name);
+        let marks = self.notes.marks.iter().filter(|mark| mark.row == name);
         let gone = self.absence(name).filter(|_| self.row(name).is_some());
         let gone = gone.map(|gone| format!("left out after a while, {}", gone.reason));
         marks.map(|mark| mark.text.clone()).chain(gone).collect()

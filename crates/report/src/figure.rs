@@ -25,12 +25,12 @@ pub enum Shape {
     /// Rows of one unit, in this order.
     Bars { rows: Vec<String> },
     /// Rows of one unit, each at a place of the x axis.
-    Curves { x: Along, series: Vec<Series> },
+    Curves { x: XAxis, series: Vec<Series> },
 }
 
 /// The x axis of curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Along {
+pub struct XAxis {
     pub label: String,
     pub unit: String,
     pub is_logarithmic: bool,
@@ -62,7 +62,7 @@ impl Figure {
     }
 
     /// Curves along `x`.
-    pub fn curves(name: &str, title: &str, x: Along, series: Vec<Series>) -> Self {
+    pub fn curves(name: &str, title: &str, x: XAxis, series: Vec<Series>) -> Self {
         Self::new(name, title, Shape::Curves { x, series })
     }
 

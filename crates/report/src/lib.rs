@@ -8,6 +8,7 @@
 
 pub mod bench;
 pub mod comparison;
+pub mod date;
 pub mod drawing;
 mod error;
 mod escape;

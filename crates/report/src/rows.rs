@@ -4,7 +4,7 @@
 //! one packet takes, because costs add up and rates do not.
 
 use crate::bench::{Ratio, Report, Row};
-use crate::figure::{Along, Series, Shape};
+use crate::figure::{Series, Shape, XAxis};
 use crate::number::{folded, human};
 use crate::row;
 use crate::samples::Interval;
@@ -51,14 +51,14 @@ impl Report {
 
     /// The medians of each figure of curves, by place.
     pub fn curve_tables(&self) -> Vec<Table> {
-        let curves = self.story.figures.iter().filter_map(|figure| match &figure.shape {
+        let curves = self.notes.figures.iter().filter_map(|figure| match &figure.shape {
             Shape::Curves { x, series } => Some(self.curve_table(x, series)),
             Shape::Bars { .. } => None,
         });
         curves.collect()
     }
 
-    fn curve_table(&self, x: &Along, series: &[Series]) -> Table {
+    fn curve_table(&self, x: &XAxis, series: &[Series]) -> Table {
         let columns = series.iter().map(|series| Column::number(&series.name));
         let mut table = Table::new([Column::number(&x.label)].into_iter().chain(columns));
         let places = series.iter().flat_map(|series| series.points.iter().map(|(place, _)| *place));
@@ -89,7 +89,7 @@ impl Report {
 
     /// Whether a figure has this row as a point of a curve.
     pub(crate) fn is_of_curve(&self, name: &str) -> bool {
-        let mut curves = self.story.figures.iter().filter(|figure| !figure.is_bars());
+        let mut curves = self.notes.figures.iter().filter(|figure| !figure.is_bars());
         curves.any(|figure| figure.names(name))
     }
 }
@@ -103,7 +103,7 @@ fn packet(row: &Row) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::figure::{Along, Series};
+    use crate::figure::{Series, XAxis};
     use crate::{Bench, Figure, Host};
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
     fn curves_are_told_by_place() {
         let mut bench = Bench::new("cpu");
         bench.round("a@1", "%", 50.0).round("a@2", "%", 20.0).round("b@1", "%", 9.0);
-        let x = Along { label: "load".into(), unit: "pps".into(), is_logarithmic: false };
+        let x = XAxis { label: "load".into(), unit: "pps".into(), is_logarithmic: false };
         let series = ["a", "b"].map(|name| {
             let points = [1, 2].map(|at| (f64::from(at), format!("{name}@{at}")));
             Series { name: name.into(), points: points.to_vec() }

@@ -83,7 +83,7 @@ impl Samples {
     /// the middle `confidence` (0 to 1) of their medians is kept. The same seed gives the same
     /// interval. With fewer than about ten rounds it is too narrow; give min and max then.
     pub fn median_interval(&self, confidence: f64, seed: u64) -> Interval {
-        let mut draw = Draw(seed);
+        let mut draw = Random(seed);
         let mut set = vec![0.0; self.values.len()];
         let medians = (0..RESAMPLES).map(|_| self.resampled_median(&mut set, &mut draw));
         middle_part(medians.collect(), confidence)
@@ -103,7 +103,7 @@ impl Samples {
         confidence: f64,
         seed: u64,
     ) -> Option<Interval> {
-        let mut draw = Draw(seed);
+        let mut draw = Random(seed);
         let (mut set, mut base_set) = (self.values.clone(), base.values.clone());
         let quotients = (0..RESAMPLES).map(|_| {
             let top = self.resampled_median(&mut set, &mut draw);
@@ -124,7 +124,7 @@ impl Samples {
         Interval { low: at(0.25), high: at(0.75) }
     }
 
-    fn resampled_median(&self, set: &mut [f64], draw: &mut Draw) -> f64 {
+    fn resampled_median(&self, set: &mut [f64], draw: &mut Random) -> f64 {
         for slot in set.iter_mut() {
             *slot = self.values[draw.below(self.values.len())];
         }
@@ -183,9 +183,9 @@ fn middle(sorted: &[f64]) -> f64 {
 }
 
 /// Repeatable random numbers: a Weyl sequence, mixed by multiply and shift.
-struct Draw(u64);
+struct Random(u64);
 
-impl Draw {
+impl Random {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -270,8 +270,8 @@ mod tests {
     }
 
     /// How often the interval holds the true median, over 200 sets of 25 values.
-    fn coverage(truth: f64, mut value: impl FnMut(&mut Draw) -> f64) -> f64 {
-        let mut draw = Draw(41);
+    fn coverage(truth: f64, mut value: impl FnMut(&mut Random) -> f64) -> f64 {
+        let mut draw = Random(41);
         let sets = 200;
         let held = (0..sets).filter(|seed| {
             let set = samples(&(0..25).map(|_| value(&mut draw)).collect::<Vec<_>>());
@@ -281,14 +281,14 @@ mod tests {
         held.count() as f64 / sets as f64
     }
 
-    fn uniform(draw: &mut Draw) -> f64 {
+    fn uniform(draw: &mut Random) -> f64 {
         (draw.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     #[test]
     fn intervals_hold_the_median_of_known_distributions() {
-        let normal = |draw: &mut Draw| (0..12).map(|_| uniform(draw)).sum::<f64>() - 6.0;
-        let exponential = |draw: &mut Draw| -(1.0 - uniform(draw)).ln();
+        let normal = |draw: &mut Random| (0..12).map(|_| uniform(draw)).sum::<f64>() - 6.0;
+        let exponential = |draw: &mut Random| -(1.0 - uniform(draw)).ln();
         let table = [
             ("uniform", coverage(0.5, uniform)),
             ("normal", coverage(0.0, normal)),
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn more_rounds_and_less_confidence_are_narrower() {
-        let mut draw = Draw(3);
+        let mut draw = Random(3);
         let mut width = |rounds: usize, confidence: f64| {
             let set = samples(&(0..rounds).map(|_| uniform(&mut draw)).collect::<Vec<_>>());
             let interval = set.median_interval(confidence, 7);

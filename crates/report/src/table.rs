@@ -1,21 +1,23 @@
 //! A table, for a terminal (its `Display`) or for a page.
 //!
 //! Rule: a row has one cell for each column, and cell text cannot break the layout: hidden
-//! characters are escaped. Widths count characters, so wide scripts do not line up. Not here:
-//! colour, and the width of the terminal.
+//! characters are escaped. Widths are columns of a terminal, so wide scripts line up. Not here:
+//! color, and the width of the terminal.
 
 use std::fmt;
 
+use unicode_width::UnicodeWidthStr;
+
 use crate::{escape, text};
 
-/// Columns and rows of text. The cells are already written for people (`number::human`).
+/// Columns and rows of text. Numbers are already formatted (`number::human`).
 #[derive(Debug, Clone)]
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
 }
 
-/// A heading, and on which side its cells line up.
+/// A heading and the alignment of its cells.
 #[derive(Debug, Clone)]
 pub struct Column {
     name: String,
@@ -23,18 +25,19 @@ pub struct Column {
 }
 
 impl Column {
-    /// Lines up on the left.
+    /// A column aligned on the left.
     pub fn text(name: &str) -> Column {
         Column { name: name.into(), right: false }
     }
 
-    /// Lines up on the right.
+    /// A column aligned on the right.
     pub fn number(name: &str) -> Column {
         Column { name: name.into(), right: true }
     }
 
     fn aligned(&self, cell: &str, width: usize) -> String {
-        if self.right { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        let padding = " ".repeat(width.saturating_sub(cell.width()));
+        if self.right { padding + cell } else { format!("{cell}{padding}") }
     }
 }
 
@@ -52,7 +55,7 @@ impl Table {
         self
     }
 
-    /// For a README.
+    /// Formats the table as Markdown.
     pub fn to_markdown(&self) -> String {
         let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
         let cell = |text: &String| escape::markdown(text);
@@ -63,7 +66,7 @@ impl Table {
         [head, rule].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
     }
 
-    /// An HTML `<table>`, in a box that scrolls sideways where the screen is narrow.
+    /// Formats the table as HTML, in a box that scrolls sideways on a narrow screen.
     pub(crate) fn to_html(&self) -> String {
         let headings = self.columns.iter().map(|column| column.name.as_str());
         let head = self.html_row("th", headings);
@@ -98,7 +101,7 @@ impl fmt::Display for Table {
             .iter()
             .map(|row| row.iter().map(|cell| text::line(cell).into_owned()).collect());
         let lines: Vec<Vec<String>> = std::iter::once(headings).chain(rows).collect();
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+        let width = |column: usize| lines.iter().map(|line| line[column].width()).max();
         let widths: Vec<usize> = (0..self.columns.len()).filter_map(width).collect();
         writeln!(f, "{}", self.line(&lines[0], &widths))?;
         let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
@@ -127,6 +130,13 @@ native  1.23 Mpps
 ";
         assert_eq!(table().to_string(), want);
         assert_eq!(Table::new([Column::text("a")]).to_string(), "a\n─\n");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let mut table = Table::new([Column::text("name"), Column::number("n")]);
+        table.row(["東京", "1"]).row(["e\u{301}", "2"]);
+        assert_eq!(table.to_string(), "name  n\n────  ─\n東京  1\ne\u{301}     2\n");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use proptest::prelude::*;
-use report::figure::Along;
+use report::figure::XAxis;
 use report::plot::{Bars, Chart, Curves, Grouped, Panel, Phase, Point, Tone};
 use report::{Stats, Svg};
 
@@ -95,7 +95,7 @@ fn charts_look_as_they_did() {
 
 /// A curve with a value at each place, one of them marked and one missing.
 fn curves(is_logarithmic: bool) -> Curves {
-    let x = Along { label: "offered load".into(), unit: "pps".into(), is_logarithmic };
+    let x = XAxis { label: "offered load".into(), unit: "pps".into(), is_logarithmic };
     let mut curves = Curves::new("Idle", "%", x);
     let point = |x: f64, idle: f64| Point {
         x,
@@ -147,7 +147,7 @@ fn empty_figures_are_still_figures() {
     check(&Bars::new("", "").to_svg());
     check(&Grouped::new("", "").to_svg());
     check(&Chart::new("", "").to_svg());
-    let nowhere = Along { label: String::new(), unit: String::new(), is_logarithmic: true };
+    let nowhere = XAxis { label: String::new(), unit: String::new(), is_logarithmic: true };
     check(&Curves::new("", "", nowhere).to_svg());
     check(&Chart::new("t", "s").panel(Panel::new("p", "").line("l", 0, vec![])).to_svg());
 }
@@ -189,7 +189,7 @@ proptest! {
         points in prop::collection::vec((any::<f64>(), any::<f64>()), 0..9),
         near in prop::collection::vec((0f64..10.0, -1e9f64..1e9), 0..9),
     ) {
-        let x = Along { label: name.clone(), unit: "pps".into(), is_logarithmic };
+        let x = XAxis { label: name.clone(), unit: "pps".into(), is_logarithmic };
         let mut curves = Curves::new(&name, "ns", x);
         for points in [&points, &near] {
             curves.curve(&name, points.iter().map(|(x, y)| {

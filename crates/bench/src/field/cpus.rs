@@ -1,18 +1,18 @@
-//! Which processor does what.
+//! The processors of a measurement.
 
 use anyhow::{Context, Result};
 
-/// Of those that this process may use.
+/// Two of the processors that this process may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cpus {
-    /// Of a flood, and on veth of all kernels that it passes.
+    /// For the flood, and on veth for the kernels that it passes.
     pub sender: usize,
-    /// Of processes and threads that handle packets: another one, if there is any.
+    /// For processes and threads that handle packets: another one, if there is any.
     pub process: usize,
 }
 
 impl Cpus {
-    /// The last and the first.
+    /// Selects the last and the first.
     pub fn here() -> Result<Self> {
         let cpus = sys::cpu::affinity()?;
         let sender = *cpus.last().context("no processor may be used")?;

@@ -9,14 +9,14 @@ use traffic::generator::{Config, Generator, Load};
 
 use super::{Field, Place};
 
-/// Ends when dropped; one from another host does not.
+/// A flood; dropping it ends it, unless it comes from another host.
 #[derive(Debug)]
 pub struct Flood {
     generator: Option<Generator>,
 }
 
 impl Flood {
-    /// Runs when it returns: the first frames were given to the driver.
+    /// Starts a flood; returns after its first frames were passed to the driver.
     pub(super) fn start(
         field: &Field,
         frame: Vec<u8>,
@@ -31,7 +31,7 @@ impl Flood {
         Self::streams(&field.sender, field.sender_cpu, streams, rate, longest)
     }
 
-    /// The same with frames that vary, from any place.
+    /// Starts a flood of varying frames from any place.
     pub fn streams(
         sender: &Place,
         cpu: usize,
@@ -47,7 +47,7 @@ impl Flood {
         Self::of(sender, config, longest)
     }
 
-    /// The same of anything that can be sent, on several processors or in other batches.
+    /// Starts a flood with any configuration of the generator.
     pub fn of(sender: &Place, config: Config, longest: Duration) -> Result<Self> {
         let config = Config { duration: Some(longest + START), ..config };
         let generator = sender.run(|| Generator::start(config))??;
@@ -55,7 +55,7 @@ impl Flood {
         Ok(Self { generator: Some(generator) })
     }
 
-    /// One frame again and again, but nothing until [`go`](Self::go).
+    /// Prepares a flood of one frame that sends nothing until [`go`](Self::go).
     pub(super) fn held(field: &Field, frame: Vec<u8>, longest: Duration) -> Result<Self> {
         let streams = Load::Streams(vec![Template::constant("flood", frame)]);
         let config = Config {
@@ -68,21 +68,21 @@ impl Flood {
         Ok(Self { generator: Some(generator) })
     }
 
-    /// Sends, after [`hold`](Self::hold).
+    /// Starts to send, also after [`hold`](Self::hold).
     pub fn go(&self) {
         self.generator.iter().for_each(Generator::go);
     }
 
-    /// Sends nothing until told to go.
+    /// Stops sending until [`go`](Self::go).
     pub fn hold(&self) {
         self.generator.iter().for_each(Generator::hold);
     }
 
-    /// Frames that the driver was given so far; of another host's, none are known.
+    /// Frames passed to the driver so far; 0 if they come from another host.
     pub fn given(&self) -> u64 {
         self.generator.as_ref().map_or(0, Generator::given)
     }
 }
 
-/// A flood takes a while to get going: a page pool is made and the kernel's grace period waited.
+/// Longest start of a flood: a page pool is created and a grace period of the kernel passes.
 const START: Duration = Duration::from_secs(5);

@@ -1,11 +1,11 @@
-//! Three hosts in a line: one floods, one forwards, one counts what arrives.
+//! Three hosts in a line: one floods, one forwards, one counts arriving packets.
 //!
 //! ```text
 //!   a, sender            b, forwarder            c, sink
 //!   eth0 ─────────────── eth0 eth1 ─────────────── eth0
 //!   10.0.1.2       10.0.1.1   10.0.2.1       10.0.2.2
 //! ```
-//! Rule: the forwarder forwards nothing until a way of forwarding is set up on it.
+//! Rule: the forwarder forwards nothing until a forwarding path is set up on it.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use lab::{Host, LinkOptions, Router};
 use traffic::Template;
 
 use super::{Cpus, FRAME, Flood, PORT, Place};
-use crate::Ground;
+use crate::Testbed;
 
-/// What ways of forwarding are measured on.
+/// The hosts on which forwarding paths are measured.
 #[derive(Debug)]
 pub struct Line {
     pub sender: Place,
     /// The forwarder's interface towards the sender.
     pub near: Place,
-    /// The one towards the sink.
+    /// The forwarder's interface towards the sink.
     pub far: Place,
     pub sink: Place,
     pub forwarder: Host,
@@ -33,9 +33,9 @@ pub struct Line {
 
 impl Line {
     /// # Errors
-    /// When the lab cannot be made.
-    pub fn build(ground: &Ground) -> Result<Self> {
-        ground.lab_only()?;
+    /// When the lab cannot be created.
+    pub fn build(testbed: &Testbed) -> Result<Self> {
+        testbed.lab_only()?;
         let net = Router::build(&LinkOptions::default())?;
         net.b.set_sysctl(FORWARD, "0")?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl Line {
         })
     }
 
-    /// Who shares a processor with whom, for the report.
+    /// Which hosts share a processor, for the report.
     pub fn facts(&self) -> String {
         let Cpus { sender, process } = self.cpus;
         let with = if sender == process { "with them" } else { "alone" };
@@ -65,7 +65,7 @@ impl Line {
         Ok(self.flow(mac, ip)?.udp(&PAYLOAD)?)
     }
 
-    /// The same without a checksum, its payload zeros.
+    /// UDP of 60 bytes without a checksum and with zeros as payload.
     pub fn blank(&self, mac: &Place, ip: &Place) -> Result<Vec<u8>> {
         Ok(self.flow(mac, ip)?.udp_of_length(FRAME)?)
     }
@@ -76,7 +76,7 @@ impl Line {
         Ok(Flow::new(source, target))
     }
 
-    /// These frames as fast as they go, for at most `longest`.
+    /// Sends this frame as fast as possible, for at most `longest`.
     pub fn flood(&self, frame: Vec<u8>, longest: Duration) -> Result<Flood> {
         let streams = vec![Template::constant("flood", frame)];
         Flood::streams(&self.sender, self.cpus.sender, streams, None, longest)
@@ -85,5 +85,5 @@ impl Line {
 
 /// The setting that lets a host forward.
 pub const FORWARD: &str = "ipv4/ip_forward";
-/// Fills a frame up to the least length.
+/// Fills a frame up to the minimum length.
 const PAYLOAD: [u8; 18] = *b"expressway forward";

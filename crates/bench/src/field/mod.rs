@@ -21,7 +21,7 @@ pub use flood::Flood;
 pub use line::{FORWARD, Line};
 pub use owner::name;
 pub use place::Place;
-pub use polling::{Attribute, work_on};
+pub use polling::Attribute;
 pub use spoof::{Attack, SOURCES, invented};
 pub use worker::Worker;
 
@@ -32,7 +32,7 @@ use anyhow::Result;
 use lab::frame::{Flow, Side};
 use lab::{LinkOptions, TwoHosts};
 
-use crate::Ground;
+use crate::Testbed;
 
 /// What hooks are measured on.
 #[derive(Debug)]
@@ -49,10 +49,10 @@ pub struct Field {
 impl Field {
     /// # Errors
     /// When the lab cannot be made, or the interfaces cannot be had.
-    pub fn build(ground: &Ground) -> Result<Self> {
-        match ground {
-            Ground::Lab => Self::lab(&LinkOptions::default()),
-            Ground::Nic { iface, peer } => Self::cards(iface, peer),
+    pub fn build(testbed: &Testbed) -> Result<Self> {
+        match testbed {
+            Testbed::Lab => Self::lab(&LinkOptions::default()),
+            Testbed::Nic { iface, peer } => Self::cards(iface, peer),
         }
     }
 

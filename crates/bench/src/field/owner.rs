@@ -1,4 +1,4 @@
-//! Names for what other programs set up for a run: they hold the process that owns it.
+//! Names for objects that other programs create for a run; they identify the owning process.
 
 use anyhow::Result;
 use sys::process::Process;
@@ -9,5 +9,5 @@ pub fn name() -> Result<String> {
     Ok(format!("{PREFIX}{pid}-{started}"))
 }
 
-/// How all of these names begin.
+/// The prefix of all of these names.
 pub(super) const PREFIX: &str = "xway-bench-";

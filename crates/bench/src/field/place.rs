@@ -1,8 +1,8 @@
-//! An interface, and whoever acts where it is.
+//! An interface, with the operations in its namespace.
 //!
-//! Rule: no method takes an interface's name, so what is done through a place is done to its own
-//! interface or to nothing. Home is the caller's namespace, and a crate made for labs refuses to
-//! act there, so at home things are done plainly.
+//! Rule: no method takes an interface's name, so a place acts on its own interface only. An
+//! interface of a lab is reached through the crate `lab`, which refuses to act in the caller's
+//! namespace; there the place acts directly.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,50 +17,50 @@ use sys::net::{Ifindex, Link, Netlink, Statistics};
 
 use super::owner;
 
-/// An interface of a host of the lab, one that somebody named here, or one that only its address
-/// is known of.
+/// An interface of a host of the lab, one in the caller's namespace that the user named, or one of
+/// another host, of which only the address is known.
 #[derive(Clone, Debug)]
 pub struct Place {
-    at: At,
+    at: Location,
     device: String,
 }
 
 #[derive(Clone, Debug)]
-enum At {
+enum Location {
     Lab(Host),
-    Home,
-    Away(Mac),
+    Local,
+    Remote(Mac),
 }
 
 impl Place {
     pub fn lab(host: Host, device: &str) -> Self {
-        Self { at: At::Lab(host), device: device.to_owned() }
+        Self { at: Location::Lab(host), device: device.to_owned() }
     }
 
-    /// An interface of the caller's namespace: whatever else is there is left alone.
+    /// An interface of the caller's namespace, where nothing else is changed.
     pub fn home(device: &str) -> Self {
-        Self { at: At::Home, device: device.to_owned() }
+        Self { at: Location::Local, device: device.to_owned() }
     }
 
-    /// On another host: nothing can be done there.
+    /// An interface of another host, where nothing can be done.
     pub fn away(mac: Mac) -> Self {
-        Self { at: At::Away(mac), device: mac.to_string() }
+        Self { at: Location::Remote(mac), device: mac.to_string() }
     }
 
-    /// Whether it is an interface that somebody uses for other things too: rules must name it, and
-    /// its namespace's settings are not to be changed.
+    /// Whether it is in the caller's namespace and has other users: rules must name it, and
+    /// settings of its namespace must not be changed.
     pub fn is_home(&self) -> bool {
-        matches!(self.at, At::Home)
+        matches!(self.at, Location::Local)
     }
 
     /// Whether it is on another host.
     pub fn is_away(&self) -> bool {
-        matches!(self.at, At::Away(_))
+        matches!(self.at, Location::Remote(_))
     }
 
-    /// What tables and chains that other programs make here are to be called: it tells whose they
-    /// are, and they are taken away if this process dies. At home nothing else is to be changed,
-    /// and rules must match this interface.
+    /// The name for tables and chains that other programs create here. It identifies their owner,
+    /// and they are removed if this process dies. In the caller's namespace nothing else may be
+    /// changed, and rules must match this interface.
     pub fn table(&self) -> Result<String> {
         owner::name()
     }
@@ -70,12 +70,12 @@ impl Place {
         &self.device
     }
 
-    /// Does `work` in that namespace.
+    /// Runs `work` in the interface's namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         match &self.at {
-            At::Lab(host) => Ok(host.run(work)?),
-            At::Home => Ok(work()),
-            At::Away(mac) => away(*mac),
+            Location::Lab(host) => Ok(host.run(work)?),
+            Location::Local => Ok(work()),
+            Location::Remote(mac) => away(*mac),
         }
     }
 
@@ -86,12 +86,12 @@ impl Place {
         Ok(self.run(|| kernel::attach(&attach))??)
     }
 
-    /// A program that will run in that namespace. Waiting for it is the caller's.
+    /// A command that will run in the interface's namespace. The caller must wait for it.
     pub fn command(&self, program: &str) -> Result<Command> {
         match &self.at {
-            At::Lab(host) => Ok(host.command(program)?),
-            At::Home => Ok(Command::new(program)),
-            At::Away(mac) => away(*mac),
+            Location::Lab(host) => Ok(host.command(program)?),
+            Location::Local => Ok(Command::new(program)),
+            Location::Remote(mac) => away(*mac),
         }
     }
 
@@ -103,7 +103,7 @@ impl Place {
         Ok(self.run(Ethtool::open)??)
     }
 
-    /// As it is now.
+    /// The current state of the interface.
     pub fn link(&self) -> Result<Link> {
         Ok(self.netlink()?.link(&self.device)?)
     }
@@ -114,19 +114,19 @@ impl Place {
 
     pub fn mac(&self) -> Result<Mac> {
         match &self.at {
-            At::Away(mac) => Ok(*mac),
+            Location::Remote(mac) => Ok(*mac),
             _ => self.link()?.mac.with_context(|| format!("{self} has no hardware address")),
         }
     }
 
-    /// Its first IPv4 address. An interface at home may have none: what needs one is not measured
-    /// there.
+    /// The first IPv4 address. An interface outside a lab may have none; what needs one is not
+    /// measured there.
     pub fn ipv4(&self) -> Result<Ipv4Addr> {
         let (ip, _) = self.network()?;
         Ok(ip)
     }
 
-    /// The same with the length of its network's prefix.
+    /// The first IPv4 address and its prefix length.
     pub fn network(&self) -> Result<(Ipv4Addr, u8)> {
         let mut netlink = self.netlink()?;
         let ifindex = netlink.link(&self.device)?.ifindex;
@@ -139,19 +139,21 @@ impl Place {
         first.with_context(|| format!("{self} has no IPv4 address, and this needs one"))
     }
 
-    /// What the interface counted.
+    /// The counters of the interface.
     pub fn statistics(&self) -> Result<Statistics> {
         Ok(self.link()?.statistics)
     }
 
-    /// Of a lab.
+    /// The host of the lab.
     ///
     /// # Errors
-    /// Anywhere else its namespace's settings are not to be changed.
+    /// When it is not in a lab, where settings of its namespace must not be changed.
     pub(super) fn host(&self) -> Result<&Host> {
         match &self.at {
-            At::Lab(host) => Ok(host),
-            At::Home | At::Away(_) => bail!("{self} is no interface of a lab: it is left alone"),
+            Location::Lab(host) => Ok(host),
+            Location::Local | Location::Remote(_) => {
+                bail!("{self} is not an interface of a lab, so its settings are not changed")
+            }
         }
     }
 }

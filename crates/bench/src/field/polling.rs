@@ -31,12 +31,6 @@ impl Place {
     }
 }
 
-/// The calling thread works on `cpu`, ahead of ordinary ones there, as kernel threads that poll do.
-pub fn work_on(cpu: usize) -> Result<()> {
-    sys::cpu::set_affinity(&[cpu])?;
-    Ok(Priority::Nice(FAVOURED).give(CALLER)?)
-}
-
 /// A file in the interface's folder under `/sys`.
 #[derive(Debug)]
 pub struct Attribute {
@@ -65,7 +59,5 @@ impl Drop for Attribute {
 /// Real-time priority would leave a twentieth of the processor to others, however much there is
 /// to do.
 const FAVOURED: i32 = -20;
-/// The calling thread, as the kernel takes it.
-const CALLER: u32 = 0;
 /// Empty polls before interrupts are let in again.
 const ROUNDS: &str = "2";

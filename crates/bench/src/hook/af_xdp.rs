@@ -6,7 +6,7 @@ use anyhow::Result;
 use xsk::{Interface, Socket, Steer, wait};
 
 use super::reader::{PATIENCE, Reader};
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
 pub const AF_XDP: Hook = Hook::new(
@@ -16,7 +16,7 @@ pub const AF_XDP: Hook = Hook::new(
 )
 .read();
 
-fn set(field: &Field) -> Result<Box<dyn Set>> {
+fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     let steer = Steer::Rules(vec![format!("any udp {PORT}").parse()?]);
     let device = field.receiver.device();
     let open = || -> Result<_> {

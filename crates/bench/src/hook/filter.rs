@@ -12,7 +12,7 @@ use functions::stats::{self, Stats};
 use kernel::{Link, LoadOptions, Mode, Object};
 use spec::Verdict;
 
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
 pub const DROP: Hook = Hook::new(
@@ -40,7 +40,7 @@ struct Attached {
     _link: Link,
 }
 
-fn set(field: &Field, rules: &str) -> Result<Box<dyn Set>> {
+fn set(field: &Field, rules: &str) -> Result<Box<dyn ActiveHook>> {
     let object = object(&parsed(rules)?)?;
     let program = object.program(PROGRAM)?;
     let labels = program.btf()?.as_ref().and_then(stats::labels).context("no reasons are named")?;
@@ -48,7 +48,7 @@ fn set(field: &Field, rules: &str) -> Result<Box<dyn Set>> {
     Ok(Box::new(Attached { object, labels, _link: link }))
 }
 
-impl Set for Attached {
+impl ActiveHook for Attached {
     fn ended(&self) -> Result<u64> {
         let map = self.object.map(stats::MAP)?;
         let counted = Stats::read(map, &self.labels)?;

@@ -11,7 +11,7 @@ use anyhow::{Result, bail, ensure};
 use sys::net::{Chain, Iptables, NftFamily, Nftables};
 
 use super::tool::Tool;
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
 pub const INPUT: Hook = Hook::new(
@@ -36,7 +36,7 @@ struct Rule {
     chain: Chain,
 }
 
-fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn Set>> {
+fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn ActiveHook>> {
     let is_home = field.receiver.is_home();
     ensure!(!is_home, "its tables would stay in this namespace, and its rule if the run is killed");
     let mut refusals = Vec::new();
@@ -44,7 +44,7 @@ fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn Set>>
         let device = field.receiver.device().to_owned();
         let rule = Rule { iptables: Tool::new(field, program), device, table, chain };
         match rule.edit("-I") {
-            Ok(()) => return Ok(Box::new(Put { counters: rule.counters(field)?, rule })),
+            Ok(()) => return Ok(Box::new(ActiveRule { counters: rule.counters(field)?, rule })),
             Err(fault) => refusals.push(fault.to_string()),
         }
     }
@@ -63,7 +63,7 @@ impl Rule {
 }
 
 /// One that is there.
-struct Put {
+struct ActiveRule {
     rule: Rule,
     counters: Counters,
 }
@@ -85,7 +85,7 @@ impl Rule {
     }
 }
 
-impl Set for Put {
+impl ActiveHook for ActiveRule {
     fn ended(&self) -> Result<u64> {
         let Rule { table, chain, .. } = self.rule;
         Ok(match &self.counters {
@@ -97,7 +97,7 @@ impl Set for Put {
     }
 }
 
-impl Drop for Put {
+impl Drop for ActiveRule {
     fn drop(&mut self) {
         // A destructor cannot report; in a lab it goes with the namespace.
         let _ = self.rule.edit("-D");

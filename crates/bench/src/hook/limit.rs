@@ -5,7 +5,7 @@ use kernel::{Link, LoadOptions, Mode, Object};
 use spec::asm::{self, Assembler};
 use spec::{ProgramKind, Verdict};
 
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{Field, Place};
 
 pub const LIMIT: Hook =
@@ -16,13 +16,13 @@ struct Attached {
     _link: Link,
 }
 
-fn set(field: &Field) -> Result<Box<dyn Set>> {
+fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     attach(field, &object()?)
 }
 
 /// An object's program [`NAME`] in the driver, counted by the interface: for all that drop every
 /// frame.
-pub fn attach(field: &Field, object: &Object) -> Result<Box<dyn Set>> {
+pub fn attach(field: &Field, object: &Object) -> Result<Box<dyn ActiveHook>> {
     let link = field.receiver.attach(object.program(NAME)?, Mode::Native)?;
     Ok(Box::new(Attached { receiver: field.receiver.clone(), _link: link }))
 }
@@ -36,7 +36,7 @@ pub fn object() -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-impl Set for Attached {
+impl ActiveHook for Attached {
     fn ended(&self) -> Result<u64> {
         Ok(self.receiver.statistics()?.rx_packets)
     }

@@ -12,7 +12,7 @@ pub mod filter;
 mod iptables;
 pub mod limit;
 pub mod nft;
-mod reader;
+pub(crate) mod reader;
 mod socket;
 mod tc;
 pub(crate) mod tool;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 
 use crate::field::{Field, Flood};
-use crate::passing::Passing;
+use crate::transient::Transient;
 
 /// One place.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub struct Hook {
     /// What is done there, in a line.
     pub about: &'static str,
     /// Sets it up on the receiver: packets of [`PORT`](crate::field::PORT) end there.
-    pub set: fn(&Field) -> Result<Box<dyn Set>>,
+    pub set: fn(&Field) -> Result<Box<dyn ActiveHook>>,
     /// It leaves behind what other hooks would meet (empty tables): in a lab, hosts of its own.
     pub is_apart: bool,
     /// Packets are read by a thread on another processor, so a packet's time is that of whoever is
@@ -45,7 +45,7 @@ impl Hook {
     pub const fn new(
         name: &'static str,
         about: &'static str,
-        set: fn(&Field) -> Result<Box<dyn Set>>,
+        set: fn(&Field) -> Result<Box<dyn ActiveHook>>,
     ) -> Self {
         Self { name, about, set, is_apart: false, is_read: false }
     }
@@ -59,8 +59,8 @@ impl Hook {
     }
 }
 
-/// A hook that is set up; dropped, it is not.
-pub trait Set {
+/// A hook that is set up until this is dropped.
+pub trait ActiveHook {
     /// Packets that ended there since it was set up.
     fn ended(&self) -> Result<u64>;
 }
@@ -82,7 +82,7 @@ pub const ALL: &[Hook] = &[
 ];
 
 /// Returns when packets end there.
-pub fn warm_up(hook: &dyn Set) -> Result<()> {
+pub fn warm_up(hook: &dyn ActiveHook) -> Result<()> {
     let start = hook.ended()?;
     let waited = lab::until("packets at the hook", PATIENCE, || match hook.ended() {
         Ok(ended) => Ok((ended > start + WARM_UP).then_some(Ok(()))),
@@ -90,7 +90,7 @@ pub fn warm_up(hook: &dyn Set) -> Result<()> {
     });
     match waited {
         // Some came: whoever ends them was given little time.
-        Err(fault) if hook.ended()? > start => Err(Passing::new(fault.to_string()).into()),
+        Err(fault) if hook.ended()? > start => Err(Transient::from(fault).into()),
         waited => waited?,
     }
 }
@@ -107,17 +107,17 @@ pub struct Span {
 
 impl Span {
     /// What happens while `wait` lasts.
-    pub fn of(flood: &Flood, hook: &dyn Set, wait: impl FnOnce()) -> Result<Self> {
-        let start = Look::at(flood, hook)?;
+    pub fn of(flood: &Flood, hook: &dyn ActiveHook, wait: impl FnOnce()) -> Result<Self> {
+        let start = Reading::at(flood, hook)?;
         wait();
-        let end = Look::at(flood, hook)?;
+        let end = Reading::at(flood, hook)?;
         let span = Self {
             seconds: (end.time - start.time).as_secs_f64(),
             offered: end.given - start.given,
             ended: end.ended - start.ended,
         };
         // Some did before the clock started, so whoever ends them was given no time.
-        ensure!(span.ended > 0, Passing::new("nothing ended there: is something else attached?"));
+        ensure!(span.ended > 0, Transient::NoneEnded);
         Ok(span)
     }
 
@@ -148,16 +148,16 @@ impl Span {
 }
 
 /// Both counters at one time.
-struct Look {
+struct Reading {
     time: Instant,
     given: u64,
     ended: u64,
 }
 
-impl Look {
+impl Reading {
     /// Every hook answers in microseconds; one that is held up is asked again, for the time and
     /// what was given are those half-way.
-    fn at(flood: &Flood, hook: &dyn Set) -> Result<Self> {
+    fn at(flood: &Flood, hook: &dyn ActiveHook) -> Result<Self> {
         let (mut look, mut took) = Self::once(flood, hook)?;
         for _ in 1..LOOKS {
             if took <= SOON {
@@ -172,7 +172,7 @@ impl Look {
     }
 
     /// And how long it took.
-    fn once(flood: &Flood, hook: &dyn Set) -> Result<(Self, Duration)> {
+    fn once(flood: &Flood, hook: &dyn ActiveHook) -> Result<(Self, Duration)> {
         let (before, given) = (Instant::now(), flood.given());
         let ended = hook.ended()?;
         let took = before.elapsed();

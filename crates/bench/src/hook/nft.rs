@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use sys::net::{NftFamily, Nftables};
 
 use super::tool::Tool;
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{self, Field, PORT};
 
 pub const INPUT: Hook =
@@ -51,7 +51,7 @@ struct Table {
     name: String,
 }
 
-fn set(field: &Field, family: NftFamily, hook: &str, before: &str) -> Result<Box<dyn Set>> {
+fn set(field: &Field, family: NftFamily, hook: &str, before: &str) -> Result<Box<dyn ActiveHook>> {
     let name = field::name()?;
     let table = format!("table {} {name}", word(family));
     // A netdev chain sees one device anyhow.
@@ -77,7 +77,7 @@ fn word(family: NftFamily) -> &'static str {
     }
 }
 
-impl Set for Table {
+impl ActiveHook for Table {
     fn ended(&self) -> Result<u64> {
         Ok(self.counters.borrow_mut().counted(self.family, &self.name, CHAIN)?)
     }

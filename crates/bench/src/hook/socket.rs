@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use sys::net::Datagrams;
 
 use super::reader::{PATIENCE, Reader};
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
 pub const SOCKET: Hook = Hook::new(
@@ -16,7 +16,7 @@ pub const SOCKET: Hook = Hook::new(
 )
 .read();
 
-fn set(field: &Field) -> Result<Box<dyn Set>> {
+fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     let address = (field.receiver.ipv4()?, PORT);
     let socket = field.receiver.run(|| UdpSocket::bind(address))?;
     let socket = socket.with_context(|| format!("a socket at {}:{PORT}", address.0))?;

@@ -7,7 +7,7 @@ use spec::asm::Reg::{R0, R1, R2, R3, R4};
 use spec::asm::{self, Assembler, Cond, Size};
 use spec::{ProgramKind, Spec};
 
-use super::{Hook, Set, counter};
+use super::{ActiveHook, Hook, counter};
 use crate::field::{Field, PORT};
 
 pub const BPF: Hook = Hook::new(
@@ -21,7 +21,7 @@ struct Attached {
     _link: Link,
 }
 
-fn set(field: &Field) -> Result<Box<dyn Set>> {
+fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     let object = Object::load(&program()?, &LoadOptions::default())?;
     let (program, ifindex) = (object.program(NAME)?, field.receiver.ifindex()?);
     let link = field.receiver.run(|| kernel::attach_tcx(ifindex, program, TcxSide::Ingress))??;
@@ -51,7 +51,7 @@ fn program() -> Result<Spec> {
     Ok(object.finish()?)
 }
 
-impl Set for Attached {
+impl ActiveHook for Attached {
     fn ended(&self) -> Result<u64> {
         counter::read(&self.object)
     }

@@ -6,7 +6,7 @@ use functions::stats;
 use kernel::{Link, LoadOptions, Mode, Object};
 use spec::{Spec, Verdict};
 
-use super::{Hook, Set};
+use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
 pub const NATIVE: Hook =
@@ -23,7 +23,7 @@ struct Attached {
     _link: Link,
 }
 
-fn set(field: &Field, mode: Mode) -> Result<Box<dyn Set>> {
+fn set(field: &Field, mode: Mode) -> Result<Box<dyn ActiveHook>> {
     let object = object(&[format!("any udp {PORT}")])?;
     let link = field.receiver.attach(object.program(drop::PROGRAM)?, mode)?;
     Ok(Box::new(Attached { object, _link: link }))
@@ -40,7 +40,7 @@ pub fn object(rules: &[String]) -> Result<Object> {
     Ok(object)
 }
 
-impl Set for Attached {
+impl ActiveHook for Attached {
     fn ended(&self) -> Result<u64> {
         let map = self.object.map(stats::MAP)?;
         let labels: Vec<String> =

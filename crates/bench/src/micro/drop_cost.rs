@@ -16,7 +16,7 @@ use spec::Verdict;
 use crate::harness::{Arm, Harness};
 use crate::hook::{limit, xdp};
 use crate::micro::mean::{Runs, mean_ns};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop-cost",
@@ -26,7 +26,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let hit = frame("10.0.0.2")?;
     let miss = frame("10.99.0.2")?;
     let one = || xdp::object(&["10.0.0.2 udp 1234".to_owned()]);

@@ -32,7 +32,7 @@ use spec::Verdict;
 use self::line::{End, Line};
 use crate::field::Field;
 use crate::harness::Harness;
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "filter",
@@ -43,10 +43,10 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     let mut bench = Bench::new("filter");
     tell(&mut bench);
-    let field = Field::build(ground)?;
+    let field = Field::build(testbed)?;
     let (source, dest) = field.addresses()?;
     let end = End { source, dest, port: crate::field::PORT };
     match reload::arm(&field, end) {
@@ -71,8 +71,8 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
     if harness.is_interrupted() {
         return Ok(bench);
     }
-    let stand = live::Stand::build(&field)?;
-    let mut arms = live::arms(&stand, &cells, &peers, end, &mut bench)?;
+    let fixture = live::Fixture::build(&field)?;
+    let mut arms = live::arms(&fixture, &cells, &peers, end, &mut bench)?;
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
     judge(&mut bench);

@@ -15,7 +15,7 @@ use traffic::program::{self, Clock, Exit, Job, Made, abi};
 
 use crate::harness::{Arm, Harness};
 use crate::micro::gen_udp::{self, raw};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-cost",
@@ -25,7 +25,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let limit = raw::object(LOOPBACK.0)?;
     let mut cases =
         vec![(gen_udp::RAW, Case { object: limit, name: raw::RAW, frame: vec![0; 60] })];

@@ -23,7 +23,7 @@ use traffic::histogram::{BUCKETS, Histogram};
 use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-pacing",
@@ -33,13 +33,15 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let field = Field::build()?;
     let mut bench = Bench::new("gen-pacing");
     let runs: Vec<Run> = RATES
         .iter()
-        .flat_map(|(name, pps)| [Way::Generator, Way::Socket].map(|way| Run::new(name, *pps, way)))
-        .filter(|run| run.way == Way::Generator || run.pps <= SOCKET_MOST)
+        .flat_map(|(name, pps)| {
+            [Method::Generator, Method::Socket].map(|way| Run::new(name, *pps, way))
+        })
+        .filter(|run| run.way == Method::Generator || run.pps <= SOCKET_MOST)
         .collect();
     let mut arms = Vec::new();
     for run in &runs {
@@ -64,23 +66,23 @@ struct Field {
 struct Run {
     name: &'static str,
     pps: f64,
-    way: Way,
+    way: Method,
     values: RefCell<Vec<(&'static str, f64)>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Method {
     Generator,
     Socket,
 }
 
 impl Run {
-    fn new(name: &'static str, pps: f64, way: Way) -> Self {
+    fn new(name: &'static str, pps: f64, way: Method) -> Self {
         Self { name, pps, way, values: RefCell::default() }
     }
 
     fn metrics(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let own = self.way == Way::Generator;
+        let own = self.way == Method::Generator;
         METRICS.into_iter().filter(move |(metric, _)| own || !metric.starts_with("error"))
     }
 
@@ -90,8 +92,8 @@ impl Run {
         let mut values = self.values.borrow_mut();
         if place(&values).is_none() {
             *values = match self.way {
-                Way::Generator => field.generate(self.pps, window)?,
-                Way::Socket => field.talk(self.pps, window)?,
+                Method::Generator => field.generate(self.pps, window)?,
+                Method::Socket => field.talk(self.pps, window)?,
             };
         }
         let place = place(&values).context("a metric that nobody measured")?;
@@ -99,7 +101,7 @@ impl Run {
     }
 }
 
-impl Way {
+impl Method {
     fn name(self) -> &'static str {
         match self {
             Self::Generator => "ours",
@@ -120,7 +122,7 @@ impl Field {
     }
 
     fn generate(&self, pps: f64, window: Duration) -> Result<Vec<(&'static str, f64)>> {
-        let watch = Watch::attach(&self.net, pps)?;
+        let watch = GapCounter::attach(&self.net, pps)?;
         let config = Config {
             profile: Rate::PacketsPerSecond(pps).into(),
             duration: Some(window),
@@ -145,7 +147,7 @@ impl Field {
 
     /// The peer: a thread that looks at the clock all the time.
     fn talk(&self, pps: f64, window: Duration) -> Result<Vec<(&'static str, f64)>> {
-        let watch = Watch::attach(&self.net, pps)?;
+        let watch = GapCounter::attach(&self.net, pps)?;
         let target = (self.net.b.ipv4(LINK)?, PORT);
         let talk = || -> Result<f64> {
             sys::cpu::set_affinity(&[self.cpu])?;
@@ -169,12 +171,12 @@ impl Field {
 }
 
 /// An XDP program that counts gaps by how far they are from even, and drops.
-struct Watch {
+struct GapCounter {
     gaps: Map,
     _link: Link,
 }
 
-impl Watch {
+impl GapCounter {
     fn attach(net: &TwoHosts, pps: f64) -> Result<Self> {
         let mut object = asm::Object::new("watch", "Dual MIT/GPL");
         for (name, value_size) in [(GAPS, BUCKETS as u32 * 8), (BEFORE, 8)] {

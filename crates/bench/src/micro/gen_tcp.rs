@@ -24,7 +24,7 @@ use report::Bench;
 use traffic::tcp::{Config, Run};
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 use judge::Judge;
 
 pub const SCENARIO: Scenario = Scenario {
@@ -35,7 +35,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let net = &TwoHosts::build(&LinkOptions::default())?;
     let offload = LinkOptions { checksum_offload: true, ..LinkOptions::default() };
     let offload = &TwoHosts::build(&offload)?;

@@ -24,7 +24,7 @@ use traffic::{Rate, Template};
 
 use crate::harness::{Arm, Harness};
 use crate::hook::limit;
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 use peer::Peer;
 use raw::Raw;
 
@@ -36,7 +36,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let one = Field::build(1)?;
     let two = Field::build(2)?;
     let (one, two, cpus) = (&one, &two, sys::cpu::affinity()?);

@@ -20,7 +20,7 @@ use sys::thread::Interruptible;
 
 use crate::harness::{Arm, Harness};
 use crate::hook::limit;
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-watch",
@@ -30,7 +30,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let field = Field::build()?;
     let mut bench = Bench::new("gen-watch");
     let arm = |name, watched| {

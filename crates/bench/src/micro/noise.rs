@@ -8,7 +8,7 @@ use anyhow::Result;
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "noise",
@@ -18,7 +18,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let mut bench = Bench::new("noise");
     let work = |window| Ok(sums_a_second(window));
     let mut arms = [Arm::new("first", "/s", work), Arm::new("second", "/s", work)];

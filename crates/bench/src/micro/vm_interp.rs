@@ -14,7 +14,7 @@ use spec::{Fixup, Function, Input, MapDef, MapKind, Program, ProgramKind, Spec, 
 use vm::{Machine, Options};
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "vm-interp",
@@ -24,7 +24,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let mut bench = Bench::new("vm-interp");
     let mut arms = Vec::new();
     for (name, source) in PROGRAMS {

@@ -28,8 +28,8 @@
 
 mod build;
 mod counter;
-mod fate;
 mod field;
+mod outcome;
 mod peer;
 mod role;
 mod steering;
@@ -44,7 +44,7 @@ use anyhow::{Context, Result};
 use report::Bench;
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 use field::Field;
 use peer::{Peer, Steer};
 use role::{Numbers, Role};
@@ -57,7 +57,7 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let field = &Field::build()?;
     tell(&field.places());
     let batch = batch()?;
@@ -162,7 +162,7 @@ fn add_others(bench: &mut Bench, books: &Books) {
     for ((_, row, peer), (unit, values)) in books.borrow().iter() {
         // As the arms: the first round warms up.
         let values = values.get(1..).unwrap_or_default();
-        if fate::is_name(row) && values.iter().all(|value| *value == 0.0) {
+        if outcome::is_name(row) && values.iter().all(|value| *value == 0.0) {
             continue;
         }
         for value in values {
@@ -173,7 +173,7 @@ fn add_others(bench: &mut Bench, books: &Books) {
 
 /// In the order in which they are shown.
 fn other_rows() -> impl Iterator<Item = &'static str> {
-    OTHER_ROWS.into_iter().chain(fate::ALL.into_iter().flatten())
+    OTHER_ROWS.into_iter().chain(outcome::ALL.into_iter().flatten())
 }
 
 /// Ours over each other, but of losses: there are none to divide by when all is well.

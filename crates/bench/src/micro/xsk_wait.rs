@@ -1,22 +1,24 @@
-//! `xsk-wait`: what each way of waiting for packets costs, and how soon it answers.
+//! `xsk-wait`: processor time and latency of each wait policy of AF_XDP sockets.
 //!
-//! Two namespaces on one link, a thread each, on processors of their own. On veth the receiver's
-//! part of the kernel runs on the sender's processor, so a receiver that sleeps leaves its own one
-//! idle.
+//! Two namespaces on one link, with a thread each on a processor of its own. On veth the kernel
+//! receives on the sender's processor, so a receiver that sleeps leaves its own processor idle.
 
+use std::net::Ipv4Addr;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use lab::frame::Side;
 use lab::{Host, LinkOptions, TwoHosts};
+use packet::Mac;
 use report::Bench;
 use sys::cpu;
-use sys::thread::Spent;
 use xsk::wait::{BusyPoll, Interrupt};
-use xsk::{Deadline, Interface, Rx, Socket, Tx, Wait};
+use xsk::{Interface, Socket, Stop, Wait};
 
 use crate::harness::{Arm, Harness};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::load::{self, Plan, Role, Tally, Task, Template};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk-wait",
@@ -26,10 +28,10 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
+fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     let mut bench = Bench::new("xsk-wait");
     let mut arms = Vec::new();
-    for (name, wait) in WAYS {
+    for (name, wait) in POLICIES {
         let trip = move |window| round_trip(wait, window);
         arms.push(Arm::new(&format!("rtt-p50/{name}"), "ns", trip));
         let trickle = move |window| processor_share(wait, window);
@@ -47,113 +49,73 @@ fn run(harness: &mut Harness, _: &Ground) -> Result<Bench> {
     Ok(bench)
 }
 
-/// Median nanoseconds until a packet is back from the other end; both ends wait alike.
+/// Median nanoseconds until a packet returns from the other end; both ends wait alike.
 fn round_trip(wait: Wait, window: Duration) -> Result<f64> {
-    let (net, interrupt) = (net()?, Interrupt::new()?);
-    let (mut tx, mut rx) = open(&net.a, wait, &interrupt)?.split();
-    let (mut back, mut there) = open(&net.b, wait, &interrupt)?.split();
-    let mut times = Vec::new();
-    thread::scope(|scope| {
-        let echo = sys::thread::spawn_scoped(scope, "echo", move || -> Result<()> {
-            pin(1)?;
-            while there.wait(Deadline::NEVER)? {
-                for frame in there.batch(BATCH) {
-                    back.push(frame).map_err(|rejected| rejected.why)?;
-                }
-            }
-            Ok(())
-        })?;
-        let asked = ask(&mut tx, &mut rx, window, &mut times);
-        interrupt.raise();
-        echo.join().expect("the echo does not panic").and(asked)
-    })?;
-    times.sort_unstable();
-    let middle = times.get(times.len() / 2).context("no packet came back")?;
-    Ok(middle.as_nanos() as f64)
-}
-
-fn ask(tx: &mut Tx, rx: &mut Rx, window: Duration, times: &mut Vec<Duration>) -> Result<()> {
-    pin(0)?;
-    let start = Instant::now();
-    while start.elapsed() < window {
-        let sent = Instant::now();
-        tx.send(&PACKET)?;
-        ensure!(rx.wait(PATIENCE)?, "a packet did not come back");
-        times.push(sent.elapsed());
-        rx.for_each(BATCH, |_| ());
-    }
-    Ok(())
+    let plan = plan(Role::Rtt, window)?;
+    let (client, _) = run_both((wait, plan), (wait, Role::Echo))?;
+    ensure!(client.unanswered == 0, "{} packets did not return", client.unanswered);
+    Ok(client.round_trips_ns.quantile(0.5).context("no packet returned")?.into())
 }
 
 /// Percent of a processor that the receiver uses for a packet every 100 µs.
 fn processor_share(wait: Wait, window: Duration) -> Result<f64> {
-    let received = receive(wait, window, |tx, start| {
-        let due = (start.elapsed().as_micros() / GAP_US) as u64 + 1;
-        if tx.counters().sent < due { tx.send(&PACKET).map_err(Into::into) } else { Ok(()) }
-    })?;
-    Ok(100.0 * received.spent_ns / received.took.as_nanos() as f64)
+    let receiver = receive(wait, window, GAP_NS)?;
+    Ok(100.0 * cpu_ns(&receiver) / receiver.time.as_nanos() as f64)
 }
 
-/// Packets received in a second of the receiver's processor time, from a sender that never rests.
+/// Packets received per second of the receiver's processor time, from an unpaced sender.
 fn flood(wait: Wait, window: Duration) -> Result<f64> {
-    let received = receive(wait, window, |tx, _| {
-        let mut batch = tx.batch(BATCH as u32);
-        for _ in 0..BATCH {
-            if batch.send(&PACKET).is_err() {
-                break;
-            }
-        }
-        Ok(batch.finish()?)
-    })?;
-    Ok(received.packets as f64 * 1e9 / received.spent_ns)
+    let receiver = receive(wait, window, UNPACED)?;
+    Ok(receiver.came as f64 * 1e9 / cpu_ns(&receiver))
 }
 
-struct Received {
-    packets: u64,
-    spent_ns: f64,
-    took: Duration,
+/// Sends packets at the given distance to a receiver, whose result is returned.
+fn receive(wait: Wait, window: Duration, gap_ns: f64) -> Result<Tally> {
+    let mut plan = plan(Role::Tx, window)?;
+    plan.gap_ns = gap_ns;
+    let (_, receiver) = run_both((Wait::Spin, plan), (wait, Role::Rx))?;
+    ensure!(receiver.came > 0 && !receiver.time.is_zero(), "no packet arrived");
+    Ok(receiver)
 }
 
-/// Receives what `send`, called again and again, sends.
-fn receive(
-    wait: Wait,
-    window: Duration,
-    mut send: impl FnMut(&mut Tx, Instant) -> Result<()>,
-) -> Result<Received> {
-    let (net, interrupt) = (net()?, Interrupt::new()?);
-    let (mut tx, _rx) = open(&net.a, Wait::Spin, &interrupt)?.split();
-    let (_tx, mut rx) = open(&net.b, wait, &interrupt)?.split();
+/// Runs a client to the end of its plan against a server on another processor.
+fn run_both((wait, plan): (Wait, Plan), server: (Wait, Role)) -> Result<(Tally, Tally)> {
+    let (net, interrupt, stop) = (net()?, Interrupt::new()?, Stop::new());
+    let client = open(&net.a, wait, &interrupt)?;
+    let (socket, server_plan) = (open(&net.b, server.0, &interrupt)?, Plan::new(server.1, 1));
     thread::scope(|scope| {
-        let receiver =
-            sys::thread::spawn_scoped(scope, "receiver", move || -> Result<Received> {
-                pin(1)?;
-                let (start, before) = (Instant::now(), Spent::now());
-                let mut packets = 0;
-                while rx.wait(Deadline::NEVER)? {
-                    packets += rx.for_each(BATCH, |_| ()) as u64;
-                }
-                let spent = Spent::now().since(before);
-                let spent_ns = (spent.user_ns + spent.system_ns) as f64;
-                Ok(Received { packets, spent_ns, took: start.elapsed() })
-            })?;
-        pin(0)?;
-        let start = Instant::now();
-        let mut sent = Ok(());
-        while sent.is_ok() && start.elapsed() < window {
-            sent = send(&mut tx, start);
-        }
+        let server = sys::thread::spawn_scoped(scope, "server", || -> Result<Tally> {
+            pin(1)?;
+            load::run(Task { worker: 0, socket, out: None }, &server_plan, &stop)
+        })?;
+        let client = pin(0)
+            .and_then(|()| load::run(Task { worker: 0, socket: client, out: None }, &plan, &stop));
+        stop.set();
         interrupt.raise();
-        let received = receiver.join().expect("the receiver does not panic")?;
-        sent?;
-        ensure!(received.packets > 0, "no packet came");
-        Ok(received)
+        let server = server.join().expect("the server does not panic");
+        Ok((client?, server?))
     })
+}
+
+fn cpu_ns(tally: &Tally) -> f64 {
+    (tally.spent.user_ns + tally.spent.system_ns) as f64
+}
+
+/// A worker that sends packets of 60 bytes. Their addresses do not matter: the sockets receive all
+/// frames.
+fn plan(role: Role, time: Duration) -> Result<Plan> {
+    let ip = Ipv4Addr::new(198, 18, 0, 1).into();
+    let side = |last| Side { mac: Mac([2, 0, 0, 0, 0, last]), ip, port: 5000 };
+    let mut plan = Plan::new(role, 1);
+    plan.template = Some(Template::new(side(1), side(2), 60)?);
+    plan.time = time;
+    Ok(plan)
 }
 
 fn net() -> Result<TwoHosts> {
     let net = TwoHosts::build(&LinkOptions::default())?;
     for host in [&net.a, &net.b] {
-        // It would tell of its multicast groups now and then.
+        // It would send multicast reports of its own.
         host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1")?;
     }
     Ok(net)
@@ -171,32 +133,18 @@ fn open(host: &Host, wait: Wait, interrupt: &Interrupt) -> Result<Socket> {
     Ok(socket?)
 }
 
-/// Onto the n-th processor that this process may use.
+/// Binds the thread to the n-th processor that this process may use.
 fn pin(n: usize) -> Result<()> {
     let allowed = cpu::online()?;
     Ok(cpu::set_affinity(&[allowed[n % allowed.len()]])?)
 }
 
-const WAYS: [(&str, Wait); 4] = [
+const POLICIES: [(&str, Wait); 4] = [
     ("spin", Wait::Spin),
     ("poll", Wait::Poll),
     ("busy-poll", Wait::BusyPoll),
     ("adaptive", Wait::Adaptive),
 ];
-const BATCH: usize = 64;
-/// Between two packets of the trickle.
-const GAP_US: u128 = 100;
-const PATIENCE: Duration = Duration::from_secs(10);
-/// To everybody, of an ethertype of our own.
-const PACKET: [u8; 60] = {
-    let mut bytes = [0; 60];
-    let mut at = 0;
-    while at < 6 {
-        bytes[at] = 0xff;
-        at += 1;
-    }
-    bytes[6] = 2;
-    bytes[12] = 0x88;
-    bytes[13] = 0xb5;
-    bytes
-};
+/// Nanoseconds between two packets of the trickle.
+const GAP_NS: f64 = 100_000.0;
+const UNPACED: f64 = 0.0;

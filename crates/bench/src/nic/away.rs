@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use crate::field::{FRAME, Field, PORT};
 use crate::harness::Harness;
-use crate::hook::{Set, xdp};
+use crate::hook::{ActiveHook, xdp};
 
 /// Says what to type on the other host, and waits for its packets.
 ///
@@ -25,7 +25,7 @@ pub fn wait(field: &Field, harness: &mut Harness) -> Result<()> {
 }
 
 /// Whether they came before somebody interrupted.
-fn come(set: &dyn Set, harness: &Harness) -> Result<bool> {
+fn come(set: &dyn ActiveHook, harness: &Harness) -> Result<bool> {
     let what = "packets from the other host";
     Ok(lab::until(what, PATIENCE, || {
         let came = set.ended().is_ok_and(|ended| ended > ENOUGH);

@@ -7,8 +7,9 @@ use xsk::socket::Builder;
 use xsk::wait::BusyPoll;
 use xsk::{Interface, Rx, Tx, Umem};
 
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::{Attribute, Line, Worker};
+use crate::load::forward_batch;
 
 pub const AF_XDP: Path = Path {
     name: "af-xdp",
@@ -27,14 +28,15 @@ pub const BUSY_POLL: Path = Path {
     },
 };
 
-/// The sockets' other halves; what they would do is nobody's.
+/// A forwarding thread.
 struct Running {
     worker: Worker,
+    /// The halves of the sockets that stay idle.
     _unused: (Tx, Rx),
     _polled: Option<[Attribute; 3]>,
 }
 
-/// Where the interface is left to the thread, it polls.
+/// Starts the thread; with `polled`, it busy-polls the ingress interface.
 fn start(line: &Line, polled: Option<[Attribute; 3]>) -> Result<Running> {
     let umem = Umem::builder().frames(FRAMES).build()?;
     let polling = polled.is_some().then(|| BusyPoll { prefer: true, ..BusyPoll::default() });
@@ -49,7 +51,7 @@ fn start(line: &Line, polled: Option<[Attribute; 3]>) -> Result<Running> {
     })?;
     let ((near_tx, mut rx), (mut tx, far_rx)) = opened?;
     let worker = Worker::start(line.cpus.process, move || {
-        if pass(&mut rx, &mut tx)? == 0 {
+        if forward_batch(&mut rx, &mut tx, BATCH, |_| true)?.received == 0 {
             rx.wait(TURN)?;
         }
         Ok(())
@@ -61,26 +63,7 @@ fn socket<'a>(interface: &'a Interface, umem: &Umem) -> Builder<'a> {
     interface.socket(0).umem(umem).rings(RING).fill(RING)
 }
 
-/// Moves what is there, hardware addresses exchanged; tells how much came.
-fn pass(rx: &mut Rx, tx: &mut Tx) -> Result<usize> {
-    let mut came = 0;
-    let mut sending = tx.batch(BATCH);
-    let mut receiving = rx.batch(BATCH as usize);
-    while let Some(mut frame) = receiving.next() {
-        came += 1;
-        if let Some((to, from)) = frame.get_mut(..12).map(|macs| macs.split_at_mut(6)) {
-            to.swap_with_slice(from);
-        }
-        if let Err(rejected) = sending.push(frame) {
-            receiving.recycle(rejected.frame);
-        }
-    }
-    drop(receiving);
-    sending.finish()?;
-    Ok(came)
-}
-
-impl Set for Running {
+impl ActivePath for Running {
     fn check(&mut self) -> Result<()> {
         self.worker.check()
     }
@@ -88,8 +71,8 @@ impl Set for Running {
 
 const FRAMES: u32 = 4096;
 const RING: u32 = 2048;
-const BATCH: u32 = 64;
-/// The kernel looks for packets itself when nobody has polled for so long.
+const BATCH: usize = 64;
+/// The kernel polls the interface itself if the thread has not polled for this long.
 const TIMEOUT_NS: u32 = 2_000_000;
-/// How long the thread waits when nothing comes.
+/// Longest wait for packets.
 const TURN: Duration = Duration::from_millis(1);

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use sys::net::{Ifindex, Netlink, PacketSocket};
 
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
 pub const BRIDGE: Path = Path {
@@ -48,7 +48,7 @@ impl Drop for Bridge {
     }
 }
 
-impl Set for Bridge {}
+impl ActivePath for Bridge {}
 
 const NAME: &str = "bench0";
 /// An EtherType that is nobody's.

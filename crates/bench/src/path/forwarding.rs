@@ -3,7 +3,7 @@
 use anyhow::Result;
 use lab::Setting;
 
-use super::Set;
+use super::ActivePath;
 use crate::field::{FORWARD, Line};
 
 /// Given until dropped.
@@ -18,4 +18,4 @@ impl Forwarding {
     }
 }
 
-impl Set for Forwarding {}
+impl ActivePath for Forwarding {}

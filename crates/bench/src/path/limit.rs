@@ -1,6 +1,6 @@
 //! No way at all: the sink stands at the forwarder's door, so it counts what the sender can do.
 
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 
 pub const LIMIT: Path = Path {
     name: "limit",
@@ -11,4 +11,4 @@ pub const LIMIT: Path = Path {
 
 struct Nothing;
 
-impl Set for Nothing {}
+impl ActivePath for Nothing {}

@@ -39,11 +39,11 @@ pub struct Path {
     pub about: &'static str,
     pub journey: Journey,
     /// Sets it up on the forwarder.
-    pub set: fn(&Line) -> Result<Box<dyn Set>>,
+    pub set: fn(&Line) -> Result<Box<dyn ActivePath>>,
 }
 
-/// A way that is set up; dropped, it is not.
-pub trait Set {
+/// A path that is set up until this is dropped.
+pub trait ActivePath {
     /// # Errors
     /// Why it cannot go on, if that came out behind its setting up.
     fn check(&mut self) -> Result<()> {

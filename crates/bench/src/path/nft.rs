@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::forwarding::Forwarding;
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT};
 use crate::hook::tool::Tool;
 
@@ -42,6 +42,6 @@ impl Drop for Table {
     }
 }
 
-impl Set for Table {}
+impl ActivePath for Table {}
 
 const NAME: &str = "xway_bench";

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT};
 
 pub const NGINX: Path = Path {
@@ -75,7 +75,7 @@ fn configuration(line: &Line, folder: &FilePath) -> Result<String> {
     ))
 }
 
-impl Set for Server {
+impl ActivePath for Server {
     fn check(&mut self) -> Result<()> {
         if !self.has_ended() {
             return Ok(());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use sys::net::Datagrams;
 
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT, Worker};
 
 pub const PROXY: Path = Path {
@@ -33,7 +33,7 @@ fn start(line: &Line) -> Result<Worker> {
     })
 }
 
-impl Set for Worker {
+impl ActivePath for Worker {
     fn check(&mut self) -> Result<()> {
         Self::check(self)
     }

@@ -10,7 +10,7 @@ use spec::asm::{self, Assembler, Cond, Helper, Reg};
 use sys::net::Ifindex;
 
 use super::sink::is_ours;
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
 pub const BPF: Path = Path {
@@ -83,7 +83,7 @@ fn word(ip: Ipv4Addr) -> i32 {
     i32::from_ne_bytes(ip.octets())
 }
 
-impl Set for Attached {}
+impl ActivePath for Attached {}
 
 const NAME: &str = "translate";
 // In `struct __sk_buff`.

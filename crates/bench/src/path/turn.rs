@@ -7,25 +7,25 @@ use spec::asm::{self, Assembler, Helper};
 use spec::{Expect, Map as _, MapDef, MapKind, ProgramKind, Verdict};
 
 use super::sink::is_ours;
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
 pub const TX: Path = Path {
     name: "xdp-tx",
     about: "XDP in the driver exchanges hardware addresses and sends back through the same port",
     journey: Journey::Returned,
-    set: |line| set(line, Out::Same),
+    set: |line| set(line, Target::Same),
 };
 
 pub const REDIRECT: Path = Path {
     name: "xdp-redirect",
     about: "XDP in the driver exchanges hardware addresses, redirects to the other port (devmap)",
     journey: Journey::Crossed,
-    set: |line| set(line, Out::Other),
+    set: |line| set(line, Target::Other),
 };
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Out {
+enum Target {
     Same,
     Other,
 }
@@ -35,9 +35,9 @@ struct Attached {
     _object: Object,
 }
 
-fn set(line: &Line, out: Out) -> Result<Box<dyn Set>> {
+fn set(line: &Line, out: Target) -> Result<Box<dyn ActivePath>> {
     let object = object(out)?;
-    if out == Out::Other {
+    if out == Target::Other {
         let port = line.far.ifindex()?.0.to_ne_bytes();
         // The kernel looks for the number in the namespace of whoever writes it.
         line.far.run(|| object.map(PORTS)?.update(&[0; 4], &port, Expect::Any))??;
@@ -46,7 +46,7 @@ fn set(line: &Line, out: Out) -> Result<Box<dyn Set>> {
     Ok(Box::new(Attached { _link: link, _object: object }))
 }
 
-fn object(out: Out) -> Result<Object> {
+fn object(out: Target) -> Result<Object> {
     let mut a = Assembler::new(NAME, ProgramKind::XDP);
     let pass = a.label();
     a.packet(R2, R3, R1).need(R2, R3, HEADERS, R4, pass);
@@ -56,15 +56,15 @@ fn object(out: Out) -> Result<Object> {
     a.load32(R5, R2.at(6)).store32(R2.at(0), R5).load16(R5, R2.at(10)).store16(R2.at(4), R5);
     a.store32(R2.at(6), R3).store16(R2.at(10), R4);
     match out {
-        Out::Same => a.verdict(Verdict::Tx),
-        Out::Other => {
+        Target::Same => a.verdict(Verdict::Tx),
+        Target::Other => {
             let otherwise = Verdict::Aborted as i32;
             a.load_map(R1, PORTS).mov(R2, 0).mov(R3, otherwise).call(Helper::REDIRECT_MAP).exit()
         }
     };
     a.bind(pass).verdict(Verdict::Pass);
     let mut object = asm::Object::new(NAME, "Dual MIT/GPL");
-    if out == Out::Other {
+    if out == Target::Other {
         object.map(MapDef {
             name: PORTS.into(),
             kind: MapKind::DEVMAP,
@@ -78,7 +78,7 @@ fn object(out: Out) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-impl Set for Attached {}
+impl ActivePath for Attached {}
 
 const NAME: &str = "turn";
 const PORTS: &str = "ports";

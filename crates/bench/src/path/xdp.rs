@@ -6,7 +6,7 @@ use kernel::{Link, LoadOptions, Mode, Object};
 use spec::Spec;
 
 use super::forwarding::Forwarding;
-use super::{Journey, Path, Set};
+use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT, Place};
 
 pub const NATIVE: Path = Path {
@@ -29,7 +29,7 @@ struct Attached {
     _forwarding: Forwarding,
 }
 
-fn set(line: &Line, mode: Mode) -> Result<Box<dyn Set>> {
+fn set(line: &Line, mode: Mode) -> Result<Box<dyn ActivePath>> {
     let rule = format!("{} udp {PORT} -> {}", line.near.ipv4()?, line.sink.ipv4()?);
     let translations = vec![rule.parse()?];
     let config = Config { nat: Nat::Required, translations, replies: false, ..Config::default() };
@@ -50,4 +50,4 @@ pub fn port(place: &Place) -> Result<Port> {
     Ok(Port { ifindex: place.ifindex()?.0, mac: Some(place.mac()?.0) })
 }
 
-impl Set for Attached {}
+impl ActivePath for Attached {}

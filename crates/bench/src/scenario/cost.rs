@@ -53,7 +53,7 @@ mod tests {
             ("ns/gap", vec![(1, 150.0), (4, 125.0)]),
         ];
         assert_eq!(times, want);
-        let marks: Vec<_> = bench.story().marks.iter().map(|mark| mark.row.as_str()).collect();
+        let marks: Vec<_> = bench.notes().marks.iter().map(|mark| mark.row.as_str()).collect();
         assert_eq!(marks, ["near"]);
     }
 }

@@ -7,22 +7,22 @@
 //! `/proc/stat` would tell it in hundredths of a second, along with whatever else runs. Not in it:
 //! the thread's wake-ups, which the sender's processor pays for.
 
+mod active;
 mod busy_poll;
 mod published;
-mod taking;
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 use report::{Bench, Figure};
 
 use crate::field::{Field, Flood};
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Span};
-use crate::{Effort, Ground, Kind, Scenario};
-use taking::{Taker, Taking};
+use crate::{Effort, Kind, Scenario, Testbed};
+use active::{ActiveReceiver, Receiver};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "cpu",
@@ -32,26 +32,27 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
-    let field = &Field::build(ground)?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
+    let field = &Field::build(testbed)?;
     ensure!(field.sender_cpu != field.receiver_cpu, "two processors are needed to tell them apart");
-    let takers = takers();
+    let receivers = receivers();
     let mut bench = Bench::new("cpu");
-    tell(&mut bench, field, &takers);
+    tell(&mut bench, field, &receivers);
     let reach = reach(field)?;
     bench.note(format!("The sender reaches {reach} packets a second: no points above that."));
     let mut cells = Vec::new();
-    for taker in &takers {
+    for receiver in &receivers {
         for pps in RATES {
-            if taken_at(*taker, pps) && pps <= reach {
-                cells.push((*taker, pps));
-            } else if taken_at(*taker, pps) {
-                bench.absent(&row(*taker, pps), format!("the sender reaches {reach} a second"));
+            if taken_at(*receiver, pps) && pps <= reach {
+                cells.push((*receiver, pps));
+            } else if taken_at(*receiver, pps) {
+                bench.absent(&row(*receiver, pps), format!("the sender reaches {reach} a second"));
             }
         }
     }
-    let mut arms: Vec<Arm> = cells.iter().map(|(taker, pps)| arm(field, *taker, *pps)).collect();
+    let mut arms: Vec<Arm> =
+        cells.iter().map(|(receiver, pps)| arm(field, *receiver, *pps)).collect();
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
     mark(&mut bench, &cells);
@@ -60,24 +61,24 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
 }
 
 /// Hooks by name, where they are known, and what is always busy.
-fn takers() -> Vec<Taker> {
+fn receivers() -> Vec<Receiver> {
     let hooks = HOOKS.iter().filter_map(|name| hook::ALL.iter().find(|hook| hook.name == *name));
-    hooks.map(Taker::Hook).chain([Taker::BusyPoll]).collect()
+    hooks.map(Receiver::Hook).chain([Receiver::BusyPoll]).collect()
 }
 
 /// What never rests needs few points.
-fn taken_at(taker: Taker, pps: u64) -> bool {
-    match taker {
-        Taker::Hook(_) => true,
-        Taker::BusyPoll => BUSY_RATES.contains(&pps),
+fn taken_at(receiver: Receiver, pps: u64) -> bool {
+    match receiver {
+        Receiver::Hook(_) => true,
+        Receiver::BusyPoll => BUSY_RATES.contains(&pps),
     }
 }
 
-fn row(taker: Taker, pps: u64) -> String {
-    format!("{}@{pps}", taker.name())
+fn row(receiver: Receiver, pps: u64) -> String {
+    format!("{}@{pps}", receiver.name())
 }
 
-fn tell(bench: &mut Bench, field: &Field, takers: &[Taker]) {
+fn tell(bench: &mut Bench, field: &Field, receivers: &[Receiver]) {
     bench
         .method("One sender offers UDP frames of 60 bytes at a fixed rate, in small groups.")
         .method(
@@ -88,8 +89,8 @@ fn tell(bench: &mut Bench, field: &Field, takers: &[Taker]) {
             "Rows are named after the rate that was asked for; the picture stands over the rate \
              that was offered. Where the two differ by more than 10 %, the row says so.",
         );
-    for taker in takers {
-        bench.method(&format!("{}: {}.", taker.name(), taker.about()));
+    for receiver in receivers {
+        bench.method(&format!("{}: {}.", receiver.name(), receiver.about()));
     }
     bench.note(format!(
         "veth: the sender runs on processor {}, the receiver on {}, favoured there over all \
@@ -113,17 +114,17 @@ fn trial(field: &Field) -> Result<u64> {
     let Some(native) = hook::ALL.iter().find(|hook| hook.name == HOOKS[0]) else {
         return Ok(u64::MAX);
     };
-    let taking = Taker::Hook(native).start(field)?;
+    let active = Receiver::Hook(native).start(field)?;
     let flood = field.flood(None, TRIAL)?;
-    let begun = begin(&taking)?;
-    let span = Span::of(&flood, taking.set(), || sleep(TRIAL.saturating_sub(begun)))?;
+    let begun = begin(&active)?;
+    let span = Span::of(&flood, active.set(), || sleep(TRIAL.saturating_sub(begun)))?;
     Ok(span.offered_rate() as u64)
 }
 
-fn arm(field: &Field, taker: Taker, pps: u64) -> Arm<'_> {
-    let name = row(taker, pps);
+fn arm(field: &Field, receiver: Receiver, pps: u64) -> Arm<'_> {
+    let name = row(receiver, pps);
     Arm::wide(&name.clone(), move |window| {
-        let Cell { busy, span } = measure(field, taker, pps, window)?;
+        let Cell { busy, span } = measure(field, receiver, pps, window)?;
         let mut values = vec![Value::new(&name, "%", busy)];
         if let Some(span) = span {
             values.push(Value::new(format!("offered/{name}"), "pps", span.offered_rate()));
@@ -140,45 +141,45 @@ struct Cell {
     span: Option<Span>,
 }
 
-fn measure(field: &Field, taker: Taker, pps: u64, window: Duration) -> Result<Cell> {
-    let taking = taker.start(field)?;
+fn measure(field: &Field, receiver: Receiver, pps: u64, window: Duration) -> Result<Cell> {
+    let active = receiver.start(field)?;
     if pps == 0 {
-        return Ok(Cell { busy: busy(&taking, window)?, span: None });
+        return Ok(Cell { busy: busy(&active, window)?, span: None });
     }
     let flood = field.flood(Some(pps), window + PATIENCE)?;
-    begin(&taking)?;
-    watch(&taking, &flood, window)
+    begin(&active)?;
+    watch(&active, &flood, window)
 }
 
 /// Waits until packets end there; tells how long that took.
-fn begin(taking: &Taking) -> Result<Duration> {
-    let (start, before) = (Instant::now(), taking.set().ended()?);
+fn begin(active: &ActiveReceiver) -> Result<Duration> {
+    let (start, before) = (Instant::now(), active.set().ended()?);
     lab::until("packets at the hook", PATIENCE, || {
-        Ok(taking.set().ended().is_ok_and(|ended| ended > before + WARM_UP).then_some(()))
+        Ok(active.set().ended().is_ok_and(|ended| ended > before + WARM_UP).then_some(()))
     })?;
     Ok(start.elapsed())
 }
 
-fn watch(taking: &Taking, flood: &Flood, window: Duration) -> Result<Cell> {
+fn watch(active: &ActiveReceiver, flood: &Flood, window: Duration) -> Result<Cell> {
     let mut share = None;
-    let span = Span::of(flood, taking.set(), || share = Some(busy(taking, window)))?;
+    let span = Span::of(flood, active.set(), || share = Some(busy(active, window)))?;
     let busy = share.unwrap_or(Ok(0.0))?;
     Ok(Cell { busy, span: Some(span) })
 }
 
 /// The share of a processor that receiving takes in so long.
-fn busy(taking: &Taking, window: Duration) -> Result<f64> {
-    let (start, before) = (Instant::now(), taking.spent_ns()?);
+fn busy(active: &ActiveReceiver, window: Duration) -> Result<f64> {
+    let (start, before) = (Instant::now(), active.spent_ns()?);
     sleep(window);
-    let (took, after) = (start.elapsed(), taking.spent_ns()?);
+    let (took, after) = (start.elapsed(), active.spent_ns()?);
     let share = 100.0 * after.saturating_sub(before) as f64 / took.as_nanos() as f64;
     // A tick more at the end than at the beginning is no time that there was.
     Ok(share.min(100.0))
 }
 
 /// A processor that is at its end says so by its losses; one that is not was somebody else's.
-fn mark(bench: &mut Bench, cells: &[(Taker, u64)]) {
-    for (name, pps) in cells.iter().map(|(taker, pps)| (row(*taker, *pps), *pps)) {
+fn mark(bench: &mut Bench, cells: &[(Receiver, u64)]) {
+    for (name, pps) in cells.iter().map(|(receiver, pps)| (row(*receiver, *pps), *pps)) {
         let offered = offered(bench, &name, pps);
         if !is_kept(offered, pps) {
             bench.mark(&name, format!("the sender offered {offered:.0} packets a second"));
@@ -202,10 +203,10 @@ fn is_kept(offered: f64, pps: u64) -> bool {
     (offered - pps as f64).abs() <= TOLERANCE * pps as f64
 }
 
-fn draw(bench: &mut Bench, cells: &[(Taker, u64)]) {
+fn draw(bench: &mut Bench, cells: &[(Receiver, u64)]) {
     let mut series: Vec<Series> = Vec::new();
-    for (taker, pps) in cells {
-        let (name, row) = (taker.name(), row(*taker, *pps));
+    for (receiver, pps) in cells {
+        let (name, row) = (receiver.name(), row(*receiver, *pps));
         if bench.median(&row).is_none() {
             continue;
         }
@@ -217,7 +218,7 @@ fn draw(bench: &mut Bench, cells: &[(Taker, u64)]) {
     }
     // A sender that does not reach its rates may offer less of a higher one.
     series.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
-    let x = Along { label: "offered".into(), unit: "pps".into(), is_logarithmic: false };
+    let x = XAxis { label: "offered".into(), unit: "pps".into(), is_logarithmic: false };
     let title = "Processor time that receiving and dropping takes";
     let subtitle = "share of one processor; where it is full, packets are lost";
     let figure = Figure::curves("cpu", title, x, series).subtitle(subtitle);
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn a_picture_stands_over_what_was_offered() {
         let mut bench = Bench::new("cpu");
-        let native = takers()[0];
+        let native = receivers()[0];
         for (row, unit, value) in [
             ("xdp-native@1000000", "%", 40.0),
             ("offered/xdp-native@1000000", "pps", 760_000.0),
@@ -261,7 +262,7 @@ mod tests {
         assert_eq!(offered(&bench, &row(native, 1_000_000), 1_000_000), 760_000.0);
         assert_eq!(offered(&bench, &row(native, 0), 0), 0.0);
         mark(&mut bench, &cells);
-        let text = format!("{:?}", bench.story());
+        let text = format!("{:?}", bench.notes());
         assert!(text.contains("the sender offered 760000 packets a second"), "{text}");
         assert!(!text.contains("the sender offered 480000"), "{text}");
     }

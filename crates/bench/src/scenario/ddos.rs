@@ -20,7 +20,7 @@ use report::number::human;
 use crate::field::{Attack, Field, Place, SOURCES};
 use crate::harness::{Arm, Harness};
 use crate::hook::{self, Hook};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 use turn::Turn;
 
 pub const SCENARIO: Scenario = Scenario {
@@ -31,9 +31,9 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
-    let siege = Siege::build()?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
+    let siege = Scene::build()?;
     let mut bench = Bench::new("ddos");
     bench.method(&siege.stage.placement());
     METHOD.iter().for_each(|step| _ = bench.method(step));
@@ -54,7 +54,7 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
 }
 
 /// The stage, and its server as something that hooks can be set up on.
-struct Siege {
+struct Scene {
     stage: Stage,
     field: Field,
 }
@@ -72,7 +72,7 @@ struct Defence {
     most: bool,
 }
 
-impl Siege {
+impl Scene {
     fn build() -> Result<Self> {
         let stage = Stage::build()?;
         let attacker = Place::lab(stage.net.attacker.clone(), ATTACKER_LINK);

@@ -14,7 +14,7 @@ use super::cost;
 use crate::field::Field;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span};
-use crate::{Effort, Ground, Kind, Scenario, nic};
+use crate::{Effort, Kind, Scenario, Testbed, nic};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "drop",
@@ -24,9 +24,10 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    let field = Field::build(ground)?;
-    let own = |hook: &Hook| (hook.is_apart && *ground == Ground::Lab).then(|| Field::build(ground));
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    let field = Field::build(testbed)?;
+    let own =
+        |hook: &Hook| (hook.is_apart && *testbed == Testbed::Lab).then(|| Field::build(testbed));
     let own = hook::ALL.iter().map(|hook| own(hook).transpose()).collect::<Result<Vec<_>>>()?;
     let mut bench = Bench::new("drop");
     tell(&mut bench);

@@ -12,9 +12,9 @@ use report::{Bench, Figure};
 
 use crate::field::{Flood, Line};
 use crate::harness::{Arm, Harness, Value};
-use crate::passing::Passing;
-use crate::path::{self, Journey, Path, Set, Sink};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::path::{self, ActivePath, Journey, Path, Sink};
+use crate::transient::Transient;
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "forward",
@@ -24,8 +24,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    let line = &Line::build(ground)?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    let line = &Line::build(testbed)?;
     let mut bench = Bench::new("forward");
     tell(&mut bench);
     bench.note(line.facts());
@@ -139,15 +139,14 @@ fn measure(line: &Line, path: &Path, window: Duration) -> Result<Span> {
 }
 
 /// Waits until packets arrive.
-fn begin(sink: &Sink, set: &mut dyn Set) -> Result<()> {
+fn begin(sink: &Sink, set: &mut dyn ActivePath) -> Result<()> {
     let start = Instant::now();
     while sink.arrived()? < WARM_UP {
         set.check()?;
         let (arrived, is_late) = (sink.arrived()?, start.elapsed() >= PATIENCE);
         ensure!(!is_late || arrived > 0, "no packet arrived");
         // A process that was given no time may have some at the next try.
-        let why = || format!("{arrived} packets arrived in {PATIENCE:?}, and no more");
-        ensure!(!is_late, Passing::new(why()));
+        ensure!(!is_late, Transient::Stalled { arrived, waited: PATIENCE });
         sleep(LOOK);
     }
     Ok(())
@@ -161,7 +160,7 @@ fn watch(sink: &Sink, flood: &Flood, window: Duration) -> Result<Span> {
     let waited = lab::until("a packet behind the forwarder", PATIENCE, || {
         Ok((sink.arrived().is_ok_and(|now| now > arrived)).then_some(()))
     });
-    waited.map_err(|fault| Passing::new(fault.to_string()))?;
+    waited.map_err(Transient::from)?;
     let after = look()?;
     Ok(Span {
         seconds: (after.0 - start).as_secs_f64(),

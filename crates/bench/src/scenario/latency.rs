@@ -4,10 +4,10 @@
 //! high rate a frame also waits for those in front of it. At a low rate every frame wakes a
 //! sleeping device: most of its time is the wake-up.
 
+mod max_rate;
 mod published;
-mod reach;
+mod run;
 mod times;
-mod trip;
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use report::Bench;
 use crate::field::{Cpus, Line};
 use crate::harness::{Arm, Harness};
 use crate::path::{BRIDGE, BUSY_POLL, Path, REDIRECT, ROUTE};
-use crate::{Effort, Ground, Kind, Scenario};
-use reach::{Reach, common};
+use crate::{Effort, Kind, Scenario, Testbed};
+use max_rate::{MaxRate, common};
+use run::LatencyRun;
 use times::Times;
-use trip::Trip;
 
 pub const SCENARIO: Scenario = Scenario {
     name: "latency",
@@ -30,22 +30,22 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    let line = &Line::build(ground)?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    let line = &Line::build(testbed)?;
     let Cpus { sender, process } = line.cpus;
     ensure!(sender != process, "the device needs a processor of its own, and there is one");
     let mut bench = Bench::new("latency");
     tell(&mut bench, line);
-    let reaches = search(harness, &mut bench, line);
-    let common = common(&reaches);
+    let max_rates = search(harness, &mut bench, line);
+    let common = common(&max_rates);
     if common.is_none() {
-        bench.absent("a high rate", "there is none of those tried that any way carries");
+        bench.absent("a high rate", "no path carries any of the rates tried");
     }
-    let sets = sets(&reaches, common);
+    let sets = sets(&max_rates, common);
     let mut cells: Vec<Cell> = sets.iter().flat_map(|set| set.cells.iter().copied()).collect();
-    cells.sort_by_key(|(way, pps)| (*pps, WAYS.iter().position(|known| known.name == way.name)));
-    cells.dedup_by_key(|(way, pps)| row(way, *pps));
-    let mut arms: Vec<Arm> = cells.iter().map(|(way, pps)| arm(line, way, *pps)).collect();
+    cells.sort_by_key(|(path, pps)| (*pps, PATHS.iter().position(|known| known.name == path.name)));
+    cells.dedup_by_key(|(path, pps)| row(path, *pps));
+    let mut arms: Vec<Arm> = cells.iter().map(|(path, pps)| arm(line, path, *pps)).collect();
     harness.interleave(&mut bench, &mut arms)?;
     drop(arms);
     sets.iter().for_each(|set| published::draw(&mut bench, set));
@@ -55,32 +55,32 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
     Ok(bench)
 }
 
-/// What each way carries.
-fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<Reach> {
-    harness.say("looking for the highest rate that each way carries");
-    let mut reaches = Vec::new();
-    for way in WAYS {
+/// Finds the highest rate that each path carries.
+fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<MaxRate> {
+    harness.say("looking for the highest rate that each path carries");
+    let mut max_rates = Vec::new();
+    for path in PATHS {
         if harness.is_interrupted() {
             break;
         }
-        match Reach::find(line, way) {
-            Ok(reach) => {
-                harness.say(&reach.told());
-                bench.note(reach.told());
-                reaches.push(reach);
+        match MaxRate::find(line, path) {
+            Ok(max_rate) => {
+                harness.say(&max_rate.sentence());
+                bench.note(max_rate.sentence());
+                max_rates.push(max_rate);
             }
             // It has its say in the rounds, too.
-            Err(fault) => harness.say(&format!("{}: {fault:#}", way.name)),
+            Err(fault) => harness.say(&format!("{}: {fault:#}", path.name)),
         }
     }
-    reaches
+    max_rates
 }
 
-/// A way at a rate, in packets a second.
+/// A path at a rate, in packets a second.
 type Cell = (&'static Path, u64);
 
 /// Cells of a picture.
-struct Together {
+struct CellSet {
     /// In the names of its files.
     name: &'static str,
     /// At the end of its titles.
@@ -88,35 +88,35 @@ struct Together {
     cells: Vec<Cell>,
 }
 
-/// All ways at a low rate and at the highest that all of them carry, and then each at its own
+/// All paths at a low rate and at the highest that all of them carry, and then each at its own
 /// highest, if that is higher for any.
-fn sets(reaches: &[Reach], common: Option<u64>) -> Vec<Together> {
+fn sets(max_rates: &[MaxRate], common: Option<u64>) -> Vec<CellSet> {
     let all = |name, pps: u64| {
-        let cells = WAYS.iter().map(|way| (*way, pps)).collect();
-        Together { name, at: format!("{pps} packets a second"), cells }
+        let cells = PATHS.iter().map(|path| (*path, pps)).collect();
+        CellSet { name, at: format!("{pps} packets a second"), cells }
     };
     let mut sets = vec![all("low", LOW)];
     sets.extend(common.map(|pps| all("high", pps)));
-    let own = reaches.iter().filter_map(|reach| Some((reach.path, reach.pps?)));
+    let own = max_rates.iter().filter_map(|max_rate| Some((max_rate.path, max_rate.pps?)));
     let cells: Vec<Cell> = own.collect();
     if cells.iter().any(|(_, pps)| Some(*pps) != common) {
         let at = "each at the highest rate that it carries".to_owned();
-        sets.push(Together { name: "own", at, cells });
+        sets.push(CellSet { name: "own", at, cells });
     }
     sets
 }
 
 fn compare(bench: &mut Bench, pps: u64) {
-    for way in [&REDIRECT, &BUSY_POLL] {
-        let [a, b] = [way, &BRIDGE].map(|way| format!("p50/{}", row(way, pps)));
+    for path in [&REDIRECT, &BUSY_POLL] {
+        let [a, b] = [path, &BRIDGE].map(|path| format!("p50/{}", row(path, pps)));
         if bench.median(&a).is_some() && bench.median(&b).is_some() {
             bench.ratio(&a, &b);
         }
     }
 }
 
-fn row(way: &Path, pps: u64) -> String {
-    format!("{}@{pps}", way.name)
+fn row(path: &Path, pps: u64) -> String {
+    format!("{}@{pps}", path.name)
 }
 
 fn tell(bench: &mut Bench, line: &Line) {
@@ -133,15 +133,15 @@ fn tell(bench: &mut Bench, line: &Line) {
             "At {LOW} frames a second a round has few of them, so that p99 is nearly its maximum."
         ))
         .method(
-            "Before the rounds the highest rate that each way carries is looked for, of a few: in \
+            "Before the rounds the highest rate that each path carries is looked for, of a few: in \
              the best of five short trials the sender keeps 97 % of it, and 1 % at most is lost.",
         )
         .method(
             "A turn in which the sender does not keep its rate within 10 % is tried twice more, \
              then that round is missing.",
         );
-    for way in WAYS {
-        bench.method(&format!("{}: {}.", way.name, way.about));
+    for path in PATHS {
+        bench.method(&format!("{}: {}.", path.name, path.about));
     }
     let Cpus { sender, process } = line.cpus;
     bench.note(format!(
@@ -150,18 +150,18 @@ fn tell(bench: &mut Bench, line: &Line) {
     ));
 }
 
-fn arm<'a>(line: &'a Line, way: &'static Path, pps: u64) -> Arm<'a> {
-    let name = row(way, pps);
-    Arm::wide(&name.clone(), move |window| measure(line, way, pps, window)?.values(&name))
+fn arm<'a>(line: &'a Line, path: &'static Path, pps: u64) -> Arm<'a> {
+    let name = row(path, pps);
+    Arm::wide(&name.clone(), move |window| measure(line, path, pps, window)?.values(&name))
 }
 
-fn measure(line: &Line, way: &'static Path, pps: u64, window: Duration) -> Result<Times> {
-    let times = Trip::begin(line, way)?.send(pps, window)?;
+fn measure(line: &Line, path: &'static Path, pps: u64, window: Duration) -> Result<Times> {
+    let times = LatencyRun::begin(line, path)?.send(pps, window)?;
     times.check(pps)?;
     Ok(times)
 }
 
-const WAYS: [&Path; 4] = [&BRIDGE, &ROUTE, &REDIRECT, &BUSY_POLL];
+const PATHS: [&Path; 4] = [&BRIDGE, &ROUTE, &REDIRECT, &BUSY_POLL];
 /// Packets a second.
 const LOW: u64 = 100;
 
@@ -171,17 +171,17 @@ mod tests {
 
     #[test]
     fn each_picture_has_its_cells() {
-        let names = |sets: &[Together]| -> Vec<(&str, Vec<String>)> {
-            let of = |set: &Together| set.cells.iter().map(|(way, pps)| row(way, *pps)).collect();
+        let names = |sets: &[CellSet]| -> Vec<(&str, Vec<String>)> {
+            let of = |set: &CellSet| set.cells.iter().map(|(path, pps)| row(path, *pps)).collect();
             sets.iter().map(|set| (set.name, of(set))).collect()
         };
-        let reach = |path, pps| Reach::of(path, Some(pps));
-        let all = |pps: u64| -> Vec<String> { WAYS.iter().map(|way| row(way, pps)).collect() };
-        let same = [reach(&BRIDGE, 500_000), reach(&ROUTE, 500_000)];
+        let max_rate = |path, pps| MaxRate::of(path, Some(pps));
+        let all = |pps: u64| -> Vec<String> { PATHS.iter().map(|path| row(path, pps)).collect() };
+        let same = [max_rate(&BRIDGE, 500_000), max_rate(&ROUTE, 500_000)];
         let want = [("low", all(LOW)), ("high", all(500_000))];
         assert_eq!(names(&sets(&same, common(&same))), want);
         let unlike =
-            [reach(&BRIDGE, 500_000), reach(&REDIRECT, 1_000_000), Reach::of(&ROUTE, None)];
+            [max_rate(&BRIDGE, 500_000), max_rate(&REDIRECT, 1_000_000), MaxRate::of(&ROUTE, None)];
         let own = ["bridge@500000", "xdp-redirect@1000000"].map(String::from).to_vec();
         let want = [("low", all(LOW)), ("high", all(500_000)), ("own", own)];
         assert_eq!(names(&sets(&unlike, common(&unlike))), want);

@@ -1,4 +1,4 @@
-//! `pass`: what an XDP program in front of the stack costs the packets that it lets pass.
+//! `pass`: what an XDP program in program of the stack costs the packets that it lets pass.
 //!
 //! A rule drops every packet in the stack, with and without a program before it that counts and
 //! passes. The difference is small, so both are measured in one turn under one flood: without,
@@ -17,7 +17,7 @@ use super::cost;
 use crate::field::Field;
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, counter, nft};
-use crate::{Effort, Ground, Kind, Scenario, nic};
+use crate::{Effort, Kind, Scenario, Testbed, nic};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "pass",
@@ -27,8 +27,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    let field = &Field::build(ground)?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    let field = &Field::build(testbed)?;
     let mut bench = Bench::new("pass");
     bench
         .method(
@@ -69,22 +69,22 @@ fn measure(field: &Field, hook: &Hook, window: Duration) -> Result<(Span, Span)>
     hook::warm_up(set.as_ref())?;
     let span = |part: Duration| Span::of(&flood, set.as_ref(), || sleep(part));
     let before = span(window / 4)?;
-    let front = Front::attach(field)?;
+    let program = PassProgram::attach(field)?;
     let behind = span(window / 2)?;
-    let passed = front.passed()?;
-    drop(front);
+    let passed = program.passed()?;
+    drop(program);
     let after = span(window / 4)?;
     ensure!(passed >= behind.ended, "{passed} of {} packets passed it", behind.ended);
     Ok((before.and(after), behind))
 }
 
 /// The program that lets packets pass.
-struct Front {
+struct PassProgram {
     object: Object,
     _link: Link,
 }
 
-impl Front {
+impl PassProgram {
     fn attach(field: &Field) -> Result<Self> {
         let mut a = Assembler::new(PROGRAM, ProgramKind::XDP);
         let on = a.label();

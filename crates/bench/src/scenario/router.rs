@@ -19,8 +19,8 @@ use spec::Verdict;
 use traffic::Template;
 
 use crate::harness::{Arm, Harness, Value};
-use crate::hook::{Set, Span};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::hook::{ActiveHook, Span};
+use crate::{Effort, Kind, Scenario, Testbed};
 pub use net::{Inserted, Net};
 pub use table::Table;
 
@@ -32,8 +32,8 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
     measure(harness, FULL)
 }
 
@@ -52,16 +52,16 @@ pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
             bench.note(inserted.to_string());
             routers.push(router);
         }
-        Err(fault) => WAYS.iter().for_each(|way| {
-            bench.absent(&way.row(FULL_TABLE), format!("{fault:#}"));
+        Err(fault) => MODES.iter().for_each(|mode| {
+            bench.absent(&mode.row(FULL_TABLE), format!("{fault:#}"));
         }),
     }
     let destinations = table.destinations(net::LISTED)?;
     let mut arms = Vec::new();
-    for way in WAYS {
+    for mode in MODES {
         for router in &routers {
             let stream = router.net.stream(&destinations[..DESTINATIONS])?;
-            arms.push(way.arm(router, way.row(router.name), stream));
+            arms.push(mode.arm(router, mode.row(router.name), stream));
         }
     }
     arms.extend(sweep::arms(&routers, &destinations)?);
@@ -104,20 +104,20 @@ fn conclude(bench: &mut Bench) {
     for size in [ONE_ROUTE, FULL_TABLE] {
         bench.ratio(&XDP.row(size), &LINUX.row(size));
     }
-    for way in WAYS {
-        let (one, full) = (way.row(ONE_ROUTE), way.row(FULL_TABLE));
+    for mode in MODES {
+        let (one, full) = (mode.row(ONE_ROUTE), mode.row(FULL_TABLE));
         bench.ratio(&full, &one);
-        let medians = (bench.median(&one), bench.median(&full), way.published);
+        let medians = (bench.median(&one), bench.median(&full), mode.published);
         if let (Some(one), Some(full), published) = medians {
             bench.note(format!(
                 "The full table costs {} {:.0} ns a packet, by the medians ({published} ns in the \
                  paper).",
-                way.name,
+                mode.name,
                 1e9 / full - 1e9 / one,
             ));
         }
     }
-    let rows = WAYS.iter().flat_map(|way| [way.row(ONE_ROUTE), way.row(FULL_TABLE)]);
+    let rows = MODES.iter().flat_map(|mode| [mode.row(ONE_ROUTE), mode.row(FULL_TABLE)]);
     let bars = Figure::bars("router", "Packets a second that one core routes", rows)
         .subtitle("one route, and as many as the Internet has");
     let bars = PUBLISHED.iter().fold(bars, |bars, (row, pps)| bars.reference(row, *pps, PAPER));
@@ -146,14 +146,14 @@ impl Router {
 }
 
 /// Who routes.
-struct Way {
+struct RoutingMode {
     name: &'static str,
     is_xdp: bool,
     /// Nanoseconds that the full table cost it in the paper.
     published: u32,
 }
 
-impl Way {
+impl RoutingMode {
     fn row(&self, size: &str) -> String {
         format!("{}/{size}", self.name)
     }
@@ -190,15 +190,15 @@ struct Routing<'a> {
     _link: Option<Link>,
 }
 
-impl Set for Routing<'_> {
+impl ActiveHook for Routing<'_> {
     fn ended(&self) -> Result<u64> {
         self.net.arrived()
     }
 }
 
-const LINUX: Way = Way { name: "linux", is_xdp: false, published: 153 };
-const XDP: Way = Way { name: "xdp", is_xdp: true, published: 104 };
-const WAYS: &[Way] = &[LINUX, XDP];
+const LINUX: RoutingMode = RoutingMode { name: "linux", is_xdp: false, published: 153 };
+const XDP: RoutingMode = RoutingMode { name: "xdp", is_xdp: true, published: 104 };
+const MODES: &[RoutingMode] = &[LINUX, XDP];
 const ONE_ROUTE: &str = "1-route";
 const FULL_TABLE: &str = "full";
 /// Routes of the full table: about those that the paper had.

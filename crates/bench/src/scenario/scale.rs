@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use lab::LinkOptions;
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 use report::{Bench, Figure};
 use traffic::Template;
 use traffic::generator::{Config, Load};
@@ -20,7 +20,7 @@ use traffic::generator::{Config, Load};
 use crate::field::{Field, Flood, PORT};
 use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, limit, xdp};
-use crate::{Effort, Ground, Kind, Scenario};
+use crate::{Effort, Kind, Scenario, Testbed};
 
 pub const SCENARIO: Scenario = Scenario {
     name: "scale",
@@ -30,12 +30,12 @@ pub const SCENARIO: Scenario = Scenario {
     run,
 };
 
-fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
-    ground.lab_only()?;
+fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
+    testbed.lab_only()?;
     let cpus = sys::cpu::affinity()?;
     ensure!(!cpus.is_empty(), "no processor may be used");
     let widths = widths(cpus.len());
-    let fields = widths.iter().map(|width| Wide::build(&cpus[cpus.len() - width..]));
+    let fields = widths.iter().map(|width| MultiQueueLab::build(&cpus[cpus.len() - width..]));
     let fields = fields.collect::<Result<Vec<_>>>()?;
     let mut bench = Bench::new("scale");
     tell(&mut bench, &fields);
@@ -48,12 +48,12 @@ fn run(harness: &mut Harness, ground: &Ground) -> Result<Bench> {
 }
 
 /// One lab, with as many queues as it has senders.
-struct Wide {
+struct MultiQueueLab {
     field: Field,
     cpus: Vec<usize>,
 }
 
-impl Wide {
+impl MultiQueueLab {
     fn build(cpus: &[usize]) -> Result<Self> {
         let options = LinkOptions { queues: cpus.len() as u32, ..LinkOptions::default() };
         Ok(Self { field: Field::lab(&options)?, cpus: cpus.to_vec() })
@@ -81,7 +81,7 @@ impl Wide {
     }
 }
 
-fn tell(bench: &mut Bench, fields: &[Wide]) {
+fn tell(bench: &mut Bench, fields: &[MultiQueueLab]) {
     bench
         .method(
             "Each sender has a processor, on which it floods with UDP frames of 60 bytes, made \
@@ -91,7 +91,7 @@ fn tell(bench: &mut Bench, fields: &[Wide]) {
     for hook in HOOKS {
         bench.method(&format!("{}: {}.", hook.name, hook.about));
     }
-    for Wide { cpus, .. } in fields {
+    for MultiQueueLab { cpus, .. } in fields {
         let (queues, many) = (cpus.len(), if cpus.len() == 1 { "" } else { "s" });
         bench.note(format!(
             "{queues} queue{many}: the sender{many} and the receiver's work on processor{many} \
@@ -125,7 +125,7 @@ fn compare(bench: &mut Bench, widths: &[usize]) {
             .collect(),
     });
     let series = series.filter(|series| !series.points.is_empty()).collect();
-    let x = Along { label: "Queues".into(), unit: String::new(), is_logarithmic: false };
+    let x = XAxis { label: "Queues".into(), unit: String::new(), is_logarithmic: false };
     let title = "Packets dropped in the driver a second, by queues";
     let figure = Figure::curves("scale", title, x, series)
         .subtitle("a sender and a processor for each queue, which on veth receives as well");

@@ -13,7 +13,7 @@ mod table;
 use serde::Serialize;
 
 pub use change::{Change, Verdict};
-pub use picture::{Moved, Picture};
+pub use picture::{Picture, RatioChange};
 
 use crate::run::Measured;
 use crate::{Host, Run};
@@ -35,10 +35,10 @@ pub struct Compared {
     pub scenario: String,
     pub rows: Vec<Change>,
     /// The ratios that the scenario asks for, and the greatest of each figure.
-    pub ratios: Vec<Moved>,
+    pub ratios: Vec<RatioChange>,
     pub figures: Vec<Picture>,
     /// The ratio that changed most, of those and of any two things in one figure.
-    pub greatest: Option<Moved>,
+    pub greatest: Option<RatioChange>,
     /// Whether every figure has its bars in the same order, but for those that neither run tells
     /// apart.
     pub same_order: bool,
@@ -114,7 +114,7 @@ fn doubts(a: &Run, b: &Run) -> Vec<String> {
     });
     let noise = [("first", a), ("second", b)].into_iter().flat_map(|(which, run)| {
         let cut = run.scenarios.iter().filter_map(move |measured| {
-            let why = measured.report.story.cut.as_ref()?;
+            let why = measured.report.notes.cut.as_ref()?;
             Some(format!("The {which} run was cut off in {}: {why}.", measured.report.scenario))
         });
         let noise = run.noise();
@@ -245,7 +245,7 @@ mod tests {
         let host = |kernel: &str| Host { kernel: Some(kernel.into()), ..Host::default() };
         a.scenarios[0].report.host = host("6.1");
         b.scenarios[0].report.host = host("6.18");
-        b.scenarios[0].report.story.cut = Some("interrupted".into());
+        b.scenarios[0].report.notes.cut = Some("interrupted".into());
         let comparison = a.compare(&b);
         assert!(comparison.doubts[0].contains("hosts differ (kernel)"), "{:?}", comparison.doubts);
         assert!(comparison.doubts[1].contains("second run was cut off"));

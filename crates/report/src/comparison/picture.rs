@@ -16,7 +16,7 @@ use crate::run::Measured;
 pub struct Picture {
     pub figure: String,
     /// Of all ratios of two things in one group, the one that changed most.
-    pub greatest: Option<Moved>,
+    pub greatest: Option<RatioChange>,
     /// Pairs of rows that changed their order, and at least one run tells them apart.
     pub swapped: Vec<(String, String)>,
     /// Pairs that changed it, but in both runs the interval of their ratio holds 1.
@@ -25,7 +25,7 @@ pub struct Picture {
 
 /// How many times row `a` was row `b`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Moved {
+pub struct RatioChange {
     pub a: String,
     pub b: String,
     pub before: f64,
@@ -34,10 +34,10 @@ pub struct Moved {
     pub change: f64,
 }
 
-impl Moved {
-    fn new(a: &str, b: &str, before: f64, after: f64) -> Option<Moved> {
+impl RatioChange {
+    fn new(a: &str, b: &str, before: f64, after: f64) -> Option<RatioChange> {
         let change = after / before - 1.0;
-        change.is_finite().then(|| Moved { a: a.into(), b: b.into(), before, after, change })
+        change.is_finite().then(|| RatioChange { a: a.into(), b: b.into(), before, after, change })
     }
 
     /// How much it changed, alike in both directions: halved is as much as doubled.
@@ -48,10 +48,10 @@ impl Moved {
 }
 
 /// The ratios that both were asked for.
-pub(super) fn ratios(a: &Report, b: &Report) -> Vec<Moved> {
+pub(super) fn ratios(a: &Report, b: &Report) -> Vec<RatioChange> {
     let both = a.ratios.iter().filter_map(|ratio| {
         let same = b.ratios.iter().find(|other| (&other.a, &other.b) == (&ratio.a, &ratio.b))?;
-        Moved::new(&ratio.a, &ratio.b, ratio.median, same.median)
+        RatioChange::new(&ratio.a, &ratio.b, ratio.median, same.median)
     });
     both.collect()
 }
@@ -62,7 +62,7 @@ type Pair<'a> = (&'a Row, &'a Row);
 impl Picture {
     pub(super) fn all(a: &Measured, b: &Measured) -> Vec<Picture> {
         let report = &a.report;
-        let figures = &report.story.figures;
+        let figures = &report.notes.figures;
         if figures.is_empty() {
             let names = report.main_rows().map(|row| row.name.clone());
             let plain = Figure::bars(&report.scenario, &report.scenario, names);
@@ -83,7 +83,7 @@ impl Picture {
             let is_share = a.unit == "%";
             let (before, after) =
                 (a.stats.median / b.stats.median, later_a.stats.median / later_b.stats.median);
-            Moved::new(&a.name, &b.name, before, after).filter(|_| !is_share)
+            RatioChange::new(&a.name, &b.name, before, after).filter(|_| !is_share)
         });
         let greatest = moved.max_by(|a, b| a.size().total_cmp(&b.size()));
         let is_swapped = |((a, later_a), (b, later_b)): &&(Pair, Pair)| {

@@ -31,7 +31,8 @@ impl Compared {
         let mut table = Table::new([Column::text("inside of a run")].into_iter().chain(columns));
         let figures = self.figures.iter().filter_map(|figure| figure.greatest.as_ref());
         let figures = figures.filter(|moved| {
-            let is_same = |other: &&super::Moved| (&other.a, &other.b) == (&moved.a, &moved.b);
+            let is_same =
+                |other: &&super::RatioChange| (&other.a, &other.b) == (&moved.a, &moved.b);
             !self.ratios.iter().any(|other| is_same(&other))
         });
         for moved in self.ratios.iter().chain(figures) {

@@ -3,7 +3,10 @@
 //! Rule: coordinates are finite and text is escaped, so no figure can be malformed. Lengths are
 //! in units of the view box, [`WIDTH`] of which are the picture's width.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use textwrap::{Options, WordSplitter};
 
 use super::theme;
 use crate::escape;
@@ -126,17 +129,11 @@ fn length(value: f64) -> String {
 
 /// `text` in lines of at most `limit` characters, broken at spaces; longer words are cut.
 pub(super) fn wrap(text: &str, limit: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let word = clip(word, limit);
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= limit => {
-                line.extend([" ", &word]);
-            }
-            _ => lines.push(word),
-        }
-    }
-    lines
+    let words: Vec<_> = text.split_whitespace().map(|word| clip(word, limit)).collect();
+    let options = Options::new(limit).break_words(false).word_splitter(WordSplitter::NoHyphenation);
+    let text = words.join(" ");
+    let lines = textwrap::wrap(&text, options);
+    lines.into_iter().filter(|line| !line.is_empty()).map(Cow::into_owned).collect()
 }
 
 /// As [`wrap`], in lines of about the same length.

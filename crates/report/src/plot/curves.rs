@@ -13,7 +13,7 @@ use super::marker::marker;
 use super::published::Published;
 use super::theme::{self, LETTER, LINE, SMALL_LETTER};
 use crate::Stats;
-use crate::figure::Along;
+use crate::figure::XAxis;
 use crate::number::human;
 
 /// Lines of one unit through the medians of what was measured at each place.
@@ -22,7 +22,7 @@ pub struct Curves {
     title: String,
     subtitle: String,
     unit: String,
-    x: Along,
+    x: XAxis,
     curves: Vec<Curve>,
     published: Vec<Published>,
     sources: Vec<String>,
@@ -51,7 +51,7 @@ struct Curve {
 
 impl Curves {
     /// `unit` is that of the values, such as `pps` or `ns`; the figure finds the prefix.
-    pub fn new(title: impl Into<String>, unit: impl Into<String>, x: Along) -> Curves {
+    pub fn new(title: impl Into<String>, unit: impl Into<String>, x: XAxis) -> Curves {
         Curves {
             title: title.into(),
             subtitle: String::new(),
@@ -144,7 +144,7 @@ impl Curves {
     }
 
     fn scale(&self, xs: &[f64]) -> Scale {
-        let Along { unit, is_logarithmic, .. } = &self.x;
+        let XAxis { unit, is_logarithmic, .. } = &self.x;
         if *is_logarithmic {
             return Scale::Logarithmic(Logarithm::over(xs.iter().copied()));
         }
@@ -277,7 +277,7 @@ impl Plot {
     }
 
     /// Ticks, their labels, and below them what x is. Returns the y of their end.
-    fn labels(&self, canvas: &mut Canvas, along: &Along) -> f64 {
+    fn labels(&self, canvas: &mut Canvas, along: &XAxis) -> f64 {
         let (ticks, unit) = match &self.x {
             Scale::Linear(axis) => (axis.ticks(), axis.unit()),
             Scale::Logarithmic(axis) => (axis.ticks(), along.unit.as_str()),

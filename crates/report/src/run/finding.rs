@@ -5,7 +5,7 @@
 
 use super::Measured;
 use crate::bench::Row;
-use crate::figure::{Along, Figure, Series, Shape};
+use crate::figure::{Figure, Series, Shape, XAxis};
 use crate::number::human;
 use crate::row;
 use crate::samples::Interval;
@@ -31,7 +31,7 @@ impl Measured {
     }
 
     /// Of curves: at the last place that all have of which anything was measured.
-    fn at_the_end(&self, x: &Along, series: &[Series]) -> Option<String> {
+    fn at_the_end(&self, x: &XAxis, series: &[Series]) -> Option<String> {
         let at = |series: &Series, place: f64| {
             let mut points = series.points.iter().filter(|(at, _)| *at == place);
             points.find_map(|(_, row)| self.report.row(row))
@@ -148,8 +148,8 @@ mod tests {
     fn curves_are_told_at_the_last_place_that_all_have() {
         let rows = [("a@1", [8.0; 5]), ("b@1", [8.0; 5]), ("a@2", [6.0; 5]), ("b@2", [3.0; 5])];
         let mut measured = measured("/s", &[&rows[..], &[("a@3", [5.0; 5])]].concat());
-        measured.report.story.absent.clear();
-        let x = Along { label: "cores".into(), unit: String::new(), is_logarithmic: false };
+        measured.report.notes.absent.clear();
+        let x = XAxis { label: "cores".into(), unit: String::new(), is_logarithmic: false };
         let series = ["a", "b", "gone"].map(|name| {
             let points = [1, 2, 3].map(|at| (f64::from(at), format!("{name}@{at}")));
             Series { name: name.into(), points: points.to_vec() }

@@ -77,7 +77,7 @@ impl Run {
 impl Measured {
     /// The figures, each with what it shows.
     fn drawings(&self) -> Vec<(Drawing, Option<String>)> {
-        let figures = &self.report.story.figures;
+        let figures = &self.report.notes.figures;
         let mut plain = figures.is_empty().then(|| self.plain_finding()).flatten();
         let with = |drawing: Drawing| {
             let figure = figures.iter().find(|figure| figure.name == drawing.name);

@@ -36,12 +36,12 @@ impl Run {
 
 impl Measured {
     fn tell(&self, page: &mut Page) {
-        let (report, story) = (&self.report, &self.report.story);
+        let (report, notes) = (&self.report, &self.report.notes);
         page.section(&report.scenario);
-        if let Some(about) = &story.about {
+        if let Some(about) = &notes.about {
             page.paragraph(about);
         }
-        if let Some(why) = &story.cut {
+        if let Some(why) = &notes.cut {
             page.banner(&format!("This run was cut off, so there are fewer rounds: {why}."));
         }
         for (Drawing { picture, title, .. }, finding) in self.drawings() {
@@ -49,12 +49,12 @@ impl Measured {
         }
         report.curve_tables().iter().for_each(|table| _ = page.table(table));
         self.tables(page);
-        let absent = story.absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
-        let marks = story.marks.iter().map(|mark| format!("{}: {}", mark.row, mark.text));
+        let absent = notes.absent.iter().map(|gone| format!("{}: {}", gone.name, gone.reason));
+        let marks = notes.marks.iter().map(|mark| format!("{}: {}", mark.row, mark.text));
         page.list("Not here", absent);
         page.list("To keep in mind", marks);
-        page.list("Of this run", story.notes.iter().cloned());
-        page.list("How it was measured", story.method.iter().cloned());
+        page.list("Of this run", notes.notes.iter().cloned());
+        page.list("How it was measured", notes.method.iter().cloned());
     }
 
     /// Rows of curves are in tables of their own; what is a detail is folded away.

@@ -23,10 +23,10 @@ impl Run {
 
 impl Measured {
     fn summary(&self) -> String {
-        let (report, story) = (&self.report, &self.report.story);
+        let (report, notes) = (&self.report, &self.report.notes);
         let mut parts = vec![format!("## {}", markdown(&report.scenario))];
-        parts.extend(story.about.as_deref().map(markdown));
-        parts.extend(story.cut.as_ref().map(|why| format!("> **Cut off:** {}.", markdown(why))));
+        parts.extend(notes.about.as_deref().map(markdown));
+        parts.extend(notes.cut.as_ref().map(|why| format!("> **Cut off:** {}.", markdown(why))));
         for (Drawing { name, title, .. }, finding) in self.drawings() {
             parts.push(format!("![{}]({}.svg)", markdown(&title), target(&name)));
             parts.extend(finding.as_deref().map(markdown));
@@ -37,13 +37,13 @@ impl Measured {
             parts.push(report.table_of(is_told).to_markdown());
         }
         parts.extend(report.ratio_table().map(|table| table.to_markdown()));
-        let absent = story.absent.iter().map(|gone| {
+        let absent = notes.absent.iter().map(|gone| {
             format!("- {} is not here: {}", markdown(&gone.name), markdown(&gone.reason))
         });
-        let marks = story.marks.iter();
+        let marks = notes.marks.iter();
         let marks =
             marks.map(|mark| format!("- {}: {}", markdown(&mark.row), markdown(&mark.text)));
-        let notes = story.notes.iter().map(|note| format!("- {}", markdown(note)));
+        let notes = notes.notes.iter().map(|note| format!("- {}", markdown(note)));
         let list: Vec<_> = absent.chain(marks).chain(notes).collect();
         parts.push(list.join("\n"));
         parts.retain(|part| !part.is_empty());

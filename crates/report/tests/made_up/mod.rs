@@ -1,7 +1,7 @@
 //! A run that nobody measured, with everything that a run can have: bars and curves, published
 //! values near and far, absent hooks, marks, notes, noise, and an end before its time.
 
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 use report::{Bench, Error, Figure, Host, Run};
 
 /// The same values each time.
@@ -82,8 +82,8 @@ fn drop() -> Bench {
     bench
 }
 
-fn along(label: &str, unit: &str, is_logarithmic: bool) -> Along {
-    Along { label: label.into(), unit: unit.into(), is_logarithmic }
+fn along(label: &str, unit: &str, is_logarithmic: bool) -> XAxis {
+    XAxis { label: label.into(), unit: unit.into(), is_logarithmic }
 }
 
 /// A curve through rows that are called after it and their places.

@@ -1,7 +1,11 @@
 //! `bench`.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
@@ -60,16 +64,20 @@ pub struct BenchRunArgs {
     pub peer: Option<String>,
 }
 
-fn rounds(text: &str) -> Result<usize, String> {
-    let rounds: usize = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
-    let (least, most) = (bench::ROUNDS.start(), bench::ROUNDS.end());
-    let is_bounded = bench::ROUNDS.contains(&rounds);
-    is_bounded.then_some(rounds).ok_or(format!("from {least} to {most} rounds"))
+fn rounds(text: &str) -> Result<usize> {
+    bounded(text, bench::ROUNDS, "rounds")
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| format!("\"{text}\" is not a number"))?;
-    let (least, most) = (bench::SECONDS.start(), bench::SECONDS.end());
-    let is_bounded = bench::SECONDS.contains(&seconds);
-    is_bounded.then_some(seconds).ok_or(format!("from {least} to {most} seconds"))
+fn seconds(text: &str) -> Result<f64> {
+    bounded(text, bench::SECONDS, "seconds")
+}
+
+fn bounded<T>(text: &str, bounds: RangeInclusive<T>, unit: &str) -> Result<T>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let (least, most) = (bounds.start(), bounds.end());
+    let Ok(value) = text.parse() else { bail!("\"{text}\" is not a number") };
+    ensure!(bounds.contains(&value), "from {least} to {most} {unit}");
+    Ok(value)
 }

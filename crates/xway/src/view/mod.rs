@@ -6,7 +6,6 @@ pub mod attach;
 pub mod bench;
 pub mod bytes;
 pub mod check;
-pub mod date;
 pub mod demo;
 pub mod doctor;
 pub mod filter;

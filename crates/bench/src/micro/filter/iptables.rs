@@ -19,7 +19,7 @@ pub struct Chain {
 }
 
 /// With rules in it.
-pub struct Filled<'a>(&'a Chain);
+pub struct FilledChain<'a>(&'a Chain);
 
 impl Chain {
     /// Empty.
@@ -35,10 +35,10 @@ impl Chain {
         bail!(refusals.join("; "))
     }
 
-    /// With rules that [`rules`] or [`Set::rule`] wrote.
-    pub fn fill(&self, rules: &str) -> Result<Filled<'_>> {
+    /// With rules that [`rules`] or [`IpSet::rule`] wrote.
+    pub fn fill(&self, rules: &str) -> Result<FilledChain<'_>> {
         self.put(rules)?;
-        Ok(Filled(self))
+        Ok(FilledChain(self))
     }
 
     fn put(&self, rules: &str) -> Result<()> {
@@ -48,7 +48,7 @@ impl Chain {
     }
 }
 
-impl Drop for Filled<'_> {
+impl Drop for FilledChain<'_> {
     fn drop(&mut self) {
         // A destructor cannot report; in a lab it goes with the namespace.
         let _ = self.0.put("");
@@ -60,9 +60,9 @@ pub fn rules(lines: &[Line]) -> String {
 }
 
 /// A set of ipset, which goes with its namespace.
-pub struct Set;
+pub struct IpSet;
 
-impl Set {
+impl IpSet {
     pub fn new(field: &Field, addresses: &[Ipv4Addr]) -> Result<Self> {
         let most = addresses.len().next_power_of_two();
         let mut script =

@@ -24,10 +24,10 @@ use crate::field::{self, Field, Flood};
 use crate::harness::Arm;
 use crate::hook::limit;
 use crate::hook::tool::Tool;
-use crate::passing::Passing;
+use crate::transient::Transient;
 
 /// Where all of it is measured.
-pub struct Stand<'a> {
+pub struct Fixture<'a> {
     field: &'a Field,
     /// From the first turn on: even when it is held, it keeps a processor busy.
     flood: OnceCell<Flood>,
@@ -36,21 +36,21 @@ pub struct Stand<'a> {
     /// Table of the chain that ends what gets through.
     sink: String,
     /// Or why it is not here.
-    raw: Result<Chain, String>,
+    raw: Result<Chain>,
 }
 
 /// A flood that is held again when dropped.
-struct Going<'a>(&'a Flood);
+struct ActiveFlood<'a>(&'a Flood);
 
 /// Packets so far.
 #[derive(Clone, Copy)]
-struct Look {
+struct Reading {
     time: Instant,
     came: u64,
     passed: u64,
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     pub fn build(field: &'a Field) -> Result<Self> {
         let sink = field::name()?;
         let chain = "type filter hook prerouting priority -299; policy accept;";
@@ -63,7 +63,7 @@ impl<'a> Stand<'a> {
             netlink: RefCell::new(field.receiver.netlink()?),
             counters: RefCell::new(field.receiver.run(Nftables::open)??),
             sink,
-            raw: Chain::new(field).map_err(|fault| format!("{fault:#}")),
+            raw: Chain::new(field),
         })
     }
 
@@ -72,7 +72,7 @@ impl<'a> Stand<'a> {
         if self.flood.get().is_none() {
             let _first = self.flood.set(self.field.held_flood(LONGEST)?);
         }
-        let going = self.flood.get().map(Going::start);
+        let going = self.flood.get().map(ActiveFlood::start);
         let start = self.until(self.look()?, WARM_UP, Duration::ZERO)?;
         let end = self.until(start, LEAST, window)?;
         drop(going);
@@ -84,7 +84,7 @@ impl<'a> Stand<'a> {
     }
 
     /// Waits for so long and so many packets.
-    fn until(&self, start: Look, packets: u64, window: Duration) -> Result<Look> {
+    fn until(&self, start: Reading, packets: u64, window: Duration) -> Result<Reading> {
         loop {
             sleep(window.saturating_sub(start.time.elapsed()).max(STEP));
             let look = self.look()?;
@@ -92,16 +92,16 @@ impl<'a> Stand<'a> {
                 return Ok(look);
             }
             let waited = start.time.elapsed();
-            ensure!(waited < PATIENCE, Passing::new(format!("too few packets in {waited:.1?}")));
+            ensure!(waited < PATIENCE, Transient::TooFew { waited });
         }
     }
 
-    fn look(&self) -> Result<Look> {
+    fn look(&self) -> Result<Reading> {
         let passed = self.counters.borrow_mut().counted(NftFamily::Ipv4, &self.sink, CHAIN)?;
         let device = self.field.receiver.device();
         let (before, link) = (Instant::now(), self.netlink.borrow_mut().link(device)?);
         let time = before + before.elapsed() / 2;
-        Ok(Look { time, came: link.statistics.rx_packets, passed })
+        Ok(Reading { time, came: link.statistics.rx_packets, passed })
     }
 
     /// In the driver, for as long as the link is kept.
@@ -110,14 +110,14 @@ impl<'a> Stand<'a> {
     }
 }
 
-impl<'a> Going<'a> {
+impl<'a> ActiveFlood<'a> {
     fn start(flood: &'a Flood) -> Self {
         flood.go();
         Self(flood)
     }
 }
 
-impl Drop for Going<'_> {
+impl Drop for ActiveFlood<'_> {
     fn drop(&mut self) {
         self.0.hold();
     }
@@ -125,13 +125,13 @@ impl Drop for Going<'_> {
 
 /// Of every cell for everybody; who is not here is told.
 pub fn arms<'a>(
-    stand: &'a Stand<'a>,
+    fixture: &'a Fixture<'a>,
     cells: &[(Cell, Rc<Object>)],
     peers: &[Peer],
     end: End,
     bench: &mut Bench,
 ) -> Result<Vec<Arm<'a>>> {
-    let mut arms = Arms { stand, arms: Vec::new(), tables: 0 };
+    let mut arms = Arms { fixture, arms: Vec::new(), tables: 0 };
     arms.nothing()?;
     for (cell, object) in cells {
         for passes in [false, true] {
@@ -140,17 +140,17 @@ pub fn arms<'a>(
             arms.iptables(*cell, passes, end, bench);
         }
     }
-    for Peer { cell, object, passing } in peers {
+    for Peer { cell, object, transient } in peers {
         let name = format!("live-xdp-filter-{}", cell.name());
         arms.driver(&name, object, xdp_filter::PROGRAM, false);
-        arms.driver(&name, passing, xdp_filter::PROGRAM, true);
+        arms.driver(&name, transient, xdp_filter::PROGRAM, true);
     }
     Ok(arms.arms)
 }
 
 /// In the making.
 struct Arms<'a> {
-    stand: &'a Stand<'a>,
+    fixture: &'a Fixture<'a>,
     arms: Vec<Arm<'a>>,
     /// Of nft, so far.
     tables: usize,
@@ -159,16 +159,16 @@ struct Arms<'a> {
 impl<'a> Arms<'a> {
     /// What is set up with `set` filters as long as what it returns is kept.
     fn add<T>(&mut self, name: &str, passes: bool, set: impl Fn() -> Result<T> + 'a) {
-        let (stand, pass) = (self.stand, if passes { "-pass" } else { "" });
+        let (fixture, pass) = (self.fixture, if passes { "-pass" } else { "" });
         self.arms.push(Arm::new(&format!("{name}{pass}"), "ns", move |window| {
             let _guard = set()?;
-            stand.measure(window, passes)
+            fixture.measure(window, passes)
         }));
     }
 
     fn driver(&mut self, name: &str, object: &Rc<Object>, program: &'static str, passes: bool) {
-        let (stand, object) = (self.stand, Rc::clone(object));
-        self.add(name, passes, move || stand.attach(&object, program));
+        let (fixture, object) = (self.fixture, Rc::clone(object));
+        self.add(name, passes, move || fixture.attach(&object, program));
     }
 
     /// Dropped by the least program; passed by nobody's rules.
@@ -205,7 +205,7 @@ impl<'a> Arms<'a> {
         for (kind, body) in bodies {
             self.tables += 1;
             let name = format!("{kind}-{}", cell.name());
-            match Table::new(self.stand.field, self.tables, &body) {
+            match Table::new(self.fixture.field, self.tables, &body) {
                 Ok(table) => {
                     let table = Rc::new(table);
                     self.add(&name, passes, move || table.on());
@@ -226,14 +226,14 @@ impl<'a> Arms<'a> {
 
     /// The chain, and what is to be in it.
     fn raw(&self, cell: Cell, passes: bool, end: End) -> Result<(&'a Chain, String)> {
-        let Stand { field, raw, .. } = self.stand;
-        let chain = raw.as_ref().map_err(|why| anyhow!("{why}"))?;
+        let Fixture { field, raw, .. } = self.fixture;
+        let chain = raw.as_ref().map_err(|why| anyhow!("{why:#}"))?;
         let rules = match cell {
             Cell::Rules(count) => {
                 iptables::rules(&Line::many(count, if passes { other(end) } else { end }))
             }
             Cell::Set => {
-                let set = iptables::Set::new(field, &line::addresses(SET, end))?;
+                let set = iptables::IpSet::new(field, &line::addresses(SET, end))?;
                 set.rule(if passes { "dst" } else { "src" })
             }
         };

@@ -19,7 +19,7 @@ pub struct Table {
 }
 
 /// While it is on.
-pub struct On(Rc<Table>);
+pub struct ActiveTable(Rc<Table>);
 
 /// The inside of a table: maps and sets, and the rules of its chain.
 pub struct Body {
@@ -66,7 +66,7 @@ impl Body {
 }
 
 impl Table {
-    /// On the receiver of a field; `number` tells tables apart.
+    /// ActiveTable the receiver of a field; `number` tells tables apart.
     pub fn new(field: &Field, number: usize, body: &Body) -> Result<Self> {
         let name = format!("{}-{number}", field::name()?);
         let device = field.receiver.device();
@@ -78,9 +78,9 @@ impl Table {
         Ok(Self { nft, name })
     }
 
-    pub fn on(self: &Rc<Self>) -> Result<On> {
+    pub fn on(self: &Rc<Self>) -> Result<ActiveTable> {
         self.switch("")?;
-        Ok(On(Rc::clone(self)))
+        Ok(ActiveTable(Rc::clone(self)))
     }
 
     fn switch(&self, flags: &str) -> Result<()> {
@@ -89,7 +89,7 @@ impl Table {
     }
 }
 
-impl Drop for On {
+impl Drop for ActiveTable {
     fn drop(&mut self) {
         // A destructor cannot report; in a lab it goes with the namespace.
         let _ = self.0.switch(OFF);

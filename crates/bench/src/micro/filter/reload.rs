@@ -20,17 +20,17 @@ use super::line::{self, End, Line};
 use crate::field::Field;
 use crate::harness::{Arm, Value};
 use crate::hook::tool::Tool;
-use crate::passing::Passing;
+use crate::transient::Transient;
 
 /// The arm, or why there is none.
 pub fn arm(field: &Field, end: End) -> Result<Arm<'_>> {
     ensure!(field.is_offer_known(), "the flood of another host is not counted here");
-    let stand = Stand::build(field, end)?;
-    Ok(Arm::wide(NAME, move |_| stand.turn()))
+    let fixture = Fixture::build(field, end)?;
+    Ok(Arm::wide(NAME, move |_| fixture.turn()))
 }
 
 /// Two files of rules, and who puts them in force.
-struct Stand<'a> {
+struct Fixture<'a> {
     field: &'a Field,
     frame: Vec<u8>,
     xway: Tool,
@@ -43,9 +43,9 @@ struct Stand<'a> {
 struct Folder(PathBuf);
 
 /// Rules in force until this is dropped.
-struct InForce<'a>(&'a Stand<'a>);
+struct InForce<'a>(&'a Fixture<'a>);
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     fn build(field: &'a Field, end: End) -> Result<Self> {
         let xway = Tool::new(field, program()?);
         let state = Folder::make()?;
@@ -68,13 +68,13 @@ impl<'a> Stand<'a> {
         let (seconds, met) = (start.elapsed().as_secs_f64(), flood.given() - given);
         ensure!(!flood.is_done(), "the flood was over before the rules had changed");
         let report = flood.stop()?;
-        if let Some(why) = report.totals.blind {
-            ensure!(false, Passing::new(why));
+        if let Some(reason) = report.totals.blind {
+            return Err(Transient::NoCounters { reason }.into());
         }
         self.account(report.totals.sent)?;
         ensure!(
             met as f64 >= RATE_PPS * seconds / 2.0,
-            Passing::new(format!("the flood was held up: {met} packets in {seconds:.2} s"))
+            Transient::FloodDelayed { packets: met, seconds }
         );
         let mut values = vec![Value::new(NAME, "s", seconds)];
         for part in ["read", "compile", "load", "carry", "swap"] {

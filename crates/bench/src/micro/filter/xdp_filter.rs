@@ -20,7 +20,7 @@ pub struct Peer {
     /// Drops frames of the end.
     pub object: Rc<Object>,
     /// Passes them.
-    pub passing: Rc<Object>,
+    pub transient: Rc<Object>,
 }
 
 /// One for each cell.
@@ -33,7 +33,7 @@ pub fn objects(end: End) -> Result<Vec<Peer>> {
             Cell::Set => SET,
         };
         let object = |end| Ok::<_, anyhow::Error>(Rc::new(object(&spec, count, end)?));
-        Ok(Peer { cell, object: object(end)?, passing: object(other(end))? })
+        Ok(Peer { cell, object: object(end)?, transient: object(other(end))? })
     };
     CELLS.into_iter().map(peer).collect()
 }

@@ -19,7 +19,7 @@ use traffic::stream::{Layer, Raw, RawField, RawKind, Stream};
 use traffic::{Rate, Template};
 
 use super::counter::Counter;
-use super::fate::Fate;
+use super::outcome::Outcome;
 use super::peer::{Answer, Peer, Running, Steer};
 use super::role::{Numbers, Role};
 use super::steering::Steering;
@@ -148,7 +148,7 @@ impl Field {
         ensure!(late < GRACE.as_secs_f64() / 2.0, "the generator went on for {late} s too long");
         let arrived = self.arrived(role, &answer).with_context(told)?;
         let is_receiver = role.peers_part() == Role::Rx;
-        let fate = Fate {
+        let outcome = Outcome {
             offered: fed.totals.sent + fed.totals.not_sent,
             arrived: if is_receiver { answer.received } else { arrived },
             link: fed.totals.not_sent,
@@ -157,8 +157,8 @@ impl Field {
             refused: if is_receiver { 0 } else { answer.received.saturating_sub(answer.sent) },
             out: self.lost_behind(role)? - before,
         };
-        ensure!(fate.arrived <= fate.offered, "more arrived than was offered: {}", told());
-        Ok(fate.numbers(role))
+        ensure!(outcome.arrived <= outcome.offered, "more arrived than was offered: {}", told());
+        Ok(outcome.numbers(role))
     }
 
     fn generate(&self, peer: &Peer, rate: Rate, duration: Duration) -> Result<Generator> {

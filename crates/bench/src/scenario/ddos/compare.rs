@@ -1,7 +1,7 @@
 //! What is made of the rows: marks, ratios, shares of the quiet rate, and figures beside the
 //! published curves.
 
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 use report::number::human;
 use report::{Bench, Figure};
 
@@ -122,7 +122,7 @@ fn curves(
         Series { name: defence.name.into(), points }
     };
     let series = defences.map(curve).filter(|series| !series.points.is_empty());
-    let x = Along { label: "Flood".into(), unit: "pps".into(), is_logarithmic: false };
+    let x = XAxis { label: "Flood".into(), unit: "pps".into(), is_logarithmic: false };
     Figure::curves(name, title, x, series.collect())
         .subtitle("clients, service and receive thread share a processor; the attacker has another")
 }
@@ -204,7 +204,7 @@ mod tests {
         let report = bench.finish(Host::default()).unwrap();
         let ratios: Vec<_> = report.ratios.iter().map(|it| (it.a.as_str(), it.max)).collect();
         assert_eq!(ratios, [("xdp-drop@0", 1.0), ("none@500000", 0.5), ("filter-drop@max", 2.0)]);
-        let marks: Vec<_> = report.story.marks.iter().map(|it| it.row.as_str()).collect();
+        let marks: Vec<_> = report.notes.marks.iter().map(|it| it.row.as_str()).collect();
         assert_eq!(marks, ["none@1000000", "none@500000"]);
         for (point, min, max) in [("none@500000", 0.0, 40.0), ("syn-proxy@250000", 25.0, 50.0)] {
             let kept = report.rows.iter().find(|row| row.name == kept(point)).unwrap();

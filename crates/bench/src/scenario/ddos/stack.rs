@@ -10,12 +10,12 @@ use crate::field::{Attack, Place};
 /// Frames that ended there, from now on.
 pub struct Stack {
     server: Place,
-    books: &'static Books,
+    books: &'static FrameCounters,
     before: u64,
 }
 
 /// Counters of a namespace that together have each frame once.
-struct Books {
+struct FrameCounters {
     /// Of the calling thread's namespace: `/proc/net` is that of the process's first thread.
     file: &'static str,
     protocol: &'static str,
@@ -33,7 +33,7 @@ impl Stack {
     }
 }
 
-impl Books {
+impl FrameCounters {
     /// Since the namespace is there.
     fn read(&self, server: &Place) -> Result<u64> {
         let file = self.file;
@@ -68,11 +68,11 @@ pub fn about(attack: Attack) -> &'static str {
 }
 
 /// Datagrams that came to a port without a socket.
-const DATAGRAMS: Books =
-    Books { file: "/proc/thread-self/net/snmp", protocol: "Udp:", counters: &["NoPorts"] };
+const DATAGRAMS: FrameCounters =
+    FrameCounters { file: "/proc/thread-self/net/snmp", protocol: "Udp:", counters: &["NoPorts"] };
 /// Requests that were answered with a cookie or dropped. Not those that wait in the listener's
 /// queue, of which there are never more than a hundred or two. Clients' requests are among them.
-const REQUESTS: Books = Books {
+const REQUESTS: FrameCounters = FrameCounters {
     file: "/proc/thread-self/net/netstat",
     protocol: "TcpExt:",
     counters: &["SyncookiesSent", "ListenDrops"],
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn every_counter_is_there() {
-        for Books { file, protocol, counters } in [DATAGRAMS, REQUESTS] {
+        for FrameCounters { file, protocol, counters } in [DATAGRAMS, REQUESTS] {
             let text = fs::read_to_string(file).unwrap();
             let missing = |name: &&&str| count(&text, protocol, name).is_none();
             assert_eq!(counters.iter().find(missing), None, "{file}");

@@ -9,16 +9,16 @@ use lab::{Setting, Stage};
 use traffic::Rate;
 use traffic::generator::{Config, Load};
 
-use super::Siege;
+use super::Scene;
 use super::stack::Stack;
 use crate::field::{Attack, Flood};
 use crate::harness::Value;
 use crate::hook::answers::Answers;
-use crate::hook::{Hook, Set};
+use crate::hook::{ActiveHook, Hook};
 
 #[derive(Clone, Copy)]
 pub struct Turn<'a> {
-    pub siege: &'a Siege,
+    pub siege: &'a Scene,
     /// None for no defence.
     pub hook: Option<&'static Hook>,
     pub attack: Attack,
@@ -43,19 +43,19 @@ pub struct Outcome {
 struct Counted {
     flood: Option<Flood>,
     clients: Clients,
-    set: Option<Box<dyn Set>>,
+    set: Option<Box<dyn ActiveHook>>,
     stack: Stack,
-    _ground: Option<Asked>,
+    _ground: Option<SynSettings>,
 }
 
 /// What a flood of connection requests asks of the server, as its administrator would set it up.
-struct Asked {
+struct SynSettings {
     _answers: Answers,
     _cookies: Setting,
 }
 
 /// Totals at one moment.
-struct Look {
+struct Reading {
     at: Instant,
     answers: u64,
     offered: u64,
@@ -66,8 +66,8 @@ struct Look {
 impl Turn<'_> {
     /// Sets everything up, measures, and takes it down again.
     pub fn take(&self, window: Duration) -> Result<Outcome> {
-        let Siege { stage, field } = self.siege;
-        let ground = self.asks().then(|| self.asked()).transpose()?;
+        let Scene { stage, field } = self.siege;
+        let testbed = self.asks().then(|| self.asked()).transpose()?;
         let set = self.hook.map(|hook| (hook.set)(field)).transpose()?;
         let stack = Stack::new(&field.receiver, self.attack)?;
         let clients = if self.asks() { stage.newcomers() } else { stage.clients() }?;
@@ -76,7 +76,7 @@ impl Turn<'_> {
         })?;
         let settle = SETTLE.min(window / 2);
         let flood = (self.rate != Some(0)).then(|| self.flood(settle + window)).transpose()?;
-        let counted = Counted { flood, clients, set, stack, _ground: ground };
+        let counted = Counted { flood, clients, set, stack, _ground: testbed };
         sleep(settle);
         let before = counted.look(stage)?;
         sleep(window);
@@ -88,17 +88,17 @@ impl Turn<'_> {
         self.attack == Attack::Syn
     }
 
-    fn asked(&self) -> Result<Asked> {
+    fn asked(&self) -> Result<SynSettings> {
         let stage = &self.siege.stage;
         let cookies = if self.hook.is_some() { COOKIES_FOR_PROXY } else { COOKIES_USUAL };
-        Ok(Asked {
+        Ok(SynSettings {
             _answers: Answers::end(stage)?,
             _cookies: stage.net.server.hold_sysctl(COOKIES, cookies)?,
         })
     }
 
     fn flood(&self, longest: Duration) -> Result<Flood> {
-        let Siege { stage, field } = self.siege;
+        let Scene { stage, field } = self.siege;
         let (profile, batch) = match self.rate {
             Some(pps) => (Rate::PacketsPerSecond(pps as f64), stage::batch(pps)),
             None => (Rate::Max, stage::batch(u64::MAX)),
@@ -114,18 +114,18 @@ impl Turn<'_> {
 }
 
 impl Counted {
-    fn look(&self, stage: &Stage) -> Result<Look> {
+    fn look(&self, stage: &Stage) -> Result<Reading> {
         let offered = self.flood.as_ref().map_or(0, Flood::given);
         let (at, answers, receive_ns) =
             (Instant::now(), self.clients.answers(), stage.receive_ns()?);
         let in_defence = self.set.as_ref().map_or(Ok(0), |set| set.ended())?;
         let ended = in_defence + self.stack.ended()?;
-        Ok(Look { at, answers, offered, ended, receive_ns })
+        Ok(Reading { at, answers, offered, ended, receive_ns })
     }
 }
 
 impl Outcome {
-    fn between(before: &Look, after: &Look) -> Self {
+    fn between(before: &Reading, after: &Reading) -> Self {
         let seconds = (after.at - before.at).as_secs_f64();
         let rate = |new: u64, old: u64| new.saturating_sub(old) as f64 / seconds;
         Self {

@@ -2,12 +2,12 @@
 
 use report::{Bench, Figure};
 
-use super::{LOW, Together, row};
+use super::{CellSet, LOW, row};
 
 /// Average and maximum of the cells that were measured.
-pub fn draw(bench: &mut Bench, set: &Together) {
+pub fn draw(bench: &mut Bench, set: &CellSet) {
     for (what, title, column) in COLUMNS {
-        let rows = set.cells.iter().map(|(way, pps)| format!("{what}/{}", row(way, *pps)));
+        let rows = set.cells.iter().map(|(path, pps)| format!("{what}/{}", row(path, *pps)));
         let rows: Vec<String> = rows.filter(|row| bench.median(row).is_some()).collect();
         if rows.is_empty() {
             continue;
@@ -19,7 +19,7 @@ pub fn draw(bench: &mut Bench, set: &Together) {
     }
 }
 
-fn beside(figure: Figure, column: usize, set: &Together) -> Figure {
+fn beside(figure: Figure, column: usize, set: &CellSet) -> Figure {
     let is_low = set.cells.iter().all(|(_, pps)| *pps == LOW);
     TABLE.iter().fold(figure, |figure, (name, low, high)| {
         let microseconds = if is_low { low[column] } else { high[column] };

@@ -7,7 +7,7 @@ use traffic::Histogram;
 use traffic::sink::StreamReport;
 
 use crate::harness::Value;
-use crate::passing::Passing;
+use crate::transient::Transient;
 
 /// Of all frames that arrived between two looks.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Times {
         (end, given_then, after): (Instant, u64, StreamReport),
     ) -> Result<Self> {
         let histogram = after.latency_ns.since(&before.latency_ns);
-        ensure!(!histogram.is_empty(), Passing::new("no frame arrived in the window"));
+        ensure!(!histogram.is_empty(), Transient::NoFrames);
         let offered = (given_then - given) as f64 / (end - start).as_secs_f64();
         let arrived = after.received.saturating_sub(before.received);
         let lost = after.lost.saturating_sub(before.lost) as f64;
@@ -46,19 +46,17 @@ impl Times {
     ///
     /// # Errors
     /// It did not, or what was lost, for the moment.
-    pub fn carried(&self, pps: u64) -> Result<(), Passing> {
+    pub fn carried(&self, pps: u64) -> Result<(), Transient> {
         self.kept(pps, NARROW)?;
         let is_carried = self.lost <= CARRIED;
-        is_carried.then_some(()).ok_or_else(|| Passing::new(format!("{:.0} % are lost", self.lost)))
+        is_carried.then_some(()).ok_or(Transient::Loss { percent: self.lost })
     }
 
-    fn kept(&self, pps: u64, tolerance: f64) -> Result<(), Passing> {
+    fn kept(&self, pps: u64, tolerance: f64) -> Result<(), Transient> {
         let off = (self.offered / pps as f64 - 1.0).abs();
         // A window of a few frames has one more or less.
         let most = tolerance.max(1.5 / self.histogram.count() as f64);
-        let offered = self.offered;
-        let why = || format!("the sender was to send {pps} a second and sent {offered:.0}");
-        (off <= most).then_some(()).ok_or_else(|| Passing::new(why()))
+        (off <= most).then_some(()).ok_or(Transient::Rate { wanted: pps, sent: self.offered })
     }
 
     /// Rows of a cell.
@@ -121,7 +119,7 @@ mod tests {
         assert!(times(many, 0.96e6, 0.0).carried(1_000_000).is_err());
         assert!(times(many, 0.96e6, 20.0).check(1_000_000).is_ok());
         let late = times(many, 0.8e6, 0.0).check(1_000_000).unwrap_err();
-        assert!(Passing::is_reason_of(&late), "it may keep it the next time");
+        assert!(Transient::is_reason_of(&late), "it may keep it the next time");
         let slow = times(many, 8e5, 0.0).carried(1_000_000).unwrap_err().to_string();
         assert_eq!(slow, "the sender was to send 1000000 a second and sent 800000");
         let lossy = times(many, 1e6, 20.0).carried(1_000_000).unwrap_err().to_string();

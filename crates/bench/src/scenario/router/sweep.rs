@@ -7,21 +7,21 @@ use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use report::Figure;
-use report::figure::{Along, Series};
+use report::figure::{Series, XAxis};
 
-use super::{DESTINATIONS, FULL_TABLE, ONE_ROUTE, Router, WAYS, Way};
+use super::{DESTINATIONS, FULL_TABLE, MODES, ONE_ROUTE, Router, RoutingMode};
 use crate::harness::{Arm, Value};
 
 /// `destinations` are as many as the most of the sweep.
 pub fn arms<'a>(routers: &'a [Router], destinations: &[Ipv4Addr]) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
-    for way in WAYS {
+    for mode in MODES {
         for router in routers {
             for count in numbers(router.name) {
                 let stream = router.net.stream(&destinations[..*count])?;
-                let row = row(way, router.name, *count);
+                let row = row(mode, router.name, *count);
                 arms.push(Arm::wide(&row.clone(), move |window| {
-                    let span = way.measure(&router.net, &stream, window)?;
+                    let span = mode.measure(&router.net, &stream, window)?;
                     Ok(vec![Value::new(&row, "pps", span.rate())])
                 }));
             }
@@ -30,24 +30,24 @@ pub fn arms<'a>(routers: &'a [Router], destinations: &[Ipv4Addr]) -> Result<Vec<
     Ok(arms)
 }
 
-/// A curve for each way and table, through the row of the usual number of destinations too.
+/// A curve for each mode and table, through the row of the usual number of destinations too.
 pub fn figure() -> Figure {
-    let curve = |way: &Way, size: &'static str| {
-        let point = |count: &usize| (*count as f64, row(way, size, *count));
+    let curve = |mode: &RoutingMode, size: &'static str| {
+        let point = |count: &usize| (*count as f64, row(mode, size, *count));
         let mut points: Vec<_> = numbers(size).iter().map(point).collect();
-        points.push((DESTINATIONS as f64, way.row(size)));
+        points.push((DESTINATIONS as f64, mode.row(size)));
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Series { name: way.row(size), points }
+        Series { name: mode.row(size), points }
     };
-    let x = Along { label: "destinations".into(), unit: String::new(), is_logarithmic: true };
-    let series = WAYS.iter().flat_map(|way| SIZES.map(|size| curve(way, size))).collect();
+    let x = XAxis { label: "destinations".into(), unit: String::new(), is_logarithmic: true };
+    let series = MODES.iter().flat_map(|mode| SIZES.map(|size| curve(mode, size))).collect();
     Figure::curves("router-destinations", "Packets a second, by destinations", x, series)
         .subtitle("that the packets go to in turn")
         .reference_curve("xdp", PUBLISHED.to_vec(), PAPER)
 }
 
-fn row(way: &Way, size: &str, count: usize) -> String {
-    format!("{}@{count}", way.row(size))
+fn row(mode: &RoutingMode, size: &str, count: usize) -> String {
+    format!("{}@{count}", mode.row(size))
 }
 
 fn numbers(size: &str) -> &'static [usize] {

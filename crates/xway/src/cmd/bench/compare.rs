@@ -7,7 +7,7 @@ use report::Run;
 use report::comparison::Verdict;
 use report::run::VERSION;
 
-use super::keeper::RAW;
+use super::run_writer::RAW;
 use crate::args::BenchCompareArgs;
 use crate::cmd::{Context, Exit, confine};
 use crate::text;

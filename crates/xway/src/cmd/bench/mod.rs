@@ -1,11 +1,11 @@
 //! `bench`: what XDP does, measured beside what else there is.
 
 mod compare;
-mod home;
 mod interrupt;
-mod keeper;
+mod progress_view;
 mod run;
-mod teller;
+mod run_dir;
+mod run_writer;
 
 use anyhow::Result;
 use bench::Kind;

@@ -1,14 +1,14 @@
 //! `bench run`: scenarios one after the other; one that fails does not stop the next.
 
 use anyhow::{Result, bail};
-use bench::{Ground, Harness, Kind, Plan, Progress, SCENARIOS, Scenario, Told};
+use bench::{Harness, Kind, Measurement, Plan, Progress, SCENARIOS, Scenario, Testbed};
 use report::bench::Report;
 use report::{Bench, Host, Run};
 
-use super::home::Home;
 use super::interrupt::Interrupt;
-use super::keeper::Keeper;
-use super::teller::{Teller, To};
+use super::progress_view::{Output, ProgressView};
+use super::run_dir::RunDir;
+use super::run_writer::RunWriter;
 use crate::args::BenchRunArgs;
 use crate::cmd::generate::guard;
 use crate::cmd::{Context, Exit, rights};
@@ -18,16 +18,16 @@ use crate::view::say;
 pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
     let scenarios = wanted(args)?;
     let host = Host::read();
-    let home = Home::choose(args.out.as_deref(), &host)?;
-    let to = To::choose(context.json);
-    let interrupt = Interrupt::listen(to == To::Lines)?;
-    let teller = Teller::new(to, interrupt.clone());
-    let keeper = Keeper::new(Run::new(typed()), home, host);
+    let run_dir = RunDir::choose(args.out.as_deref(), &host)?;
+    let to = Output::choose(context.json);
+    let interrupt = Interrupt::listen(to == Output::Lines)?;
+    let progress_view = ProgressView::new(to, interrupt.clone());
+    let run_writer = RunWriter::new(Run::new(typed()), run_dir, host);
     let asked = scenarios.len();
     let mut session =
-        Session { asked, interrupt, teller, keeper, failed: Vec::new(), is_cut: false };
+        Session { asked, interrupt, progress_view, run_writer, failed: Vec::new(), is_cut: false };
     for (index, scenario) in scenarios.iter().enumerate() {
-        session.teller.scenario(match asked {
+        session.progress_view.scenario(match asked {
             1 => scenario.name.to_owned(),
             _ => format!("{} ({} of {asked})", scenario.name, index + 1),
         });
@@ -36,8 +36,8 @@ pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
             break;
         }
     }
-    if to != To::Nobody {
-        session.keeper.told().iter().for_each(|words| say(words));
+    if to != Output::Silent {
+        session.run_writer.told().iter().for_each(|words| say(words));
     }
     session.end()
 }
@@ -47,8 +47,8 @@ struct Session {
     /// Scenarios.
     asked: usize,
     interrupt: Interrupt,
-    teller: Teller,
-    keeper: Keeper,
+    progress_view: ProgressView,
+    run_writer: RunWriter,
     /// Names and faults of scenarios.
     failed: Vec<(&'static str, anyhow::Error)>,
     is_cut: bool,
@@ -60,9 +60,9 @@ impl Session {
         let mut reads_on = true;
         let done = match self.measure(one, args) {
             Ok(report) => {
-                self.is_cut |= report.story.cut.is_some();
+                self.is_cut |= report.notes.cut.is_some();
                 reads_on = context.show_next(&Answer(report))?;
-                self.keeper.save()
+                self.run_writer.save()
             }
             Err(fault) if self.interrupt.is_asked() => {
                 self.is_cut = true;
@@ -87,21 +87,21 @@ impl Session {
     }
 
     fn measure(&mut self, scenario: &Scenario, args: &BenchRunArgs) -> Result<Report> {
-        let Self { interrupt, teller, keeper, .. } = self;
+        let Self { interrupt, progress_view, run_writer, .. } = self;
         let is_over = || interrupt.is_asked();
         let rounds = args.rounds.unwrap_or(scenario.effort.rounds);
         let seconds = args.seconds.unwrap_or(scenario.effort.seconds);
-        let mut told = Both { teller, keeper, round: 0, rounds };
+        let mut told = Observers { progress_view, run_writer, round: 0, rounds };
         let mut harness = Harness::new(rounds, seconds, &mut told).interrupted_by(&is_over);
-        let measured = ground(args).and_then(|ground| scenario.run(&mut harness, &ground));
-        self.teller.end();
+        let measured = testbed(args).and_then(|testbed| scenario.run(&mut harness, &testbed));
+        self.progress_view.end();
         let bench = measured.map_err(|fault| rights::explained(fault, rights::LAB))?;
-        self.keeper.finish(&bench)
+        self.run_writer.finish(&bench)
     }
 
     fn fail(&mut self, scenario: &Scenario, fault: anyhow::Error) {
         let fault = fault.context(format!("benchmark \"{}\"", scenario.name));
-        self.keeper.fail(&format!("{fault:#}"));
+        self.run_writer.fail(&format!("{fault:#}"));
         if self.asked > 1 {
             say(&format!("xway: {fault:#}"));
         }
@@ -121,45 +121,45 @@ impl Session {
 }
 
 /// Those who are told.
-struct Both<'s> {
-    teller: &'s mut Teller,
-    keeper: &'s mut Keeper,
+struct Observers<'s> {
+    progress_view: &'s mut ProgressView,
+    run_writer: &'s mut RunWriter,
     round: usize,
     rounds: usize,
 }
 
-impl Progress for Both<'_> {
-    fn begins(&mut self, plan: Plan<'_>) {
-        self.teller.begins(plan);
+impl Progress for Observers<'_> {
+    fn begin(&mut self, plan: Plan<'_>) {
+        self.progress_view.begin(plan);
     }
 
     fn turns(&mut self, arm: &str, round: usize) {
         self.round = round;
-        self.teller.turns(arm, round);
+        self.progress_view.turns(arm, round);
     }
 
-    fn value(&mut self, told: Told<'_>) {
-        self.teller.value(told);
+    fn value(&mut self, told: Measurement<'_>) {
+        self.progress_view.value(told);
     }
 
-    fn misses(&mut self, arm: &str, reason: &str) {
-        self.teller.misses(arm, reason);
+    fn missed(&mut self, arm: &str, reason: &str) {
+        self.progress_view.missed(arm, reason);
     }
 
-    fn leaves(&mut self, arm: &str, reason: &str) {
-        self.teller.leaves(arm, reason);
+    fn excluded(&mut self, arm: &str, reason: &str) {
+        self.progress_view.excluded(arm, reason);
     }
 
-    fn says(&mut self, text: &str) {
-        self.teller.says(text);
+    fn message(&mut self, text: &str) {
+        self.progress_view.message(text);
     }
 
-    fn asks(&mut self, text: &str) {
+    fn prompt(&mut self, text: &str) {
         say(text);
     }
 
-    fn round_ends(&mut self, so_far: &Bench) {
-        self.keeper.round_ends(so_far, self.round, self.rounds);
+    fn round_ended(&mut self, so_far: &Bench) {
+        self.run_writer.round_ended(so_far, self.round, self.rounds);
     }
 }
 
@@ -179,14 +179,14 @@ fn wanted(args: &BenchRunArgs) -> Result<Vec<&'static Scenario>> {
 }
 
 /// Cards that carry the user's own session are refused even where it ends on another interface.
-fn ground(args: &BenchRunArgs) -> Result<Ground> {
-    let (Some(iface), Some(peer)) = (&args.iface, &args.peer) else { return Ok(Ground::Lab) };
+fn testbed(args: &BenchRunArgs) -> Result<Testbed> {
+    let (Some(iface), Some(peer)) = (&args.iface, &args.peer) else { return Ok(Testbed::Lab) };
     for card in [iface, peer] {
         if let Some(client) = guard::carried(card)? {
             bail!("{card} carries your own SSH session (from {client}): name another card");
         }
     }
-    Ok(Ground::Nic { iface: iface.clone(), peer: peer.clone() })
+    Ok(Testbed::Nic { iface: iface.clone(), peer: peer.clone() })
 }
 
 /// The command line.

@@ -9,7 +9,6 @@ use kernel::{LinkInfo, LinkTarget, ProgInfo, Program};
 use sys::bpf::uapi::{link_type, prog_type};
 
 use crate::cmd::descriptor;
-use crate::view::date;
 use crate::view::prog::{self as view, Holder, MapRef, Place, ProgramRef, Runs};
 
 /// The machine at one moment, asked once for all programs.
@@ -41,7 +40,7 @@ impl Surroundings {
         let memlock = Program::from_id(info.id).map(|program| descriptor::facts(&program));
         view::Program {
             reference: reference(info),
-            loaded_at: date::utc(loaded.as_secs()),
+            loaded_at: report::date::utc(loaded.as_secs()),
             uid: info.uid,
             gpl_compatible: info.gpl_compatible,
             xlated_bytes: info.xlated_len,

@@ -6,17 +6,17 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use report::number::human;
 
-use super::course::{Course, Lane, rough};
+use super::state::{ArmState, ScenarioState, rough};
 use crate::view::live::Drawing;
 
-impl Course {
+impl ScenarioState {
     /// Rows that all of it takes; a terminal with fewer shows the arms around the current one.
     pub fn height(&self) -> u16 {
-        u16::try_from(self.lanes.len()).unwrap_or(u16::MAX).saturating_add(AROUND)
+        u16::try_from(self.arms.len()).unwrap_or(u16::MAX).saturating_add(AROUND)
     }
 
     fn head(&self) -> Line<'_> {
-        let now = self.now.map_or("", |lane| self.lanes[lane].name.as_str());
+        let now = self.now.map_or("", |arm| self.arms[arm].name.as_str());
         Line::from(vec![
             Span::from(self.title.as_str()).bold(),
             format!("  {}, about {} left; now ", self.called(self.round), rough(self.left()))
@@ -26,42 +26,42 @@ impl Course {
     }
 
     /// The arms that `rows` have room for.
-    fn visible(&self, rows: usize) -> &[Lane] {
-        let rows = rows.min(self.lanes.len());
+    fn visible(&self, rows: usize) -> &[ArmState] {
+        let rows = rows.min(self.arms.len());
         let begin = self.now.unwrap_or(0).saturating_sub(rows / 2);
-        let begin = begin.min(self.lanes.len() - rows);
-        &self.lanes[begin..begin + rows]
+        let begin = begin.min(self.arms.len() - rows);
+        &self.arms[begin..begin + rows]
     }
 
     /// Bars of one unit share their scale.
     fn largest(&self, unit: &str) -> f64 {
-        let medians = self.lanes.iter().filter(|lane| lane.unit == unit).filter_map(Lane::median);
+        let medians = self.arms.iter().filter(|arm| arm.unit == unit).filter_map(ArmState::median);
         medians.fold(0.0, f64::max)
     }
 
-    fn row(&self, lane: &Lane, (label, width): (usize, usize)) -> Line<'_> {
-        let is_now = self.now.is_some_and(|now| self.lanes[now].name == lane.name);
+    fn row(&self, arm: &ArmState, (label, width): (usize, usize)) -> Line<'_> {
+        let is_now = self.now.is_some_and(|now| self.arms[now].name == arm.name);
         let mark = if is_now { '>' } else { ' ' };
-        let name: String = lane.name.chars().take(label).collect();
-        let value = match lane.median() {
-            _ if lane.is_out => "not here".to_owned(),
+        let name: String = arm.name.chars().take(label).collect();
+        let value = match arm.median() {
+            _ if arm.is_out => "not here".to_owned(),
             None => String::new(),
-            Some(median) => human(median, &lane.unit),
+            Some(median) => human(median, &arm.unit),
         };
         let text = format!("{mark} {name:<label$} {value:>VALUE$} ");
         let room = width.saturating_sub(label + VALUE + 4);
-        let share = lane.median().filter(|_| !lane.is_out).map_or(0.0, |median| {
-            let largest = self.largest(&lane.unit);
+        let share = arm.median().filter(|_| !arm.is_out).map_or(0.0, |median| {
+            let largest = self.largest(&arm.unit);
             if largest > 0.0 { (median / largest).clamp(0.0, 1.0) } else { 0.0 }
         });
-        let colour = if lane.counts() { Color::Blue } else { Color::DarkGray };
+        let colour = if arm.counts() { Color::Blue } else { Color::DarkGray };
         let bar = Span::styled(bar(share, room), Style::new().fg(colour));
         let text = if is_now { Span::from(text).bold() } else { Span::from(text) };
         Line::from(vec![text, bar])
     }
 }
 
-impl Drawing for Course {
+impl Drawing for ScenarioState {
     fn line(&self) -> String {
         self.line.clone()
     }
@@ -69,12 +69,12 @@ impl Drawing for Course {
     fn draw(&self, frame: &mut Frame<'_>) {
         let area = frame.area();
         let rows = usize::from(area.height.saturating_sub(AROUND));
-        let longest = self.lanes.iter().map(|lane| lane.name.chars().count()).max();
+        let longest = self.arms.iter().map(|arm| arm.name.chars().count()).max();
         let label = longest.unwrap_or(0).min(usize::from(area.width) / 3);
         let size = (label, usize::from(area.width));
-        let lanes = self.visible(rows).iter().map(|lane| self.row(lane, size));
+        let arms = self.visible(rows).iter().map(|arm| self.row(arm, size));
         let foot = [Line::from(self.message.as_str()), Line::from(HINT).dim()];
-        let lines: Vec<Line<'_>> = [self.head()].into_iter().chain(lanes).chain(foot).collect();
+        let lines: Vec<Line<'_>> = [self.head()].into_iter().chain(arms).chain(foot).collect();
         frame.render_widget(Paragraph::new(lines), area);
     }
 }

@@ -1,7 +1,7 @@
 //! What `bench` answers.
 
-pub mod course;
 mod live;
+pub mod state;
 #[cfg(test)]
 mod tests;
 
@@ -57,14 +57,14 @@ impl View for Answer {
         if let Some(ratios) = report.ratio_table() {
             text.push_str(&format!("\n{ratios}"));
         }
-        let story = &report.story;
-        for gone in &story.absent {
+        let notes = &report.notes;
+        for gone in &notes.absent {
             text.push_str(&format!("\n{} is not here: {}", gone.name, gone.reason));
         }
-        for mark in &story.marks {
+        for mark in &notes.marks {
             text.push_str(&format!("\n{}: {}", mark.row, mark.text));
         }
-        for line in story.notes.iter().chain(&story.cut) {
+        for line in notes.notes.iter().chain(&notes.cut) {
             text.push_str(&format!("\n{line}"));
         }
         text.push_str(&format!("\n{}\n", style.dim(&report.host.summary())));

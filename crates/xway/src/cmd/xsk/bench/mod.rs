@@ -1,28 +1,23 @@
-//! `xsk bench`: sockets in one role, numbered packets, and what became of them.
+//! `xsk bench`: AF_XDP sockets in one role, with numbered packets.
 //!
-//! Order of events: interfaces and sockets are opened (`open`), somebody is told that packets may
-//! come, workers play their role (`roles`) while this thread looks on and waits for a signal, and
-//! what they counted becomes one answer.
+//! Interfaces and sockets are opened (`open`); the caller is notified; workers of the load engine
+//! (`bench::load`) run while this thread shows progress and waits for a signal; their counters are
+//! summed (`sum`).
 
-mod book;
 mod open;
 mod packet;
-mod plan;
-mod roles;
 mod sum;
-mod tracker;
 
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
+use bench::load::{self, Plan, Progress, Tally, Task};
 use sys::net::{Netlink, Statistics};
 use sys::signal::Stop;
 use xsk::workers;
 
-use self::book::Tally;
 use self::open::Opened;
-use self::plan::{Plan, Progress};
 use crate::args::BenchArgs;
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit};
@@ -42,35 +37,35 @@ pub fn run(args: &BenchArgs, context: &Context) -> Result<Exit> {
     let Opened { plan, tasks, facts } = opened;
     let tallies = play(args, &plan, tasks, &stop, context)?;
     let mut measured = sum::sum(facts, &tallies);
-    // One that was removed meanwhile has no counters any more.
+    // An interface removed during the run has no counters.
     if let Ok(after) = counters(args) {
         measured.note_interfaces(&before, &after);
     }
     context.show_next(&measured)?;
     Ok(if measured.sent + measured.received == 0 { Exit::No } else { Exit::Done })
 }
-/// Workers at work, until they have ended or somebody says so.
+/// Runs the workers until they end, a signal arrives or the reader of the output is gone.
 fn play(
     args: &BenchArgs,
     plan: &Plan,
-    tasks: Vec<(workers::Place, roles::Task)>,
+    tasks: Vec<(workers::Place, Task)>,
     stop: &Stop,
     context: &Context,
 ) -> Result<Vec<Tally>> {
     let over = xsk::Stop::new();
     let mut watch = Watch::new((args.interval, None), Playing::HEIGHT, context)?;
-    let work = |task, worker: &xsk::Worker<'_>| roles::play(task, plan, worker.stop);
+    let work = |task, worker: &xsk::Worker<'_>| load::run(task, plan, worker.stop);
     thread::scope(|scope| {
         let run = || workers::run(tasks, &over, work);
         let all = sys::thread::spawn_scoped(scope, "workers", run)?;
-        let seen = look_on(plan, || all.is_finished(), (stop, &over), &mut watch);
+        let seen = monitor(plan, || all.is_finished(), (stop, &over), &mut watch);
         over.set();
         let tallies = all.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         seen.and(tallies)
     })
 }
 
-fn look_on(
+fn monitor(
     plan: &Plan,
     is_finished: impl Fn() -> bool,
     (stop, over): (&Stop, &xsk::Stop),
@@ -79,7 +74,7 @@ fn look_on(
     let mut before = Progress::default();
     watch.begin();
     while !is_finished() {
-        if stop.wait(LOOK_EVERY)?.is_some() {
+        if stop.wait(CHECK_EVERY)?.is_some() {
             over.set();
         }
         if watch.is_due() {
@@ -98,7 +93,7 @@ fn sample(progress: Progress) -> Sample {
     Sample { t: elapsed.as_secs_f64(), sent, received, missing }
 }
 
-/// Of each interface that takes part.
+/// Counters of each interface of the run.
 fn counters(args: &BenchArgs) -> Result<Vec<(String, Statistics)>> {
     let mut netlink = Netlink::open()?;
     let names = [Some(&args.dev), args.out_dev.as_ref()];
@@ -109,5 +104,5 @@ fn counters(args: &BenchArgs) -> Result<Vec<(String, Statistics)>> {
         .collect()
 }
 
-/// How soon a signal or the end is seen.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often signals and the end of the run are checked.
+const CHECK_EVERY: Duration = Duration::from_millis(20);

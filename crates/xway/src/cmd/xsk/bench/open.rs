@@ -1,8 +1,7 @@
-//! Interfaces, memory and sockets, from what was typed.
-
-use std::sync::OnceLock;
+//! Interfaces, memory and sockets, from the arguments.
 
 use anyhow::{Result, anyhow, bail};
+use bench::load::{Plan, Role, STREAMS, Task};
 use sys::signal::Stop;
 use traffic::{Rate, limits};
 use xsk::device::{Device, Wanted};
@@ -11,15 +10,12 @@ use xsk::wait::BusyPoll;
 use xsk::workers::{Cpus, Place};
 use xsk::{Interface, Socket, Steer, Umem, Wait};
 
-use super::packet::Template;
-use super::plan::{Live, Plan};
-use super::roles::Task;
-use super::tracker::STREAMS;
+use super::packet::template;
 use crate::args::{BenchArgs, CopyArg, QueueArg, RoleArg, WaitArg};
 use crate::cmd::generate::guard;
 use crate::view::xsk::Facts;
 
-/// All that a run needs.
+/// Everything that a run needs.
 #[derive(Debug)]
 pub struct Opened {
     pub plan: Plan,
@@ -40,7 +36,7 @@ impl Opened {
                 let umem = memory(args, &wanted)?;
                 let open = |on, fill| socket(args, (on, queues[worker]), &umem, (&wanted, fill));
                 let socket = open(&interface, args.rings)?;
-                // Nothing comes in there: the fewest frames wait for packets.
+                // It receives nothing: the fill ring needs the fewest frames.
                 let out = out.as_ref().map(|out| open(out, 1)).transpose()?;
                 Ok(Task { worker, socket, out })
             })
@@ -53,11 +49,10 @@ impl Opened {
     }
 }
 
-/// What the sockets will make impossible for others.
+/// Refuses sockets that would take the packets of the user's own session.
 fn check(args: &BenchArgs) -> Result<()> {
-    let is_asking = matches!(args.role, RoleArg::Tx | RoleArg::Rtt);
-    if args.packet.rate.is_some() && !is_asking {
-        bail!("--rate is for tx and rtt: the others take what comes");
+    if args.packet.rate.is_some() && !role(args.role).initiates() {
+        bail!("--rate requires the role tx or rtt: other roles only receive");
     }
     if args.force {
         return Ok(());
@@ -84,7 +79,7 @@ fn open(args: &BenchArgs) -> Result<Interface> {
         (_, false) => builder.steer(Steer::Rules(args.steer.clone())),
     };
     builder.open().map_err(|error| match error {
-        // What is measured is left as it was found, so nothing is replaced.
+        // A measured interface is left as it was found, so nothing is replaced.
         xsk::Error::Kernel(inner) => match *inner {
             kernel::Error::Occupied { interface, mode, program } => anyhow!(
                 "{interface} already runs {program} in {mode} mode; detach that first, or measure \
@@ -105,12 +100,12 @@ fn queues(args: &BenchArgs, dev: &Interface, out: Option<&Interface>) -> Result<
         }
     };
     if queues.len() > STREAMS || queues.iter().any(|queue| *queue as usize >= STREAMS) {
-        bail!("packets tell {STREAMS} queues apart: choose one of the first by --queue");
+        bail!("packet numbers distinguish {STREAMS} queues: choose one of the first by --queue");
     }
     Ok(queues)
 }
 
-/// Frames as large as the interface's packets, if one page is enough.
+/// Frames large enough for the interface's packets, if one page is enough.
 fn wanted(args: &BenchArgs, device: &Device) -> Wanted {
     let small = Wanted { frame_size: 2048, ..Wanted::default() };
     let longest = device.mtu + HEADERS;
@@ -120,7 +115,7 @@ fn wanted(args: &BenchArgs, device: &Device) -> Wanted {
 }
 
 fn memory(args: &BenchArgs, wanted: &Wanted) -> Result<Umem> {
-    // Each ring may be full at once.
+    // All four rings may be full at the same time.
     let frames = args.rings.saturating_mul(4);
     Ok(Umem::builder().frames(frames).frame_size(wanted.frame_size).build()?)
 }
@@ -172,28 +167,34 @@ fn facts(
 }
 
 fn plan(args: &BenchArgs, workers: usize, stop: &Stop) -> Result<Plan> {
-    let template = matches!(args.role, RoleArg::Tx | RoleArg::Rtt)
-        .then(|| Template::new(&args.packet, &args.dev, stop))
-        .transpose()?;
+    let role = role(args.role);
+    let template = role.initiates().then(|| template(&args.packet, &args.dev, stop)).transpose()?;
     let pps = match args.packet.rate {
         None | Some(Rate::Max) => None,
         Some(Rate::PacketsPerSecond(pps)) => Some(pps),
         Some(Rate::BitsPerSecond(bps)) => Some(bps / (8.0 * f64::from(args.packet.size))),
     };
-    Ok(Plan {
-        role: args.role,
-        batch: args.batch as usize,
-        template,
-        time: args.time.unwrap_or(limits::DURATION),
-        is_timed: args.time.is_some(),
-        count: args.count,
-        gap_ns: pps.map_or(0.0, |pps| 1e9 * workers as f64 / pps),
-        begin: OnceLock::new(),
-        lives: (0..workers).map(|_| Live::default()).collect(),
-    })
+    let mut plan = Plan::new(role, workers);
+    plan.batch = args.batch as usize;
+    plan.template = template;
+    plan.time = args.time.unwrap_or(limits::DURATION);
+    plan.is_timed = args.time.is_some();
+    plan.count = args.count;
+    plan.gap_ns = pps.map_or(0.0, |pps| 1e9 * workers as f64 / pps);
+    Ok(plan)
+}
+
+fn role(arg: RoleArg) -> Role {
+    match arg {
+        RoleArg::Tx => Role::Tx,
+        RoleArg::Rx => Role::Rx,
+        RoleArg::Echo => Role::Echo,
+        RoleArg::Forward => Role::Forward,
+        RoleArg::Rtt => Role::Rtt,
+    }
 }
 
 /// An Ethernet header and one VLAN tag.
 const HEADERS: u32 = 18;
-/// What the kernel keeps in front of a received packet.
+/// Headroom that the kernel reserves before a received packet.
 const KERNEL: u32 = 256;

@@ -1,9 +1,8 @@
-//! The answer, from what each worker counted.
+//! The result of a run, from the counters of its workers.
 
+use bench::load::{Tally, Tracker};
 use xsk::Stats;
 
-use super::book::Tally;
-use super::tracker::Tracker;
 use crate::view::sink::Times;
 use crate::view::xsk::{Facts, Loss, Measured};
 
@@ -42,7 +41,7 @@ pub fn sum(facts: Facts, tallies: &[Tally]) -> Measured {
     }
 }
 
-/// Everything that was lost or had to wait, under the name that the library gives it.
+/// Counters of lost and delayed packets that are not zero, by the names of the library.
 fn losses(tallies: &[Tally]) -> Vec<Loss> {
     type Field = fn(&Stats) -> u64;
     let fields: [(&str, Field); 13] = [

@@ -4,20 +4,20 @@
 
 use std::time::Duration;
 
-use bench::{Plan, Told};
+use bench::{Measurement, Plan};
 use report::Samples;
 use report::number::human;
 
 /// The state of `xway bench run` while a scenario is measured.
 #[derive(Clone, Debug, Default)]
-pub struct Course {
+pub struct ScenarioState {
     /// Of the scenario.
     pub title: String,
-    pub lanes: Vec<Lane>,
+    pub arms: Vec<ArmState>,
     /// 0 is the warm-up.
     pub round: usize,
     pub rounds: usize,
-    /// The lane whose turn it is.
+    /// The arm whose turn it is.
     pub now: Option<usize>,
     /// Said last that is no value.
     pub message: String,
@@ -28,7 +28,7 @@ pub struct Course {
 
 /// One arm.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct ArmState {
     pub name: String,
     pub unit: String,
     /// Of the rounds that count.
@@ -40,46 +40,46 @@ pub struct Lane {
     took: Duration,
 }
 
-impl Course {
+impl ScenarioState {
     pub fn new(title: &str, plan: Plan<'_>) -> Self {
-        let lane = |name: &&str| Lane { name: (*name).to_owned(), ..Lane::default() };
-        let lanes = plan.arms.iter().map(lane).collect();
+        let arm = |name: &&str| ArmState { name: (*name).to_owned(), ..ArmState::default() };
+        let arms = plan.arms.iter().map(arm).collect();
         let (title, rounds, window) = (title.to_owned(), plan.rounds, plan.window);
-        let mut this = Self { title, lanes, rounds, window, ..Self::default() };
+        let mut this = Self { title, arms, rounds, window, ..Self::default() };
         this.line = this.estimate();
         this
     }
 
     pub fn turns(&mut self, arm: &str, round: usize) {
-        self.now = self.lanes.iter().position(|lane| lane.name == arm);
+        self.now = self.arms.iter().position(|known| known.name == arm);
         self.round = round;
     }
 
-    pub fn value(&mut self, told: Told<'_>, took: Duration) {
+    pub fn value(&mut self, told: Measurement<'_>, took: Duration) {
         self.line =
             format!("{}, {}: {}", told.arm, self.called(told.round), human(told.value, told.unit));
-        if let Some(lane) = self.ended(took) {
-            lane.unit = told.unit.to_owned();
+        if let Some(arm) = self.ended(took) {
+            arm.unit = told.unit.to_owned();
             match told.round {
-                0 => lane.warm = Some(told.value),
-                _ => lane.values.push(told.value),
+                0 => arm.warm = Some(told.value),
+                _ => arm.values.push(told.value),
             }
         }
     }
 
-    pub fn misses(&mut self, arm: &str, reason: &str, took: Duration) {
-        self.says(&format!("{arm}, {}: nothing: {reason}", self.called(self.round)));
+    pub fn missed(&mut self, arm: &str, reason: &str, took: Duration) {
+        self.message(&format!("{arm}, {}: nothing: {reason}", self.called(self.round)));
         self.ended(took);
     }
 
-    pub fn leaves(&mut self, arm: &str, reason: &str, took: Duration) {
-        self.says(&format!("{arm} is left out: {reason}"));
-        if let Some(lane) = self.ended(took) {
-            lane.is_out = true;
+    pub fn excluded(&mut self, arm: &str, reason: &str, took: Duration) {
+        self.message(&format!("{arm} is left out: {reason}"));
+        if let Some(arm) = self.ended(took) {
+            arm.is_out = true;
         }
     }
 
-    pub fn says(&mut self, text: &str) {
+    pub fn message(&mut self, text: &str) {
         text.clone_into(&mut self.message);
         text.clone_into(&mut self.line);
     }
@@ -95,35 +95,35 @@ impl Course {
     /// The turns that are left, each as long as that arm's were; one that had none is like the
     /// others, and before there is any a turn is its window and a bit.
     pub fn left(&self) -> Duration {
-        let had: usize = self.lanes.iter().map(|lane| lane.turns).sum();
-        let took: Duration = self.lanes.iter().map(|lane| lane.took).sum();
+        let had: usize = self.arms.iter().map(|arm| arm.turns).sum();
+        let took: Duration = self.arms.iter().map(|arm| arm.took).sum();
         let usual = match had {
             0 => self.window + SET_UP,
             had => took.div_f64(had as f64),
         };
-        let left = |lane: &Lane| {
-            let turns = (self.rounds + 1).saturating_sub(lane.turns) as f64;
-            lane.mean().unwrap_or(usual).mul_f64(turns)
+        let left = |arm: &ArmState| {
+            let turns = (self.rounds + 1).saturating_sub(arm.turns) as f64;
+            arm.mean().unwrap_or(usual).mul_f64(turns)
         };
-        self.lanes.iter().filter(|lane| !lane.is_out).map(left).sum()
+        self.arms.iter().filter(|arm| !arm.is_out).map(left).sum()
     }
 
     fn estimate(&self) -> String {
-        let (arms, rounds) = (self.lanes.len(), self.rounds + 1);
+        let (arms, rounds) = (self.arms.len(), self.rounds + 1);
         let (time, s) = (rough(self.left()), if arms == 1 { "" } else { "s" });
         format!("{}: about {time}: {arms} arm{s} x {rounds} rounds", self.title)
     }
 
-    /// The lane whose turn it was.
-    fn ended(&mut self, took: Duration) -> Option<&mut Lane> {
-        let lane = self.lanes.get_mut(self.now?)?;
-        lane.turns += 1;
-        lane.took += took;
-        Some(lane)
+    /// The arm whose turn it was.
+    fn ended(&mut self, took: Duration) -> Option<&mut ArmState> {
+        let arm = self.arms.get_mut(self.now?)?;
+        arm.turns += 1;
+        arm.took += took;
+        Some(arm)
     }
 }
 
-impl Lane {
+impl ArmState {
     /// The running median.
     pub fn median(&self) -> Option<f64> {
         let samples = Samples::new(self.values.as_slice()).ok();

@@ -1,6 +1,6 @@
-//! Seconds since 1970 as a date in UTC.
+//! Dates in UTC.
 
-/// As RFC 3339 writes it: `2026-11-21T22:40:48Z`.
+/// Formats seconds since 1970 as RFC 3339 does: `2026-11-21T22:40:48Z`.
 pub fn utc(seconds: u64) -> String {
     let (days, clock) = (seconds / DAY, seconds % DAY);
     // Years begin in March, so that the leap day is the last: then months follow one rule.
@@ -17,7 +17,7 @@ pub fn utc(seconds: u64) -> String {
 }
 
 const DAY: u64 = 86_400;
-/// Days of 400 years.
+/// Days in 400 years.
 const ERA: u64 = 146_097;
 const MARCH_0000_TO_1970: u64 = 719_468;
 
@@ -34,6 +34,7 @@ mod tests {
             (951_868_800, "2000-03-01T00:00:00Z"),
             (1_735_689_599, "2024-12-31T23:59:59Z"),
             (1_735_689_600, "2025-01-01T00:00:00Z"),
+            (1_798_761_599, "2026-12-31T23:59:59Z"),
             (4_107_542_399, "2100-02-28T23:59:59Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
         ];

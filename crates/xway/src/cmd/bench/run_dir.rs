@@ -12,13 +12,13 @@ use crate::cmd::folder::Folder;
 
 /// The folder of a run, if it is kept.
 #[derive(Debug)]
-pub struct Home {
+pub struct RunDir {
     folder: Option<Folder>,
     /// Its parent, where it was made for this run alone.
     runs: Option<Folder>,
 }
 
-impl Home {
+impl RunDir {
     /// The folder that was asked for, or a new one where runs are kept.
     pub fn choose(out: Option<&Path>, host: &Host) -> Result<Self> {
         if let Some(out) = out {
@@ -35,7 +35,7 @@ impl Home {
     }
 }
 
-impl Drop for Home {
+impl Drop for RunDir {
     /// A run that measured nothing leaves no folder; one with files in it stays.
     fn drop(&mut self) {
         let name = self.folder.as_ref().and_then(|folder| folder.path().file_name());

@@ -1,19 +1,19 @@
-//! What has arrived, by its numbers.
+//! Counts received packets by their numbers.
 //!
-//! Rule: a packet that comes in order costs one comparison. What is not in order is remembered as
-//! holes, so that a late packet is told from one that comes twice.
+//! Rule: a packet in order costs one comparison. Gaps are remembered, so that a late packet is
+//! distinguished from a duplicate.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::packet;
 
-/// One worker's books; [`Tracker::add`] joins those of several.
+/// The numbers that one worker received; [`Tracker::add`] merges those of several.
 #[derive(Clone, Debug)]
 pub struct Tracker {
-    /// As many as were seen, the first always.
+    /// Streams by number; the first always exists.
     streams: Vec<Stream>,
-    /// Packets without a number of ours.
+    /// Packets without a number of this run.
     pub foreign: u64,
 }
 
@@ -25,19 +25,19 @@ pub struct Arrived {
     /// Numbers between the first and the last that did not come.
     pub missing: u64,
     pub duplicated: u64,
-    /// Received behind a later one.
+    /// Packets received after one with a higher number.
     pub reordered: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    /// Of the numbers received, the least, and the one behind the greatest.
+    /// The least number received, and one more than the greatest.
     first: u64,
     next: u64,
     received: u64,
     duplicated: u64,
     reordered: u64,
-    /// Numbers that did not come yet, in order; the oldest are forgotten.
+    /// Numbers not received yet, in order; the oldest are forgotten.
     holes: VecDeque<Range<u64>>,
 }
 
@@ -48,7 +48,7 @@ impl Default for Tracker {
 }
 
 impl Tracker {
-    /// Counts a packet; `false` when it is not one of ours.
+    /// Counts a packet; returns `false` if it has no number of this run.
     #[inline]
     pub fn note(&mut self, packet: &[u8]) -> bool {
         let is_ours = packet::number(packet).is_some_and(|number| self.number(number));
@@ -79,7 +79,7 @@ impl Tracker {
         self.streams[stream].out_of_order(number)
     }
 
-    /// Joins the books of another worker of the same run: each number came to one of them.
+    /// Merges the counts of another worker of the same run; each number was received by one.
     pub fn add(&mut self, other: &Self) {
         self.foreign += other.foreign;
         let streams = self.streams.len().max(other.streams.len());
@@ -108,7 +108,7 @@ impl Stream {
             return false;
         }
         if self.received == 0 {
-            // A receiver may come late.
+            // The receiver may start after the sender.
             (self.first, self.next, self.received) = (number, number + 1, 1);
         } else if number > self.next {
             self.hole(self.next..number);
@@ -142,7 +142,7 @@ impl Stream {
         self.holes.insert(place, hole);
     }
 
-    /// Takes a number out of its hole; `false` when it is in none.
+    /// Removes a number from its gap; returns `false` if it is in none.
     fn fill(&mut self, number: u64) -> bool {
         let place = self.holes.partition_point(|hole| hole.end <= number);
         let Some(hole) = self.holes.get(place).filter(|hole| hole.contains(&number)).cloned()
@@ -172,16 +172,16 @@ impl Stream {
     }
 }
 
-/// The number of a stream's packet.
+/// The 64-bit number of a packet: stream and sequence number.
 pub fn number(stream: usize, number: u64) -> u64 {
     (stream as u64) << STREAM_SHIFT | number
 }
 
-/// Streams of one run: queues that send.
+/// Maximum number of streams (sending queues) of one run.
 pub const STREAMS: usize = 256;
 const STREAM_SHIFT: u32 = 56;
 const LOWER: u64 = (1 << STREAM_SHIFT) - 1;
-/// What is larger is some other packet's payload; 21 hours at 14 million packets a second.
+/// A larger value is not a number of this run; reached after 21 hours at 14 million packets/s.
 const LARGEST: u64 = 1 << 40;
 const HOLES: usize = 1024;
 

@@ -7,20 +7,20 @@ use anyhow::Result;
 use report::bench::Report;
 use report::{Bench, Host, Run};
 
-use super::home::Home;
+use super::run_dir::RunDir;
 
-pub struct Keeper {
+pub struct RunWriter {
     run: Run,
-    home: Home,
+    run_dir: RunDir,
     /// Before the run.
     host: Host,
     /// The benchmark that is not at its end.
     open: Option<String>,
 }
 
-impl Keeper {
-    pub fn new(run: Run, home: Home, host: Host) -> Self {
-        Self { run, home, host, open: None }
+impl RunWriter {
+    pub fn new(run: Run, run_dir: RunDir, host: Host) -> Self {
+        Self { run, run_dir, host, open: None }
     }
 
     /// What disturbed the run, and where it is, or how to have it.
@@ -30,7 +30,7 @@ impl Keeper {
         }
         let noise =
             self.run.noise().into_iter().map(|noise| format!("this machine was noisy: {noise}"));
-        let place = match self.home.folder() {
+        let place = match self.run_dir.folder() {
             Some(folder) => format!("kept in {}: report.html has it all", folder.path().display()),
             None => "not kept: --out DIR keeps every value, the figures and a page".to_owned(),
         };
@@ -38,7 +38,7 @@ impl Keeper {
     }
 
     /// What was measured up to this round, in case there is no next one.
-    pub fn round_ends(&mut self, so_far: &Bench, round: usize, rounds: usize) {
+    pub fn round_ended(&mut self, so_far: &Bench, round: usize, rounds: usize) {
         if so_far.rounds().is_empty() {
             return;
         }
@@ -49,7 +49,7 @@ impl Keeper {
         let _ = self.keep(&bench);
     }
 
-    /// A scenario is at its end, or was interrupted. Its files come with [`Keeper::save`].
+    /// A scenario is at its end, or was interrupted. Its files come with [`RunWriter::save`].
     pub fn finish(&mut self, bench: &Bench) -> Result<Report> {
         let measured = self.run.put(bench, self.host.clone())?;
         self.open = None;
@@ -58,7 +58,7 @@ impl Keeper {
 
     /// Every file.
     pub fn save(&self) -> Result<()> {
-        let Some(folder) = self.home.folder() else { return Ok(()) };
+        let Some(folder) = self.run_dir.folder() else { return Ok(()) };
         self.write()?;
         for (name, figure) in self.run.figures() {
             folder.put(&format!("{name}.svg"), figure.as_str())?;
@@ -73,7 +73,7 @@ impl Keeper {
         let Some(open) = self.open.take() else { return };
         let mut known = self.run.scenarios.iter_mut();
         if let Some(measured) = known.find(|measured| measured.report.scenario == open) {
-            measured.report.story.cut = Some(reason.to_owned());
+            measured.report.notes.cut = Some(reason.to_owned());
         }
         // A failure is being told already, and what was written before is whole.
         let _ = self.save();
@@ -86,7 +86,7 @@ impl Keeper {
 
     /// Every value so far.
     fn write(&self) -> Result<()> {
-        let Some(folder) = self.home.folder() else { return Ok(()) };
+        let Some(folder) = self.run_dir.folder() else { return Ok(()) };
         folder.put(RAW, &serde_json::to_string_pretty(&self.run)?)?;
         Ok(())
     }

@@ -1,8 +1,9 @@
-//! `Trip`: frames with stamps go one way through a device, and a sink tells how long each took.
+//! `LatencyRun`: stamped frames are sent through a device in one direction, and a sink measures how
+//! long each took.
 //!
-//! Rule: sender, device and sink are one machine's, so stamps are compared with the clock that
+//! Rule: sender, device and sink are on one machine, so stamps are compared with the clock that
 //! wrote them. The device works on a processor of its own, woken by the sender's as by an
-//! interrupt; the sink's part is done there behind it.
+//! interrupt; the sink runs on the device's processor after it.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,26 +14,26 @@ use traffic::{Expect, Template};
 
 use super::times::Times;
 use crate::field::{Flood, Line};
-use crate::path::{BUSY_POLL, Path, Set};
+use crate::path::{ActivePath, BUSY_POLL, Path};
 
-/// A way that is set up, until dropped.
-pub struct Trip<'a> {
+/// A path that is set up until this is dropped.
+pub struct LatencyRun<'a> {
     line: &'a Line,
     path: &'a Path,
-    set: Box<dyn Set>,
+    set: Box<dyn ActivePath>,
 }
 
-impl<'a> Trip<'a> {
-    /// What the way does is done on the device's processor from now on.
+impl<'a> LatencyRun<'a> {
+    /// Sets up the path; from now on it works on the device's processor.
     pub fn begin(line: &'a Line, path: &'a Path) -> Result<Self> {
-        // Who polls the interface itself takes it from the threads, for as long as it polls.
+        // A path that polls the interface itself takes it from the kernel threads.
         if path.name != BUSY_POLL.name {
             line.near.poll_in_threads(line.cpus.process)?;
         }
         Ok(Self { line, path, set: (path.set)(line)? })
     }
 
-    /// Frames at a rate for so long, from when the first one has arrived.
+    /// Sends frames at a rate during `window`, which begins when the first one has arrived.
     pub fn send(&mut self, pps: u64, window: Duration) -> Result<Times> {
         let Self { line, path, set } = self;
         let place = path.journey.end(line);
@@ -55,7 +56,7 @@ impl<'a> Trip<'a> {
     }
 }
 
-/// What the sink knows of the one stream.
+/// The sink's report of the only stream.
 fn seen(sink: &Sink) -> Result<StreamReport> {
     let report = sink.snapshot()?;
     report.streams.into_iter().next().context("nothing has arrived")

@@ -6,18 +6,18 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
-use bench::{Plan, Told};
+use bench::{Measurement, Plan};
 
 use super::interrupt::Interrupt;
-use crate::view::bench::course::Course;
+use crate::view::bench::state::ScenarioState;
 use crate::view::live::Screen;
 use crate::view::say;
 
-pub struct Teller {
-    to: To,
+pub struct ProgressView {
+    to: Output,
     interrupt: Interrupt,
     title: String,
-    course: Course,
+    state: ScenarioState,
     screen: Option<Screen>,
     /// Of the turn that is on.
     begin: Instant,
@@ -25,26 +25,26 @@ pub struct Teller {
 
 /// How much to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum Output {
     Picture,
     Lines,
-    Nobody,
+    Silent,
 }
 
-impl To {
+impl Output {
     pub fn choose(is_json: bool) -> Self {
         match (io::stderr().is_terminal(), is_json) {
             (true, _) => Self::Picture,
-            (false, true) => Self::Nobody,
+            (false, true) => Self::Silent,
             (false, false) => Self::Lines,
         }
     }
 }
 
-impl Teller {
-    pub fn new(to: To, interrupt: Interrupt) -> Self {
-        let (title, course) = (String::new(), Course::default());
-        Self { to, interrupt, title, course, screen: None, begin: Instant::now() }
+impl ProgressView {
+    pub fn new(to: Output, interrupt: Interrupt) -> Self {
+        let (title, state) = (String::new(), ScenarioState::default());
+        Self { to, interrupt, title, state, screen: None, begin: Instant::now() }
     }
 
     /// What comes is of this scenario.
@@ -57,45 +57,45 @@ impl Teller {
         self.screen = None;
     }
 
-    pub fn begins(&mut self, plan: Plan<'_>) {
-        self.course = Course::new(&self.title, plan);
+    pub fn begin(&mut self, plan: Plan<'_>) {
+        self.state = ScenarioState::new(&self.title, plan);
         self.screen = None;
-        if self.to != To::Nobody {
-            self.screen = Some(Screen::new(self.course.height()));
+        if self.to != Output::Silent {
+            self.screen = Some(Screen::new(self.state.height()));
         }
         self.show();
     }
 
     pub fn turns(&mut self, arm: &str, round: usize) {
         self.interrupt.turns(arm);
-        self.course.turns(arm, round);
+        self.state.turns(arm, round);
         self.show();
         self.begin = Instant::now();
     }
 
-    pub fn value(&mut self, told: Told<'_>) {
-        self.course.value(told, self.took());
+    pub fn value(&mut self, told: Measurement<'_>) {
+        self.state.value(told, self.took());
         self.show();
     }
 
-    pub fn misses(&mut self, arm: &str, reason: &str) {
-        self.course.misses(arm, reason, self.took());
+    pub fn missed(&mut self, arm: &str, reason: &str) {
+        self.state.missed(arm, reason, self.took());
         self.show();
     }
 
-    pub fn leaves(&mut self, arm: &str, reason: &str) {
-        self.course.leaves(arm, reason, self.took());
+    pub fn excluded(&mut self, arm: &str, reason: &str) {
+        self.state.excluded(arm, reason, self.took());
         self.show();
     }
 
     /// Also before there are arms.
-    pub fn says(&mut self, text: &str) {
+    pub fn message(&mut self, text: &str) {
         match (&self.screen, self.to) {
             (Some(_), _) => {
-                self.course.says(text);
+                self.state.message(text);
                 self.show();
             }
-            (None, To::Nobody) => {}
+            (None, Output::Silent) => {}
             (None, _) => say(text),
         }
     }
@@ -106,7 +106,7 @@ impl Teller {
 
     fn show(&mut self) {
         if let Some(screen) = &mut self.screen {
-            screen.show(&self.course);
+            screen.show(&self.state);
         }
     }
 }

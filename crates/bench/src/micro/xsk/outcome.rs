@@ -1,34 +1,34 @@
-//! `Fate`: what became of every frame that was offered to a peer.
+//! `Outcome`: what happened to every frame that was offered to a peer.
 //!
-//! Rule: offered is what the generator says, never a peer; both are asked when nothing is under way
-//! any more. What is lost has a name where somebody counted it: whoever could not take a frame, or
-//! the kernel for the socket that it was meant for. What nobody counted is unnamed.
+//! Rule: the generator reports the frames offered, never the peer; both are read after all frames
+//! have arrived or been lost. A loss has a name if a counter covers it: that of an interface or a
+//! socket. A loss without a counter is unnamed.
 
 use super::role::{Numbers, Role};
 
-/// Frames of one run, each in one place.
+/// Frames of one run, each counted once.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Fate {
-    /// Given to the interface across from the peer's.
+pub struct Outcome {
+    /// Frames passed to the interface opposite the peer's.
     pub offered: u64,
-    /// At the end of its way: the peer, or whom it sends to.
+    /// Frames that reached the peer, or the destination it sends to.
     pub arrived: u64,
-    /// The peer's interface had no room for it: on veth, a ring of 256.
+    /// Frames lost because the receive ring of the peer's interface was full (veth: 256 entries).
     pub link: u64,
-    /// Where the peer takes its frames from there was no room for it.
+    /// Frames lost because the receive ring of the peer's socket was full.
     pub ring_full: u64,
-    /// The kernel dropped it for another reason: to AF_XDP, an empty frame was missing.
+    /// Frames that the kernel dropped for another reason, such as an empty fill ring.
     pub dropped: u64,
-    /// The peer found no room to send it on.
+    /// Frames that the peer could not send because its transmit ring was full.
     pub refused: u64,
-    /// Lost between the peer and whom it sends to.
+    /// Frames lost between the peer and the destination.
     pub out: u64,
 }
 
-/// Rows of one role: what is lost, the part without a name, the names.
+/// Rows of one role: all losses, unnamed losses, named losses.
 pub type Rows = [&'static str; 7];
 
-impl Fate {
+impl Outcome {
     /// All rows of a role, its arm's first: in percent of what was offered, or frames.
     pub fn numbers(&self, role: Role) -> Numbers {
         let (rows, unit) = match role {
@@ -104,16 +104,20 @@ mod tests {
 
     #[test]
     fn a_loss_has_the_name_under_which_it_was_counted() {
-        let fate = Fate { offered: 200, arrived: 150, ..Fate::default() };
-        for (fate, role, rows) in [
-            (fate, Role::RxLost, [("rx-lost", 25.0), ("rx-unnamed", 25.0), ("rx-lost-link", 0.0)]),
+        let outcome = Outcome { offered: 200, arrived: 150, ..Outcome::default() };
+        for (outcome, role, rows) in [
             (
-                Fate { ring_full: 20, dropped: 10, refused: 4, out: 6, link: 10, ..fate },
+                outcome,
+                Role::RxLost,
+                [("rx-lost", 25.0), ("rx-unnamed", 25.0), ("rx-lost-link", 0.0)],
+            ),
+            (
+                Outcome { ring_full: 20, dropped: 10, refused: 4, out: 6, link: 10, ..outcome },
                 Role::EchoLost,
                 [("echo-lost", 25.0), ("echo-unnamed", 0.0), ("echo-lost-link", 5.0)],
             ),
             (
-                Fate { ring_full: 53, ..fate },
+                Outcome { ring_full: 53, ..outcome },
                 Role::RxPaced,
                 [
                     ("rx-paced-missing", 50.0),
@@ -122,11 +126,11 @@ mod tests {
                 ],
             ),
         ] {
-            let Numbers(numbers) = fate.numbers(role);
+            let Numbers(numbers) = outcome.numbers(role);
             assert_eq!((numbers[0].0, numbers[0].1), (role.row(), role.unit()));
             for (row, value) in rows {
                 let found = numbers.iter().find(|(name, ..)| *name == row);
-                assert_eq!(found.map(|(.., value)| *value), Some(value), "{row} of {fate:?}");
+                assert_eq!(found.map(|(.., value)| *value), Some(value), "{row} of {outcome:?}");
             }
         }
     }

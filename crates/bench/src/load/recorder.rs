@@ -1,6 +1,6 @@
-//! `Book`: one worker's counts, and whether it goes on.
+//! `Recorder`: one worker's counters, and whether it continues.
 //!
-//! Rule: the clock is looked at once in [`TURNS`] batches, and starts with the first packet.
+//! Rule: the clock is read once in [`TURNS`] batches, and starts with the first packet.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -9,55 +9,58 @@ use sys::thread::Spent;
 use traffic::Histogram;
 use xsk::{Stats, Stop};
 
-use super::plan::{Live, Plan};
+use super::plan::{Counters, Plan};
 use super::tracker::Tracker;
 
-/// Looks at the clock, and what is counted until then.
+/// One worker's counters and clock while it runs.
 #[derive(Debug)]
-pub struct Book<'a> {
+pub struct Recorder<'a> {
     pub plan: &'a Plan,
-    live: &'a Live,
+    published: &'a Counters,
     stop: &'a Stop,
-    /// When it was opened.
-    opened: Instant,
-    /// Of this worker's first packet.
+    /// When the worker started.
+    started: Instant,
+    /// Time and processor time at this worker's first packet.
     begin: Option<(Instant, Spent)>,
-    /// Of its last one, about.
+    /// When the clock was last read and packets had come since the reading before.
     last: Instant,
-    /// Packets until the clock was last looked at.
+    /// Packets counted when the clock was last read.
     seen: u64,
-    /// Packets that it sends at most.
+    /// Maximum number of packets to send.
     pub share: u64,
     pub tally: Tally,
 }
 
-/// What one worker did.
+/// The result of one worker.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     pub sent: u64,
-    /// Of these, done in time.
+    /// Packets sent whose completion arrived in time.
     pub completed: u64,
     pub tracker: Tracker,
-    /// Packets that came, whosesoever.
+    /// All packets received, also those without a number of this run.
     pub came: u64,
-    /// Packets that came and found no room to be sent on.
+    /// Packets received and not forwarded because the transmit ring was full.
     pub refused: u64,
-    /// Round trips whose answer did not come in time.
+    /// Round trips whose reply did not arrive in time.
     pub unanswered: u64,
     pub round_trips_ns: Histogram,
+    /// From the first packet to the last.
     pub time: Duration,
+    /// Processor time since the first packet.
     pub spent: Spent,
+    /// Statistics of the sockets.
     pub stats: Stats,
 }
 
-impl<'a> Book<'a> {
-    pub fn open(plan: &'a Plan, worker: usize, stop: &'a Stop) -> Self {
+impl<'a> Recorder<'a> {
+    pub fn start(plan: &'a Plan, worker: usize, stop: &'a Stop) -> Self {
         let now = Instant::now();
         Self {
             plan,
-            live: &plan.lives[worker],
+            published: &plan.counters[worker],
             stop,
-            opened: now,
+            started: now,
             begin: None,
             last: now,
             seen: 0,
@@ -66,19 +69,19 @@ impl<'a> Book<'a> {
         }
     }
 
-    /// Batches until the clock is looked at.
+    /// Batches until the clock is read.
     pub fn turns(&self) -> usize {
         if self.begin.is_some() { TURNS } else { 1 }
     }
 
-    /// For roles that wait for nobody.
+    /// Starts the clock now, for roles that initiate.
     pub fn begin(&mut self) {
         let now = Instant::now();
         self.begin = Some((*self.plan.begin.get_or_init(|| now), Spent::now()));
     }
 
-    /// Tells those who look on; `false` when it is over.
-    pub fn goes_on(&mut self) -> bool {
+    /// Publishes the counters and reads the clock; returns `false` when the run is over.
+    pub fn continues(&mut self) -> bool {
         let now = Instant::now();
         self.publish();
         let done = self.tally.sent + self.tally.came;
@@ -92,7 +95,7 @@ impl<'a> Book<'a> {
         !self.stop.is_set() && !self.is_over(now)
     }
 
-    /// Closes it.
+    /// Stops the clock and returns the result.
     pub fn end(mut self, stats: Stats) -> Tally {
         self.publish();
         if let Some((begin, spent)) = self.begin {
@@ -105,9 +108,9 @@ impl<'a> Book<'a> {
 
     fn publish(&self) {
         let arrived = self.tally.tracker.arrived();
-        self.live.sent.store(self.tally.sent, Ordering::Relaxed);
-        self.live.received.store(arrived.received, Ordering::Relaxed);
-        self.live.missing.store(arrived.missing, Ordering::Relaxed);
+        self.published.sent.store(self.tally.sent, Ordering::Relaxed);
+        self.published.received.store(arrived.received, Ordering::Relaxed);
+        self.published.missing.store(arrived.missing, Ordering::Relaxed);
     }
 
     fn is_over(&self, now: Instant) -> bool {
@@ -118,12 +121,12 @@ impl<'a> Book<'a> {
             Some(begin) => {
                 now.saturating_duration_since(*begin) >= self.plan.time || self.plan.has_enough()
             }
-            None => self.plan.is_timed && now - self.opened >= FIRST,
+            None => self.plan.is_timed && now - self.started >= FIRST,
         }
     }
 }
 
-/// Batches between two looks at the clock.
+/// Batches between two readings of the clock.
 const TURNS: usize = 16;
-/// The first packet comes this soon, where an end was set.
+/// How long a timed run waits for its first packet.
 const FIRST: Duration = Duration::from_secs(20);
