@@ -1,7 +1,7 @@
 //! Objects and types.
 
 use spec::Spec;
-use spec::btf::{Btf, Lacks};
+use spec::btf::{Btf, MissingFeatures};
 use spec::disasm::{Listing, SpecNames};
 
 /// Read, relocated, changed and listed without a panic.
@@ -27,7 +27,7 @@ pub fn parse(bytes: &[u8]) {
 /// Types are viewed, printed and repaired for kernels; what is given to a kernel reads again.
 pub fn btf(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes) else { return };
-    let all = Lacks {
+    let all = MissingFeatures {
         func: true,
         datasec: true,
         global_func: true,
@@ -36,7 +36,7 @@ pub fn btf(bytes: &[u8]) {
         type_tag: true,
         enum64: true,
     };
-    for lacks in [Lacks::default(), all] {
+    for lacks in [MissingFeatures::default(), all] {
         let Ok(copy) = btf.for_kernel(lacks) else { continue };
         let again = Btf::parse(copy.raw()).expect("what is made for a kernel");
         assert!(again.len() >= btf.len(), "ids are kept");

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use spec::Spec;
-use spec::btf::{Btf, Lacks};
+use spec::btf::{Btf, MissingFeatures};
 
 const SEED: u64 = 0x5eed_0b1e_c75e_ed00;
 const CASES: usize = 20_000;
@@ -74,7 +74,7 @@ fn exercise(bytes: &[u8], target: &Btf) -> bool {
         let _ = spec.set_global_text(&global.name, "1");
     }
     if let Some(btf) = &spec.btf {
-        let lacks = Lacks { enum64: true, datasec: true, ..Lacks::default() };
+        let lacks = MissingFeatures { enum64: true, datasec: true, ..MissingFeatures::default() };
         let _ = btf.for_kernel(lacks);
         for map in &spec.maps {
             let contents = map.contents.as_deref().unwrap_or_default();

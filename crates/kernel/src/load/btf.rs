@@ -4,7 +4,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use spec::Spec;
-use spec::btf::Lacks;
+use spec::btf::MissingFeatures;
 
 use super::{Binding, LoadOptions};
 
@@ -47,8 +47,8 @@ pub(super) fn load(
 }
 
 /// Each kernel lacks what all older ones lack too.
-fn generations() -> impl Iterator<Item = Lacks> {
-    let steps: [fn(&mut Lacks); 7] = [
+fn generations() -> impl Iterator<Item = MissingFeatures> {
+    let steps: [fn(&mut MissingFeatures); 7] = [
         |lacks| lacks.enum64 = true,
         |lacks| lacks.type_tag = true,
         |lacks| lacks.decl_tag = true,
@@ -57,11 +57,11 @@ fn generations() -> impl Iterator<Item = Lacks> {
         |lacks| lacks.datasec = true,
         |lacks| lacks.func = true,
     ];
-    let older = steps.into_iter().scan(Lacks::default(), |lacks, step| {
+    let older = steps.into_iter().scan(MissingFeatures::default(), |lacks, step| {
         step(lacks);
         Some(*lacks)
     });
-    std::iter::once(Lacks::default()).chain(older)
+    std::iter::once(MissingFeatures::default()).chain(older)
 }
 
 /// The last line of the kernel's log about a blob that it refused.
@@ -84,7 +84,7 @@ mod tests {
     fn generations_grow_older() {
         let all: Vec<_> = generations().collect();
         assert_eq!(all.len(), 8);
-        assert_eq!(all[0], Lacks::default());
+        assert_eq!(all[0], MissingFeatures::default());
         assert!(all[1].enum64 && !all[1].type_tag);
         assert!(all[7].func && all[7].enum64);
     }

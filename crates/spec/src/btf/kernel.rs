@@ -10,7 +10,7 @@ use crate::Error;
 
 /// What the kernel at hand does not know. The default is a kernel that knows everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lacks {
+pub struct MissingFeatures {
     /// `FUNC` and `FUNC_PROTO`: before 4.20.
     pub func: bool,
     /// `VAR` and `DATASEC`: before 5.2.
@@ -34,11 +34,11 @@ impl Btf {
     ///
     /// # Errors
     /// [`Error::Btf`] when the copy would outgrow 32-bit offsets.
-    pub fn for_kernel(&self, lacks: Lacks) -> Result<Self, Error> {
+    pub fn for_kernel(&self, lacks: MissingFeatures) -> Result<Self, Error> {
         let externs = self.types().any(|ty| ty.linkage() == Linkage::Extern as u32);
         let wide = lacks.enum64 && self.types().any(|ty| ty.kind() == Kind::Enum64);
         let unnamed = self.protos_to_name();
-        if !externs && !wide && unnamed.is_empty() && lacks == Lacks::default() {
+        if !externs && !wide && unnamed.is_empty() && lacks == MissingFeatures::default() {
             return Ok(self.clone());
         }
         let mut builder = Builder::extend(self);
@@ -138,7 +138,7 @@ impl Btf {
             .collect()
     }
 
-    fn replace_lacking(&mut self, id: u32, lacks: Lacks, stand_in: StandIn) {
+    fn replace_lacking(&mut self, id: u32, lacks: MissingFeatures, stand_in: StandIn) {
         let Some((ty, start)) = self.ty(id).zip(self.start(id)) else { return };
         let (kind, vlen) = (ty.kind(), ty.vlen() as u32);
         let retyped = |kind: Kind| (kind as u32) << 24 | vlen;

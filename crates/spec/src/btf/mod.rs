@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use crate::Error;
 
 pub use builder::{Appended, Builder, Linkage};
-pub use kernel::Lacks;
+pub use kernel::MissingFeatures;
 pub use print::Value;
 pub use types::{Array, EnumValue, Kind, Member, Param, Type, VarPlace};
 

@@ -1,7 +1,7 @@
 //! BTF by itself: reading, building, printing, and what kernels take.
 
 use spec::Error;
-use spec::btf::{Btf, Builder, Kind, Lacks, Linkage, Value};
+use spec::btf::{Btf, Builder, Kind, Linkage, MissingFeatures, Value};
 
 use crate::object;
 
@@ -94,7 +94,7 @@ fn values_print_by_type() {
 #[test]
 fn externs_become_what_kernels_take() {
     let btf = btf("externs.o");
-    let fixed = btf.for_kernel(Lacks::default()).unwrap();
+    let fixed = btf.for_kernel(MissingFeatures::default()).unwrap();
     let extern_linkage =
         |btf: &Btf| btf.types().filter(|ty| ty.linkage() == Linkage::Extern as u32).count();
     assert!(extern_linkage(&btf) > 5);
@@ -108,12 +108,15 @@ fn externs_become_what_kernels_take() {
         let (_, last) = vars.last().unwrap();
         assert!(u64::from(last.offset + last.size) <= size, "{section}");
     }
-    assert_eq!(self::btf("talk_drop.o").for_kernel(Lacks::default()), Ok(self::btf("talk_drop.o")));
+    assert_eq!(
+        self::btf("talk_drop.o").for_kernel(MissingFeatures::default()),
+        Ok(self::btf("talk_drop.o"))
+    );
 }
 
 #[test]
 fn old_kernels_get_what_they_know() {
-    let all = Lacks {
+    let all = MissingFeatures {
         func: true,
         datasec: true,
         global_func: true,
@@ -139,7 +142,7 @@ fn old_kernels_get_what_they_know() {
         }
         assert_eq!(Btf::parse(old.raw()).unwrap(), old);
     }
-    let no_global = Lacks { global_func: true, ..Lacks::default() };
+    let no_global = MissingFeatures { global_func: true, ..MissingFeatures::default() };
     let calls = btf("calls.o").for_kernel(no_global).unwrap();
     assert!(calls.types().filter(|ty| ty.kind() == Kind::Func).all(|ty| ty.linkage() == 0));
 }

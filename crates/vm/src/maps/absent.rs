@@ -3,7 +3,7 @@
 //! Rule: it keeps its number, so that the maps after it have the numbers that the object gives
 //! them; it has no elements and takes no memory.
 
-use super::{Facts, Storage};
+use super::{MapAttributes, Storage};
 
 #[derive(Debug)]
 pub(crate) struct Absent {
@@ -11,7 +11,7 @@ pub(crate) struct Absent {
 }
 
 impl Storage for Absent {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         0
     }
 }

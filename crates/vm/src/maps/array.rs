@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::scan::Scan;
 use super::values::Values;
-use super::{Cursor, Entry, Facts, Storage, flag};
+use super::{Cursor, Entry, MapAttributes, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 
@@ -15,13 +15,13 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         Ok(Self { values: Values::create(facts, facts.max_entries.into())? })
     }
 
     /// Passes every element that is not zero to `each`, asking `proceed` now and then. Returns
     /// whether it went through.
-    pub fn scan(&self, facts: &Facts, scan: &mut Scan<'_>) -> Result<bool, Errno> {
+    pub fn scan(&self, facts: &MapAttributes, scan: &mut Scan<'_>) -> Result<bool, Errno> {
         let (count, step) = (u64::from(facts.max_entries), self.values.elements_in(WINDOW));
         let mut used = BTreeSet::new();
         for first in (0..count).step_by(step as usize) {
@@ -38,13 +38,13 @@ impl Array {
     }
 
     #[inline]
-    fn element(facts: &Facts, key: &[u8]) -> Option<u64> {
+    fn element(facts: &MapAttributes, key: &[u8]) -> Option<u64> {
         let index = u32::from_ne_bytes(key.try_into().ok()?);
         (index < facts.max_entries).then_some(index.into())
     }
 
     /// The element that an update changes.
-    fn updated(facts: &Facts, at: &Entry<'_>) -> Result<u64, Errno> {
+    fn updated(facts: &MapAttributes, at: &Entry<'_>) -> Result<u64, Errno> {
         if at.flags & !flag::LOCK > flag::EXIST {
             return Err(Errno::EINVAL);
         }
@@ -61,14 +61,14 @@ impl Array {
 
 impl Storage for Array {
     #[inline]
-    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
         match Self::element(facts, key) {
             Some(element) => self.values.address(facts, element, cpu),
             None => 0,
         }
     }
 
-    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, facts: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
         let element = Self::updated(facts, &at)?;
         if at.flags & flag::LOCK != 0 {
             return self.values.set_locked(facts, element, at.value);
@@ -78,21 +78,21 @@ impl Storage for Array {
         Ok(())
     }
 
-    fn delete(&self, _: &Facts, _: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, _: &[u8]) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let element = Self::element(facts, key).ok_or(Errno::ENOENT)?;
         self.values.read(facts, element, flag::ANY)
     }
 
-    fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read_locked(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let element = Self::element(facts, key).ok_or(Errno::ENOENT)?;
         self.values.read(facts, element, flag::LOCK)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let element = Self::updated(facts, &at)?;
         if at.flags & flag::LOCK != 0 {
             return self.values.set_locked(facts, element, at.value);
@@ -102,7 +102,7 @@ impl Storage for Array {
         Ok(())
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let index = key.and_then(|key| key.try_into().ok()).map(u32::from_ne_bytes);
         let next = match index {
             Some(index) if index < facts.max_entries => index + 1,
@@ -114,7 +114,7 @@ impl Storage for Array {
         Ok(next.to_ne_bytes().to_vec())
     }
 
-    fn walk(&self, facts: &Facts, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(&self, facts: &MapAttributes, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
         let (cursor, key) = step;
         let index = u32::try_from(cursor.place).ok().filter(|index| *index < facts.max_entries)?;
         cursor.place += 1;
@@ -122,7 +122,7 @@ impl Storage for Array {
         Some(self.values.address(facts, index.into(), cpu))
     }
 
-    fn key_at(&self, _: &Facts, address: u64, key: &mut [u8]) -> bool {
+    fn key_at(&self, _: &MapAttributes, address: u64, key: &mut [u8]) -> bool {
         let Some(element) = self.values.element_at(address) else { return false };
         key.copy_from_slice(&(element as u32).to_ne_bytes());
         true

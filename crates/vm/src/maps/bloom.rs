@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::jhash::jhash;
 use super::shape::LARGEST_VALUE;
-use super::{Entry, Facts, Storage, UNSERVED, flag};
+use super::{Entry, MapAttributes, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -20,7 +20,7 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         if facts.value_size > LARGEST_VALUE {
             return Err(Errno::E2BIG);
         }
@@ -49,34 +49,34 @@ impl Bloom {
 }
 
 impl Storage for Bloom {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         UNSERVED
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, _key: &[u8]) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 
     /// `bpf(2)` asks for the value that is in the buffer for the answer: here that is zeroes.
     /// [`Map::holds`](super::Map::holds) asks for others.
-    fn read(&self, facts: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         let value = vec![0; facts.value_size as usize];
         if self.holds(&value) { Ok(value) } else { Err(Errno::ENOENT) }
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         self.push(facts, at.value, at.flags)
     }
 
-    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, _: &MapAttributes, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 
-    fn push(&self, _: &Facts, value: &[u8], flags: u64) -> Result<(), Errno> {
+    fn push(&self, _: &MapAttributes, value: &[u8], flags: u64) -> Result<(), Errno> {
         if flags != flag::ANY {
             return Err(Errno::EINVAL);
         }
@@ -86,7 +86,7 @@ impl Storage for Bloom {
         Ok(())
     }
 
-    fn peek(&self, _: &Facts, value: &mut [u8]) -> Result<(), Errno> {
+    fn peek(&self, _: &MapAttributes, value: &mut [u8]) -> Result<(), Errno> {
         if self.holds(value) { Ok(()) } else { Err(Errno::ENOENT) }
     }
 }

@@ -3,13 +3,13 @@
 
 use spec::MapKind;
 
-use super::{Facts, FieldKind, flag};
+use super::{FieldKind, MapAttributes, flag};
 use crate::errno::Errno;
 
 /// Checks a map to be; `numa` says whether a memory node is asked for.
 ///
 /// Types that are not in this file check their own numbers when they are created.
-pub(super) fn creation(facts: &Facts, numa: bool) -> Result<(), Errno> {
+pub(super) fn creation(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
     let extra = matches!(facts.kind, MapKind::BLOOM_FILTER | MapKind::ARENA);
     require(extra || facts.extra == 0, Errno::EINVAL)?;
     require(facts.flags & BOTH_USER != BOTH_USER, Errno::EINVAL)?;
@@ -25,7 +25,7 @@ pub(super) fn creation(facts: &Facts, numa: bool) -> Result<(), Errno> {
     fields(facts)
 }
 
-fn array(facts: &Facts, numa: bool) -> Result<(), Errno> {
+fn array(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
     let per_cpu = facts.kind.is_per_cpu();
     let sizes = facts.max_entries != 0 && facts.key_size == 4 && facts.value_size != 0;
     require(sizes && !(per_cpu && numa), Errno::EINVAL)?;
@@ -35,7 +35,7 @@ fn array(facts: &Facts, numa: bool) -> Result<(), Errno> {
     per_cpu_size(facts)
 }
 
-fn hash(facts: &Facts, numa: bool) -> Result<(), Errno> {
+fn hash(facts: &MapAttributes, numa: bool) -> Result<(), Errno> {
     let lru = matches!(facts.kind, MapKind::LRU_HASH | MapKind::LRU_PERCPU_HASH);
     let own_lists = facts.flags & flag::NO_COMMON_LRU != 0;
     known_flags(
@@ -53,7 +53,7 @@ fn hash(facts: &Facts, numa: bool) -> Result<(), Errno> {
     require(facts.max_entries <= HASH_ENTRIES, Errno::E2BIG)
 }
 
-fn trie(facts: &Facts) -> Result<(), Errno> {
+fn trie(facts: &MapAttributes) -> Result<(), Errno> {
     require(facts.flags & flag::NO_PREALLOC != 0, Errno::EINVAL)?;
     known_flags(facts, flag::NO_PREALLOC | flag::NUMA_NODE)?;
     let most = KMALLOC_BYTES - TRIE_DATA_BYTES - TRIE_HEAD_BYTES;
@@ -63,7 +63,7 @@ fn trie(facts: &Facts) -> Result<(), Errno> {
 }
 
 /// Which special fields a type may hold: `map_check_btf`.
-fn fields(facts: &Facts) -> Result<(), Errno> {
+fn fields(facts: &MapAttributes) -> Result<(), Errno> {
     if facts.fields.is_empty() {
         return Ok(());
     }
@@ -86,13 +86,13 @@ fn fields(facts: &Facts) -> Result<(), Errno> {
 }
 
 /// Refuses flags other than `own` and those that every type knows.
-fn known_flags(facts: &Facts, own: u32) -> Result<(), Errno> {
+fn known_flags(facts: &MapAttributes, own: u32) -> Result<(), Errno> {
     let access = BOTH_USER | BOTH_PROGRAM;
     let known = facts.flags & !(own | access) == 0;
     require(known && facts.flags & BOTH_PROGRAM != BOTH_PROGRAM, Errno::EINVAL)
 }
 
-fn per_cpu_size(facts: &Facts) -> Result<(), Errno> {
+fn per_cpu_size(facts: &MapAttributes) -> Result<(), Errno> {
     require(!facts.kind.is_per_cpu() || facts.stride() <= PER_CPU_BYTES, Errno::E2BIG)
 }
 

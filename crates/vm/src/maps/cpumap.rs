@@ -7,7 +7,7 @@ use spec::ProgramKind;
 use super::owner::Owner;
 use super::slots::{self, Slots, index_of, index_to_write, next_index};
 use super::target;
-use super::{Entry, Facts, Storage, UNSERVED, flag};
+use super::{Entry, MapAttributes, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 use crate::limits::CPUS;
 use crate::redirect::Target;
@@ -19,7 +19,7 @@ pub(crate) struct Cpumap {
 }
 
 impl Cpumap {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         facts.check_shape(4, &[4, 8], flag::NUMA_NODE)?;
         if facts.max_entries as usize > CPUS {
             return Err(Errno::E2BIG);
@@ -28,7 +28,7 @@ impl Cpumap {
     }
 
     /// The word for an element that user space asks for; 0 where a queue of no length removes it.
-    fn checked(&self, facts: &Facts, cpu: u32, value: &[u8]) -> Result<u64, Errno> {
+    fn checked(&self, facts: &MapAttributes, cpu: u32, value: &[u8]) -> Result<u64, Errno> {
         let qsize = value.get(..4).map_or(0, index_of);
         if qsize > QUEUE {
             return Err(Errno::EOVERFLOW);
@@ -55,29 +55,29 @@ impl Cpumap {
 }
 
 impl Storage for Cpumap {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         UNSERVED
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.slots.swap(index_of(key), 0).map(drop).ok_or(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.slots.read(facts, key)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let cpu = index_to_write(facts, &at)?;
         self.slots.swap(cpu, self.checked(facts, cpu, at.value)?);
         Ok(())
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         next_index(facts, key)
     }
 
@@ -86,7 +86,7 @@ impl Storage for Cpumap {
     }
 
     #[inline]
-    fn target(&self, _: &Facts, key: u32) -> Option<Target> {
+    fn target(&self, _: &MapAttributes, key: u32) -> Option<Target> {
         let word = self.slots.load(key);
         let program = target::number(slots::high(word));
         (word != 0).then_some(Target::Cpu { cpu: key, program })

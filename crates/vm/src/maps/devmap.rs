@@ -10,7 +10,7 @@ use spec::ProgramKind;
 use super::owner::Owner;
 use super::slots::{self, Slots, WORD, index_of, index_to_write, next_index};
 use super::target;
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, MapAttributes, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 use crate::redirect::Target;
@@ -23,7 +23,7 @@ pub(crate) struct Devmap {
 }
 
 impl Devmap {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         facts.check_shape(4, &[4, 8], CREATE_FLAGS)?;
         let slots = Slots::new(facts.max_entries)?;
         let layout = Layout::elements(facts.max_entries.into(), facts.value_size.into(), WORD);
@@ -33,7 +33,7 @@ impl Devmap {
 }
 
 impl Storage for Devmap {
-    fn lookup(&self, facts: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         let index = index_of(key);
         match self.slots.load(index) {
             0 => 0,
@@ -41,19 +41,19 @@ impl Storage for Devmap {
         }
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.slots.swap(index_of(key), 0).map(drop).ok_or(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.slots.read(facts, key)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let index = index_to_write(facts, &at)?;
         let asked = Asked::read(at.value);
         let word = match asked.ifindex {
@@ -65,7 +65,7 @@ impl Storage for Devmap {
         Ok(())
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         next_index(facts, key)
     }
 
@@ -78,11 +78,11 @@ impl Storage for Devmap {
     }
 
     #[inline]
-    fn target(&self, _: &Facts, key: u32) -> Option<Target> {
+    fn target(&self, _: &MapAttributes, key: u32) -> Option<Target> {
         interface(self.slots.load(key))
     }
 
-    fn target_from(&self, _: &Facts, from: u32) -> Option<(u32, Target)> {
+    fn target_from(&self, _: &MapAttributes, from: u32) -> Option<(u32, Target)> {
         target::first(from, self.slots.count(), |place| interface(self.slots.load(place)))
     }
 }
@@ -104,7 +104,7 @@ impl Asked {
     }
 
     /// The word to keep, once interface and program are known to be there and fit.
-    pub fn checked(&self, facts: &Facts, owner: &Owner) -> Result<u64, Errno> {
+    pub fn checked(&self, facts: &MapAttributes, owner: &Owner) -> Result<u64, Errno> {
         let home = facts.home.upgrade().ok_or(Errno::EINVAL)?;
         if !home.has_interface(self.ifindex) {
             return Err(Errno::EINVAL);

@@ -6,7 +6,7 @@ use super::devmap::{Asked, CREATE_FLAGS, interface};
 use super::key_table::KeyTable;
 use super::owner::Owner;
 use super::target;
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, MapAttributes, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 use crate::redirect::Target;
@@ -19,7 +19,7 @@ pub(crate) struct DevmapHash {
 }
 
 impl DevmapHash {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         facts.check_shape(4, &[4, 8], CREATE_FLAGS)?;
         if facts.max_entries > 1 << 31 {
             return Err(Errno::EINVAL);
@@ -31,25 +31,25 @@ impl DevmapHash {
 }
 
 impl Storage for DevmapHash {
-    fn lookup(&self, facts: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         self.table.find(key).map_or(0, |(place, _)| facts.address(&self.layout, place.into()))
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.table.remove(key)
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let (_, word) = self.table.find(key).ok_or(Errno::ENOENT)?;
         Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec())
     }
 
     /// `EXIST` does not ask for an element to be there: the kernel's does not either.
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let asked = Asked::read(at.value);
         if at.flags > flag::EXIST || asked.ifindex == 0 {
             return Err(Errno::EINVAL);
@@ -61,7 +61,7 @@ impl Storage for DevmapHash {
         self.table.insert(at.key, word, at.flags & flag::NOEXIST)
     }
 
-    fn next_key(&self, _: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, _: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         self.table.next_key(key)
     }
 
@@ -70,11 +70,11 @@ impl Storage for DevmapHash {
     }
 
     #[inline]
-    fn target(&self, _: &Facts, key: u32) -> Option<Target> {
+    fn target(&self, _: &MapAttributes, key: u32) -> Option<Target> {
         self.table.find(&key.to_ne_bytes()).and_then(|(_, word)| interface(word))
     }
 
-    fn target_from(&self, _: &Facts, from: u32) -> Option<(u32, Target)> {
+    fn target_from(&self, _: &MapAttributes, from: u32) -> Option<(u32, Target)> {
         let look = |place| self.table.value_in(place).and_then(interface);
         target::first(from, self.table.places(), look)
     }

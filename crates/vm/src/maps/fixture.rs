@@ -4,11 +4,11 @@ use std::sync::Weak;
 
 use spec::MapKind;
 
-use super::Facts;
+use super::MapAttributes;
 
 /// A map of nothing yet: tests say what it is by overwriting fields.
-pub(super) fn facts() -> Facts {
-    Facts {
+pub(super) fn facts() -> MapAttributes {
+    MapAttributes {
         name: "test".to_owned(),
         number: 0,
         kind: MapKind::HASH,

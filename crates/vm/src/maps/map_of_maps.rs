@@ -7,24 +7,24 @@ use spec::MapKind;
 
 use super::key_table::KeyTable;
 use super::slots::{Slots, index_of, next_index};
-use super::{Entry, Facts, Map, Storage, flag, target};
+use super::{Entry, Map, MapAttributes, Storage, flag, target};
 use crate::errno::Errno;
 use crate::memory::RegionId;
 
 #[derive(Debug)]
 pub(crate) struct ArrayOfMaps {
     slots: Slots,
-    template: Facts,
+    template: MapAttributes,
 }
 
 #[derive(Debug)]
 pub(crate) struct HashOfMaps {
     table: KeyTable,
-    template: Facts,
+    template: MapAttributes,
 }
 
 impl ArrayOfMaps {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         facts.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
         let template = template(facts)?;
         Ok(Self { slots: Slots::new(facts.max_entries)?, template })
@@ -32,7 +32,7 @@ impl ArrayOfMaps {
 }
 
 impl HashOfMaps {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let allowed = flag::NO_PREALLOC | flag::NUMA_NODE | flag::ZERO_SEED | flag::ACCESS;
         facts.check_shape(facts.key_size.max(1), &[4], allowed)?;
         let template = template(facts)?;
@@ -42,15 +42,15 @@ impl HashOfMaps {
 
 impl Storage for ArrayOfMaps {
     #[inline]
-    fn lookup(&self, _: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         pointer(self.slots.load(index_of(key)))
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         match self.slots.swap(index_of(key), 0) {
             Some(0) => Err(Errno::ENOENT),
             Some(_) => Ok(()),
@@ -58,14 +58,14 @@ impl Storage for ArrayOfMaps {
         }
     }
 
-    fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, _: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         match self.slots.load(index_of(key)) {
             0 => Err(Errno::ENOENT),
             id => Ok((id as u32).to_ne_bytes().to_vec()),
         }
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let index = index_of(at.key);
         if at.flags != flag::ANY {
             return Err(Errno::EINVAL);
@@ -77,31 +77,31 @@ impl Storage for ArrayOfMaps {
         Ok(())
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         next_index(facts, key)
     }
 }
 
 impl Storage for HashOfMaps {
     #[inline]
-    fn lookup(&self, _: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         self.table.find(key).map_or(0, |(_, id)| pointer(id))
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.table.remove(key)
     }
 
-    fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, _: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let (_, id) = self.table.find(key).ok_or(Errno::ENOENT)?;
         Ok((id as u32).to_ne_bytes().to_vec())
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let id = inner_id(facts, &self.template, at.value)?;
         if at.flags > flag::EXIST {
             return Err(Errno::EINVAL);
@@ -109,7 +109,7 @@ impl Storage for HashOfMaps {
         self.table.insert(at.key, id, at.flags)
     }
 
-    fn next_key(&self, _: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, _: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         self.table.next_key(key)
     }
 }
@@ -121,7 +121,7 @@ fn pointer(id: u64) -> u64 {
 }
 
 /// The id in a value, of a map that is there and like the template.
-fn inner_id(facts: &Facts, template: &Facts, value: &[u8]) -> Result<u64, Errno> {
+fn inner_id(facts: &MapAttributes, template: &MapAttributes, value: &[u8]) -> Result<u64, Errno> {
     let id = index_of(value);
     let home = facts.home.upgrade().ok_or(Errno::EBADF)?;
     let map = home.map(id).ok_or(Errno::EBADF)?;
@@ -129,7 +129,7 @@ fn inner_id(facts: &Facts, template: &Facts, value: &[u8]) -> Result<u64, Errno>
 }
 
 /// Whether a map may stand where programs expect one like the template.
-fn is_like(template: &Facts, map: &Facts) -> bool {
+fn is_like(template: &MapAttributes, map: &MapAttributes) -> bool {
     let counted =
         matches!(map.kind, MapKind::ARRAY | MapKind::XSKMAP) && map.flags & flag::INNER_MAP == 0;
     template.kind == map.kind
@@ -142,7 +142,7 @@ fn is_like(template: &Facts, map: &Facts) -> bool {
 
 /// What the template is; it must be a map that could be made, of a type whose likeness the
 /// kernel can tell.
-fn template(facts: &Facts) -> Result<Facts, Errno> {
+fn template(facts: &MapAttributes) -> Result<MapAttributes, Errno> {
     let template = facts.inner.as_deref().ok_or(Errno::EINVAL)?;
     if template.kind.is_map_of_maps() {
         return Err(Errno::EINVAL);

@@ -85,7 +85,7 @@ pub use user::MapError;
 
 /// What a map is, fixed at its creation.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct MapAttributes {
     pub name: String,
     /// Place in the machine's list of maps. User space and the values of maps of maps call a
     /// map by its id, which is this plus one.
@@ -107,7 +107,7 @@ pub struct Facts {
     pub(crate) home: Weak<Directory>,
 }
 
-impl Facts {
+impl MapAttributes {
     /// Bytes of one processor's value in memory: the value, to a multiple of eight.
     pub fn stride(&self) -> u64 {
         u64::from(self.value_size).next_multiple_of(8)
@@ -173,51 +173,51 @@ pub mod flag {
 /// lack the operation.
 pub(crate) trait Storage {
     /// Program side: the address of `cpu`'s value, 0 when absent.
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         UNSERVED
     }
 
     /// Program side: sets `cpu`'s value.
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::ENOTSUPP)
     }
 
-    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, _key: &[u8]) -> Result<(), Errno> {
         Err(Errno::ENOTSUPP)
     }
 
     /// User side: the value, of all processors where it is per CPU.
-    fn read(&self, _: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, _: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOTSUPP)
     }
 
     /// User side: sets the value, of all processors where it is per CPU.
-    fn write(&self, _: &Facts, _: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, _: &MapAttributes, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::ENOTSUPP)
     }
 
     /// User side: the key behind `key`, or the first.
-    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, _: &MapAttributes, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOTSUPP)
     }
 
     /// User side: the value, read under its spin lock.
-    fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read_locked(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.read(facts, key)
     }
 
     /// User side: reads and removes in one step.
-    fn take(&self, _: &Facts, _key: &[u8], _flags: u64) -> Result<Vec<u8>, Errno> {
+    fn take(&self, _: &MapAttributes, _key: &[u8], _flags: u64) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOTSUPP)
     }
 
     /// Program side: the element at the cursor, which moves on. See [`Map::walk`].
-    fn walk(&self, _: &Facts, _cpu: u32, _: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(&self, _: &MapAttributes, _cpu: u32, _: (&mut Cursor, &mut [u8])) -> Option<u64> {
         None
     }
 
     /// Copies the key of the element that an address of a value lies in.
-    fn key_at(&self, _: &Facts, _address: u64, _key: &mut [u8]) -> bool {
+    fn key_at(&self, _: &MapAttributes, _address: u64, _key: &mut [u8]) -> bool {
         false
     }
 
@@ -227,28 +227,28 @@ pub(crate) trait Storage {
     }
 
     /// Where the entry of a redirect map leads; `None` when absent.
-    fn target(&self, _: &Facts, _key: u32) -> Option<Target> {
+    fn target(&self, _: &MapAttributes, _key: u32) -> Option<Target> {
         None
     }
 
     /// For broadcasts: the first entry at place `from` or behind it, and its place. Places are
     /// in order of the keys; those of a devmap hash in another that is the same in every run.
-    fn target_from(&self, _: &Facts, _from: u32) -> Option<(u32, Target)> {
+    fn target_from(&self, _: &MapAttributes, _from: u32) -> Option<(u32, Target)> {
         None
     }
 
     /// `bpf_map_push_elem`.
-    fn push(&self, _: &Facts, _value: &[u8], _flags: u64) -> Result<(), Errno> {
+    fn push(&self, _: &MapAttributes, _value: &[u8], _flags: u64) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 
     /// `bpf_map_pop_elem`.
-    fn pop(&self, _: &Facts, _into: &mut [u8]) -> Result<(), Errno> {
+    fn pop(&self, _: &MapAttributes, _into: &mut [u8]) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 
     /// `bpf_map_peek_elem`.
-    fn peek(&self, _: &Facts, _into: &mut [u8]) -> Result<(), Errno> {
+    fn peek(&self, _: &MapAttributes, _into: &mut [u8]) -> Result<(), Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 
@@ -322,7 +322,7 @@ pub(crate) enum Table {
 }
 
 impl Table {
-    fn create(facts: &Facts) -> Result<Self, Errno> {
+    fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         match facts.kind {
             MapKind::ARRAY | MapKind::PERCPU_ARRAY => array::Array::create(facts).map(Self::Array),
             MapKind::PROG_ARRAY => prog_array::ProgArray::create(facts).map(Self::ProgArray),
@@ -353,7 +353,7 @@ impl Table {
 /// A live map.
 #[derive(Debug)]
 pub struct Map {
-    facts: Facts,
+    facts: MapAttributes,
     table: Table,
     frozen: AtomicBool,
 }
@@ -369,7 +369,7 @@ impl Map {
         cpus: u32,
         home: &Weak<Directory>,
     ) -> Result<Self, Errno> {
-        let mut facts = Facts {
+        let mut facts = MapAttributes {
             name: def.name.clone(),
             number,
             kind: def.kind,
@@ -396,7 +396,7 @@ impl Map {
         cpus: u32,
         (home, why): (&Weak<Directory>, String),
     ) -> Self {
-        let facts = Facts {
+        let facts = MapAttributes {
             name: def.name.clone(),
             number,
             kind: def.kind,
@@ -422,7 +422,7 @@ impl Map {
         }
     }
 
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &MapAttributes {
         &self.facts
     }
 

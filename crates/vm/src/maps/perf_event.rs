@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
 use super::slots::{index_of, next_index};
-use super::{Entry, Facts, Storage, UNSERVED, flag};
+use super::{Entry, MapAttributes, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ struct Lost {
 }
 
 impl PerfEvents {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let allowed = flag::NUMA_NODE | flag::RDONLY | flag::WRONLY | flag::PRESERVE_ELEMS;
         facts.check_shape(4, &[4], allowed)?;
         let count = facts.max_entries.min(facts.cpus);
@@ -112,15 +112,15 @@ impl Buffer {
 }
 
 impl Storage for PerfEvents {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         UNSERVED
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, facts: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         let index = index_of(key);
         if index >= facts.max_entries {
             return Err(Errno::E2BIG);
@@ -129,11 +129,11 @@ impl Storage for PerfEvents {
         lock(buffer).take().map(drop).ok_or(Errno::ENOENT)
     }
 
-    fn read(&self, _: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, _: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         Err(Errno::ENOTSUPP)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let index = index_of(at.key);
         if at.flags != flag::ANY {
             return Err(Errno::EINVAL);
@@ -144,7 +144,7 @@ impl Storage for PerfEvents {
         self.open(index, EVENT_BYTES)
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         next_index(facts, key)
     }
 

@@ -4,7 +4,7 @@ use spec::ProgramKind;
 
 use super::owner::Owner;
 use super::slots::{Slots, index_of, next_index};
-use super::{Entry, Facts, Storage, UNSERVED, flag, target};
+use super::{Entry, MapAttributes, Storage, UNSERVED, flag, target};
 use crate::errno::Errno;
 
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct ProgArray {
 }
 
 impl ProgArray {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let allowed = flag::NUMA_NODE | flag::RDONLY | flag::WRONLY;
         facts.check_shape(4, &[4], allowed)?;
         Ok(Self { slots: Slots::new(facts.max_entries)?, owner: Owner::default() })
@@ -22,15 +22,15 @@ impl ProgArray {
 }
 
 impl Storage for ProgArray {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         UNSERVED
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         match self.slots.swap(index_of(key), 0) {
             Some(0) => Err(Errno::ENOENT),
             Some(_) => Ok(()),
@@ -38,14 +38,14 @@ impl Storage for ProgArray {
         }
     }
 
-    fn read(&self, _: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, _: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         match self.slots.load(index_of(key)) {
             0 => Err(Errno::ENOENT),
             id => Ok((id as u32).to_ne_bytes().to_vec()),
         }
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         let (index, id) = (index_of(at.key), index_of(at.value));
         if at.flags != flag::ANY {
             return Err(Errno::EINVAL);
@@ -62,7 +62,7 @@ impl Storage for ProgArray {
         Ok(())
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         next_index(facts, key)
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use spec::MapKind;
 
-use super::{Entry, Facts, Storage, UNSERVED, flag};
+use super::{Entry, MapAttributes, Storage, UNSERVED, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -25,7 +25,7 @@ struct Ends {
 }
 
 impl Queue {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         facts.check_keyless(flag::NUMA_NODE | flag::ACCESS)?;
         let slab = Slab::new(u64::from(facts.max_entries) * facts.stride())?;
         let newest_first = facts.kind == MapKind::STACK;
@@ -33,7 +33,7 @@ impl Queue {
     }
 
     /// Copies the next value out, or zeroes where there is none.
-    fn copy(&self, facts: &Facts, into: &mut [u8], remove: bool) -> Result<(), Errno> {
+    fn copy(&self, facts: &MapAttributes, into: &mut [u8], remove: bool) -> Result<(), Errno> {
         let mut ends = self.lock();
         if ends.len == 0 {
             into.fill(0);
@@ -56,38 +56,38 @@ impl Queue {
 }
 
 impl Storage for Queue {
-    fn lookup(&self, _: &Facts, _cpu: u32, _key: &[u8]) -> u64 {
+    fn lookup(&self, _: &MapAttributes, _cpu: u32, _key: &[u8]) -> u64 {
         UNSERVED
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, _key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, _key: &[u8]) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn read(&self, facts: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         let mut value = vec![0; facts.value_size as usize];
         self.copy(facts, &mut value, false).map(|()| value)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         self.push(facts, at.value, at.flags)
     }
 
-    fn next_key(&self, _: &Facts, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, _: &MapAttributes, _key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn take(&self, facts: &Facts, _key: &[u8], _flags: u64) -> Result<Vec<u8>, Errno> {
+    fn take(&self, facts: &MapAttributes, _key: &[u8], _flags: u64) -> Result<Vec<u8>, Errno> {
         let mut value = vec![0; facts.value_size as usize];
         self.copy(facts, &mut value, true).map(|()| value)
     }
 
     /// `EXIST` makes room by dropping the oldest value, of a stack too.
-    fn push(&self, facts: &Facts, value: &[u8], flags: u64) -> Result<(), Errno> {
+    fn push(&self, facts: &MapAttributes, value: &[u8], flags: u64) -> Result<(), Errno> {
         if flags != flag::ANY && flags != flag::EXIST {
             return Err(Errno::EINVAL);
         }
@@ -104,17 +104,17 @@ impl Storage for Queue {
         Ok(())
     }
 
-    fn pop(&self, facts: &Facts, into: &mut [u8]) -> Result<(), Errno> {
+    fn pop(&self, facts: &MapAttributes, into: &mut [u8]) -> Result<(), Errno> {
         self.copy(facts, into, true)
     }
 
-    fn peek(&self, facts: &Facts, into: &mut [u8]) -> Result<(), Errno> {
+    fn peek(&self, facts: &MapAttributes, into: &mut [u8]) -> Result<(), Errno> {
         self.copy(facts, into, false)
     }
 }
 
 /// Where the value `step` places behind the oldest lies in the slab.
-fn place(facts: &Facts, oldest: u32, step: u32) -> usize {
+fn place(facts: &MapAttributes, oldest: u32, step: u32) -> usize {
     let place = (u64::from(oldest) + u64::from(step)) % u64::from(facts.max_entries);
     (place * facts.stride()) as usize
 }

@@ -3,14 +3,14 @@
 //! They have no elements: operations on elements are refused as for every type that lacks them.
 
 use super::ringbuf::Ring;
-use super::{Facts, Storage};
+use super::{MapAttributes, Storage};
 use crate::errno::Errno;
 
 #[derive(Debug)]
 pub(crate) struct RingMap(pub Ring);
 
 impl RingMap {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         Ring::create(facts).map(Self)
     }
 }

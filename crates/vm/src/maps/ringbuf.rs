@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use spec::MapKind;
 
-use super::{Facts, flag};
+use super::{MapAttributes, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -51,7 +51,7 @@ pub(crate) struct Place {
 }
 
 impl Ring {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let size = u64::from(facts.max_entries);
         let shape = facts.key_size == 0 && facts.value_size == 0;
         let pages = size.is_power_of_two() && size.is_multiple_of(PAGE);
@@ -246,7 +246,7 @@ mod tests {
 
     fn ring(size: u32) -> Ring {
         let kind = MapKind::RINGBUF;
-        let facts = Facts { kind, max_entries: size, ..super::super::fixture::facts() };
+        let facts = MapAttributes { kind, max_entries: size, ..super::super::fixture::facts() };
         Ring::create(&facts).unwrap()
     }
 

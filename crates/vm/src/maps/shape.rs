@@ -1,9 +1,9 @@
 //! Checks of sizes and flags that the creation of several types shares.
 
-use super::{Facts, flag};
+use super::{MapAttributes, flag};
 use crate::errno::Errno;
 
-impl Facts {
+impl MapAttributes {
     /// `EINVAL` unless key and value have sizes that the type takes, there is room for an
     /// element, and no flag but the `allowed` ones is set.
     pub(super) fn check_shape(&self, key: u32, values: &[u32], allowed: u32) -> Result<(), Errno> {
@@ -12,7 +12,7 @@ impl Facts {
         if refused { Err(Errno::EINVAL) } else { self.check_access() }
     }
 
-    /// As [`Facts::check_shape`] for types without keys whose values have any size.
+    /// As [`MapAttributes::check_shape`] for types without keys whose values have any size.
     pub(super) fn check_keyless(&self, allowed: u32) -> Result<(), Errno> {
         self.check_shape(0, &[self.value_size.max(1)], allowed)?;
         if self.value_size > LARGEST_VALUE { Err(Errno::E2BIG) } else { Ok(()) }

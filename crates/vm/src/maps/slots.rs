@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Entry, Facts, flag};
+use super::{Entry, MapAttributes, flag};
 use crate::errno::Errno;
 use crate::memory::Slab;
 
@@ -33,7 +33,7 @@ impl Slots {
     }
 
     /// The value of a key that holds a word in its first bytes, as user space reads it.
-    pub fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    pub fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         match self.load(index_of(key)) {
             0 => Err(Errno::ENOENT),
             word => Ok(word.to_ne_bytes()[..facts.value_size as usize].to_vec()),
@@ -62,7 +62,7 @@ pub(super) fn index_of(key: &[u8]) -> u32 {
 }
 
 /// The index that an update of an array of targets is for: all are always there.
-pub(super) fn index_to_write(facts: &Facts, at: &Entry<'_>) -> Result<u32, Errno> {
+pub(super) fn index_to_write(facts: &MapAttributes, at: &Entry<'_>) -> Result<u32, Errno> {
     let index = index_of(at.key);
     match at.flags {
         flags if flags > flag::EXIST => Err(Errno::EINVAL),
@@ -73,7 +73,7 @@ pub(super) fn index_to_write(facts: &Facts, at: &Entry<'_>) -> Result<u32, Errno
 }
 
 /// The index behind `key`, as the kernel's arrays count: an absent or unknown one starts anew.
-pub(super) fn next_index(facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+pub(super) fn next_index(facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
     let next = match key.map(index_of) {
         Some(index) if index < facts.max_entries => index + 1,
         _ => 0,

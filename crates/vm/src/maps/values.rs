@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fields::SpinLock;
-use super::{Facts, flag};
+use super::{MapAttributes, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab, offset};
 
@@ -22,7 +22,7 @@ pub(crate) struct Values {
 
 impl Values {
     /// Values of `each` elements with nothing else between them.
-    pub fn create(facts: &Facts, each: u64) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes, each: u64) -> Result<Self, Errno> {
         let copies = facts.copies();
         let bytes = (each * u64::from(copies)).checked_mul(facts.stride());
         let slab = Arc::new(Slab::new(bytes.ok_or(Errno::ENOMEM)?)?);
@@ -31,7 +31,7 @@ impl Values {
 
     /// Values that lie in a slab with something else: the first at `start`, `stride` apart.
     pub fn inside(
-        facts: &Facts,
+        facts: &MapAttributes,
         slab: Arc<Slab>,
         each: u64,
         (start, stride): (u64, u64),
@@ -48,12 +48,12 @@ impl Values {
 
     /// The address of `cpu`'s value of an element.
     #[inline]
-    pub fn address(&self, facts: &Facts, element: u64, cpu: u32) -> u64 {
+    pub fn address(&self, facts: &MapAttributes, element: u64, cpu: u32) -> u64 {
         facts.address(&self.layout, self.own(element, cpu))
     }
 
     /// Sets `cpu`'s value.
-    pub fn set(&self, facts: &Facts, element: u64, cpu: u32, value: &[u8]) {
+    pub fn set(&self, facts: &MapAttributes, element: u64, cpu: u32, value: &[u8]) {
         let place = self.place(self.own(element, cpu));
         if facts.fields.is_empty() {
             self.slab.write(place, value);
@@ -65,7 +65,7 @@ impl Values {
     }
 
     /// Sets the values of all processors, each padded to a multiple of eight.
-    pub fn set_all(&self, facts: &Facts, element: u64, value: &[u8]) {
+    pub fn set_all(&self, facts: &MapAttributes, element: u64, value: &[u8]) {
         if self.copies == 1 {
             return self.set(facts, element, 0, value);
         }
@@ -75,7 +75,7 @@ impl Values {
     }
 
     /// Sets `cpu`'s value and those of the others to zero.
-    pub fn set_first(&self, facts: &Facts, element: u64, cpu: u32, value: &[u8]) {
+    pub fn set_first(&self, facts: &MapAttributes, element: u64, cpu: u32, value: &[u8]) {
         for other in (0..self.copies).filter(|other| *other != cpu && self.copies > 1) {
             self.slab.zero(self.place(self.own(element, other)), facts.stride() as usize);
         }
@@ -83,7 +83,12 @@ impl Values {
     }
 
     /// Sets the value under its own spin lock.
-    pub fn set_locked(&self, facts: &Facts, element: u64, value: &[u8]) -> Result<(), Errno> {
+    pub fn set_locked(
+        &self,
+        facts: &MapAttributes,
+        element: u64,
+        value: &[u8],
+    ) -> Result<(), Errno> {
         let lock = facts.fields.spin_lock().ok_or(Errno::EINVAL)?;
         let place = self.place(self.own(element, 0));
         let _held = SpinLock::take(self.slab.half(place + lock))?;
@@ -92,14 +97,14 @@ impl Values {
     }
 
     /// The special fields of a new element hold nothing.
-    pub fn init_fields(&self, facts: &Facts, element: u64) {
+    pub fn init_fields(&self, facts: &MapAttributes, element: u64) {
         for cpu in self.processors(facts, None) {
             facts.fields.init(&self.slab, self.place(self.own(element, cpu)));
         }
     }
 
     /// What the special fields own is left to the directory, in one processor's value or in all.
-    pub fn free_fields(&self, facts: &Facts, element: u64, cpu: Option<u32>) {
+    pub fn free_fields(&self, facts: &MapAttributes, element: u64, cpu: Option<u32>) {
         for cpu in self.processors(facts, cpu) {
             let place = self.place(self.own(element, cpu));
             facts.fields.free(&self.slab, place, |orphan| {
@@ -112,7 +117,7 @@ impl Values {
 
     /// User side: the value, of all processors where it is per CPU. With `BPF_F_LOCK` under the
     /// value's spin lock.
-    pub fn read(&self, facts: &Facts, element: u64, flags: u64) -> Result<Vec<u8>, Errno> {
+    pub fn read(&self, facts: &MapAttributes, element: u64, flags: u64) -> Result<Vec<u8>, Errno> {
         let mut value = vec![0; facts.user_value_size()];
         let step = value.len() / self.copies as usize;
         let place = self.place(self.own(element, 0));
@@ -157,7 +162,7 @@ impl Values {
     }
 
     /// Whose special fields there are to visit.
-    fn processors(&self, facts: &Facts, cpu: Option<u32>) -> std::ops::Range<u32> {
+    fn processors(&self, facts: &MapAttributes, cpu: Option<u32>) -> std::ops::Range<u32> {
         match cpu {
             _ if facts.fields.is_empty() => 0..0,
             Some(cpu) if self.copies > 1 => cpu..cpu + 1,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::slots::{self, index_of, next_index};
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, MapAttributes, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 use crate::redirect::Target;
@@ -26,7 +26,7 @@ pub(crate) struct Xskmap {
 }
 
 impl Xskmap {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         facts.check_shape(4, &[4], flag::NUMA_NODE | flag::RDONLY | flag::WRONLY)?;
         let count = facts.max_entries;
         let slab = Arc::new(Slab::new(u64::from(count) * STRIDE as u64)?);
@@ -45,7 +45,7 @@ impl Xskmap {
 }
 
 impl Storage for Xskmap {
-    fn lookup(&self, facts: &Facts, _cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, _cpu: u32, key: &[u8]) -> u64 {
         let index = index_of(key);
         match self.load(index) {
             0 => 0,
@@ -53,22 +53,22 @@ impl Storage for Xskmap {
         }
     }
 
-    fn update(&self, _: &Facts, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, _: &MapAttributes, _cpu: u32, _: Entry<'_>) -> Result<(), Errno> {
         Err(Errno::EINVAL)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         let _turn = self.writer.lock().expect("nobody panics while writing a map");
         let socket = self.socket(index_of(key)).ok_or(Errno::EINVAL)?;
         socket.store(0, Ordering::Release);
         Ok(())
     }
 
-    fn read(&self, _: &Facts, _key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, _: &MapAttributes, _key: &[u8]) -> Result<Vec<u8>, Errno> {
         Err(Errno::EOPNOTSUPP)
     }
 
-    fn write(&self, _: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, _: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         if at.flags > flag::EXIST {
             return Err(Errno::EINVAL);
         }
@@ -87,7 +87,7 @@ impl Storage for Xskmap {
         Ok(())
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         next_index(facts, key)
     }
 
@@ -96,7 +96,7 @@ impl Storage for Xskmap {
     }
 
     #[inline]
-    fn target(&self, facts: &Facts, key: u32) -> Option<Target> {
+    fn target(&self, facts: &MapAttributes, key: u32) -> Option<Target> {
         (self.load(key) != 0).then_some(Target::Xsk { map: facts.number, key })
     }
 }

@@ -7,7 +7,7 @@ use super::chains::Node;
 use super::hasher::hash;
 use crate::errno::Errno;
 use crate::maps::values::Values;
-use crate::maps::{Cursor, Entry, Facts, flag};
+use crate::maps::{Cursor, Entry, MapAttributes, flag};
 use crate::memory::Slab;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Elements {
 
 impl Elements {
     /// Room for `count` elements, none of them in a chain.
-    pub fn create(facts: &Facts, count: u64) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes, count: u64) -> Result<Self, Errno> {
         let head = Chains::head_bytes(facts.key_size);
         let together = !facts.kind.is_per_cpu();
         let stride = if together { head + facts.stride() } else { head };
@@ -40,14 +40,14 @@ impl Elements {
 
     /// The address of `cpu`'s value.
     #[inline]
-    pub fn address(&self, facts: &Facts, cpu: u32, node: Node) -> u64 {
+    pub fn address(&self, facts: &MapAttributes, cpu: u32, node: Node) -> u64 {
         self.values.address(facts, element(node), cpu)
     }
 
     /// Puts a new element into its chain.
     pub fn insert(
         &self,
-        facts: &Facts,
+        facts: &MapAttributes,
         chain: &super::chains::Locked<'_>,
         node: Node,
         at: &Put<'_>,
@@ -63,7 +63,7 @@ impl Elements {
     }
 
     /// Changes the values of an element that stays.
-    pub fn overwrite(&self, facts: &Facts, node: Node, at: &Put<'_>) -> Result<(), Errno> {
+    pub fn overwrite(&self, facts: &MapAttributes, node: Node, at: &Put<'_>) -> Result<(), Errno> {
         let (number, value) = (element(node), at.entry.value);
         if at.entry.flags & flag::LOCK != 0 {
             return self.values.set_locked(facts, number, value);
@@ -76,13 +76,13 @@ impl Elements {
     }
 
     /// User side: a copy of the value.
-    pub fn read(&self, facts: &Facts, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+    pub fn read(&self, facts: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
         let node = self.find(key).ok_or(Errno::ENOENT)?;
         self.values.read(facts, element(node), flags)
     }
 
     /// User side: the key behind `key`; the first one where `key` is not there any more.
-    pub fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    pub fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let place = key.and_then(|key| Some((hash(key), self.find(key)?)));
         let next = match place {
             Some((hash, node)) => self.chains.behind(node).or_else(|| {

@@ -17,7 +17,7 @@ use super::hasher::hash;
 use super::pool::{Pool, Spares};
 use super::{check_flags, flag};
 use crate::errno::Errno;
-use crate::maps::{Cursor, Entry, Facts, Storage};
+use crate::maps::{Cursor, Entry, MapAttributes, Storage};
 use crate::memory::{Layout, Slab};
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ const IN: u32 = 1;
 const USED: u32 = 2;
 
 impl Lru {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let shares = shares(facts);
         let own = facts.max_entries / shares;
         let block = own + facts.cpus / shares;
@@ -62,7 +62,7 @@ impl Lru {
         })
     }
 
-    fn put(&self, facts: &Facts, at: &Put<'_>) -> Result<(), Errno> {
+    fn put(&self, facts: &MapAttributes, at: &Put<'_>) -> Result<(), Errno> {
         check_flags(facts, at.entry.flags)?;
         let chains = &self.elements.chains;
         let share = self.share(at);
@@ -92,14 +92,14 @@ impl Lru {
         old.map_or(Ok(()), |old| self.replace(facts, &chain, old, at))
     }
 
-    fn insert(&self, facts: &Facts, chain: &Locked<'_>, node: Node, at: &Put<'_>) {
+    fn insert(&self, facts: &MapAttributes, chain: &Locked<'_>, node: Node, at: &Put<'_>) {
         self.elements.insert(facts, chain, node, at);
         self.mark(node).store(IN, Relaxed);
     }
 
     fn replace(
         &self,
-        facts: &Facts,
+        facts: &MapAttributes,
         chain: &Locked<'_>,
         old: Node,
         at: &Put<'_>,
@@ -123,7 +123,7 @@ impl Lru {
     }
 
     /// Takes a node out of its chain; `false` when it is in another one.
-    fn take_out(&self, facts: &Facts, chain: &Locked<'_>, node: Node) -> bool {
+    fn take_out(&self, facts: &MapAttributes, chain: &Locked<'_>, node: Node) -> bool {
         let out = chain.remove(node);
         if out {
             self.mark(node).store(0, Relaxed);
@@ -132,7 +132,12 @@ impl Lru {
         out
     }
 
-    fn remove<T>(&self, facts: &Facts, key: &[u8], look: impl Fn(u64) -> T) -> Result<T, Errno> {
+    fn remove<T>(
+        &self,
+        facts: &MapAttributes,
+        key: &[u8],
+        look: impl Fn(u64) -> T,
+    ) -> Result<T, Errno> {
         let chains = &self.elements.chains;
         let hash = hash(key);
         let chain = chains.lock(hash);
@@ -145,7 +150,7 @@ impl Lru {
     }
 
     /// Makes a node free. `None` when others took every one of them for a whole round.
-    fn evict(&self, facts: &Facts, share: &Share) -> Option<Node> {
+    fn evict(&self, facts: &MapAttributes, share: &Share) -> Option<Node> {
         let chains = &self.elements.chains;
         for _ in 0..self.block.saturating_mul(ROUNDS) {
             if let Some(node) = share.free.pop(chains) {
@@ -189,7 +194,7 @@ impl Share {
 
 impl Storage for Lru {
     #[inline]
-    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
         let Some(node) = self.elements.find(key) else { return 0 };
         let mark = self.mark(node);
         if mark.load(Relaxed) & USED == 0 {
@@ -198,36 +203,36 @@ impl Storage for Lru {
         self.elements.address(facts, cpu, node)
     }
 
-    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, facts: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
         self.put(facts, &Put::new(at, Some(cpu)))
     }
 
-    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, facts: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.remove(facts, key, |_| ())
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.elements.read(facts, key, flag::ANY)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         self.put(facts, &Put::new(at, None))
     }
 
-    fn take(&self, facts: &Facts, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+    fn take(&self, facts: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
         self.remove(facts, key, |element| self.elements.values.read(facts, element, flags))?
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         self.elements.next_key(facts, key)
     }
 
-    fn walk(&self, facts: &Facts, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(&self, facts: &MapAttributes, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
         let node = self.elements.walk(step.0, step.1)?;
         Some(self.elements.address(facts, cpu, node))
     }
 
-    fn key_at(&self, _: &Facts, address: u64, key: &mut [u8]) -> bool {
+    fn key_at(&self, _: &MapAttributes, address: u64, key: &mut [u8]) -> bool {
         self.elements.key_at(address, key)
     }
 
@@ -237,12 +242,12 @@ impl Storage for Lru {
 }
 
 /// How many processors, or groups of them, have nodes of their own.
-fn shares(facts: &Facts) -> u32 {
+fn shares(facts: &MapAttributes) -> u32 {
     if facts.flags & flag::NO_COMMON_LRU == 0 { 1 } else { facts.cpus }
 }
 
 /// How many elements a map to be holds: as many for each share.
-pub(crate) fn rounded_entries(facts: &Facts) -> u32 {
+pub(crate) fn rounded_entries(facts: &MapAttributes) -> u32 {
     let shares = shares(facts);
     let down = facts.max_entries / shares * shares;
     facts.max_entries.checked_next_multiple_of(shares).unwrap_or(down)

@@ -17,7 +17,7 @@ use spec::MapKind;
 use self::elements::{Elements, Put, element};
 use self::hasher::hash;
 use self::pool::{Pool, Spares};
-use super::{Cursor, Entry, Facts, Storage, flag, limited};
+use super::{Cursor, Entry, MapAttributes, Storage, flag, limited};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 
@@ -33,7 +33,7 @@ pub(crate) struct Hash {
 }
 
 impl Hash {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let spares = facts.cpus + 1;
         let lazy = facts.flags & flag::NO_PREALLOC != 0;
         let bytes = u64::from(facts.key_size) + facts.stride() * u64::from(facts.copies()) + 16;
@@ -48,7 +48,7 @@ impl Hash {
         })
     }
 
-    fn put(&self, facts: &Facts, at: &Put<'_>) -> Result<(), Errno> {
+    fn put(&self, facts: &MapAttributes, at: &Put<'_>) -> Result<(), Errno> {
         check_flags(facts, at.entry.flags)?;
         let Elements { chains, values } = &self.elements;
         let chain = chains.lock(at.hash);
@@ -72,7 +72,12 @@ impl Hash {
     }
 
     /// Takes the element out; `look` sees it before.
-    fn remove<T>(&self, facts: &Facts, key: &[u8], look: impl Fn(u64) -> T) -> Result<T, Errno> {
+    fn remove<T>(
+        &self,
+        facts: &MapAttributes,
+        key: &[u8],
+        look: impl Fn(u64) -> T,
+    ) -> Result<T, Errno> {
         let Elements { chains, values } = &self.elements;
         let hash = hash(key);
         let chain = chains.lock(hash);
@@ -88,47 +93,47 @@ impl Hash {
 
 impl Storage for Hash {
     #[inline]
-    fn lookup(&self, facts: &Facts, cpu: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, cpu: u32, key: &[u8]) -> u64 {
         match self.elements.find(key) {
             Some(node) => self.elements.address(facts, cpu, node),
             None => 0,
         }
     }
 
-    fn update(&self, facts: &Facts, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, facts: &MapAttributes, cpu: u32, at: Entry<'_>) -> Result<(), Errno> {
         self.put(facts, &Put::new(at, Some(cpu)))
     }
 
-    fn delete(&self, facts: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, facts: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.remove(facts, key, |_| ())
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.elements.read(facts, key, flag::ANY)
     }
 
-    fn read_locked(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read_locked(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         self.elements.read(facts, key, flag::LOCK)
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         self.put(facts, &Put::new(at, None))
     }
 
-    fn take(&self, facts: &Facts, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
+    fn take(&self, facts: &MapAttributes, key: &[u8], flags: u64) -> Result<Vec<u8>, Errno> {
         self.remove(facts, key, |element| self.elements.values.read(facts, element, flags))?
     }
 
-    fn next_key(&self, facts: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, facts: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         self.elements.next_key(facts, key)
     }
 
-    fn walk(&self, facts: &Facts, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
+    fn walk(&self, facts: &MapAttributes, cpu: u32, step: (&mut Cursor, &mut [u8])) -> Option<u64> {
         let node = self.elements.walk(step.0, step.1)?;
         Some(self.elements.address(facts, cpu, node))
     }
 
-    fn key_at(&self, _: &Facts, address: u64, key: &mut [u8]) -> bool {
+    fn key_at(&self, _: &MapAttributes, address: u64, key: &mut [u8]) -> bool {
         self.elements.key_at(address, key)
     }
 
@@ -138,7 +143,7 @@ impl Storage for Hash {
 }
 
 /// Only plain hashes know values under a lock, and only where the value has one.
-fn check_flags(facts: &Facts, flags: u64) -> Result<(), Errno> {
+fn check_flags(facts: &MapAttributes, flags: u64) -> Result<(), Errno> {
     let plain = facts.kind == MapKind::HASH;
     let known = if plain { flags & !flag::LOCK } else { flags };
     let lockable = facts.fields.spin_lock().is_some();

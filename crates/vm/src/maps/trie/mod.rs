@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, atomic};
 
 use self::nodes::{Free, Node, Nodes};
 use self::prefix::Prefix;
-use super::{Entry, Facts, Storage, flag};
+use super::{Entry, MapAttributes, Storage, flag};
 use crate::errno::Errno;
 use crate::memory::{Layout, Slab};
 
@@ -44,7 +44,7 @@ struct Spot<'a> {
 }
 
 impl Trie {
-    pub fn create(facts: &Facts) -> Result<Self, Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<Self, Errno> {
         let (nodes, free) = Nodes::create(facts)?;
         let writer = Mutex::new(Writer { free, entries: 0 });
         Ok(Self { nodes, root: AtomicU32::new(0), writer })
@@ -104,7 +104,7 @@ impl Trie {
         }
     }
 
-    fn put(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn put(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         if at.flags > flag::EXIST {
             return Err(Errno::EINVAL);
         }
@@ -253,22 +253,22 @@ impl Trie {
 
 impl Storage for Trie {
     #[inline]
-    fn lookup(&self, facts: &Facts, _: u32, key: &[u8]) -> u64 {
+    fn lookup(&self, facts: &MapAttributes, _: u32, key: &[u8]) -> u64 {
         match self.find(key) {
             0 => 0,
             node => self.nodes.values.address(facts, element(node), 0),
         }
     }
 
-    fn update(&self, facts: &Facts, _: u32, at: Entry<'_>) -> Result<(), Errno> {
+    fn update(&self, facts: &MapAttributes, _: u32, at: Entry<'_>) -> Result<(), Errno> {
         self.put(facts, at)
     }
 
-    fn delete(&self, _: &Facts, key: &[u8]) -> Result<(), Errno> {
+    fn delete(&self, _: &MapAttributes, key: &[u8]) -> Result<(), Errno> {
         self.remove(key)
     }
 
-    fn read(&self, facts: &Facts, key: &[u8]) -> Result<Vec<u8>, Errno> {
+    fn read(&self, facts: &MapAttributes, key: &[u8]) -> Result<Vec<u8>, Errno> {
         let _held = self.writer();
         match self.find(key) {
             0 => Err(Errno::ENOENT),
@@ -276,11 +276,11 @@ impl Storage for Trie {
         }
     }
 
-    fn write(&self, facts: &Facts, at: Entry<'_>) -> Result<(), Errno> {
+    fn write(&self, facts: &MapAttributes, at: Entry<'_>) -> Result<(), Errno> {
         self.put(facts, at)
     }
 
-    fn next_key(&self, _: &Facts, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
+    fn next_key(&self, _: &MapAttributes, key: Option<&[u8]>) -> Result<Vec<u8>, Errno> {
         let _held = self.writer();
         let next = self.behind(key.and_then(Prefix::of)).ok_or(Errno::ENOENT)?;
         Ok(self.nodes.key(next))
@@ -292,7 +292,7 @@ impl Storage for Trie {
 }
 
 /// Whether the flags allow the update, and a new entry has room.
-fn check(facts: &Facts, at: &Entry<'_>, replaces: bool, entries: u32) -> Result<(), Errno> {
+fn check(facts: &MapAttributes, at: &Entry<'_>, replaces: bool, entries: u32) -> Result<(), Errno> {
     match at.flags {
         flag::NOEXIST if replaces => Err(Errno::EEXIST),
         flag::EXIST if !replaces => Err(Errno::ENOENT),

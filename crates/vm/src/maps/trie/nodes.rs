@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, fence};
 use super::prefix::{Prefix, word_at};
 use crate::errno::Errno;
 use crate::maps::values::Values;
-use crate::maps::{Facts, limited};
+use crate::maps::{MapAttributes, limited};
 use crate::memory::Slab;
 
 /// The number of a node, from 1; 0 is none.
@@ -49,7 +49,7 @@ const LINK: usize = 12;
 const BITS: usize = 16;
 
 impl Nodes {
-    pub fn create(facts: &Facts) -> Result<(Self, Free), Errno> {
+    pub fn create(facts: &MapAttributes) -> Result<(Self, Free), Errno> {
         let data = facts.key_size as usize - 4;
         let head = BITS as u64 + (data as u64).next_multiple_of(8);
         let stride = head + facts.stride();
