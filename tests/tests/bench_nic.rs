@@ -191,8 +191,8 @@ fn what_may_not_be_used_is_refused_with_the_reason() {
         ("drop --iface way-out --peer other", "carries the default route"),
         ("drop --iface other --peer way-out", "carries the default route"),
         ("drop --iface lo --peer peer", "loopback"),
-        ("noise --iface card --peer peer", "not on card"),
-        ("scale --iface card --peer peer", "not on card"),
+        ("noise --iface card --peer peer", "cannot run on card"),
+        ("scale --iface card --peer peer", "cannot run on card"),
         ("drop --iface card", "--peer"),
     ] {
         let said = net.run(words).error();

@@ -3,8 +3,6 @@
 
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,14 +28,32 @@ pub fn listen(host: &Host, ip: IpAddr) -> TcpListener {
     host.run(|| TcpListener::bind((ip, PORT)).unwrap()).unwrap()
 }
 
-/// Accepts one connection in the host and does `work` with it.
+/// Accepts one connection in the host and does `work` with it. Panics when none arrives for a
+/// minute, so that a test whose connection is never made fails instead of waiting for ever.
 pub fn serve<T: Send + 'static>(
     host: &Host,
     ip: IpAddr,
     work: impl FnOnce(TcpStream) -> T + Send + 'static,
 ) -> JoinHandle<T> {
     let listener = listen(host, ip);
-    std::thread::spawn(move || work(listener.accept().unwrap().0))
+    std::thread::spawn(move || work(accept(&listener)))
+}
+
+fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                stream.set_nonblocking(false).unwrap();
+                return stream;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => panic!("no connection was accepted: {error}"),
+        }
+    }
 }
 
 /// Reads to the end.
@@ -60,7 +76,6 @@ pub fn discard(mut stream: TcpStream) -> Heard {
 pub struct Crowd {
     acceptor: JoinHandle<()>,
     reader: JoinHandle<Vec<Heard>>,
-    over: Arc<AtomicBool>,
     address: SocketAddr,
     host: Host,
 }
@@ -69,12 +84,10 @@ impl Crowd {
     pub fn start(host: &Host, ip: IpAddr) -> Self {
         let listener = listen(host, ip);
         let (send, receive) = std::sync::mpsc::channel();
-        let over = Arc::new(AtomicBool::new(false));
-        let end = Arc::clone(&over);
         let acceptor = std::thread::spawn(move || {
             loop {
-                let (stream, _) = listener.accept().unwrap();
-                if end.load(Ordering::Acquire) {
+                let (stream, peer) = listener.accept().unwrap();
+                if peer.ip() == ip {
                     return;
                 }
                 stream.set_nonblocking(true).unwrap();
@@ -83,13 +96,12 @@ impl Crowd {
         });
         let reader = std::thread::spawn(move || read_all(&receive));
         let address = SocketAddr::new(ip, PORT);
-        Self { acceptor, reader, over, address, host: host.clone() }
+        Self { acceptor, reader, address, host: host.clone() }
     }
 
     /// What each connection came to.
     pub fn join(self) -> Vec<Heard> {
-        self.over.store(true, Ordering::Release);
-        // The last connection ends the acceptor.
+        // A connection from the host itself ends the acceptor, behind those that wait in its queue.
         self.host.run(|| TcpStream::connect(self.address).unwrap()).unwrap();
         self.acceptor.join().unwrap();
         self.reader.join().unwrap()
