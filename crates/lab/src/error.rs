@@ -1,58 +1,68 @@
-//! What can go wrong in a lab, and who must act.
+//! Errors of a lab, by cause and by who must act.
 
 use std::io;
 use std::time::Duration;
 
+use crate::frame::FrameError;
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The kernel refused; its words are inside. Mostly missing privileges.
+    /// A system call failed, usually for lack of privileges.
     #[error(transparent)]
     Sys(#[from] sys::Error),
 
-    /// The folder of labs could not be read or written.
+    /// A record of a lab could not be read or written.
     #[error("{action} {path}: {source}")]
     Record { action: &'static str, path: String, source: io::Error },
 
-    #[error("`{name}` is no name for a {what}: use 1 to {most} small letters, digits and `-`")]
+    #[error(
+        "invalid name `{name}` for a {what}: use 1 to {most} lowercase letters, digits and `-`"
+    )]
     Name { what: &'static str, name: String, most: usize },
 
-    #[error("there is no lab `{0}`; `xway lab list` names those that exist")]
+    #[error("no lab is named `{0}`; `xway lab list` prints the existing ones")]
     NoLab(String),
 
+    /// Every random name that was tried belongs to an existing lab.
+    #[error("no free lab name was found in {attempts} attempts; remove labs with `xway lab gc`")]
+    NoFreeName { attempts: usize },
+
     #[error(
-        "lab `{0}` is not one that `xway lab up` made: a running program uses it, or it was left \
-         over; `xway lab gc` removes what was left over, `xway lab gc --all` every lab that no \
-         program uses"
+        "lab `{0}` was not created by `xway lab up`: a running program uses it, or a killed program \
+         left it; `xway lab gc` removes what killed programs left, `xway lab gc --all` every lab \
+         that no program uses"
     )]
     NotKept(String),
 
     #[error("lab `{lab}` has no host `{host}`")]
     NoHost { lab: String, host: String },
 
-    #[error("`{0}` is no topology: two_hosts, router, three_hosts or service")]
+    #[error("unknown topology `{0}`; expected two_hosts, router, three_hosts or service")]
     NoTopology(String),
 
-    #[error("host `{host}`, interface `{interface}`: this lab did not make it, so it stays as is")]
+    #[error(
+        "host `{host}`, interface `{interface}`: not created by this lab, so it is not changed"
+    )]
     NotOurs { host: String, interface: String },
 
     #[error("host `{host}`, interface `{interface}` has no {what} address")]
     NoAddress { host: String, interface: String, what: &'static str },
 
-    #[error("refusing to work in the namespace that this process was started in")]
+    #[error("a lab never changes the network namespace in which the process was started")]
     Home,
 
     #[error("{what} did not happen within {} ms", .limit.as_millis())]
     Late { what: String, limit: Duration },
 
-    #[error("no thread for host `{host}`: {source}")]
+    #[error("starting a thread for host `{host}`: {source}")]
     Thread { host: String, source: io::Error },
 
     #[error("{what}: {source}")]
     Socket { what: &'static str, source: io::Error },
 
     #[error("the frame cannot be built: {0}")]
-    Frame(String),
+    Frame(#[from] FrameError),
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -33,7 +33,7 @@ impl Lab {
                 return Ok(Self { record: record.into(), hosts: Vec::new(), lock: Some(lock) });
             }
         }
-        Err(Error::NoLab("every name that was tried is taken".into()))
+        Err(Error::NoFreeName { attempts: ID_ATTEMPTS })
     }
 
     /// A kept lab of this machine. Dropping the answer leaves it as it is.

@@ -7,6 +7,10 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::btf::InvalidBtf;
+use crate::co_re::RelocationError;
+use crate::global::ValueError;
+
 /// Where in an object. Parts that are unknown or do not apply are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -71,14 +75,17 @@ pub enum Error {
     #[error("{at}: too big: {what}")]
     TooBig { at: Place, what: String },
 
-    #[error("BTF at offset {offset:#x}: {what}")]
-    Btf { offset: usize, what: String },
+    #[error("BTF at offset {offset:#x}: {cause}")]
+    Btf { offset: usize, cause: InvalidBtf },
+
+    #[error("{at}: field relocation: {cause}")]
+    Relocation { at: Place, cause: RelocationError },
 
     #[error("{file}: has no global `{name}`{}", near_text(.near))]
     UnknownGlobal { file: String, name: String, near: Vec<String> },
 
-    #[error("{file}: global `{name}` of type `{type_text}`: {what}")]
-    GlobalValue { file: String, name: String, type_text: String, what: String },
+    #[error("{file}: global `{name}` of type `{type_text}`: {cause}")]
+    GlobalValue { file: String, name: String, type_text: String, cause: ValueError },
 }
 
 impl Error {
@@ -94,15 +101,16 @@ impl Error {
         Self::Map { at, what: what.into() }
     }
 
-    pub(crate) fn btf(offset: usize, what: impl Into<String>) -> Self {
-        Self::Btf { offset, what: what.into() }
+    pub(crate) fn btf(offset: usize, cause: InvalidBtf) -> Self {
+        Self::Btf { offset, cause }
     }
 
     /// Says in which file and section a BTF error lies; other errors stay as they are.
     pub(crate) fn in_section(self, file: &str, section: &str) -> Self {
         match self {
-            Self::Btf { offset, what } => {
-                Self::malformed(Place::new(file).section(section).offset(offset as u64), what)
+            Self::Btf { offset, cause } => {
+                let at = Place::new(file).section(section).offset(offset as u64);
+                Self::malformed(at, cause.to_string())
             }
             other => other,
         }

@@ -25,6 +25,7 @@ mod plan;
 mod seam;
 
 pub use error::{Error, Place};
+pub use global::ValueError;
 pub use insn::Insn;
 pub use memory_map::MemoryMap;
 pub use model::{
@@ -32,4 +33,4 @@ pub use model::{
     ProgramKind, Spec, Target, Unresolved,
 };
 pub use plan::{Plan, UnknownProgram};
-pub use seam::{Expect, Input, Map, Outcome, Runtime, Verdict};
+pub use seam::{Expect, Input, Map, Outcome, Runtime, UnknownVerdict, Verdict};

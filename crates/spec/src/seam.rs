@@ -1,33 +1,41 @@
-//! The seam between an object and whoever runs it: verdicts, a map, a runtime.
+//! The traits that connect an object with the runtime that executes it: verdicts, a map, a runtime.
 //!
-//! Network functions are written against [`Map`] alone; conformance tests against [`Runtime`].
-//! Control path only: bytes in, bytes out. Nothing on the packet path goes through these traits.
+//! Network functions are written against [`Map`] alone, conformance tests against [`Runtime`].
+//! These traits serve the control path: bytes in, bytes out. The packet path does not use them.
 
 use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
+
 use crate::model::Spec;
 
-/// What an XDP program says of a packet. The numbers are the kernel's `enum xdp_action`.
+/// What an XDP program decides about a packet. The numbers are the kernel's `enum xdp_action`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Verdict {
+    /// Drop the packet and raise the trace event `xdp_exception`: the program failed.
     Aborted = 0,
+    /// Drop the packet.
     Drop = 1,
+    /// Let the network stack receive the packet.
     Pass = 2,
+    /// Send the packet out of the interface on which it arrived.
     Tx = 3,
+    /// Send the packet to the interface, CPU or AF_XDP socket that a redirect helper chose.
     Redirect = 4,
 }
 
 impl Verdict {
+    /// Every verdict, in the order of their numbers.
     pub const ALL: [Self; 5] = [Self::Aborted, Self::Drop, Self::Pass, Self::Tx, Self::Redirect];
 
-    /// A driver treats any other return value as `Aborted`, after a warning.
+    /// Converts a program's return value. As in drivers, an unknown value is [`Self::Aborted`].
     pub fn from_code(code: u32) -> Self {
         Self::ALL.into_iter().find(|verdict| *verdict as u32 == code).unwrap_or(Self::Aborted)
     }
 
-    /// Lower case, as labels, JSON keys and options spell it.
+    /// The name in lower case, as labels, JSON keys and options spell it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aborted => "aborted",
@@ -45,80 +53,103 @@ impl fmt::Display for Verdict {
     }
 }
 
-impl FromStr for Verdict {
-    type Err = String;
+/// A word that does not name a [`Verdict`].
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("unknown verdict `{word}`; expected aborted, drop, pass, tx or redirect")]
+pub struct UnknownVerdict {
+    /// The word as it was given.
+    pub word: String,
+}
 
-    fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|verdict| verdict.name() == word)
-            .ok_or_else(|| format!("`{word}` is no verdict: aborted, drop, pass, tx or redirect"))
+impl FromStr for Verdict {
+    type Err = UnknownVerdict;
+
+    fn from_str(word: &str) -> Result<Self, UnknownVerdict> {
+        let found = Self::ALL.into_iter().find(|verdict| verdict.name() == word);
+        found.ok_or_else(|| UnknownVerdict { word: word.to_owned() })
     }
 }
 
-/// What an update expects to find.
+/// Which state of an element an update requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expect {
+    /// Create the element, or replace it (`BPF_ANY`).
     #[default]
     Any,
+    /// Create the element; fail if the key exists (`BPF_NOEXIST`).
     Absent,
+    /// Replace the element; fail if the key does not exist (`BPF_EXIST`).
     Present,
 }
 
-/// A live map, seen from the control path.
+/// A loaded map, as the control path sees it.
 ///
 /// The value of a per-CPU map is one value for each possible CPU in order, each padded to a
 /// multiple of eight bytes.
 pub trait Map {
+    /// Error of the runtime that holds the map.
     type Error: std::error::Error + Send + Sync + 'static;
 
+    /// Size of a key in bytes.
     fn key_size(&self) -> usize;
 
-    /// Bytes of one value as `lookup` returns it, all CPUs together.
+    /// Size in bytes of a value as `lookup` returns it, all CPUs together.
     fn value_size(&self) -> usize;
 
-    /// `None` when the key is absent.
+    /// Reads the value of a key; `None` if the key is absent.
     fn lookup(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Self::Error>;
 
+    /// Writes the value of a key if the element is in the expected state.
     fn update(&self, key: &[u8], value: &[u8], expect: Expect) -> Result<(), Self::Error>;
 
-    /// `false` when the key was absent.
+    /// Deletes an element; `false` if the key was absent.
     fn delete(&self, key: &[u8]) -> Result<bool, Self::Error>;
 
-    /// All keys, in no promised order; entries changed meanwhile may or may not be there.
+    /// Reads all keys in unspecified order. Elements that are added or deleted meanwhile may be
+    /// included or missing.
     fn keys(&self) -> Result<Vec<Vec<u8>>, Self::Error>;
 }
 
-/// Packet and surroundings of one run.
+/// Packet and context of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
+    /// The frame from its Ethernet header on.
     pub packet: Vec<u8>,
-    /// Metadata in front of the packet (`data_meta`), a multiple of four bytes. Linux 6.18
-    /// takes up to 216, older kernels 32.
+    /// Metadata before the packet (`data_meta`), a multiple of four bytes. Linux 6.18 accepts up
+    /// to 216, older kernels 32.
     pub metadata: Vec<u8>,
+    /// Interface on which the packet arrives.
     pub ingress_ifindex: u32,
+    /// Receive queue on which the packet arrives.
     pub rx_queue: u32,
 }
 
-/// What one run did.
+/// Result of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
+    /// Verdict that the program returned.
     pub verdict: Verdict,
+    /// The packet as the program left it.
     pub packet: Vec<u8>,
+    /// The metadata as the program left it.
     pub metadata: Vec<u8>,
-    /// Interface that a redirect chose, where the runtime can tell.
+    /// Interface that a redirect chose, where the runtime can report it.
     pub redirect_ifindex: Option<u32>,
 }
 
-/// Something that brings a [`Spec`] to life.
+/// A runtime that loads and executes a [`Spec`]: the kernel or the engine.
 pub trait Runtime {
+    /// Error of the runtime.
     type Error: std::error::Error + Send + Sync + 'static;
+    /// Handle of a loaded map.
     type Map: Map;
 
     /// Loads all programs and maps, replacing what was loaded before.
     fn load(&mut self, spec: &Spec) -> Result<(), Self::Error>;
 
+    /// Finds a loaded map by its name in the object.
     fn map(&self, name: &str) -> Option<&Self::Map>;
 
+    /// Runs a loaded program once on a packet.
     fn run(&mut self, program: &str, input: &Input) -> Result<Outcome, Self::Error>;
 }

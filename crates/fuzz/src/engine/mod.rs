@@ -4,7 +4,7 @@ mod writer;
 
 use spec::insn::Insn;
 use spec::{Input, Program, ProgramKind, Spec};
-use vm::{Machine, Options, World};
+use vm::{Fault, Machine, Options, World};
 
 /// Any program on any packet: it is refused or runs to an end, twice alike. The budget is small, so
 /// that programs that do not end exhaust it.
@@ -24,7 +24,7 @@ pub fn calls(bytes: &[u8]) {
     assert_eq!(first, execute(packet, &spec), "not the same twice");
 }
 
-fn run_once(packet: &[u8], code: &[u8]) -> Option<(Result<u32, String>, Vec<u8>)> {
+fn run_once(packet: &[u8], code: &[u8]) -> Option<(Result<u32, Box<Fault>>, Vec<u8>)> {
     let program = Program {
         name: "fuzzed".to_owned(),
         kind: ProgramKind::XDP,
@@ -35,11 +35,11 @@ fn run_once(packet: &[u8], code: &[u8]) -> Option<(Result<u32, String>, Vec<u8>)
     execute(packet, &Spec { programs: vec![program], ..Spec::default() })
 }
 
-fn execute(packet: &[u8], spec: &Spec) -> Option<(Result<u32, String>, Vec<u8>)> {
+fn execute(packet: &[u8], spec: &Spec) -> Option<(Result<u32, Box<Fault>>, Vec<u8>)> {
     let options = Options { budget: 1000, ..Options::default() };
     let mut worker = Machine::load(spec, &options).ok()?.worker(0);
     worker.put(&Input { packet: packet.to_vec(), ..Input::default() }).ok()?;
-    let result = worker.execute(0).map_err(|fault| fault.to_string());
+    let result = worker.execute(0);
     Some((result, worker.packet().into_owned()))
 }
 

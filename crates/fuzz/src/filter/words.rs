@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use arbitrary::{Result, Unstructured};
+use filter::language::file::Errors;
 use filter::{File, Ruleset};
 
 /// Policies for all that is unusual in a packet.
@@ -23,8 +24,8 @@ pub fn rules(texts: &[&str], policies: &[(&str, &[&str])]) -> Ruleset {
     let lines: Vec<String> =
         policies.iter().map(|(name, choices)| format!("{name} = \"{}\"", choices[0])).collect();
     let quoted: Vec<String> = texts.iter().map(|text| format!("'{text}'")).collect();
-    parse(&format!("rules = [{}]\n[policy]\n{}", quoted.join(", "), lines.join("\n")))
-        .unwrap_or_else(|reason| panic!("{reason}"))
+    let text = format!("rules = [{}]\n[policy]\n{}", quoted.join(", "), lines.join("\n"));
+    parse(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"))
 }
 
 /// A ruleset that the input chooses; `None` where its words contradict each other.
@@ -45,10 +46,10 @@ pub fn chosen(input: &mut Unstructured<'_>) -> Result<Option<Ruleset>> {
     Ok(parse(&text).ok())
 }
 
-fn parse(text: &str) -> std::result::Result<Ruleset, String> {
+fn parse(text: &str) -> std::result::Result<Ruleset, Errors> {
     let compile = |_: &str| Err("no expressions".to_owned());
-    let file = File::parse("rules.toml", text, Path::new("/nonexistent"), compile);
-    file.map(|file| file.ruleset).map_err(|errors| format!("{errors:?}\n{text}"))
+    let file = File::parse("rules.toml", text, Path::new("/nonexistent"), compile)?;
+    Ok(file.ruleset)
 }
 
 fn rule(input: &mut Unstructured<'_>) -> Result<String> {

@@ -1,4 +1,4 @@
-//! Attaching, to one end of a veth pair in a namespace that ends with the probe.
+//! Probes for attaching, to one end of a veth pair in a namespace that ends with the probe.
 
 use std::os::fd::AsFd;
 
@@ -6,7 +6,7 @@ use spec::ProgramKind;
 use spec::asm::{Assembler, Reg::*};
 use sys::net::{Ifindex, Netlink, NewVeth, VethEnd, XdpExpect, XdpMode};
 
-use super::{Answer, loading, words};
+use super::{Answer, Unavailable, loading};
 use crate::error::{Error, Result};
 use crate::link::{Attach, Replace, TcxSide, attach, attach_tcx};
 use crate::load::{Binding, Host, LoadOptions};
@@ -18,7 +18,8 @@ pub(super) fn xdp(mode: XdpMode) -> Answer {
         place
             .netlink
             .set_xdp(place.ifindex, Some(program.as_fd()), Some(mode), XdpExpect::Nothing)
-            .map_err(Error::from_call)
+            .map_err(Error::from_call)?;
+        Ok(())
     })
 }
 
@@ -30,14 +31,12 @@ pub(super) fn link() -> Answer {
         if link.is_bpf_link() {
             return Ok(());
         }
-        Err(Error::Unsupported {
-            what: "bpf(LINK_CREATE)".to_owned(),
-            why: "this kernel has no links for XDP".to_owned(),
-        })
+        let reason = "this kernel has no links for XDP";
+        Err(Unavailable::Ignored { call: "bpf(LINK_CREATE)", reason })
     })
 }
 
-/// A replacement that names what it replaces: refused when wrong, done when right.
+/// Replaces a program by naming the expected one: a wrong name must fail, the right one succeed.
 pub(super) fn expected() -> Answer {
     with_veth(|place| {
         let (old, new) = (program()?, program()?);
@@ -47,12 +46,11 @@ pub(super) fn expected() -> Answer {
         };
         set(&old, XdpExpect::Nothing).map_err(Error::from_call)?;
         if set(&old, XdpExpect::Program(new.as_fd())).is_ok() {
-            return Err(Error::Unsupported {
-                what: "IFLA_XDP_EXPECTED_FD".to_owned(),
-                why: "this kernel does not look at it".to_owned(),
-            });
+            let reason = "this kernel ignores the attribute";
+            return Err(Unavailable::Ignored { call: "IFLA_XDP_EXPECTED_FD", reason });
         }
-        set(&new, XdpExpect::Program(old.as_fd())).map_err(Error::from_call)
+        set(&new, XdpExpect::Program(old.as_fd())).map_err(Error::from_call)?;
+        Ok(())
     })
 }
 
@@ -60,7 +58,8 @@ pub(super) fn bound() -> Answer {
     with_veth(|place| {
         let binding = Binding::Device(place.ifindex);
         let options = LoadOptions { binding, ..Default::default() };
-        loading::load_with(&mut Host::new(), loading::pass(), &options).map(drop)
+        loading::load_with(&mut Host::new(), loading::pass(), &options)?;
+        Ok(())
     })
 }
 
@@ -69,7 +68,8 @@ pub(super) fn tcx() -> Answer {
         let mut a = Assembler::new("xway_probe", ProgramKind::TCX_INGRESS);
         a.mov32(R0, 0).exit();
         let program = loading::load(&mut Host::new(), a)?;
-        attach_tcx(place.ifindex, &program, TcxSide::Ingress).map(drop)
+        attach_tcx(place.ifindex, &program, TcxSide::Ingress)?;
+        Ok(())
     })
 }
 
@@ -78,7 +78,7 @@ struct Place {
     ifindex: Ifindex,
 }
 
-fn with_veth(attempt: impl FnOnce(&mut Place) -> Result<()> + Send) -> Answer {
+fn with_veth(attempt: impl FnOnce(&mut Place) -> Answer + Send) -> Answer {
     let visit = || {
         let mut netlink = Netlink::open().map_err(Error::from_call)?;
         let end = |name| VethEnd { name, mac: None, netns: None };
@@ -87,8 +87,7 @@ fn with_veth(attempt: impl FnOnce(&mut Place) -> Result<()> + Send) -> Answer {
         let ifindex = netlink.link("probe0").map_err(Error::from_call)?.ifindex;
         attempt(&mut Place { netlink, ifindex })
     };
-    let answer = sys::thread::in_private_network(visit).map_err(|error| error.to_string())?;
-    answer.map_err(|error| words(&error))
+    sys::thread::in_private_network(visit)?
 }
 
 fn program() -> Result<Program> {

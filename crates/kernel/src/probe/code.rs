@@ -1,14 +1,14 @@
-//! Helpers and kernel functions: called without arguments, so that the verifier complains. What
-//! it complains about tells whether it knows the function.
+//! Probes for helpers and kernel functions. A program calls them without arguments, which the
+//! verifier rejects. Its message shows whether it knows the function.
 
 use spec::asm::{Assembler, Helper};
 use spec::{ProgramKind, Verdict};
 
-use super::{Answer, loading, words};
+use super::{Answer, Unavailable, loading};
 use crate::error::Error;
 use crate::load::Host;
 
-/// Words of a verifier that does not offer a function to XDP programs.
+/// Messages of a verifier that does not offer a function to XDP programs.
 const UNKNOWN: &[&str] = &["unknown func", "invalid func", "cannot use helper", "is not allowed"];
 
 pub(super) fn helper(host: &mut Host, helper: Helper) -> Answer {
@@ -24,12 +24,13 @@ pub(super) fn kfunc(host: &mut Host, name: &str) -> Answer {
 }
 
 fn judge<T>(answer: Result<T, Error>) -> Answer {
-    match answer {
+    match answer.map_err(Unavailable::from) {
         Ok(_) => Ok(()),
-        Err(error @ Error::Verifier { .. }) => {
-            let words = words(&error);
-            if UNKNOWN.iter().any(|unknown| words.contains(unknown)) { Err(words) } else { Ok(()) }
+        Err(Unavailable::Verifier { line })
+            if !UNKNOWN.iter().any(|words| line.contains(words)) =>
+        {
+            Ok(())
         }
-        Err(error) => Err(words(&error)),
+        Err(refusal) => Err(refusal),
     }
 }

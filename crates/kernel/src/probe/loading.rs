@@ -1,4 +1,4 @@
-//! Programs that only need to load or to run once.
+//! Probes for which a program is loaded or run once.
 
 use std::os::fd::AsFd;
 
@@ -8,36 +8,32 @@ use spec::{Input, Insn, ProgramKind, Spec, Verdict};
 use sys::bpf::ProgLoad;
 use sys::bpf::uapi::{attach_type, prog_flag, prog_type};
 
-use super::{Answer, words};
+use super::{Answer, Unavailable};
 use crate::error::{Error, Result};
 use crate::load::program::{Refusal, verify};
 use crate::load::{Host, LoadOptions, Object};
 use crate::program::{LiveRun, Program, TestRun};
 
 pub(super) fn xdp(host: &mut Host) -> Answer {
-    told(load(host, pass()))
+    load(host, pass())?;
+    Ok(())
 }
 
-/// Machine code is there after a load, or it is not.
+/// Checks whether a loaded program has machine code.
 pub(super) fn jit(host: &mut Host) -> Answer {
-    let info = load(host, pass()).and_then(|program| program.info());
-    match info.map_err(|error| words(&error))?.jited_len {
-        0 => Err("programs are interpreted: net.core.bpf_jit_enable is 0".to_owned()),
+    match load(host, pass())?.info()?.jited_len {
+        0 => Err(Unavailable::JitDisabled),
         _ => Ok(()),
     }
 }
 
 pub(super) fn btf(host: &mut Host) -> Answer {
     let spec = source(pass())?;
-    let object = told_with(Object::load_on(host, &spec, &LoadOptions::default()))?;
+    let object = Object::load_on(host, &spec, &LoadOptions::default())?;
     if let Some(warning) = object.warnings().first() {
-        return Err(warning.clone());
+        return Err(Unavailable::WithoutTypes { warning: warning.clone() });
     }
-    match host.types() {
-        Ok(Some(_)) => Ok(()),
-        Ok(None) => Err("no /sys/kernel/btf/vmlinux: CONFIG_DEBUG_INFO_BTF is off".to_owned()),
-        Err(error) => Err(words(&error)),
-    }
+    host.types()?.map(drop).ok_or(Unavailable::NoKernelTypes)
 }
 
 pub(super) fn subprograms(host: &mut Host) -> Answer {
@@ -45,49 +41,56 @@ pub(super) fn subprograms(host: &mut Host) -> Answer {
     let called = a.label();
     a.call_local(called).exit();
     a.function(called, "called").verdict(Verdict::Pass);
-    told(load(host, a))
+    load(host, a)?;
+    Ok(())
 }
 
 pub(super) fn frags(host: &mut Host) -> Answer {
     let kind = ProgramKind { flags: prog_flag::XDP_HAS_FRAGS, ..ProgramKind::XDP };
     let mut a = Assembler::new("probe", kind);
     a.verdict(Verdict::Pass);
-    told(load(host, a))
+    load(host, a)?;
+    Ok(())
 }
 
-/// An instruction that came with the fourth version of the set: a byte swap of any register.
+/// Uses an instruction of the fourth version of the instruction set: an unconditional byte swap.
 pub(super) fn cpu_v4(host: &mut Host) -> Answer {
     let mut a = Assembler::new("probe", ProgramKind::XDP);
     a.mov(R0, 1).bswap16(R0).verdict(Verdict::Pass);
-    told(load(host, a))
+    load(host, a)?;
+    Ok(())
 }
 
 pub(super) fn load_acquire(host: &mut Host) -> Answer {
     let mut a = Assembler::new("probe", ProgramKind::XDP);
     a.store64(R10.at(-8), 0).load_acquire(Size::Double, R0, R10.at(-8)).verdict(Verdict::Pass);
-    told(load(host, a))
+    load(host, a)?;
+    Ok(())
 }
 
 pub(super) fn statistics(_: &mut Host) -> Answer {
-    sys::bpf::enable_stats().map(drop).map_err(|error| error.to_string())
+    sys::bpf::enable_stats()?;
+    Ok(())
 }
 
 pub(super) fn test_run(host: &mut Host) -> Answer {
     let run = TestRun { input: input(), ..Default::default() };
-    told(load(host, pass()).and_then(|program| program.run(&run)))
+    load(host, pass())?.run(&run)?;
+    Ok(())
 }
 
 pub(super) fn live_frames(host: &mut Host) -> Answer {
     let mut a = Assembler::new("probe", ProgramKind::XDP);
     a.verdict(Verdict::Drop);
     let run = LiveRun { input: input(), count: 1, ..Default::default() };
-    told(load(host, a).and_then(|program| program.live(&run)))
+    load(host, a)?.live(&run)?;
+    Ok(())
 }
 
-/// A program that takes the place of a function of another one.
+/// Loads a program that replaces a function of another one.
 pub(super) fn freplace(host: &mut Host) -> Answer {
     let spec = source(pass())?;
-    let target = told_with(load(host, pass()))?;
+    let target = load(host, pass())?;
     let type_id = spec.programs[0].functions[0].type_id;
     let replace = ProgLoad {
         kind: prog_type::EXT,
@@ -98,13 +101,11 @@ pub(super) fn freplace(host: &mut Host) -> Answer {
     tracing(&spec, replace)
 }
 
-/// A program at the entry of a function that every kernel with a network has.
+/// Loads a program for the entry of a function that every kernel with networking has.
 pub(super) fn fentry(host: &mut Host) -> Answer {
     let spec = source(pass())?;
-    let types = told_with(host.types())?;
-    let Some(type_id) = types.and_then(|types| types.find(Kind::Func, "eth_type_trans")) else {
-        return Err("no types of the kernel's functions".to_owned());
-    };
+    let function = host.types()?.and_then(|types| types.find(Kind::Func, "eth_type_trans"));
+    let type_id = function.ok_or(Unavailable::NoFunctionTypes)?;
     let entry = ProgLoad {
         kind: prog_type::TRACING,
         attach_type: attach_type::TRACE_FENTRY,
@@ -114,10 +115,10 @@ pub(super) fn fentry(host: &mut Host) -> Answer {
     tracing(&spec, entry)
 }
 
-/// Loads the program of `spec` as what `load` says, with its types.
+/// Loads the program of `spec` with its types, as the kind of program that `load` describes.
 fn tracing(spec: &Spec, load: ProgLoad<'_>) -> Answer {
-    let Some(btf) = &spec.btf else { return Err("no types".to_owned()) };
-    let btf = sys::bpf::btf_load(btf.raw(), &mut []).map_err(|error| error.to_string())?;
+    let btf = spec.btf.as_ref().ok_or(Unavailable::NoProgramTypes)?;
+    let btf = sys::bpf::btf_load(btf.raw(), &mut [])?;
     let program = &spec.programs[0];
     let function = [0u32, program.functions[0].type_id];
     let func_info: Vec<u8> = function.iter().flat_map(|word| word.to_ne_bytes()).collect();
@@ -133,9 +134,9 @@ fn tracing(spec: &Spec, load: ProgLoad<'_>) -> Answer {
     match verify(&load) {
         Ok(_) => Ok(()),
         Err(Refusal { log: Some(log), .. }) if !log.decisive.is_empty() => {
-            Err(log.decisive.clone())
+            Err(Unavailable::Verifier { line: log.decisive })
         }
-        Err(Refusal { error, .. }) => Err(error.to_string()),
+        Err(Refusal { error, .. }) => Err(Unavailable::System(error)),
     }
 }
 
@@ -154,26 +155,18 @@ pub(super) fn load_with(
     program: Assembler,
     options: &LoadOptions,
 ) -> Result<Program> {
-    let spec =
-        source(program).map_err(|why| Error::Unsupported { what: "probe".to_owned(), why })?;
+    let spec = source(program)
+        .map_err(|error| Error::Unsupported { what: "probe".to_owned(), why: error.to_string() })?;
     let (mut programs, _) = Object::load_on(host, &spec, options)?.into_parts();
     Ok(programs.remove(0))
 }
 
-fn source(program: Assembler) -> Result<Spec, String> {
+fn source(program: Assembler) -> Result<Spec, spec::asm::Error> {
     let mut source = Source::new("xway_probe", "GPL");
     source.program(program);
-    source.finish().map_err(|error| error.to_string())
+    source.finish()
 }
 
 fn input() -> Input {
     Input { packet: vec![0; 60], ..Default::default() }
-}
-
-fn told<T>(answer: Result<T>) -> Answer {
-    told_with(answer).map(drop)
-}
-
-fn told_with<T>(answer: Result<T>) -> Result<T, String> {
-    answer.map_err(|error| words(&error))
 }

@@ -1,29 +1,29 @@
-//! Kinds of maps and what can be done with them.
+//! Probes for types of maps and for operations on them.
 
 use spec::{Expect, MapKind};
 use sys::bpf::MapCreate;
 
-use super::{Answer, words};
+use super::Answer;
 use crate::error::Result;
 use crate::map::Map;
 
-/// `shape`: bytes of key, bytes of value, entries.
+/// Creates a map; `shape` is the size of key and value in bytes, and the number of entries.
 pub(super) fn kind(kind: MapKind, shape: [u32; 3], flags: u32) -> Answer {
-    made(kind, shape, flags).map(drop).map_err(|error| words(&error))
+    created(kind, shape, flags)?;
+    Ok(())
 }
 
-/// The batch command itself: the fallback to single calls would hide its absence.
+/// Calls the batch command directly: the fallback to single calls would hide its absence.
 pub(super) fn batch() -> Answer {
-    let map = made(MapKind::HASH, [4, 4, 1], 0).map_err(|error| words(&error))?;
-    map.batch_only(&[(vec![1; 4], vec![2; 4])], Expect::Any).map_err(|error| words(&error))
+    let map = created(MapKind::HASH, [4, 4, 1], 0)?;
+    Ok(map.batch_only(&[(vec![1; 4], vec![2; 4])], Expect::Any)?)
 }
 
 pub(super) fn freeze() -> Answer {
-    let map = made(MapKind::ARRAY, [4, 4, 1], 0);
-    map.and_then(|map| map.freeze()).map_err(|error| words(&error))
+    Ok(created(MapKind::ARRAY, [4, 4, 1], 0)?.freeze()?)
 }
 
-fn made(kind: MapKind, shape: [u32; 3], flags: u32) -> Result<Map> {
+fn created(kind: MapKind, shape: [u32; 3], flags: u32) -> Result<Map> {
     let [key_size, value_size, max_entries] = shape;
     let kind = kind.0;
     let name = "xway_probe";

@@ -1,36 +1,39 @@
-//! Features of the running kernel, found by trying them: load the smallest program, make the
-//! smallest map, attach in a namespace that ends with the probe.
+//! Detects features of the running kernel by trying them: a probe loads a minimal program, creates
+//! a minimal map, or attaches in a network namespace that ends with the probe.
 //!
-//! Rule: no version is compared. Whatever is missing comes with the kernel's own words. A probe
-//! leaves nothing behind.
+//! Rule: kernel versions are never compared. A missing feature is reported in the kernel's own
+//! words. A probe leaves nothing loaded or attached.
 
 mod attaching;
 mod code;
 mod loading;
 mod maps;
 mod table;
+mod unavailable;
 
-use crate::error::Error;
 use crate::load::Host;
 
-/// What the kernel was asked for, and what it said.
+pub use unavailable::Unavailable;
+
+/// A feature of the kernel, and whether it is available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// A word for scripts, such as `xdp-link`.
+    /// The name that scripts use, such as `xdp-link`.
     pub name: String,
-    /// What needs it.
+    /// What requires the feature.
     pub purpose: &'static str,
-    /// The kernel's words; `None` when it is available.
-    pub refusal: Option<String>,
+    /// Why the feature is not available; `None` if it is.
+    pub refusal: Option<Unavailable>,
 }
 
 impl Feature {
+    /// Whether the probe succeeded.
     pub fn is_available(&self) -> bool {
         self.refusal.is_none()
     }
 }
 
-/// Tries everything. Takes well below a second; needs what loading needs.
+/// Tries every feature, in less than a second. Requires the capabilities that loading requires.
 pub fn all() -> Vec<Feature> {
     let mut host = Host::new();
     table::ROWS
@@ -43,21 +46,12 @@ pub fn all() -> Vec<Feature> {
         .collect()
 }
 
-/// Tries one feature; `None` when no probe is called so.
+/// Tries one feature; `None` if no probe has this name.
 pub fn one(name: &str) -> Option<Feature> {
     let row = table::ROWS.iter().find(|row| row.name == name)?;
     let refusal = (row.attempt)(&mut Host::new()).err();
     Some(Feature { name: row.name.to_owned(), purpose: row.purpose, refusal })
 }
 
-/// What a probe answers: nothing, or the kernel's words.
-type Answer = Result<(), String>;
-
-/// The line of an error that says why, without the advice for authors of programs.
-fn words(error: &Error) -> String {
-    match error {
-        Error::Verifier { log, .. } => log.decisive.clone(),
-        Error::System(source) | Error::Denied { source, .. } => source.to_string(),
-        other => other.to_string(),
-    }
-}
+/// Result of a probe.
+type Answer = Result<(), Unavailable>;

@@ -1,4 +1,4 @@
-//! Frames to send in a lab, with right checksums, and looking at those that arrive.
+//! Builds frames with valid checksums, and checks those that arrive.
 //!
 //! ```
 //! use lab::frame::{Flow, Side, check};
@@ -9,26 +9,28 @@
 //! assert_eq!(check(&frame), Ok(()));
 //! # Ok::<(), lab::Error>(())
 //! ```
-//! Frames are without padding and without the Ethernet checksum.
+//! Frames have no padding and no frame check sequence.
 
 mod check;
+mod error;
 
 use std::net::IpAddr;
 
 use etherparse::{IpHeaders, Ipv4Header, Ipv6FlowLabel, Ipv6Header, PacketBuilder, TcpHeader};
 use etherparse::{PacketBuilderStep, ip_number};
-use packet::{IpPacket, Limits, Mac, ParseError};
+use packet::{EtherType, IpPacket, Limits, Mac};
 
-pub use check::check;
+pub use check::{ChecksumError, check};
+pub use error::FrameError;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// One side of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
     pub mac: Mac,
     pub ip: IpAddr,
-    /// Of no meaning for ICMP.
+    /// TCP or UDP port; not used for ICMP.
     pub port: u16,
 }
 
@@ -37,7 +39,7 @@ pub struct Side {
 pub struct Flow {
     pub source: Side,
     pub destination: Side,
-    /// Outermost first.
+    /// VLAN tags, outermost first.
     pub tags: Vec<Tag>,
     /// Time to live or hop limit.
     pub ttl: u8,
@@ -62,38 +64,47 @@ pub struct TcpFlags {
 }
 
 impl Side {
-    /// From text, as documentation and topologies write it.
+    /// Parses a MAC address such as `02:78:77:00:00:03` and an IP address.
+    ///
+    /// # Errors
+    /// [`FrameError::Mac`] or [`FrameError::Address`].
     pub fn new(mac: &str, ip: &str, port: u16) -> Result<Self> {
-        let mac = mac.parse().map_err(|wrong: ParseError| Error::Frame(wrong.to_string()))?;
-        let ip = ip.parse().map_err(|_| Error::Frame(format!("`{ip}` is no IP address")))?;
+        let mac = mac.parse().map_err(FrameError::Mac)?;
+        let ip = ip.parse().map_err(|_| FrameError::Address { text: ip.to_owned() })?;
         Ok(Self { mac, ip, port })
     }
 }
 
 impl Flow {
+    /// Creates a flow without VLAN tags and with a TTL of 64.
     pub fn new(source: Side, destination: Side) -> Self {
         Self { source, destination, tags: Vec::new(), ttl: 64 }
     }
 
-    /// Adds a tag inside those that are there.
+    /// Adds an innermost 802.1Q tag.
     #[must_use]
     pub fn vlan(mut self, id: u16) -> Self {
-        self.tags.push(Tag { ether_type: 0x8100, control: id });
+        self.tags.push(Tag { ether_type: EtherType::VLAN.0, control: id });
         self
     }
 
+    /// Sets the time to live or hop limit.
     #[must_use]
     pub fn ttl(mut self, ttl: u8) -> Self {
         self.ttl = ttl;
         self
     }
 
-    /// The way back, with the same tags.
+    /// The opposite direction, with the same tags.
     #[must_use]
     pub fn reversed(&self) -> Self {
         Self { source: self.destination, destination: self.source, ..self.clone() }
     }
 
+    /// Builds a UDP frame.
+    ///
+    /// # Errors
+    /// The addresses belong to different families, or the payload is too long.
     pub fn udp(&self, payload: &[u8]) -> Result<Vec<u8>> {
         let step = self.ip()?.udp(self.source.port, self.destination.port);
         let mut frame = Vec::with_capacity(step.size(payload.len()));
@@ -101,12 +112,12 @@ impl Flow {
         Ok(self.tagged(frame))
     }
 
-    /// A UDP frame of exactly `length` bytes with a payload of zeros. Over IPv4 it goes without a
-    /// UDP checksum, so whoever changes the payload need not fix it.
+    /// Builds a UDP frame of exactly `length` bytes with a payload of zeros. Over IPv4 it has no UDP
+    /// checksum, so that the payload can be changed without updating one.
     pub fn udp_of_length(&self, length: usize) -> Result<Vec<u8>> {
         let headers = self.udp(&[])?.len();
-        let short = || Error::Frame(format!("{length} bytes are less than its headers"));
-        let payload = vec![0; length.checked_sub(headers).ok_or_else(short)?];
+        let too_short = FrameError::TooShort { length };
+        let payload = vec![0; length.checked_sub(headers).ok_or(too_short)?];
         let mut frame = self.udp(&payload)?;
         if let Some(ip) = IpPacket::find(&frame, Limits::default()).ok().filter(|ip| !ip.is_ipv6) {
             frame[ip.transport + 6..ip.transport + 8].fill(0);
@@ -114,7 +125,7 @@ impl Flow {
         Ok(frame)
     }
 
-    /// A segment with the given sequence number; the acknowledged one is 1.
+    /// Builds a TCP segment with the given sequence number; the acknowledgment number is 1.
     pub fn tcp(&self, flags: TcpFlags, sequence: u32, payload: &[u8]) -> Result<Vec<u8>> {
         let mut header = TcpHeader::new(self.source.port, self.destination.port, sequence, 64240);
         (header.syn, header.ack, header.fin, header.rst) =
@@ -126,7 +137,7 @@ impl Flow {
         Ok(self.tagged(frame))
     }
 
-    /// An echo request, ICMP or ICMPv6 by the addresses.
+    /// Builds an echo request, ICMP or ICMPv6 according to the addresses.
     pub fn ping(&self, id: u16, sequence: u16, payload: &[u8]) -> Result<Vec<u8>> {
         let mut frame = Vec::new();
         if self.source.ip.is_ipv4() {
@@ -160,7 +171,7 @@ impl Flow {
                 };
                 IpHeaders::Ipv6(header, Default::default())
             }
-            (from, to) => return Err(Error::Frame(format!("from {from} to {to}: two families"))),
+            (from, to) => return Err(FrameError::MixedFamilies { from, to }.into()),
         };
         Ok(ethernet.ip(header))
     }
@@ -176,13 +187,14 @@ impl Flow {
     }
 }
 
-fn broken(error: impl std::fmt::Display) -> Error {
-    Error::Frame(error.to_string())
+fn broken(error: impl std::error::Error + Send + Sync + 'static) -> FrameError {
+    FrameError::Header(Box::new(error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn flow(ipv6: bool) -> Flow {
         let (from, to) = if ipv6 { ("fd00::3", "fd00::1") } else { ("10.0.0.3", "10.0.0.1") };
@@ -213,8 +225,13 @@ mod tests {
     fn what_cannot_be_built_is_refused() {
         let mut mixed = flow(false);
         mixed.destination.ip = "fd00::1".parse().unwrap();
-        assert!(mixed.udp(b"").is_err());
-        assert!(flow(false).udp_of_length(41).is_err());
+        let refused = |result: Result<Vec<u8>>| match result.unwrap_err() {
+            Error::Frame(cause) => cause,
+            other => panic!("{other}"),
+        };
+        assert!(matches!(refused(mixed.udp(b"")), FrameError::MixedFamilies { .. }));
+        let short = refused(flow(false).udp_of_length(41));
+        assert!(matches!(short, FrameError::TooShort { length: 41 }));
         assert_eq!(flow(false).udp_of_length(42).unwrap().len(), 42);
         assert!(Side::new("02:00", "10.0.0.1", 1).is_err());
         assert!(Side::new("02:78:77:00:00:03", "10.0.0", 1).is_err());

@@ -7,6 +7,7 @@
 //! Type ids count from 1; id 0 is `void`.
 
 mod builder;
+mod error;
 mod kernel;
 mod print;
 mod resolve;
@@ -18,6 +19,7 @@ use std::sync::OnceLock;
 use crate::Error;
 
 pub use builder::{Appended, Builder, Linkage};
+pub use error::{BtfSection, InvalidBtf};
 pub use kernel::MissingFeatures;
 pub use print::Value;
 pub use types::{Array, EnumValue, Kind, Member, Param, Type, VarPlace};
@@ -195,14 +197,14 @@ struct Header {
 impl Header {
     fn read(raw: &[u8]) -> Result<Self, Error> {
         if raw.len() < HEADER_LEN {
-            return Err(Error::btf(raw.len(), "ends inside the header"));
+            return Err(Error::btf(raw.len(), InvalidBtf::TruncatedHeader));
         }
         match types::half(raw, 0) {
             MAGIC => {}
             swapped if swapped == MAGIC.swap_bytes() => {
-                return Err(Error::btf(0, "is big-endian"));
+                return Err(Error::btf(0, InvalidBtf::BigEndian));
             }
-            other => return Err(Error::btf(0, format!("starts with {other:#06x}, not BTF"))),
+            magic => return Err(Error::btf(0, InvalidBtf::WrongMagic { magic })),
         }
         let header_len = types::word(raw, 4) as usize;
         let section = |at| {
@@ -210,9 +212,9 @@ impl Header {
             let end = start.checked_add(types::word(raw, at + 4) as usize)?;
             (header_len >= HEADER_LEN && end <= raw.len()).then_some((start, end))
         };
-        let outside = |at, what: &str| Error::btf(at, format!("{what} lie outside the blob"));
-        let types = section(8).ok_or_else(|| outside(8, "types"))?;
-        let strings = section(16).ok_or_else(|| outside(16, "strings"))?;
+        let outside = |at, section| Error::btf(at, InvalidBtf::OutsideBlob { section });
+        let types = section(8).ok_or_else(|| outside(8, BtfSection::Types))?;
+        let strings = section(16).ok_or_else(|| outside(16, BtfSection::Strings))?;
         Ok(Self { types, strings })
     }
 }
@@ -223,7 +225,7 @@ fn index(raw: &[u8], (start, end): (usize, usize)) -> Result<Vec<u32>, Error> {
     offsets.push(0);
     let mut at = start;
     while at < end {
-        let len = record_len(&raw[at..end]).map_err(|what| Error::btf(at, what))?;
+        let len = record_len(&raw[at..end]).map_err(|cause| Error::btf(at, cause))?;
         offsets.push(at as u32);
         at += len;
     }
@@ -240,7 +242,7 @@ fn check_names(raw: &[u8], (start, end): (usize, usize), offsets: &[u32]) -> Res
         let name = types::word(raw, at) as usize;
         let end = ends.get(ends.partition_point(|end| *end < name)).copied().unwrap_or(name);
         let rest = left.checked_sub(end - name);
-        left = rest.ok_or_else(|| Error::btf(at, "shares a long name with too many types"))?;
+        left = rest.ok_or_else(|| Error::btf(at, InvalidBtf::SharedName))?;
     }
     Ok(())
 }

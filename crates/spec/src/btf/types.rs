@@ -3,7 +3,7 @@
 //! A [`Type`] is a view into the blob. Layouts are those of the kernel's
 //! `include/uapi/linux/btf.h`. Not here: what needs several types (`resolve`).
 
-use super::Btf;
+use super::{Btf, InvalidBtf};
 
 /// `BTF_KIND_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -326,18 +326,17 @@ fn kind_of(record: &[u8]) -> Option<Kind> {
     Kind::from_code(word(record, 4) >> 24 & 0x1f)
 }
 
-/// Bytes of the record that `bytes` starts with, or what is wrong with it.
-pub(super) fn record_len(bytes: &[u8]) -> Result<usize, String> {
+/// Length in bytes of the record that `bytes` starts with.
+pub(super) fn record_len(bytes: &[u8]) -> Result<usize, InvalidBtf> {
     if bytes.len() < RECORD_LEN {
-        return Err("ends inside a type".to_owned());
+        return Err(InvalidBtf::TruncatedType);
     }
     let info = word(bytes, 4);
-    let Some(kind) = kind_of(bytes) else {
-        return Err(format!("type of unknown kind {}", info >> 24 & 0x1f));
-    };
+    let unknown = InvalidBtf::UnknownKind { kind: info >> 24 & 0x1f };
+    let kind = kind_of(bytes).ok_or(unknown)?;
     let (once, each) = kind.extra();
     let len = RECORD_LEN + once + each * (info & 0xffff) as usize;
-    if len > bytes.len() { Err(format!("{kind:?} ends outside the types")) } else { Ok(len) }
+    if len > bytes.len() { Err(InvalidBtf::TruncatedKind { kind }) } else { Ok(len) }
 }
 
 /// Little-endian, at an offset that the caller knows to be inside.

@@ -1,17 +1,18 @@
-//! One relocation as a question to two BTFs, and the number that answers it.
+//! One relocation as a query of two BTFs, and the value that it yields.
 //!
-//! Rule: several target types of one name may exist; all that fit must give the same answer.
+//! Rule: several target types may have one name; all that match must yield the same value.
 
 use std::fmt;
 
 use super::FieldKind;
 use super::compatible::same_name;
 use super::compatible::{Matcher, same_kind};
+use super::error::{Missing, RelocationError};
 use super::path::{Path, Step};
 use crate::btf::{Btf, EnumValue, Kind, Type};
 use crate::model::FieldRelocation;
 
-/// A relocation whose own side is understood.
+/// A relocation that was resolved in the object's own types.
 pub(super) struct Question<'a> {
     local: &'a Btf,
     kind: FieldKind,
@@ -27,17 +28,17 @@ enum Subject<'a> {
 
 pub(super) enum Answer {
     Value(Patch),
-    /// The target does not have it; why.
-    Missing(String),
+    /// The target has no value, with the reason.
+    Missing(Missing),
 }
 
-/// What to write, and what the compiler wrote.
+/// The value to write, and the one that the compiler wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
     pub new: u64,
     /// `None` where compilers may differ: bit fields and type ids.
     pub old: Option<u64>,
-    /// Sizes of the field here and there, when an access may have to change its width.
+    /// Sizes of the field in object and target, when an access may have to change its width.
     pub width: Option<Width>,
 }
 
@@ -45,11 +46,11 @@ pub(super) struct Patch {
 pub(super) struct Width {
     pub old: u64,
     pub new: u64,
-    /// Pointers and unsigned integers keep their value when read in another width.
+    /// Whether the value survives an access of another width: pointers and unsigned integers.
     pub adjustable: bool,
 }
 
-/// A field's place and the window of bytes that a load of it takes.
+/// The position of a field, and the bytes that a load of it reads.
 struct Field<'a> {
     ty: Type<'a>,
     byte_offset: u64,
@@ -60,29 +61,29 @@ struct Field<'a> {
 }
 
 impl<'a> Question<'a> {
-    pub fn new(local: &'a Btf, field: &FieldRelocation) -> Result<Self, String> {
+    pub fn new(local: &'a Btf, field: &FieldRelocation) -> Result<Self, RelocationError> {
         let kind = FieldKind::from_code(field.kind)
-            .ok_or_else(|| format!("kind {} is unknown: newer than this program", field.kind))?;
-        let root = local.ty(field.type_id).ok_or("its root type does not exist")?;
+            .ok_or(RelocationError::UnknownKind { kind: field.kind })?;
+        let root = local.ty(field.type_id).ok_or(RelocationError::NoRootType)?;
         let subject = if kind.is_type() {
             Subject::Type
         } else if kind.is_enum() {
-            let number = *field.access.first().ok_or("empty access path")? as usize;
+            let number = *field.access.first().ok_or(RelocationError::EmptyPath)? as usize;
             let entry = local.resolve(root.id()).and_then(|ty| ty.values().nth(number));
-            Subject::Enumerator(entry.ok_or("its enumerator does not exist")?)
+            Subject::Enumerator(entry.ok_or(RelocationError::NoEnumerator)?)
         } else {
             Subject::Field(Path::follow(local, root.id(), &field.access)?)
         };
         Ok(Self { local, kind, root, subject })
     }
 
-    /// Without a target only the object's own type id can be told.
-    pub fn ask(&self, target: Option<&Btf>) -> Result<Answer, String> {
+    /// Finds the value. Without a target, only the object's own type id is known.
+    pub fn ask(&self, target: Option<&Btf>) -> Result<Answer, RelocationError> {
         if self.kind == FieldKind::TypeIdLocal {
             let id = u64::from(self.root.id());
             return Ok(Answer::Value(Patch { new: id, old: None, width: None }));
         }
-        let Some(target) = target else { return Err("needs the target's BTF".to_owned()) };
+        let Some(target) = target else { return Err(RelocationError::NoTarget) };
         let mut found: Option<Patch> = None;
         let mut candidates = 0;
         for candidate in self.candidates(target) {
@@ -90,7 +91,7 @@ impl<'a> Question<'a> {
             let Some(patch) = self.patch_for(target, candidate)? else { continue };
             match found {
                 Some(before) if before.new != patch.new => {
-                    return Err(format!("`{self}` has several answers in the target"));
+                    return Err(RelocationError::Ambiguous { relocation: self.to_string() });
                 }
                 _ => found = Some(patch),
             }
@@ -110,23 +111,27 @@ impl<'a> Question<'a> {
         named.into_iter().flatten().filter(move |ty| same_kind(root, *ty))
     }
 
-    fn missing(&self, candidates: usize) -> Result<Answer, String> {
+    fn missing(&self, candidates: usize) -> Result<Answer, RelocationError> {
         match self.kind {
             FieldKind::Exists | FieldKind::EnumExists => self.absent(),
             kind if kind.is_type() => self.absent(),
-            _ if self.root.name().is_empty() => Ok(Answer::Missing("it has no name".to_owned())),
-            _ if candidates == 0 => Ok(Answer::Missing("the target has no such type".to_owned())),
-            _ => Ok(Answer::Missing("the target's type has no such field".to_owned())),
+            _ if self.root.name().is_empty() => Ok(Answer::Missing(Missing::Name)),
+            _ if candidates == 0 => Ok(Answer::Missing(Missing::Type)),
+            _ => Ok(Answer::Missing(Missing::Field)),
         }
     }
 
-    /// Absence is an answer to these kinds: 0.
-    fn absent(&self) -> Result<Answer, String> {
+    /// The value of these kinds is 0 if the target lacks the type or field.
+    fn absent(&self) -> Result<Answer, RelocationError> {
         let old = self.own_value()?;
         Ok(Answer::Value(Patch { new: 0, old, width: None }))
     }
 
-    fn patch_for(&self, target: &Btf, candidate: Type<'_>) -> Result<Option<Patch>, String> {
+    fn patch_for(
+        &self,
+        target: &Btf,
+        candidate: Type<'_>,
+    ) -> Result<Option<Patch>, RelocationError> {
         let matcher = Matcher::new(self.local, target);
         match &self.subject {
             Subject::Type => self.type_patch(target, candidate, &matcher),
@@ -143,7 +148,7 @@ impl<'a> Question<'a> {
         target: &Btf,
         candidate: Type<'_>,
         matcher: &Matcher<'_>,
-    ) -> Result<Option<Patch>, String> {
+    ) -> Result<Option<Patch>, RelocationError> {
         let (ours, theirs) = (self.root.id(), candidate.id());
         let fits = match self.kind {
             FieldKind::TypeMatches => matcher.matches(ours, theirs),
@@ -154,7 +159,7 @@ impl<'a> Question<'a> {
         }
         let new = match self.kind {
             FieldKind::TypeIdTarget => u64::from(theirs),
-            FieldKind::TypeSize => target.size_of(theirs).ok_or("the target's type has no size")?,
+            FieldKind::TypeSize => target.size_of(theirs).ok_or(RelocationError::UnsizedTarget)?,
             _ => 1,
         };
         Ok(Some(Patch { new, old: self.own_value()?, width: None }))
@@ -165,7 +170,7 @@ impl<'a> Question<'a> {
         target: &Btf,
         candidate: Type<'_>,
         wanted: EnumValue<'_>,
-    ) -> Result<Option<Patch>, String> {
+    ) -> Result<Option<Patch>, RelocationError> {
         let Some(ty) = target.resolve(candidate.id()) else { return Ok(None) };
         let Some(entry) = ty.values().find(|entry| same_name(entry.name, wanted.name)) else {
             return Ok(None);
@@ -174,7 +179,7 @@ impl<'a> Question<'a> {
         Ok(Some(Patch { new, old: self.own_value()?, width: None }))
     }
 
-    fn field_patch(&self, here: &Path<'_>, there: &Path<'_>) -> Result<Patch, String> {
+    fn field_patch(&self, here: &Path<'_>, there: &Path<'_>) -> Result<Patch, RelocationError> {
         if self.kind == FieldKind::Exists {
             return Ok(Patch { new: 1, old: Some(1), width: None });
         }
@@ -188,8 +193,8 @@ impl<'a> Question<'a> {
         Ok(Patch { new, old: (fixed || !ours.is_bit_field).then_some(old), width })
     }
 
-    /// What the compiler wrote, as far as that is certain.
-    fn own_value(&self) -> Result<Option<u64>, String> {
+    /// The value that the compiler wrote; `None` where compilers may differ.
+    fn own_value(&self) -> Result<Option<u64>, RelocationError> {
         Ok(match (&self.subject, self.kind) {
             (_, FieldKind::TypeIdTarget) => None,
             (_, FieldKind::TypeSize) => self.local.size_of(self.root.id()),
@@ -200,15 +205,14 @@ impl<'a> Question<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn at(path: &Path<'a>) -> Result<Self, String> {
-        let no_size = || "a field has no size".to_owned();
+    fn at(path: &Path<'a>) -> Result<Self, RelocationError> {
         let (type_id, bit_size) = match path.steps.last() {
             Some(Step::Member(member)) => (member.type_id, u64::from(member.bit_size)),
             Some(Step::Element { type_id, .. }) => (*type_id, 0),
-            None => return Err("empty path".to_owned()),
+            None => return Err(RelocationError::EmptyPath),
         };
-        let ty = path.btf.resolve(type_id).ok_or_else(no_size)?;
-        let byte_size = path.btf.size_of(type_id).ok_or_else(no_size)?;
+        let ty = path.btf.resolve(type_id).ok_or(RelocationError::UnsizedField)?;
+        let byte_size = path.btf.size_of(type_id).ok_or(RelocationError::UnsizedField)?;
         let whole = Self {
             ty,
             byte_offset: path.bit_offset / 8,
@@ -221,9 +225,9 @@ impl<'a> Field<'a> {
     }
 
     /// A bit field lies in an aligned window of its type's size, or a wider one.
-    fn narrowed(mut self, bit_size: u64) -> Result<Self, String> {
+    fn narrowed(mut self, bit_size: u64) -> Result<Self, RelocationError> {
         if !self.byte_size.is_power_of_two() || self.byte_size > 8 {
-            return Err("a bit field's type has an odd size".to_owned());
+            return Err(RelocationError::BitFieldType { size: self.byte_size });
         }
         loop {
             self.byte_offset = self.bit_offset / 8 / self.byte_size * self.byte_size;
@@ -231,28 +235,29 @@ impl<'a> Field<'a> {
                 return Ok(Self { bit_size, is_bit_field: true, ..self });
             }
             if self.byte_size >= 8 {
-                return Err("a bit field fits no 64-bit load".to_owned());
+                return Err(RelocationError::BitFieldTooWide);
             }
             self.byte_size *= 2;
         }
     }
 
-    fn value(&self, kind: FieldKind) -> Result<u64, String> {
-        let unshiftable = || "shift of a field wider than 64 bits".to_owned();
+    fn value(&self, kind: FieldKind) -> Result<u64, RelocationError> {
         match kind {
             FieldKind::ByteOffset => Ok(self.byte_offset),
             FieldKind::ByteSize => Ok(self.byte_size),
             FieldKind::Signed => Ok(u64::from(self.ty.is_signed())),
             FieldKind::LeftShift => {
                 let used = self.bit_offset + self.bit_size - self.byte_offset * 8;
-                64u64.checked_sub(used).ok_or_else(unshiftable)
+                64u64.checked_sub(used).ok_or(RelocationError::ShiftTooWide)
             }
-            FieldKind::RightShift => 64u64.checked_sub(self.bit_size).ok_or_else(unshiftable),
+            FieldKind::RightShift => {
+                64u64.checked_sub(self.bit_size).ok_or(RelocationError::ShiftTooWide)
+            }
             _ => Ok(1),
         }
     }
 
-    /// What a load of the field reads: of arrays, an element.
+    /// The type that a load of the field reads; for arrays, that of an element.
     fn loaded(&self, btf: &'a Btf) -> Type<'a> {
         let mut ty = self.ty;
         for _ in 0..8 {

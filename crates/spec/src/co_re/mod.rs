@@ -7,12 +7,15 @@
 
 mod answer;
 mod compatible;
+mod error;
 mod patch;
 mod path;
 
 use crate::btf::Btf;
 use crate::error::{Error, Place};
 use crate::model::{FieldRelocation, Fixup, Program, Spec, Target, Unresolved};
+
+pub use self::error::RelocationError;
 
 use self::answer::{Answer, Question};
 
@@ -158,10 +161,10 @@ impl Resolver<'_> {
         slot: usize,
         field: &FieldRelocation,
     ) -> Result<(), Error> {
-        let wrong = |what: String| {
+        let wrong = |cause| {
             let at = Place::new(self.file).section(&program.section);
             let at = at.symbol(&program.name).offset(slot as u64 * 8);
-            Error::unsupported(at, format!("field relocation: {what}"))
+            Error::Relocation { at, cause }
         };
         let question = Question::new(self.local, field).map_err(wrong)?;
         let answer = question.ask(self.target).map_err(wrong)?;

@@ -1,9 +1,10 @@
 //! Access paths: from `0:1:2` to named steps in one BTF, and the same steps in another.
 //!
-//! Anonymous structs leave no step of their own, since their place may differ; array elements
-//! keep their index. Rule: offsets are bits from the start of the root type.
+//! Anonymous structs are no steps, since their position may differ; array elements keep their
+//! index. Rule: offsets are bits from the start of the root type.
 
 use super::compatible::Matcher;
+use super::error::RelocationError;
 use crate::btf::{Btf, Kind, Member, Type};
 
 /// A walk from a root type to a field, array element or enumerator.
@@ -17,7 +18,7 @@ pub(super) struct Path<'a> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
-    /// An array element, or the root itself as element of an imagined array.
+    /// An array element. The root itself counts as an element of an array.
     Element {
         type_id: u32,
         index: u32,
@@ -27,18 +28,18 @@ pub(super) enum Step<'a> {
 
 impl<'a> Path<'a> {
     /// Follows an access string in the object's own types.
-    pub fn follow(btf: &'a Btf, root: u32, access: &[u32]) -> Result<Self, String> {
-        let (first, rest) = access.split_first().ok_or("empty access path")?;
+    pub fn follow(btf: &'a Btf, root: u32, access: &[u32]) -> Result<Self, RelocationError> {
+        let (first, rest) = access.split_first().ok_or(RelocationError::EmptyPath)?;
         let mut path = Self { btf, root, steps: Vec::new(), bit_offset: 0 };
-        path.start(*first).ok_or("root type has no size")?;
-        let mut ty = btf.resolve(root).ok_or("root type is void")?;
-        for (number, index) in rest.iter().enumerate() {
+        path.start(*first).ok_or(RelocationError::UnsizedRoot)?;
+        let mut ty = btf.resolve(root).ok_or(RelocationError::VoidRoot)?;
+        for (step, index) in (1..).zip(rest) {
             ty = match ty.kind() {
                 Kind::Struct | Kind::Union => path.member(ty, *index as usize),
                 Kind::Array => path.element(ty, *index),
-                kind => return Err(format!("step {} goes into a {kind:?}", number + 1)),
+                kind => return Err(RelocationError::NotAggregate { step, kind }),
             }
-            .ok_or_else(|| format!("step {} leads nowhere", number + 1))?;
+            .ok_or(RelocationError::NoMember { step })?;
         }
         Ok(path)
     }
@@ -81,7 +82,7 @@ impl<'a> Path<'a> {
         Some(())
     }
 
-    /// The same walk from a type of another BTF; `None` when it has no such way.
+    /// Follows the path from a type of another BTF; `None` if that type has no such path.
     pub fn same_in(&self, target: &'a Btf, root: u32, matcher: &Matcher<'_>) -> Option<Self> {
         let mut path = Self { btf: target, root, steps: Vec::new(), bit_offset: 0 };
         let (first, rest) = self.steps.split_first()?;
@@ -97,7 +98,7 @@ impl<'a> Path<'a> {
         Some(path)
     }
 
-    /// Looks for a field by name, into anonymous parts too.
+    /// Finds a field by name, also within anonymous structs and unions.
     fn named(
         &mut self,
         ty: Type<'a>,

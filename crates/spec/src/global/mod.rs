@@ -1,23 +1,26 @@
 //! Global variables of an object: listing them and setting them before it is loaded.
 //!
-//! A global is a variable of a data section (`.rodata`, `.data`, `.bss` and their kin). Setting
+//! A global is a variable of a data section (`.rodata`, `.data`, `.bss` and similar ones). Setting
 //! one changes the section's contents, and with `const volatile` the verifier sees the value as
-//! a constant. Rule: a value that does not fit its type is refused, never cut.
+//! a constant. Rule: a value that does not fit its type is rejected, never truncated.
 //! Not here: reading the text of a value (`text`).
 
+mod error;
 mod text;
 
 use std::collections::HashSet;
+
+pub use self::error::ValueError;
 
 use crate::btf::Kind;
 use crate::error::Error;
 use crate::model::{Global, Spec};
 
-/// Names listed when one is unknown.
+/// Number of similar names that an error lists.
 const MAX_NEAR: usize = 8;
 
 impl Spec {
-    /// All variables, by section and place.
+    /// Lists all variables, ordered by section and offset.
     pub fn globals(&self) -> Vec<Global> {
         let sections = self.maps.iter().filter(|map| map.contents.is_some());
         let mut globals: Vec<_> = sections.flat_map(|map| self.typed(&map.name)).collect();
@@ -52,8 +55,8 @@ impl Spec {
     pub fn set_global(&mut self, name: &str, value: &[u8]) -> Result<(), Error> {
         let global = self.global(name)?;
         if value.len() != global.size as usize {
-            let what = format!("{} bytes for {}", value.len(), global.size);
-            return Err(self.refused(&global, what));
+            let cause = ValueError::WrongLength { given: value.len(), wanted: global.size };
+            return Err(self.invalid(&global, cause));
         }
         let start = global.offset as usize;
         let map = self.maps.iter_mut().find(|map| map.name == global.section);
@@ -61,7 +64,7 @@ impl Spec {
         let place = contents.and_then(|bytes| bytes.get_mut(start..start + value.len()));
         match place {
             Some(place) => place.copy_from_slice(value),
-            None => return Err(self.refused(&global, "lies outside its section".to_owned())),
+            None => return Err(self.invalid(&global, ValueError::OutsideSection)),
         }
         Ok(())
     }
@@ -79,7 +82,7 @@ impl Spec {
             Some(btf) if global.type_id != 0 => text::typed(btf, global.type_id, value),
             _ => text::untyped(size, value),
         };
-        let bytes = bytes.map_err(|what| self.refused(&global, what))?;
+        let bytes = bytes.map_err(|cause| self.invalid(&global, cause))?;
         self.set_global(name, &bytes)
     }
 
@@ -93,17 +96,17 @@ impl Spec {
         })
     }
 
-    fn refused(&self, global: &Global, what: String) -> Error {
+    fn invalid(&self, global: &Global, cause: ValueError) -> Error {
         Error::GlobalValue {
             file: self.name.clone(),
             name: global.name.clone(),
             type_text: global.type_text.clone(),
-            what,
+            cause,
         }
     }
 }
 
-/// The names most like the wanted one, best first.
+/// The names most similar to the wanted one, best first.
 fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut ranked: Vec<_> = names.map(|name| (distance(wanted, name), name)).collect();
     ranked.sort_unstable();
@@ -111,7 +114,7 @@ fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     ranked.into_iter().take(MAX_NEAR).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// Edits (insert, delete, replace) from one name to the other; a part of a name is near it.
+/// Number of edits (insert, delete, replace) between two names; 0 if one contains the other.
 fn distance(a: &str, b: &str) -> usize {
     if b.contains(a) || a.contains(b) {
         return 0;

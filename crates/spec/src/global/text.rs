@@ -1,28 +1,34 @@
-//! Text of a value, as options and command lines carry it, to bytes of a type.
+//! Converts the text of a value, as options and command lines carry it, to bytes of a type.
 //!
-//! Rule: the type decides how the text is read; nothing is rounded or cut.
+//! Rule: the type decides how the text is read; nothing is rounded or truncated.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use packet::Mac;
+
+use super::ValueError;
 use crate::btf::{Btf, Kind, Type};
 
-/// Bytes of a value of type `id`, or what is wrong with the text.
-pub(super) fn typed(btf: &Btf, id: u32, text: &str) -> Result<Vec<u8>, String> {
+/// Number of enumerators that an error lists.
+const MAX_LISTED: usize = 16;
+
+/// Converts text to the bytes of a value of type `id`.
+pub(super) fn typed(btf: &Btf, id: u32, text: &str) -> Result<Vec<u8>, ValueError> {
     let text = text.trim();
-    let ty = btf.resolve(id).ok_or("has no type")?;
+    let ty = btf.resolve(id).ok_or(ValueError::NoType)?;
     match ty.kind() {
         Kind::Int if ty.is_bool() => boolean(text).map(|value| vec![u8::from(value)]),
         Kind::Int => integer(btf, id, ty, text),
         Kind::Enum | Kind::Enum64 => enumerator(ty, text),
         Kind::Array => array(btf, id, ty, text),
         Kind::Struct | Kind::Union => aggregate(btf, id, text),
-        Kind::Float => Err("floating point has no place in BPF".to_owned()),
-        kind => Err(format!("a {kind:?} cannot be set by text")),
+        Kind::Float => Err(ValueError::FloatingPoint),
+        kind => Err(ValueError::NotFromText { kind }),
     }
 }
 
-/// Bytes of a value of which only the size is known.
-pub(super) fn untyped(size: usize, text: &str) -> Result<Vec<u8>, String> {
+/// Converts text to the bytes of a value of which only the size is known.
+pub(super) fn untyped(size: usize, text: &str) -> Result<Vec<u8>, ValueError> {
     let text = text.trim();
     match address(text) {
         Some(bytes) if bytes.len() == size => Ok(bytes),
@@ -30,15 +36,15 @@ pub(super) fn untyped(size: usize, text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-fn boolean(text: &str) -> Result<bool, String> {
+fn boolean(text: &str) -> Result<bool, ValueError> {
     match text {
         "1" | "true" | "yes" | "on" => Ok(true),
         "0" | "false" | "no" | "off" => Ok(false),
-        _ => Err(format!("`{text}` is neither true nor false")),
+        _ => Err(ValueError::NotBoolean { text: text.to_owned() }),
     }
 }
 
-fn integer(btf: &Btf, id: u32, ty: Type<'_>, text: &str) -> Result<Vec<u8>, String> {
+fn integer(btf: &Btf, id: u32, ty: Type<'_>, text: &str) -> Result<Vec<u8>, ValueError> {
     let size = ty.size() as usize;
     if let Some(bytes) = address(text).filter(|bytes| bytes.len() == size) {
         return Ok(if is_network(btf, id) { bytes } else { bytes.into_iter().rev().collect() });
@@ -62,22 +68,23 @@ fn character(text: &str) -> Option<i128> {
     }
 }
 
-fn enumerator(ty: Type<'_>, text: &str) -> Result<Vec<u8>, String> {
+fn enumerator(ty: Type<'_>, text: &str) -> Result<Vec<u8>, ValueError> {
     let named = ty.values().find(|entry| entry.name == text).map(|entry| entry.value);
     let value = match named {
         Some(value) => value,
         None => number(text).map_err(|_| {
-            let names: Vec<_> = ty.values().take(16).map(|entry| entry.name).collect();
-            format!("`{text}` is none of {}", names.join(", "))
+            let known = ty.values().take(MAX_LISTED).map(|entry| entry.name.to_owned()).collect();
+            ValueError::UnknownEnumerator { text: text.to_owned(), known }
         })?,
     };
     little_endian(value, ty.size() as usize, ty.is_signed())
 }
 
 /// Text for characters, an address for bytes, otherwise a list.
-fn array(btf: &Btf, id: u32, ty: Type<'_>, text: &str) -> Result<Vec<u8>, String> {
-    let size = btf.size_of(id).and_then(|size| usize::try_from(size).ok()).ok_or("has no size")?;
-    let array = ty.array().ok_or("has no elements")?;
+fn array(btf: &Btf, id: u32, ty: Type<'_>, text: &str) -> Result<Vec<u8>, ValueError> {
+    let size = btf.size_of(id).and_then(|size| usize::try_from(size).ok());
+    let size = size.ok_or(ValueError::NoSize)?;
+    let array = ty.array().ok_or(ValueError::NoSize)?;
     let byte = btf.size_of(array.element) == Some(1);
     if byte && let Some(bytes) = address(text).filter(|bytes| bytes.len() == size) {
         return Ok(bytes);
@@ -90,32 +97,33 @@ fn array(btf: &Btf, id: u32, ty: Type<'_>, text: &str) -> Result<Vec<u8>, String
     Ok(bytes)
 }
 
-/// Text with room for its closing NUL.
-fn characters(text: &str, size: usize) -> Result<Vec<u8>, String> {
+/// Text, padded with NUL bytes of which there is at least one.
+fn characters(text: &str, size: usize) -> Result<Vec<u8>, ValueError> {
     if text.len() >= size {
-        return Err(format!("{} characters for room of {}", text.len(), size.saturating_sub(1)));
+        let (length, limit) = (text.len(), size.saturating_sub(1));
+        return Err(ValueError::TextTooLong { length, limit });
     }
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(size, 0);
     Ok(bytes)
 }
 
-fn list(btf: &Btf, element: u32, count: usize, text: &str) -> Result<Vec<u8>, String> {
+fn list(btf: &Btf, element: u32, count: usize, text: &str) -> Result<Vec<u8>, ValueError> {
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     let inner = inner.unwrap_or(text).trim();
     let values: Vec<_> = inner.split(',').filter(|value| !value.trim().is_empty()).collect();
     if values.len() > count {
-        return Err(format!("{} values for {count} elements", values.len()));
+        return Err(ValueError::TooManyElements { given: values.len(), limit: count });
     }
     let values = values.into_iter().map(|value| typed(btf, element, value));
     Ok(values.collect::<Result<Vec<_>, _>>()?.concat())
 }
 
-/// A struct that is nothing but an address, such as `struct in6_addr`.
-fn aggregate(btf: &Btf, id: u32, text: &str) -> Result<Vec<u8>, String> {
-    let size = btf.size_of(id).ok_or("has no size")?;
+/// A struct that contains only an address, such as `struct in6_addr`.
+fn aggregate(btf: &Btf, id: u32, text: &str) -> Result<Vec<u8>, ValueError> {
+    let size = btf.size_of(id).ok_or(ValueError::NoSize)?;
     let bytes = address(text).filter(|bytes| bytes.len() as u64 == size);
-    bytes.ok_or_else(|| format!("`{text}` is no address of {size} bytes; set it by bytes"))
+    bytes.ok_or_else(|| ValueError::NotAddress { text: text.to_owned(), size })
 }
 
 /// An IPv4, IPv6 or MAC address in network order.
@@ -126,16 +134,11 @@ fn address(text: &str) -> Option<Vec<u8>> {
     if let Ok(v6) = text.parse::<Ipv6Addr>() {
         return Some(v6.octets().to_vec());
     }
-    let parts: Vec<_> = text.split(':').collect();
-    let octet = |part: &&str| {
-        let hex = part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-        hex.then(|| u8::from_str_radix(part, 16).ok()).flatten()
-    };
-    (parts.len() == 6).then(|| parts.iter().map(octet).collect::<Option<_>>()).flatten()
+    text.parse::<Mac>().ok().map(|mac| mac.0.to_vec())
 }
 
-/// Decimal, `0x…`, `0b…` or `0o…`, with `_` between digits and a sign in front.
-fn number(text: &str) -> Result<i128, String> {
+/// Reads a number in decimal, `0x…`, `0b…` or `0o…`, with an optional sign and `_` between digits.
+fn number(text: &str) -> Result<i128, ValueError> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -147,13 +150,13 @@ fn number(text: &str) -> Result<i128, String> {
         Some("0o") => u64::from_str_radix(&digits[2..], 8),
         _ => digits.parse(),
     };
-    let value = value.map_err(|_| format!("`{text}` is no number"))?;
+    let value = value.map_err(|_| ValueError::NotNumber { text: text.to_owned() })?;
     Ok(if negative { -i128::from(value) } else { i128::from(value) })
 }
 
-fn little_endian(value: i128, size: usize, signed: bool) -> Result<Vec<u8>, String> {
+fn little_endian(value: i128, size: usize, signed: bool) -> Result<Vec<u8>, ValueError> {
     if !(1..=8).contains(&size) {
-        return Err(format!("{size} bytes are no integer"));
+        return Err(ValueError::IntegerSize { size });
     }
     let bits = size as u32 * 8;
     let (least, most) = match signed {
@@ -161,12 +164,12 @@ fn little_endian(value: i128, size: usize, signed: bool) -> Result<Vec<u8>, Stri
         false => (0, (1i128 << bits) - 1),
     };
     if !(least..=most).contains(&value) {
-        return Err(format!("{value} is outside {least} to {most}"));
+        return Err(ValueError::OutOfRange { value, least, most });
     }
     Ok(value.to_le_bytes()[..size].to_vec())
 }
 
-/// Whether a typedef on the way to the integer says network order: `__be16`, `__be32`, `__be64`.
+/// Whether a typedef of the integer states network order: `__be16`, `__be32`, `__be64`.
 fn is_network(btf: &Btf, id: u32) -> bool {
     let mut id = id;
     for _ in 0..8 {

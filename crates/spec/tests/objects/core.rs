@@ -1,8 +1,9 @@
 //! Field relocations against targets with other layouts.
 
 use spec::btf::{Btf, Kind};
+use spec::co_re::RelocationError;
 use spec::insn::Insn;
-use spec::{Program, Spec};
+use spec::{Error, Program, Spec};
 
 use crate::object;
 
@@ -87,7 +88,7 @@ fn what_is_missing_is_poisoned_and_named() {
     let table = [
         ("read_absent", "offset of struct absent.x: the target has no such type"),
         // A signed field cannot be read in another width.
-        ("read_level", "offset of struct packet.level: 4 bytes here, 8 there"),
+        ("read_level", "offset of struct packet.level: 4 bytes in the object, 8 in the target"),
     ];
     for (name, wanted) in table {
         assert_eq!(text(name), [wanted]);
@@ -115,8 +116,11 @@ fn two_different_answers_are_an_error() {
     let unchanged = spec.programs.clone();
     let error = spec.relocate(object("core_other.o").btf.as_ref().unwrap()).unwrap_err();
     let wanted = "core.o: section `xdp`, symbol `read_length`, offset 0x0: field relocation: \
-                  `offset of struct packet.length` has several answers in the target";
+                  `offset of struct packet.length` is ambiguous: several types of the target match";
     assert_eq!(error.to_string(), wanted);
+    let Error::Relocation { cause, .. } = error else { panic!("{error:?}") };
+    let relocation = "offset of struct packet.length".to_owned();
+    assert_eq!(cause, RelocationError::Ambiguous { relocation });
     assert_eq!(spec.programs, unchanged);
 }
 

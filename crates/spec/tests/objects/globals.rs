@@ -1,6 +1,6 @@
 //! Variables: where they stand, and what text sets them to.
 
-use spec::{Error, MapKind, Spec, Target};
+use spec::{Error, MapKind, Spec, Target, ValueError};
 
 use crate::{object, without_types};
 
@@ -90,26 +90,36 @@ fn text_is_read_by_type() {
 
 #[test]
 fn values_that_do_not_fit_are_refused() {
+    let range = |value, least, most| ValueError::OutOfRange { value, least, most };
+    let number = |text: &str| ValueError::NotNumber { text: text.to_owned() };
+    let modes = ["MODE_OFF", "MODE_COUNT", "MODE_DROP"].map(str::to_owned).into();
     let table = [
-        ("limit", "-1", "-1 is outside 0 to 4294967295"),
-        ("limit", "4294967296", "4294967296 is outside 0 to 4294967295"),
-        ("limit", "much", "`much` is no number"),
-        ("limit", "", "`` is no number"),
-        ("small", "0x100", "256 is outside 0 to 255"),
-        ("bias", "40000", "40000 is outside -32768 to 32767"),
-        ("enabled", "2", "`2` is neither true nor false"),
-        ("mode", "MODE_ON", "`MODE_ON` is none of MODE_OFF, MODE_COUNT, MODE_DROP"),
-        ("label", "too long", "8 characters for room of 7"),
-        ("ports", "{1,2,3,4,5}", "5 values for 4 elements"),
-        ("mac", "02:00:00:00:00", "14 characters for room of 5"),
-        ("address6", "10.0.0.1", "`10.0.0.1` is no address of 16 bytes; set it by bytes"),
+        ("limit", "-1", range(-1, 0, 4_294_967_295)),
+        ("limit", "4294967296", range(4_294_967_296, 0, 4_294_967_295)),
+        ("limit", "much", number("much")),
+        ("limit", "", number("")),
+        ("small", "0x100", range(256, 0, 255)),
+        ("bias", "40000", range(40_000, -32_768, 32_767)),
+        ("enabled", "2", ValueError::NotBoolean { text: "2".to_owned() }),
+        (
+            "mode",
+            "MODE_ON",
+            ValueError::UnknownEnumerator { text: "MODE_ON".to_owned(), known: modes },
+        ),
+        ("label", "too long", ValueError::TextTooLong { length: 8, limit: 7 }),
+        ("ports", "{1,2,3,4,5}", ValueError::TooManyElements { given: 5, limit: 4 }),
+        ("mac", "02:00:00:00:00", ValueError::TextTooLong { length: 14, limit: 5 }),
+        ("address6", "10.0.0.1", ValueError::NotAddress { text: "10.0.0.1".to_owned(), size: 16 }),
     ];
     let unchanged = object("globals.o");
     for (name, text, wanted) in table {
         let mut spec = unchanged.clone();
-        let error = spec.set_global_text(name, text).unwrap_err().to_string();
-        assert!(error.ends_with(wanted), "{name}={text}: {error}");
-        assert!(error.starts_with(&format!("globals.o: global `{name}` of type `")), "{error}");
+        let error = spec.set_global_text(name, text).unwrap_err();
+        let words = error.to_string();
+        assert!(words.starts_with(&format!("globals.o: global `{name}` of type `")), "{words}");
+        assert!(words.ends_with(&format!("`: {wanted}")), "{words}");
+        let Error::GlobalValue { cause, .. } = error else { panic!("{words}") };
+        assert_eq!(cause, wanted, "{name}={text}");
         assert_eq!(spec.maps, unchanged.maps);
     }
 }
@@ -122,7 +132,8 @@ fn an_unknown_name_lists_its_neighbours() {
     };
     assert_eq!(near[0], "limit");
     let error = spec.set_global("limit", &[0; 5]).unwrap_err();
-    assert!(error.to_string().ends_with("5 bytes for 4"), "{error}");
+    let Error::GlobalValue { cause, .. } = error else { panic!("{error}") };
+    assert_eq!(cause, ValueError::WrongLength { given: 5, wanted: 4 });
 }
 
 #[test]

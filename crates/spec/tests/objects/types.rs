@@ -1,7 +1,7 @@
 //! BTF by itself: reading, building, printing, and what kernels take.
 
 use spec::Error;
-use spec::btf::{Btf, Builder, Kind, Linkage, MissingFeatures, Value};
+use spec::btf::{Btf, BtfSection, Builder, InvalidBtf, Kind, Linkage, MissingFeatures, Value};
 
 use crate::object;
 
@@ -155,17 +155,18 @@ fn damaged_blobs_are_refused() {
         bytes[at] = byte;
         bytes
     };
-    let table: [(&str, Vec<u8>); 6] = [
-        ("ends inside the header", whole[..20].to_vec()),
-        ("starts with 0xeb00, not BTF", with(0, 0)),
-        ("is big-endian", [&[0xeb, 0x9f], &whole[2..]].concat()),
-        ("types lie outside the blob", with(15, 0x7f)),
-        ("type of unknown kind 31", with(24 + 7, 0x1f)),
-        ("strings lie outside the blob", whole[..whole.len() - 1].to_vec()),
+    let outside = |section| InvalidBtf::OutsideBlob { section };
+    let table: [(InvalidBtf, Vec<u8>); 6] = [
+        (InvalidBtf::TruncatedHeader, whole[..20].to_vec()),
+        (InvalidBtf::WrongMagic { magic: 0xeb00 }, with(0, 0)),
+        (InvalidBtf::BigEndian, [&[0xeb, 0x9f], &whole[2..]].concat()),
+        (outside(BtfSection::Types), with(15, 0x7f)),
+        (InvalidBtf::UnknownKind { kind: 31 }, with(24 + 7, 0x1f)),
+        (outside(BtfSection::Strings), whole[..whole.len() - 1].to_vec()),
     ];
     for (wanted, bytes) in table {
-        let Err(Error::Btf { what, .. }) = Btf::parse(&bytes) else { panic!("{wanted}") };
-        assert_eq!(what, wanted);
+        let Err(Error::Btf { cause, .. }) = Btf::parse(&bytes) else { panic!("{wanted}") };
+        assert_eq!(cause, wanted);
     }
 }
 

@@ -8,14 +8,15 @@
 use std::collections::BTreeMap;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, TargetArch,
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch,
 };
 
 use super::KernelUse;
 use crate::{Error, Result};
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type BackendResult<T> = std::result::Result<T, BackendError>;
 
 /// Whether kernel and architecture have filters.
 pub(super) fn are_supported() -> bool {
@@ -31,21 +32,23 @@ pub(super) fn are_supported() -> bool {
 pub(super) fn restrict(kernel: KernelUse) -> Result<()> {
     no_new_privileges()?;
     let Some(arch) = arch().filter(|_| are_supported()) else { return Ok(()) };
-    let failed = |error: String| Error::new("seccomp", "", libc::EINVAL).with_detail(error);
     let hidden = Rules::from([(libc::SYS_clone3, Vec::new())]);
     let no_clone3 = (hidden, SeccompAction::Allow, SeccompAction::Errno(libc::ENOSYS as u32));
     let listed = (
-        allowed(kernel).map_err(failed)?,
+        allowed(kernel).map_err(invalid)?,
         SeccompAction::Errno(libc::EPERM as u32),
         SeccompAction::Allow,
     );
     for (rules, otherwise, matched) in [no_clone3, listed] {
         let filter = SeccompFilter::new(rules, otherwise, matched, arch);
-        let program: BpfProgram =
-            filter.and_then(TryInto::try_into).map_err(|error| failed(error.to_string()))?;
-        seccompiler::apply_filter(&program).map_err(|error| failed(error.to_string()))?;
+        let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(invalid)?;
+        seccompiler::apply_filter(&program).map_err(invalid)?;
     }
     Ok(())
+}
+
+fn invalid(error: impl std::fmt::Display) -> Error {
+    Error::new("seccomp", "", libc::EINVAL).with_detail(error.to_string())
 }
 
 fn arch() -> Option<TargetArch> {
@@ -59,7 +62,7 @@ pub(super) fn no_new_privileges() -> Result<()> {
     if answer != 0 { Err(Error::last("prctl(PR_SET_NO_NEW_PRIVS)", "")) } else { Ok(()) }
 }
 
-fn allowed(kernel: KernelUse) -> std::result::Result<Rules, String> {
+fn allowed(kernel: KernelUse) -> BackendResult<Rules> {
     let mut rules: Rules = ANY.iter().map(|call| (*call, Vec::new())).collect();
     #[cfg(target_arch = "x86_64")]
     rules.extend(OLD.iter().map(|call| (*call, Vec::new())));
@@ -81,25 +84,20 @@ fn allowed(kernel: KernelUse) -> std::result::Result<Rules, String> {
     Ok(rules)
 }
 
-fn masked(argument: u8, mask: u64, value: u64) -> std::result::Result<SeccompRule, String> {
+fn masked(argument: u8, mask: u64, value: u64) -> BackendResult<SeccompRule> {
     rule(argument, SeccompCmpOp::MaskedEq(mask), value)
 }
 
 /// One rule for each value: any of them may hold.
-fn equal(argument: u8, values: &[u64]) -> std::result::Result<Vec<SeccompRule>, String> {
+fn equal(argument: u8, values: &[u64]) -> BackendResult<Vec<SeccompRule>> {
     values.iter().map(|value| rule(argument, SeccompCmpOp::Eq, *value)).collect()
 }
 
-fn rule(
-    argument: u8,
-    operation: SeccompCmpOp,
-    value: u64,
-) -> std::result::Result<SeccompRule, String> {
+fn rule(argument: u8, operation: SeccompCmpOp, value: u64) -> BackendResult<SeccompRule> {
     // The kernel reads these arguments as 32-bit numbers, except for flags of `clone` and
     // protections, whose upper halves are unused.
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)
         .and_then(|condition| SeccompRule::new(vec![condition]))
-        .map_err(|error| error.to_string())
 }
 
 const THREAD: u64 = libc::CLONE_THREAD as u64;

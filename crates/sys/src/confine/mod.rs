@@ -103,8 +103,7 @@ impl Unprivileged {
     /// take, and to its present privileges: no network, no program is executed. A process that
     /// loads programs may also make the commands of `bpf(2)` for that.
     pub fn confine(self, files: &Files) -> Result<()> {
-        restrict_files(files)
-            .map_err(|error| Error::new("landlock", "", libc::EINVAL).with_detail(error))?;
+        restrict_files(files).map_err(landlock_failed)?;
         calls::restrict(self.0)
     }
 }
@@ -114,10 +113,7 @@ impl Unprivileged {
 /// capabilities that were granted, because programs would not inherit them otherwise.
 pub fn only_installed_programs(caps: &[Cap]) -> Result<()> {
     calls::no_new_privileges()?;
-    let failed = |error: RulesetError| {
-        Error::new("landlock", "", libc::EINVAL).with_detail(error.to_string())
-    };
-    restrict_programs().map_err(failed)?;
+    restrict_programs().map_err(landlock_failed)?;
     match crate::dir::effective_user() {
         0 => cap::keep(caps.iter().fold(0, |bits, cap| bits | 1 << *cap as u8)),
         _ => Ok(()),
@@ -144,9 +140,8 @@ fn everything_forbidden() -> std::result::Result<RulesetCreated, RulesetError> {
         .create()
 }
 
-fn restrict_files(files: &Files) -> std::result::Result<(), String> {
-    let failed = |error: RulesetError| error.to_string();
-    let mut ruleset = everything_forbidden().map_err(failed)?;
+fn restrict_files(files: &Files) -> std::result::Result<(), RulesetError> {
+    let mut ruleset = everything_forbidden()?;
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write =
         read | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::MakeReg | AccessFs::RemoveFile;
@@ -155,8 +150,12 @@ fn restrict_files(files: &Files) -> std::result::Result<(), String> {
     }
     files.write.iter().for_each(|path| allow(&mut ruleset, path, write));
     // Also sets no_new_privs, which is left to the filter of system calls where Landlock is absent.
-    ruleset.restrict_self().map_err(failed)?;
+    ruleset.restrict_self()?;
     Ok(())
+}
+
+fn landlock_failed(error: RulesetError) -> Error {
+    Error::new("landlock", "", libc::EINVAL).with_detail(error.to_string())
 }
 
 /// What cannot be allowed stays forbidden: a file that does not exist, or a pipe, which Landlock

@@ -72,7 +72,7 @@ fn tried(feature: Feature) -> Probe {
         available: feature.is_available(),
         name: feature.name,
         purpose: feature.purpose,
-        refusal: feature.refusal,
+        refusal: feature.refusal.map(|reason| reason.to_string()),
     }
 }
 
