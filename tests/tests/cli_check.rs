@@ -88,7 +88,7 @@ fn what_is_no_object_is_an_error() {
     let table: &[(&[&str], &str)] = &[
         (&["check", "dorp"], "built in are drop, forward"),
         (&["check", "/etc/hostname"], "not an ELF file"),
-        (&["check", short], "damaged or cut short"),
+        (&["check", short], "damaged or truncated"),
         (&["check", "/proc/self/exe"], "not for BPF"),
         (&["check", "missing.o"], "cannot read missing.o"),
         (&["check", mixed, "--program", "none"], "it has good, careless, homeless"),
@@ -140,9 +140,9 @@ fn what_the_kernel_refuses_without_a_word_is_explained() {
     let sized = ["check", object, "--program", "none", "--map-size", "empty=8"];
     xway.run(&sized).ended(0);
     for (words, remedy) in [
-        (["--map-size", "nothing=8"], "no map is called `nothing`; it has trie, empty"),
+        (["--map-size", "nothing=8"], "has no map `nothing`; it has trie, empty"),
         (["--map-size", "empty=0"], "invalid size `0`"),
-        (["--kconfig", "CONFIG_HZ=8"], "it reads no configuration option `CONFIG_HZ`"),
+        (["--kconfig", "CONFIG_HZ=8"], "does not read the configuration option `CONFIG_HZ`"),
     ] {
         let answer = xway.run(&[&["check", object][..], &words].concat());
         assert_eq!(answer.code, 2);

@@ -69,8 +69,8 @@ fn files_that_are_no_objects() {
     let table = [
         (write("empty.o", b""), "not an ELF file"),
         (write("words.o", b"int main() { return 0; }"), "not an ELF file"),
-        (write("head.o", &whole[..40]), "cut short"),
-        (write("half.o", &whole[..whole.len() / 2]), "cut short"),
+        (write("head.o", &whole[..40]), "truncated"),
+        (write("half.o", &whole[..whole.len() / 2]), "truncated"),
         (compile_for("bpfeb", folder, "big", PASS), "big-endian"),
         ("/proc/self/exe".into(), "not for BPF"),
         (folder.join("none.o"), "cannot read"),

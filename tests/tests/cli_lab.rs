@@ -62,7 +62,7 @@ fn a_lab_stays_until_it_is_taken_down() {
     xway.run(&["lab", "down", &up.id]).ended(0);
     assert!(up.listed().is_none());
     let text = xway.run(&["lab", "down", &up.id]).error();
-    assert!(text.contains("there is no lab"), "{text}");
+    assert!(text.contains("no lab is named"), "{text}");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn exit_codes_of_commands_are_passed_on() {
     }
     let wrong: &[(&[&str], &str)] = &[
         (&["lab", "run", &up.id, "z", "true"], "has no host `z`"),
-        (&["lab", "run", "none", "a", "true"], "there is no lab `none`"),
+        (&["lab", "run", "none", "a", "true"], "no lab is named `none`"),
         (&["lab", "run", &up.id, "a", "no-such-command"], "no-such-command"),
     ];
     for (arguments, part) in wrong {

@@ -140,7 +140,7 @@ fn names_are_taken_only_when_they_are_clear() {
     let table: &[(&str, &str)] = &[
         ("4294967295", "no program has the id"),
         ("no_such_name", "no program is called `no_such_name`"),
-        (pin.to_str().unwrap(), "is no program"),
+        (pin.to_str().unwrap(), "is not a program"),
         ("/nowhere/pin", "ENOENT"),
     ];
     for (word, part) in table {

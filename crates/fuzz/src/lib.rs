@@ -1,8 +1,8 @@
 //! The fuzz targets: a function of bytes each, which panics when a promise is broken.
 //!
 //! `fuzz/` gives these functions to libFuzzer (nightly); the test `corpus` replays the committed
-//! inputs in `fuzz/corpus/` with a stable compiler. Rule: a target does the same for the same bytes
-//! and looks at nothing else, so that every finding can be replayed.
+//! inputs in `fuzz/corpus/` with a stable compiler. Rule: the result of a target
+//! depends only on its bytes, so that every finding can be replayed.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod stream;
 pub struct Target {
     /// Name of the program and of the folder of its corpus.
     pub name: &'static str,
+    /// Runs the target on an input.
     pub run: fn(&[u8]),
 }
 

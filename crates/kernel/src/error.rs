@@ -1,6 +1,6 @@
-//! The one error of this crate: what failed, whose turn it is, and what to do.
+//! The error of this crate: what failed, why, and how to correct it.
 //!
-//! Rule: a refusal by the verifier carries its whole log, and shows only the line that matters.
+//! Rule: a rejection by the verifier contains its whole log, and displays only the decisive line.
 
 use std::fmt;
 
@@ -11,27 +11,29 @@ use thiserror::Error;
 
 use crate::verifier::VerifierLog;
 
+/// Result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// Why an object cannot be loaded, attached, listed or changed.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The kernel failed a call.
+    /// A system call failed.
     #[error(transparent)]
     System(#[from] sys::Error),
 
-    /// The kernel failed a call for lack of a right.
+    /// A system call failed for lack of permission.
     #[error("{source}; {}", advice(.missing))]
     Denied {
         source: sys::Error,
-        /// Capabilities that this process lacks; empty when it has all that could matter.
+        /// Capabilities that this process lacks; empty if it has all that are relevant.
         missing: Vec<Cap>,
     },
 
-    /// The verifier refused a program.
-    #[error("program `{program}` refused by the kernel's verifier: {log}")]
+    /// The verifier rejected a program.
+    #[error("program `{program}` rejected by the kernel's verifier: {log}")]
     Verifier { program: String, errno: i32, log: Box<VerifierLog> },
 
-    /// The object itself is the problem.
+    /// The object is invalid.
     #[error(transparent)]
     Object(#[from] spec::Error),
 
@@ -43,22 +45,22 @@ pub enum Error {
 
     #[error(
         "program `{program}` in section `{section}` has no type: \
-         name the section after one (`xdp`) or say it with --type"
+         name the section after one (`xdp`) or specify it with --type"
     )]
     UnknownType { program: String, section: String },
 
-    /// Something of the running kernel that the object asks for is not there.
+    /// The running kernel lacks a symbol, type or option that the object requires.
     #[error("program object needs {what} `{name}`, which this kernel does not have{why}")]
     Unresolved { what: &'static str, name: String, why: String },
 
-    /// A given or pinned map is not what the object declares.
+    /// A shared or pinned map differs from the object's declaration.
     #[error("map `{map}` cannot be shared: its {what} is {found}, the object wants {wanted}")]
     Incompatible { map: String, what: &'static str, found: u64, wanted: u64 },
 
     #[error("map `{map}`: {what} has {given} bytes, it takes {wanted}")]
     WrongSize { map: String, what: &'static str, given: usize, wanted: usize },
 
-    /// The kernel, or the control group that pays for it, has no memory for a map.
+    /// The kernel, or the control group that is charged, has no memory for a map.
     #[error(
         "map `{map}` takes {bytes} bytes, and there is no memory for it: raise the limit of the \
          control group or free memory, or make the map smaller: {source}"
@@ -69,7 +71,7 @@ pub enum Error {
     #[error("map `{map}`: {why}: {source}")]
     Definition { map: String, why: &'static str, source: sys::Error },
 
-    /// Some elements were written before one was refused.
+    /// Some elements were written before one was rejected.
     #[error("map `{map}`: {done} of {wanted} elements were written: {source}")]
     Partly { map: String, done: usize, wanted: usize, source: sys::Error },
 
@@ -79,14 +81,14 @@ pub enum Error {
     )]
     Occupied { interface: String, mode: ModeName, program: ProgramRef },
 
-    /// The interface changed hands between looking and acting.
+    /// Another process changed the interface between the check and the operation.
     #[error("{interface}: another program was attached meanwhile, nothing was changed: {source}")]
     Overtaken { interface: String, source: sys::Error },
 
-    #[error("{what}: it ends with this process; pin it to keep it")]
+    #[error("{what} ends with this process; pin it to keep it")]
     NotPinned { what: String },
 
-    #[error("pinned object {path} is no {wanted}; remove the file or choose another path")]
+    #[error("pinned object {path} is not a {wanted}; remove the file or choose another path")]
     WrongPin { path: String, wanted: &'static str },
 
     #[error("{what}: {why}")]
@@ -96,9 +98,11 @@ pub enum Error {
 /// A program as messages name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProgramRef {
+    /// Program id of the kernel.
     pub id: u32,
-    /// Empty when the kernel will not tell.
+    /// Empty if the kernel does not report it.
     pub name: String,
+    /// Tag as the kernel prints it; empty if unknown.
     pub tag: String,
     /// Processes that hold it or its link.
     pub holders: Vec<String>,
@@ -131,7 +135,7 @@ impl fmt::Display for ModeName {
 }
 
 impl Error {
-    /// Says which right is missing when that is what the kernel complained about.
+    /// Adds the missing capabilities to an error for lack of permission.
     pub(crate) fn from_call(source: sys::Error) -> Self {
         if !source.is(EPERM) {
             return Self::System(source);
@@ -142,7 +146,7 @@ impl Error {
         Self::Denied { source, missing }
     }
 
-    /// The kernel's errno, where the kernel is who failed.
+    /// The errno of the system call, if one failed.
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::System(source)
@@ -167,7 +171,7 @@ pub(crate) fn named(object: &str) -> impl Fn(sys::Error) -> Error + '_ {
     }
 }
 
-/// What a call asks for: to look at what others have loaded takes more than to load.
+/// Capabilities that a call requires: opening objects of other processes takes more than loading.
 fn needed(call: &str) -> &'static [Cap] {
     if call.contains("_BY_ID") || call.contains("_NEXT_ID") {
         return &[Cap::SysAdmin];

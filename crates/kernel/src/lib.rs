@@ -1,9 +1,10 @@
-//! The Linux runtime: brings a [`spec::Spec`] to life through `bpf(2)`.
+//! `xway-kernel`: the Linux runtime, which loads a [`spec::Spec`] through `bpf(2)`.
 //!
-//! Life goes [`Object::load`] → [`Program`]s and [`Map`]s → [`attach`] → [`Link`]. Rule: every
-//! handle is a guard, and whatever shall outlive the process is pinned or kept by an explicit
-//! word. Loading needs `CAP_BPF` and `CAP_NET_ADMIN`, listing `CAP_SYS_ADMIN`; Linux 5.15 is the
-//! oldest kernel that is supported. Not here: what a program is for.
+//! The life cycle is [`Object::load`] → [`Program`]s and [`Map`]s → [`attach`] → [`Link`]. Rule:
+//! every handle is a guard, and what must outlive the process is pinned or kept by an explicit
+//! call. Loading needs `CAP_BPF` and `CAP_NET_ADMIN`, listing `CAP_SYS_ADMIN`; Linux 5.15 is the
+//! oldest kernel that is supported. Not here: the purpose of a program. How attachments persist and
+//! are replaced is described in `docs/state.md`.
 //!
 //! ```no_run
 //! use kernel::{Attach, LoadOptions, Mode, Object, Replace, attach};

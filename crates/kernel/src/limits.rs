@@ -2,6 +2,7 @@
 
 /// Text of the verifier, in bytes: where it starts and how far it may grow.
 pub const LOG_START: usize = 256 << 10;
+/// Largest buffer for the verifier's log, in bytes.
 pub const LOG_LIMIT: usize = 16 << 20;
 
 /// Loads that the kernel asks to try again (`EAGAIN`: a signal came during verification).

@@ -7,8 +7,8 @@
 //! consumer (ours)   producer (kernel)  records: length and flags (4), page (4), data, padded to 8
 //! ```
 //!
-//! Rule: a record is read only when its busy bit is gone, and given back by moving the consumer
-//! position behind it. The doubled mapping lets a record that wraps be read in one piece.
+//! Rule: a record is read only after its busy bit was cleared, and released by moving the consumer
+//! position past it. The doubled mapping lets a record that wraps be read in one piece.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -35,7 +35,7 @@ pub struct RingBuffer {
 
 impl RingBuffer {
     /// # Errors
-    /// [`Error::Unsupported`] when `map` is no ring buffer.
+    /// [`Error::Unsupported`] if `map` is not a ring buffer.
     pub fn new(map: &Map) -> Result<Self> {
         if map.kind() != MapKind::RINGBUF {
             return Err(Error::Unsupported {
@@ -90,7 +90,7 @@ impl RingBuffer {
         self.producer.load_u64(0).saturating_sub(self.position)
     }
 
-    /// Copies one record out and gives its place back.
+    /// Copies one record and releases its space.
     fn take(&mut self) -> Taken {
         let at = page_size() + (self.position as usize & (self.size - 1));
         let header = self.producer.load_u32(at);

@@ -1,4 +1,4 @@
-//! The kernel behind the seam: what conformance tests and `--runtime kernel` run on.
+//! The kernel as a [`Runtime`], used by conformance tests and `--runtime kernel`.
 
 use spec::{Input, Outcome, Runtime, Spec};
 
@@ -15,6 +15,7 @@ pub struct KernelRuntime {
 }
 
 impl KernelRuntime {
+    /// Creates a runtime that loads with these options.
     pub fn new(options: LoadOptions) -> Self {
         Self { options, object: None }
     }
@@ -52,7 +53,7 @@ impl Runtime for KernelRuntime {
             verdict: outcome.verdict(),
             packet: outcome.packet,
             metadata: outcome.metadata,
-            // A test run stops at the verdict; where it would go stays inside the kernel.
+            // A test run ends with the verdict; the kernel does not report the redirect's target.
             redirect_ifindex: None,
         })
     }

@@ -34,7 +34,8 @@ pub fn tags(ifindex: Ifindex, mode: Mode) -> Result<Tags> {
     Ok(decide(&link, mode, answers(ifindex), &features.map_err(Error::from_call)?))
 }
 
-/// Whether the driver answers `bpf_xdp_metadata_rx_vlan_tag()`; kernels that cannot say do not.
+/// Whether the driver answers `bpf_xdp_metadata_rx_vlan_tag()`; `false` if the kernel cannot report
+/// it.
 fn answers(ifindex: Ifindex) -> bool {
     let features = NetdevFamily::open().and_then(|mut netdev| netdev.xdp_features(ifindex));
     features.is_ok_and(|features| features.rx_metadata & RX_METADATA_VLAN_TAG != 0)

@@ -18,6 +18,7 @@ pub struct Capture {
 }
 
 impl Capture {
+    /// Opens a capture socket in the host's namespace, on one of its interfaces.
     pub fn open(host: &Host, interface: &str) -> Result<Self> {
         let ifindex = host.ifindex(interface)?;
         let socket = host.run(|| PacketSocket::open(ifindex))??;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::frame::FrameError;
 
+/// Why an operation on a lab failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -29,9 +30,9 @@ pub enum Error {
     NoFreeName { attempts: usize },
 
     #[error(
-        "lab `{0}` was not created by `xway lab up`: a running program uses it, or a killed program \
-         left it; `xway lab gc` removes what killed programs left, `xway lab gc --all` every lab \
-         that no program uses"
+        "lab `{0}` was not created by `xway lab up`: a running program uses it, or a killed \
+         program left it; `xway lab gc` removes what killed programs left, and with \
+         `--all` every lab that no program uses"
     )]
     NotKept(String),
 
@@ -65,6 +66,7 @@ pub enum Error {
     Frame(#[from] FrameError),
 }
 
+/// Result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

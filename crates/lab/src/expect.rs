@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::limits::LOOK_EVERY;
 
-/// Looks again and again until `probe` answers something; [`Error::Late`] with `what` after
-/// `limit`. Looks at least once.
+/// Calls `probe` until it returns a value, at least once. After `limit` the result is
+/// [`Error::Late`] with `what` as its subject.
 pub fn until<T>(
     what: &str,
     limit: Duration,

@@ -1,7 +1,7 @@
 //! Finding labs, and removing those whose maker is gone.
 //!
 //! Rule: only what a record announces under the lab's own prefix is removed, and only processes
-//! that the lab started, told by their start time.
+//! that the lab started, identified by their start time.
 
 use std::fs;
 use std::io;
@@ -14,13 +14,15 @@ use crate::record::{self, Facts};
 /// A lab as `xway lab list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabState {
+    /// Name of the lab.
     pub id: String,
+    /// Name of its topology, if it was built from one.
     pub topology: Option<String>,
     /// Short names of its hosts.
     pub hosts: Vec<String>,
     /// Its maker is alive.
     pub running: bool,
-    /// Stays after its maker.
+    /// Whether it persists after the process that created it.
     pub kept: bool,
 }
 
@@ -30,8 +32,8 @@ pub fn list() -> Result<Vec<LabState>> {
     record::ids()?.into_iter().map(state_of).collect()
 }
 
-/// Removes labs whose maker is gone; with `kept` also those that were told to stay.
-/// Answers their names.
+/// Removes labs whose creator has ended; with `kept` also those that were kept. Returns their
+/// names.
 pub fn gc(kept: bool) -> Result<Vec<String>> {
     let _all = record::lock_all()?;
     let mut removed = Vec::new();
@@ -47,8 +49,8 @@ pub fn gc(kept: bool) -> Result<Vec<String>> {
     Ok(removed)
 }
 
-/// Removes everything that the record announces, and the record last. The first error is told,
-/// after the rest was tried.
+/// Removes everything that the record announces, and the record last. Continues after an error, and
+/// returns the first one.
 pub(crate) fn remove(id: &str, facts: &Facts) -> Result<()> {
     let killed = facts.processes.iter().map(|process| process.kill().map(|_| ()));
     let deleted = facts.namespaces.iter().map(|name| netns::delete(name).map(|_| ()));

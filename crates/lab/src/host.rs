@@ -1,7 +1,7 @@
 //! `Host`: one namespace of a lab, and everything that is done inside it.
 //!
-//! Rule: the caller's thread stays where it is. Closures run in a thread that joins the namespace;
-//! sockets made there belong to it for ever, so they can be used from anywhere afterwards.
+//! Rule: the caller's thread never changes its namespace. Closures run in a thread that joins the
+//! host's namespace; sockets opened there belong to it permanently and can be used from any thread.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -33,9 +33,13 @@ pub(crate) type Pollers = Mutex<BTreeMap<String, Vec<u32>>>;
 /// An interface of a host and its addresses, as the kernel has them now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
+    /// Name of the interface within the host.
     pub name: String,
+    /// Index of the interface within the host.
     pub ifindex: Ifindex,
+    /// Ethernet address, if the interface has one.
     pub mac: Option<Mac>,
+    /// Largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
     /// With prefix lengths, in the order in which they were added.
     pub addresses: Vec<(IpAddr, u8)>,
@@ -79,8 +83,8 @@ impl Host {
         Ok(self.netns.enter(work)?)
     }
 
-    /// Starts a thread that stays inside the host. Whoever starts it stops it: the namespace
-    /// lives until the thread ends.
+    /// Starts a thread in the host's namespace. The caller must stop it: the namespace exists until
+    /// the thread ends.
     pub fn spawn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -110,7 +114,7 @@ impl Host {
         Ok(self.netns.command(program)?)
     }
 
-    /// The same with the host's own `/sys`, as `ip netns exec` has it.
+    /// Runs a closure in the host with the host's own `/sys` mounted, as in `ip netns exec`.
     pub fn command_with_sys(&self, program: &str) -> Result<Command> {
         Ok(self.netns.command_with_sys(program)?)
     }
@@ -136,6 +140,7 @@ impl Host {
         Ok(self.netns.enter(Ethtool::open)??)
     }
 
+    /// Reads the properties of an interface.
     pub fn interface(&self, name: &str) -> Result<Interface> {
         let mut netlink = self.netlink()?;
         let link = netlink.link(name)?;
@@ -149,10 +154,12 @@ impl Host {
         Ok(Interface { name: link.name, ifindex, mac, mtu, addresses })
     }
 
+    /// Returns the index of an interface.
     pub fn ifindex(&self, name: &str) -> Result<Ifindex> {
         Ok(self.netlink()?.link(name)?.ifindex)
     }
 
+    /// Returns the Ethernet address of an interface.
     pub fn mac(&self, name: &str) -> Result<Mac> {
         self.interface(name)?.mac.ok_or_else(|| self.no_address(name, "hardware"))
     }
@@ -178,7 +185,7 @@ impl Host {
         Ok(self.netns.set_sysctl(path, value)?)
     }
 
-    /// The same until the guard is dropped.
+    /// Changes the setting until the guard is dropped.
     pub fn hold_sysctl(&self, path: &'static str, value: &str) -> Result<Setting> {
         let before = self.netns.sysctl(path)?;
         self.set_sysctl(path, value)?;

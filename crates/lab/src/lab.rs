@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::limits::{ID_ATTEMPTS, LONGEST_HOST, LONGEST_ID};
 use crate::record::{self, Record};
 
+/// A set of hosts in network namespaces; dropping it removes them.
 #[derive(Debug)]
 pub struct Lab {
     record: Arc<Record>,
@@ -61,10 +62,12 @@ impl Lab {
         self.record.id()
     }
 
+    /// The hosts, in the order in which they were created.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
+    /// Finds a host by its name.
     pub fn host(&self, name: &str) -> Result<&Host> {
         let found = self.hosts.iter().find(|host| host.name() == name);
         found.ok_or_else(|| Error::NoHost { lab: self.id().to_owned(), host: name.to_owned() })
@@ -96,7 +99,7 @@ impl Lab {
         Ok(self.id().to_owned())
     }
 
-    /// Removes everything now and tells what failed; kept labs too.
+    /// Removes everything now, also of a kept lab, and reports the first error.
     pub fn remove(mut self) -> Result<()> {
         let held = self.lock.take();
         let outcome = self.tear_down();
@@ -106,7 +109,7 @@ impl Lab {
 
     fn tear_down(&mut self) -> Result<()> {
         self.hosts.clear();
-        // Nobody may look into the folder while it goes.
+        // No other process may read the folder during its removal.
         let _all = record::lock_all()?;
         let facts = self.record.facts()?;
         if facts.kept {
@@ -119,7 +122,7 @@ impl Lab {
 impl Drop for Lab {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            // A destructor cannot report; what stays is collected by the next run.
+            // A destructor cannot report; the next run collects what is left.
             let _ = self.tear_down();
         }
     }

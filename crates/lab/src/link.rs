@@ -1,7 +1,7 @@
-//! A veth pair between two hosts, set up so that XDP works on it at once.
+//! A veth pair between two hosts, set up so that XDP works on it immediately.
 //!
 //! On veth a redirected frame is lost unless its peer polls (XDP or GRO on), and local sockets
-//! leave checksums to the device unless told not to. Hence the defaults.
+//! leave checksums to the device by default. Hence the defaults.
 //! Not here: which hosts are connected and how they are called (`topology`).
 
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::limits::CARRIER;
 /// What both ends of a link are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkOptions {
-    /// Receive and as many transmit queues at each end.
+    /// Number of receive queues, and of transmit queues, at each end.
     pub queues: u32,
     /// Native XDP without fragments needs at most 3506.
     pub mtu: u32,
@@ -37,8 +37,11 @@ impl Default for LinkOptions {
 /// One end, as a topology describes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End<'a> {
+    /// The host that has the interface.
     pub host: &'a Host,
+    /// Name of the interface.
     pub interface: &'a str,
+    /// Ethernet address of the interface.
     pub mac: Mac,
 }
 
@@ -56,7 +59,7 @@ pub(crate) fn connect(a: End<'_>, b: End<'_>, options: &LinkOptions) -> Result<(
         set_up(end.host, end.interface)?;
         let ethtool = end.host.ethtool()?;
         ethtool.set_feature(end.interface, "tx-checksum", options.checksum_offload)?;
-        // Only while it is up does veth tell its peer that frames may be redirected into it
+        // Only while it is up does veth announce to its peer that frames may be redirected into it
         // (drivers/net/veth.c, veth_set_features, at v6.18).
         ethtool.set_feature(end.interface, "gro", options.gro)?;
     }
@@ -76,7 +79,7 @@ pub(crate) fn set_up(host: &Host, interface: &str) -> Result<()> {
     Ok(netlink.set_up(ifindex, true)?)
 }
 
-/// A bridge that forwards at once: no spanning tree, no multicast snooping, no queries.
+/// Creates a bridge that forwards immediately: no spanning tree, no multicast snooping, no queries.
 pub(crate) fn bridge(host: &Host, name: &str, mac: Mac, ports: &[&str]) -> Result<()> {
     host.announce(name)?;
     let mut netlink = host.netlink()?;
@@ -90,7 +93,7 @@ pub(crate) fn bridge(host: &Host, name: &str, mac: Mac, ports: &[&str]) -> Resul
     Ok(netlink.set_up(bridge, true)?)
 }
 
-/// Gives an interface its addresses, usable at once.
+/// Adds addresses to an interface, usable immediately.
 pub(crate) fn address(host: &Host, interface: &str, addresses: &[(IpAddr, u8)]) -> Result<()> {
     let mut netlink = host.netlink()?;
     let ifindex = netlink.link(interface)?.ifindex;
@@ -106,7 +109,7 @@ pub(crate) fn address(host: &Host, interface: &str, addresses: &[(IpAddr, u8)]) 
     Ok(())
 }
 
-/// Tells a host where its neighbours are, so that nobody has to ask.
+/// Adds static neighbor entries to a host, so that no address resolution is needed.
 pub(crate) fn neighbours(host: &Host, interface: &str, known: &[(IpAddr, Mac)]) -> Result<()> {
     let mut netlink = host.netlink()?;
     let ifindex = netlink.link(interface)?.ifindex;

@@ -46,7 +46,7 @@ impl Host {
         Ok(())
     }
 
-    /// For kernels that do not tell whose a thread is: those that come now are ours.
+    /// For kernels that do not report the owner of a thread: new threads count as this host's.
     fn threaded_by_name(&self, interface: &str) -> Result<Vec<u32>> {
         // No other lab may make some of the same name at this moment.
         let _all = record::lock_all()?;

@@ -36,20 +36,25 @@ pub(crate) struct Record {
     file: Mutex<File>,
 }
 
-/// All that a record says.
+/// The contents of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
+    /// Names of network namespaces.
     pub namespaces: Vec<String>,
+    /// Links that exist apart from the namespaces, as host and interface.
     pub links: Vec<(String, String)>,
+    /// Processes that the lab started.
     pub processes: Vec<Process>,
+    /// Name of the topology, if the lab was built from one.
     pub topology: Option<String>,
+    /// Whether the lab persists after its creator.
     pub kept: bool,
 }
 
 impl Record {
     /// Makes the folder of a new lab and holds its lock. `None` when the name is taken.
     pub fn create(id: &str) -> Result<Option<(Self, File)>> {
-        // Nobody may collect the folder before its lock is held.
+        // No process may collect the folder before its lock is held.
         let _all = lock_all()?;
         let folder = folder_of(id);
         match root()?.create_dir(id, PRIVATE_DIR) {
@@ -66,6 +71,7 @@ impl Record {
         Ok(Some((record, lock)))
     }
 
+    /// Opens the record of an existing lab.
     pub fn open(id: &str) -> Result<Self> {
         let folder = folder_of(id);
         drop(private_file(&folder, "record")?);
@@ -77,6 +83,7 @@ impl Record {
         Ok(Self { id: id.to_owned(), folder, file: Mutex::new(file) })
     }
 
+    /// Name of the lab.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -86,32 +93,38 @@ impl Record {
         format!("{}{host}", prefix_of(&self.id))
     }
 
+    /// Announces a namespace before it is created.
     pub fn add_namespace(&self, name: &str) -> Result<()> {
         self.add(&format!("netns {name}"))
     }
 
+    /// Announces a link before it is created.
     pub fn add_link(&self, host: &str, interface: &str) -> Result<()> {
         self.add(&format!("link {host} {interface}"))
     }
 
+    /// Announces a process.
     pub fn add_process(&self, process: Process) -> Result<()> {
         self.add(&format!("process {} {}", process.pid, process.started))
     }
 
+    /// Notes the name of the topology.
     pub fn set_topology(&self, name: &str) -> Result<()> {
         self.add(&format!("topology {name}"))
     }
 
+    /// Notes that the lab persists after its creator.
     pub fn keep(&self) -> Result<()> {
         self.add("kept")
     }
 
-    /// Notes that removal has begun: from now on the lab is not kept, so that whoever collects
-    /// labs completes a removal that was killed.
+    /// Notes that removal has begun: from now on the lab is not kept, so that the next
+    /// collection completes a removal that was killed.
     pub fn removing(&self) -> Result<()> {
         self.add("removing")
     }
 
+    /// Reads the record.
     pub fn facts(&self) -> Result<Facts> {
         facts_of(&self.id)
     }
@@ -123,7 +136,7 @@ impl Record {
     }
 }
 
-/// Reads a record; one that is not there yet says nothing.
+/// Reads a record; a missing one is empty.
 pub(crate) fn facts_of(id: &str) -> Result<Facts> {
     let path = folder_of(id).join("record");
     match fs::read_to_string(&path) {
@@ -202,7 +215,7 @@ pub(crate) fn lock_all() -> Result<File> {
     Ok(file)
 }
 
-/// The lab's lock when nobody holds it.
+/// Takes the lab's lock; `None` if another process holds it.
 pub(crate) fn idle_lock(id: &str) -> Result<Option<File>> {
     let folder = folder_of(id);
     let lock = open_lock(&folder)?;

@@ -23,21 +23,24 @@ use crate::transactions::{Client, FAVOURED, Habit, Service};
 #[derive(Debug)]
 pub struct Stage {
     _service: Service,
+    /// The hosts and their links.
     pub net: topology::Service,
+    /// CPU on which the service runs.
     pub service_cpu: usize,
+    /// CPU on which the attacker runs.
     pub attacker_cpu: usize,
     /// The server's receive threads.
     receivers: Vec<u32>,
     _onlooker: Onlooker,
 }
 
-/// Those who ask until this is dropped.
+/// Clients that send requests until this is dropped.
 ///
-/// Fields are dropped in the order in which they stand.
+/// Fields are dropped in the order of their declaration.
 #[derive(Debug)]
 pub struct Clients {
     all: Vec<Client>,
-    /// Of their own.
+    /// Service of clients that open connections.
     _service: Option<Service>,
     _ports: Option<Setting>,
 }
@@ -51,7 +54,7 @@ struct Onlooker {
 }
 
 impl Stage {
-    /// The service runs when this returns, and nobody asks it. The calling thread is kept on the
+    /// Returns when the service runs, without clients. The calling thread is kept on the
     /// attacker's processor as long as this lives, since it only looks on: the attacker's side
     /// can spare that. It and what it starts, as the attacker, are favoured as the service is.
     pub fn build() -> Result<Self> {
@@ -96,8 +99,8 @@ impl Stage {
     }
 
     /// Clients that open a connection for each transaction, and close it, of a service of their
-    /// own at [`OPENING`]: a listener keeps the requests that nobody answers for, and that there
-    /// were too many, for minutes. There can be one set of them at a time.
+    /// own at [`OPENING`]: a listener remembers unanswered requests, and that there were
+    /// too many, for minutes. There can be one set of them at a time.
     pub fn newcomers(&self) -> Result<Clients> {
         // Who closes first keeps the port for a minute, and ports would soon be out.
         let ports = self.net.client.hold_sysctl("ipv4/tcp_max_tw_buckets", "0")?;
@@ -110,12 +113,12 @@ impl Stage {
         let think = if habit == Habit::Returns { THINK_OF_NEW } else { THINK };
         let connect = move || TcpStream::connect_timeout(&service, CONNECT);
         let start = |_| Client::start(connect, habit, self.service_cpu, think);
-        // Threads stay in the namespace of who starts them.
+        // Threads inherit the namespace of the thread that starts them.
         self.net.client.run(|| (0..CLIENTS).map(start).collect::<Result<_>>())?
     }
 
-    /// What the attacker sends from [`ATTACKER_LINK`]: UDP to [`FLOOD_PORT`] of the server, of 60
-    /// bytes, from an address that nobody has.
+    /// The attacker's frame, sent from [`ATTACKER_LINK`]: UDP to [`FLOOD_PORT`] of the server, 60
+    /// bytes long, from an unused address.
     pub fn attack(&self) -> Result<Vec<u8>> {
         let attacker = Side { mac: ATTACKER_MAC, ip: ATTACKER.into(), port: FLOOD_PORT };
         let mac = self.net.server.mac(SERVER_LINK)?;
@@ -129,8 +132,8 @@ impl Stage {
     }
 }
 
-/// Frames that leave together when so many are sent a second: as a network card that moderates its
-/// interrupts would deliver them.
+/// Number of frames per burst at a rate in packets per second, as a network card with interrupt
+/// moderation would deliver them.
 pub fn batch(rate_pps: u64) -> u32 {
     (rate_pps / BATCHES).clamp(1, BATCH) as u32
 }
@@ -148,7 +151,7 @@ impl Clients {
 }
 
 impl Drop for Clients {
-    /// All are told before the first is waited for.
+    /// All are signaled before the first is joined.
     fn drop(&mut self) {
         self.all.iter().for_each(Client::end);
     }
@@ -172,8 +175,11 @@ fn fail(what: &'static str) -> impl Fn(io::Error) -> Error {
     move |source| Error::Socket { what, source }
 }
 
+/// Interface of the server, shared by client and attacker.
 pub const SERVER_LINK: &str = "eth0";
+/// Interface of the attacker.
 pub const ATTACKER_LINK: &str = "up0";
+/// Destination port of the flood.
 pub const FLOOD_PORT: u16 = 1234;
 /// Where the server listens.
 pub const SERVICE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7);
@@ -181,14 +187,15 @@ pub const SERVICE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 
 pub const OPENING: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 8);
 /// The server's setting of what its stack does with too many connection requests.
 pub const COOKIES: &str = "ipv4/tcp_syncookies";
+/// Number of concurrent clients.
 pub const CLIENTS: usize = 16;
-/// Of a client, after each answer.
+/// Pause of a client after each answer.
 pub const THINK: Duration = Duration::from_millis(2);
-/// Of one that makes connections, which cost more.
+/// Pause of a client that opens connections, which cost more.
 pub const THINK_OF_NEW: Duration = Duration::from_millis(10);
-/// An address that nobody has: the flood is spoofed.
+/// An unused address: the flood is spoofed.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 66);
-/// Whoever has it: nobody answers to it.
+/// MAC address of the unused address.
 pub const ATTACKER_MAC: Mac = Mac([0x02, 0, 0, 0, 0, 0x66]);
 const FRAME_LEN: usize = 60;
 /// Frames in a batch at most.

@@ -3,7 +3,7 @@
 //! The measure of whether a service is alive, as TCP_RR and TCP_CRR of netperf are: one request
 //! under way, over one connection or each over one of its own. The client may pause before each
 //! request; without it two that share a processor take all of it. Rule: neither side outlives its
-//! guard, and a network that swallows every packet delays the end by a moment at most. Sockets are
+//! guard, and a network that swallows every packet delays the end only briefly. Sockets are
 //! made by the caller, in the host's namespace.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -38,7 +38,7 @@ pub struct Client {
 pub enum Habit {
     /// One connection, as long as it answers.
     Stays,
-    /// A new connection for each transaction, closed behind its answer.
+    /// A new connection for each transaction, closed after its answer.
     Returns,
 }
 
@@ -77,7 +77,7 @@ impl Drop for Service {
 impl Client {
     /// Starts asking from a thread on `cpu`, `pause` after each answer. `connect` makes a
     /// connection in the client's namespace; it is called again when there is need of another
-    /// one, such as when a connection breaks or stays silent for a second.
+    /// one, such as when a connection breaks or is silent for a second.
     pub fn start(
         connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
         habit: Habit,
@@ -108,7 +108,7 @@ impl Client {
         self.shared.reconnects.load(Ordering::Relaxed)
     }
 
-    /// Tells it to stop, and does not wait: for who drops several.
+    /// Signals it to stop without waiting, so that several can end at the same time.
     pub(crate) fn end(&self) {
         self.shared.stop.store(true, Ordering::Relaxed);
     }
@@ -219,7 +219,7 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Waits for a thread; its panic goes on here, unless one is under way already.
+/// Waits for a thread and resumes its panic, unless the caller is panicking already.
 fn join(thread: Option<JoinHandle<()>>) {
     if let Some(Err(panic)) = thread.map(JoinHandle::join)
         && !thread::panicking()

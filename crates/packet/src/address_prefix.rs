@@ -30,14 +30,17 @@ impl AddressPrefix {
         Self { address, length }
     }
 
+    /// The address, with host bits as they were given.
     pub const fn address(self) -> IpAddr {
         self.address
     }
 
+    /// Length of the prefix in bits.
     pub const fn length(self) -> u8 {
         self.length
     }
 
+    /// Whether the address is IPv4.
     pub const fn is_ipv4(self) -> bool {
         self.address.is_ipv4()
     }

@@ -12,11 +12,15 @@ pub struct IpProtocol(pub u8);
 impl IpProtocol {
     /// IPv6 hop-by-hop options.
     pub const HOP_BY_HOP: Self = Self(0);
+    /// ICMP for IPv4 (RFC 792).
     pub const ICMP: Self = Self(1);
     /// An IPv4 packet inside the packet.
     pub const IN_IPV4: Self = Self(4);
+    /// Transmission Control Protocol (RFC 9293).
     pub const TCP: Self = Self(6);
+    /// User Datagram Protocol (RFC 768).
     pub const UDP: Self = Self(17);
+    /// Datagram Congestion Control Protocol (RFC 4340).
     pub const DCCP: Self = Self(33);
     /// An IPv6 packet inside the packet.
     pub const IN_IPV6: Self = Self(41);
@@ -24,10 +28,13 @@ impl IpProtocol {
     pub const ROUTING: Self = Self(43);
     /// IPv6 fragment header.
     pub const FRAGMENT: Self = Self(44);
+    /// Generic Routing Encapsulation (RFC 2784).
     pub const GRE: Self = Self(47);
+    /// IPsec Encapsulating Security Payload (RFC 4303).
     pub const ESP: Self = Self(50);
     /// Authentication header.
     pub const AH: Self = Self(51);
+    /// ICMP for IPv6 (RFC 4443).
     pub const ICMPV6: Self = Self(58);
     /// Nothing follows the header.
     pub const NO_NEXT_HEADER: Self = Self(59);
@@ -35,9 +42,13 @@ impl IpProtocol {
     pub const DESTINATION_OPTIONS: Self = Self(60);
     /// An Ethernet frame with a header of two bytes (RFC 3378).
     pub const ETHER_IP: Self = Self(97);
+    /// Stream Control Transmission Protocol (RFC 9260).
     pub const SCTP: Self = Self(132);
+    /// Mobility header of Mobile IPv6 (RFC 6275).
     pub const MOBILITY: Self = Self(135);
+    /// UDP-Lite (RFC 3828).
     pub const UDPLITE: Self = Self(136);
+    /// MPLS in IP (RFC 4023).
     pub const MPLS: Self = Self(137);
     /// An Ethernet frame (RFC 8986).
     pub const ETHERNET: Self = Self(143);
@@ -47,8 +58,8 @@ impl IpProtocol {
         matches!(self, Self::TCP | Self::UDP | Self::DCCP | Self::SCTP | Self::UDPLITE)
     }
 
-    /// Whether IPv6 packets go on after the header. A mobility header is not such a one: nothing
-    /// follows it (RFC 6275, section 6.1.1).
+    /// Whether further headers of an IPv6 packet may follow. A mobility header does not count:
+    /// nothing follows it (RFC 6275, section 6.1.1).
     pub const fn is_extension(self) -> bool {
         matches!(
             self,

@@ -1,9 +1,12 @@
-//! The vocabulary of packets: addresses, prefixes, protocol numbers, checksums, and one walk over
+//! `xway-packet`: addresses, prefixes, protocol numbers, checksums, and a parser that walks over
 //! the headers of a frame.
 //!
-//! Rule: text is parsed once, here, into values that can only be right; any bytes can be walked,
-//! and every loop over them has a limit that [`Limits`] states. Not here: rules made of these
-//! values, building frames, the fields of each header.
+//! Rule: text is parsed once, here, into types that only hold valid values. A walk accepts any
+//! bytes, and [`Limits`] bounds each of its loops. Not here: rules made of these values, building
+//! frames, the fields of each header.
+//!
+//! The feature `serde` lets addresses and prefixes be serialized as text. ARCHITECTURE.md shows the
+//! place of the crate in the workspace.
 //!
 //! ```
 //! use packet::{EtherType, IpPacket, IpProtocol, Limits, Mac, Prefix};

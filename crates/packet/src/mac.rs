@@ -15,6 +15,7 @@ use super::ParseError;
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
+    /// The broadcast address, `ff:ff:ff:ff:ff:ff`.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
     /// `None` unless there are exactly six bytes, as an Ethernet-like device has.

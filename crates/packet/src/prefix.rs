@@ -22,14 +22,17 @@ impl Prefix {
         (length <= prefix.longest() && prefix.network() == address).then_some(prefix)
     }
 
+    /// The address of the network; host bits are zero.
     pub const fn address(self) -> IpAddr {
         self.address
     }
 
+    /// Length of the prefix in bits.
     pub const fn length(self) -> u8 {
         self.length
     }
 
+    /// Length of an address of this family in bits: 32 or 128.
     pub const fn longest(self) -> u8 {
         match self.address {
             IpAddr::V4(_) => 32,

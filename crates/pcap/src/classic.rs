@@ -28,7 +28,7 @@ const RECORD: usize = 16;
 /// Bits of the link field that must be zero: the rest is the link type and the length of the FCS.
 const RESERVED: u32 = 0x0bff_0000;
 
-/// What the header says about all records.
+/// Properties of all records, from the file header.
 #[derive(Debug)]
 pub(crate) struct Classic {
     order: Order,
@@ -78,6 +78,7 @@ impl Classic {
         Ok((Self { order, fraction_ns, lengths }, interface))
     }
 
+    /// Reads the next record into `packet`; `false` at the end of the file.
     pub fn next_into<R: Read>(&self, source: &mut Source<R>, packet: &mut Packet) -> Result<bool> {
         if source.peek(1)?.is_empty() {
             return Ok(false);
@@ -123,7 +124,7 @@ fn interface(order: Order, header: &[u8]) -> Result<Interface> {
     Ok(Interface { link_type, snaplen, ..Interface::default() })
 }
 
-/// Says what a file is that is no capture, or none that is read.
+/// Describes a file that is not a supported capture.
 fn stranger(start: &[u8], magic: [u32; 2]) -> Error {
     let variants = [
         (0xa1b2_cd34, "a \"modified\" pcap file, as patched libpcaps of the 1990s wrote them"),

@@ -1,15 +1,16 @@
-//! The one error of this crate: what is wrong with a capture, at which byte, and who must act.
+//! The error of this crate: what is wrong with a capture, and at which byte.
 //!
-//! Rule: offsets count bytes from the start of the stream. Not here: which file it was; whoever
-//! opened it adds the name.
+//! Rule: offsets count bytes from the start of the stream. Not here: the name of the file,
+//! which the caller adds.
 
 use std::io;
 
 use thiserror::Error;
 
+/// Result with the error of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a capture cannot be read on, or written.
+/// Why a capture cannot be read further, or written.
 #[derive(Debug, Error)]
 pub enum Error {
     #[error("not a pcap or pcapng capture: {found}")]
@@ -24,14 +25,14 @@ pub enum Error {
     #[error("byte {offset}: {what} of {size} bytes; {limit} at most are read")]
     TooBig { offset: u64, what: &'static str, size: u64, limit: u64 },
 
-    /// The stream ends inside a header or record. All packets given before are whole.
+    /// The stream ends inside a header or record. All packets returned before are complete.
     #[error(
-        "the capture is cut short: what starts at byte {offset} lacks {missing} bytes or more; \
-         all before it is whole"
+        "the capture is truncated: the record at byte {offset} lacks {missing} bytes or more; \
+         all packets before it are complete"
     )]
     Truncated { offset: u64, missing: u64 },
 
-    /// The caller asked for what the format cannot hold. Nothing was written.
+    /// The format cannot represent the caller's data. Nothing was written.
     #[error("cannot be written: {what}")]
     Unwritable { what: String },
 

@@ -9,7 +9,9 @@ pub struct LinkType(pub u16);
 /// An interface of a capture. A pcap file has exactly one, without a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
+    /// Name of the interface, if the file states one.
     pub name: Option<String>,
+    /// Type of the link-layer header of its packets.
     pub link_type: LinkType,
     /// Bytes kept of each packet; 0 when all are.
     pub snaplen: u32,
@@ -19,13 +21,19 @@ pub struct Interface {
 }
 
 impl LinkType {
+    /// BSD loopback: a 4-byte protocol family before the packet.
     pub const NULL: Self = Self(0);
+    /// Ethernet without frame check sequence.
     pub const ETHERNET: Self = Self(1);
     /// Starts with an IPv4 or IPv6 header.
     pub const RAW: Self = Self(101);
+    /// Linux "cooked" capture, version 1.
     pub const LINUX_SLL: Self = Self(113);
+    /// Bare IPv4 packets.
     pub const IPV4: Self = Self(228);
+    /// Bare IPv6 packets.
     pub const IPV6: Self = Self(229);
+    /// Linux "cooked" capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 }
 

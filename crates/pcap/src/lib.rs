@@ -1,8 +1,8 @@
 //! Captures as data: pcap and pcapng, read and written as streams, with the pcapng options that
 //! XDP captures want (verdict, queue, packet id).
 //!
-//! Rule: any bytes give packets or an [`Error`] that says where, in bounded memory (`limits`), and
-//! the same calls write the same bytes. Not here: dissecting packets, opening files, capturing.
+//! Rule: any input yields packets or an [`Error`] with its position, in bounded memory (`limits`),
+//! and equal calls write equal bytes. Not here: dissecting packets, opening files, capturing.
 //!
 //! ```
 //! use pcap::{LinkType, Options, Packet, Reader, Writer};

@@ -9,5 +9,5 @@ pub const MAX_INTERFACES: usize = 65_536;
 pub(crate) const MAX_BLOCK: usize = 16 << 20;
 /// Bytes of an interface's name. Windows has the longest, below 100.
 pub(crate) const MAX_NAME: usize = 1024;
-/// Bytes read at once, and the buffer's first size.
+/// Number of bytes per read, and initial size of the buffer.
 pub(crate) const CHUNK: usize = 256 << 10;

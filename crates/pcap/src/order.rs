@@ -10,6 +10,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    /// Reads a 16-bit number at an offset that is within the bytes.
     pub fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let bytes = array(bytes, at);
         match self {
@@ -18,6 +19,7 @@ impl Order {
         }
     }
 
+    /// Reads a 32-bit number at an offset that is within the bytes.
     pub fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let bytes = array(bytes, at);
         match self {
@@ -26,6 +28,7 @@ impl Order {
         }
     }
 
+    /// Reads a 64-bit number at an offset that is within the bytes.
     pub fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let bytes = array(bytes, at);
         match self {

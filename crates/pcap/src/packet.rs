@@ -1,4 +1,4 @@
-//! One packet as a capture holds it: bytes, when and where they were seen, what became of them.
+//! One packet of a capture: its bytes, time, interface and verdict.
 //!
 //! Not here: what the bytes mean.
 
@@ -14,12 +14,13 @@ pub struct Packet {
     /// Bytes that the packet had before the capture cut it. Reading never gives less than
     /// `data.len()`; on writing, less counts as `data.len()`.
     pub original_len: u32,
+    /// The captured bytes.
     pub data: Vec<u8>,
     /// The code that an XDP program returned (`XDP_DROP` = 1, ...).
     pub verdict: Option<u64>,
     /// The receive queue.
     pub queue: Option<u32>,
-    /// The same for all records of one packet that was seen at several places.
+    /// Equal in all records of one packet that was captured at several points.
     pub id: Option<u64>,
     /// pcapng's `epb_flags`: see [`Packet::INBOUND`] and [`Packet::OUTBOUND`] for bits 0-1.
     pub flags: Option<u32>,
@@ -32,7 +33,9 @@ pub struct Packet {
 impl Packet {
     /// Bits of `flags` that hold the direction.
     pub const DIRECTION: u32 = 0b11;
+    /// Direction in the flags of an enhanced packet block: received.
     pub const INBOUND: u32 = 0b01;
+    /// Direction in the flags of an enhanced packet block: sent.
     pub const OUTBOUND: u32 = 0b10;
 
     /// Empties the packet but keeps the buffer of its data.

@@ -19,7 +19,7 @@ pub enum Format {
     Pcapng,
 }
 
-/// Packets from a stream, in the order of the file. It buffers by itself: give it the bare file.
+/// Reads packets from a stream, in the order of the file. It has a buffer: pass the bare file.
 ///
 /// An iterator of owned packets; [`Reader::next_into`] uses one packet again and again instead.
 #[derive(Debug)]
@@ -56,6 +56,7 @@ impl<R: Read> Reader<R> {
         Ok(Self { source, state, interfaces, done: false })
     }
 
+    /// The file format, which the first bytes determine.
     pub fn format(&self) -> Format {
         match self.state {
             State::Classic(_) => Format::Pcap,

@@ -19,10 +19,12 @@ pub(crate) struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
+    /// Creates a source at offset 0 of `input`.
     pub fn new(input: R) -> Self {
         Self { input, buffer: vec![0; CHUNK], start: 0, end: 0, offset: 0 }
     }
 
+    /// Number of bytes consumed.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -42,7 +44,7 @@ impl<R: Read> Source<R> {
     /// The next bytes of what starts here. [`Error::Truncated`] when the stream has less.
     pub fn whole(&mut self, wanted: usize) -> Result<&[u8]> {
         let offset = self.offset;
-        // A second look at the same bytes, as the borrow checker cannot follow the first.
+        // Borrows the same bytes again: the borrow checker rejects a reference across the loop.
         let found = self.peek(wanted)?.len();
         if found < wanted {
             return Err(Error::Truncated { offset, missing: (wanted - found) as u64 });

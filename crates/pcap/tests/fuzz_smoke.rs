@@ -100,6 +100,6 @@ fn damaged_captures_are_answered() {
         };
         read += usize::from(packets > 0);
     }
-    // Damage that is always noticed at once would test the first check only.
+    // Damage that is always detected immediately would test the first check only.
     assert!(read > CASES / 2, "only {read} of {CASES} gave packets");
 }

@@ -1,8 +1,8 @@
-//! A capture that somebody else's program wrote.
+//! A capture that another program wrote.
 //!
 //! Two UDP datagrams over `lo` of an empty network namespace, written at the same time by two
 //! processes of tcpdump 4.99.3 with libpcap 1.10.3 on Debian 12, and what `TZ=UTC tcpdump -tttt
-//! --nano -n -r` said about them:
+//! --nano -n -r` printed about them:
 //!
 //! ```text
 //! tcpdump -i lo --immediate-mode -c 2 -w td.pcap udp
@@ -43,7 +43,7 @@ const NANO: &[u8] = &[
     0x00, 0x01, 0xd9, 0x68, 0x00, 0x09, 0x00, 0x0f,
 ];
 
-/// 2026-11-22 01:28:05 UTC, as `date -u -d '2026-11-22 01:28:05' +%s` says.
+/// 2026-11-22 01:28:05 UTC, as `date -u -d '2026-11-22 01:28:05' +%s` prints.
 const SECOND_NS: u64 = 1_795_310_885 * 1_000_000_000;
 
 fn read(bytes: &[u8], snaplen: u32) -> [Packet; 2] {

@@ -56,7 +56,7 @@ const KINDS: &[(&[MapKind], &[Rule])] = &[
 
 /// `BPF_F_NO_PREALLOC`.
 const NO_PREALLOC: u32 = 1;
-/// Bytes of the prefix length in front of a key's data, and the most that may follow.
+/// Size of the prefix length before a key's data, and the largest size of the data.
 const PREFIX: u32 = 4;
 const LONGEST_PREFIX: u32 = PREFIX + 256;
 

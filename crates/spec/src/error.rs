@@ -1,7 +1,7 @@
-//! The one error of this crate: what is wrong with an object, where, and who must do what.
+//! The error of this crate: what is wrong with an object, where, and how to correct it.
 //!
-//! Every variant says where as exactly as the file allows ([`Place`]). Not here: errors of a
-//! running system, which belong to the runtimes.
+//! Every variant names the position as exactly as the file allows ([`Place`]). Not here: errors of
+//! a running system, which belong to the runtimes.
 
 use std::fmt;
 
@@ -11,12 +11,14 @@ use crate::btf::InvalidBtf;
 use crate::co_re::RelocationError;
 use crate::global::ValueError;
 
-/// Where in an object. Parts that are unknown or do not apply are empty.
+/// A position in an object. Parts that are unknown or do not apply are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The name of the `Spec`, usually the file name.
     pub file: String,
+    /// Name of the section.
     pub section: String,
+    /// Name of the symbol.
     pub symbol: String,
     /// Bytes from the start of the section, or of the file when no section is named.
     pub offset: Option<u64>,
@@ -42,11 +44,11 @@ pub enum Error {
     #[error("{file}: {found} instead of a 64-bit relocatable object; compile with `clang -c`")]
     NotRelocatable { file: String, found: String },
 
-    #[error("{at}: {what}; the file is damaged or cut short: copy or build it again")]
+    #[error("{at}: {what}; the file is damaged or truncated: copy or build it again")]
     Malformed { at: Place, what: String },
 
     #[error(
-        "{at}: defined nowhere: link the file that defines it with `bpftool gen object`, \
+        "{at}: undefined symbol: link the file that defines it with `bpftool gen object`, \
          or declare it `__ksym` or `__kconfig` and compile with -g"
     )]
     Undefined { at: Place },
@@ -57,11 +59,11 @@ pub enum Error {
     #[error("{at}: map definition: {what}")]
     Map { at: Place, what: String },
 
-    #[error("{file}: no map is called `{name}`; it has {}", words(.known))]
+    #[error("{file}: has no map `{name}`; it has {}", words(.known))]
     UnknownMap { file: String, name: String, known: Vec<String> },
 
     #[error(
-        "{file}: it reads no configuration option `{name}`{}",
+        "{file}: does not read the configuration option `{name}`{}",
         if .known.is_empty() { String::new() } else { format!(", but {}", .known.join(", ")) }
     )]
     UnknownKconfig { file: String, name: String, known: Vec<String> },
@@ -105,7 +107,7 @@ impl Error {
         Self::Btf { offset, cause }
     }
 
-    /// Says in which file and section a BTF error lies; other errors stay as they are.
+    /// Adds file and section to a BTF error; returns other errors unchanged.
     pub(crate) fn in_section(self, file: &str, section: &str) -> Self {
         match self {
             Self::Btf { offset, cause } => {

@@ -73,7 +73,7 @@ fn number(text: &str) -> Option<u64> {
     value.ok().map(|value| if negative { value.wrapping_neg() } else { value })
 }
 
-/// A `char` holds the letter itself; compilers mark it as a one-byte integer that is no `bool`.
+/// A `char` holds the letter itself; compilers mark it as a one-byte integer other than `bool`.
 fn is_letter(var: &KconfigVar, btf: Option<&Btf>) -> bool {
     let ty = btf.and_then(|btf| btf.resolve(var.type_id));
     ty.is_some_and(|ty| ty.kind() == Kind::Int && ty.size() == 1 && !ty.is_bool())

@@ -1,30 +1,40 @@
 //! Program types guessed from section names, and the numbers of program, attach and map types.
 //!
 //! The names are those that libbpf, iproute2 and the kernel's samples use; the numbers those of
-//! `include/uapi/linux/bpf.h`. A name in no table gives type 0: the caller must say.
+//! `include/uapi/linux/bpf.h`. An unknown name yields type 0: the caller must specify it.
 
 use crate::model::{MapKind, ProgramKind};
 
 impl ProgramKind {
+    /// XDP program of an interface.
     pub const XDP: Self = Self::new(6, 37);
+    /// XDP program that supports frames of several buffers.
     pub const XDP_FRAGS: Self = Self { flags: XDP_HAS_FRAGS, ..Self::XDP };
+    /// XDP program of a device map's element.
     pub const XDP_DEVMAP: Self = Self::new(6, 33);
+    /// XDP program of a CPU map's element.
     pub const XDP_CPUMAP: Self = Self::new(6, 35);
+    /// Traffic-control classifier.
     pub const TC: Self = Self::new(3, 0);
+    /// Traffic-control program attached by tcx, for received packets.
     pub const TCX_INGRESS: Self = Self::new(3, 46);
+    /// Traffic-control program attached by tcx, for sent packets.
     pub const TCX_EGRESS: Self = Self::new(3, 47);
+    /// Socket filter.
     pub const SOCKET_FILTER: Self = Self::new(1, 0);
+    /// Program that `bpf(PROG_TEST_RUN)` runs in process context.
     pub const SYSCALL: Self = Self { flags: SLEEPABLE, ..Self::new(31, 0) };
 
     const fn new(program_type: u32, attach_type: u32) -> Self {
         Self { program_type, attach_type, flags: 0 }
     }
 
-    /// Whether neither section nor caller has said what the program is.
+    /// Whether neither section nor caller has specified the type.
     pub fn is_unknown(self) -> bool {
         self.program_type == 0
     }
 
+    /// Whether it is an XDP program of any kind.
     pub fn is_xdp(self) -> bool {
         self.program_type == Self::XDP.program_type
     }
@@ -38,7 +48,7 @@ impl ProgramKind {
     /// The type that a section name stands for, `None` when no convention knows it.
     ///
     /// A leading `?` and what follows the first `/` (a target, an order number) count only where
-    /// the table names them. `xdp` with anything behind it is XDP: old samples number sections.
+    /// the table names them. `xdp` followed by any text is XDP: old samples number sections.
     pub fn from_name(name: &str) -> Option<Self> {
         let name = name.strip_prefix('?').unwrap_or(name);
         SECTIONS
@@ -51,29 +61,52 @@ impl ProgramKind {
 }
 
 impl MapKind {
+    /// Hash table.
     pub const HASH: Self = Self(1);
+    /// Array.
     pub const ARRAY: Self = Self(2);
+    /// Array of programs for tail calls.
     pub const PROG_ARRAY: Self = Self(3);
+    /// Ring buffers of perf events, one for each CPU.
     pub const PERF_EVENT_ARRAY: Self = Self(4);
+    /// Hash table with a value for each CPU.
     pub const PERCPU_HASH: Self = Self(5);
+    /// Array with a value for each CPU.
     pub const PERCPU_ARRAY: Self = Self(6);
+    /// Stack traces.
     pub const STACK_TRACE: Self = Self(7);
+    /// Hash table that evicts the least recently used elements.
     pub const LRU_HASH: Self = Self(9);
+    /// Per-CPU hash table that evicts the least recently used elements.
     pub const LRU_PERCPU_HASH: Self = Self(10);
+    /// Longest-prefix-match trie.
     pub const LPM_TRIE: Self = Self(11);
+    /// Array of maps.
     pub const ARRAY_OF_MAPS: Self = Self(12);
+    /// Hash table of maps.
     pub const HASH_OF_MAPS: Self = Self(13);
+    /// Array of devices for redirects.
     pub const DEVMAP: Self = Self(14);
+    /// Array of CPUs for redirects.
     pub const CPUMAP: Self = Self(16);
+    /// Array of AF_XDP sockets for redirects.
     pub const XSKMAP: Self = Self(17);
+    /// FIFO queue.
     pub const QUEUE: Self = Self(22);
+    /// LIFO stack.
     pub const STACK: Self = Self(23);
+    /// Hash table of devices for redirects.
     pub const DEVMAP_HASH: Self = Self(25);
+    /// Ring buffer from programs to user space.
     pub const RINGBUF: Self = Self(27);
+    /// Bloom filter.
     pub const BLOOM_FILTER: Self = Self(30);
+    /// Ring buffer from user space to programs.
     pub const USER_RINGBUF: Self = Self(31);
+    /// Memory shared by programs and user space.
     pub const ARENA: Self = Self(33);
 
+    /// Whether its values are maps.
     pub fn is_map_of_maps(self) -> bool {
         matches!(self, Self::ARRAY_OF_MAPS | Self::HASH_OF_MAPS)
     }
@@ -91,7 +124,7 @@ impl MapKind {
     }
 }
 
-/// A table name covers a section of the same name or with a `/` behind it.
+/// A table name covers a section of the same name or followed by `/`.
 fn covers(known: &str, name: &str) -> bool {
     name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,9 +1,23 @@
-//! A BPF object is data first: this crate turns an ELF file or a generated program into a
-//! [`Spec`] and knows nothing of the system it runs on.
+//! `xway-spec`: BPF objects as data. It converts an ELF file or a generated program to a [`Spec`],
+//! independently of the system on which it runs.
 //!
-//! Rule: no input, however damaged, makes it panic or look outside its bytes. It holds the
-//! instructions, types, relocations, assembler and disassembler, and the traits at the seam to
-//! the runtimes. Not here: system calls, verification, execution.
+//! Rule: no input, however damaged, causes a panic or an access outside of its bytes. The crate
+//! contains instructions, types, relocations, assembler and disassembler, and the traits that the
+//! runtimes implement. Not here: system calls, verification, execution. The guide to the object
+//! model is ARCHITECTURE.md.
+//!
+//! ```
+//! use spec::asm::{Assembler, Object};
+//! use spec::{ProgramKind, Verdict};
+//!
+//! let mut program = Assembler::new("drop_all", ProgramKind::XDP);
+//! program.verdict(Verdict::Drop);
+//! let mut object = Object::new("drop_all", "GPL");
+//! object.program(program);
+//! let spec = object.finish()?;
+//! assert_eq!(spec.programs[0].insns.len(), 2);
+//! # Ok::<(), spec::asm::Error>(())
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod asm;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::{Expect, Map};
 
-/// Entries in a [`BTreeMap`] behind a shared reference.
+/// A map of elements in memory, for tests and for tools that need no runtime.
 #[derive(Debug)]
 pub struct MemoryMap {
     key_size: usize,

@@ -13,10 +13,15 @@ use crate::insn::Insn;
 pub struct Spec {
     /// What errors call the object: usually its file name.
     pub name: String,
+    /// License of the object, such as `GPL`.
     pub license: String,
+    /// The programs.
     pub programs: Vec<Program>,
+    /// The map definitions.
     pub maps: Vec<MapDef>,
+    /// The object's types, if it has any.
     pub btf: Option<Btf>,
+    /// Variables of the kernel's configuration that the object reads.
     pub kconfig: Vec<KconfigVar>,
     /// Variables that the symbol table names; those with types are in [`Spec::btf`] too.
     pub variables: Vec<Global>,
@@ -25,6 +30,7 @@ pub struct Spec {
 /// One variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Global {
+    /// Name of the variable.
     pub name: String,
     /// The data-section map that holds it, such as `.rodata`.
     pub section: String,
@@ -34,17 +40,22 @@ pub struct Global {
     pub type_id: u32,
     /// Bytes from the start of the section's value.
     pub offset: u32,
+    /// Size in bytes.
     pub size: u32,
 }
 
-/// One entry program with every function that it reaches behind it.
+/// One entry program, followed by every function that it reaches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
+    /// Name of the entry function.
     pub name: String,
+    /// Name of its section.
     pub section: String,
+    /// Type, attach type and flags.
     pub kind: ProgramKind,
     /// `false` for `SEC("?…")`: loaded only when asked for by name.
     pub autoload: bool,
+    /// The instructions, entry function first.
     pub insns: Vec<Insn>,
     /// Sorted by slot, at most one a slot.
     pub fixups: Vec<Fixup>,
@@ -57,9 +68,10 @@ pub struct Program {
     pub unresolved: Vec<Unresolved>,
 }
 
-/// A field relocation that the target has no answer for.
+/// A field relocation for which the target has no value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unresolved {
+    /// The instruction that was replaced.
     pub slot: usize,
     /// Which type or field, and why.
     pub text: String,
@@ -68,7 +80,7 @@ pub struct Unresolved {
 /// Kernel program type and expected attach type, as `bpf(PROG_LOAD)` takes them, with load flags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ProgramKind {
-    /// `BPF_PROG_TYPE_*`; 0 when neither section nor caller says.
+    /// `BPF_PROG_TYPE_*`; 0 if neither section nor caller specifies it.
     pub program_type: u32,
     /// `BPF_*` attach type.
     pub attach_type: u32,
@@ -78,12 +90,14 @@ pub struct ProgramKind {
 
 /// A slot that the runtime must fill in.
 ///
-/// The instruction has its final form (`src` says what it refers to) but for the number itself.
-/// A weak symbol that the running system lacks becomes a plain load of 0 (`src` and both
+/// The instruction has its final form (`src` specifies the kind of reference) except for the number
+/// itself. A weak symbol that the running system lacks becomes a plain load of 0 (`src` and both
 /// immediates 0); a call of one, an instruction that no verifier lets run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fixup {
+    /// The instruction that contains the reference.
     pub slot: usize,
+    /// What the instruction refers to.
     pub target: Target,
 }
 
@@ -118,7 +132,9 @@ pub struct FieldRelocation {
 /// Where a function starts in its program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
+    /// First instruction of the function.
     pub slot: usize,
+    /// Name of the function.
     pub name: String,
     /// BTF `FUNC`, 0 without BTF.
     pub type_id: u32,
@@ -129,30 +145,46 @@ pub struct Function {
 /// Source position of a slot. `file` and `text` are offsets into the BTF string section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
+    /// First instruction of the line.
     pub slot: usize,
+    /// Offset of the file name in the strings of the types.
     pub file: u32,
+    /// Offset of the source text in the strings of the types.
     pub text: u32,
+    /// Line number, from 1.
     pub line: u32,
+    /// Column, from 1.
     pub column: u32,
 }
 
 /// A map before it exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MapDef {
+    /// Name of the map.
     pub name: String,
+    /// Type of the map.
     pub kind: MapKind,
+    /// Size of a key in bytes.
     pub key_size: u32,
+    /// Size of a value in bytes.
     pub value_size: u32,
+    /// Number of elements, or bytes of a ring buffer.
     pub max_entries: u32,
+    /// `BPF_F_*` flags.
     pub flags: u32,
+    /// `map_extra`: the meaning depends on the type.
     pub extra: u64,
+    /// NUMA node for the memory.
     pub numa_node: Option<u32>,
+    /// Whether it is pinned and shared by its name.
     pub pin_by_name: bool,
     /// BTF types of key and value, 0 when unknown.
     pub key_type: u32,
+    /// Type id of the value; 0 without types.
     pub value_type: u32,
     /// Template of the values of a map of maps.
     pub inner: Option<Box<MapDef>>,
+    /// Elements to write after creation.
     pub initial: Vec<Initial>,
     /// The one value of a data-section map (`.rodata`, `.data`, `.bss`, `.kconfig`).
     pub contents: Option<Vec<u8>>,
@@ -174,18 +206,25 @@ pub enum Initial {
 /// `extern … __kconfig`: a place in the `.kconfig` map that the runtime fills.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KconfigVar {
+    /// Name of the option, such as `CONFIG_HZ`.
     pub name: String,
+    /// Offset in the map of configuration values.
     pub offset: u32,
+    /// Size in bytes.
     pub size: u32,
+    /// Type id of the variable.
     pub type_id: u32,
+    /// Whether the kernel may lack the option.
     pub weak: bool,
 }
 
 impl Spec {
+    /// Finds a program by its name.
     pub fn program(&self, name: &str) -> Option<&Program> {
         self.programs.iter().find(|program| program.name == name)
     }
 
+    /// Finds a map definition by its name.
     pub fn map(&self, name: &str) -> Option<&MapDef> {
         self.maps.iter().find(|map| map.name == name)
     }
@@ -201,6 +240,7 @@ impl Spec {
         })
     }
 
+    /// Finds the number of a map definition by its name.
     pub fn map_index(&self, name: &str) -> Option<usize> {
         self.maps.iter().position(|map| map.name == name)
     }
@@ -209,7 +249,8 @@ impl Spec {
 impl MapDef {
     /// Number of entries to create the map with, on a machine with that many possible processors
     /// and bytes in a page. A perf event array without a number has one for each processor; the
-    /// bytes of a ring buffer are rounded up to a power of two pages; any other number stays.
+    /// bytes of a ring buffer are rounded up to a power of two pages; any other number is
+    /// unchanged.
     pub fn entries_on(&self, cpus: u32, page_size: u32) -> u32 {
         match self.kind {
             MapKind::PERF_EVENT_ARRAY if self.max_entries == 0 => cpus,
@@ -237,6 +278,7 @@ impl Program {
         self.functions[..after].last()
     }
 
+    /// Finds what an instruction refers to.
     pub fn fixup_at(&self, slot: usize) -> Option<&Target> {
         let found = self.fixups.binary_search_by_key(&slot, |fixup| fixup.slot).ok()?;
         Some(&self.fixups[found].target)

@@ -13,7 +13,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// For the named programs; without names for all that load by themselves.
+    /// Plans for the named programs; without names, for all that need no reference by another one.
     ///
     /// # Errors
     /// The name that no program has.
@@ -30,10 +30,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// Numbers of the programs to load, in order.
     pub fn programs(&self) -> impl Iterator<Item = usize> {
         self.programs.iter().copied()
     }
 
+    /// Whether a program is loaded.
     pub fn needs_program(&self, number: usize) -> bool {
         self.programs.contains(&number)
     }
@@ -72,7 +74,9 @@ impl Plan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no program `{name}`; the object has {}", .known.join(", "))]
 pub struct UnknownProgram {
+    /// The unknown name.
     pub name: String,
+    /// Names of the object's programs.
     pub known: Vec<String>,
 }
 

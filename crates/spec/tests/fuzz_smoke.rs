@@ -111,6 +111,6 @@ fn damaged_objects_are_answered() {
         };
         read += usize::from(answer);
     }
-    // Damage that is always noticed at once would test the first check only.
+    // Damage that is always detected immediately would test the first check only.
     assert!(read > CASES / 10, "only {read} of {CASES} got through");
 }

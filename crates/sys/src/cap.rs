@@ -20,10 +20,11 @@ pub enum Cap {
 }
 
 impl Cap {
-    /// Those without which something fails.
+    /// Capabilities without which some function fails.
     pub const ALL: [Self; 6] =
         [Self::NetAdmin, Self::NetRaw, Self::SysAdmin, Self::SysResource, Self::Perfmon, Self::Bpf];
 
+    /// Name such as `CAP_BPF`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NetAdmin => "CAP_NET_ADMIN",
@@ -64,7 +65,7 @@ impl Caps {
         bit(cap) || (matches!(cap, Cap::Bpf | Cap::Perfmon) && bit(Cap::SysAdmin))
     }
 
-    /// Those of [`Cap::ALL`] that are not there.
+    /// Capabilities of [`Cap::ALL`] that the process lacks.
     pub fn missing(self) -> Vec<Cap> {
         Cap::ALL.into_iter().filter(|cap| !self.allows(*cap)).collect()
     }

@@ -15,15 +15,15 @@ pub fn online() -> Result<Vec<usize>> {
     list("/sys/devices/system/cpu/online")
 }
 
-/// The processor that an interrupt comes to, the first of several; `None` where the kernel does not
-/// tell.
+/// The CPU that receives an interrupt, the first of several; `None` if the kernel does not report
+/// it.
 pub fn of_interrupt(irq: u32) -> Option<usize> {
     ["effective_affinity_list", "smp_affinity_list"]
         .iter()
         .find_map(|file| list(&format!("/proc/irq/{irq}/{file}")).ok()?.first().copied())
 }
 
-/// Whether two processors share a core (hyper-threading); `None` where the kernel does not tell.
+/// Whether two processors share a core (hyper-threading); `None` if unknown.
 pub fn shares_cores() -> Option<bool> {
     let text = fs::read_to_string("/sys/devices/system/cpu/smt/active").ok()?;
     match text.trim() {
@@ -36,7 +36,7 @@ pub fn shares_cores() -> Option<bool> {
 /// Processors that the calling thread may run on, in order.
 pub fn affinity() -> Result<Vec<usize>> {
     let mut set = empty_set();
-    // SAFETY: `set` is exclusive and as long as said; 0 is the calling thread.
+    // SAFETY: `set` is exclusive and has the stated length; 0 is the calling thread.
     let answer = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
     if answer != 0 {
         return Err(Error::last("sched_getaffinity", ""));
@@ -58,7 +58,7 @@ pub fn set_affinity_of(thread: u32, cpus: &[usize]) -> Result<()> {
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
     let id = thread as libc::pid_t;
-    // SAFETY: `set` is as long as said and only read.
+    // SAFETY: `set` has the stated length and is only read.
     let answer = unsafe { libc::sched_setaffinity(id, size_of_val(&set), &raw const set) };
     if answer != 0 {
         return Err(Error::last("sched_setaffinity", format!("thread {thread} on CPUs {cpus:?}")));

@@ -1,10 +1,10 @@
-//! Several descriptors behind one: `epoll(7)`.
+//! One descriptor for several others: `epoll(7)`.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use crate::{Error, Result};
 
-/// A descriptor that is readable while any of the watched ones has something to tell.
+/// A descriptor that is readable while any of the watched ones is ready.
 ///
 /// It keeps none of them open: one that is closed is no longer watched.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ pub struct Epoll {
 }
 
 impl Epoll {
+    /// Creates an instance without descriptors.
     pub fn new() -> Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };

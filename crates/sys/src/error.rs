@@ -1,10 +1,10 @@
-//! The one error of this crate: which system call failed, on what, and in the kernel's words.
+//! The error of this crate: which system call failed, on which object, and why.
 
 use std::fmt;
 use std::io;
 
 /// A failed system call. Displays as `bpf(PROG_LOAD) "filter": Operation not permitted (EPERM)`,
-/// with the kernel's own sentence behind it where it gave one.
+/// followed by the kernel's own message if it sent one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     /// The call as the manual writes it, such as `bpf(PROG_LOAD)`.
@@ -13,13 +13,15 @@ pub struct Error {
     pub object: String,
     /// A positive `errno`.
     pub errno: i32,
-    /// The kernel's extended acknowledgement or what to do about it. May be empty.
+    /// The kernel's extended acknowledgement or advice. May be empty.
     pub detail: String,
 }
 
+/// Result with the error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// Creates an error without detail.
     pub fn new(call: &'static str, object: impl Into<String>, errno: i32) -> Self {
         Self { call, object: object.into(), errno, detail: String::new() }
     }
@@ -37,12 +39,14 @@ impl Error {
         }
     }
 
+    /// Adds the kernel's message or advice.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
         self
     }
 
+    /// Whether the call failed with this errno.
     pub fn is(&self, errno: i32) -> bool {
         self.errno == errno
     }
@@ -80,7 +84,7 @@ macro_rules! names {
     };
 }
 
-/// The errors that BPF, netlink, namespace and AF_XDP calls answer.
+/// The errors that BPF, netlink, namespace and AF_XDP calls return.
 const NAMES: &[(i32, &str)] = names! {
     EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG EBADF EAGAIN ENOMEM EACCES EFAULT EBUSY EEXIST EXDEV
     ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY EFBIG ENOSPC EROFS EPIPE EDOM ERANGE EDEADLK

@@ -15,7 +15,9 @@ use crate::{Error, Result};
 /// A user with all groups and the entry of the user database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
+    /// User id.
     pub uid: u32,
+    /// Group id.
     pub gid: u32,
     /// All groups, the primary one included.
     groups: Vec<libc::gid_t>,
@@ -74,7 +76,7 @@ impl Identity {
 }
 
 fn become_user(uid: u32, gid: u32, groups: &[libc::gid_t]) -> io::Result<()> {
-    // SAFETY: `groups` is only read, and as long as said.
+    // SAFETY: `groups` is only read, and has the stated length.
     check(unsafe { libc::setgroups(groups.len(), groups.as_ptr()) })?;
     // SAFETY: takes numbers only.
     check(unsafe { libc::setresgid(gid, gid, gid) })?;
@@ -92,7 +94,7 @@ fn entry(uid: u32) -> Option<Entry> {
     let mut found: libc::passwd = unsafe { std::mem::zeroed() };
     let mut answer = ptr::null_mut();
     let (start, length) = (buffer.as_mut_ptr(), buffer.len());
-    // SAFETY: all three are exclusive, and the buffer is as long as said.
+    // SAFETY: all three are exclusive, and the buffer has the stated length.
     let status = unsafe { libc::getpwuid_r(uid, &raw mut found, start, length, &raw mut answer) };
     if status != 0 || answer.is_null() {
         return None;

@@ -1,9 +1,18 @@
-//! The one crate that touches the operating system: `bpf(2)`, netlink, namespaces, mounts,
-//! capabilities, signals.
+//! `xway-sys`: typed wrappers for system calls: `bpf(2)`, netlink, ethtool, AF_XDP, namespaces,
+//! mounts, capabilities, signals. No other crate calls the operating system directly.
+//!
+//! ```no_run
+//! use sys::net::Netlink;
+//!
+//! let link = Netlink::open()?.link("eth0")?;
+//! println!("{}: MTU {}, {} receive queues", link.name, link.mtu, link.rx_queues);
+//! # Ok::<(), sys::Error>(())
+//! ```
 //!
 //! Rule: every function is one system call or one conversation with the kernel, takes and returns
 //! owned, typed values, and fails with an [`Error`] that names the call and its object. Nothing
-//! here decides anything: policy lives above. Every other crate forbids `unsafe`.
+//! here decides anything: policy belongs to the callers. ARCHITECTURE.md shows the place of the
+//! crate in the workspace.
 
 pub mod bpf;
 pub mod cap;

@@ -39,10 +39,12 @@ impl Mapping {
         Ok(Self { start, len, writable })
     }
 
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether the length is 0; never true for a mapping.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -57,10 +59,12 @@ impl Mapping {
         unsafe { AtomicU32::from_ptr(place.cast().as_ptr()) }.load(Ordering::Acquire)
     }
 
+    /// Reads a 64-bit word at a byte offset with acquire ordering.
     pub fn load_u64(&self, at: usize) -> u64 {
         self.word(at).load(Ordering::Acquire)
     }
 
+    /// Writes a 64-bit word at a byte offset with release ordering.
     pub fn store_u64(&self, at: usize, value: u64) {
         assert!(self.writable, "stores need a writable mapping");
         self.word(at).store(value, Ordering::Release);
@@ -106,7 +110,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: exactly what `new` mapped; no reference into it outlives `self`. A failure
-        // would leave the memory mapped, which harms nobody.
+        // would leave the memory mapped, which is harmless.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -3,7 +3,7 @@
 //! Rule: pins must outlive the process that made them and be seen by the next one, whatever mount
 //! namespace either runs in. `ip netns exec` gives each command a private namespace with a fresh
 //! `/sys` that dies with it, so the file system is mounted where the outermost ancestor that we
-//! may look at sees it (process 1, if we may), and reached through its `/proc/PID/root` from
+//! may inspect sees it (process 1, if permitted), and reached through its `/proc/PID/root` from
 //! anywhere else.
 
 use std::ffi::CString;
@@ -53,7 +53,7 @@ pub fn is_bpffs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|stat| stat.f_type == BPF_FS_MAGIC)
 }
 
-/// Takes a file system away again; whoever still uses it keeps it until done.
+/// Unmounts a file system; processes that still use it keep it until they close it.
 pub fn unmount(path: &Path) -> Result<()> {
     let name = c_path("umount2", path)?;
     // SAFETY: the path is closed by a zero.
@@ -66,7 +66,7 @@ pub fn unmount(path: &Path) -> Result<()> {
 /// `BPF_FS_MAGIC` of `include/uapi/linux/magic.h`.
 const BPF_FS_MAGIC: rustix::fs::FsWord = 0xcafe_4a11;
 
-/// Ancestors looked at.
+/// Number of ancestors that are inspected.
 const ANCESTOR_LIMIT: usize = 64;
 
 /// The outermost ancestor whose mount namespace this process may enter.
@@ -74,7 +74,7 @@ fn anchor() -> Option<u32> {
     let mut found = None;
     let mut pid = std::process::id();
     for _ in 0..ANCESTOR_LIMIT {
-        // Behind the border of a process namespace there is no number.
+        // Beyond the border of a process namespace a parent has no number.
         let Some(next) = parent(pid).filter(|parent| *parent != 0) else { break };
         pid = next;
         if fs::read_link(namespace_of(pid)).is_ok() {
@@ -167,7 +167,7 @@ fn directory_of(path: &Path, owner: u32) -> Result<Dir> {
     if ![owner, 0].contains(&found.uid()) || found.mode() & 0o022 != 0 {
         let error = Error::new("openat", path.display().to_string(), libc::EPERM);
         return Err(error.with_detail(format!(
-            "it must belong to root or to user {owner}, and nobody else may write to it"
+            "it must belong to root or to user {owner}, and no other user may write to it"
         )));
     }
     Ok(dir)

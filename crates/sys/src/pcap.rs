@@ -1,7 +1,7 @@
 //! libpcap's compiler of tcpdump expressions, found at run time.
 //!
-//! Rule: the library is loaded when somebody asks for it, and nothing of it outlives a call: what
-//! it makes is copied. Not here: what its programs mean.
+//! Rule: the library is loaded at its first use, and nothing of it outlives a call: its results are
+//! copied. Not here: what its programs mean.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::fmt;
@@ -13,9 +13,13 @@ use libloading::Library as Shared;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Instruction {
+    /// Operation code.
     pub code: u16,
+    /// Instructions to skip if a comparison is true.
     pub jump_true: u8,
+    /// Instructions to skip if a comparison is false.
     pub jump_false: u8,
+    /// Constant operand.
     pub k: u32,
 }
 
@@ -62,7 +66,7 @@ impl Library {
     /// are looked up by the system's resolver now.
     ///
     /// # Errors
-    /// When the expression is wrong, or cannot be told from a frame alone.
+    /// The expression is invalid, or cannot be decided from a frame alone.
     pub fn compile(&self, expression: &str) -> Result<Vec<Instruction>, Error> {
         let refused = |reason: &str| Error::Refused {
             expression: expression.to_owned(),
@@ -124,12 +128,12 @@ struct Handle<'a> {
 }
 
 impl Handle<'_> {
-    /// What it says of the last failure.
+    /// Its message about the last failure.
     fn complaint(&self) -> String {
         // SAFETY: the handle is open.
         let text = unsafe { (self.library.geterr)(self.pcap.as_ptr()) };
         if text.is_null() {
-            return "libpcap does not say why".to_owned();
+            return "libpcap reports no reason".to_owned();
         }
         // SAFETY: a string in the handle, which ends with a zero and is not written meanwhile.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()

@@ -18,7 +18,7 @@ pub struct Watch<'a> {
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// So many of the descriptors have something to tell.
+    /// This number of descriptors is ready.
     Ready(usize),
     /// The time is over.
     Late,
@@ -27,10 +27,12 @@ pub enum Woken {
 }
 
 impl<'a> Watch<'a> {
+    /// Waits until the descriptor can be read.
     pub fn readable(fd: BorrowedFd<'a>) -> Self {
         Self::new(fd, libc::POLLIN)
     }
 
+    /// Waits until the descriptor can be written.
     pub fn writable(fd: BorrowedFd<'a>) -> Self {
         Self::new(fd, libc::POLLOUT)
     }
@@ -56,8 +58,8 @@ impl fmt::Debug for Watch<'_> {
     }
 }
 
-/// Sleeps until one of `watches` has something to tell, or `timeout` is over; without one, as long
-/// as it takes. Without descriptors it just sleeps.
+/// Sleeps until one of `watches` is ready, or `timeout` is over; without a timeout, indefinitely.
+/// Without descriptors it only sleeps.
 pub fn wait(watches: &mut [Watch<'_>], timeout: Option<Duration>) -> Result<Woken> {
     let limit = timeout.map(|timeout| libc::timespec {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),

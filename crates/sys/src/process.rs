@@ -1,5 +1,5 @@
-//! Other processes: telling one from a later one with the same number, ending it, and looking at
-//! what it holds.
+//! Other processes: distinguishing one from a later one with the same number, killing it, and
+//! inspecting what it holds.
 
 use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 /// A process that cannot be mistaken for another of the same boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Process {
+    /// Process id.
     pub pid: u32,
     /// Clock ticks from boot to its start.
     pub started: u64,
@@ -24,7 +25,7 @@ impl Process {
         Ok(Self { pid, started })
     }
 
-    /// Kills it, unless it is gone or its number belongs to somebody else now: then `false`.
+    /// Kills it, unless it is gone or its number belongs to another process: then `false`.
     pub fn kill(self) -> Result<bool> {
         let object = || format!("process {}", self.pid);
         let pidfd = match pidfd_open(self.pid) {
@@ -32,7 +33,8 @@ impl Process {
             Err(error) if error.is(libc::ESRCH) => return Ok(false),
             Err(error) => return Err(error),
         };
-        // The descriptor holds whoever has the number now, so what is checked next is what dies.
+        // The descriptor holds the process that has the number now, so the one checked next is
+        // killed.
         if Self::of(self.pid) != Ok(self) {
             return Ok(false);
         }
@@ -48,7 +50,7 @@ impl Process {
     }
 }
 
-/// A copy of another process's descriptor (Linux 5.6). What it names stays open as long as the
+/// A copy of another process's descriptor (Linux 5.6). The file is open as long as the
 /// copy, so hold it briefly. `EPERM` where this process might not debug the other.
 pub fn descriptor_of(pid: u32, descriptor: i32) -> Result<OwnedFd> {
     let pidfd = pidfd_open(pid)?;

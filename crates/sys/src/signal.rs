@@ -25,6 +25,7 @@ impl std::fmt::Debug for Mask {
 }
 
 impl Stop {
+    /// Blocks SIGINT, SIGTERM and SIGHUP in the calling thread and opens a descriptor for them.
     pub fn new() -> Result<Self> {
         let wanted = set(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
         let mut old = set(&[]);
@@ -61,7 +62,7 @@ impl Stop {
     /// The number of a signal that has come since the last call.
     pub fn pending(&self) -> Option<i32> {
         let mut word = [0u8; size_of::<libc::signalfd_siginfo>()];
-        // SAFETY: the buffer is exclusive and as long as said.
+        // SAFETY: the buffer is exclusive and has the stated length.
         let got = unsafe { libc::read(self.fd.as_raw_fd(), word.as_mut_ptr().cast(), word.len()) };
         let whole = usize::try_from(got).is_ok_and(|got| got == word.len());
         // The first field is the signal's number.

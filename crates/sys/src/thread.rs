@@ -7,8 +7,8 @@ use crate::{Error, Result};
 /// A thread that another one may wake out of a system call, which then fails with `EINTR`.
 ///
 /// Uses SIGURG, which does nothing where no handler is installed; the handler made here does
-/// nothing either. A signal that comes just before the call begins is lost, so whoever waits for
-/// the call to end sends again until it has.
+/// nothing either. A signal that arrives just before the call begins is lost, so the waiting thread
+/// repeats it until the call has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Interruptible {
     process: libc::pid_t,
@@ -140,13 +140,14 @@ pub fn cpu_ns() -> u64 {
 /// Processor time of a thread, by who spent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
+    /// Time in user mode, in nanoseconds.
     pub user_ns: u64,
     /// In the kernel, and what the kernel did for others meanwhile.
     pub system_ns: u64,
 }
 
 impl Spent {
-    /// Of the calling thread, up to now.
+    /// Times of the calling thread, up to now.
     pub fn now() -> Self {
         // SAFETY: plain numbers; all zero is valid.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -155,6 +156,7 @@ impl Spent {
         Self { user_ns: of_timeval(usage.ru_utime), system_ns: of_timeval(usage.ru_stime) }
     }
 
+    /// The difference to an earlier reading.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -190,7 +192,7 @@ pub fn tick_hz() -> Option<u64> {
     // SAFETY: `step` is exclusive.
     let answer = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut step) };
     let ns = u64::try_from(step.tv_nsec).ok().filter(|ns| answer == 0 && *ns > 0)?;
-    // A tick of 1/300 s is no whole number of nanoseconds.
+    // A tick of 1/300 s is not a whole number of nanoseconds.
     Some((1_000_000_000 + ns / 2) / ns)
 }
 

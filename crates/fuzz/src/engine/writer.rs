@@ -389,7 +389,7 @@ const PER_CPU: &[MapKind] =
     &[MapKind::PERCPU_ARRAY, MapKind::PERCPU_HASH, MapKind::LRU_PERCPU_HASH];
 const REDIRECTED: &[MapKind] =
     &[MapKind::DEVMAP, MapKind::DEVMAP_HASH, MapKind::CPUMAP, MapKind::XSKMAP];
-/// Of 256: how often a call gets a map of any kind.
+/// How often, in 256 calls, a call gets a map of any kind.
 const ANY_MAP: u8 = 16;
 const SELDOM: u8 = 32;
 /// Helpers that an XDP program may call in the engine.

@@ -1,4 +1,4 @@
-//! Taking off whatever runs on an interface, whoever attached it.
+//! Detaches the programs of an interface, regardless of which process attached them.
 
 use std::os::fd::AsFd;
 
@@ -12,17 +12,19 @@ use crate::error::{Error, ProgramRef, Result};
 /// A program that was taken off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detached {
+    /// Mode in which the program was attached.
     pub mode: XdpMode,
+    /// The program that was detached.
     pub program: ProgramRef,
     /// The link that held it and now holds nothing; a pin of it is still there.
     pub link_id: Option<u32>,
 }
 
-/// Takes programs off an interface of this thread's network namespace: in one mode, or in all.
-/// Answers what was there; nothing is no error.
+/// Detaches the programs of an interface of this thread's network namespace, in one mode or in all.
+/// Returns them; the result is empty if none was attached.
 ///
 /// # Errors
-/// [`Error::Overtaken`] when a program was exchanged meanwhile; the new one stays.
+/// [`Error::Overtaken`] if a program was replaced meanwhile; the new one remains.
 pub fn detach_all(ifindex: Ifindex, mode: Option<XdpMode>) -> Result<Vec<Detached>> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     let mut gone = Vec::new();

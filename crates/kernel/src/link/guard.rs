@@ -27,9 +27,13 @@ pub struct Link {
 /// What ran on an interface, and how; with a socket of the namespace that the interface is in.
 #[derive(Debug)]
 pub(super) struct Before {
+    /// Socket in the interface's network namespace.
     pub netlink: Netlink,
+    /// The interface.
     pub ifindex: Ifindex,
+    /// Mode of the attachment.
     pub mode: XdpMode,
+    /// The attached program.
     pub program: Program,
     /// What took its place: only that is ever replaced again.
     pub ours: Program,
@@ -39,7 +43,7 @@ pub(super) struct Before {
 pub(super) enum Held {
     /// Ends when the last descriptor and pin are gone.
     Bpf { fd: OwnedFd, pins: Vec<PathBuf> },
-    /// Stays until somebody removes it.
+    /// Persists until a process removes it.
     Netlink(NetlinkAttachment),
 }
 
@@ -82,7 +86,7 @@ impl Link {
         Ok(Self::made(Held::Bpf { fd, pins: Vec::new() }, self.mode, true))
     }
 
-    /// `None` for an attachment by netlink, which is no object of its own.
+    /// `None` for an attachment by netlink, for which the kernel has no object.
     pub fn info(&self) -> Result<Option<LinkInfo>> {
         match &self.held {
             Held::Bpf { fd, .. } => bpf::link_info(fd.as_fd()).map(Some).map_err(named("link")),
@@ -90,6 +94,7 @@ impl Link {
         }
     }
 
+    /// Mode of the attachment; `None` if it is not one of XDP.
     pub fn mode(&self) -> Option<XdpMode> {
         self.mode
     }
@@ -170,8 +175,8 @@ impl Link {
         Ok(())
     }
 
-    /// Takes the program off now, whoever else holds the link, removes the pins known here, and
-    /// puts back what ran there before.
+    /// Detaches the program now, even if other processes hold the link, removes the known pins, and
+    /// restores the program that ran before.
     pub fn detach(mut self) -> Result<()> {
         self.kept = true;
         match self.before.take() {
@@ -233,7 +238,7 @@ impl Link {
 }
 
 impl Before {
-    /// By netlink, so that it stays.
+    /// Attached by netlink, so that it persists.
     pub fn put_back(&mut self) -> sys::Result<()> {
         let program = Some(self.program.as_fd());
         self.netlink.set_xdp(self.ifindex, program, Some(self.mode), XdpExpect::Nothing)

@@ -27,9 +27,13 @@ pub use xdp::{attach, attach_knowing, put_back, take_off};
 /// What to attach where.
 #[derive(Clone, Copy, Debug)]
 pub struct Attach<'a> {
+    /// The interface, in this thread's network namespace.
     pub ifindex: Ifindex,
+    /// The program to attach.
     pub program: &'a Program,
+    /// Mode: native, generic or offload.
     pub mode: XdpMode,
+    /// What to do with a program that is attached already.
     pub replace: Replace,
 }
 
@@ -37,6 +41,7 @@ pub struct Attach<'a> {
 /// `CAP_SYS_ADMIN`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known<'a> {
+    /// The program that is expected to be attached; `None` for none.
     pub program: Option<&'a Program>,
     /// The link of that program; `None` if it was attached by netlink.
     pub link: Option<&'a Link>,
@@ -48,9 +53,10 @@ pub struct Known<'a> {
 /// What happens to a program that is there already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replace {
-    /// It stays, and attaching fails.
+    /// The attached program remains, and attaching fails.
     #[default]
     No,
-    /// It is replaced, whoever's it is: atomically in the same mode, with a gap in another.
+    /// The attached program is replaced, regardless of its owner: atomically in the same mode, with
+    /// a gap in another.
     Yes,
 }

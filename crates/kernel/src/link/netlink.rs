@@ -13,8 +13,11 @@ use crate::program::Program;
 /// A program on an interface, and the socket of the namespace that it is in.
 #[derive(Debug)]
 pub(super) struct NetlinkAttachment {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// Mode of the attachment.
     pub mode: XdpMode,
+    /// The attached program.
     pub program: Program,
     netlink: Netlink,
 }
@@ -39,6 +42,7 @@ impl NetlinkAttachment {
         Ok(Self { ifindex, mode, program, netlink })
     }
 
+    /// Replaces the program atomically; fails if `old` is given and is not the attached one.
     pub fn update(&mut self, new: &Program, old: Option<&Program>) -> Result<()> {
         let duplicate = new.duplicate()?;
         let expected = old.unwrap_or(&self.program).as_fd();
@@ -49,8 +53,8 @@ impl NetlinkAttachment {
         Ok(())
     }
 
-    /// Takes this program off and no other: one that replaced it meanwhile stays. An interface
-    /// that is gone needs nothing.
+    /// Detaches this program and no other: one that replaced it meanwhile remains. Does nothing if
+    /// the interface no longer exists.
     pub fn detach(&mut self) -> Result<()> {
         let expect = XdpExpect::Program(self.program.as_fd());
         match self.netlink.set_xdp(self.ifindex, None, Some(self.mode), expect) {

@@ -11,7 +11,9 @@ use crate::program::Program;
 /// A program that runs on an interface.
 #[derive(Debug)]
 pub(super) struct Occupant {
+    /// Mode of the attachment.
     pub mode: XdpMode,
+    /// The attached program.
     pub program: Program,
     /// The link that holds it; `None` when it was attached by netlink.
     pub link: Option<Holder>,
@@ -25,6 +27,7 @@ pub(super) enum Holder {
 }
 
 impl Holder {
+    /// Opens the attachment as a link.
     pub fn open(self) -> Result<Link> {
         match self {
             Self::Open(link) => Ok(link),
@@ -32,6 +35,7 @@ impl Holder {
         }
     }
 
+    /// Id of the link; `None` for an attachment by netlink.
     pub fn id(&self) -> Option<u32> {
         match self {
             Self::Open(link) => Some(link.info().ok()??.id),
@@ -74,7 +78,7 @@ fn holds(link: &Link, ifindex: Ifindex, program: u32) -> Result<bool> {
     Ok(link.info()?.is_some_and(|info| info.target == target && info.prog_id == program))
 }
 
-/// The program, with the processes behind it.
+/// The program, with the processes that hold it.
 pub(super) fn reference(occupant: &Occupant) -> ProgramRef {
     let reference = occupant.program.reference();
     let holders =

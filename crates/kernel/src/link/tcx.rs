@@ -1,4 +1,4 @@
-//! Attaching to the traffic-control hooks, before or behind the stack. Linux 6.6.
+//! Attaching to the traffic-control hooks, before or after the network stack. Linux 6.6.
 
 use std::os::fd::AsFd;
 
@@ -10,15 +10,16 @@ use super::Link;
 use crate::error::{Error, Result};
 use crate::program::Program;
 
+/// Direction of the packets that a tcx program receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcxSide {
-    /// Packets that came in, behind XDP.
+    /// Received packets, after XDP.
     Ingress,
     /// Packets that go out.
     Egress,
 }
 
-/// Attaches behind the programs that are there. The program must be loaded as
+/// Attaches after the existing programs. The program must be loaded as
 /// `SEC("tcx/ingress")` or `SEC("tcx/egress")`.
 pub fn attach_tcx(ifindex: Ifindex, program: &Program, side: TcxSide) -> Result<Link> {
     let attach_type = match side {

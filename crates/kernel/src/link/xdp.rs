@@ -57,14 +57,14 @@ fn fresh(attach: &Attach<'_>, netlink: Netlink) -> Result<Link> {
     let refused = match bpf::link_create(&create) {
         Ok(fd) => return Ok(Link::bpf(fd, Some(attach.mode))),
         Err(error) if error.is(EPERM) => return Err(Error::from_call(error)),
-        // Somebody came since we looked, and may be gone again before netlink would look.
+        // A program was attached since the check, and may be detached before netlink checks.
         Err(error) if error.is(EBUSY) => return Err(overtaken(error)),
         // Links are supported and resources are short: an attachment by netlink would succeed, but
         // later changes of it would be without a link.
         Err(error) if SHORTAGES.contains(&error.errno) => return Err(Error::from_call(error)),
         Err(error) => error,
     };
-    // A link fails with a number alone. Netlink says why, or does it where links cannot.
+    // A link fails with an errno alone. Netlink adds the reason, or attaches where links cannot.
     let made =
         NetlinkAttachment::attach(netlink, attach.ifindex, attach.program, attach.mode, None);
     match made {
@@ -97,8 +97,8 @@ fn take_over(attach: &Attach<'_>, occupant: Occupant, netlink: Netlink) -> Resul
     Ok(link.remember(before))
 }
 
-/// Modes exclude each other, so there is a moment without a program. If the new one is refused
-/// the old one is put back, by netlink: a link that was detached cannot be revived.
+/// Modes exclude each other, so no program runs in between. If the new one is rejected, the old one
+/// is restored by netlink: a link that was detached cannot be attached again.
 fn switch_mode(
     attach: &Attach<'_>,
     occupant: Occupant,

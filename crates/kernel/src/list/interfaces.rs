@@ -11,14 +11,18 @@ use crate::program::Program;
 /// An interface and its XDP programs.
 #[derive(Clone, Debug)]
 pub struct Interface {
+    /// The interface.
     pub link: net::Link,
+    /// Programs attached to it, by mode.
     pub programs: Vec<Attached>,
 }
 
 /// A program on an interface.
 #[derive(Clone, Debug)]
 pub struct Attached {
+    /// Mode of the attachment.
     pub mode: XdpMode,
+    /// The program.
     pub program: ProgInfo,
     /// The `bpf_link` that holds it; `None` when it was attached by netlink.
     pub link_id: Option<u32>,

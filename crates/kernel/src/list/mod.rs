@@ -1,6 +1,6 @@
 //! What is loaded and attached on this machine, and who holds it. Needs `CAP_SYS_ADMIN`.
 //!
-//! Rule: things come and go during a walk, so what is not there when it is looked at is left out.
+//! Rule: objects appear and disappear during a walk; one that no longer exists is left out.
 
 mod interfaces;
 mod owners;

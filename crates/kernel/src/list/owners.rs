@@ -8,7 +8,9 @@ use sys::proc::holders;
 /// A process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
+    /// Process id.
     pub pid: u32,
+    /// Name of the command, at most 15 bytes.
     pub command: String,
 }
 
@@ -19,6 +21,7 @@ pub struct Owners {
 }
 
 impl Owners {
+    /// Reads the descriptors of all processes that this one may inspect.
     pub fn now() -> Self {
         let mut by_object: HashMap<_, Vec<Owner>> = HashMap::new();
         for holder in holders() {
@@ -28,14 +31,17 @@ impl Owners {
         Self { by_object }
     }
 
+    /// Processes that hold a program.
     pub fn of_program(&self, id: u32) -> &[Owner] {
         self.of(Kind::Prog, id)
     }
 
+    /// Processes that hold a map.
     pub fn of_map(&self, id: u32) -> &[Owner] {
         self.of(Kind::Map, id)
     }
 
+    /// Processes that hold a link.
     pub fn of_link(&self, id: u32) -> &[Owner] {
         self.of(Kind::Link, id)
     }

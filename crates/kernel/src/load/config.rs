@@ -25,7 +25,7 @@ pub(super) fn fill(spec: &mut Spec, host: &mut Host) -> Result<()> {
 }
 
 /// Gives the object's configuration variables the values of the running kernel, as far as they
-/// are known: from its configuration file, else what the system tells otherwise.
+/// are known: from its configuration file or from other interfaces of the system.
 ///
 /// # Errors
 /// A value does not fit its variable.
@@ -59,7 +59,7 @@ fn derived(name: &str) -> Option<String> {
     }
 }
 
-/// Names that are no configuration options.
+/// Names that are not configuration options.
 fn reserved(name: &str, host: &mut Host) -> Result<Option<u64>> {
     Ok(match name {
         "LINUX_KERNEL_VERSION" => Some(version(&sys::proc::kernel_release()?)),
@@ -103,7 +103,7 @@ fn parse(text: &str) -> HashMap<String, String> {
         .collect()
 }
 
-/// RFC 1952: a header of ten bytes with optional parts behind it, deflated data, eight bytes of
+/// RFC 1952: a header of ten bytes followed by optional parts, deflated data, eight bytes of
 /// checksum and length.
 fn gunzip(raw: &[u8]) -> Option<Vec<u8>> {
     const EXTRA: u8 = 4;

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 /// Instructions ready for the kernel, and which module types they refer to by index.
 #[derive(Debug, Default)]
 pub(super) struct Patched {
+    /// The instructions with all references resolved.
     pub insns: Vec<Insn>,
     /// Numbers of [`Host`]'s modules; index 0 of the kernel's array stands for vmlinux.
     pub modules: Vec<usize>,

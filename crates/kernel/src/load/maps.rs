@@ -16,7 +16,9 @@ use crate::name;
 /// A map and whether it was there before.
 #[derive(Debug)]
 pub(super) struct Made {
+    /// The map.
     pub map: Map,
+    /// Whether the map existed before this load.
     pub shared: bool,
 }
 
@@ -126,7 +128,7 @@ impl Maker<'_> {
     }
 }
 
-/// Says what is wrong with a definition that the kernel refused.
+/// Explains why the kernel rejected a definition.
 fn refused(def: &MapDef, error: Error) -> Error {
     match (error, def.refusal()) {
         (Error::System(source), Some(why)) => {
@@ -147,7 +149,7 @@ fn is_unsupported(error: &Error) -> bool {
         && [EINVAL, E2BIG, EOPNOTSUPP, ENOTSUPP].contains(&source.errno)
 }
 
-/// Says how much a map takes that the kernel has no memory for.
+/// Reports the size of a map for which the kernel has no memory.
 fn short_of_memory(def: &MapDef, error: Error) -> Error {
     match (error, memory(def)) {
         (Error::System(source), Ok(bytes)) if source.is(ENOMEM) => {

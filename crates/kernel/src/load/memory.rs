@@ -1,8 +1,8 @@
 //! What memory the maps of an object take, before they are made.
 //!
-//! Rule: the numbers are the kernel's own account of a map (`memlock` in its `fdinfo`), as near as
-//! sizes alone tell it: heads of maps and of elements differ by some bytes between kernels. Not
-//! here: the memory of programs, and whether there is as much.
+//! Rule: the numbers are the kernel's own account of a map (`memlock` in its `fdinfo`), estimated
+//! from sizes alone: headers of maps and of elements differ by some bytes between kernels. Not
+//! here: the memory of programs, and whether the memory is available.
 
 use spec::{MapDef, MapKind};
 use sys::bpf::uapi::map_flag;
@@ -13,7 +13,7 @@ use crate::error::Result;
 /// for each processor count for each that may ever be there.
 ///
 /// # Errors
-/// The kernel does not tell which processors there may be.
+/// The list of possible CPUs cannot be read.
 pub fn memory(def: &MapDef) -> Result<u64> {
     let entries = u64::from(entries(def)?);
     let processors = sys::cpu::possible()? as u64;

@@ -32,16 +32,17 @@ pub use memory::memory;
 pub use module::open_module_types;
 pub(crate) use symbols::Host;
 
-/// How an object is loaded. The default loads all programs that load by themselves, shares
-/// nothing and pins nothing.
+/// How an object is loaded. The default loads all programs that need no reference by another one,
+/// shares nothing and pins nothing.
 #[derive(Debug, Default)]
 pub struct LoadOptions {
     /// Names of programs to load; `None` for all but those of `SEC("?…")`.
     pub programs: Option<Vec<String>>,
-    /// Type of every program, whatever its section says.
+    /// Type of every program, regardless of its section.
     pub kind: Option<ProgramKind>,
     /// Further `BPF_F_*` load flags.
     pub flags: u32,
+    /// Binding of the programs to a device.
     pub binding: Binding,
     /// Where maps declared "pin by name" are pinned, and found again.
     pub pin_root: Option<PathBuf>,
@@ -80,7 +81,7 @@ impl Object {
         Self::load_on(&mut Host::new(), spec, options)
     }
 
-    /// The same with what is known of the kernel from an earlier load.
+    /// Loads with what an earlier load has read about the kernel.
     pub(crate) fn load_on(host: &mut Host, spec: &Spec, options: &LoadOptions) -> Result<Self> {
         let mut warnings = Vec::new();
         let relocated = target::relocated(spec, options, host)?;
@@ -107,14 +108,17 @@ impl Object {
         })
     }
 
+    /// Name of the object.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// The loaded programs.
     pub fn programs(&self) -> &[Program] {
         &self.programs
     }
 
+    /// The maps, in the order of their definitions.
     pub fn maps(&self) -> &[Map] {
         &self.maps
     }

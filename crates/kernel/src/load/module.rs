@@ -1,6 +1,6 @@
-//! Types of kernel modules, which say only what they add to the kernel's own.
+//! Types of kernel modules, which contain only additions to the kernel's own.
 //!
-//! A module's ids go on where the kernel's end, and so do its string offsets. So the two blobs
+//! A module's ids continue where the kernel's end, and so do its string offsets. So the two blobs
 //! joined section by section are one complete blob with the ids that the kernel uses.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,9 @@ use crate::limits::LISTING_LIMIT;
 
 #[derive(Debug)]
 pub(super) struct Module {
+    /// Descriptor of the module's BTF.
     pub fd: OwnedFd,
+    /// The module's own types, with ids that continue the kernel's.
     pub btf: Btf,
 }
 
@@ -57,7 +59,7 @@ fn read(base: &Btf, fd: OwnedFd) -> Option<Module> {
     Some(Module { fd, btf: Btf::parse(&joined).ok()? })
 }
 
-/// Both blobs as one. `None` when one is too short for what its header says.
+/// Both blobs as one. `None` when one is shorter than its header states.
 fn join(base: &[u8], module: &[u8]) -> Option<Vec<u8>> {
     let (base, module) = (Sections::of(base)?, Sections::of(module)?);
     let types = base.types.len() + module.types.len();
@@ -101,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// A module's blob: the types of `whole` behind those of `base`.
+    /// A module's blob: the types of `whole` after those of `base`.
     fn split(base: &Btf, whole: &Btf) -> Vec<u8> {
         let (base, whole) = (Sections::of(base.raw()).unwrap(), Sections::of(whole.raw()).unwrap());
         let types = &whole.types[base.types.len()..];

@@ -20,13 +20,18 @@ use crate::verifier::{VerifierLog, is_whole};
 
 /// What all programs of an object share.
 pub(super) struct Loader<'a> {
+    /// The object.
     pub spec: &'a Spec,
+    /// Options of the load.
     pub options: &'a LoadOptions,
+    /// Types of the object, if the kernel accepted them.
     pub btf: Option<&'a LoadedBtf>,
+    /// Maps by the number of their definition.
     pub maps: &'a [Option<Made>],
 }
 
 impl Loader<'_> {
+    /// Loads one program.
     pub fn load(&self, number: usize, host: &mut Host) -> Result<Program> {
         let program = &self.spec.programs[number];
         let kind = self.options.kind.unwrap_or(program.kind);
@@ -81,7 +86,7 @@ impl Loader<'_> {
             return Error::from_call(sys::Error { object: program.name.clone(), ..refusal.error });
         };
         let mut log = log.with_program(program, self.spec.btf.as_ref());
-        // The verifier complains of the call that stands for the field, which says nothing.
+        // The verifier rejects the call that replaces the field, which does not explain the cause.
         let missing = program.unresolved.iter().find(|field| Some(field.slot) == log.slot);
         if let Some(field) = missing {
             log.decisive.clone_from(&field.text);
@@ -113,7 +118,9 @@ fn foreign(program_type: u32) -> Option<&'static str> {
 /// Why a load failed, with the verifier's log if it wrote one.
 #[derive(Debug)]
 pub(crate) struct Refusal {
+    /// Error of the first attempt.
     pub error: sys::Error,
+    /// The verifier's log, if it wrote one.
     pub log: Option<Box<VerifierLog>>,
 }
 

@@ -6,7 +6,7 @@ use super::maps::Made;
 use crate::error::Result;
 use crate::program::Program;
 
-/// `programs` holds numbers of [`Spec::programs`] and what became of them.
+/// `programs` holds numbers of [`Spec::programs`] and the loaded programs.
 pub(super) fn fill_programs(
     spec: &Spec,
     made: &[Option<Made>],

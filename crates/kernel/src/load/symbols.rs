@@ -15,6 +15,7 @@ use crate::error::Result;
 /// Where a kernel variable or function is described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
+    /// Type id of the symbol.
     pub type_id: u32,
     /// `None` for the kernel itself, else a number for [`Host::module_fd`].
     pub module: Option<usize>,
@@ -27,6 +28,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
+    /// Creates a host of which nothing has been read.
     pub fn new() -> Self {
         Self::default()
     }
@@ -53,23 +55,26 @@ impl Host {
         Ok(find_symbol(text, name).filter(|address| *address != 0))
     }
 
+    /// Finds a variable of the kernel or of a module.
     pub fn variable(&mut self, name: &str) -> Result<Option<Place>> {
         self.place(Kind::Var, name)
     }
 
+    /// Finds a function of the kernel or of a module.
     pub fn function(&mut self, name: &str) -> Result<Option<Place>> {
-        // What follows `___` tells apart declarations of one function in the source.
+        // A suffix after `___` distinguishes declarations of one function in the source.
         let name = name.split("___").next().unwrap_or(name);
         self.place(Kind::Func, name)
     }
 
+    /// Descriptor of a module's BTF.
     pub fn module_fd(&self, module: usize) -> BorrowedFd<'_> {
         let modules = self.modules.as_deref().unwrap_or_default();
         modules[module].fd.as_fd()
     }
 
     /// Descriptors in the order that instructions number them; empty when none is needed. Index
-    /// 0, which stands for vmlinux, is never looked at and holds the first again.
+    /// 0, which stands for vmlinux, is never read and repeats the first.
     pub fn fd_array(&self, modules: Vec<usize>) -> Vec<BorrowedFd<'_>> {
         let first = modules.first().copied();
         first.into_iter().chain(modules).map(|module| self.module_fd(module)).collect()
@@ -91,10 +96,10 @@ impl Host {
     }
 }
 
-/// Of the kernel that runs, once something has asked for them; none where it has none.
+/// Types of the running kernel, read at their first use; `None` if it publishes none.
 static TYPES: OnceLock<Option<Btf>> = OnceLock::new();
 
-/// Lines are `address type name`, with the module's name behind a tab.
+/// Lines are `address type name`, with the module's name after a tab.
 fn find_symbol(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let mut words = line.split_whitespace();

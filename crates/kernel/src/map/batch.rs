@@ -1,4 +1,4 @@
-//! Many elements at once, with single calls where the kernel has no batches for the map.
+//! Operations on many elements, with single calls where the kernel has no batches for the map.
 
 use spec::{Expect, Map as _};
 use sys::bpf::Batch;
@@ -77,7 +77,7 @@ impl Map {
     /// Writes all elements.
     ///
     /// # Errors
-    /// [`Error::Partly`] says how many were written, the first ones, before one was refused.
+    /// [`Error::Partly`] with the number of elements that were written before one was rejected.
     pub fn update_all(&self, elements: &[Element], expect: Expect) -> Result<()> {
         for (key, value) in elements {
             self.check(key, Some(value))?;
@@ -127,7 +127,7 @@ impl Map {
                 rest = &rest[chunk.len()..];
                 continue;
             }
-            // The kernel stops at an absent key, or takes no batches: go on one by one.
+            // The kernel stops at an absent key, or rejects batches: continue one by one.
             removed += done;
             for key in &chunk[done..] {
                 removed += usize::from(self.delete(key)?);

@@ -59,28 +59,32 @@ impl Map {
         Ok(Self { raw, info: self.info.clone(), name: self.name.clone() })
     }
 
+    /// Name in the object, or that of the kernel for an opened map.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// Map id of the kernel.
     pub fn id(&self) -> u32 {
         self.info.id
     }
 
+    /// Type of the map.
     pub fn kind(&self) -> MapKind {
         MapKind(self.info.kind)
     }
 
+    /// Number of elements that the map can hold.
     pub fn max_entries(&self) -> u32 {
         self.info.max_entries
     }
 
-    /// As the kernel told when the map was opened. The value size is that of one CPU.
+    /// As the kernel reported when the map was opened. The value size is that of one CPU.
     pub fn info(&self) -> &MapInfo {
         &self.info
     }
 
-    /// From now on only programs can write, for ever.
+    /// Makes the map permanently read-only for system calls; programs can still write.
     pub fn freeze(&self) -> Result<()> {
         self.raw.freeze().map_err(named(&self.name))
     }

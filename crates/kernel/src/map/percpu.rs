@@ -18,7 +18,7 @@ impl PerCpu {
         Self { bytes, size }
     }
 
-    /// The same value for each of `cpus` processors.
+    /// Repeats a value for each of `cpus` CPUs.
     pub fn repeat(value: &[u8], cpus: usize) -> Self {
         let mut one = value.to_vec();
         one.resize(value.len().next_multiple_of(8), 0);
@@ -51,7 +51,7 @@ impl PerCpu {
 
 impl Map {
     /// # Errors
-    /// [`Error::Unsupported`] when this is no per-CPU map.
+    /// [`Error::Unsupported`] if this is not a per-CPU map.
     pub fn lookup_per_cpu(&self, key: &[u8]) -> Result<Option<PerCpu>> {
         if !self.kind().is_per_cpu() {
             return Err(Error::Unsupported {

@@ -1,4 +1,4 @@
-//! Every probe: name, what needs it, how it is tried.
+//! Every probe: its name, what requires the feature, and how it is tried.
 
 use spec::MapKind;
 use spec::asm::Helper;
@@ -8,8 +8,11 @@ use super::{Answer, attaching, code, loading, maps};
 use crate::load::Host;
 
 pub(super) struct Row {
+    /// Name for scripts.
     pub name: &'static str,
+    /// What requires the feature.
     pub purpose: &'static str,
+    /// The probe.
     pub attempt: fn(&mut Host) -> Answer,
 }
 
@@ -22,11 +25,11 @@ pub(super) const ROWS: &[Row] = &[
     // Programs.
     row("xdp", "everything", loading::xdp),
     row("jit", "speed: without it programs are interpreted", loading::jit),
-    row("btf", "source lines in refusals, field relocations, kernel functions", loading::btf),
+    row("btf", "source lines in errors, field relocations, kernel functions", loading::btf),
     row("subprograms", "chains of programs", loading::subprograms),
     row("xdp-frags", "frames above a page, such as jumbo frames", loading::frags),
-    row("freplace", "chains that other tools make (not ours)", loading::freplace),
-    row("fentry", "looking into the kernel's functions", loading::fentry),
+    row("freplace", "chains that other tools create (not those of xway)", loading::freplace),
+    row("fentry", "tracing functions of the kernel", loading::fentry),
     row("cpu-v4", "programs compiled with -mcpu=v4", loading::cpu_v4),
     row("load-acquire", "ordered loads and stores in programs", loading::load_acquire),
     row("statistics", "run counts and times of programs", loading::statistics),
@@ -38,7 +41,7 @@ pub(super) const ROWS: &[Row] = &[
     row("xdp-link", "attachments that end with their owner, atomic updates", |_| attaching::link()),
     row("xdp-expected-fd", "replacing another tool's program safely", |_| attaching::expected()),
     row("xdp-bound", "hash, VLAN tag and time from the driver", |_| attaching::bound()),
-    row("tcx", "programs behind the stack's entry and before its exit", |_| attaching::tcx()),
+    row("tcx", "programs at the traffic-control hooks, after XDP", |_| attaching::tcx()),
     // Maps.
     row("map-batch", "fast reading and filling of big maps", |_| maps::batch()),
     row("map-freeze", "constants that the verifier trusts", |_| maps::freeze()),

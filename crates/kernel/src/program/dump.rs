@@ -16,6 +16,7 @@ use crate::verifier::Source;
 pub struct Dump {
     /// As the kernel interprets or compiles it; helpers and maps are kernel numbers.
     pub translated: Vec<Insn>,
+    /// The functions of the program, main first.
     pub functions: Vec<DumpFunction>,
     /// Sorted by slot.
     pub lines: Vec<DumpLine>,
@@ -23,8 +24,10 @@ pub struct Dump {
     pub machine: Vec<u8>,
 }
 
+/// A function of a dumped program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpFunction {
+    /// Name of the function; empty if it has no type.
     pub name: String,
     /// First slot.
     pub slot: usize,
@@ -32,16 +35,20 @@ pub struct DumpFunction {
     pub address: u64,
     /// First byte in [`Dump::machine`].
     pub machine_at: usize,
+    /// Length of the machine code in bytes.
     pub machine_len: usize,
 }
 
+/// A source line of a dumped program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DumpLine {
     /// First slot of the line.
     pub slot: usize,
-    /// First byte of the line in [`Dump::machine`], where the kernel tells.
+    /// First byte of the line in [`Dump::machine`], if the kernel reports it.
     pub machine_at: Option<usize>,
+    /// File, line number and text.
     pub source: Source,
+    /// Column in the source line, from 1.
     pub column: u32,
 }
 

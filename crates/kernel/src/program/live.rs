@@ -1,5 +1,5 @@
-//! Live frames: the kernel sends a packet through the program again and again, and does with each
-//! frame what the program says. Linux 5.18.
+//! Live frames: the kernel runs the program on copies of a packet repeatedly, and executes the
+//! verdict on each frame. Linux 5.18.
 //!
 //! Frames are recycled: a program sees what it wrote into the frame last time.
 
@@ -20,7 +20,7 @@ pub struct LiveRun {
     pub input: Input,
     /// Frames; 0 counts as 1.
     pub count: u32,
-    /// Frames that go through the program at once, at most 256; 0 for 64.
+    /// Number of frames per batch, at most 256; 0 for 64.
     pub batch: u32,
     /// Processor to run on; the calling thread must be allowed there.
     pub cpu: Option<u32>,
@@ -31,7 +31,7 @@ pub struct LiveRun {
 pub enum Burst {
     /// All frames went through the program.
     Done,
-    /// A signal cut it short; the kernel does not say where.
+    /// A signal interrupted the run; the kernel does not report after how many frames.
     Interrupted,
 }
 

@@ -1,4 +1,4 @@
-//! Loaded programs: what the kernel tells of them, test runs, pins.
+//! Loaded programs: what the kernel reports about them, test runs, pins.
 //!
 //! Not here: loading an object (`load`), attaching (`link`).
 
@@ -34,7 +34,8 @@ impl Program {
         Self::from_fd(fd, "")
     }
 
-    /// Takes over a descriptor, which must be of a program. An empty name is asked for.
+    /// Takes over a descriptor, which must be of a program. An empty name is
+    /// replaced by the kernel's.
     pub fn from_fd(fd: OwnedFd, name: &str) -> Result<Self> {
         let info = bpf::prog_info(fd.as_fd()).map_err(named(name))?;
         let name = if name.is_empty() { info.name } else { name.to_owned() };
@@ -49,6 +50,7 @@ impl Program {
         Ok(Self { fd, name: self.name.clone(), ..*self })
     }
 
+    /// Name in the object, or that of the kernel for an opened program.
     pub fn name(&self) -> &str {
         &self.name
     }

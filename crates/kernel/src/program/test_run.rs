@@ -11,11 +11,12 @@ use crate::error::{Result, named};
 /// One test run. The program must be of a type that can be run so: XDP, tc and others.
 #[derive(Clone, Debug, Default)]
 pub struct TestRun {
-    /// Packet, metadata in front of it, interface and queue. An interface that is not 0 must
+    /// Packet, metadata before it, interface and queue. An interface that is not 0 must
     /// exist in this thread's network namespace.
     pub input: Input,
     /// Runs in a row on the same bytes; 0 counts as 1.
     pub repeat: u32,
+    /// CPU on which to run; `None` for the current one.
     pub cpu: Option<u32>,
 }
 
@@ -24,13 +25,16 @@ pub struct TestRun {
 pub struct TestOutcome {
     /// What it returned.
     pub code: u32,
+    /// The packet after the run.
     pub packet: Vec<u8>,
+    /// The metadata after the run.
     pub metadata: Vec<u8>,
     /// Mean of one run, in nanoseconds.
     pub duration_ns: u32,
 }
 
 impl TestOutcome {
+    /// The return value as a verdict.
     pub fn verdict(&self) -> Verdict {
         Verdict::from_code(self.code)
     }
@@ -39,7 +43,7 @@ impl TestOutcome {
 /// `struct xdp_md`, six words: data, data_end, data_meta, ingress_ifindex, rx_queue_index,
 /// egress_ifindex.
 const CTX_LEN: usize = 24;
-/// What a program may put in front of a packet or behind it.
+/// Number of bytes that a program may add before a packet or after it.
 const GROWTH: usize = 8192;
 
 impl Program {
@@ -92,7 +96,7 @@ impl Program {
     }
 }
 
-/// Bytes of metadata in front of the packet after the run: the context's first word.
+/// Number of bytes of metadata before the packet after the run: the context's first word.
 fn data_start(ctx_out: &[u8]) -> usize {
     if ctx_out.len() < CTX_LEN {
         return 0;

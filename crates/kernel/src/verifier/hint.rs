@@ -27,7 +27,7 @@ const TABLE: &[(&[&str], &str)] = &[
      "this is a number, not a pointer: a pointer was lost in arithmetic, was never checked for \
       NULL, or became invalid by a helper that moves the packet"),
     (&["invalid access to map value"],
-     "bound the index with a comparison or a mask so that it stays inside the value"),
+     "bound the index with a comparison or a mask so that it remains within the value"),
     (&["unbounded memory access"],
      "bound the length or index by a constant before using it"),
     (&["min value is negative"],
@@ -58,14 +58,14 @@ const TABLE: &[(&[&str], &str)] = &[
     (&["back-edge"],
      "this kernel takes no loops here: unroll it, or count it down from a constant"),
     (&["unreachable insn"],
-     "the function can be left without a return, or there is code behind the last one"),
+     "the function can be left without a return, or code follows the last one"),
     (&["combined stack size"],
      "functions that call each other share 512 bytes of stack: move big variables into a per-CPU \
       array"),
     (&["stack", "exceeds"],
      "at most 512 bytes of stack: move big variables into a per-CPU array"),
     (&["invalid", "stack"],
-     "stay within the variable on the stack, and set it before a helper reads it"),
+     "access only the variable on the stack, and set it before a helper reads it"),
     (&["!read_ok"],
      "the register was never set on this path; helper calls clear r1 to r5"),
     (&["R0", "not a scalar"],
@@ -97,7 +97,7 @@ mod tests {
             ("back-edge from insn 5 to 2", Some("loops")),
             ("combined stack size of 2 calls is 576. Too large", Some("512")),
             ("R0 !read_ok", Some("never set")),
-            ("something nobody has seen", None),
+            ("an unknown message", None),
         ];
         for (message, word) in table {
             let advice = of(message);

@@ -1,8 +1,8 @@
 //! The verifier's log as data.
 //!
 //! The log is a trace: instructions with register states, source lines as comments, notes about
-//! precision and loops, at the end one or a few lines that say what is wrong, and statistics.
-//! Rule: whatever text comes, something sensible is found in it or the last line stands.
+//! precision and loops, at the end one or a few lines that state the error, and statistics.
+//! Rule: any text is accepted; if no decisive line is found, it is the last one.
 //! Format: `kernel/bpf/verifier.c` and `kernel/bpf/log.c` of Linux 6.18; before 6.9 comments come
 //! without file and line.
 
@@ -26,12 +26,14 @@ pub struct VerifierLog {
     pub slot: Option<usize>,
     /// The instruction in the kernel's notation.
     pub insn: String,
+    /// Source line of the decisive instruction, if the object has line information.
     pub source: Option<Source>,
 }
 
 /// A line of source code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Source {
+    /// The whole log.
     pub text: String,
     /// Empty when unknown.
     pub file: String,
@@ -53,6 +55,7 @@ pub(super) enum Line<'a> {
 }
 
 impl VerifierLog {
+    /// Parses the text that the verifier wrote.
     pub fn parse(text: &str) -> Self {
         let lines: Vec<_> = text.lines().map(classify).collect();
         let messages = trailing_messages(&lines);
@@ -185,7 +188,7 @@ pub(super) fn classify(line: &str) -> Line<'_> {
     if noise || is_frame(line) || is_state(line) { Line::Noise } else { Line::Message(line.trim()) }
 }
 
-/// Without the opcode in front and the state behind.
+/// Removes the opcode before the instruction and the register state after it.
 fn instruction(rest: &str) -> &str {
     let text = rest.split_once(") ").map_or(rest, |(_, text)| text);
     text.split_once(" ; ").map_or(text, |(text, _)| text).trim_end()
@@ -210,7 +213,7 @@ fn is_state(line: &str) -> bool {
     rest.len() < line.trim_start().len() - 1 && (rest.starts_with('=') || rest.starts_with("_"))
 }
 
-/// The messages behind the last instruction; failing that, the last messages of all.
+/// The messages after the last instruction; if there are none, the last messages of all.
 fn trailing_messages<'a>(lines: &[Line<'a>]) -> Vec<&'a str> {
     let after = lines.iter().rposition(|line| matches!(line, Line::Insn { .. } | Line::Source(_)));
     let message = |line: &Line<'a>| match line {
@@ -240,7 +243,7 @@ pub(crate) fn is_whole(text: &str) -> bool {
     text.lines().rev().take(LIMIT).any(|line| line.starts_with("processed "))
 }
 
-/// How lines begin that are no reason.
+/// Prefixes of lines that do not explain an error.
 const NOISE: &[&str] = &[
     "processed ",
     "verification time ",

@@ -28,7 +28,9 @@ use crate::error::Result;
 /// One side of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
+    /// Ethernet address.
     pub mac: Mac,
+    /// IPv4 or IPv6 address.
     pub ip: IpAddr,
     /// TCP or UDP port; not used for ICMP.
     pub port: u16,
@@ -37,7 +39,9 @@ pub struct Side {
 /// Packets from one side to the other.
 #[derive(Clone, Debug)]
 pub struct Flow {
+    /// The side that sends.
     pub source: Side,
+    /// The side that receives.
     pub destination: Side,
     /// VLAN tags, outermost first.
     pub tags: Vec<Tag>,
@@ -57,9 +61,13 @@ pub struct Tag {
 /// Which TCP flags a segment has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpFlags {
+    /// Synchronize sequence numbers.
     pub syn: bool,
+    /// The acknowledgment number is valid.
     pub ack: bool,
+    /// The sender has no more data.
     pub fin: bool,
+    /// Reset the connection.
     pub rst: bool,
 }
 
@@ -112,8 +120,8 @@ impl Flow {
         Ok(self.tagged(frame))
     }
 
-    /// Builds a UDP frame of exactly `length` bytes with a payload of zeros. Over IPv4 it has no UDP
-    /// checksum, so that the payload can be changed without updating one.
+    /// Builds a UDP frame of exactly `length` bytes with a payload of zeros. Over IPv4 it has no
+    /// UDP checksum, so that the payload can be changed without updating one.
     pub fn udp_of_length(&self, length: usize) -> Result<Vec<u8>> {
         let headers = self.udp(&[])?.len();
         let too_short = FrameError::TooShort { length };

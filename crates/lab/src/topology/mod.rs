@@ -1,8 +1,8 @@
 //! The named topologies. Each file draws one and gives its addresses.
 //!
-//! Common to all: MAC `02:78:77:00:LINK:END`, static neighbours on every link, IPv6 usable at
-//! once, no link-local addresses. In the first second after the build IPv6 sends a few multicast
-//! listener reports, so count your own frames, not all.
+//! Common to all: MAC `02:78:77:00:LINK:END`, static neighbours on every link, IPv6 usable
+//! immediately, no link-local addresses. In the first second after the build IPv6 sends a few
+//! multicast listener reports, so count your own frames, not all.
 
 mod router;
 mod service;
@@ -34,8 +34,10 @@ pub enum Topology {
 }
 
 impl Topology {
+    /// All topologies.
     pub const ALL: [Self; 4] = [Self::TwoHosts, Self::Router, Self::ThreeHosts, Self::Service];
 
+    /// The name that commands use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::TwoHosts => "two_hosts",

@@ -16,15 +16,21 @@ use crate::host::Host;
 use crate::lab::Lab;
 use crate::link::{self, End, LinkOptions};
 
+/// Two hosts and a router between them.
 #[derive(Debug)]
 pub struct Router {
+    /// The guard over the hosts.
     pub lab: Lab,
+    /// The first host.
     pub a: Host,
+    /// The router.
     pub b: Host,
+    /// The second host.
     pub c: Host,
 }
 
 impl Router {
+    /// Builds the topology.
     pub fn build(options: &LinkOptions) -> Result<Self> {
         let lab = Topology::Router.build(options)?;
         let host = |name| lab.host(name).cloned();

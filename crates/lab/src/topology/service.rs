@@ -1,4 +1,4 @@
-//! A server behind one link, which its client and an attacker share.
+//! A server with one link, which its client and an attacker share.
 //!
 //! ```text
 //!   client            attacker                     server
@@ -25,15 +25,21 @@ use crate::host::Host;
 use crate::lab::Lab;
 use crate::link::{self, End, LinkOptions};
 
+/// A server, and a client and an attacker that share its link.
 #[derive(Debug)]
 pub struct Service {
+    /// The guard over the hosts.
     pub lab: Lab,
+    /// The host of the legitimate clients.
     pub client: Host,
+    /// The host of the attacker.
     pub attacker: Host,
+    /// The host of the service.
     pub server: Host,
 }
 
 impl Service {
+    /// Builds the topology.
     pub fn build(options: &LinkOptions) -> Result<Self> {
         let lab = Topology::Service.build(options)?;
         let host = |name| lab.host(name).cloned();

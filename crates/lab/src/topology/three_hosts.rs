@@ -19,16 +19,23 @@ use crate::host::Host;
 use crate::lab::Lab;
 use crate::link::{self, End, LinkOptions};
 
+/// Three hosts and a switch.
 #[derive(Debug)]
 pub struct ThreeHosts {
+    /// The guard over the hosts.
     pub lab: Lab,
+    /// The first host.
     pub a: Host,
+    /// The second host.
     pub b: Host,
+    /// The third host.
     pub c: Host,
+    /// The host that connects the others.
     pub switch: Host,
 }
 
 impl ThreeHosts {
+    /// Builds the topology.
     pub fn build(options: &LinkOptions) -> Result<Self> {
         let lab = Topology::ThreeHosts.build(options)?;
         let host = |name| lab.host(name).cloned();

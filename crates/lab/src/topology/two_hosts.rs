@@ -14,14 +14,19 @@ use crate::host::Host;
 use crate::lab::Lab;
 use crate::link::{self, End, LinkOptions};
 
+/// Two hosts with one link.
 #[derive(Debug)]
 pub struct TwoHosts {
+    /// The guard over the hosts.
     pub lab: Lab,
+    /// The first host.
     pub a: Host,
+    /// The second host.
     pub b: Host,
 }
 
 impl TwoHosts {
+    /// Builds the topology.
     pub fn build(options: &LinkOptions) -> Result<Self> {
         let lab = Topology::TwoHosts.build(options)?;
         let (a, b) = (lab.host("a")?.clone(), lab.host("b")?.clone());

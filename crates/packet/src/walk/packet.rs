@@ -8,18 +8,20 @@ use crate::{EtherType, IpProtocol, checksum, word};
 /// An IP packet; all offsets count from the start of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpPacket {
+    /// Whether it is IPv6 rather than IPv4.
     pub is_ipv6: bool,
     /// Where the IP header begins.
     pub network: usize,
-    /// After the last header of IP.
+    /// Offset after the last header of IP.
     pub transport: usize,
     /// After the last byte of the packet; padding may follow. Without [`Limits::is_cut`] it is
     /// within the frame and not before `transport`.
     pub end: usize,
     /// Whether the header states the length; otherwise the packet ends with the frame.
     pub is_length_stated: bool,
-    /// Of what begins at `transport`. In a later fragment that is payload.
+    /// Protocol of the header at `transport`. In a later fragment, payload begins there.
     pub protocol: IpProtocol,
+    /// Position in the original packet; default for a packet that is not a fragment.
     pub fragment: Fragment,
     /// Whether the destination address is the final one, which pseudo headers contain: not when a
     /// routing header lists further hops.
@@ -29,8 +31,9 @@ pub struct IpPacket {
 /// Which part of a packet a fragment is; the default is a whole packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
-    /// In bytes.
+    /// Offset in the original packet, in bytes.
     pub offset: u16,
+    /// Whether further fragments follow (the flag MF).
     pub has_more: bool,
 }
 
@@ -86,7 +89,7 @@ impl IpPacket {
         Some(checksum::pseudo_header(addresses, self.protocol, length))
     }
 
-    /// Takes over what an extension header says about the whole packet.
+    /// Adds what an extension header states about the whole packet.
     pub(super) fn add(&mut self, kind: IpProtocol, extension: &[u8]) {
         match kind {
             IpProtocol::FRAGMENT => {
@@ -106,7 +109,7 @@ impl Fragment {
         Self { offset: (field & 0x1fff) << 3, has_more: field & 0x2000 != 0 }
     }
 
-    /// Whether it is a part of a packet at all.
+    /// Whether the packet is a fragment.
     pub const fn is_part(self) -> bool {
         self.has_more || self.is_later()
     }

@@ -17,6 +17,7 @@ const HEAD: usize = 8;
 /// The start of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
+    /// Type code of the block.
     pub kind: u32,
     /// Bytes of the whole block.
     pub total: usize,
@@ -25,10 +26,13 @@ pub(crate) struct Head {
 /// A whole block.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
+    /// Type code of the block.
     pub kind: u32,
+    /// Byte order of its section.
     pub order: Order,
     /// Where the block starts in the file.
     pub offset: u64,
+    /// Contents between the two length fields.
     pub body: &'a [u8],
 }
 

@@ -5,7 +5,9 @@
 /// `if_tsresol` and `if_tsoffset` of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
+    /// Unit of timestamps.
     pub unit: Unit,
+    /// Seconds that are added to every timestamp (`if_tsoffset`).
     pub offset_s: i64,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Ng {
     sights: Vec<Sight>,
 }
 
-/// What an interface's description says about its packets.
+/// Properties of packets, from the description of their interface.
 #[derive(Clone, Copy, Debug)]
 struct Sight {
     clock: Clock,
@@ -60,6 +60,7 @@ impl Ng {
         Ok(Self { order, section: 0, base: 0, sights: Vec::new() })
     }
 
+    /// Reads the next packet into `packet`; `false` at the end of the file.
     pub fn next_into<R: Read>(
         &mut self,
         source: &mut Source<R>,
@@ -127,7 +128,7 @@ impl Ng {
         Ok(())
     }
 
-    /// The interface with this number in the section; `at` says where a packet names it.
+    /// The interface with this number in the section; `at` is the position of the reference.
     fn sight(&self, number: u32, at: u64) -> Result<Sight> {
         let sight = self.sights.get(number as usize);
         sight.copied().ok_or_else(|| {

@@ -13,14 +13,16 @@ use crate::order::Order;
 /// One option.
 #[derive(Debug)]
 pub(crate) struct Opt<'a> {
+    /// Code of the option, which depends on the block.
     pub code: u16,
+    /// The value without padding.
     pub value: &'a [u8],
     order: Order,
     /// Where it starts in the file.
     pub offset: u64,
 }
 
-/// All options at a block's end, without the end mark. Nothing is to be asked after an error.
+/// All options at the end of a block, without the end mark. An error is the last item.
 pub(crate) fn all<'a>(
     block: &Block<'a>,
     mut rest: &'a [u8],
@@ -41,14 +43,14 @@ fn next<'a>(block: &Block<'a>, rest: &mut &'a [u8]) -> Result<Option<Opt<'a>>> {
     let option = Opt { code, value: &padded[..len], order, offset };
     *rest = after;
     if code == OPT_END {
-        // What follows the mark is not looked at.
+        // Bytes after the mark are ignored.
         return option.fixed::<0>("opt_endofopt").map(|_| None);
     }
     Ok(Some(option))
 }
 
 impl<'a> Opt<'a> {
-    /// The value, which has as many bytes as options of this name have.
+    /// The value, which must have `N` bytes.
     pub fn fixed<const N: usize>(&self, name: &str) -> Result<[u8; N]> {
         self.value.try_into().map_err(|_| {
             let found = self.value.len();
@@ -56,10 +58,12 @@ impl<'a> Opt<'a> {
         })
     }
 
+    /// Reads the value as a 32-bit number.
     pub fn u32(&self, name: &str) -> Result<u32> {
         self.fixed::<4>(name).map(|value| self.order.u32(&value, 0))
     }
 
+    /// Reads the value as a 64-bit number.
     pub fn u64(&self, name: &str) -> Result<u64> {
         self.fixed::<8>(name).map(|value| self.order.u64(&value, 0))
     }

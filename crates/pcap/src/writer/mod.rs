@@ -1,8 +1,8 @@
 //! Writing either format as a stream.
 //!
-//! Rule: the same calls write the same bytes, little-endian, in nanoseconds unless microseconds
-//! are asked for; nothing about the host unless the caller gives it. A refused packet writes
-//! nothing. Not here: the formats themselves (`classic`, `ng`).
+//! Rule: equal calls write equal bytes, little-endian, with nanoseconds unless the caller selects
+//! microseconds. Nothing about the host is written unless the caller provides it. A rejected packet
+//! writes nothing. Not here: the formats themselves (`classic`, `ng`).
 
 mod classic;
 mod ng;
@@ -14,12 +14,16 @@ use crate::interface::LinkType;
 use crate::limits::{CHUNK, MAX_INTERFACES, MAX_PACKET};
 use crate::packet::Packet;
 
-/// What a pcapng file says about its making. All empty by default.
+/// Description of the capture in a pcapng file. All fields are empty by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
+    /// Hardware that captured the packets (`shb_hardware`).
     pub hardware: Option<String>,
+    /// Operating system that captured the packets (`shb_os`).
     pub os: Option<String>,
+    /// Application that wrote the file (`shb_userappl`).
     pub application: Option<String>,
+    /// Free text (`opt_comment`).
     pub comment: Option<String>,
 }
 
@@ -32,7 +36,8 @@ pub enum Resolution {
     Nano,
 }
 
-/// Packets into a stream. It buffers by itself; [`Writer::finish`] says whether all was written.
+/// Writes packets to a stream through a buffer; [`Writer::finish`] reports whether all were
+/// written.
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     output: BufWriter<W>,
@@ -127,7 +132,7 @@ impl<W: Write> Writer<W> {
         self.offset
     }
 
-    /// Hands everything on, for readers that follow the file as it grows.
+    /// Flushes the buffer, for readers that follow the file as it grows.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -135,7 +140,7 @@ impl<W: Write> Writer<W> {
         self.output.flush().map_err(|source| Error::Write { offset: self.offset, source })
     }
 
-    /// Hands everything on and gives the stream back.
+    /// Flushes the buffer and returns the stream.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -154,7 +159,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// The length that a packet had on the wire, as far as the caller said.
+/// The length of a packet on the wire; its captured length if the caller did not specify one.
 fn original_len(packet: &Packet) -> u32 {
     // At most `MAX_PACKET`, as `write` checked.
     packet.original_len.max(packet.data.len() as u32)

@@ -36,7 +36,7 @@ pub enum Alu {
 }
 
 impl Alu {
-    /// Operation bits, and the offset that tells signed division from unsigned.
+    /// Operation bits, and the offset that distinguishes signed division from unsigned.
     const fn code(self) -> (u8, i16) {
         match self {
             Self::Add => (ADD, 0),

@@ -28,6 +28,7 @@ impl From<usize> for MapRef {
 }
 
 impl Assembler {
+    /// Calls a kernel helper. Arguments are R1 to R5, the result is R0.
     pub fn call(&mut self, helper: Helper) -> &mut Self {
         self.raw(Insn::new(CALL, 0, 0, 0, helper.0.cast_signed()))
     }

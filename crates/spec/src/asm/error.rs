@@ -6,7 +6,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("program \"{program}\": {fault}")]
 pub struct Error {
+    /// Name of the program.
     pub program: String,
+    /// The mistake.
     pub fault: Fault,
 }
 
@@ -21,7 +23,7 @@ pub enum Fault {
     BoundTwice { label: usize, first: usize, again: usize },
     #[error("label {label} is of another assembler")]
     Foreign { label: usize },
-    #[error("label {label}, used at slot {slot}, is bound behind the last instruction")]
+    #[error("label {label}, used at slot {slot}, is bound after the last instruction")]
     PastEnd { label: usize, slot: usize },
     #[error("the jump at slot {slot} spans {distance} slots, more than 16 bits hold: use jump_far")]
     TooFar { slot: usize, distance: i64 },

@@ -7,6 +7,7 @@ use crate::model::{Fixup, Function, MapDef, Program, Target};
 pub(crate) struct Fragment {
     /// Its functions and what they refer to; the first is the entry.
     pub program: Program,
+    /// Notes by slot, in order.
     pub notes: Vec<Note>,
     /// Calls of functions that it has not: slot and name.
     pub calls: Vec<(usize, String)>,
@@ -29,7 +30,7 @@ impl Assembler {
         Ok((fragment.program, fragment.notes))
     }
 
-    /// Everything but calls by name, which whoever puts it into a program resolves.
+    /// Everything but calls by name, which are resolved when the code becomes part of a program.
     pub(crate) fn fragment(self, maps: &[MapDef]) -> Result<Fragment, Error> {
         self.resolve(Some(maps))
     }
@@ -100,7 +101,7 @@ impl Assembler {
     }
 }
 
-/// Jumps stay in their function; calls go to the first slot of one.
+/// Jumps do not leave their function; calls target the first slot of one.
 fn check_crossing(
     form: Form,
     slot: usize,

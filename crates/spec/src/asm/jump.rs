@@ -44,6 +44,7 @@ impl Cond {
 }
 
 impl Assembler {
+    /// Jumps unconditionally.
     pub fn jump(&mut self, to: Label) -> &mut Self {
         self.patch(to, Form::Near);
         self.op(CLASS_JMP | JA, Reg::R0, Reg::R0, 0, 0)

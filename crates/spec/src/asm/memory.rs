@@ -1,6 +1,6 @@
 //! Loads, stores and atomic operations.
 //!
-//! A place is written `R1.at(4)`: four bytes behind where R1 points. Values are in the machine's
+//! A place is written `R1.at(4)`: four bytes after the address in R1. Values are in the machine's
 //! byte order. Sign-extending loads need Linux 6.6, acquire and release 6.15.
 
 use super::{Assembler, At, Operand, Reg};
@@ -75,18 +75,22 @@ impl Assembler {
         self.op(CLASS_LDX | MODE_MEM | size.code(), dst, at.base, at.off, 0)
     }
 
+    /// Loads a byte, zero-extended.
     pub fn load8(&mut self, dst: Reg, at: At) -> &mut Self {
         self.load(Size::Byte, dst, at)
     }
 
+    /// Loads 16 bits, zero-extended.
     pub fn load16(&mut self, dst: Reg, at: At) -> &mut Self {
         self.load(Size::Half, dst, at)
     }
 
+    /// Loads 32 bits, zero-extended.
     pub fn load32(&mut self, dst: Reg, at: At) -> &mut Self {
         self.load(Size::Word, dst, at)
     }
 
+    /// Loads 64 bits.
     pub fn load64(&mut self, dst: Reg, at: At) -> &mut Self {
         self.load(Size::Double, dst, at)
     }
@@ -115,18 +119,22 @@ impl Assembler {
         }
     }
 
+    /// Stores the low byte of a register or an immediate.
     pub fn store8(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Byte, at, value)
     }
 
+    /// Stores the low 16 bits of a register or an immediate.
     pub fn store16(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Half, at, value)
     }
 
+    /// Stores the low 32 bits of a register or an immediate.
     pub fn store32(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Word, at, value)
     }
 
+    /// Stores a register, or an immediate with its sign extended.
     pub fn store64(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Double, at, value)
     }

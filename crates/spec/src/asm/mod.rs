@@ -46,7 +46,7 @@ pub use operand::{At, Operand, Reg};
 use crate::insn::Insn;
 use crate::model::{ProgramKind, Target};
 
-/// One program under construction: an entry function and, behind it, local functions.
+/// One program under construction: an entry function, followed by local functions.
 #[derive(Clone, Debug)]
 pub struct Assembler {
     name: String,
@@ -98,11 +98,14 @@ enum Reference {
 /// What a stretch of instructions is for; becomes a source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
+    /// The instruction that the note precedes.
     pub slot: usize,
+    /// Text of the note.
     pub text: String,
 }
 
 impl Assembler {
+    /// Creates an empty program.
     pub fn new(name: impl Into<String>, kind: ProgramKind) -> Self {
         Self {
             name: name.into(),
@@ -157,7 +160,7 @@ impl Assembler {
         self.bind(label)
     }
 
-    /// Says what the following instructions are for. Verifier logs, dumps and traces show it as
+    /// Describes the following instructions. Verifier logs, dumps and traces show it as
     /// the source line. Two notes at one place are joined.
     pub fn note(&mut self, text: impl AsRef<str>) -> &mut Self {
         let slot = self.slot();

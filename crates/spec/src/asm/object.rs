@@ -28,6 +28,7 @@ impl Object {
         MapRef::Index(self.maps.len() - 1)
     }
 
+    /// Adds a program.
     pub fn program(&mut self, program: Assembler) -> &mut Self {
         self.programs.push(program);
         self

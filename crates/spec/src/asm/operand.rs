@@ -1,7 +1,7 @@
 //! What instructions work on: registers, immediates, places in memory.
 //!
-//! Only values that fit their field can be said: an immediate is whatever widens to `i32` without
-//! loss, since 64-bit arithmetic extends its sign.
+//! Only values that fit their field can be expressed: an immediate is any value that widens to
+//! `i32` without loss, since 64-bit arithmetic extends its sign.
 
 use std::fmt;
 
@@ -23,6 +23,7 @@ pub enum Reg {
 }
 
 impl Reg {
+    /// All registers, in the order of their numbers.
     pub const ALL: [Self; 11] = [
         Self::R0,
         Self::R1,
@@ -37,6 +38,7 @@ impl Reg {
         Self::R10,
     ];
 
+    /// Number of the register in an instruction.
     pub const fn number(self) -> u8 {
         self as u8
     }
@@ -56,7 +58,9 @@ impl fmt::Display for Reg {
 /// A place in memory, made by [`Reg::at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At {
+    /// The register that holds the address.
     pub base: Reg,
+    /// Offset in bytes from that address.
     pub off: i16,
 }
 

@@ -1,4 +1,4 @@
-//! Phrases that every packet program says, in the fewest instructions.
+//! Common sequences of packet programs, in the fewest instructions.
 //!
 //! Each is a fixed, documented sequence of plain instructions; none keeps state.
 
@@ -10,13 +10,13 @@ const DATA: i16 = 0;
 const DATA_END: i16 = 4;
 
 impl Assembler {
-    /// Loads the packet's first byte and the end behind its last from `struct xdp_md *ctx`.
+    /// Loads the packet's start and its end, one past the last byte, from `struct xdp_md *ctx`.
     /// `ctx` may be the same register as `end`.
     pub fn packet(&mut self, data: Reg, end: Reg, ctx: Reg) -> &mut Self {
         self.load32(data, ctx.at(DATA)).load32(end, ctx.at(DATA_END))
     }
 
-    /// Goes on only when `bytes` behind `data` are in the packet, else jumps to `short`.
+    /// Continues only if `bytes` bytes from `data` on are in the packet, else jumps to `short`.
     /// Overwrites `scratch`.
     pub fn need(
         &mut self,

@@ -213,7 +213,7 @@ fn functions_have_borders() {
     assert_eq!(empty, Fault::EmptyFunction { name: "f".to_owned() });
 }
 
-/// An object with one map and a program that refers to maps as `write` says.
+/// An object with one map and a program whose references to maps `write` generates.
 fn with_map(write: impl Fn(&mut Assembler) -> &mut Assembler) -> Result<Program, Fault> {
     let mut object = Object::new("maps", "GPL");
     object.map(packets_map());

@@ -1,4 +1,4 @@
-//! Building BTF: from nothing, or behind an existing blob whose ids and strings stay valid.
+//! Builds BTF: from nothing, or after an existing blob whose ids and strings remain valid.
 //!
 //! Rule: what was added keeps its id; nothing is ever renumbered. Types may refer to ids that
 //! are added later. Not here: changing types in place (`kernel`).
@@ -26,12 +26,12 @@ pub struct Appended {
 }
 
 impl Appended {
-    /// The new id; `void` stays `void`.
+    /// The new id; `void` remains `void`.
     pub fn type_id(self, id: u32) -> u32 {
         if id == 0 { 0 } else { id.saturating_add(self.types) }
     }
 
-    /// The new string offset; the empty string stays at 0.
+    /// The new string offset; the empty string remains at 0.
     pub fn string(self, offset: u32) -> u32 {
         if offset == 0 { 0 } else { offset.saturating_add(self.strings) }
     }
@@ -53,11 +53,12 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// Creates an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Starts from an existing blob; its ids and string offsets stay as they are.
+    /// Starts from an existing blob; its ids and string offsets do not change.
     pub fn extend(base: &Btf) -> Self {
         let mut builder = Self::new();
         builder.append(base);
@@ -108,18 +109,22 @@ impl Builder {
         id
     }
 
+    /// Adds a pointer.
     pub fn ptr(&mut self, to: u32) -> u32 {
         self.record("", Kind::Ptr, 0, to)
     }
 
+    /// Adds a typedef.
     pub fn typedef(&mut self, name: &str, of: u32) -> u32 {
         self.record(name, Kind::Typedef, 0, of)
     }
 
+    /// Adds a `const` modifier.
     pub fn constant(&mut self, of: u32) -> u32 {
         self.record("", Kind::Const, 0, of)
     }
 
+    /// Adds an array of `count` elements.
     pub fn array(&mut self, element: u32, index: u32, count: u32) -> u32 {
         let id = self.record("", Kind::Array, 0, 0);
         self.words(&[element, index, count]);
@@ -165,10 +170,12 @@ impl Builder {
         id
     }
 
+    /// Adds a function with its prototype.
     pub fn func(&mut self, name: &str, proto: u32, linkage: Linkage) -> u32 {
         self.record(name, Kind::Func, linkage as usize, proto)
     }
 
+    /// Adds a variable.
     pub fn var(&mut self, name: &str, type_id: u32, linkage: Linkage) -> u32 {
         let id = self.record(name, Kind::Var, 0, type_id);
         self.words(&[linkage as u32]);
@@ -229,7 +236,7 @@ fn put(record: &mut [u8], at: usize, change: impl Fn(u32) -> u32) {
     record[at..at + 4].copy_from_slice(&new.to_le_bytes());
 }
 
-/// Where names stand behind the record's own.
+/// Offsets of names after the record's own.
 fn name_places(ty: Type<'_>) -> impl Iterator<Item = usize> {
     let step = match ty.kind() {
         Kind::Struct | Kind::Union | Kind::Enum64 => 12,

@@ -2,7 +2,7 @@
 //!
 //! Compilers write what kernels refuse (extern variables and functions), and old kernels refuse
 //! what newer compilers write. Both are replaced by types of the same record length, so ids and
-//! offsets in line information stay valid. Pure: whoever loads decides what the kernel lacks.
+//! offsets in line information remain valid. The caller determines what the kernel lacks.
 
 use super::types::{RECORD_LEN, word};
 use super::{Btf, Builder, Kind, Linkage};
@@ -16,7 +16,7 @@ pub struct MissingFeatures {
     /// `VAR` and `DATASEC`: before 5.2.
     pub datasec: bool,
     /// Global linkage of functions: before 5.6. Also right when functions that are global in
-    /// the source shall be verified with their caller.
+    /// the source are to be verified with their caller.
     pub global_func: bool,
     /// `FLOAT`: before 5.13.
     pub float: bool,
@@ -29,8 +29,8 @@ pub struct MissingFeatures {
 }
 
 impl Btf {
-    /// A copy for `bpf(BTF_LOAD)`: externs become what the kernel takes for them, parameters of
-    /// functions get names, and kinds that it lacks are replaced. Ids and strings stay valid.
+    /// A copy for `bpf(BTF_LOAD)`: externs become what the kernel accepts for them, parameters of
+    /// functions get names, and kinds that it lacks are replaced. Ids and strings remain valid.
     ///
     /// # Errors
     /// [`Error::Btf`] when the copy would outgrow 32-bit offsets.

@@ -64,6 +64,7 @@ impl Btf {
         self.offsets.len().max(1) as u32
     }
 
+    /// Whether it has no types.
     pub fn is_empty(&self) -> bool {
         self.len() == 1
     }
@@ -84,7 +85,7 @@ impl Btf {
         self.string_within(offset, usize::MAX)
     }
 
-    /// The same of at most so many bytes, for what many records may share.
+    /// The string if it has at most `most` bytes, for strings that many records may share.
     pub(crate) fn string_within(&self, offset: u32, most: usize) -> Option<&str> {
         let table = self.raw.get(self.strings.0..self.strings.1)?;
         let bytes = table.get(offset as usize..)?;
@@ -183,7 +184,7 @@ pub(crate) fn essential(name: &str) -> &str {
     flavour.map_or(name, |at| &name[..at])
 }
 
-/// FNV-1a: names are short, and the order is nobody's promise.
+/// FNV-1a: names are short, and the order is unspecified.
 fn hash(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -81,7 +81,7 @@ impl Reader<'_> {
             .map(Value::Array)
     }
 
-    /// clang marks `char` by its name only; `__u8` is another typedef and stays a number.
+    /// clang marks `char` by its name only; `__u8` is another typedef and remains a number.
     fn is_plain_char(&self, id: u32) -> bool {
         let ty = self.btf.ty(id);
         ty.is_some_and(|ty| ty.kind() == Kind::Int && ty.name() == "char")
@@ -195,7 +195,7 @@ fn sign_extend(bits: u128, width: u32) -> i128 {
     (bits << unused).cast_signed() >> unused
 }
 
-/// Printable text up to the first NUL, which must be there, with only NULs behind it.
+/// Printable text up to the first NUL, which must be there, followed only by NULs.
 fn text(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
     let (text, rest) = bytes.split_at(end);

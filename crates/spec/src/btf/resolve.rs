@@ -8,7 +8,7 @@ use super::{Btf, EnumValue, Kind, Type, VarPlace};
 pub(crate) const MAX_DEPTH: usize = 32;
 
 impl Btf {
-    /// The type behind typedefs and modifiers; `None` for `void` and in a cycle.
+    /// The type without typedefs and modifiers; `None` for `void` and in a cycle.
     pub fn resolve(&self, id: u32) -> Option<Type<'_>> {
         let mut ty = self.ty(id)?;
         for _ in 0..MAX_DEPTH {

@@ -44,28 +44,38 @@ pub struct Type<'a> {
 pub struct Member<'a> {
     /// Empty for an anonymous struct or union.
     pub name: &'a str,
+    /// Type of the field.
     pub type_id: u32,
-    /// From the start of the struct.
+    /// Offset from the start of the struct, in bits.
     pub bit_offset: u32,
-    /// 0 unless it is a bit field.
+    /// Width of a bit field in bits; 0 for other fields.
     pub bit_size: u32,
 }
 
+/// A named value of an enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnumValue<'a> {
+    /// Name of the value.
     pub name: &'a str,
+    /// The value, signed or unsigned as the enum is.
     pub value: i128,
 }
 
+/// The parts of an array type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Array {
+    /// Type id of an element.
     pub element: u32,
+    /// Type id of the index.
     pub index: u32,
+    /// Number of elements.
     pub count: u32,
 }
 
+/// A parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param<'a> {
+    /// Name of the parameter; may be empty.
     pub name: &'a str,
     /// 0 with an empty name stands for `...`.
     pub type_id: u32,
@@ -76,7 +86,9 @@ pub struct Param<'a> {
 pub struct VarPlace {
     /// A `VAR`, or a `FUNC` in `.ksyms`.
     pub type_id: u32,
+    /// Offset in the section.
     pub offset: u32,
+    /// Size of the variable.
     pub size: u32,
 }
 
@@ -108,19 +120,23 @@ impl Kind {
         Self::Enum64,
     ];
 
+    /// The kind of a `BTF_KIND_*` number; `None` if it is unknown.
     pub fn from_code(code: u32) -> Option<Self> {
         Self::ALL.get((code as usize).checked_sub(1)?).copied()
     }
 
-    /// `const`, `volatile`, `restrict`, type tags: what changes no layout and has no name.
+    /// `const`, `volatile`, `restrict`, type tags: modifiers that do not change the layout and have
+    /// no name.
     pub fn is_modifier(self) -> bool {
         matches!(self, Self::Volatile | Self::Const | Self::Restrict | Self::TypeTag)
     }
 
+    /// Whether it is a struct or union.
     pub fn is_composite(self) -> bool {
         matches!(self, Self::Struct | Self::Union)
     }
 
+    /// Whether it is an enum of either width.
     pub fn is_enum(self) -> bool {
         matches!(self, Self::Enum | Self::Enum64)
     }
@@ -139,7 +155,7 @@ impl Kind {
             )
     }
 
-    /// Bytes behind the record: once and for each of `vlen` entries.
+    /// Number of bytes after the record: once, and for each of `vlen` entries.
     fn extra(self) -> (usize, usize) {
         match self {
             Self::Int | Self::Var | Self::DeclTag => (4, 0),
@@ -159,10 +175,12 @@ impl<'a> Type<'a> {
         Some(Self { btf, id, kind, record })
     }
 
+    /// Id of the type in its blob.
     pub fn id(self) -> u32 {
         self.id
     }
 
+    /// Kind of the type.
     pub fn kind(self) -> Kind {
         self.kind
     }
@@ -182,7 +200,7 @@ impl<'a> Type<'a> {
         word(self.record, 4) & KIND_FLAG != 0
     }
 
-    /// Bytes, for kinds that carry a size; see [`Btf::size_of`] for the others.
+    /// Size in bytes, for kinds that have one; see [`Btf::size_of`] for the others.
     pub fn size(self) -> u32 {
         if self.kind.has_target() { 0 } else { word(self.record, 8) }
     }
@@ -192,12 +210,12 @@ impl<'a> Type<'a> {
         if self.kind.has_target() { word(self.record, 8) } else { 0 }
     }
 
-    /// Of an `INT`: width in bits.
+    /// Width of an `INT` in bits.
     pub fn int_bits(self) -> u32 {
         self.int_word() & 0xff
     }
 
-    /// Of an `INT`: offset in bits, nonzero only in bit fields of old compilers.
+    /// Offset of an `INT` in bits, nonzero only in bit fields of old compilers.
     pub fn int_offset(self) -> u32 {
         self.int_word() >> 16 & 0xff
     }
@@ -211,10 +229,12 @@ impl<'a> Type<'a> {
         }
     }
 
+    /// Whether an `INT` is marked as a character.
     pub fn is_char(self) -> bool {
         self.kind == Kind::Int && self.int_word() >> 24 & 2 != 0
     }
 
+    /// Whether an `INT` is marked as a boolean.
     pub fn is_bool(self) -> bool {
         self.kind == Kind::Int && self.int_word() >> 24 & 4 != 0
     }
@@ -223,6 +243,7 @@ impl<'a> Type<'a> {
         if self.kind == Kind::Int { word(self.record, RECORD_LEN) } else { 0 }
     }
 
+    /// The parts of an array; `None` for other kinds.
     pub fn array(self) -> Option<Array> {
         (self.kind == Kind::Array).then(|| Array {
             element: word(self.record, RECORD_LEN),
@@ -280,7 +301,7 @@ impl<'a> Type<'a> {
         })
     }
 
-    /// Of a `FUNC` or `VAR`: 0 static, 1 global, 2 extern.
+    /// Linkage of a `FUNC` or `VAR`: 0 static, 1 global, 2 extern.
     pub fn linkage(self) -> u32 {
         match self.kind {
             Kind::Func => self.vlen() as u32,
@@ -289,7 +310,7 @@ impl<'a> Type<'a> {
         }
     }
 
-    /// Of a `DECL_TAG`: member or parameter number, -1 for the whole type.
+    /// Number of the member or parameter that a `DECL_TAG` marks, -1 for the whole type.
     pub fn component(self) -> Option<i32> {
         (self.kind == Kind::DeclTag).then(|| word(self.record, RECORD_LEN).cast_signed())
     }

@@ -35,6 +35,7 @@ pub(super) enum Answer {
 /// The value to write, and the one that the compiler wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
+    /// The value to write.
     pub new: u64,
     /// `None` where compilers may differ: bit fields and type ids.
     pub old: Option<u64>,
@@ -44,7 +45,9 @@ pub(super) struct Patch {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Width {
+    /// Size in the object, in bytes.
     pub old: u64,
+    /// Size in the target, in bytes.
     pub new: u64,
     /// Whether the value survives an access of another width: pointers and unsigned integers.
     pub adjustable: bool,
@@ -61,6 +64,7 @@ struct Field<'a> {
 }
 
 impl<'a> Question<'a> {
+    /// Resolves a relocation in the object's own types.
     pub fn new(local: &'a Btf, field: &FieldRelocation) -> Result<Self, RelocationError> {
         let kind = FieldKind::from_code(field.kind)
             .ok_or(RelocationError::UnknownKind { kind: field.kind })?;

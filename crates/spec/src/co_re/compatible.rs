@@ -19,6 +19,7 @@ const BUDGET: u32 = 1 << 16;
 const DEPTH: usize = 32;
 
 impl<'a> Matcher<'a> {
+    /// Creates a matcher of the object's types against the target's.
     pub fn new(local: &'a Btf, target: &'a Btf) -> Self {
         Self { local, target, budget: Cell::new(BUDGET) }
     }
@@ -152,7 +153,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Two types behind their typedefs and modifiers.
+/// Two types without their typedefs and modifiers.
 enum Ends<'a> {
     Both(Type<'a>, Type<'a>),
     Void,

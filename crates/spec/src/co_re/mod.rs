@@ -2,8 +2,8 @@
 //!
 //! An object records each access by type and path in its own BTF; [`Spec::relocate`] finds the
 //! same path in the target's BTF (a kernel's, or our own engine's) and patches the instruction.
-//! Rule: what the target does not have becomes an instruction that no verifier lets run, so the
-//! program still loads where that code is dead. The meaning of each relocation is libbpf's.
+//! Rule: an access that the target lacks becomes an instruction that the verifier rejects, so the
+//! program still loads if that code is unreachable. The meaning of each relocation is libbpf's.
 
 mod answer;
 mod compatible;
@@ -19,7 +19,7 @@ pub use self::error::RelocationError;
 
 use self::answer::{Answer, Question};
 
-/// What is asked about a field, type or enumerator.
+/// The property of a field, type or enumerator that a relocation requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum FieldKind {
@@ -55,11 +55,12 @@ impl FieldKind {
         Self::TypeMatches,
     ];
 
+    /// The kind of a `BPF_CORE_*` number; `None` if it is unknown.
     pub fn from_code(code: u32) -> Option<Self> {
         Self::ALL.get(code as usize).copied()
     }
 
-    /// About a whole type, as opposed to a field or enumerator.
+    /// Whether it concerns a whole type, as opposed to a field or enumerator.
     fn is_type(self) -> bool {
         matches!(
             self,
@@ -99,17 +100,17 @@ impl Spec {
 
     /// Resolves all field relocations against `target`, the BTF of where the object will run.
     ///
-    /// What the target lacks is listed in [`Program::unresolved`]; that is no error, for a
-    /// program may ask first and not go there.
+    /// What the target lacks is listed in [`Program::unresolved`]; that is not an error, for a
+    /// program may test for existence and branch around the access.
     ///
     /// # Errors
-    /// A relocation that does not fit its instruction or its own types, or that several types of
-    /// the target answer differently. The object is then unchanged.
+    /// [`Error::Relocation`] for one that contradicts its instruction or its own types, or for
+    /// which several types of the target yield different values. The object is then unchanged.
     pub fn relocate(&mut self, target: &Btf) -> Result<(), Error> {
         if self.needs_target() { self.resolve_fields(Some(target)) } else { Ok(()) }
     }
 
-    /// Resolves what the object's own types answer.
+    /// Resolves relocations that depend on the object's own types alone.
     pub(crate) fn resolve_local(&mut self) -> Result<(), Error> {
         let local = |fixup: &Fixup| match &fixup.target {
             Target::Field(field) => field.kind == FieldKind::TypeIdLocal as u32,

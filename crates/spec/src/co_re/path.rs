@@ -1,7 +1,7 @@
 //! Access paths: from `0:1:2` to named steps in one BTF, and the same steps in another.
 //!
-//! Anonymous structs are no steps, since their position may differ; array elements keep their
-//! index. Rule: offsets are bits from the start of the root type.
+//! Anonymous structs do not count as steps, since their position may differ; array elements keep
+//! their index. Rule: offsets are bits from the start of the root type.
 
 use super::compatible::Matcher;
 use super::error::RelocationError;
@@ -10,9 +10,13 @@ use crate::btf::{Btf, Kind, Member, Type};
 /// A walk from a root type to a field, array element or enumerator.
 #[derive(Clone, Debug)]
 pub(super) struct Path<'a> {
+    /// The types that contain the path.
     pub btf: &'a Btf,
+    /// Id of the root type.
     pub root: u32,
+    /// The named steps and array elements.
     pub steps: Vec<Step<'a>>,
+    /// Offset of the last step from the start of the root type.
     pub bit_offset: u64,
 }
 

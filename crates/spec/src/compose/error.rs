@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// A refusal. Nothing has been changed.
+/// Why programs cannot be composed. Nothing has been changed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
     #[error("nothing to compose")]
@@ -20,7 +20,7 @@ pub enum Error {
     #[error("program \"{program}\" has no instructions")]
     NoInstructions { program: String },
 
-    #[error("nothing goes on after program \"{program}\", so the ones behind it never run")]
+    #[error("no verdict of program \"{program}\" continues the chain: programs after it never run")]
     Final { program: String },
 
     #[error("program \"{program}\" is composed already: it has a map \"{map}\"; compose its parts")]

@@ -1,8 +1,9 @@
 //! An entry function as a stretch of another one: no call, no return, one stack frame.
 //!
 //! Where returns go through a thunk (AMD Zen with its mitigations), a BPF call costs more than the
-//! counting does and as much as many a program. So main takes the entry functions in: their exits
-//! become jumps, and their stack moves down to leave room for main's own few bytes at its top.
+//! counting does, and is comparable to many a whole program. So main inlines the entry functions:
+//! their exits become jumps, and their stack moves down to leave room for main's own few bytes at
+//! its top.
 //!
 //! Rule: what cannot be moved for certain is not; then it is called. Every instruction keeps its
 //! distance to the others of its function.
@@ -100,7 +101,7 @@ fn calls_entry(program: &Program) -> bool {
     slots(&program.insns).any(to_entry)
 }
 
-/// What becomes of an instruction when the frame moves.
+/// The effect of a moved frame on an instruction.
 enum Moved {
     Same,
     To(Insn),
@@ -151,7 +152,7 @@ pub fn distance(insn: Insn) -> Option<i64> {
     }
 }
 
-/// The same jump with another distance; `None` when that does not fit.
+/// The jump with another distance; `None` if that does not fit.
 pub fn with_distance(insn: Insn, distance: i64) -> Option<Insn> {
     if insn.code == GOTOL {
         return Some(Insn { imm: i32::try_from(distance).ok()?, ..insn });

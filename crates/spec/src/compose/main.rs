@@ -1,4 +1,4 @@
-//! The generated main function, with the programs' code inside and behind it.
+//! The generated main function, with the programs' code inlined or appended.
 //!
 //! Around one program without fragments main runs 4 instructions before and 17 after it. Its own
 //! data is at the top of the stack, because an inlined program uses all registers:
@@ -22,9 +22,11 @@ const CONTEXT: At = R10.at(-16);
 
 /// Main and the programs' code; what that refers to is still that of its objects.
 pub struct Code {
+    /// The main function with all code that it needs.
     pub program: Program,
     /// One for each link.
     pub places: Vec<Place>,
+    /// Notes for the source lines of the generated code.
     pub notes: Vec<Note>,
 }
 
@@ -33,13 +35,13 @@ pub struct Code {
 pub struct Place {
     /// New slot of the entry function's first instruction.
     start: usize,
-    /// Old slot behind the entry function.
+    /// Old slot after the entry function.
     end: usize,
     /// New slot of what stood there.
     rest: usize,
     /// Part of main, not a function of its own.
     pub inlined: bool,
-    /// A function that is verified by itself.
+    /// A function that is verified separately.
     pub global: bool,
 }
 
@@ -55,12 +57,12 @@ impl Place {
     }
 }
 
-/// What becomes of programs.
+/// How a program becomes part of main.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     /// Part of main where that can be, else called.
     Inline,
-    /// Called as a function that is verified by itself.
+    /// Called as a function that is verified separately.
     Call,
 }
 
@@ -99,7 +101,7 @@ pub fn generate(
     Ok(Code { program, places, notes: writer.notes })
 }
 
-/// Lengthens the calls from an entry function to those behind it.
+/// Adjusts the calls from an entry function to the functions after it.
 fn stretch(insns: &mut [Insn], place: Place) {
     let gap = place.gap() as i32;
     let entry = &mut insns[place.start..place.start + place.end];

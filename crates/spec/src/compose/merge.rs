@@ -1,6 +1,6 @@
 //! Several objects into one: maps, programs, types and everything that refers to them by number.
 //!
-//! Rule: numbers of the first object stay as they are; those of the others are moved behind.
+//! Rule: numbers of the first object do not change; those of the others follow after them.
 
 use super::main::Code;
 use super::types::Types;
@@ -149,7 +149,7 @@ impl<'a> Merge<'a> {
         Ok(self.spec.maps.len() - 1)
     }
 
-    /// A link's own program is loaded by itself only when something else refers to it.
+    /// A link's own program is loaded separately only if something else refers to it.
     fn part_of_chain(&mut self, source: usize, name: &str) {
         let Source { spec, first_program, .. } = &self.sources[source];
         if let Some(place) = spec.programs.iter().position(|program| program.name == name) {

@@ -1,12 +1,12 @@
 //! Composition at load time: several XDP programs become one, with a generated main.
 //!
 //! A generated `xway_main` runs the programs in order, counts packets and bytes by program and
-//! verdict, and goes on to the next one or returns, by each program's set of verdicts. It takes
-//! their entry functions in, or calls them as static functions where that cannot be. What comes
-//! out is an ordinary [`Spec`] that the verifier checks as a whole.
+//! verdict, and continues with the next one or returns, according to each program's set of
+//! verdicts. It inlines their entry functions, or calls them as static functions where that is
+//! impossible. What comes out is an ordinary [`Spec`] that the verifier checks as a whole.
 //!
 //! ```text
-//!  xway_main:  length → first → count → go on? → length → second → count → verdict
+//!  xway_main:  length → first → count → next? → length → second → count → verdict
 //!  helper_of_first: …
 //! ```
 //!
@@ -34,7 +34,7 @@ use crate::model::{Program, ProgramKind, Spec, Target};
 use crate::seam::Verdict;
 
 /// Per-CPU array of `{u64 packets, u64 bytes}`: [`ENTRIES`] for each program of the chain in
-/// order, by verdict, the last for return values that are no verdict. Bytes are the packet's
+/// order, by verdict, the last for invalid return values. Bytes are the packet's
 /// length when that program saw it.
 pub const VERDICTS_MAP: &str = "xway_verdicts";
 
@@ -56,6 +56,7 @@ const XDP_HAS_FRAGS: u32 = ProgramKind::XDP_FRAGS.flags;
 /// One program of a chain, by priority.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'a> {
+    /// The object that contains the program.
     pub spec: &'a Spec,
     /// A program of `spec`.
     pub program: &'a str,
@@ -69,12 +70,15 @@ pub struct Link<'a> {
 pub struct VerdictSet(u8);
 
 impl VerdictSet {
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
+    /// Whether the verdict is in the set.
     pub fn contains(self, verdict: Verdict) -> bool {
         self.0 & 1 << verdict as u32 != 0
     }
 
+    /// The verdicts of the set, in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = Verdict> {
         Verdict::ALL.into_iter().filter(move |verdict| self.contains(*verdict))
     }
@@ -104,9 +108,9 @@ pub fn counted(spec: &Spec, program: &str) -> Result<Spec, Error> {
 
 /// All programs as one, in the place and under the name of the first.
 ///
-/// Behind the first one's programs and maps follow those of the others, for program arrays and
-/// device maps. A name that is taken gets the number of its link: `flows.2`. Maps pinned by name
-/// are shared, and so are all maps of links that borrow the same `Spec`.
+/// The programs and maps of the first one are followed by those of the others, for program arrays
+/// and device maps. A name that is taken gets the number of its link: `flows.2`. Maps pinned by
+/// name are shared, and so are all maps of links that borrow the same `Spec`.
 ///
 /// # Errors
 /// See [`Error`]; nothing is half-done.
@@ -114,9 +118,9 @@ pub fn chain(links: &[Link<'_>]) -> Result<Spec, Error> {
     composed(links, main::Form::Inline)
 }
 
-/// The same with each program called as a function that the kernel verifies by itself, once; it
-/// needs types. A call costs some nanoseconds, but what the verifier walks is a sum then and no
-/// product: for programs in which there are many ways.
+/// Composes programs so that each is called as a function that the kernel verifies separately,
+/// once; it needs types. A call costs some nanoseconds, but what the verifier walks is a sum then
+/// and no product: for programs in which there are many ways.
 ///
 /// # Errors
 /// As [`chain`].

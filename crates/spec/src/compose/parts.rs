@@ -14,11 +14,15 @@ use crate::model::{Fixup, Function, Line, Program, Unresolved};
 pub struct Part {
     /// Its name and type.
     pub function: Function,
+    /// The instructions.
     pub insns: Vec<Insn>,
     /// Slots that call or name a function, and which.
     pub calls: Vec<(usize, Callee)>,
+    /// References to maps and symbols.
     pub fixups: Vec<Fixup>,
+    /// Source lines.
     pub lines: Vec<Line>,
+    /// Field relocations that the target lacks.
     pub unresolved: Vec<Unresolved>,
 }
 
@@ -177,7 +181,7 @@ impl Part {
         Some(())
     }
 
-    /// Behind inserted code the old source line goes on.
+    /// After inserted code the old source line continues.
     fn resume(&mut self, line: Option<Line>, slot: usize) {
         let known = self.lines.iter().any(|line| line.slot == slot);
         if !known && slot < self.insns.len() {

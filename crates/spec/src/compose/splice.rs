@@ -6,12 +6,12 @@
 //!  r6 = r0               r6 = r0
 //! ```
 //!
-//! Where the function is called once and the code is short, it takes the place of the call itself:
-//! a call costs more than many a rule. Else it takes the place of the function's body. Functions
-//! that nothing calls any more are removed, because the kernel refuses what cannot be reached.
+//! Where the function is called once and the code is short, the code replaces the call itself: a
+//! call costs more than many rules. Otherwise it replaces the function's body. Functions that
+//! nothing calls any more are removed, because the kernel refuses what cannot be reached.
 //!
 //! Rule: the code is a function like any other: arguments in R1 to R5, the answer in R0, R6 to R9
-//! survive. It cannot tell in which place it runs.
+//! survive. It does not depend on where it is inserted.
 
 use super::inline::{LONGEST, depth, lowered};
 use super::live::{Registers, live_after, written};
@@ -33,7 +33,7 @@ const KEPT: [Reg; 4] = [Reg::R6, Reg::R7, Reg::R8, Reg::R9];
 /// Bytes of stack that one frame may have.
 const STACK: i16 = 512;
 
-/// `function` of `program` becomes `code`, which may have functions of its own behind it, use maps
+/// `function` of `program` becomes `code`, which may be followed by functions of its own, use maps
 /// of `spec` by name, and call other functions of the program by name
 /// ([`Assembler::call_function`]).
 ///
@@ -63,7 +63,7 @@ pub fn globalize(spec: &Spec, program: &str, function: &str, like: &str) -> Resu
     find(&take_apart(old), old, function)?;
     let mut spec = spec.clone();
     let Some(btf) = &spec.btf else { return Ok(spec) };
-    // Perhaps it is no function of this program any more, because nothing calls it.
+    // It may no longer be a function of this program, because nothing calls it.
     let Some(like) = btf.find(Kind::Func, like).and_then(|id| btf.ty(id)) else { return Ok(spec) };
     let mut builder = Builder::extend(btf);
     for known in spec.programs.iter_mut().filter(|known| known.name == program) {
@@ -123,13 +123,13 @@ fn spliced(
 
 /// The caller of a function with `body` in the place of its only call, and its number.
 fn hosted(parts: &[Part], target: usize, body: &Part) -> Option<(usize, Part)> {
-    // What is verified on its own stays a function.
+    // A function that is verified separately is kept as one.
     let (part, slot) = site(parts, target).filter(|_| !parts[target].function.global)?;
     Some((part, inlined(&parts[part], slot, body)?))
 }
 
 fn find(parts: &[Part], program: &Program, function: &str) -> Result<usize, Error> {
-    // The entry is no function that could be called.
+    // The entry is not a function that can be called.
     let found = parts.iter().skip(1).position(|part| part.function.name == function);
     found.map(|place| place + 1).ok_or_else(|| Error::NoFunction {
         program: program.name.clone(),
@@ -138,8 +138,8 @@ fn find(parts: &[Part], program: &Program, function: &str) -> Result<usize, Erro
     })
 }
 
-/// Names become numbers. The code's own functions come behind the program's, but for the first of
-/// them, whose place is another one: nothing can call that.
+/// Replaces names by numbers. The code's own functions follow the program's, except the first one,
+/// which is inserted elsewhere: nothing can call it.
 fn resolve(code: &mut [Part], parts: &[Part], program: &Program) -> Result<(), Error> {
     for (_, callee) in code.iter_mut().flat_map(|part| &mut part.calls) {
         *callee = Callee::Part(match callee {
@@ -188,7 +188,7 @@ fn has(registers: Registers, reg: Reg) -> bool {
     registers & 1 << reg.number() != 0
 }
 
-/// Exits become jumps behind the last instruction. The code stays at least one slot long.
+/// Exits become jumps past the last instruction. The code keeps a length of at least one slot.
 fn leave_at_end(code: &mut Vec<Insn>) {
     if code.len() > 1 && code.last().is_some_and(|last| last.code == EXIT) {
         code.pop();
@@ -201,7 +201,7 @@ fn leave_at_end(code: &mut Vec<Insn>) {
     }
 }
 
-/// Saves registers before the code and loads them again behind it, below the host's `own` bytes.
+/// Saves registers before the code and loads them again after it, below the host's `own` bytes.
 fn frame(code: &mut Part, saved: &[Reg], own: i16) -> Option<()> {
     let mut around = Assembler::new(FILE, ProgramKind::XDP);
     let place = |number: usize| Reg::R10.at(-own - 8 * (number as i16 + 1));

@@ -152,7 +152,7 @@ fn a_function_of_the_program_takes_the_place_of_its_call() {
     assert_eq!(functions(&spec), ["main", "effect", "other"]);
     let text = listing(&spec);
     assert!(text.contains("r1 += -16\n; answer @ host:3\n   7: (85) call pc"), "{text}");
-    // Called twice, or verified on its own, it stays what it is.
+    // A function that is called twice, or verified separately, is unchanged.
     assert_eq!(inline(&host(2), "main", "answer").unwrap(), host(2));
     let global = globalize(&host(1), "main", "answer", "answer").unwrap();
     assert_ne!(global, host(1));

@@ -24,7 +24,7 @@ fn object(name: &str, program: &str, kind: ProgramKind) -> Spec {
     written(name, program, kind, |_| ())
 }
 
-/// The same with a tail call, which main must return from.
+/// A program that ends with a tail call, from which main must return.
 fn tail_calling(name: &str, program: &str) -> Spec {
     written(name, program, ProgramKind::XDP, |a| {
         a.call(Helper::TAIL_CALL);

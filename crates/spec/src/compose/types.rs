@@ -17,10 +17,12 @@ pub struct Types {
 }
 
 impl Types {
+    /// Creates the collector of types and notes; without `wanted` it collects nothing.
     pub fn new(file: &'static str, wanted: bool) -> Self {
         Self { file, builder: wanted.then(Builder::new), made_up: None }
     }
 
+    /// Appends the types of an object.
     pub fn append(&mut self, btf: Option<&Btf>) -> Appended {
         match (&mut self.builder, btf) {
             (Some(builder), Some(btf)) => builder.append(btf),
@@ -50,6 +52,7 @@ impl Types {
         self.function(spec, entry, moved, &entry.name, linkage)
     }
 
+    /// Converts notes to source lines.
     pub fn lines(&mut self, notes: &[Note]) -> Vec<Line> {
         let mut lines = Vec::new();
         for (note, number) in notes.iter().zip(1..) {
@@ -78,6 +81,7 @@ impl Types {
         }
     }
 
+    /// Builds the types.
     pub fn build(self) -> Result<Option<Btf>, crate::Error> {
         self.builder.map(|builder| builder.build()).transpose()
     }

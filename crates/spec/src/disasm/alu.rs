@@ -11,6 +11,7 @@ const ADDRESS_SPACE: i16 = 1;
 /// `off` of a register move that makes a per-CPU offset an address of this CPU.
 const PER_CPU: i16 = -1;
 
+/// The text of an arithmetic instruction; `None` if it is invalid.
 pub fn text(insn: Insn) -> Option<String> {
     let wide = insn.class() == CLASS_ALU64;
     let (letter, dst) = (prefix(wide), insn.dst);
@@ -40,7 +41,7 @@ fn order(insn: Insn, wide: bool) -> String {
     format!("r{dst} = {order}{imm} r{dst}")
 }
 
-/// A move between registers; its offset says what else it does.
+/// A move between registers; its offset selects sign extension or an address-space cast.
 fn copy(insn: Insn, wide: bool) -> String {
     let Insn { dst, src, off, imm, .. } = insn;
     let letter = prefix(wide);

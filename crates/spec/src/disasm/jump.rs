@@ -15,6 +15,7 @@ const GOTOX: u8 = CLASS_JMP | JA | FROM_REG;
 const CALLX: u8 = CALL | FROM_REG;
 const MAY_GOTO: u8 = CLASS_JMP | JCOND;
 
+/// The text of a jump, call or exit; `None` if it is invalid.
 pub fn text(site: &Site<'_>) -> Option<String> {
     let insn = site.insn;
     let near = i64::from(insn.off);

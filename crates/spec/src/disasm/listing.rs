@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A view: it borrows the program and prints on demand. A program that came back from the
-//! kernel is listed by filling a [`Program`] with what the kernel tells.
+//! kernel is listed by filling a [`Program`] with what the kernel reports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,6 +30,7 @@ pub struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
+    /// Creates a listing without source lines.
     pub fn new(program: &'a Program, names: &'a dyn Names) -> Self {
         Self { program, names, types: None, labels: false }
     }

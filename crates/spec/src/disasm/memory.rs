@@ -28,6 +28,7 @@ pub fn ld(site: &Site<'_>) -> Option<String> {
     }
 }
 
+/// The text of a load; `None` if it is invalid.
 pub fn ldx(insn: Insn) -> Option<String> {
     let Insn { dst, src, off, .. } = insn;
     let size = match mode(insn) {
@@ -38,6 +39,7 @@ pub fn ldx(insn: Insn) -> Option<String> {
     Some(format!("r{dst} = *({size} *)(r{src} {off:+})"))
 }
 
+/// The text of a store of an immediate; `None` if it is invalid.
 pub fn st(insn: Insn) -> Option<String> {
     match mode(insn) {
         MODE_MEM => Some(format!("{} = {}", place(insn), insn.imm)),
@@ -46,6 +48,7 @@ pub fn st(insn: Insn) -> Option<String> {
     }
 }
 
+/// The text of a store of a register or an atomic operation; `None` if it is invalid.
 pub fn stx(insn: Insn) -> Option<String> {
     match mode(insn) {
         MODE_MEM => Some(format!("{} = r{}", place(insn), insn.src)),
@@ -92,7 +95,7 @@ fn arithmetic(operation: i32) -> Option<(&'static str, &'static str)> {
     })
 }
 
-/// A 64-bit immediate: a number, or what `src` says that it stands for.
+/// A 64-bit immediate: a number, or the reference that `src` specifies.
 fn wide(site: &Site<'_>) -> Option<String> {
     let Insn { dst, src, imm: low, .. } = site.insn;
     let high = site.insns.get(site.slot + 1)?.imm;

@@ -1,7 +1,7 @@
 //! A disassembler in the notation of the kernel's verifier log and of `bpftool prog dump xlated`.
 //!
 //! Rule: total. Any bytes give one line of text; what no kernel knows reads `BUG_` and the code,
-//! as the kernel's own disassembler says it. Instructions that the kernel has rewritten print
+//! as in the kernel's own disassembler. Instructions that the kernel has rewritten print
 //! too: whatever only the caller can know (map ids, addresses of helpers, labels) comes from
 //! [`Names`]. [`Listing`] prints a whole program with functions and source lines.
 //! Not here: x86.
@@ -21,7 +21,7 @@ use crate::insn::{
 
 /// The instruction at `slot`, such as `(61) r2 = *(u32 *)(r1 +4)`.
 ///
-/// The second slot of a wide load, and a slot behind the end, read as `BUG_…`: step with
+/// The second slot of a wide load, and a slot after the end, read as `BUG_…`: step with
 /// [`slots`].
 pub fn insn(insns: &[Insn], slot: usize, names: &dyn Names) -> String {
     let Some(insn) = insns.get(slot).copied() else {

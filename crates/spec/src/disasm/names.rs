@@ -36,7 +36,9 @@ impl Names for Plain {}
 /// Names from an object that is not loaded yet: its maps, externs and functions.
 #[derive(Clone, Copy, Debug)]
 pub struct SpecNames<'a> {
+    /// The object that contains the program.
     pub spec: &'a Spec,
+    /// The program that is listed.
     pub program: &'a Program,
 }
 

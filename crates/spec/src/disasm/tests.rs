@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 type Write = fn(&mut Assembler, Label) -> &mut Assembler;
 
-/// Each row is one instruction at slot 0, with the label `l` bound two slots behind it.
+/// Each row is one instruction at slot 0, with the label `l` bound two slots after it.
 const TABLE: &[(&str, Write)] = &[
     // Arithmetic.
     ("(b7) r0 = 2", |a, _| a.mov(R0, 2)),

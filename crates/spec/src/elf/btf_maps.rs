@@ -1,4 +1,5 @@
-//! Map definitions of the new style: a struct in `.maps` whose member *types* say everything.
+//! Map definitions of the new style: a struct in `.maps` whose member *types* contain all
+//! properties.
 //!
 //! `__uint(name, n)` is a pointer to an array of n, `__type(name, T)` a pointer to T,
 //! `__ulong(name, n)` an enum of one value, `__array(values, T)` an array of pointers to T.
@@ -37,7 +38,7 @@ fn read_one(
     at: &Place,
 ) -> Result<(), Error> {
     let ty = btf.resolve(var.target()).filter(|ty| ty.kind() == Kind::Struct);
-    let ty = ty.ok_or_else(|| Error::map(at.clone(), "is no struct"))?;
+    let ty = ty.ok_or_else(|| Error::map(at.clone(), "is not a struct"))?;
     let mut definition = Definition::new(btf, at);
     definition.read(ty, MAX_MAP_DEPTH)?;
     let Definition { mut def, values, .. } = definition;
@@ -109,7 +110,8 @@ impl<'a> Definition<'a> {
     /// `__uint`: pointer to an array, its length the value.
     fn uint(&self, member: Member<'_>) -> Result<u32, Error> {
         let array = self.pointed(member).and_then(|id| self.btf.resolve(id)).and_then(Type::array);
-        let array = array.ok_or_else(|| self.wrong(&format!("`{}` is no __uint", member.name)))?;
+        let array =
+            array.ok_or_else(|| self.wrong(&format!("`{}` is not a __uint", member.name)))?;
         Ok(array.count)
     }
 
@@ -148,7 +150,7 @@ impl<'a> Definition<'a> {
     /// Size and type may both be given, but must agree.
     fn size(&self, new: u32, old: u32, member: Member<'_>) -> Result<u32, Error> {
         if old != 0 && old != new {
-            let what = format!("`{}` says {new} bytes, another member {old}", member.name);
+            let what = format!("`{}` specifies {new} bytes, another member {old}", member.name);
             return Err(self.wrong(&what));
         }
         Ok(new)
@@ -161,7 +163,7 @@ impl<'a> Definition<'a> {
         let target = element.filter(|ty| ty.kind() == Kind::Ptr).map(Type::target);
         let target = target.and_then(|id| self.btf.resolve(id));
         let Some(target) = target else {
-            return Err(self.wrong("`values` is no array of pointers"));
+            return Err(self.wrong("`values` is not an array of pointers"));
         };
         self.def.value_size = self.size(4, self.def.value_size, member)?;
         self.values = Some(member.bit_offset / 8);

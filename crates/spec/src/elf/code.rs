@@ -24,32 +24,41 @@ pub(super) struct Code {
 }
 
 pub(super) struct Function {
+    /// Name of the function.
     pub name: String,
+    /// Index of its section.
     pub section: usize,
     /// Where it starts in its section.
     pub slot: usize,
+    /// The instructions.
     pub insns: Vec<Insn>,
     /// Binding of its symbol.
     pub local: bool,
+    /// Whether its symbol is local or hidden.
     pub hidden: bool,
     /// Started by the kernel, as opposed to called by others only.
     pub entry: bool,
+    /// Type id of the function; 0 without types.
     pub type_id: u32,
+    /// References to maps, functions and symbols.
     pub fixups: Vec<Fixup>,
     /// In the order of slots.
     pub calls: Vec<Call>,
+    /// Source lines.
     pub lines: Vec<Line>,
 }
 
 /// A call or the taking of a function's address.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
+    /// The instruction that contains the call.
     pub slot: usize,
     /// Number in [`Code::functions`].
     pub callee: usize,
 }
 
 impl Code {
+    /// Reads all functions of the object.
     pub fn read(
         file: &File<'_>,
         info: &Info,
@@ -232,7 +241,7 @@ impl Code {
         let function = &mut self.functions[number];
         let imm = function.insns[slot].imm;
         if !function.insns[slot].is_wide() {
-            return Err(Error::malformed(at, "call of what is no function"));
+            return Err(Error::malformed(at, "call of a symbol that is not a function"));
         }
         let offset = symbol.value.checked_add_signed(i64::from(imm));
         let offset = offset.and_then(|offset| u32::try_from(offset).ok());
@@ -298,8 +307,8 @@ impl Code {
     }
 
     /// Functions of `.text` are called by others, unless the only one of the object is there.
-    /// Elsewhere a global function is a program, unless its section says nothing of its type
-    /// and somebody calls it.
+    /// Elsewhere a global function is a program, unless its section does not determine its
+    /// type and another function calls it.
     fn mark_entries(&mut self, file: &File<'_>) {
         let alone = self.functions.len() == 1;
         let mut called = vec![false; self.functions.len()];

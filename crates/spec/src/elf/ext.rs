@@ -157,7 +157,7 @@ impl Record<'_> {
             Some(Ok(access)) => {
                 Ok(FieldRelocation { kind: self.word(12)?, type_id: self.word(4)?, access })
             }
-            _ => Err(self.reader.damaged(self.start + 8, "is no access path")),
+            _ => Err(self.reader.damaged(self.start + 8, "is not an access path")),
         }
     }
 }

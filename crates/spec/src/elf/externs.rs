@@ -1,8 +1,8 @@
 //! What an object leaves for the running system to supply: kernel functions, kernel variables
 //! and kernel configuration.
 //!
-//! The symbol table only says that a name is undefined; BTF's `.ksyms` and `.kconfig` sections
-//! say what it is. Rule: kconfig variables are laid out by falling alignment, then rising size,
+//! The symbol table only states that a name is undefined; BTF's `.ksyms` and `.kconfig` sections
+//! describe it. Rule: kconfig variables are laid out by falling alignment, then rising size,
 //! then name, so that the layout never depends on the order of symbols.
 
 use std::collections::HashMap;
@@ -25,12 +25,14 @@ pub(super) enum Extern {
 #[derive(Default)]
 pub(super) struct Externs {
     known: HashMap<String, Extern>,
+    /// Variables of the kernel's configuration.
     pub kconfig: Vec<KconfigVar>,
     /// Bytes of the `.kconfig` map.
     pub kconfig_size: u32,
 }
 
 impl Externs {
+    /// Reads the declarations, and adds the section of configuration variables to the types.
     pub fn read(file: &File<'_>, btf: &mut Option<Btf>) -> Result<Self, Error> {
         let mut externs = Self::default();
         let Some(types) = btf else { return Ok(externs) };
@@ -46,6 +48,7 @@ impl Externs {
         Ok(externs)
     }
 
+    /// Finds an extern symbol by its name.
     pub fn find(&self, name: &str) -> Option<Extern> {
         self.known.get(name).copied()
     }

@@ -12,9 +12,11 @@ use object::read::elf::{FileHeader, SectionHeader, SectionTable, Sym, SymbolTabl
 use crate::error::{Error, Place};
 
 pub(super) struct File<'a> {
+    /// Name of the file, for errors.
     pub name: &'a str,
     /// Section 0 is the empty one that ELF wants; numbers are those of the file.
     pub sections: Vec<Section<'a>>,
+    /// The symbol table.
     pub symbols: Vec<Symbol>,
     /// Numbers of symbols by section.
     by_section: Vec<Vec<usize>>,
@@ -23,7 +25,9 @@ pub(super) struct File<'a> {
 }
 
 pub(super) struct Section<'a> {
+    /// Name of the section.
     pub name: String,
+    /// Whether it contains code.
     pub executable: bool,
     /// Part of the program in memory, as opposed to debug data and tables.
     pub allocated: bool,
@@ -31,6 +35,7 @@ pub(super) struct Section<'a> {
     pub size: u64,
     /// Empty when all zero.
     pub data: &'a [u8],
+    /// Whether it has no bytes in the file (`.bss`).
     pub zero: bool,
     /// In the order of their offsets.
     pub relocs: Vec<Reloc>,
@@ -40,20 +45,28 @@ pub(super) struct Section<'a> {
 pub(super) struct Reloc {
     /// Bytes from the start of the section that is patched.
     pub offset: u64,
+    /// Number of the symbol that the relocation refers to.
     pub symbol: usize,
 }
 
 pub(super) struct Symbol {
+    /// Name of the symbol.
     pub name: String,
     /// `None` when undefined, absolute or common.
     pub section: Option<usize>,
+    /// Whether the symbol is defined elsewhere.
     pub undefined: bool,
+    /// Offset in its section.
     pub value: u64,
+    /// Size in bytes.
     pub size: u64,
+    /// Whether its binding is local.
     pub local: bool,
+    /// Whether its binding is weak.
     pub weak: bool,
     /// Seen by the linker of this object only, whatever its binding.
     pub hidden: bool,
+    /// Kind of the symbol.
     pub kind: SymbolKind,
 }
 
@@ -75,6 +88,7 @@ const SHF_ALLOC: u64 = 2;
 const SHF_EXECINSTR: u64 = 4;
 
 impl<'a> File<'a> {
+    /// Parses the sections and symbols of an ELF file.
     pub fn parse(name: &'a str, bytes: &'a [u8]) -> Result<Self, Error> {
         identify(name, bytes)?;
         let damaged = |error: object::Error| Error::malformed(Place::new(name), error.to_string());
@@ -119,7 +133,7 @@ impl<'a> File<'a> {
         let outside = |_| {
             let at = Place::new(self.name).section(&name).offset(header.sh_offset(LE));
             let size = header.sh_size(LE);
-            Error::malformed(at, format!("{size} bytes here end behind the file's end"))
+            Error::malformed(at, format!("{size} bytes here end after the end of the file"))
         };
         let data = header.data(LE, bytes).map_err(outside)?;
         let flags = header.sh_flags.get(LE).0;
@@ -250,7 +264,8 @@ impl Room {
 /// How often an average byte of the file may be part of a name.
 const NAMES: usize = 16;
 
-/// Refuses by the first bytes what is no little-endian 64-bit BPF object, and says what it is.
+/// Rejects a file that is not a little-endian 64-bit BPF object by its first bytes, and names its
+/// type.
 fn identify(name: &str, bytes: &[u8]) -> Result<(), Error> {
     let file = name.to_owned();
     if !bytes.starts_with(b"\x7fELF") {

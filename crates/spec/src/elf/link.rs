@@ -1,7 +1,7 @@
-//! Programs: each entry with the functions that it reaches behind it.
+//! Programs: each entry, followed by the functions that it reaches.
 //!
 //! Rule: a function is appended when the first call of it is met, and its own calls are followed
-//! at once, depth first: the order in which libbpf appends them, so that both can be compared
+//! immediately, depth first: the order in which libbpf appends them, so that both can be compared
 //! slot by slot.
 
 use std::collections::HashMap;

@@ -14,6 +14,7 @@ use crate::limits::MAX_DATA;
 use crate::model::{MapDef, MapKind};
 
 impl Maps {
+    /// Reads the map definitions of all sections.
     pub fn read(file: &File<'_>, btf: Option<&Btf>, externs: &Externs) -> Result<Self, Error> {
         let mut maps = Self::default();
         for number in 0..file.sections.len() {

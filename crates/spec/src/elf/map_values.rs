@@ -46,13 +46,13 @@ impl Maps {
             if file.sections[target].executable {
                 let program = program_at(code, entries, target, offset);
                 let Some(program) = program else {
-                    return Err(Error::map(at, "a value is no program of this object"));
+                    return Err(Error::map(at, "a value is not a program of this object"));
                 };
                 initial.push(Initial::Program { index, program });
                 continue;
             }
             let map = u32::try_from(offset).ok().and_then(|offset| self.at(target, offset));
-            let map = map.ok_or_else(|| Error::map(at, "a value is no map of this object"))?;
+            let map = map.ok_or_else(|| Error::map(at, "a value is not a map of this object"))?;
             initial.push(Initial::Map { index, map });
         }
         Ok(initial)

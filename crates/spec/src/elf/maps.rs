@@ -9,6 +9,7 @@ use crate::model::{MapDef, Target};
 
 #[derive(Default)]
 pub(super) struct Maps {
+    /// The definitions.
     pub defs: Vec<MapDef>,
     /// Number of the `.kconfig` map.
     pub kconfig: Option<usize>,
@@ -22,10 +23,13 @@ pub(super) struct Maps {
 
 /// The initialised `values` of one map definition.
 pub(super) struct Slots {
+    /// Number of the map.
     pub map: usize,
+    /// Index of the section.
     pub section: usize,
     /// Bytes of the section that hold pointers, eight each.
     pub start: u32,
+    /// End of its part of the section, in bytes.
     pub end: u32,
 }
 

@@ -28,7 +28,7 @@ use self::maps::Maps;
 impl Spec {
     /// Reads an object as clang writes it with `--target=bpf`; `name` is what errors call it.
     ///
-    /// Field relocations stay as [`crate::Target::Field`] until [`Spec::relocate`].
+    /// Field relocations remain as [`crate::Target::Field`] until [`Spec::relocate`].
     ///
     /// ```no_run
     /// let bytes = std::fs::read("filter.o")?;
@@ -41,7 +41,7 @@ impl Spec {
     /// ```
     ///
     /// # Errors
-    /// The file is no BPF object, is damaged, or refers to what it does not define.
+    /// The file is not a BPF object, is damaged, or refers to an undefined symbol.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Error> {
         let file = File::parse(name, bytes)?;
         let mut btf = read_btf(&file)?;

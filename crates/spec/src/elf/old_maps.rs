@@ -1,6 +1,6 @@
 //! Map definitions of the old style: `struct bpf_map_def SEC("maps")`, as plain numbers.
 //!
-//! Their length tells the dialect: 16 or 20 bytes (type, key, value, entries, flags), 28 (the
+//! Their length identifies the dialect: 16 or 20 bytes (type, key, value, entries, flags), 28 (the
 //! kernel's samples: inner map number, NUMA node), 36 (iproute2's `struct bpf_elf_map`: id,
 //! pinning, inner id, slot). With iproute2 a map of maps names the id of its inner map, and the
 //! inner map names the slot that it takes in each such map, -1 for none.
@@ -59,7 +59,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// One definition, and what it says about others of its section.
+/// One definition, and its references to others of its section.
 struct Definition {
     def: MapDef,
     inner: Inner,
@@ -95,7 +95,7 @@ fn linked(definitions: &[Definition], first: usize) -> Option<Vec<MapDef>> {
         let inner = numbers.first().and_then(|number| definitions.get(*number));
         let inner = inner.filter(|inner| !inner.def.kind.is_map_of_maps());
         let mut def = MapDef { inner: inner.map(|one| Box::new(one.def.clone())), ..def.clone() };
-        // A slot is a number of four bytes, so it is no key of another size.
+        // A slot is a number of four bytes, so it cannot be a key of another size.
         if def.key_size == 4 {
             let placed = numbers.iter().filter_map(|map| Some((definitions.get(*map)?.slot?, map)));
             let placed = placed.map(|(index, map)| Initial::Map { index, map: first + map });

@@ -22,7 +22,7 @@ fn object(name: &str) -> Spec {
     Spec::parse(name, &bytes(name)).unwrap()
 }
 
-/// The same object as its compiler would have written it without `-g`.
+/// The object as its compiler would have written it without `-g`.
 fn without_types(name: &str) -> Vec<u8> {
     let mut bytes = bytes(name);
     for at in 0..bytes.len() - 5 {

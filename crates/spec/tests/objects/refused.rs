@@ -1,4 +1,4 @@
-//! Files that are no BPF objects, and damaged ones: each error says what and where.
+//! Files that are not BPF objects, and damaged ones: each error names the cause and its position.
 
 use spec::Spec;
 
@@ -28,7 +28,7 @@ fn other_files_are_named() {
         (
             b"\x7fELF",
             "x.o: offset 0x4: ends inside the ELF header; \
-             the file is damaged or cut short: copy or build it again"
+             the file is damaged or truncated: copy or build it again"
                 .into(),
         ),
         (

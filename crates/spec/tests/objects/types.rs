@@ -1,4 +1,4 @@
-//! BTF by itself: reading, building, printing, and what kernels take.
+//! BTF: reading, building, printing, and the subset that kernels accept.
 
 use spec::Error;
 use spec::btf::{Btf, BtfSection, Builder, InvalidBtf, Kind, Linkage, MissingFeatures, Value};

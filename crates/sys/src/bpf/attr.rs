@@ -121,7 +121,7 @@ record!(WordsAttr { first: u32, second: u32, third: u32, pad: u32 });
 ///
 /// # Safety
 /// Every pointer in `attr` is zero or valid for what `command` reads and writes through it, for
-/// the length that `attr` or the object itself says.
+/// the length that `attr` or the object states.
 pub(super) unsafe fn call<T: Record>(command: Command, attr: &mut T) -> Result<i32> {
     let size = size_of::<T>();
     let attr: *mut T = attr;
@@ -133,10 +133,10 @@ pub(super) unsafe fn call<T: Record>(command: Command, attr: &mut T) -> Result<i
         .ok_or_else(|| Error::last(command.name(), ""))
 }
 
-/// The same for a command that answers a new descriptor.
+/// Calls a command that returns a new descriptor.
 ///
 /// # Safety
-/// As for [`call`]; `command` answers a descriptor that nobody else owns.
+/// As for [`call`]; `command` returns a descriptor without another owner.
 pub(super) unsafe fn call_fd<T: Record>(command: Command, attr: &mut T) -> Result<OwnedFd> {
     // SAFETY: the caller's promise is passed on.
     let fd = unsafe { call(command, attr) }?;

@@ -29,7 +29,7 @@ impl Batch {
         }
     }
 
-    /// The same, and what is read is removed from the map.
+    /// Reads elements and deletes them from the map.
     pub fn taking(map: &Map, capacity: u32) -> Self {
         Self { remove: true, ..Self::new(map, capacity) }
     }

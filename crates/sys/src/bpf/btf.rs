@@ -10,9 +10,11 @@ use crate::bpf::info_raw::RawBtfInfo;
 /// A BTF object that the kernel holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BtfInfo {
+    /// BTF id of the kernel.
     pub id: u32,
     /// `vmlinux`, a module's name, or empty for one of user space.
     pub name: String,
+    /// Whether it describes the kernel or a module.
     pub kernel: bool,
     /// The blob; of a module only what it adds to `vmlinux`.
     pub raw: Vec<u8>,
@@ -28,7 +30,7 @@ pub fn btf_load(raw: &[u8], log: &mut [u8]) -> Result<OwnedFd> {
         log_level: u32::from(!log.is_empty()),
         ..Default::default()
     };
-    // SAFETY: blob and log are as long as the attribute says, and the descriptor answered is new.
+    // SAFETY: blob and log have the lengths in the attribute, and the returned descriptor is new.
     unsafe { call_fd(Command::BtfLoad, &mut attr) }
 }
 
@@ -40,7 +42,7 @@ pub fn btf_info(fd: BorrowedFd<'_>, with_blob: bool) -> Result<BtfInfo> {
         name_len: attr::length(&name),
         ..Default::default()
     };
-    // SAFETY: the one pointer set is to `name`, as long as `name_len` says.
+    // SAFETY: the one pointer set is to `name`, whose length is `name_len`.
     unsafe { query(fd, &mut raw) }?;
     let mut blob = Vec::new();
     if with_blob {
@@ -50,7 +52,7 @@ pub fn btf_info(fd: BorrowedFd<'_>, with_blob: bool) -> Result<BtfInfo> {
             btf_size: attr::length(&blob),
             ..Default::default()
         };
-        // SAFETY: the one pointer set is to `blob`, as long as `btf_size` says.
+        // SAFETY: the one pointer set is to `blob`, whose length is `btf_size`.
         unsafe { query(fd, &mut again) }?;
     }
     Ok(BtfInfo { id: raw.id, name: attr::text(&name), kernel: raw.kernel_btf != 0, raw: blob })

@@ -15,6 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Name of the kind in messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Prog => "program",

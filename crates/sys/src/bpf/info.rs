@@ -1,4 +1,4 @@
-//! What the kernel tells of a program, a map or a link.
+//! What the kernel reports about a program, a map or a link.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -13,23 +13,33 @@ use crate::bpf::uapi::{FUNC_INFO_SIZE, LINE_INFO_SIZE, TAG_LEN, link_type};
 pub struct ProgInfo {
     /// `BPF_PROG_TYPE_*`.
     pub kind: u32,
+    /// Program id.
     pub id: u32,
     /// Digest of the instructions.
     pub tag: [u8; TAG_LEN],
+    /// Name, at most 15 bytes.
     pub name: String,
+    /// Length of the machine code in bytes; 0 if the program is interpreted.
     pub jited_len: u32,
+    /// Length of the translated instructions in bytes.
     pub xlated_len: u32,
     /// Nanoseconds since boot (`CLOCK_BOOTTIME`).
     pub load_time_ns: u64,
+    /// User who loaded the program.
     pub uid: u32,
+    /// Maps that the program uses.
     pub map_ids: Vec<u32>,
     /// Device that it is bound to, 0 for none.
     pub ifindex: u32,
+    /// Whether the license permits GPL-only helpers.
     pub gpl_compatible: bool,
+    /// Id of the program's BTF; 0 if it has none.
     pub btf_id: u32,
     /// Counted only while statistics are on.
     pub run_time_ns: u64,
+    /// Number of runs, counted while statistics are enabled.
     pub run_count: u64,
+    /// Number of runs that were skipped because the program was already running.
     pub recursion_misses: u64,
     /// Instructions that the verifier walked; 0 before Linux 5.16.
     pub verified_insns: u32,
@@ -59,17 +69,27 @@ pub struct ProgListing {
 pub struct MapInfo {
     /// `BPF_MAP_TYPE_*`.
     pub kind: u32,
+    /// Map id.
     pub id: u32,
+    /// Size of a key in bytes.
     pub key_size: u32,
-    /// Of one CPU.
+    /// Size in bytes of the value of one CPU.
     pub value_size: u32,
+    /// Number of elements that the map can hold.
     pub max_entries: u32,
+    /// `BPF_F_*` flags of its creation.
     pub flags: u32,
+    /// Name, at most 15 bytes.
     pub name: String,
+    /// Device to which the map is bound; 0 for none.
     pub ifindex: u32,
+    /// Id of the map's BTF; 0 if it has none.
     pub btf_id: u32,
+    /// Type id of the key in that BTF.
     pub key_type: u32,
+    /// Type id of the value in that BTF.
     pub value_type: u32,
+    /// `map_extra`: the meaning depends on the map's type.
     pub extra: u64,
 }
 
@@ -78,8 +98,11 @@ pub struct MapInfo {
 pub struct LinkInfo {
     /// `BPF_LINK_TYPE_*`.
     pub kind: u32,
+    /// Link id.
     pub id: u32,
+    /// Id of the attached program.
     pub prog_id: u32,
+    /// What the program is attached to.
     pub target: LinkTarget,
 }
 
@@ -97,6 +120,7 @@ pub enum LinkTarget {
     Other,
 }
 
+/// Reads the properties of a map.
 pub fn map_info(fd: BorrowedFd<'_>) -> Result<MapInfo> {
     let mut raw = RawMapInfo::default();
     // SAFETY: no pointers are set.
@@ -117,6 +141,7 @@ pub fn map_info(fd: BorrowedFd<'_>) -> Result<MapInfo> {
     })
 }
 
+/// Reads the properties of a link.
 pub fn link_info(fd: BorrowedFd<'_>) -> Result<LinkInfo> {
     let mut raw = RawLinkInfo::default();
     // SAFETY: no pointers are set.
@@ -129,6 +154,7 @@ pub fn link_info(fd: BorrowedFd<'_>) -> Result<LinkInfo> {
     Ok(LinkInfo { kind: raw.kind, id: raw.id, prog_id: raw.prog_id, target })
 }
 
+/// Reads the properties of a program.
 pub fn prog_info(fd: BorrowedFd<'_>) -> Result<ProgInfo> {
     let sizes = prog_sizes(fd)?;
     let mut map_ids = vec![0u32; sizes.nr_map_ids as usize];
@@ -137,7 +163,7 @@ pub fn prog_info(fd: BorrowedFd<'_>) -> Result<ProgInfo> {
         map_ids: array(&mut map_ids),
         ..Default::default()
     };
-    // SAFETY: the one pointer set is to `map_ids`, as long as `nr_map_ids` says.
+    // SAFETY: the one pointer set is to `map_ids`, whose length is `nr_map_ids`.
     unsafe { query(fd, &mut raw) }?;
     map_ids.truncate(raw.nr_map_ids as usize);
     Ok(ProgInfo {
@@ -160,7 +186,7 @@ pub fn prog_info(fd: BorrowedFd<'_>) -> Result<ProgInfo> {
     })
 }
 
-/// The instructions as the kernel runs them. Parts that it will not show stay empty.
+/// The instructions as the kernel runs them. Parts that it does not show are empty.
 pub fn prog_listing(fd: BorrowedFd<'_>) -> Result<ProgListing> {
     let sizes = prog_sizes(fd)?;
     let mut code = ProgListing {
@@ -194,7 +220,7 @@ pub fn prog_listing(fd: BorrowedFd<'_>) -> Result<ProgListing> {
         jited_line_info_rec_size: size_of::<u64>() as u32,
         ..Default::default()
     };
-    // SAFETY: each pointer set is to an array as long as the count beside it says.
+    // SAFETY: each pointer set is to an array of the length in its count field.
     unsafe { query(fd, &mut raw) }?;
     code.functions = functions.into_iter().map(|[slot, id]| (slot, id)).collect();
     hide(&mut code, &raw);
@@ -228,7 +254,7 @@ fn array<T>(items: &mut [T]) -> u64 {
 /// Fills `info` from the kernel.
 ///
 /// # Safety
-/// Every pointer set in `info` is valid for writes of what the count beside it says.
+/// Every pointer set in `info` is valid for writes of the length in its count field.
 pub(super) unsafe fn query<T: Record>(fd: BorrowedFd<'_>, info: &mut T) -> Result<()> {
     let mut attr = InfoAttr {
         bpf_fd: fd.as_raw_fd().cast_unsigned(),

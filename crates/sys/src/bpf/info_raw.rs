@@ -69,7 +69,7 @@ record!(RawMapInfo {
 
 record!(RawBtfInfo { btf: u64, btf_size: u32, id: u32, name: u64, name_len: u32, kernel_btf: u32 });
 
-// The part behind `pad` is a union; its first word is an interface for XDP and tcx, and the
+// The part after `pad` is a union; its first word is an interface for XDP and tcx, and the
 // second an attach type for tcx.
 record!(RawLinkInfo {
     kind: u32,

@@ -12,7 +12,9 @@ use crate::{Error, Result};
 /// What `LINK_CREATE` takes for an attachment to an interface.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkCreate<'a> {
+    /// The program to attach.
     pub program: BorrowedFd<'a>,
+    /// The interface.
     pub ifindex: u32,
     /// `attach_type::{XDP, TCX_INGRESS, TCX_EGRESS}`.
     pub attach_type: u32,
@@ -20,6 +22,7 @@ pub struct LinkCreate<'a> {
     pub flags: u32,
 }
 
+/// Attaches a program and returns the descriptor of the link.
 pub fn link_create(create: &LinkCreate<'_>) -> Result<OwnedFd> {
     let mut attr = LinkCreateAttr {
         prog_fd: raw(Some(create.program)),

@@ -1,8 +1,8 @@
 //! Maps: creation and access to single elements.
 //!
-//! Rule: the kernel copies as many bytes as the *map* says, whatever the slice holds. So a [`Map`]
-//! knows its sizes, asked from the kernel when it did not create the map itself, and compares
-//! every slice with them first.
+//! Rule: the kernel copies the number of bytes that the *map* declares, regardless of the slice. So
+//! a [`Map`] knows its sizes, asked from the kernel when it did not create the map itself, and
+//! compares every slice with them first.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,20 +14,31 @@ use crate::{Error, Result, cpu};
 /// What `MAP_CREATE` takes. Zero and `None` mean "not given".
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MapCreate<'a> {
+    /// Name, truncated to 15 bytes.
     pub name: &'a str,
     /// `BPF_MAP_TYPE_*`.
     pub kind: u32,
+    /// Size of a key in bytes.
     pub key_size: u32,
+    /// Size of a value in bytes.
     pub value_size: u32,
+    /// Number of elements, or bytes of a ring buffer.
     pub max_entries: u32,
+    /// `BPF_F_*` flags.
     pub flags: u32,
+    /// `map_extra`: the meaning depends on the map's type.
     pub extra: u64,
+    /// Template of the inner maps of a map of maps.
     pub inner: Option<BorrowedFd<'a>>,
+    /// NUMA node for the memory.
     pub numa_node: Option<u32>,
     /// Device that holds the map (hardware offload).
     pub ifindex: u32,
+    /// Types of key and value.
     pub btf: Option<BorrowedFd<'a>>,
+    /// Type id of the key.
     pub key_type: u32,
+    /// Type id of the value.
     pub value_type: u32,
 }
 
@@ -91,6 +102,7 @@ impl Map {
         }
     }
 
+    /// Size of a key in bytes.
     pub fn key_size(&self) -> usize {
         self.key_size
     }

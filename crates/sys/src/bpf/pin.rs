@@ -18,7 +18,7 @@ pub fn pin(fd: BorrowedFd<'_>, path: &str) -> Result<()> {
         .map_err(|error| Error { object: path.to_owned(), ..error })
 }
 
-/// Opens whatever is pinned at `path`; [`obj_kind`] tells what it is.
+/// Opens whatever is pinned at `path`; [`obj_kind`] reports its kind.
 pub fn open_pin(path: &str) -> Result<OwnedFd> {
     let name = attr::c_string("bpf(OBJ_GET)", path)?;
     let mut attr = ObjAttr { pathname: name.as_ptr() as u64, ..Default::default() };

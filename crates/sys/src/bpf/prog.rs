@@ -10,14 +10,19 @@ use crate::{Error, Result};
 /// What `PROG_LOAD` takes. Zero, empty and `None` mean "not given".
 #[derive(Debug, Default)]
 pub struct ProgLoad<'a> {
+    /// Name, truncated to 15 bytes.
     pub name: &'a str,
     /// `BPF_PROG_TYPE_*`.
     pub kind: u32,
+    /// Expected attach type (`enum bpf_attach_type`).
     pub attach_type: u32,
+    /// `BPF_F_*` flags.
     pub flags: u32,
+    /// License, such as `GPL`.
     pub license: &'a str,
     /// Eight bytes a slot.
     pub insns: &'a [u8],
+    /// Types for the function and line information.
     pub btf: Option<BorrowedFd<'a>>,
     /// `struct bpf_func_info` records of eight bytes.
     pub func_info: &'a [u8],
@@ -27,14 +32,16 @@ pub struct ProgLoad<'a> {
     pub fd_array: &'a [BorrowedFd<'a>],
     /// Device that the program is bound to.
     pub ifindex: u32,
+    /// Type id of the function that the program attaches to or replaces.
     pub attach_btf_id: u32,
+    /// Program whose function is replaced or traced.
     pub attach_prog: Option<BorrowedFd<'a>>,
     /// 0 for none, 1 or 2 for more and most, 4 for statistics alone.
     pub log_level: u32,
 }
 
 /// Verifies and loads. With a `log_level` the verifier's text goes into `log`, closed by a zero;
-/// `ENOSPC` says that it was too small.
+/// `ENOSPC` means that it was too small.
 pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd> {
     let license = attr::c_string("bpf(PROG_LOAD)", load.license)?;
     let fds: Vec<i32> = load.fd_array.iter().map(|fd| fd.as_raw_fd()).collect();
@@ -62,10 +69,10 @@ pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd> {
     if load.btf.is_some() {
         set_btf(&mut attr, load);
     }
-    // SAFETY: insns, both info tables and the log are as long as their counts say; the license is
+    // SAFETY: insns, both info tables and the log have the lengths in their counts; the license is
     // closed by a zero. `fds` is read at the indices that instructions name: the kernel checks
-    // each read, and a wrong index can only answer an error or name a number that is no
-    // descriptor of this process.
+    // each read, and a wrong index can only return an error or name a number that is not
+    // a descriptor of this process.
     unsafe { call_fd(Command::ProgLoad, &mut attr) }
         .map_err(|error| Error { object: load.name.to_owned(), ..error })
 }

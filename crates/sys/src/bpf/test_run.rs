@@ -9,13 +9,17 @@ use crate::bpf::uapi::test_flag;
 /// What one call takes. Buffers for output may be empty.
 #[derive(Debug, Default)]
 pub struct TestRun<'a> {
+    /// The packet.
     pub data: &'a [u8],
+    /// Buffer for the packet after the run.
     pub data_out: &'a mut [u8],
     /// `struct xdp_md` or `struct __sk_buff`, or empty.
     pub ctx: &'a [u8],
+    /// Buffer for the context after the run.
     pub ctx_out: &'a mut [u8],
     /// 0 counts as 1.
     pub repeat: u32,
+    /// CPU on which to run; `None` for the current one.
     pub cpu: Option<u32>,
     /// `test_flag::XDP_LIVE_FRAMES`, or 0.
     pub flags: u32,
@@ -26,9 +30,11 @@ pub struct TestRun<'a> {
 /// What the kernel wrote back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TestRunResult {
+    /// Return value of the program.
     pub retval: u32,
     /// Bytes that the packet has now, which may be more than fitted.
     pub data_size: usize,
+    /// Size in bytes of the context after the run.
     pub ctx_size: usize,
     /// Mean of one run.
     pub duration_ns: u32,
@@ -56,7 +62,8 @@ pub fn test_run(program: BorrowedFd<'_>, run: &mut TestRun<'_>) -> Result<TestRu
         attr.flags |= test_flag::RUN_ON_CPU;
         attr.cpu = cpu;
     }
-    // SAFETY: all four buffers are as long as their sizes say; the output ones are exclusive.
+    // SAFETY: all four buffers have the lengths in their size fields; the output ones are
+    // exclusive.
     unsafe { call(Command::TestRun, &mut attr) }?;
     Ok(TestRunResult {
         retval: attr.retval,

@@ -26,7 +26,7 @@ macro_rules! table {
                 }
             }
 
-            /// The number behind a word of [`name`].
+            /// The number that belongs to a word of [`name`].
             pub fn code(name: &str) -> Option<u32> {
                 match name {
                     $($text => Some($code),)*
@@ -137,60 +137,91 @@ table!(
 
 /// `enum bpf_attach_type`, those that Expressway uses.
 pub mod attach_type {
+    /// Entry of a kernel function.
     pub const TRACE_FENTRY: u32 = 24;
+    /// Second program of a device map's element.
     pub const XDP_DEVMAP: u32 = 33;
+    /// Second program of a CPU map's element.
     pub const XDP_CPUMAP: u32 = 35;
+    /// Receive path of an interface.
     pub const XDP: u32 = 37;
+    /// Traffic control, received packets.
     pub const TCX_INGRESS: u32 = 46;
+    /// Traffic control, sent packets.
     pub const TCX_EGRESS: u32 = 47;
 }
 
 /// Flags of `MAP_CREATE`.
 pub mod map_flag {
+    /// Allocate elements on demand.
     pub const NO_PREALLOC: u32 = 1;
+    /// Allocate memory on one NUMA node.
     pub const NUMA_NODE: u32 = 1 << 2;
+    /// System calls may only read.
     pub const RDONLY: u32 = 1 << 3;
+    /// System calls may only write.
     pub const WRONLY: u32 = 1 << 4;
+    /// Programs may only read.
     pub const RDONLY_PROG: u32 = 1 << 7;
+    /// User space may map the values.
     pub const MMAPABLE: u32 = 1 << 10;
+    /// Inner maps may differ in their number of elements.
     pub const INNER_MAP: u32 = 1 << 12;
 }
 
 /// Flags of `MAP_UPDATE_ELEM`.
 pub mod update_flag {
+    /// Create or replace an element.
     pub const ANY: u64 = 0;
+    /// Create an element; fail if it exists.
     pub const NO_EXIST: u64 = 1;
+    /// Replace an element; fail if it does not exist.
     pub const EXIST: u64 = 2;
+    /// Hold the element's spin lock meanwhile.
     pub const LOCK: u64 = 4;
 }
 
 /// Flags of `PROG_LOAD`.
 pub mod prog_flag {
+    /// Skip alignment checks.
     pub const ANY_ALIGNMENT: u32 = 1 << 1;
+    /// The program may sleep.
     pub const SLEEPABLE: u32 = 1 << 4;
+    /// The XDP program supports frames of several buffers.
     pub const XDP_HAS_FRAGS: u32 = 1 << 5;
+    /// The program is bound to a device, whose metadata functions it may call.
     pub const XDP_DEV_BOUND_ONLY: u32 = 1 << 6;
 }
 
 /// Flags of `PROG_TEST_RUN`.
 pub mod test_flag {
+    /// Run a raw tracepoint program on a given CPU.
     pub const RUN_ON_CPU: u32 = 1;
+    /// Execute the verdicts on real frames (Linux 5.18).
     pub const XDP_LIVE_FRAMES: u32 = 1 << 1;
 }
 
 /// `XDP_FLAGS_*`, for links and for netlink alike.
 pub mod xdp_flag {
+    /// Fail if a program is attached.
     pub const UPDATE_IF_NOEXIST: u32 = 1;
+    /// Generic mode.
     pub const SKB_MODE: u32 = 1 << 1;
+    /// Native mode.
     pub const DRV_MODE: u32 = 1 << 2;
+    /// Offload to the device.
     pub const HW_MODE: u32 = 1 << 3;
+    /// Compare the attached program with the expected one.
     pub const REPLACE: u32 = 1 << 4;
 }
 
 /// Bits in the length word of a ring buffer record.
 pub mod ringbuf {
+    /// In a record's length: the record is not complete.
     pub const BUSY: u32 = 1 << 31;
+    /// In a record's length: the record was discarded.
     pub const DISCARD: u32 = 1 << 30;
+    /// Size in bytes of the header of a record.
     pub const HEADER_LEN: usize = 8;
 }
 

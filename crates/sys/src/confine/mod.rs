@@ -1,9 +1,9 @@
-//! Giving up rights before untrusted input is parsed: privileges, files, system calls.
+//! Gives up privileges and access to files and system calls before untrusted input is parsed.
 //!
-//! Rule: nothing is ever given back, and all of it holds for threads that are started later; so it
+//! Rule: no restriction is ever lifted, and each applies to threads that are started later; so it
 //! is applied while the process has one thread. What a kernel does not offer is left out and
-//! reported by [`support`], because the remaining layers are worth having without it.
-//! Not here: which command needs which file.
+//! reported by [`support`], because the remaining layers are worth having without it. Not here:
+//! which command needs which file.
 
 mod calls;
 
@@ -27,10 +27,10 @@ pub struct Support {
     pub seccomp: bool,
 }
 
-/// What a confined process still does with the kernel.
+/// What a confined process may still use of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelUse {
-    /// Nothing but files, memory and time.
+    /// Only files, memory and time.
     None,
     /// It loads BPF programs and fills maps, to learn whether the verifier accepts the programs. It
     /// cannot attach or run them.
@@ -158,7 +158,7 @@ fn landlock_failed(error: RulesetError) -> Error {
     Error::new("landlock", "", libc::EINVAL).with_detail(error.to_string())
 }
 
-/// What cannot be allowed stays forbidden: a file that does not exist, or a pipe, which Landlock
+/// What cannot be allowed remains forbidden: a file that does not exist, or a pipe, which Landlock
 /// does not restrict.
 fn allow(ruleset: &mut RulesetCreated, path: &Path, access: BitFlags<AccessFs>) {
     if let Ok(opened) = PathFd::new(path) {

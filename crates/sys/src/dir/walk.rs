@@ -135,7 +135,7 @@ fn trusted(user: u32) -> bool {
     user == 0 || user == effective_user()
 }
 
-/// Reversed, so that the next component is the last. `..` stays: the kernel resolves it relative
+/// Reversed, so that the next component is the last. `..` is kept: the kernel resolves it relative
 /// to the descriptor.
 fn parts(path: &Path) -> Vec<OsString> {
     let named = |part: Component<'_>| match part {

@@ -1,7 +1,7 @@
 //! A stretch of private memory, zeroed, unmapped on drop.
 //!
-//! Rule: huge pages are all or nothing. Where they are refused, the error says what to set; falling
-//! back to plain ones is the caller's choice, and the caller's to report.
+//! Rule: huge pages are all or nothing. If they are unavailable, the error states what to set;
+//! whether to fall back to plain pages is the caller's decision.
 
 use std::ptr::NonNull;
 
@@ -12,9 +12,9 @@ use crate::{Error, Result};
 /// What a stretch of memory is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// Of [`page_size`] bytes.
+    /// Pages of [`page_size`] bytes.
     Plain,
-    /// Of 2 MiB, from those that the administrator has set aside.
+    /// Pages of 2 MiB from the pool that the administrator reserved.
     Huge,
 }
 
@@ -30,7 +30,7 @@ pub struct Anonymous {
 
 // SAFETY: the mapping belongs to the process, not to a thread, and is unmapped only by `drop`.
 unsafe impl Send for Anonymous {}
-// SAFETY: a shared reference gives out an address and no access to the memory behind it.
+// SAFETY: a shared reference gives out an address and no access to the memory.
 unsafe impl Sync for Anonymous {}
 
 impl Anonymous {
@@ -38,7 +38,7 @@ impl Anonymous {
     /// touched (see [`populate`](Self::populate)).
     ///
     /// # Errors
-    /// `ENOMEM` where there are too few huge pages: the detail says how many to set aside.
+    /// `ENOMEM` where there are too few huge pages: the detail states how many to reserve.
     pub fn new(len: usize, pages: Pages) -> Result<Self> {
         let fail = |errno| Error::new(MAP, describe(len, pages), errno);
         if len == 0 {
@@ -71,10 +71,12 @@ impl Anonymous {
         self.len
     }
 
+    /// Whether the length is 0; never true for a mapping.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// Size of its pages.
     pub fn pages(&self) -> Pages {
         self.pages
     }
@@ -90,7 +92,7 @@ impl Anonymous {
         let bits = MASK * 64 + 1;
         let start = self.start.as_ptr();
         let (call, no_flags) = (libc::SYS_mbind, 0);
-        // SAFETY: the range is what `new` mapped, and `mask` has as many bits as are said, the
+        // SAFETY: the range is what `new` mapped, and `mask` has the stated number of bits, the
         // kernel counting one more. A policy changes no contents.
         let status = unsafe {
             libc::syscall(call, start, self.mapped, MPOL_PREFERRED, mask.as_ptr(), bits, no_flags)
@@ -118,8 +120,8 @@ impl Anonymous {
 
 impl Drop for Anonymous {
     fn drop(&mut self) {
-        // SAFETY: exactly what `new` mapped; who holds the address knows that it ends here. A
-        // failure would leave the memory mapped, which harms nobody.
+        // SAFETY: exactly what `new` mapped; users of the address know that it ends here. A failure
+        // would leave the memory mapped, which is harmless.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
     }
 }
@@ -164,7 +166,7 @@ mod tests {
             let memory = Anonymous::new(len, Pages::Plain).unwrap();
             memory.populate().unwrap();
             let last = memory.as_ptr().as_ptr().wrapping_add(len - 1);
-            // SAFETY: the last of `len` mapped bytes, which nobody else touches.
+            // SAFETY: the last of `len` mapped bytes, which no other code accesses.
             let before = unsafe { last.replace(7) };
             assert_eq!((memory.len(), before), (len, 0));
             assert_eq!(memory.as_ptr().as_ptr() as usize % page_size(), 0);

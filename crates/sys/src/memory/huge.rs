@@ -8,6 +8,7 @@ pub const HUGE_PAGE: usize = 2 << 20;
 /// Numbers of huge pages of [`HUGE_PAGE`] bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HugePages {
+    /// Number of reserved pages.
     pub total: u64,
     /// Not in use, and not promised to anybody.
     pub free: u64,

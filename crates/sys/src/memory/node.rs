@@ -11,15 +11,15 @@ pub fn nodes() -> Vec<u32> {
     if nodes.is_empty() { vec![0] } else { nodes }
 }
 
-/// The node of a device by its bus address, as the driver tells it
+/// The node of a device by its bus address, as the driver reports it
 /// ([`Driver::bus`](crate::net::ethtool::Driver)). `None` for virtual devices and machines that do
-/// not say. Unlike `/sys/class/net` this is the same in every network namespace.
+/// not report it. Unlike `/sys/class/net` this is the same in every network namespace.
 pub fn node_of_bus(bus: &str) -> Option<u32> {
     if bus.is_empty() || bus.contains('/') {
         return None;
     }
     let text = fs::read_to_string(format!("/sys/bus/pci/devices/{bus}/numa_node")).ok()?;
-    // -1: the firmware does not say.
+    // -1: the firmware does not report it.
     text.trim().parse().ok()
 }
 

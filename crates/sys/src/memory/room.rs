@@ -15,7 +15,7 @@ pub struct Room {
     pub by: String,
 }
 
-/// `None` where the kernel tells nothing.
+/// `None` if the kernel does not report it.
 pub fn room() -> Option<Room> {
     room_in(Path::new("/"))
 }

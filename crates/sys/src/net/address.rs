@@ -14,21 +14,27 @@ use crate::error::Result;
 /// An address that an interface has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// The address.
     pub ip: IpAddr,
+    /// Length of the network's prefix in bits.
     pub prefix: u8,
     /// Duplicate address detection has not finished: it cannot be used yet.
     pub tentative: bool,
 }
 
-/// An address to add. IPv6 ones skip duplicate address detection and can be used at once.
+/// An address to add. IPv6 ones skip duplicate address detection and can be used immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewAddress {
+    /// The address.
     pub ip: IpAddr,
+    /// Length of the network's prefix in bits.
     pub prefix: u8,
 }
 
 impl Netlink {
+    /// Adds an address to an interface.
     pub fn add_address(&mut self, ifindex: Ifindex, address: NewAddress) -> Result<()> {
         let NewAddress { ip, prefix } = address;
         let mut message = AddressMessage::default();

@@ -100,8 +100,8 @@ impl Conversation {
         }
     }
 
-    /// `None` when nothing is there. That so many were refused that answers are missing does not
-    /// matter: the first ones are there.
+    /// `None` if nothing was received. Lost answers after many rejections do not matter: the first
+    /// ones were received.
     fn receive_now(&self, call: &'static str) -> Result<Option<Vec<u8>>> {
         loop {
             let mut datagram = Vec::with_capacity(DATAGRAM);

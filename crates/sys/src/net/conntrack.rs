@@ -1,7 +1,7 @@
 //! Tracked connections of a namespace, from `/proc/net/nf_conntrack`.
 //!
-//! Not here: ctnetlink, which not every kernel has; the file tells all but which translations
-//! were asked for.
+//! Not here: ctnetlink, which not every kernel has; the file contains everything but the
+//! requested translations.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -13,11 +13,15 @@ use crate::error::{Error, Result};
 pub struct TrackedConnection {
     /// `IPPROTO_*`.
     pub protocol: u8,
+    /// Seconds until the entry expires.
     pub timeout_s: u32,
     /// Source and destination of packets as the first had them, and of packets the other way.
     pub tuples: [(SocketAddr, SocketAddr); 2],
+    /// Whether packets were seen in both directions.
     pub replied: bool,
+    /// Whether the entry survives when the table is full.
     pub assured: bool,
+    /// Mark of the connection.
     pub mark: u32,
 }
 
@@ -37,7 +41,7 @@ impl TrackedConnection {
         let timeout_s = words.next()?.parse().ok()?;
         let rest: Vec<&str> = words.collect();
         let all = |key: &'static str| rest.iter().filter_map(move |word| word.strip_prefix(key));
-        // Those of a zone are apart from all others, and nothing here says how.
+        // Entries of a zone are separate from all others, and the file does not identify them.
         if rest.iter().any(|word| word.starts_with("zone") && !word.ends_with("=0")) {
             return None;
         }
@@ -58,7 +62,7 @@ impl TrackedConnection {
     }
 }
 
-/// That of the thread: `/proc/net` would be that of the process.
+/// The file of the thread's namespace: `/proc/net` would be that of the process.
 const FILE: &str = "/proc/thread-self/net/nf_conntrack";
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Rule: an exchange ends at the acknowledgement or at the end of the dump, so the socket is empty
 //! between two exchanges; a refusal carries the kernel's own sentence (extended acknowledgement).
-//! Not here: many requests at once (`batch`), and what the payloads mean (`link`, `address`, …,
+//! Not here: batches of requests (`batch`), and what the payloads mean (`link`, `address`, …,
 //! `generic`).
 
 use netlink_packet_core::{
@@ -22,15 +22,20 @@ pub(super) struct Conversation {
 pub(super) struct Request<'a> {
     /// As the manual writes it, such as `rtnetlink(RTM_NEWLINK)`.
     pub call: &'static str,
+    /// The object in error messages.
     pub object: &'a str,
+    /// Message type of the request.
     pub kind: u16,
     /// `NLM_F_*`; request and acknowledge are added.
     pub flags: u16,
+    /// Header and attributes after the netlink header.
     pub payload: Vec<u8>,
 }
 
 pub(super) struct Reply {
+    /// Message type of the reply.
     pub kind: u16,
+    /// Header and attributes after the netlink header.
     pub payload: Vec<u8>,
 }
 
@@ -41,6 +46,7 @@ pub(super) enum Step {
 }
 
 impl Conversation {
+    /// Opens a socket of a netlink protocol.
     pub fn open(call: &'static str, protocol: isize) -> Result<Self> {
         let fail = |error: std::io::Error| Error::from_io(call, "", &error);
         let mut socket = Socket::new(protocol).map_err(fail)?;
@@ -50,7 +56,7 @@ impl Conversation {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// All replies in order. A dump that a concurrent change made inconsistent is asked again.
+    /// All replies in order. A dump that a concurrent change made inconsistent is repeated.
     pub fn exchange(&mut self, request: &Request<'_>) -> Result<Vec<Reply>> {
         for _ in 0..DUMP_ATTEMPTS {
             self.send(request)?;
@@ -170,7 +176,7 @@ impl Message<'_> {
     }
 }
 
-/// The text of an extended acknowledgement, or the name of what it says is missing.
+/// The text of an extended acknowledgement, or the name of the attribute that it reports missing.
 fn sentence(tlvs: &[u8]) -> String {
     let mut text = String::new();
     let mut missing = None;

@@ -1,6 +1,6 @@
-//! Making veth pairs and bridges.
+//! Creates veth pairs and bridges.
 //!
-//! Each end of a pair can be born in its own namespace, so that it never appears anywhere else.
+//! Each end of a pair can be created in its own namespace, so that it never appears anywhere else.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -18,22 +18,27 @@ use crate::error::Result;
 /// One end of a veth pair.
 #[derive(Clone, Debug)]
 pub struct VethEnd<'a> {
+    /// Name of the interface.
     pub name: &'a str,
+    /// Ethernet address; random if `None`.
     pub mac: Option<Mac>,
-    /// Where it is born; the socket's namespace when `None`.
+    /// Namespace in which it is created; that of the socket if `None`.
     pub netns: Option<BorrowedFd<'a>>,
 }
 
-/// A veth pair; what is not an end's own is the same on both.
+/// A veth pair to create.
 #[derive(Clone, Debug)]
 pub struct NewVeth<'a> {
+    /// The two ends.
     pub ends: [VethEnd<'a>; 2],
     /// Receive and transmit queues of each end, at least 1.
     pub queues: u32,
+    /// MTU of both ends in bytes.
     pub mtu: u32,
 }
 
 impl Netlink {
+    /// Creates a veth pair.
     pub fn create_veth(&mut self, veth: &NewVeth<'_>) -> Result<()> {
         let [first, second] = &veth.ends;
         check_name(NEW, first.name)?;
@@ -49,6 +54,7 @@ impl Netlink {
         self.create(first.name, message)
     }
 
+    /// Creates a bridge and returns its index.
     pub fn create_bridge(&mut self, name: &str) -> Result<Ifindex> {
         check_name(NEW, name)?;
         let mut message = LinkMessage::default();

@@ -23,13 +23,14 @@ impl Datagrams {
     /// Bytes of one; what is longer is cut off.
     pub const LONGEST: usize = 2048;
 
+    /// Creates an empty set of buffers.
     pub fn new() -> Self {
         let memory = vec![0; Self::MOST * Self::LONGEST];
         Self { memory, lengths: [0; Self::MOST], count: 0 }
     }
 
-    /// Waits for the first one, as long as the socket's read timeout says, and takes those that are
-    /// there. Answers how many; 0 when the time was over or a signal came.
+    /// Waits for the first datagram, up to the socket's read timeout, and receives those that are
+    /// queued. Returns their number; 0 after a timeout or a signal.
     pub fn receive(&mut self, socket: &UdpSocket) -> Result<usize> {
         self.count = 0;
         self.lengths = [Self::LONGEST; Self::MOST];
@@ -38,7 +39,7 @@ impl Datagrams {
         let (fd, most, flags) = (socket.as_raw_fd(), Self::MOST as u32, libc::MSG_WAITFORONE);
         let none = std::ptr::null_mut();
         // SAFETY: each of `messages` names one part, and each part writable memory of its length;
-        // both outlive the call, and nobody else has them.
+        // both outlive the call and have no other user.
         let got = unsafe { libc::recvmmsg(fd, messages.as_mut_ptr(), most, flags, none) };
         self.count = told("recvmmsg", got)?;
         for (length, message) in self.lengths.iter_mut().zip(&messages) {
@@ -58,7 +59,7 @@ impl Datagrams {
         told("sendmmsg", sent)
     }
 
-    /// Those that were received last.
+    /// The datagrams of the last receive call.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let rooms = self.memory.chunks(Self::LONGEST).zip(self.lengths);
         rooms.take(self.count).map(|(room, length)| &room[..length])

@@ -60,7 +60,7 @@ impl Iptables {
     }
 }
 
-/// Room of so many bytes that begins with the table's name.
+/// A buffer of `size` bytes that begins with the table's name.
 fn named(table: &str, size: usize) -> Vec<u8> {
     let mut bytes = vec![0; size];
     let length = table.len().min(NAME - 1);
@@ -94,7 +94,7 @@ const GETINFO: usize = 84;
 const VALID_HOOKS: usize = 32;
 const HOOK_ENTRY: usize = 36;
 const SIZE: usize = 80;
-/// `struct ipt_get_entries` in front of the entries, which are aligned to eight bytes.
+/// `struct ipt_get_entries` before the entries, which are aligned to eight bytes.
 const GET_ENTRIES: usize = 40;
 /// Where `struct ipt_entry` has its counters.
 const COUNTERS: usize = 96;

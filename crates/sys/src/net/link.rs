@@ -19,18 +19,25 @@ use crate::error::{Error, Result};
 /// An interface as it was at the moment of asking.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
+    /// Index of the interface.
     pub ifindex: Ifindex,
+    /// Name of the interface.
     pub name: String,
     /// `veth`, `bridge`, `tun`, …; empty for hardware and loopback.
     pub kind: String,
+    /// Ethernet address, if it has one.
     pub mac: Option<Mac>,
+    /// Largest packet in bytes, without the Ethernet header.
     pub mtu: u32,
     /// Administratively up.
     pub up: bool,
     /// Up, with a carrier.
     pub running: bool,
+    /// Whether it is the loopback interface.
     pub loopback: bool,
+    /// Number of receive queues.
     pub rx_queues: u32,
+    /// Number of transmit queues.
     pub tx_queues: u32,
     /// The bridge or bond that holds it.
     pub master: Option<Ifindex>,
@@ -38,20 +45,30 @@ pub struct Link {
     pub peer: Option<Ifindex>,
     /// The peer is in another namespace than the interface.
     pub peer_elsewhere: bool,
+    /// Counters of the interface.
     pub statistics: Statistics,
+    /// Attached XDP programs.
     pub xdp: XdpState,
 }
 
 /// Counters since the interface was made. An XDP drop in a driver need not show here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
+    /// Received packets.
     pub rx_packets: u64,
+    /// Received bytes.
     pub rx_bytes: u64,
+    /// Receive errors.
     pub rx_errors: u64,
+    /// Received packets that were dropped.
     pub rx_dropped: u64,
+    /// Sent packets.
     pub tx_packets: u64,
+    /// Sent bytes.
     pub tx_bytes: u64,
+    /// Transmit errors.
     pub tx_errors: u64,
+    /// Packets that were dropped instead of sent.
     pub tx_dropped: u64,
 }
 
@@ -73,12 +90,14 @@ impl Netlink {
         self.one_link(name, message)
     }
 
+    /// Reads an interface by its index.
     pub fn link_by_index(&mut self, ifindex: Ifindex) -> Result<Link> {
         let mut message = LinkMessage::default();
         message.header.index = ifindex.0;
         self.one_link(&format!("interface {ifindex}"), message)
     }
 
+    /// Sets an interface up or down.
     pub fn set_up(&mut self, ifindex: Ifindex, up: bool) -> Result<()> {
         let mut message = LinkMessage::default();
         message.header.flags = if up { LinkFlags::Up } else { LinkFlags::empty() };
@@ -86,10 +105,12 @@ impl Netlink {
         self.change("rtnetlink(RTM_SETLINK, up)", ifindex, message)
     }
 
+    /// Sets the MTU in bytes.
     pub fn set_mtu(&mut self, ifindex: Ifindex, mtu: u32) -> Result<()> {
         self.set("rtnetlink(RTM_SETLINK, mtu)", ifindex, LinkAttribute::Mtu(mtu))
     }
 
+    /// Sets the Ethernet address.
     pub fn set_mac(&mut self, ifindex: Ifindex, mac: Mac) -> Result<()> {
         let address = LinkAttribute::Address(mac.0.to_vec());
         self.set("rtnetlink(RTM_SETLINK, address)", ifindex, address)

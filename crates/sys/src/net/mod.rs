@@ -1,8 +1,8 @@
 //! Interfaces, addresses, routes and neighbours of one network namespace, over netlink and ioctl.
 //!
-//! Rule: a [`Netlink`] or [`Ethtool`](ethtool::Ethtool) belongs for ever to the namespace that the
-//! opening thread was in, whoever uses it later. Nothing here changes a thread's namespace: that
-//! is [`netns`](crate::netns).
+//! Rule: a [`Netlink`] or [`Ethtool`](ethtool::Ethtool) belongs permanently to the namespace that
+//! the opening thread was in, regardless of the thread that uses it. Nothing here changes a
+//! thread's namespace: that is [`netns`](crate::netns).
 
 mod address;
 mod batch;
@@ -57,6 +57,7 @@ pub struct Netlink {
 }
 
 impl Netlink {
+    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self> {
         let conversation =
             Conversation::open("socket(NETLINK_ROUTE)", netlink_sys::protocols::NETLINK_ROUTE)?;

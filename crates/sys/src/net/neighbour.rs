@@ -14,12 +14,16 @@ use super::address::family;
 use super::{Ifindex, Netlink};
 use crate::error::Result;
 
+/// An entry of the neighbor table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// Address of the neighbor.
     pub ip: IpAddr,
-    /// `None` while it is being asked for, or after nobody answered.
+    /// `None` while it is being resolved, or after no neighbor answered.
     pub mac: Option<Mac>,
+    /// Whether the entry was configured and never expires.
     pub permanent: bool,
     /// `NUD_*`.
     pub state: u16,
@@ -75,7 +79,7 @@ fn entry(ifindex: Ifindex, ip: IpAddr) -> NeighbourMessage {
 }
 
 impl Neighbour {
-    /// Nobody answered (`NUD_FAILED`).
+    /// No neighbor answered (`NUD_FAILED`).
     pub fn has_failed(&self) -> bool {
         self.state & libc::NUD_FAILED != 0
     }

@@ -13,10 +13,12 @@ pub struct NetdevFamily {
     family: Family,
 }
 
-/// What a driver says of itself: a set of `NETDEV_XDP_ACT_*` and how many segments zero copy takes.
+/// XDP features of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XdpFeatures {
+    /// `NETDEV_XDP_ACT_*` bits.
     pub bits: u64,
+    /// Largest number of buffers per packet with zero copy.
     pub zero_copy_segments: u32,
     /// `NETDEV_XDP_RX_METADATA_*`: timestamp, hash, VLAN tag.
     pub rx_metadata: u64,
@@ -27,7 +29,9 @@ pub struct XdpFeatures {
 /// One polling context of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Napi {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// NAPI id.
     pub id: u32,
     /// The interrupt that wakes it; virtual devices have none.
     pub irq: Option<u32>,
@@ -38,14 +42,17 @@ pub struct Napi {
 /// One queue in use of a device that is up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NetdevQueue {
+    /// Queue number.
     pub id: u32,
+    /// Direction of the queue.
     pub direction: Direction,
     /// The id of the [`Napi`] that polls it.
     pub napi: Option<u32>,
-    /// An `AF_XDP` socket of anybody is bound to it (Linux 6.15; before, never told).
+    /// Whether an `AF_XDP` socket of any process is bound to it (Linux 6.15; `false` before).
     pub has_socket: bool,
 }
 
+/// Direction of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Receive,
@@ -53,10 +60,12 @@ pub enum Direction {
 }
 
 impl NetdevFamily {
+    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self> {
         Ok(Self { family: Family::open("netdev")? })
     }
 
+    /// Reads the XDP features of an interface.
     pub fn xdp_features(&mut self, ifindex: Ifindex) -> Result<XdpFeatures> {
         let call = "genetlink(NETDEV_CMD_DEV_GET)";
         let device = number(DEV_IFINDEX, ifindex.0);
@@ -134,15 +143,17 @@ impl XdpFeatures {
         self.bits & 1 << RX_SG != 0
     }
 
-    /// With zero copy: the device fills in checksums, tells when it transmitted, waits for a time.
+    /// Whether the device fills in checksums with zero copy.
     pub fn tx_checksum(&self) -> bool {
         self.xsk & XSK_TX_CHECKSUM != 0
     }
 
+    /// Whether the device reports transmit timestamps with zero copy.
     pub fn tx_timestamp(&self) -> bool {
         self.xsk & XSK_TX_TIMESTAMP != 0
     }
 
+    /// Whether the device transmits at a given time with zero copy.
     pub fn launch_time(&self) -> bool {
         self.xsk & XSK_LAUNCH_TIME != 0
     }

@@ -17,7 +17,7 @@ impl TableRoute {
         Some((route, hop.via.unwrap_or(to)))
     }
 
-    /// Of unicast routes through the interface the one with the longest prefix, then with the
+    /// Selects the unicast route through the interface with the longest prefix, then with the
     /// lowest metric, then the first.
     fn best(routes: &[Self], to: IpAddr, through: Ifindex) -> Option<&Self> {
         let leads_there = |route: &&Self| {

@@ -1,7 +1,7 @@
 //! What rules of nftables have counted (nfnetlink), also those that `iptables-nft` made.
 //!
-//! Rule: a question takes microseconds, so a rate can be told from two of them under load, which
-//! starting `nft` twice cannot. Not here: making tables and rules.
+//! Rule: a query takes microseconds, so that two of them yield a rate under load, which starting
+//! `nft` twice cannot. Not here: making tables and rules.
 
 use netlink_packet_core::{NLM_F_DUMP, NlasIterator};
 
@@ -22,6 +22,7 @@ pub enum NftFamily {
 }
 
 impl Nftables {
+    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self> {
         let protocol = netlink_sys::protocols::NETLINK_NETFILTER;
         let conversation = Conversation::open("socket(NETLINK_NETFILTER)", protocol)?;
@@ -52,7 +53,7 @@ impl Nftables {
     }
 }
 
-/// Of the first counter among a rule's expressions.
+/// Packets of the first counter among a rule's expressions.
 fn packets(rule: &[u8]) -> Option<u64> {
     let expressions = inside(rule, NFTA_RULE_EXPRESSIONS)?;
     let each = NlasIterator::new(&expressions).flatten();

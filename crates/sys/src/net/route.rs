@@ -18,8 +18,11 @@ use crate::error::Result;
 pub struct NewRoute {
     /// Destination network; its family is the route's.
     pub to: IpAddr,
+    /// Length of the destination's prefix in bits.
     pub prefix: u8,
+    /// Gateway; `None` for a directly connected network.
     pub via: Option<IpAddr>,
+    /// Outgoing interface.
     pub ifindex: Ifindex,
     /// 254 is the main table.
     pub table: u32,
@@ -28,15 +31,20 @@ pub struct NewRoute {
 /// A route as listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
+    /// Destination network.
     pub to: IpAddr,
+    /// Length of the destination's prefix in bits.
     pub prefix: u8,
+    /// Gateway; `None` for a directly connected network.
     pub via: Option<IpAddr>,
     /// `None` for routes without one interface: blackhole, several next hops.
     pub ifindex: Option<Ifindex>,
+    /// Routing table.
     pub table: u32,
 }
 
 impl NewRoute {
+    /// Number of the main routing table.
     pub const MAIN: u32 = 254;
 
     /// In the main table.
@@ -44,6 +52,7 @@ impl NewRoute {
         Self { to, prefix, via: None, ifindex, table: Self::MAIN }
     }
 
+    /// Sets the gateway.
     #[must_use]
     pub fn via(mut self, gateway: IpAddr) -> Self {
         self.via = Some(gateway);
@@ -81,6 +90,7 @@ impl NewRoute {
 }
 
 impl Netlink {
+    /// Adds a route.
     pub fn add_route(&mut self, route: NewRoute) -> Result<()> {
         let (object, message) = (route.object(), RouteNetlinkMessage::NewRoute(route.message()));
         self.ask(CALL, &object, &message, NLM_F_CREATE | NLM_F_EXCL)?;
@@ -97,7 +107,7 @@ impl Netlink {
     /// Many routes, about a thousand with each system call: for tables as large as the Internet's.
     ///
     /// # Errors
-    /// The first that the kernel refuses. Those in front of it are there, those behind it may be.
+    /// The first error. Routes before the rejected one were added, later ones may have been.
     pub fn add_routes(&mut self, routes: &[NewRoute]) -> Result<()> {
         let mut batch = Batch::new(CALL, libc::RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL);
         let mut first = 0;
@@ -141,7 +151,7 @@ impl Netlink {
             .collect())
     }
 
-    /// What the kernel answers when it is asked for all routes.
+    /// The kernel's reply to a request for all routes.
     pub(super) fn route_messages(&mut self) -> Result<Vec<RouteMessage>> {
         let message = RouteNetlinkMessage::GetRoute(RouteMessage::default());
         let replies = self.ask("rtnetlink(RTM_GETROUTE)", "", &message, NLM_F_DUMP)?;

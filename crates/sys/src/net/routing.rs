@@ -16,16 +16,21 @@ use crate::error::Result;
 /// A route of any kind, with all that decides whether and where it leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableRoute {
+    /// Destination network.
     pub to: IpAddr,
+    /// Length of the destination's prefix in bits.
     pub prefix: u8,
     /// `RTN_*`.
     pub kind: u8,
+    /// Routing table.
     pub table: u32,
+    /// Type of service that packets must have; 0 for any.
     pub tos: u8,
     /// The lowest wins.
     pub metric: u32,
     /// Address that packets from here take.
     pub source: Option<IpAddr>,
+    /// MTU that path MTU discovery cannot change.
     pub locked_mtu: Option<u32>,
     /// None for routes that lead nowhere, several where flows are spread.
     pub hops: Vec<Hop>,
@@ -36,7 +41,9 @@ pub struct TableRoute {
 /// One way of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
+    /// Outgoing interface.
     pub ifindex: Ifindex,
+    /// Gateway; `None` for a directly connected network.
     pub via: Option<IpAddr>,
     /// Share of the flows, from 1.
     pub weight: u32,
@@ -45,15 +52,23 @@ pub struct Hop {
 /// A policy rule that names a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRule {
+    /// Whether the rule is for IPv6.
     pub ipv6: bool,
+    /// Priority; rules with lower numbers are evaluated first.
     pub priority: u32,
+    /// Routing table that the rule selects.
     pub table: u32,
+    /// Source network with the length of its prefix.
     pub from: Option<(IpAddr, u8)>,
+    /// Destination network with the length of its prefix.
     pub to: Option<(IpAddr, u8)>,
     /// Names of interfaces.
     pub iif: Option<String>,
+    /// Outgoing interface of local sockets.
     pub oif: Option<String>,
+    /// Firewall mark to compare.
     pub mark: u32,
+    /// Bits of the firewall mark that are compared.
     pub mask: u32,
     /// What this structure has no field for: the rule depends on it.
     pub besides: Option<&'static str>,

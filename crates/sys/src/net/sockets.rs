@@ -15,11 +15,13 @@ pub struct InetSocket {
     pub protocol: u8,
     /// As TCP numbers them: 1 established, 7 closed, 10 listening.
     pub state: u8,
+    /// Local address and port.
     pub local: SocketAddr,
     /// Unspecified, with port 0, where there is no peer.
     pub remote: SocketAddr,
     /// The interface that it is bound to; 0 for any.
     pub ifindex: Ifindex,
+    /// Firewall mark of the socket.
     pub mark: u32,
     /// Whether an IPv6 socket refuses IPv4.
     pub ipv6_only: bool,

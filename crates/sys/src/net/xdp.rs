@@ -1,7 +1,8 @@
 //! Which XDP programs an interface holds, and attaching one by netlink.
 //!
-//! Netlink attaches without a link object: the program stays until somebody removes it. `kernel`
-//! uses it where the kernel has no XDP links, and to learn the driver's sentence when a link fails.
+//! Netlink attaches without a link object: the program persists until a process removes it.
+//! `kernel` uses it where the kernel has no XDP links, and to obtain the driver's message when a
+//! link fails.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -25,8 +26,11 @@ pub enum XdpMode {
 /// Program ids that sit on an interface, by mode. More than one may.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XdpState {
+    /// Id of the program in native mode.
     pub native: Option<u32>,
+    /// Id of the program in generic mode.
     pub generic: Option<u32>,
+    /// Id of the program that is offloaded to the device.
     pub offload: Option<u32>,
 }
 
@@ -39,6 +43,7 @@ pub enum XdpExpect<'fd> {
 }
 
 impl XdpMode {
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Native, Self::Generic, Self::Offload];
 
     /// As options, JSON and tables spell it.
@@ -61,6 +66,7 @@ impl XdpMode {
 }
 
 impl XdpState {
+    /// Id of the program in a mode.
     pub fn id(&self, mode: XdpMode) -> Option<u32> {
         match mode {
             XdpMode::Native => self.native,
@@ -74,6 +80,7 @@ impl XdpState {
         XdpMode::ALL.into_iter().filter_map(|mode| Some((mode, self.id(mode)?)))
     }
 
+    /// Whether no program is attached.
     pub fn is_empty(&self) -> bool {
         self.programs().next().is_none()
     }

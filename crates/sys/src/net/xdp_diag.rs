@@ -1,7 +1,7 @@
 //! The `AF_XDP` sockets of a namespace, as `ss --xdp` lists them (sock_diag).
 //!
-//! The kernel needs `CONFIG_XDP_SOCKETS_DIAG` (Linux 5.1) and answers `ENOENT` without it. Who
-//! holds a socket is not told: its inode leads to the processes ([`proc`](crate::proc)).
+//! The kernel needs `CONFIG_XDP_SOCKETS_DIAG` (Linux 5.1) and answers `ENOENT` without it. The
+//! holders of a socket are not reported: its inode leads to the processes ([`proc`](crate::proc)).
 
 use netlink_packet_core::{NLM_F_DUMP, NlasIterator};
 
@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 /// One socket of anybody in the namespace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XskListed {
+    /// Inode of the socket, which identifies it in `/proc/PID/fd`.
     pub inode: u32,
     /// Who opened it.
     pub uid: u32,
@@ -21,23 +22,30 @@ pub struct XskListed {
     pub bound: Option<(Ifindex, u32)>,
     /// Entries of its rings; 0 for one that it does not have.
     pub rx: u32,
+    /// Descriptors of the transmit ring.
     pub tx: u32,
+    /// The UMEM, if the socket has one.
     pub umem: Option<UmemListed>,
+    /// Counters of the socket.
     pub statistics: XskStatistics,
 }
 
 /// The memory of a socket. Sockets with the same `id` share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UmemListed {
+    /// Id of the UMEM; sockets that share it have the same.
     pub id: u32,
     /// Bytes.
     pub size: u64,
+    /// Size of a chunk in bytes.
     pub chunk_size: u32,
+    /// Bytes reserved before each frame.
     pub headroom: u32,
     /// The driver works on the memory itself.
     pub zero_copy: bool,
     /// Entries of the rings that belong to the memory.
     pub fill: u32,
+    /// Descriptors of the completion ring.
     pub completion: u32,
 }
 
@@ -137,7 +145,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 
 const CALL: &str = "sock_diag(AF_XDP)";
 // include/uapi/linux/xdp_diag.h at v6.18.
-/// `struct xdp_diag_req` and where it says what to show.
+/// `struct xdp_diag_req` and the offset of its selection of attributes.
 const REQUEST: usize = 20;
 const SHOW: usize = 8;
 /// Information, rings, memory and statistics; not how much memory the socket itself takes.

@@ -30,10 +30,12 @@ pub struct NetNs {
     name: String,
 }
 
-/// What tells namespaces apart: device and inode of the kernel's file for it.
+/// Identity of a namespace: device and inode of the kernel's file for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NetNsId {
+    /// Device of the namespace file.
     pub device: u64,
+    /// Inode of the namespace file.
     pub inode: u64,
 }
 
@@ -53,7 +55,7 @@ impl NetNs {
             mounts::bind(Path::new(OWN), &path)
         });
         if let Err(error) = made {
-            // The name is ours and leads nowhere; the first error is the one to tell.
+            // The name is ours and refers to nothing; the first error is the one to report.
             let _ = fs::remove_file(&path);
             return Err(error);
         }
@@ -66,7 +68,7 @@ impl NetNs {
         let this = Self::open_path(&path, name)?;
         if !mounts::is_namespace(this.fd.as_fd())? {
             return Err(Error::new("open", path.to_string_lossy(), libc::EINVAL)
-                .with_detail("this file is no namespace: its maker died half-way; delete it"));
+                .with_detail("this file is not a namespace: its creator was killed; delete it"));
         }
         Ok(this)
     }
@@ -81,6 +83,7 @@ impl NetNs {
         Self::open_path(Path::new("/proc/self/ns/net"), "home")
     }
 
+    /// Opens the network namespace of a process.
     pub fn of_process(pid: u32) -> Result<Self> {
         let path = format!("/proc/{pid}/ns/net");
         Self::open_path(Path::new(&path), &format!("process {pid}"))
@@ -92,10 +95,12 @@ impl NetNs {
         Ok(Self { fd: file.into(), name: name.to_owned() })
     }
 
+    /// Name under which it was opened; may be empty.
     pub fn name(&self) -> &str {
         &self.name
     }
 
+    /// Reads the identity of the namespace.
     pub fn id(&self) -> Result<NetNsId> {
         let fail = |error: io::Error| Error::from_io("fstat", &self.name, &error);
         let copy = self.fd.try_clone().map_err(fail)?;
@@ -104,7 +109,7 @@ impl NetNs {
     }
 
     /// Whether this is where the process was started, or where the machine's first process is.
-    /// The latter cannot always be asked: then only the former counts.
+    /// The latter cannot always be determined: then only the former counts.
     pub fn is_home(&self) -> Result<bool> {
         let id = self.id()?;
         let machine = Self::of_process(1).and_then(|first| first.id());
@@ -112,7 +117,7 @@ impl NetNs {
     }
 
     /// Runs `work` in a thread of its own inside the namespace and waits for it.
-    /// A panic of `work` goes on in the caller.
+    /// A panic of `work` is resumed in the caller.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         alone(|| {
             self.join()?;
@@ -145,7 +150,7 @@ impl NetNs {
         Ok(command)
     }
 
-    /// The same with a `/sys` of the namespace, as `ip netns exec` has it: `/sys/class/net` shows
+    /// Runs `work` with a `/sys` of the namespace, as in `ip netns exec`: `/sys/class/net` shows
     /// the namespace's interfaces. What is mounted below the caller's `/sys` cannot be seen.
     pub fn command_with_sys(&self, program: &str) -> Result<Command> {
         let mut command = self.command(program)?;
@@ -170,7 +175,7 @@ impl AsFd for NetNs {
     }
 }
 
-/// Names of all named namespaces, sorted; whoever made them.
+/// Names of all named namespaces, sorted, regardless of their creator.
 pub fn names() -> Result<Vec<String>> {
     let entries = match fs::read_dir(FOLDER) {
         Ok(entries) => entries,
@@ -183,7 +188,7 @@ pub fn names() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Removes a name. The namespace itself goes when nobody is in it or holds it open.
+/// Removes a name. The namespace is destroyed when no process is in it or holds it open.
 /// `false` when there was no such name.
 pub fn delete(name: &str) -> Result<bool> {
     let path = path_of(name)?;

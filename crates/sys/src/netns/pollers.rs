@@ -1,6 +1,6 @@
 //! The kernel threads that poll a device whose NAPI is threaded.
 //!
-//! They are called `napi/DEVICE-ID`, and device names repeat across namespaces. Linux 6.8 tells
+//! They are called `napi/DEVICE-ID`, and device names repeat across namespaces. Linux 6.8 reports
 //! their process ids; before, only names are to be seen, and the caller must find out whose
 //! threads they are: those that came when it asked for them.
 
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::net::{NetdevFamily, Netlink};
 
 /// Process ids of an interface's pollers; empty unless it is up and polls in threads.
-/// `None` when this kernel cannot tell.
+/// `None` if this kernel does not report them.
 pub fn poller_pids(netns: &NetNs, interface: &str) -> Result<Option<Vec<u32>>> {
     let ifindex = netns.enter(|| Netlink::open()?.link(interface))??.ifindex;
     match netns.enter(|| NetdevFamily::open()?.napis(ifindex))? {

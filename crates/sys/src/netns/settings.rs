@@ -29,12 +29,13 @@ impl NetNs {
         self.with_own_sys(|| write(&file, value))
     }
 
+    /// Reads an attribute of an interface, `/sys/class/net/INTERFACE/ATTRIBUTE`.
     pub fn attribute(&self, interface: &str, attribute: &str) -> Result<String> {
         let file = below("/sys/class/net", &format!("{interface}/{attribute}"))?;
         self.with_own_sys(|| read(&file))
     }
 
-    /// `/sys` shows the network of whoever mounted it, so the thread mounts its own.
+    /// `/sys` shows the network of the process that mounted it, so the thread mounts its own.
     fn with_own_sys<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         alone(|| {
             self.join()?;

@@ -1,5 +1,5 @@
-//! What `/proc` and `/boot` tell: the kernel's release, configuration and symbols, and who holds
-//! which BPF object or socket.
+//! Reads `/proc` and `/boot`: the kernel's release, configuration and symbols, and the processes
+//! that hold BPF objects and sockets.
 
 mod sockets;
 
@@ -72,8 +72,8 @@ pub fn run_ns(pid: u32) -> Result<u64> {
     first.ok_or_else(|| Error::new("read", path, libc::EPROTO))
 }
 
-/// A variable of the environment that a process was started with; nothing where it has none, or
-/// may not be looked at.
+/// A variable of the environment that a process was started with; `None` if it is not set or may
+/// not be read.
 pub fn variable(pid: u32, name: &str) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut entries = bytes.split(|byte| *byte == 0);
@@ -82,7 +82,7 @@ pub fn variable(pid: u32, name: &str) -> Option<String> {
     String::from_utf8(value.to_vec()).ok()
 }
 
-/// The process that started `pid`; nothing for the first one, or where that cannot be told.
+/// The process that started `pid`; `None` for the first one, or if it is unknown.
 pub fn parent(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())?;
@@ -100,13 +100,17 @@ pub fn is_running(name: &str) -> bool {
 /// A process that holds a descriptor of a BPF object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
+    /// Process id.
     pub pid: u32,
+    /// Name of the command, at most 15 bytes.
     pub command: String,
+    /// Kind of the object.
     pub kind: Kind,
+    /// Id of the object.
     pub id: u32,
 }
 
-/// Descriptors looked at in [`holders`] and [`socket_holders`].
+/// Number of descriptors that [`holders`] and [`socket_holders`] inspect.
 const DESCRIPTOR_LIMIT: usize = 100_000;
 
 /// Every process that holds a program, map or link, as far as this process may look.

@@ -1,5 +1,5 @@
-//! Which processes hold sockets of a protocol: what sock_diag does not tell, or a kernel without
-//! it.
+//! Which processes hold sockets of a protocol, for kernels without sock_diag, which does not report
+//! it either.
 
 use std::ffi::CString;
 use std::fs;
@@ -11,11 +11,13 @@ use super::DESCRIPTOR_LIMIT;
 /// A descriptor of a process that is a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketHolder {
+    /// Process id.
     pub pid: u32,
+    /// Name of the command, at most 15 bytes.
     pub command: String,
     /// The number of the descriptor in that process.
     pub descriptor: i32,
-    /// What tells sockets of this machine apart.
+    /// Identifies the socket on this machine.
     pub inode: u32,
 }
 
@@ -84,7 +86,7 @@ mod tests {
         let tcp = socket_holders("TCP");
         let found = tcp.iter().find(|holder| mine(holder)).expect("our own socket");
         assert!(found.inode > 0 && !found.command.is_empty(), "{found:?}");
-        assert!(!socket_holders("UDP").iter().any(mine), "it is no UDP socket");
+        assert!(!socket_holders("UDP").iter().any(mine), "it is not a UDP socket");
         assert!(socket_holders("").is_empty());
     }
 }

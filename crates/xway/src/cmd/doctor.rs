@@ -243,7 +243,8 @@ mod tests {
     use super::*;
 
     fn feature(name: &str, refusal: Option<&str>) -> Feature {
-        Feature { name: name.to_owned(), purpose: "", refusal: refusal.map(str::to_owned) }
+        let failed = |message: &str| Unavailable::Failed { message: message.to_owned() };
+        Feature { name: name.to_owned(), purpose: "", refusal: refusal.map(failed) }
     }
 
     fn missing(caps: &[Cap]) -> Capabilities {

@@ -13,7 +13,7 @@ use crate::insn::{
     MODE_MEM, MODE_MEMSX, MOV, NEG, SIZE_DW,
 };
 
-/// `code` is what stands in front of the instruction, if anything does.
+/// `code` is the opcode before the instruction, if there is one.
 pub(super) fn statement<'a>(
     cursor: &mut Cursor<'a>,
     code: Option<u8>,
@@ -61,7 +61,7 @@ fn is_number(cursor: &Cursor<'_>) -> bool {
         || cursor.peek().is_some_and(|token| token.kind == Kind::Number)
 }
 
-/// Wide or short, as the code in front says, or `ll` behind it, or else its size.
+/// Wide or short, according to the opcode before it, `ll` after it, or else its size.
 fn number<'a>(
     cursor: &mut Cursor<'a>,
     dst: Register,
@@ -134,7 +134,7 @@ fn load(cursor: &mut Cursor<'_>, dst: Register) -> Result<Insn> {
     Ok(Insn::new(CLASS_LDX | mode | size, dst.number, at.base, at.off, 0))
 }
 
-/// The old loads from a frame, from behind `skb` on.
+/// The old loads from a frame, from after `skb` on.
 fn frame(cursor: &mut Cursor<'_>, size: u8) -> Result<Insn> {
     cursor.expect("[")?;
     let insn = if cursor.at_register() {
@@ -158,7 +158,7 @@ fn per_cpu(cursor: &mut Cursor<'_>, dst: Register) -> Result<Insn> {
     Ok(Insn::new(class(dst) | MOV | FROM_REG, dst.number, src, PER_CPU, 0))
 }
 
-/// `addr_space_cast(r2, 0, 1)`, from behind the word on.
+/// `addr_space_cast(r2, 0, 1)`, from after the word on.
 fn address_space(cursor: &mut Cursor<'_>, dst: u8) -> Result<Insn> {
     cursor.expect("(")?;
     let src = cursor.register()?;

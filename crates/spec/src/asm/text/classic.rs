@@ -62,7 +62,7 @@ fn other<'a>(cursor: &mut Cursor<'a>, mnemonic: Token<'a>, output: &mut Output<'
 /// `lock add …`, `lock fetch add32 …`, `lock xchg …`; `lock` is taken already.
 pub(super) fn lock(cursor: &mut Cursor<'_>) -> Result<Insn> {
     let fetch = cursor.eat("fetch");
-    let expected = "add, and, or, xor, xchg or cmpxchg, with 32 behind it or not";
+    let expected = "add, and, or, xor, xchg or cmpxchg, optionally followed by 32";
     let word = cursor.take(Kind::Word, expected)?;
     let (operation, wide) = match word.text {
         "xchg" => (XCHG, true),
@@ -171,7 +171,7 @@ pub(super) fn order(word: &str) -> Option<Insn> {
     Some(Insn::new(code, 0, 0, 0, imm))
 }
 
-/// `movsx1632` and its like: from so many bits, to so many.
+/// `movsx1632` and similar ones: the numbers of source and destination bits.
 fn extension(word: &str) -> Option<Insn> {
     let (from, class) = match word.strip_prefix("movsx")? {
         "832" => (8, CLASS_ALU),

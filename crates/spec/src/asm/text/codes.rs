@@ -8,10 +8,13 @@ use crate::insn::{
 /// One row of a table below.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
+    /// Name in the mnemonic notation.
     pub mnemonic: &'static str,
+    /// Operator in the notation of the kernel's verifier.
     pub operator: &'static str,
+    /// Operation bits of the instruction.
     pub code: u8,
-    /// What tells signed division from unsigned.
+    /// The offset that distinguishes signed division from unsigned.
     pub off: i16,
 }
 

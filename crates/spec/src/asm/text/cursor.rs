@@ -1,4 +1,4 @@
-//! A place in a line's tokens: looking, taking, and saying what was expected instead.
+//! A position in the tokens of a line: peeking, consuming, and reporting what was expected.
 
 use super::Error;
 use super::token::{Kind, Token};
@@ -16,23 +16,27 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    /// Creates a cursor at the first token of a line.
     pub fn new(line: usize, text: &'a str) -> Self {
         Self { line, text, tokens: super::token::tokens(text), next: 0 }
     }
 
+    /// The next token.
     pub fn peek(&self) -> Option<Token<'a>> {
         self.ahead(0)
     }
 
-    /// The token `distance` behind the next one.
+    /// The token at this distance after the next one.
     pub fn ahead(&self, distance: usize) -> Option<Token<'a>> {
         self.tokens.get(self.next + distance).copied()
     }
 
+    /// Whether all tokens were consumed.
     pub fn is_at_end(&self) -> bool {
         self.peek().is_none()
     }
 
+    /// Consumes tokens without checking them.
     pub fn skip(&mut self, count: usize) {
         self.next += count;
     }
@@ -42,13 +46,14 @@ impl<'a> Cursor<'a> {
         self.peek().map_or("", |token| token.text)
     }
 
-    /// Takes the next token if it reads so and is no name.
+    /// Consumes the next token if it has this text and is not a name.
     pub fn eat(&mut self, text: &str) -> bool {
         let found = self.peek().is_some_and(|token| token.text == text && token.kind != Kind::Name);
         self.next += usize::from(found);
         found
     }
 
+    /// Consumes a token that must be this one.
     pub fn expect(&mut self, text: &str) -> Result<()> {
         if self.eat(text) { Ok(()) } else { Err(self.wrong(format!("`{text}`"))) }
     }
@@ -61,6 +66,7 @@ impl<'a> Cursor<'a> {
         Ok(token)
     }
 
+    /// Fails if tokens are left.
     pub fn expect_end(&self) -> Result<()> {
         if self.is_at_end() { Ok(()) } else { Err(self.wrong("the end of the line")) }
     }
@@ -81,6 +87,7 @@ impl<'a> Cursor<'a> {
         self.spot(token).error(expected)
     }
 
+    /// The position of a token, for an error.
     pub fn spot(&self, token: Token<'a>) -> Spot<'a> {
         let column = self.text[..token.at].chars().count() + 1;
         Spot { line: self.line, column, token: token.text }
@@ -92,10 +99,12 @@ impl<'a> Cursor<'a> {
 pub(super) struct Spot<'a> {
     line: usize,
     column: usize,
+    /// The token; empty at the end of the line.
     pub token: &'a str,
 }
 
 impl Spot<'_> {
+    /// Creates an error that states what was expected.
     pub fn error(self, expected: impl Into<String>) -> Error {
         let Self { line, column, token } = self;
         Error { line, column, token: token.to_owned(), expected: expected.into() }

@@ -40,7 +40,7 @@ pub(super) fn store_release(cursor: &mut Cursor<'_>) -> Result<Insn> {
     Ok(atomic(size, at, src, STORE_RELEASE))
 }
 
-/// `dst = load_acquire((u8 *)(r2 +0))`, from behind the word on.
+/// `dst = load_acquire((u8 *)(r2 +0))`, from after the word on.
 pub(super) fn load_acquire(cursor: &mut Cursor<'_>, dst: u8) -> Result<Insn> {
     cursor.expect("(")?;
     let size = cursor.unsigned_cast()?;
@@ -49,9 +49,9 @@ pub(super) fn load_acquire(cursor: &mut Cursor<'_>, dst: u8) -> Result<Insn> {
     Ok(Insn::new(CLASS_STX | MODE_ATOMIC | size, dst, at.base, at.off, LOAD_ACQUIRE))
 }
 
-/// What leaves the old value in `dst`, from behind the `=` on: the kernel's
+/// An operation that leaves the old value in `dst`, from after the `=` on: the kernel's
 /// `atomic64_fetch_add((u64 *)(r1 +0), r2)`, LLVM's `xchg_64(r1 + 0, r2)` and so on.
-/// `None`, with nothing taken, if it is no such.
+/// `None`, with nothing consumed, if it is a different one.
 pub(super) fn exchange(cursor: &mut Cursor<'_>, dst: u8) -> Result<Option<Insn>> {
     let Some(call) = cursor.peek().and_then(operation) else { return Ok(None) };
     let compares = call.operation == CMPXCHG;
@@ -85,7 +85,7 @@ fn only(cursor: &mut Cursor<'_>, number: u8, size: u8) -> Result<u8> {
 
 struct Call {
     operation: i32,
-    /// Where the name says it; else a cast does.
+    /// The size, if the name states it; else a cast does.
     size: Option<u8>,
 }
 

@@ -13,10 +13,11 @@
 //! ```
 //!
 //! One instruction a line, with labels (`name:`) of its own line or in front. Rule: what
-//! [`disasm`](crate::disasm) prints reads back as the same instruction. A slot number and the
-//! code in front (`12: (18) r1 = 0x5`) may be there: the code, if given, must be right, and it
-//! tells a wide load from a short one; without it a number is wide that says so (`5 ll`) or does
-//! not fit in 32 bits. Not here: verification; fields that a notation cannot say are 0.
+//! [`disasm`](crate::disasm) prints reads back as the same instruction. A slot number and the code
+//! in front (`12: (18) r1 = 0x5`) may be there: the code, if given, must be right, and it
+//! distinguishes a wide load from a short one; without it, a number is wide if it is marked (`5
+//! ll`) or does not fit in 32 bits. Not here: verification; fields that a notation cannot express
+//! are 0.
 
 mod assign;
 mod classic;
@@ -37,11 +38,12 @@ use cursor::{Cursor, Result};
 use output::Output;
 use token::Kind;
 
-/// What a text says.
+/// The parsed text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Code {
+    /// The instructions, without resolved references.
     pub insns: Vec<Insn>,
-    /// Slots that refer to things of an object by name, in order.
+    /// Slots that refer to maps, functions or symbols by name, in order.
     pub references: Vec<(usize, Reference)>,
 }
 
@@ -52,9 +54,9 @@ pub enum Reference {
     Map(String),
     /// `map[name][0]+8`
     MapValue(String, u32),
-    /// `ksym[name]`, a kernel variable or function; whether it has a type, the text cannot tell.
+    /// `ksym[name]`, a kernel variable or function; the text does not state whether it has a type.
     Symbol(String),
-    /// `call name#7`, where `name` is no helper.
+    /// `call name#7`, where `name` is not a helper.
     Kfunc(String),
 }
 
@@ -103,7 +105,7 @@ fn line<'a>(cursor: &mut Cursor<'a>, output: &mut Output<'a>) -> Result<()> {
     let before = cursor.clone();
     let code = code(cursor)?;
     if cursor.is_at_end() {
-        return code.map_or(Ok(()), |_| Err(cursor.wrong("an instruction behind its code")));
+        return code.map_or(Ok(()), |_| Err(cursor.wrong("an instruction after its opcode")));
     }
     let slot = output.slot();
     statement(cursor, code, output)?;
@@ -116,7 +118,7 @@ fn line<'a>(cursor: &mut Cursor<'a>, output: &mut Output<'a>) -> Result<()> {
     }
 }
 
-/// `(b7)` in front of an instruction.
+/// `(b7)` before an instruction.
 fn code(cursor: &mut Cursor<'_>) -> Result<Option<u8>> {
     if !cursor.eat("(") {
         return Ok(None);

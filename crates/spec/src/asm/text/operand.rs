@@ -10,6 +10,7 @@ use crate::insn::{FROM_REG, SIZE_B, SIZE_DW, SIZE_H, SIZE_W};
 /// A register, and which part of it is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Register {
+    /// Number of the register.
     pub number: u8,
     /// `r3` or `%r3`, not `w3`.
     pub wide: bool,
@@ -35,7 +36,9 @@ impl Operand {
 /// Base register and offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
+    /// Number of the register that holds the address.
     pub base: u8,
+    /// Offset in bytes.
     pub off: i16,
 }
 
@@ -50,10 +53,12 @@ pub(super) fn as_register(token: Token<'_>) -> Option<Register> {
 }
 
 impl<'a> Cursor<'a> {
+    /// Whether the next token is a register.
     pub fn at_register(&self) -> bool {
         self.peek().is_some_and(|token| as_register(token).is_some())
     }
 
+    /// Consumes a register of either width.
     pub fn any_register(&mut self) -> Result<Register> {
         let found = self.peek().and_then(as_register).ok_or_else(|| self.wrong("a register"))?;
         self.skip(1);
@@ -75,6 +80,7 @@ impl<'a> Cursor<'a> {
         Ok(number)
     }
 
+    /// Consumes a register or an immediate.
     pub fn operand(&mut self, wide: bool) -> Result<Operand> {
         if self.at_register() {
             return self.part(wide).map(Operand::Reg);
@@ -93,12 +99,14 @@ impl<'a> Cursor<'a> {
         self.expect(",")
     }
 
+    /// Consumes a 32-bit immediate.
     pub fn imm32(&mut self) -> Result<i32> {
         let expected = "a number from -2147483648 to 2147483647, or up to 0xffffffff in hex";
         let number = self.number(expected)?;
         number.signed(32).map(|value| value as i32).ok_or_else(|| self.out_of(number, expected))
     }
 
+    /// Consumes a 64-bit immediate.
     pub fn imm64(&mut self) -> Result<u64> {
         let expected = "a number of 64 bits";
         let number = self.number(expected)?;
@@ -196,7 +204,7 @@ struct Number<'a> {
 }
 
 impl Number<'_> {
-    /// As a signed field of so many bits takes it.
+    /// The value as a signed field of `bits` bits stores it.
     fn signed(self, bits: u32) -> Option<i64> {
         let value = i128::from(self.magnitude) * if self.negative { -1 } else { 1 };
         let half = 1_i128 << (bits - 1);

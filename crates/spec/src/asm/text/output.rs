@@ -11,6 +11,7 @@ use crate::insn::{Insn, LD_IMM64};
 /// A program under construction.
 #[derive(Debug, Default)]
 pub(super) struct Output<'a> {
+    /// The code so far.
     pub code: Code,
     labels: HashMap<&'a str, Label>,
     patches: Vec<Patch<'a>>,
@@ -38,10 +39,12 @@ pub(super) enum Target<'a> {
 }
 
 impl<'a> Output<'a> {
+    /// Slot of the next instruction.
     pub fn slot(&self) -> usize {
         self.code.insns.len()
     }
 
+    /// Appends an instruction.
     pub fn push(&mut self, insn: Insn) {
         self.code.insns.push(insn);
     }

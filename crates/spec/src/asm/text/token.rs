@@ -2,12 +2,14 @@
 //!
 //! Rule: total. A character that belongs to nothing becomes a token of its own, which no grammar
 //! accepts, so that one place alone reports mistakes. Comments start with `;`, `//` or a `#` that
-//! is not glued to what stands before it (`call bpf_redirect#23` is no comment).
+//! follows white space (`call bpf_redirect#23` contains none).
 
 /// A piece of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
+    /// Kind of the token.
     pub kind: Kind,
+    /// Text of the token.
     pub text: &'a str,
     /// Byte in the line where it starts.
     pub at: usize,
@@ -20,8 +22,8 @@ pub(super) enum Kind {
     /// Starts with a digit.
     Number,
     Symbol,
-    /// What stands between the brackets right behind `map`, `btf`, `ksym` or `subprog`: a name
-    /// may hold anything.
+    /// The text between the brackets right after `map`, `btf`, `ksym` or `subprog`: a name may
+    /// contain any character.
     Name,
 }
 
@@ -66,7 +68,7 @@ fn next<'a>(rest: &'a str, at: usize, glued: Option<&Token<'_>>) -> Token<'a> {
     Token { kind, text: &rest[..len], at }
 }
 
-/// Bytes of `[…]` behind a word that names things.
+/// Length of `[…]` after a word that introduces a name.
 fn name(rest: &str, glued: Option<&Token<'_>>) -> Option<usize> {
     let named = glued.is_some_and(|word| NAMERS.contains(&word.text));
     if !named || !rest.starts_with('[') {

@@ -19,7 +19,7 @@ pub(super) fn load<'a>(cursor: &mut Cursor<'a>, dst: u8, output: &mut Output<'a>
     Ok(())
 }
 
-/// `map[…]`, `btf[…]`, `ksym[…]` or `subprog[…]`; false, with nothing taken, if it is no such.
+/// `map[…]`, `btf[…]`, `ksym[…]` or `subprog[…]`; `false`, with nothing consumed, for any other.
 pub(super) fn named<'a>(cursor: &mut Cursor<'a>, dst: u8, output: &mut Output<'a>) -> Result<bool> {
     let Some(name) = cursor.ahead(1).filter(|token| token.kind == Kind::Name) else {
         return Ok(false);
@@ -63,11 +63,11 @@ fn function<'a>(cursor: &mut Cursor<'a>) -> Result<Target<'a>> {
     }
 }
 
-/// `[fd:3]`, `[idx:0]` or `[name]`, and `[0]+8` behind it for an address inside the value.
+/// `[fd:3]`, `[idx:0]` or `[name]`, and `[0]+8` after it for an address inside the value.
 fn map<'a>(cursor: &mut Cursor<'a>, dst: u8, output: &mut Output<'a>) -> Result<()> {
     let name = cursor.take(Kind::Name, "a map in brackets")?;
     let number = |text: &str| {
-        text.parse::<i32>().map_err(|_| cursor.wrong_at(name, "a number behind the colon"))
+        text.parse::<i32>().map_err(|_| cursor.wrong_at(name, "a number after the colon"))
     };
     let (pseudo, low) = match name.text.split_once(':') {
         Some(("fd", fd)) => ([PSEUDO_MAP_FD, PSEUDO_MAP_VALUE], number(fd)?),

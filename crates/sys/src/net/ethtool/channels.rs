@@ -3,17 +3,25 @@
 use super::{Ethtool, bytes, word};
 use crate::error::Result;
 
+/// Numbers of queues in use, and the largest possible ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Channels {
+    /// Queues that only receive.
     pub rx: u32,
+    /// Queues that only transmit.
     pub tx: u32,
+    /// Queues that do both.
     pub combined: u32,
+    /// Largest number of queues that only receive.
     pub most_rx: u32,
+    /// Largest number of queues that only transmit.
     pub most_tx: u32,
+    /// Largest number of queues that do both.
     pub most_combined: u32,
 }
 
 impl Ethtool {
+    /// Reads the numbers of queues of an interface.
     pub fn channels(&self, name: &str) -> Result<Channels> {
         let data = self.read_channels(name)?;
         Ok(Channels {
@@ -26,7 +34,7 @@ impl Ethtool {
         })
     }
 
-    /// Sets the numbers in use; the `most_` fields and other channels stay.
+    /// Sets the numbers in use; the `most_` fields are ignored.
     pub fn set_channels(&self, name: &str, channels: Channels) -> Result<()> {
         let now = self.read_channels(name)?;
         let mut words: Vec<u32> = (0..WORDS).map(|index| word(&now, index)).collect();

@@ -3,16 +3,21 @@
 use super::{Ethtool, bytes, text};
 use crate::error::Result;
 
+/// The driver of an interface, as it identifies itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Driver {
+    /// Name of the driver.
     pub name: String,
+    /// Version of the driver.
     pub version: String,
+    /// Version of the firmware; often empty.
     pub firmware: String,
     /// Such as `0000:03:00.0`; empty for virtual devices.
     pub bus: String,
 }
 
 impl Ethtool {
+    /// Reads the driver of an interface.
     pub fn driver(&self, name: &str) -> Result<Driver> {
         let mut data = bytes(&[ETHTOOL_GDRVINFO]);
         data.resize(DRVINFO, 0);

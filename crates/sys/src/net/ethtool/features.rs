@@ -8,13 +8,16 @@ use crate::error::{Error, Result};
 /// One switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Feature {
+    /// Name of the feature, such as `rx-gro`.
     pub name: String,
+    /// Whether it is enabled.
     pub active: bool,
-    /// Somebody may change it on this device.
+    /// Whether it can be changed on this device.
     pub changeable: bool,
 }
 
 impl Ethtool {
+    /// Reads all features of an interface.
     pub fn features(&self, name: &str) -> Result<Vec<Feature>> {
         let names = self.strings(name, StringSet::Features)?;
         let blocks = names.len().div_ceil(32);

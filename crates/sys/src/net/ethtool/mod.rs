@@ -30,6 +30,7 @@ pub struct Ethtool {
 }
 
 impl Ethtool {
+    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self> {
         // SAFETY: no pointers are passed.
         let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
@@ -49,7 +50,7 @@ impl Ethtool {
             Request { name: [0; libc::IFNAMSIZ], data: data.as_mut_ptr(), pad: [0; 16] };
         request.name[..name.len()].copy_from_slice(name.as_bytes());
         // SAFETY: `request` has the layout of `struct ifreq` for SIOCETHTOOL, whose data points at
-        // `data`; callers size it for the command, so the kernel stays within it.
+        // `data`; callers size it for the command, so the kernel writes only within it.
         let answer =
             unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
         u32::try_from(answer).map_err(|_| Error::last(call, name))

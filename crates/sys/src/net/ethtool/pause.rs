@@ -1,11 +1,14 @@
-//! Flow control: whether a device may ask its neighbour to pause, and pauses when it is asked.
+//! Flow control: whether a device requests its neighbor to pause, and pauses on request.
 
 use super::{Ethtool, bytes, word};
 use crate::error::Result;
 
+/// Use of pause frames on an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pause {
+    /// Whether it pauses on request.
     pub rx: bool,
+    /// Whether it requests pauses.
     pub tx: bool,
 }
 

@@ -6,9 +6,13 @@ use crate::error::Result;
 /// Descriptors of each queue's ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rings {
+    /// Descriptors of a receive ring.
     pub rx: u32,
+    /// Descriptors of a transmit ring.
     pub tx: u32,
+    /// Largest receive ring.
     pub most_rx: u32,
+    /// Largest transmit ring.
     pub most_tx: u32,
 }
 

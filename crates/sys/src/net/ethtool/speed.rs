@@ -9,7 +9,7 @@ impl Ethtool {
         let call = "ioctl(ETHTOOL_GLINKSETTINGS)";
         let mut data = bytes(&[ETHTOOL_GLINKSETTINGS]);
         data.resize(HEAD, 0);
-        // Asked with no room for link modes, the kernel tells how much it wants, as a negative.
+        // Without space for link modes, the kernel returns the required size as a negative number.
         self.ioctl(call, name, &mut data)?;
         let masks = (data[MASK_WORDS] as i8).unsigned_abs();
         data.resize(HEAD + MASKS * usize::from(masks) * 4, 0);
@@ -25,5 +25,5 @@ const HEAD: usize = 48;
 const MASKS: usize = 3;
 /// Offset of `link_mode_masks_nwords`.
 const MASK_WORDS: usize = 15;
-/// `INT_MAX` and above (`SPEED_UNKNOWN` is -1) are no speeds.
+/// `INT_MAX` and above (`SPEED_UNKNOWN` is -1) mean an unknown speed.
 const UNKNOWN: u32 = i32::MAX as u32;

@@ -56,7 +56,7 @@ impl Ethtool {
 }
 
 /// A request with space for the answer. The kernel writes all items that the device has at that
-/// moment, whatever number the request says (net/ethtool/ioctl.c, `ethtool_get_strings` and
+/// moment, regardless of the number in the request (net/ethtool/ioctl.c, `ethtool_get_strings` and
 /// `ethtool_get_stats`, at v6.18), and channels that another process adds add counters. So there is
 /// space for more than any device has; pages that are not written cost nothing.
 fn request(words: &[u32], item: usize) -> Vec<u8> {

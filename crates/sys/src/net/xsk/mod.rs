@@ -26,20 +26,26 @@ pub struct XskSocket {
 /// Memory as `XDP_UMEM_REG` takes it. Sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct UmemMemory {
+    /// First byte of the memory, page-aligned.
     pub start: NonNull<u8>,
+    /// Length in bytes.
     pub len: usize,
+    /// Size of a chunk in bytes.
     pub chunk_size: u32,
+    /// Bytes reserved before each frame.
     pub headroom: u32,
     /// `XDP_UMEM_*`.
     pub flags: u32,
-    /// Room for `struct xsk_tx_metadata` in front of transmitted frames, or 0.
+    /// Bytes for `struct xsk_tx_metadata` before transmitted frames, or 0.
     pub tx_metadata_len: u32,
 }
 
 /// Where to bind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XskBinding {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// Receive queue.
     pub queue: u32,
     /// `XDP_*` flags of `sockaddr_xdp`.
     pub flags: u16,
@@ -57,23 +63,31 @@ pub enum Kick {
     Dropped,
 }
 
+/// Chunks may lie at any offset.
 pub const UMEM_UNALIGNED: u32 = libc::XDP_UMEM_UNALIGNED_CHUNK_FLAG;
+/// Compute requested checksums in software.
 pub const UMEM_SOFTWARE_CHECKSUM: u32 = libc::XDP_UMEM_TX_SW_CSUM;
 /// Since Linux 6.11 a metadata length counts only with this flag.
 pub const UMEM_TX_METADATA: u32 = libc::XDP_UMEM_TX_METADATA_LEN;
+/// Share the UMEM of another socket.
 pub const BIND_SHARED: u16 = libc::XDP_SHARED_UMEM;
+/// Copy frames.
 pub const BIND_COPY: u16 = libc::XDP_COPY;
+/// Let the driver use the UMEM directly, or fail.
 pub const BIND_ZERO_COPY: u16 = libc::XDP_ZEROCOPY;
+/// Let the kernel report when it needs a wakeup.
 pub const BIND_NEED_WAKEUP: u16 = libc::XDP_USE_NEED_WAKEUP;
+/// Accept packets of several buffers.
 pub const BIND_MULTI_BUFFER: u16 = libc::XDP_USE_SG;
 /// In a ring's flag word: the kernel sleeps until it is called.
 pub const RING_NEED_WAKEUP: u32 = libc::XDP_RING_NEED_WAKEUP;
-/// In a descriptor's options: the packet goes on in the next descriptor.
+/// In a descriptor's options: the packet continues in the next descriptor.
 pub const DESCRIPTOR_CONTINUES: u32 = libc::XDP_PKT_CONTD;
-/// In a descriptor's options: `struct xsk_tx_metadata` lies in front of the data.
+/// In a descriptor's options: `struct xsk_tx_metadata` precedes the data.
 pub const DESCRIPTOR_TX_METADATA: u32 = libc::XDP_TX_METADATA;
-/// In `struct xsk_tx_metadata`: what is asked for.
+/// Requests in `struct xsk_tx_metadata`.
 pub const REQUEST_TIMESTAMP: u64 = libc::XDP_TXMD_FLAGS_TIMESTAMP as u64;
+/// Fill in a checksum.
 pub const REQUEST_CHECKSUM: u64 = libc::XDP_TXMD_FLAGS_CHECKSUM as u64;
 /// Since Linux 6.15.
 pub const REQUEST_LAUNCH_TIME: u64 = 1 << 2;
@@ -81,6 +95,7 @@ pub const REQUEST_LAUNCH_TIME: u64 = 1 << 2;
 pub const UNALIGNED_OFFSET_SHIFT: u32 = 48;
 
 impl XskSocket {
+    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
         // SAFETY: no pointers are passed.
@@ -93,7 +108,7 @@ impl XskSocket {
         Ok(Self { socket })
     }
 
-    /// A socket that somebody else opened and handed over.
+    /// Takes ownership of a socket that another process opened.
     pub fn from_descriptor(socket: OwnedFd) -> Self {
         Self { socket }
     }
@@ -162,7 +177,7 @@ impl XskSocket {
         self.set_word("setsockopt(SO_BUSY_POLL)", libc::SO_BUSY_POLL, microseconds)
     }
 
-    /// Interrupts stay off while somebody polls (Linux 5.11).
+    /// Keeps interrupts disabled while the socket is polled (Linux 5.11).
     pub fn set_prefer_busy_poll(&self, on: bool) -> Result<()> {
         self.set_word("setsockopt(SO_PREFER_BUSY_POLL)", SO_PREFER_BUSY_POLL, u32::from(on))
     }
@@ -186,7 +201,8 @@ impl XskSocket {
         }
     }
 
-    /// Lets the kernel look at the fill ring, or polls the driver; never blocks. `false`: not now.
+    /// Lets the kernel read the fill ring, or polls the driver; never blocks. `false` if it is
+    /// busy.
     pub fn kick_receive(&self) -> Result<bool> {
         let fd = self.socket.as_raw_fd();
         let (bytes, address) = (std::ptr::null_mut(), std::ptr::null_mut());
@@ -251,7 +267,7 @@ fn read<T: Copy>(
     if answer < 0 { Err(Error::last(call, "")) } else { Ok(length as usize) }
 }
 
-/// 0 for an answer that is no failure.
+/// 0 for a result that is not a failure.
 fn last_errno(answer: isize) -> i32 {
     if answer >= 0 {
         return 0;

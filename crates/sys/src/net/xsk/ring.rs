@@ -1,4 +1,4 @@
-//! One of a socket's four rings as mapped memory, and where in it things are.
+//! One of a socket's four rings as mapped memory, and the offsets of its parts.
 
 use std::mem;
 use std::os::fd::BorrowedFd;
@@ -8,6 +8,7 @@ use super::read;
 use crate::error::{Error, Result};
 use crate::mmap::Mapping;
 
+/// The four rings of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingKind {
     /// Empty frames, to the kernel.
@@ -39,16 +40,17 @@ impl RingMapping {
         Ok(Self { mapping, entries, offsets })
     }
 
+    /// Number of entries.
     pub fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// The word that whoever puts into the ring counts up.
+    /// The index that the producer of the ring advances.
     pub fn producer(&self) -> NonNull<u32> {
         self.mapping.place(self.offsets.producer as usize)
     }
 
-    /// The word that whoever takes from the ring counts up.
+    /// The index that the consumer of the ring advances.
     pub fn consumer(&self) -> NonNull<u32> {
         self.mapping.place(self.offsets.consumer as usize)
     }

@@ -17,11 +17,12 @@ pub struct XskStatistics {
     pub fill_invalid: u64,
     /// Descriptors in the tx ring that were refused.
     pub tx_invalid: u64,
-    /// Times that the kernel was asked to transmit and found nothing.
+    /// Number of transmit requests for which the ring was empty.
     pub tx_ring_empty: u64,
 }
 
 impl XskSocket {
+    /// Reads the counters of the socket.
     pub fn statistics(&self) -> Result<XskStatistics> {
         let mut raw = libc::xdp_statistics {
             rx_dropped: 0,

@@ -167,8 +167,8 @@ fn a_damaged_capture_is_sent_as_far_as_it_is_whole() {
     }
     for (label, bytes, part) in [
         ("no packets", &whole[..24], "it is empty"),
-        ("cut in the first", &whole[..30], "cut short"),
-        ("cut in the header", &whole[..10], "cut short"),
+        ("cut in the first", &whole[..30], "truncated"),
+        ("cut in the header", &whole[..10], "truncated"),
         ("no capture", &b"GET / HTTP/1.1\r\n"[..], "not a pcap"),
         ("nothing", &[], "not a pcap"),
     ] {

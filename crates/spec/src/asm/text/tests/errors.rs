@@ -58,7 +58,7 @@ const TABLE: &[(&str, usize, usize, &str, &str)] = &[
     ("r1 = atomic_fetch_add((u32 *)(r1 +0), r2)", 1, 39, "r2", "register 1"),
     ("r1 = cmpxchg_64(r1 + 0, r0, r2)", 1, 6, "cmpxchg_64", "r0 alone"),
     ("r0 = cmpxchg_64(r1 + 0, r1, r2)", 1, 25, "r1", "register 0"),
-    ("r1 = map[fd:x]", 1, 10, "fd:x", "a number behind the colon"),
+    ("r1 = map[fd:x]", 1, 10, "fd:x", "a number after the colon"),
     ("r1 = map[id:3]", 1, 10, "id:3", "fd:N, idx:N or a name"),
     ("r1 = map[m][1]+0", 1, 13, "1", "`0`"),
     ("r1 = map[m", 1, 6, "map", "a register, a number"),
@@ -66,7 +66,7 @@ const TABLE: &[(&str, usize, usize, &str, &str)] = &[
     // Codes, labels, jumps.
     ("(b4) r0 = 1", 1, 1, "(", "(b7)"),
     ("(xy) r0 = 1", 1, 2, "xy", "two hex digits"),
-    ("(b7)", 1, 5, "", "an instruction behind its code"),
+    ("(b7)", 1, 5, "", "an instruction after its opcode"),
     ("ja nowhere\nexit", 1, 4, "nowhere", "a label of this text"),
     ("ja exit", 1, 4, "exit", "a label of this text"),
     ("a: exit\nb: a: exit", 2, 4, "a", "a new label: this one is in line 1"),

@@ -1,4 +1,4 @@
-//! Each instruction in each notation that can say it.
+//! Each instruction in each notation that can express it.
 
 use crate::asm::text::{Reference, parse, parse_code};
 use crate::insn::Insn;
