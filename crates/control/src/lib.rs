@@ -8,7 +8,7 @@
 //!     └──────▶ host      the live host as a world for the engine
 //! ```
 //!
-//! Everything that stays attached is pinned below a state directory ([`Control::new`]), where any
+//! Everything that remains attached is pinned below a state directory ([`Control::new`]), where any
 //! later process finds it. Rule: a change is prepared beside the running program and takes effect
 //! in one step; a process that is killed at any point leaves the old or the new program complete.
 //! This crate prints nothing, starts a thread only on request ([`metrics::Endpoint`]), and reports

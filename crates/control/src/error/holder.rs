@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// The process that holds a lock, as far as its file says.
+/// The process that holds a lock, as far as the lock file names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// Process id and command; `None` if the file names none, or a process that has ended.

@@ -22,7 +22,7 @@ pub use object::ObjectError;
 /// A result with the [`Error`] of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a call failed. Unless a variant says otherwise, nothing has changed.
+/// Why a call failed. Unless a variant states otherwise, nothing has changed.
 ///
 /// [`fmt::Display`] prints the outermost sentence; causes follow by [`std::error::Error::source`].
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ pub enum ObjectError {
     /// The object holds no program at all.
     #[error("`{object}` holds no program")]
     Empty { object: String },
-    /// No program of the object can run on an interface, as far as their sections say.
+    /// No program of the object can run on an interface, according to their sections.
     #[error(
         "`{object}` holds no XDP program but {}: name one with --program, and specify its type \
          with --type",

@@ -7,7 +7,7 @@ use sys::netns::NetNs;
 use crate::error::{Error, Malformed, Result};
 use crate::target::Target;
 
-/// Reads the settings of servers behind an interface.
+/// Reads the settings that apply to servers reached through an interface.
 pub fn read(target: &Target) -> Result<Listeners> {
     let netns = NetNs::current()?;
     let last = |path: &str, max: u64| -> Result<u64> {
@@ -23,7 +23,7 @@ pub fn read(target: &Target) -> Result<Listeners> {
         syncookies: small("ipv4/tcp_syncookies")?,
         timestamps: small("ipv4/tcp_timestamps")?,
         receive_most,
-        // Not every namespace shows this setting; 0 is no limit.
+        // Not every namespace shows this setting; 0 means unlimited.
         buffer_most: last("core/rmem_max", u64::MAX).unwrap_or(0),
         mtu: target.mtu,
         macs: macs(target)?,

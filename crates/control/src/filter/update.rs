@@ -73,11 +73,11 @@ impl Update {
     }
 
     /// Loads a rule set, atomically replacing the active one. Counters, bans and the state of
-    /// limits of rules that stay are kept.
+    /// limits of persisting rules are kept.
     ///
     /// # Errors
     /// The rules cannot be compiled, their maps do not fit, or the kernel refuses the program; then
-    /// the active rules stay.
+    /// the active rules remain.
     pub fn apply(&self, file: &File, options: &ApplyOptions) -> Result<LoadReport> {
         let (mode, memory, timings) = ruleset::by_form(|form| self.apply_as(file, options, form))?;
         Ok(LoadReport {

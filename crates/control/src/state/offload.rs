@@ -52,7 +52,7 @@ impl Offload {
             let ethtool = Ethtool::open()?;
             for name in &names {
                 ethtool.set_feature(interface, name, true).with_context(|| {
-                    format!("{name} of {interface} stays off: `ethtool -K {interface} {name} on`")
+                    format!("{name} of {interface} remains off: `ethtool -K {interface} {name} on`")
                 })?;
             }
         }
