@@ -125,7 +125,9 @@ fn a_batch_that_does_not_fit_says_how_far_it_came() {
     let map = made(MapKind::HASH, [4, 4, 10]);
     let elements: Vec<_> = (0..20).map(|n| (key(n).to_vec(), key(n).to_vec())).collect();
     match map.update_all(&elements, Expect::Any).unwrap_err() {
-        Error::Partly { done: 10, wanted: 20, source, .. } => assert_eq!(source.errno, E2BIG),
+        Error::PartialUpdate { done: 10, wanted: 20, source, .. } => {
+            assert_eq!(source.errno, E2BIG)
+        }
         other => panic!("{other}"),
     }
     assert_eq!(map.keys().unwrap().len(), 10);

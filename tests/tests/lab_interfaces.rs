@@ -146,7 +146,7 @@ fn offloads_channels_and_driver_statistics() {
         assert_eq!(sys::errno_name(refusal.errno), "EOPNOTSUPP", "{refusal}");
     }
     let channels = ethtool.channels("eth0").unwrap();
-    assert_eq!((channels.rx, channels.tx, channels.most_rx), (4, 4, 4));
+    assert_eq!((channels.rx, channels.tx, channels.max_rx), (4, 4, 4));
     ethtool.set_channels("eth0", Channels { tx: 2, ..channels }).unwrap();
     assert_eq!(ethtool.channels("eth0").unwrap().tx, 2);
     assert!(ethtool.set_channels("eth0", Channels { rx: 9, ..channels }).is_err());

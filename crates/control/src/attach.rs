@@ -156,7 +156,7 @@ pub(crate) fn detach_all(target: &Target, force: bool) -> Result<Vec<String>> {
         programs.push(name(target, *one, force)?);
     }
     for (mode, program) in all {
-        target.slot.take_off(target.ifindex, program, mode)?;
+        target.slot.detach(target.ifindex, program, mode)?;
     }
     target.slot.clear()?;
     target.slot.offload().restore(Some(&target.interface))?;

@@ -73,7 +73,7 @@ pub enum Error {
 
     /// Some elements were written before one was rejected.
     #[error("map `{map}`: {done} of {wanted} elements were written: {source}")]
-    Partly { map: String, done: usize, wanted: usize, source: sys::Error },
+    PartialUpdate { map: String, done: usize, wanted: usize, source: sys::Error },
 
     #[error(
         "{interface} already runs {} in {mode} mode; replace it with --replace, \
@@ -153,7 +153,7 @@ impl Error {
             | Self::Denied { source, .. }
             | Self::Memory { source, .. }
             | Self::Definition { source, .. }
-            | Self::Partly { source, .. }
+            | Self::PartialUpdate { source, .. }
             | Self::Overtaken { source, .. } => Some(source.errno),
             Self::Verifier { errno, .. } => Some(*errno),
             _ => None,

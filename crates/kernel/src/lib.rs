@@ -37,8 +37,8 @@ mod verifier;
 
 pub use error::{Error, ModeName, ProgramRef, Result};
 pub use link::{
-    Attach, Detached, Known, Link, Replace, TcxSide, attach, attach_knowing, attach_raw_tracepoint,
-    attach_tcx, detach_all, put_back, take_off,
+    Attach, Detached, ExpectedState, Link, Replace, TcxSide, attach, attach_expecting,
+    attach_raw_tracepoint, attach_tcx, detach, detach_all, restore,
 };
 pub use load::{Binding, LoadOptions, Object, fill_configuration, memory, open_module_types};
 pub use map::{Element, Map, PerCpu};

@@ -5,7 +5,7 @@ pub const LOG_START: usize = 256 << 10;
 /// Largest buffer for the verifier's log, in bytes.
 pub const LOG_LIMIT: usize = 16 << 20;
 
-/// Loads that the kernel asks to try again (`EAGAIN`: a signal came during verification).
+/// Attempts of a load that the kernel interrupts (`EAGAIN`: a signal arrived during verification).
 pub const LOAD_ATTEMPTS: usize = 5;
 
 /// Kernel configuration, unpacked.

@@ -3,8 +3,8 @@
 /// Bytes of a name without its closing zero.
 const LIMIT: usize = 15;
 
-/// A program's or map's name, with what the kernel would refuse replaced by `_`.
-pub fn sanitised(name: &str) -> String {
+/// A program's or map's name, with characters that the kernel rejects replaced by `_`.
+pub fn sanitized(name: &str) -> String {
     name.chars()
         .map(
             |letter| {
@@ -18,13 +18,13 @@ pub fn sanitised(name: &str) -> String {
 /// Data sections are called alike in every object, so they carry the start of its name.
 pub fn of_map(object: &str, map: &str) -> String {
     if !map.starts_with('.') {
-        return sanitised(map);
+        return sanitized(map);
     }
     let room = LIMIT.saturating_sub(map.len());
     let file = object.rsplit('/').next().unwrap_or(object);
     let stem = file.split('.').next().unwrap_or(file);
     let stem: String = stem.chars().take(room).collect();
-    sanitised(&format!("{stem}{map}"))
+    sanitized(&format!("{stem}{map}"))
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
             ("", ""),
         ];
         for (given, expected) in table {
-            assert_eq!(sanitised(given), expected);
+            assert_eq!(sanitized(given), expected);
         }
         assert_eq!(of_map("build/drop.bpf.o", ".rodata"), "drop.rodata");
         assert_eq!(of_map("traffic-generator.o", ".rodata"), "traffic_.rodata");

@@ -55,7 +55,7 @@ impl RingBuffer {
         Ok(Self { map, consumer, producer, size, position, record: Vec::new() })
     }
 
-    /// Hands every record that is there to `each`, and answers how many there were.
+    /// Passes every available record to `each`, and returns their number.
     pub fn drain(&mut self, mut each: impl FnMut(&[u8])) -> usize {
         let mut count = 0;
         // What is produced meanwhile waits for the next call, so that this one ends.

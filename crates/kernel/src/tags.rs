@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub enum Tags {
     /// In the frame.
     InFrame,
-    /// Beside it: a program that is bound to the device may ask for them. Linux 6.8.
+    /// Outside the packet: a program that is bound to the device can read them. Linux 6.8.
     Device,
     /// Beside it while these features are on, which can be switched off.
     Switchable(Vec<String>),

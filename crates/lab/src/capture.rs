@@ -25,7 +25,8 @@ impl Capture {
         Ok(Self { socket, place: format!("{} {interface}", host.name()) })
     }
 
-    /// The next frame that `wanted` likes; others are thrown away. [`Error::Late`] after `limit`.
+    /// The next frame that `wanted` likes; others are thrown away. [`Error::Timeout`] after
+    /// `limit`.
     pub fn next(&self, limit: Duration, wanted: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
         let start = Instant::now();
         loop {
@@ -34,7 +35,7 @@ impl Capture {
                 Some(frame) if wanted(&frame) => return Ok(frame),
                 None if left.is_zero() => {
                     let what = format!("arrival of a frame at {}", self.place);
-                    return Err(Error::Late { what, limit });
+                    return Err(Error::Timeout { what, limit });
                 }
                 _ => {}
             }
@@ -53,7 +54,7 @@ impl Capture {
         while frames.len() < most {
             match self.next(quiet, &wanted) {
                 Ok(frame) => frames.push(frame),
-                Err(Error::Late { .. }) => break,
+                Err(Error::Timeout { .. }) => break,
                 Err(error) => return Err(error),
             }
         }

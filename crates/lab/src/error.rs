@@ -51,10 +51,10 @@ pub enum Error {
     NoAddress { host: String, interface: String, what: &'static str },
 
     #[error("a lab never changes the network namespace in which the process was started")]
-    Home,
+    OwnNamespace,
 
     #[error("{what} did not happen within {} ms", .limit.as_millis())]
-    Late { what: String, limit: Duration },
+    Timeout { what: String, limit: Duration },
 
     #[error("starting a thread for host `{host}`: {source}")]
     Thread { host: String, source: io::Error },

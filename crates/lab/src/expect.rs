@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::limits::LOOK_EVERY;
 
 /// Calls `probe` until it returns a value, at least once. After `limit` the result is
-/// [`Error::Late`] with `what` as its subject.
+/// [`Error::Timeout`] with `what` as its subject.
 pub fn until<T>(
     what: &str,
     limit: Duration,
@@ -19,7 +19,7 @@ pub fn until<T>(
             return Ok(found);
         }
         if start.elapsed() >= limit {
-            return Err(Error::Late { what: what.to_owned(), limit });
+            return Err(Error::Timeout { what: what.to_owned(), limit });
         }
         thread::sleep(LOOK_EVERY);
     }

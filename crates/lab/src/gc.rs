@@ -1,4 +1,4 @@
-//! Finding labs, and removing those whose maker is gone.
+//! Finds labs, and removes those whose creator has ended.
 //!
 //! Rule: only what a record announces under the lab's own prefix is removed, and only processes
 //! that the lab started, identified by their start time.
@@ -9,7 +9,7 @@ use std::io;
 use sys::netns;
 
 use crate::error::{Error, Result};
-use crate::record::{self, Facts};
+use crate::record::{self, RecordContents};
 
 /// A lab as `xway lab list` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +39,11 @@ pub fn gc(kept: bool) -> Result<Vec<String>> {
     let mut removed = Vec::new();
     for id in record::ids()? {
         let Some(_lock) = record::idle_lock(&id)? else { continue };
-        let facts = record::facts_of(&id)?;
-        if facts.kept && !kept {
+        let contents = record::contents_of(&id)?;
+        if contents.kept && !kept {
             continue;
         }
-        remove(&id, &facts)?;
+        remove(&id, &contents)?;
         removed.push(id);
     }
     Ok(removed)
@@ -51,9 +51,9 @@ pub fn gc(kept: bool) -> Result<Vec<String>> {
 
 /// Removes everything that the record announces, and the record last. Continues after an error, and
 /// returns the first one.
-pub(crate) fn remove(id: &str, facts: &Facts) -> Result<()> {
-    let killed = facts.processes.iter().map(|process| process.kill().map(|_| ()));
-    let deleted = facts.namespaces.iter().map(|name| netns::delete(name).map(|_| ()));
+pub(crate) fn remove(id: &str, contents: &RecordContents) -> Result<()> {
+    let killed = contents.processes.iter().map(|process| process.kill().map(|_| ()));
+    let deleted = contents.namespaces.iter().map(|name| netns::delete(name).map(|_| ()));
     // Collected first, so that one failure does not stop the others.
     let outcomes: Vec<sys::Result<()>> = killed.chain(deleted).collect();
     outcomes.into_iter().collect::<sys::Result<()>>()?;
@@ -67,14 +67,14 @@ pub(crate) fn remove(id: &str, facts: &Facts) -> Result<()> {
 }
 
 fn state_of(id: String) -> Result<LabState> {
-    let facts = record::facts_of(&id)?;
+    let contents = record::contents_of(&id)?;
     let prefix = record::prefix_of(&id);
     let short = |name: &String| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
     Ok(LabState {
-        hosts: facts.namespaces.iter().map(short).collect(),
+        hosts: contents.namespaces.iter().map(short).collect(),
         running: record::idle_lock(&id)?.is_none(),
-        topology: facts.topology,
-        kept: facts.kept,
+        topology: contents.topology,
+        kept: contents.kept,
         id,
     })
 }

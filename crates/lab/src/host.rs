@@ -63,7 +63,7 @@ impl Drop for Setting {
 impl Host {
     pub(crate) fn new(name: &str, netns: NetNs, record: Arc<Record>) -> Result<Self> {
         if netns.is_home()? {
-            return Err(Error::Home);
+            return Err(Error::OwnNamespace);
         }
         Ok(Self { name: name.to_owned(), netns: Arc::new(netns), record, pollers: Arc::default() })
     }
@@ -198,9 +198,9 @@ impl Host {
         Ok(self.ethtool()?.set_feature(interface, feature, on)?)
     }
 
-    /// Only interfaces that the lab made are configured.
+    /// Only interfaces that the lab created are configured.
     pub(crate) fn check_ours(&self, interface: &str) -> Result<()> {
-        let links = self.record.facts()?.links;
+        let links = self.record.contents()?.links;
         if links.iter().any(|(host, name)| *host == self.name && name == interface) {
             return Ok(());
         }

@@ -21,12 +21,12 @@ use crate::record::{self, Record};
 pub struct Lab {
     record: Arc<Record>,
     hosts: Vec<Host>,
-    /// Held by a lab that goes with this value; a kept one has none.
+    /// Lock of a lab that is removed with this value; a kept one has none.
     lock: Option<File>,
 }
 
 impl Lab {
-    /// An empty lab with a new name. Removes first what killed runs left behind.
+    /// Creates an empty lab with a new name, after removing labs of killed processes.
     pub fn new() -> Result<Self> {
         gc::gc(false)?;
         for _ in 0..ID_ATTEMPTS {
@@ -37,20 +37,20 @@ impl Lab {
         Err(Error::NoFreeName { attempts: ID_ATTEMPTS })
     }
 
-    /// A kept lab of this machine. Dropping the answer leaves it as it is.
+    /// Opens a kept lab of this machine. Dropping the result does not remove it.
     pub fn open(id: &str) -> Result<Self> {
         let missing = || Error::NoLab(id.to_owned());
         if !record::is_name(id, LONGEST_ID) || !record::folder_of(id).is_dir() {
             return Err(missing());
         }
-        let facts = record::facts_of(id)?;
-        if !facts.kept {
+        let contents = record::contents_of(id)?;
+        if !contents.kept {
             return Err(Error::NotKept(id.to_owned()));
         }
         let record = Arc::new(Record::open(id)?);
         let prefix = record::prefix_of(id);
         let mut hosts = Vec::new();
-        for name in &facts.namespaces {
+        for name in &contents.namespaces {
             let short = name.strip_prefix(&prefix).unwrap_or(name);
             hosts.push(Host::new(short, NetNs::open(name)?, Arc::clone(&record))?);
         }
@@ -73,7 +73,7 @@ impl Lab {
         found.ok_or_else(|| Error::NoHost { lab: self.id().to_owned(), host: name.to_owned() })
     }
 
-    /// A new namespace `xw-ID-NAME` with nothing but a loopback interface, which is up.
+    /// A new namespace `xw-ID-NAME` with only a loopback interface, which is up.
     pub fn add_host(&mut self, name: &str) -> Result<Host> {
         if !record::is_name(name, LONGEST_HOST) {
             return Err(Error::Name { what: "host", name: name.to_owned(), most: LONGEST_HOST });
@@ -92,7 +92,7 @@ impl Lab {
     }
 
     /// Leaves the lab running after this process; `Lab::open` finds it, `gc(true)` or
-    /// [`Lab::remove`] removes it. Answers its name.
+    /// [`Lab::remove`] removes it. Returns its name.
     pub fn keep(mut self) -> Result<String> {
         self.record.keep()?;
         self.lock = None;
@@ -111,11 +111,11 @@ impl Lab {
         self.hosts.clear();
         // No other process may read the folder during its removal.
         let _all = record::lock_all()?;
-        let facts = self.record.facts()?;
-        if facts.kept {
+        let contents = self.record.contents()?;
+        if contents.kept {
             self.record.removing()?;
         }
-        gc::remove(self.record.id(), &facts)
+        gc::remove(self.record.id(), &contents)
     }
 }
 

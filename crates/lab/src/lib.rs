@@ -1,4 +1,5 @@
-//! Hosts and links to experiment on: network namespaces and veth pairs as guards.
+//! `xway-lab`: test networks of hosts and links, made of network namespaces and veth pairs that are
+//! removed when they are dropped.
 //!
 //! ```no_run
 //! use lab::{LinkOptions, TwoHosts};
@@ -8,9 +9,9 @@
 //! # Ok::<(), lab::Error>(())
 //! ```
 //!
-//! Rule: everything is made inside namespaces that this crate made, and the calling thread never
-//! leaves its own. A [`Lab`] removes all of it when dropped; what a killed run left is removed by
-//! the next one.
+//! Rule: everything is created in namespaces of this crate, and the calling thread never leaves its
+//! own. A [`Lab`] removes all of it when dropped; the next run removes what a
+//! killed one left. Needs `CAP_SYS_ADMIN` and `CAP_NET_ADMIN`.
 #![forbid(unsafe_code)]
 
 mod capture;

@@ -15,8 +15,8 @@ use crate::limits::{POLLER_PRIORITY, POLLERS};
 use crate::record;
 
 impl Host {
-    /// Makes the interface poll in kernel threads of its own, and waits until they are there.
-    /// Answers their process ids, one for each queue. Linux 5.12.
+    /// Makes the interface poll in kernel threads of its own, and waits until they exist.
+    /// Returns their process ids, one for each queue. Linux 5.12.
     pub fn threaded_napi(&self, interface: &str) -> Result<Vec<u32>> {
         self.check_ours(interface)?;
         if netns::poller_pids(self.netns(), interface)?.is_none() {

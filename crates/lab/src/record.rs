@@ -1,4 +1,4 @@
-//! What a lab has made, written down before it is made, so that another process can remove it.
+//! Record of what a lab creates, written beforehand, so that another process can remove it.
 //!
 //! `/run/xway/lab/ID/record` has one fact a line; `/run/xway/lab/ID/lock` is held while the lab's
 //! process lives. A line cut off by a crash is ignored: it announced what was not made.
@@ -38,7 +38,7 @@ pub(crate) struct Record {
 
 /// The contents of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct RecordContents {
     /// Names of network namespaces.
     pub namespaces: Vec<String>,
     /// Links that exist apart from the namespaces, as host and interface.
@@ -125,8 +125,8 @@ impl Record {
     }
 
     /// Reads the record.
-    pub fn facts(&self) -> Result<Facts> {
-        facts_of(&self.id)
+    pub fn contents(&self) -> Result<RecordContents> {
+        contents_of(&self.id)
     }
 
     fn add(&self, line: &str) -> Result<()> {
@@ -137,19 +137,19 @@ impl Record {
 }
 
 /// Reads a record; a missing one is empty.
-pub(crate) fn facts_of(id: &str) -> Result<Facts> {
+pub(crate) fn contents_of(id: &str) -> Result<RecordContents> {
     let path = folder_of(id).join("record");
     match fs::read_to_string(&path) {
-        Ok(text) => Ok(Facts::parse(&text, &prefix_of(id), &boot_id()?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Facts::default()),
+        Ok(text) => Ok(RecordContents::parse(&text, &prefix_of(id), &boot_id()?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(RecordContents::default()),
         Err(error) => Err(Error::record("read", &path, error)),
     }
 }
 
-impl Facts {
+impl RecordContents {
     /// Believes only what carries the lab's own prefix, and processes only of this boot.
     fn parse(text: &str, prefix: &str, boot: &str) -> Self {
-        let mut facts = Self::default();
+        let mut contents = Self::default();
         let mut same_boot = false;
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         for line in whole.lines() {
@@ -157,25 +157,25 @@ impl Facts {
             match words[..] {
                 ["boot", id] => same_boot = id == boot,
                 ["netns", name] if name.starts_with(prefix) => {
-                    facts.namespaces.push(name.to_owned());
+                    contents.namespaces.push(name.to_owned());
                 }
-                ["link", host, name] => facts.links.push((host.to_owned(), name.to_owned())),
+                ["link", host, name] => contents.links.push((host.to_owned(), name.to_owned())),
                 ["process", pid, started] if same_boot => {
                     if let (Ok(pid), Ok(started)) = (pid.parse(), started.parse()) {
-                        facts.processes.push(Process { pid, started });
+                        contents.processes.push(Process { pid, started });
                     }
                 }
-                ["topology", name] => facts.topology = Some(name.to_owned()),
-                ["kept"] => facts.kept = true,
-                ["removing"] => facts.kept = false,
+                ["topology", name] => contents.topology = Some(name.to_owned()),
+                ["kept"] => contents.kept = true,
+                ["removing"] => contents.kept = false,
                 _ => {}
             }
         }
-        facts
+        contents
     }
 }
 
-/// The names of all labs, sorted, whatever their state.
+/// The names of all labs, sorted, in any state.
 pub(crate) fn ids() -> Result<Vec<String>> {
     let entries = match fs::read_dir(ROOT) {
         Ok(entries) => entries,
@@ -280,26 +280,26 @@ mod tests {
     fn only_whole_lines_with_the_own_prefix_count() {
         let text = "boot b1\nnetns xw-k1-a\nnetns docker\nlink a eth0\nprocess 7 99\n\
                     future word\ntopology router\nkept\nnetns xw-k1-cut";
-        let facts = Facts::parse(text, "xw-k1-", "b1");
-        assert_eq!(facts.namespaces, ["xw-k1-a"]);
-        assert_eq!(facts.links, [("a".to_owned(), "eth0".to_owned())]);
-        assert_eq!(facts.processes, [Process { pid: 7, started: 99 }]);
-        assert_eq!(facts.topology.as_deref(), Some("router"));
-        assert!(facts.kept);
+        let contents = RecordContents::parse(text, "xw-k1-", "b1");
+        assert_eq!(contents.namespaces, ["xw-k1-a"]);
+        assert_eq!(contents.links, [("a".to_owned(), "eth0".to_owned())]);
+        assert_eq!(contents.processes, [Process { pid: 7, started: 99 }]);
+        assert_eq!(contents.topology.as_deref(), Some("router"));
+        assert!(contents.kept);
     }
 
     #[test]
     fn a_removal_that_began_ends_a_kept_lab() {
-        let facts = Facts::parse("netns xw-k1-a\nkept\nremoving\n", "xw-k1-", "b1");
-        assert_eq!((facts.kept, facts.namespaces.len()), (false, 1));
-        let cut = Facts::parse("netns xw-k1-a\nkept\nremov", "xw-k1-", "b1");
+        let contents = RecordContents::parse("netns xw-k1-a\nkept\nremoving\n", "xw-k1-", "b1");
+        assert_eq!((contents.kept, contents.namespaces.len()), (false, 1));
+        let cut = RecordContents::parse("netns xw-k1-a\nkept\nremov", "xw-k1-", "b1");
         assert!(cut.kept, "a line that was not written completely does not count");
     }
 
     #[test]
     fn processes_of_another_boot_are_nobodys() {
-        let facts = Facts::parse("boot b0\nprocess 7 99\n", "xw-k1-", "b1");
-        assert_eq!(facts, Facts::default());
+        let contents = RecordContents::parse("boot b0\nprocess 7 99\n", "xw-k1-", "b1");
+        assert_eq!(contents, RecordContents::default());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A service on stage: its clients, its attacker, and who runs on which processor.
+//! A service with its clients and its attacker, and the CPUs on which they run.
 //!
 //! On veth the sender's processor does the receiver's work, so a flood would slow only itself.
 //! Therefore the server's receive side polls in a kernel thread of its own, which shares one
@@ -17,9 +17,9 @@ use crate::frame::{Flow, Side};
 use crate::host::{Host, Setting};
 use crate::link::LinkOptions;
 use crate::topology;
-use crate::transactions::{Client, FAVOURED, Habit, Service};
+use crate::transactions::{Client, ConnectionMode, FAVOURED, Service};
 
-/// Field order is drop order: the service ends before its namespace goes.
+/// Field order is drop order: the service ends before its namespace is removed.
 #[derive(Debug)]
 pub struct Stage {
     _service: Service,
@@ -31,7 +31,7 @@ pub struct Stage {
     pub attacker_cpu: usize,
     /// The server's receive threads.
     receivers: Vec<u32>,
-    _onlooker: Onlooker,
+    _onlooker: ThreadPlacement,
 }
 
 /// Clients that send requests until this is dropped.
@@ -48,7 +48,7 @@ pub struct Clients {
 /// The calling thread, kept away from the service's processor and favoured as service and clients
 /// are, which threads that it starts inherit; dropped, it is as it was.
 #[derive(Debug)]
-struct Onlooker {
+struct ThreadPlacement {
     cpus: Vec<usize>,
     nice: i32,
 }
@@ -58,7 +58,7 @@ impl Stage {
     /// attacker's processor as long as this lives, since it only looks on: the attacker's side
     /// can spare that. It and what it starts, as the attacker, are favoured as the service is.
     pub fn build() -> Result<Self> {
-        let onlooker = Onlooker { cpus: sys::cpu::affinity()?, nice: priority::nice() };
+        let onlooker = ThreadPlacement { cpus: sys::cpu::affinity()?, nice: priority::nice() };
         // The kernel lends every thread one processor at least.
         let service_cpu = onlooker.cpus.first().copied().unwrap_or_default();
         let attacker_cpu = onlooker.cpus.last().copied().unwrap_or_default();
@@ -93,9 +93,13 @@ impl Stage {
         )
     }
 
-    /// Fresh connections, which ask from now on.
+    /// Opens new connections, which send requests from now on.
     pub fn clients(&self) -> Result<Clients> {
-        Ok(Clients { all: self.asking(SERVICE, Habit::Stays)?, _service: None, _ports: None })
+        Ok(Clients {
+            all: self.asking(SERVICE, ConnectionMode::Persistent)?,
+            _service: None,
+            _ports: None,
+        })
     }
 
     /// Clients that open a connection for each transaction, and close it, of a service of their
@@ -105,14 +109,14 @@ impl Stage {
         // Who closes first keeps the port for a minute, and ports would soon be out.
         let ports = self.net.client.hold_sysctl("ipv4/tcp_max_tw_buckets", "0")?;
         let service = serve(&self.net.server, OPENING, self.service_cpu)?;
-        let all = self.asking(OPENING, Habit::Returns)?;
+        let all = self.asking(OPENING, ConnectionMode::PerTransaction)?;
         Ok(Clients { all, _service: Some(service), _ports: Some(ports) })
     }
 
-    fn asking(&self, service: SocketAddr, habit: Habit) -> Result<Vec<Client>> {
-        let think = if habit == Habit::Returns { THINK_OF_NEW } else { THINK };
+    fn asking(&self, service: SocketAddr, mode: ConnectionMode) -> Result<Vec<Client>> {
+        let think = if mode == ConnectionMode::PerTransaction { THINK_OF_NEW } else { THINK };
         let connect = move || TcpStream::connect_timeout(&service, CONNECT);
-        let start = |_| Client::start(connect, habit, self.service_cpu, think);
+        let start = |_| Client::start(connect, mode, self.service_cpu, think);
         // Threads inherit the namespace of the thread that starts them.
         self.net.client.run(|| (0..CLIENTS).map(start).collect::<Result<_>>())?
     }
@@ -139,12 +143,12 @@ pub fn batch(rate_pps: u64) -> u32 {
 }
 
 impl Clients {
-    /// Answers received so far.
+    /// Number of replies so far.
     pub fn answers(&self) -> u64 {
         self.all.iter().map(Client::answers).sum()
     }
 
-    /// Connections that had to be made anew.
+    /// Number of connections that were opened again.
     pub fn reconnects(&self) -> u64 {
         self.all.iter().map(Client::reconnects).sum()
     }
@@ -157,7 +161,7 @@ impl Drop for Clients {
     }
 }
 
-impl Drop for Onlooker {
+impl Drop for ThreadPlacement {
     fn drop(&mut self) {
         // A destructor cannot report, and the thread works as well where it is.
         let _stays = sys::cpu::set_affinity(&self.cpus);
@@ -189,7 +193,7 @@ pub const OPENING: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 
 pub const COOKIES: &str = "ipv4/tcp_syncookies";
 /// Number of concurrent clients.
 pub const CLIENTS: usize = 16;
-/// Pause of a client after each answer.
+/// Pause of a client after each reply.
 pub const THINK: Duration = Duration::from_millis(2);
 /// Pause of a client that opens connections, which cost more.
 pub const THINK_OF_NEW: Duration = Duration::from_millis(10);

@@ -1,4 +1,4 @@
-//! A service and its client: one byte asked, one byte answered, counted.
+//! A service and its client: requests and replies of one byte each, which are counted.
 //!
 //! The measure of whether a service is alive, as TCP_RR and TCP_CRR of netperf are: one request
 //! under way, over one connection or each over one of its own. The client may pause before each
@@ -19,27 +19,27 @@ use sys::priority::Priority;
 
 use crate::error::{Error, Result};
 
-/// Answers every byte with itself until it is dropped.
+/// Echoes every byte until it is dropped.
 #[derive(Debug)]
 pub struct Service {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Asks as fast as answers come, until it is dropped.
+/// Sends a request after each reply, until it is dropped.
 #[derive(Debug)]
 pub struct Client {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a client asks over.
+/// How a client uses connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Habit {
-    /// One connection, as long as it answers.
-    Stays,
-    /// A new connection for each transaction, closed after its answer.
-    Returns,
+pub enum ConnectionMode {
+    /// One connection, as long as replies arrive.
+    Persistent,
+    /// A new connection for each transaction, closed after its reply.
+    PerTransaction,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Client {
     /// one, such as when a connection breaks or is silent for a second.
     pub fn start(
         connect: impl Fn() -> io::Result<TcpStream> + Send + 'static,
-        habit: Habit,
+        mode: ConnectionMode,
         cpu: usize,
         pause: Duration,
     ) -> Result<Self> {
@@ -92,18 +92,18 @@ impl Client {
             .name("client".to_owned())
             .spawn(move || {
                 settle(cpu);
-                ask_until_stopped(first, &connect, (habit, pause), &seen);
+                ask_until_stopped(first, &connect, (mode, pause), &seen);
             })
             .map_err(fail)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Answers received so far.
+    /// Number of replies so far.
     pub fn answers(&self) -> u64 {
         self.shared.answers.load(Ordering::Relaxed)
     }
 
-    /// Connections made after the first one.
+    /// Number of connections opened after the first one.
     pub fn reconnects(&self) -> u64 {
         self.shared.reconnects.load(Ordering::Relaxed)
     }
@@ -121,7 +121,7 @@ impl Drop for Client {
     }
 }
 
-/// Onto its processor, and before what else runs there. Where that is refused the thread works as
+/// Pins the thread to its CPU with a higher priority. If that is not permitted, the thread works as
 /// well, only less steadily.
 fn settle(cpu: usize) {
     let _unsteady = sys::cpu::set_affinity(&[cpu]);
@@ -171,7 +171,7 @@ fn answer(stream: TcpStream, stop: &AtomicBool) {
 fn ask_until_stopped(
     first: TcpStream,
     connect: &impl Fn() -> io::Result<TcpStream>,
-    (habit, pause): (Habit, Duration),
+    (mode, pause): (ConnectionMode, Duration),
     shared: &Shared,
 ) {
     let mut stream = Some(first);
@@ -180,7 +180,7 @@ fn ask_until_stopped(
             thread::sleep(pause);
         }
         let is_answered = stream.as_mut().is_some_and(|stream| ask(stream, shared).is_ok());
-        if is_answered && habit == Habit::Stays {
+        if is_answered && mode == ConnectionMode::Persistent {
             continue;
         }
         drop(stream.take());
@@ -189,7 +189,7 @@ fn ask_until_stopped(
     }
 }
 
-/// One request and its answer; an error when the connection is of no more use.
+/// One request and its reply; an error if the connection cannot be used any longer.
 fn ask(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     stream.write_all(b"?")?;
     let deadline = Instant::now() + SILENCE;
@@ -234,19 +234,19 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// Nice value of service and client: what else a machine does disturbs a measurement less.
 pub(crate) const FAVOURED: i32 = -10;
 
-/// A connection that answers nothing for so long is given up.
+/// A connection without a reply for this duration is closed.
 const SILENCE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn pair(habit: Habit) -> (Service, Client) {
+    fn pair(mode: ConnectionMode) -> (Service, Client) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let service = Service::start(listener, 0).unwrap();
         let connect = move || TcpStream::connect(address);
-        let client = Client::start(connect, habit, 0, Duration::ZERO).unwrap();
+        let client = Client::start(connect, mode, 0, Duration::ZERO).unwrap();
         (service, client)
     }
 
@@ -260,21 +260,21 @@ mod tests {
 
     #[test]
     fn counts_answers() {
-        let (_service, client) = pair(Habit::Stays);
+        let (_service, client) = pair(ConnectionMode::Persistent);
         wait_for("no answers", || client.answers() > 100);
         assert_eq!(client.reconnects(), 0);
     }
 
     #[test]
     fn connects_for_each_answer_where_that_is_the_habit() {
-        let (_service, client) = pair(Habit::Returns);
+        let (_service, client) = pair(ConnectionMode::PerTransaction);
         wait_for("no answers", || client.answers() > 20);
         assert!(client.reconnects() >= 20);
     }
 
     #[test]
     fn ends_although_the_service_went_first() {
-        let (service, client) = pair(Habit::Stays);
+        let (service, client) = pair(ConnectionMode::Persistent);
         wait_for("no answers", || client.answers() > 0);
         drop(service);
         let last = client.answers();

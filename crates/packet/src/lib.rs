@@ -29,9 +29,12 @@ mod address_prefix;
 pub mod checksum;
 mod error;
 mod ether_type;
+pub mod header_len;
 mod ip_protocol;
 mod mac;
+mod port;
 mod prefix;
+pub mod tcp_flag;
 mod walk;
 
 pub use address_prefix::AddressPrefix;
@@ -39,6 +42,7 @@ pub use error::ParseError;
 pub use ether_type::EtherType;
 pub use ip_protocol::IpProtocol;
 pub use mac::Mac;
+pub use port::Port;
 pub use prefix::{Prefix, mask4, mask6, network_contains};
 pub use walk::{Fragment, Header, Invalid, IpPacket, Layer, Limits, Walk};
 

@@ -1,4 +1,4 @@
-//! Captures as data: pcap and pcapng, read and written as streams, with the pcapng options that
+//! `xway-pcap`: pcap and pcapng captures, read and written as streams, with the pcapng options that
 //! XDP captures want (verdict, queue, packet id).
 //!
 //! Rule: any input yields packets or an [`Error`] with its position, in bounded memory (`limits`),

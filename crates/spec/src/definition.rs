@@ -1,4 +1,4 @@
-//! What the kernel asks of a map's definition, and changing its size.
+//! The kernel's requirements on a map's definition, and changing its size.
 //!
 //! The kernel answers a definition that it does not take with an error number alone; the checks
 //! here are those of `map_alloc_check` of each kind (`kernel/bpf` and `net/core`, Linux 6.18).

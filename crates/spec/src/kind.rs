@@ -1,4 +1,4 @@
-//! Program types guessed from section names, and the numbers of program, attach and map types.
+//! Program types derived from section names, and the numbers of program, attach and map types.
 //!
 //! The names are those that libbpf, iproute2 and the kernel's samples use; the numbers those of
 //! `include/uapi/linux/bpf.h`. An unknown name yields type 0: the caller must specify it.
@@ -45,7 +45,7 @@ impl ProgramKind {
         PROGRAM_NAMES.get(self.program_type as usize).copied()
     }
 
-    /// The type that a section name stands for, `None` when no convention knows it.
+    /// The type that a section name implies; `None` if no convention defines it.
     ///
     /// A leading `?` and what follows the first `/` (a target, an order number) count only where
     /// the table names them. `xdp` followed by any text is XDP: old samples number sections.

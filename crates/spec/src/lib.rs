@@ -36,7 +36,7 @@ mod limits;
 mod memory_map;
 mod model;
 mod plan;
-mod seam;
+mod runtime;
 
 pub use error::{Error, Place};
 pub use global::ValueError;
@@ -47,4 +47,4 @@ pub use model::{
     ProgramKind, Spec, Target, Unresolved,
 };
 pub use plan::{Plan, UnknownProgram};
-pub use seam::{Expect, Input, Map, Outcome, Runtime, UnknownVerdict, Verdict};
+pub use runtime::{Expect, Input, Map, Outcome, Runtime, UnknownVerdict, Verdict};

@@ -1,4 +1,4 @@
-//! What an object may ask for, so that a damaged size never becomes a huge allocation.
+//! Upper limits of sizes in an object, so that a damaged size never causes a huge allocation.
 
 /// Bytes of one data section (`.bss` costs nothing in the file). More belongs in a map.
 pub(crate) const MAX_DATA: u64 = 64 << 20;

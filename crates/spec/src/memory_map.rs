@@ -17,7 +17,7 @@ pub struct MemoryMap {
     pub writes: Cell<usize>,
 }
 
-/// Why an update was refused.
+/// Why an update was rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     #[error("the map is full")]

@@ -53,7 +53,7 @@ pub struct Program {
     pub section: String,
     /// Type, attach type and flags.
     pub kind: ProgramKind,
-    /// `false` for `SEC("?…")`: loaded only when asked for by name.
+    /// `false` for `SEC("?…")`: loaded only if named explicitly.
     pub autoload: bool,
     /// The instructions, entry function first.
     pub insns: Vec<Insn>,
@@ -64,7 +64,7 @@ pub struct Program {
     /// Sorted by slot; empty without `.BTF.ext`.
     pub lines: Vec<Line>,
     /// What [`Spec::relocate`] could not resolve, sorted by slot. Such a slot holds a call that
-    /// every verifier refuses if it can be reached.
+    /// the verifier rejects if it can be reached.
     pub unresolved: Vec<Unresolved>,
 }
 

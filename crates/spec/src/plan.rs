@@ -1,4 +1,4 @@
-//! Which programs are loaded and which maps they need, found before anything is made.
+//! Which programs are loaded and which maps they need, determined before anything is created.
 
 use std::collections::BTreeSet;
 

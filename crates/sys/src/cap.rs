@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::{Error, Result};
 
-/// The capabilities that BPF and networking ask for.
+/// Capabilities that BPF and networking require.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Cap {
@@ -59,7 +59,7 @@ impl Caps {
         })
     }
 
-    /// Whether `cap` is in the set; `CAP_SYS_ADMIN` stands for BPF and PERFMON as in the kernel.
+    /// Whether `cap` is in the set; `CAP_SYS_ADMIN` includes BPF and PERFMON as in the kernel.
     pub fn allows(self, cap: Cap) -> bool {
         let bit = |cap: Cap| self.0 & (1 << cap as u8) != 0;
         bit(cap) || (matches!(cap, Cap::Bpf | Cap::Perfmon) && bit(Cap::SysAdmin))

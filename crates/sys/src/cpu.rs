@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::{Error, Result};
 
-/// Processors that per-CPU values have room for; at least 1. Their numbers may have gaps, the
+/// Number of CPUs for which per-CPU values have space; at least 1. Their numbers may have gaps, the
 /// values have none.
 pub fn possible() -> Result<usize> {
     Ok(list("/sys/devices/system/cpu/possible")?.len().max(1))

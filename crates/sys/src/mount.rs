@@ -1,9 +1,9 @@
-//! The bpf file system, where pins live.
+//! The bpf file system, which holds pins.
 //!
-//! Rule: pins must outlive the process that made them and be seen by the next one, whatever mount
-//! namespace either runs in. `ip netns exec` gives each command a private namespace with a fresh
-//! `/sys` that dies with it, so the file system is mounted where the outermost ancestor that we
-//! may inspect sees it (process 1, if permitted), and reached through its `/proc/PID/root` from
+//! Rule: pins must outlive the process that created them and be visible to the next one in any
+//! mount namespace either runs in. `ip netns exec` gives each command a private namespace with a
+//! fresh `/sys` that dies with it, so the file system is mounted where the outermost ancestor that
+//! we may inspect sees it (process 1, if permitted), and reached through its `/proc/PID/root` from
 //! anywhere else.
 
 use std::ffi::CString;

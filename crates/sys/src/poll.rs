@@ -37,7 +37,7 @@ impl<'a> Watch<'a> {
         Self::new(fd, libc::POLLOUT)
     }
 
-    /// What was waited for is there, or the descriptor failed, or its other end is gone.
+    /// The descriptor is ready, failed, or its other end was closed.
     pub fn is_ready(&self) -> bool {
         self.entry.revents != 0
     }

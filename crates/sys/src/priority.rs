@@ -1,4 +1,4 @@
-//! Who goes first on a processor.
+//! Scheduling priority of threads.
 
 use crate::{Error, Result};
 

@@ -43,7 +43,7 @@ impl Stop {
             restore(&old);
             return Err(error);
         }
-        // SAFETY: the kernel has just made this descriptor for us.
+        // SAFETY: the kernel has just created this descriptor, which has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         Ok(Self { fd, old: Mask(old) })
     }

@@ -137,16 +137,16 @@ pub fn cpu_ns() -> u64 {
     clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// Processor time of a thread, by who spent it.
+/// Processor time of a thread in user and kernel mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct CpuTime {
     /// Time in user mode, in nanoseconds.
     pub user_ns: u64,
-    /// In the kernel, and what the kernel did for others meanwhile.
+    /// Time in the kernel in nanoseconds, including interrupts that it served meanwhile.
     pub system_ns: u64,
 }
 
-impl Spent {
+impl CpuTime {
     /// Times of the calling thread, up to now.
     pub fn now() -> Self {
         // SAFETY: plain numbers; all zero is valid.
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn time_is_spent_by_somebody() {
-        let before = Spent::now();
-        let spent = || Spent::now().since(before);
+        let before = CpuTime::now();
+        let spent = || CpuTime::now().since(before);
         while spent().user_ns + spent().system_ns == 0 {}
-        assert_eq!(before.since(Spent::now()), Spent::default(), "time does not go back");
+        assert_eq!(before.since(CpuTime::now()), CpuTime::default(), "time does not go back");
     }
 
     #[test]

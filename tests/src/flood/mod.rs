@@ -68,9 +68,10 @@ impl Marks {
     pub fn switch(&self, host: &Host, program: &str, mode: Mode) -> Link {
         let ifindex = host.ifindex("eth0").unwrap();
         let (program, replace) = (self.program(program), Replace::Yes);
-        let known = kernel::Known { puts_back: true, ..kernel::Known::default() };
+        let known =
+            kernel::ExpectedState { caller_restores: true, ..kernel::ExpectedState::default() };
         let attach = Attach { ifindex, program, mode, replace };
-        host.run(|| kernel::attach_knowing(&attach, known)).unwrap().unwrap()
+        host.run(|| kernel::attach_expecting(&attach, known)).unwrap().unwrap()
     }
 
     /// The tally once all frames are seen, or once no more come.

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use sys::thread::Spent;
+use sys::thread::CpuTime;
 use traffic::Histogram;
 use xsk::{Stats, Stop};
 
@@ -21,7 +21,7 @@ pub struct Recorder<'a> {
     /// When the worker started.
     started: Instant,
     /// Time and processor time at this worker's first packet.
-    begin: Option<(Instant, Spent)>,
+    begin: Option<(Instant, CpuTime)>,
     /// When the clock was last read and packets had come since the reading before.
     last: Instant,
     /// Packets counted when the clock was last read.
@@ -48,7 +48,7 @@ pub struct Tally {
     /// From the first packet to the last.
     pub time: Duration,
     /// Processor time since the first packet.
-    pub spent: Spent,
+    pub spent: CpuTime,
     /// Statistics of the sockets.
     pub stats: Stats,
 }
@@ -77,7 +77,7 @@ impl<'a> Recorder<'a> {
     /// Starts the clock now, for roles that initiate.
     pub fn begin(&mut self) {
         let now = Instant::now();
-        self.begin = Some((*self.plan.begin.get_or_init(|| now), Spent::now()));
+        self.begin = Some((*self.plan.begin.get_or_init(|| now), CpuTime::now()));
     }
 
     /// Publishes the counters and reads the clock; returns `false` when the run is over.
@@ -89,7 +89,7 @@ impl<'a> Recorder<'a> {
             (self.last, self.seen) = (now, done);
             if self.begin.is_none() {
                 self.plan.begin.get_or_init(|| now);
-                self.begin = Some((now, Spent::now()));
+                self.begin = Some((now, CpuTime::now()));
             }
         }
         !self.stop.is_set() && !self.is_over(now)
@@ -100,7 +100,7 @@ impl<'a> Recorder<'a> {
         self.publish();
         if let Some((begin, spent)) = self.begin {
             self.tally.time = self.last.saturating_duration_since(begin);
-            self.tally.spent = Spent::now().since(spent);
+            self.tally.spent = CpuTime::now().since(spent);
         }
         self.tally.stats = stats;
         self.tally

@@ -38,7 +38,7 @@ pub fn rings(ethtool: &Ethtool, device: &str) -> Item {
     match ethtool.rings(device) {
         Ok(rings) if rings.rx == PAPER_RING => Item::same(RING, rings.rx.to_string()),
         Ok(rings) => {
-            let found = format!("{} (at most {})", rings.rx, rings.most_rx);
+            let found = format!("{} (at most {})", rings.rx, rings.max_rx);
             Item::differs(RING, found, "512", format!("`ethtool -G {device} rx 512`"))
         }
         Err(_) => Item::untold(RING, "the driver has none to tell"),
@@ -46,8 +46,8 @@ pub fn rings(ethtool: &Ethtool, device: &str) -> Item {
 }
 
 fn used_of(device: &str, channels: Channels) -> Item {
-    let Channels { rx, combined, most_rx, most_combined, .. } = channels;
-    let found = format!("{} of {} in use", rx + combined, most_rx.max(most_combined));
+    let Channels { rx, combined, max_rx, max_combined, .. } = channels;
+    let found = format!("{} of {} in use", rx + combined, max_rx.max(max_combined));
     if rx + combined == 1 {
         return Item::same("receive queues", found);
     }
@@ -91,15 +91,15 @@ mod tests {
 
     #[test]
     fn one_queue_is_the_papers_and_the_kind_is_what_the_driver_has() {
-        let one = Channels { combined: 1, most_combined: 8, ..Channels::default() };
+        let one = Channels { combined: 1, max_combined: 8, ..Channels::default() };
         assert_eq!(
             used_of("eth1", one).to_string(),
             "receive queues: 1 of 8 in use; as the paper had it"
         );
-        let many = Channels { combined: 4, most_combined: 8, ..Channels::default() };
+        let many = Channels { combined: 4, max_combined: 8, ..Channels::default() };
         let said = used_of("eth1", many).to_string();
         assert!(said.ends_with("`ethtool -L eth1 combined 1`"), "{said}");
-        let apart = Channels { rx: 4, tx: 4, most_rx: 4, ..Channels::default() };
+        let apart = Channels { rx: 4, tx: 4, max_rx: 4, ..Channels::default() };
         let said = used_of("eth1", apart).to_string();
         assert!(said.contains("4 of 4") && said.ends_with("`ethtool -L eth1 rx 1`"), "{said}");
     }

@@ -195,4 +195,4 @@ const KINDS: [(u8, RouteKind); 9] = [
     (8, RouteKind::Prohibit),
     (9, RouteKind::Throw),
 ];
-const ETHERNET_HEADER: u32 = 14;
+const ETHERNET_HEADER: u32 = packet::header_len::ETHERNET as u32;

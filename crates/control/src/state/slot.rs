@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kernel::{Attach, Known, Link, LinkInfo, Program};
+use kernel::{Attach, ExpectedState, Link, LinkInfo, Program};
 use sys::net::Ifindex;
 
 use super::generation::{Generation, pin_name};
@@ -88,29 +88,34 @@ impl Slot {
     }
 
     /// Attaches a program. The running one is opened by its pin, which needs fewer rights than
-    /// opening it by id. With `puts_back`, the caller restores a program of another mode if that
-    /// fails.
+    /// opening it by id. With `caller_restores`, the caller restores a program of another mode if
+    /// the change fails.
     pub(super) fn attach(
         &self,
         attach: &Attach<'_>,
         running: Option<u32>,
-        puts_back: bool,
+        caller_restores: bool,
     ) -> Result<Link> {
         let program = running.map_or(Ok(None), |id| self.program(id))?;
         let link = self.link()?;
-        let known = Known { program: program.as_ref(), link: link.as_ref(), puts_back };
-        Ok(kernel::attach_knowing(attach, known)?)
+        let expected =
+            ExpectedState { program: program.as_ref(), link: link.as_ref(), caller_restores };
+        Ok(kernel::attach_expecting(attach, expected)?)
     }
 
     /// Detaches exactly this program.
-    pub fn take_off(&self, ifindex: Ifindex, program: u32, mode: kernel::Mode) -> Result<()> {
+    pub fn detach(&self, ifindex: Ifindex, program: u32, mode: kernel::Mode) -> Result<()> {
         let program = match self.program(program)? {
             Some(ours) => ours,
             None => Program::from_id(program)?,
         };
         let link = self.link()?;
-        let known = Known { program: Some(&program), link: link.as_ref(), ..Known::default() };
-        Ok(kernel::take_off(ifindex, mode, known)?)
+        let expected = ExpectedState {
+            program: Some(&program),
+            link: link.as_ref(),
+            ..ExpectedState::default()
+        };
+        Ok(kernel::detach(ifindex, mode, expected)?)
     }
 
     /// A program that is pinned in this slot.

@@ -201,23 +201,25 @@ impl Slot {
         match step.old {
             Some(old) if here == [&old] => Ok(()),
             _ if !is_new && !here.is_empty() => Ok(()),
-            None if is_new => self.take_off(ifindex, step.new.program, step.new.mode),
+            None if is_new => self.detach(ifindex, step.new.program, step.new.mode),
             None => Ok(()),
-            Some(old) => self.put_back(ifindex, old, is_new.then_some(step.new)).or_else(|error| {
-                self.finish(ifindex, step).map_err(|_| error).with_context(|| {
+            Some(old) => {
+                self.restore_program(ifindex, old, is_new.then_some(step.new)).or_else(|error| {
+                    self.finish(ifindex, step).map_err(|_| error).with_context(|| {
                     format!(
                         "interface {} may run no program: the one that ran before an interrupted \
                          change, {}, cannot be attached again",
                         ifindex.0, old.program
                     )
                 })
-            }),
+                })
+            }
         }
     }
 
     /// Attaches the old program as before: with a link if it has a generation in this slot, without
     /// one if it belongs to another owner, so that this owner can replace it.
-    fn put_back(&self, ifindex: Ifindex, old: Running, new: Option<Running>) -> Result<()> {
+    fn restore_program(&self, ifindex: Ifindex, old: Running, new: Option<Running>) -> Result<()> {
         let unpinned = || Malformed::Unpinned { program: old.program.to_string() };
         let program = self.program(old.program)?.ok_or_else(unpinned)?;
         if self.generation_of(old.program)?.is_some() {
@@ -227,9 +229,9 @@ impl Slot {
             return self.keep(link);
         }
         if let Some(new) = new {
-            self.take_off(ifindex, new.program, new.mode)?;
+            self.detach(ifindex, new.program, new.mode)?;
         }
-        Ok(kernel::put_back(ifindex, &program, old.mode)?)
+        Ok(kernel::restore(ifindex, &program, old.mode)?)
     }
 
     fn finish(&self, ifindex: Ifindex, step: &Step) -> Result<()> {

@@ -8,8 +8,8 @@ use crate::{Field, Test, Values};
 pub(super) struct Conjunction(Vec<Test>);
 
 /// EtherTypes of the families.
-pub(crate) const IPV4: u16 = 0x0800;
-pub(crate) const IPV6: u16 = 0x86dd;
+pub(crate) const IPV4: u16 = packet::EtherType::IPV4.0;
+pub(crate) const IPV6: u16 = packet::EtherType::IPV6.0;
 
 impl Conjunction {
     /// # Errors

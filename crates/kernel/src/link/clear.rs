@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
-use super::Known;
+use super::ExpectedState;
 use super::netlink::overtaken;
 use super::occupied::{Holder, occupants, reference};
 use crate::error::{Error, ProgramRef, Result};
@@ -28,7 +28,7 @@ pub struct Detached {
 pub fn detach_all(ifindex: Ifindex, mode: Option<XdpMode>) -> Result<Vec<Detached>> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     let mut gone = Vec::new();
-    for occupant in occupants(&mut netlink, ifindex, Known::default())? {
+    for occupant in occupants(&mut netlink, ifindex, ExpectedState::default())? {
         if mode.is_some_and(|mode| mode != occupant.mode) {
             continue;
         }

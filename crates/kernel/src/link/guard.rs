@@ -15,10 +15,10 @@ use crate::program::Program;
 #[derive(Debug)]
 pub struct Link {
     pub(super) held: Held,
-    /// `None` when the link was opened by number or pin and its mode was not asked for.
+    /// `None` if the link was opened by id or pin and its mode was not read.
     pub(super) mode: Option<XdpMode>,
     /// Put back on drop: what ran there before.
-    pub(super) before: Option<Before>,
+    pub(super) before: Option<ReplacedProgram>,
     /// Another process or a pin holds the link as well.
     pub(super) shared: bool,
     pub(super) kept: bool,
@@ -26,7 +26,7 @@ pub struct Link {
 
 /// What ran on an interface, and how; with a socket of the namespace that the interface is in.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct ReplacedProgram {
     /// Socket in the interface's network namespace.
     pub netlink: Netlink,
     /// The interface.
@@ -41,7 +41,7 @@ pub(super) struct Before {
 
 #[derive(Debug)]
 pub(super) enum Held {
-    /// Ends when the last descriptor and pin are gone.
+    /// Ends with the last descriptor and pin.
     Bpf { fd: OwnedFd, pins: Vec<PathBuf> },
     /// Persists until a process removes it.
     Netlink(NetlinkAttachment),
@@ -104,7 +104,7 @@ impl Link {
         matches!(self.held, Held::Bpf { .. })
     }
 
-    /// The interface; `None` once it is gone or the link is detached.
+    /// The interface; `None` after it was deleted or the link was detached.
     pub fn ifindex(&self) -> Result<Option<Ifindex>> {
         if let Held::Netlink(attachment) = &self.held {
             return Ok(Some(attachment.ifindex));
@@ -181,7 +181,7 @@ impl Link {
         self.kept = true;
         match self.before.take() {
             Some(before) => self.restore(before),
-            None => self.take_off(),
+            None => self.detach_now(),
         }
     }
 
@@ -207,12 +207,12 @@ impl Link {
     }
 
     #[must_use]
-    pub(super) fn remember(mut self, before: Before) -> Self {
+    pub(super) fn remember(mut self, before: ReplacedProgram) -> Self {
         self.before = Some(before);
         self
     }
 
-    fn take_off(&mut self) -> Result<()> {
+    fn detach_now(&mut self) -> Result<()> {
         match &mut self.held {
             Held::Bpf { fd, pins } => {
                 bpf::link_detach(fd.as_fd()).map_err(named("link"))?;
@@ -228,18 +228,18 @@ impl Link {
         }
     }
 
-    fn restore(&mut self, mut before: Before) -> Result<()> {
+    fn restore(&mut self, mut before: ReplacedProgram) -> Result<()> {
         if self.mode == Some(before.mode) {
             return self.swap(&before.program, Some(&before.ours));
         }
-        self.take_off()?;
-        before.put_back().map_err(Error::from_call)
+        self.detach_now()?;
+        before.restore().map_err(Error::from_call)
     }
 }
 
-impl Before {
+impl ReplacedProgram {
     /// Attached by netlink, so that it persists.
-    pub fn put_back(&mut self) -> sys::Result<()> {
+    pub fn restore(&mut self) -> sys::Result<()> {
         let program = Some(self.program.as_fd());
         self.netlink.set_xdp(self.ifindex, program, Some(self.mode), XdpExpect::Nothing)
     }

@@ -22,7 +22,7 @@ pub use clear::{Detached, detach_all};
 pub use guard::Link;
 pub use tcx::{TcxSide, attach_tcx};
 pub use tracepoint::attach_raw_tracepoint;
-pub use xdp::{attach, attach_knowing, put_back, take_off};
+pub use xdp::{attach, attach_expecting, detach, restore};
 
 /// What to attach where.
 #[derive(Clone, Copy, Debug)]
@@ -37,20 +37,20 @@ pub struct Attach<'a> {
     pub replace: Replace,
 }
 
-/// What runs on an interface, as far as the caller holds it. Opening it by number would need
+/// What runs on an interface, as far as the caller holds it. Opening it by id would need
 /// `CAP_SYS_ADMIN`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known<'a> {
+pub struct ExpectedState<'a> {
     /// The program that is expected to be attached; `None` for none.
     pub program: Option<&'a Program>,
     /// The link of that program; `None` if it was attached by netlink.
     pub link: Option<&'a Link>,
-    /// The caller puts back a program of another mode where the change fails or is undone. Else
-    /// that is done here, by netlink, since a link that was detached cannot be revived.
-    pub puts_back: bool,
+    /// Whether the caller restores a program of another mode if the change fails or is undone.
+    /// Otherwise the change does so by netlink, since a detached link cannot be attached again.
+    pub caller_restores: bool,
 }
 
-/// What happens to a program that is there already.
+/// What happens to a program that is attached already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replace {
     /// The attached program remains, and attaching fails.

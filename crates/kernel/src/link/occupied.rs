@@ -3,7 +3,7 @@
 use sys::bpf::{self, Kind, LinkTarget};
 use sys::net::{Ifindex, Netlink, XdpMode};
 
-use super::{Known, Link};
+use super::{ExpectedState, Link};
 use crate::error::{Error, ModeName, ProgramRef, Result, named};
 use crate::limits::LISTING_LIMIT;
 use crate::program::Program;
@@ -49,17 +49,17 @@ impl Holder {
 pub(super) fn occupants(
     netlink: &mut Netlink,
     ifindex: Ifindex,
-    known: Known<'_>,
+    expected: ExpectedState<'_>,
 ) -> Result<Vec<Occupant>> {
     let state = netlink.link_by_index(ifindex).map_err(Error::from_call)?.xdp;
     state
         .programs()
         .map(|(mode, id)| {
-            let Some(program) = known.program.filter(|one| one.id() == id) else {
+            let Some(program) = expected.program.filter(|one| one.id() == id) else {
                 let program = Program::from_id(id)?;
                 return Ok(Occupant { mode, program, link: link_of(ifindex, id)? });
             };
-            let link = match known.link {
+            let link = match expected.link {
                 Some(link) if holds(link, ifindex, id)? => Some(Holder::Open(link.duplicate()?)),
                 // Listing takes more rights than changing. Without them nothing but the caller's
                 // own link is known, and the kernel refuses to replace the program of another.

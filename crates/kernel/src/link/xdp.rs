@@ -1,4 +1,4 @@
-//! Attaching an XDP program: by link, with netlink as the one who explains and as the fallback.
+//! Attaching an XDP program by a link, with netlink as the fallback and for error messages.
 
 use std::os::fd::AsFd;
 
@@ -7,27 +7,27 @@ use sys::bpf::{self, LinkCreate};
 use sys::errno::{EAGAIN, EBUSY, EMFILE, ENOMEM, ENOSPC, EPERM};
 use sys::net::{Ifindex, Netlink, XdpExpect, XdpMode};
 
-use super::guard::Before;
+use super::guard::ReplacedProgram;
 use super::netlink::{NetlinkAttachment, overtaken};
 use super::occupied::{Holder, Occupant, occupants, refusal};
-use super::{Attach, Known, Link, Replace};
+use super::{Attach, ExpectedState, Link, Replace};
 use crate::error::{Error, Result};
 use crate::program::Program;
 
 /// Attaches a program to an interface of this thread's network namespace.
 ///
 /// # Errors
-/// [`Error::Occupied`] names the program that is there; [`Error::System`] carries the driver's or
+/// [`Error::Occupied`] names the attached program; [`Error::System`] carries the driver's or
 /// the kernel's own sentence.
 pub fn attach(attach: &Attach<'_>) -> Result<Link> {
-    attach_knowing(attach, Known::default())
+    attach_expecting(attach, ExpectedState::default())
 }
 
 /// As [`attach`], for a caller that holds what runs there.
-pub fn attach_knowing(attach: &Attach<'_>, known: Known<'_>) -> Result<Link> {
+pub fn attach_expecting(attach: &Attach<'_>, expected: ExpectedState<'_>) -> Result<Link> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     let interface = netlink.link_by_index(attach.ifindex).map_err(Error::from_call)?.name;
-    let occupants = occupants(&mut netlink, attach.ifindex, known)?;
+    let occupants = occupants(&mut netlink, attach.ifindex, expected)?;
     let Some(occupant) = foremost(occupants, attach) else {
         return fresh(attach, netlink);
     };
@@ -37,7 +37,7 @@ pub fn attach_knowing(attach: &Attach<'_>, known: Known<'_>) -> Result<Link> {
     if occupant.mode == attach.mode {
         return take_over(attach, occupant, netlink);
     }
-    switch_mode(attach, occupant, netlink, known.puts_back)
+    switch_mode(attach, occupant, netlink, expected.caller_restores)
 }
 
 /// The one in the wanted mode, else any: two modes do not go together.
@@ -103,7 +103,7 @@ fn switch_mode(
     attach: &Attach<'_>,
     occupant: Occupant,
     mut netlink: Netlink,
-    caller_puts_back: bool,
+    caller_restores: bool,
 ) -> Result<Link> {
     let (mut before, holder) = before(attach, occupant)?;
     match holder {
@@ -114,19 +114,19 @@ fn switch_mode(
         }
     }
     match fresh(attach, netlink) {
-        attached if caller_puts_back => attached,
+        attached if caller_restores => attached,
         Ok(link) => Ok(link.remember(before)),
         Err(error) => {
-            before.put_back().map_err(Error::from_call)?;
+            before.restore().map_err(Error::from_call)?;
             Err(error)
         }
     }
 }
 
-/// What to put back, and the link that holds it now.
-fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<(Before, Option<Holder>)> {
+/// The program to restore, and the link that holds it now.
+fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<(ReplacedProgram, Option<Holder>)> {
     let Occupant { mode, program, link } = occupant;
-    let before = Before {
+    let before = ReplacedProgram {
         netlink: Netlink::open().map_err(Error::from_call)?,
         ifindex: attach.ifindex,
         mode,
@@ -137,7 +137,7 @@ fn before(attach: &Attach<'_>, occupant: Occupant) -> Result<(Before, Option<Hol
 }
 
 /// Attaches by netlink, without a link, on an interface on which nothing runs.
-pub fn put_back(ifindex: Ifindex, program: &Program, mode: XdpMode) -> Result<()> {
+pub fn restore(ifindex: Ifindex, program: &Program, mode: XdpMode) -> Result<()> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
     netlink
         .set_xdp(ifindex, Some(program.as_fd()), Some(mode), XdpExpect::Nothing)
@@ -145,10 +145,10 @@ pub fn put_back(ifindex: Ifindex, program: &Program, mode: XdpMode) -> Result<()
 }
 
 /// Takes exactly this program off; the link that holds it, if any, is detached.
-pub fn take_off(ifindex: Ifindex, mode: XdpMode, known: Known<'_>) -> Result<()> {
+pub fn detach(ifindex: Ifindex, mode: XdpMode, expected: ExpectedState<'_>) -> Result<()> {
     let mut netlink = Netlink::open().map_err(Error::from_call)?;
-    let found = occupants(&mut netlink, ifindex, known)?.into_iter();
-    let wanted = known.program.map(Program::id);
+    let found = occupants(&mut netlink, ifindex, expected)?.into_iter();
+    let wanted = expected.program.map(Program::id);
     let is_it = |one: &Occupant| one.mode == mode && Some(one.program.id()) == wanted;
     for occupant in found.filter(is_it) {
         match occupant.link {

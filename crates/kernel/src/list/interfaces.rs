@@ -58,7 +58,7 @@ fn bpf_links(found: &[net::Link]) -> Result<Vec<LinkInfo>> {
     links()
 }
 
-/// A program that is gone by now is left out.
+/// A program that no longer exists is left out.
 fn attached(link: &net::Link, bpf_links: &[LinkInfo]) -> Result<Vec<Attached>> {
     let mut all = Vec::new();
     for (mode, id) in link.xdp.programs() {

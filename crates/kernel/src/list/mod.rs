@@ -1,4 +1,4 @@
-//! What is loaded and attached on this machine, and who holds it. Needs `CAP_SYS_ADMIN`.
+//! Lists what is loaded and attached on this machine, and its owners. Needs `CAP_SYS_ADMIN`.
 //!
 //! Rule: objects appear and disappear during a walk; one that no longer exists is left out.
 

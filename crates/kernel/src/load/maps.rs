@@ -1,4 +1,4 @@
-//! Maps of an object: given, found pinned, or made and filled.
+//! Maps of an object: shared by the caller, opened from a pin, or created and filled.
 
 use std::os::fd::AsFd;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::name;
 
-/// A map and whether it was there before.
+/// A map, and whether it existed before.
 #[derive(Debug)]
 pub(super) struct Made {
     /// The map.
@@ -22,7 +22,7 @@ pub(super) struct Made {
     pub shared: bool,
 }
 
-/// One entry for each map of the object; `None` for one that could not be made and is not used.
+/// One entry for each map of the object; `None` for one that could not be created and is not used.
 pub(super) fn make(
     spec: &Spec,
     options: &LoadOptions,

@@ -1,4 +1,4 @@
-//! What memory the maps of an object take, before they are made.
+//! Computes the memory of an object's maps before they are created.
 //!
 //! Rule: the numbers are the kernel's own account of a map (`memlock` in its `fdinfo`), estimated
 //! from sizes alone: headers of maps and of elements differ by some bytes between kernels. Not

@@ -1,8 +1,8 @@
 //! From a `Spec` to programs and maps in the kernel.
 //!
 //! Order: target types, kernel configuration, BTF, maps with their contents, programs, then slots
-//! of maps that hold programs. Rule: on a failure everything made so far is closed again; pins are
-//! made last. What the kernel lacks and the object can do without is a warning, not an error.
+//! of maps that hold programs. Rule: on a failure everything created so far is closed; pins are
+//! created last. What the kernel lacks and the object can do without is a warning, not an error.
 
 mod btf;
 mod config;
@@ -63,7 +63,7 @@ pub enum Binding {
     Offload(Ifindex),
 }
 
-/// A loaded object. Its parts live on when they are attached, pinned or duplicated.
+/// A loaded object. Its parts outlive it if they are attached, pinned or duplicated.
 #[derive(Debug)]
 pub struct Object {
     name: String,
@@ -73,8 +73,10 @@ pub struct Object {
 }
 
 impl Object {
+    /// Loads the programs and maps of an object.
+    ///
     /// # Errors
-    /// [`Error::Verifier`] with the log of the first program that was refused;
+    /// [`Error::Verifier`] with the log of the first program that was rejected;
     /// [`Error::Denied`] with the missing capability; [`Error::Unresolved`] for what the kernel
     /// does not have.
     pub fn load(spec: &Spec, options: &LoadOptions) -> Result<Self> {
@@ -138,7 +140,7 @@ impl Object {
     }
 
     /// # Errors
-    /// [`Error::UnknownMap`] lists those that are there.
+    /// [`Error::UnknownMap`] with the names of the existing ones.
     pub fn map(&self, name: &str) -> Result<&Map> {
         self.maps.iter().find(|map| map.name() == name).ok_or_else(|| {
             let known = self.maps.iter().map(|map| map.name().to_owned()).collect();
@@ -152,7 +154,7 @@ impl Object {
     }
 }
 
-/// The device that maps live on.
+/// The device that holds the maps.
 fn map_device(options: &LoadOptions) -> u32 {
     match options.binding {
         Binding::Offload(ifindex) => ifindex.0,

@@ -1,4 +1,4 @@
-//! Loading one program: quietly first, then again with the verifier's log when it is refused.
+//! Loads one program: first without a log, then again with the verifier's log if it is rejected.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -46,7 +46,7 @@ impl Loader<'_> {
         let Patched { insns, modules } = fixup::apply(program, self.maps, host)?;
         let code = Insn::bytes(&insns);
         let (functions, lines) = (info::functions(program), info::lines(program));
-        let kernel_name = name::sanitised(&program.name);
+        let kernel_name = name::sanitized(&program.name);
         let fd_array = host.fd_array(modules);
         let (device_flags, ifindex) = self.device();
         let mut load = ProgLoad {
@@ -99,7 +99,7 @@ impl Loader<'_> {
     }
 }
 
-/// Why programs of a type are not loaded: the kernel wants to know what in it they attach to.
+/// Why programs of a type are not loaded: the kernel requires the function that they attach to.
 fn foreign(program_type: u32) -> Option<&'static str> {
     use sys::bpf::uapi::prog_type as t;
     match program_type {
@@ -124,7 +124,7 @@ pub(crate) struct Refusal {
     pub log: Option<Box<VerifierLog>>,
 }
 
-/// Loads; asks for a log only when it is needed, since writing one costs time.
+/// Loads a program. Requests a log only if it is needed, since writing one costs time.
 pub(crate) fn verify(load: &ProgLoad<'_>) -> Result<OwnedFd, Refusal> {
     let error = match attempt(load, &mut []) {
         Ok(fd) => return Ok(fd),

@@ -6,7 +6,7 @@ use super::LoadOptions;
 use super::symbols::Host;
 use crate::error::{Error, Result};
 
-/// A copy with every field access made for the target; `None` when there is nothing to do.
+/// A copy with every field access relocated for the target; `None` if there is none to relocate.
 pub(super) fn relocated(
     spec: &Spec,
     options: &LoadOptions,

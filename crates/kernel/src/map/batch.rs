@@ -15,7 +15,7 @@ const CHUNK: u32 = 512;
 const CHUNK_LIMIT: u32 = 1 << 20;
 
 impl Map {
-    /// Every element. What changes meanwhile may or may not be there.
+    /// Reads every element. Elements that change meanwhile may be included or missing.
     pub fn entries(&self) -> Result<Vec<Element>> {
         self.walk(Batch::new)
     }
@@ -77,7 +77,8 @@ impl Map {
     /// Writes all elements.
     ///
     /// # Errors
-    /// [`Error::Partly`] with the number of elements that were written before one was rejected.
+    /// [`Error::PartialUpdate`] with the number of elements that were written before one was
+    /// rejected.
     pub fn update_all(&self, elements: &[Element], expect: Expect) -> Result<()> {
         for (key, value) in elements {
             self.check(key, Some(value))?;
@@ -95,7 +96,7 @@ impl Map {
                 other => (count, other),
             };
             done += count;
-            answer.map_err(|source| Error::Partly {
+            answer.map_err(|source| Error::PartialUpdate {
                 map: self.name.clone(),
                 done,
                 wanted: elements.len(),
@@ -112,7 +113,7 @@ impl Map {
         self.raw.update_batch(&keys, &values, flags_of(expect)).1.map_err(named(&self.name))
     }
 
-    /// Deletes all keys and answers how many were there.
+    /// Deletes all keys and returns their number.
     pub fn delete_all(&self, keys: &[Vec<u8>]) -> Result<usize> {
         for key in keys {
             self.check(key, None)?;

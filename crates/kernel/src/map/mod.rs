@@ -22,7 +22,7 @@ use crate::memlock;
 
 pub use percpu::PerCpu;
 
-/// An open map. The map lives as long as something holds it: this, a program, a pin.
+/// An open map. The map exists as long as this handle, a program or a pin refers to it.
 #[derive(Debug)]
 pub struct Map {
     raw: bpf::Map,

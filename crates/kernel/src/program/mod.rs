@@ -3,7 +3,7 @@
 //! Not here: loading an object (`load`), attaching (`link`).
 
 mod dump;
-mod live;
+mod live_frames;
 mod pin;
 mod test_run;
 
@@ -14,10 +14,10 @@ use sys::bpf::{self, ProgInfo};
 use crate::error::{Error, ProgramRef, Result, named};
 
 pub use dump::{Dump, DumpFunction, DumpLine};
-pub use live::{Burst, LiveRun};
+pub use live_frames::{Burst, LiveRun};
 pub use test_run::{TestOutcome, TestRun};
 
-/// A loaded program. It lives as long as something holds it: this, an attachment, a pin.
+/// A loaded program. It exists as long as this handle, an attachment or a pin refers to it.
 #[derive(Debug)]
 pub struct Program {
     fd: OwnedFd,

@@ -14,7 +14,7 @@ impl Program {
         bpf::pin(self.as_fd(), &path.to_string_lossy()).map_err(Error::from_call)
     }
 
-    /// Takes a name away; the program lives on while something else holds it.
+    /// Removes a pin; the program exists as long as another handle refers to it.
     pub fn unpin(path: &Path) -> Result<()> {
         bpf::unpin(&path.to_string_lossy()).map_err(Error::from_call)
     }

@@ -13,7 +13,7 @@ use spec::btf::Btf;
 
 use super::hint;
 
-/// A refused program's log. Displays as the decisive line, its place and a hint.
+/// Log of a rejected program. Displays as the decisive line, its position and a hint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifierLog {
     /// The log as the kernel wrote it, or the end of a long one.
@@ -92,7 +92,7 @@ impl VerifierLog {
         self
     }
 
-    /// What to do about it, for the mistakes that are made most.
+    /// Advice for the most frequent mistakes.
     pub fn hint(&self) -> Option<&'static str> {
         hint::of(&self.decisive).or_else(|| self.more.iter().find_map(|line| hint::of(line)))
     }

@@ -1,4 +1,4 @@
-//! Why the verifier refused a program: its log, the line that decides, and where in the source.
+//! Why the verifier rejected a program: its log, the decisive line, and the source position.
 
 mod annotate;
 mod hint;

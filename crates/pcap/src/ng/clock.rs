@@ -1,4 +1,4 @@
-//! Timestamps in an interface's own unit, made nanoseconds since 1970.
+//! Converts timestamps in an interface's own unit to nanoseconds since 1970.
 //!
 //! Not here: which interface a packet belongs to.
 

@@ -83,7 +83,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Describes one more interface of a pcapng file, at any time, and returns its index. It is
-    /// another one even if the name was there before.
+    /// another one even if the name existed before.
     ///
     /// # Errors
     /// [`Error::Unwritable`] for a pcap file, a name with NUL or of more than 1024 bytes, or more

@@ -12,7 +12,7 @@ pub struct Error {
     pub fault: Fault,
 }
 
-/// The first mistake. Labels count from 0 in the order they were made.
+/// The first mistake of a program. Labels count from 0 in the order of their creation.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     #[error("no instructions")]

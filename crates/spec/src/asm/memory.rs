@@ -3,7 +3,7 @@
 //! A place is written `R1.at(4)`: four bytes after the address in R1. Values are in the machine's
 //! byte order. Sign-extending loads need Linux 6.6, acquire and release 6.15.
 
-use super::{Assembler, At, Operand, Reg};
+use super::{Assembler, MemRef, Operand, Reg};
 use crate::insn::{
     ADD, AND, CLASS_LDX, CLASS_ST, CLASS_STX, CMPXCHG, FETCH, LD_IMM64, LOAD_ACQUIRE, MODE_ATOMIC,
     MODE_MEM, MODE_MEMSX, OR, SIZE_B, SIZE_DW, SIZE_H, SIZE_W, STORE_RELEASE, XCHG, XOR,
@@ -71,47 +71,47 @@ impl Atomic {
 
 impl Assembler {
     /// `dst = *(size *)at`, the rest of the register cleared.
-    pub fn load(&mut self, size: Size, dst: Reg, at: At) -> &mut Self {
+    pub fn load(&mut self, size: Size, dst: Reg, at: MemRef) -> &mut Self {
         self.op(CLASS_LDX | MODE_MEM | size.code(), dst, at.base, at.off, 0)
     }
 
     /// Loads a byte, zero-extended.
-    pub fn load8(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load8(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load(Size::Byte, dst, at)
     }
 
     /// Loads 16 bits, zero-extended.
-    pub fn load16(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load16(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load(Size::Half, dst, at)
     }
 
     /// Loads 32 bits, zero-extended.
-    pub fn load32(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load32(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load(Size::Word, dst, at)
     }
 
     /// Loads 64 bits.
-    pub fn load64(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load64(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load(Size::Double, dst, at)
     }
 
     /// `dst = *(s8 *)at`
-    pub fn load_s8(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load_s8(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load_signed(Size::Byte, dst, at)
     }
 
     /// `dst = *(s16 *)at`
-    pub fn load_s16(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load_s16(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load_signed(Size::Half, dst, at)
     }
 
     /// `dst = *(s32 *)at`
-    pub fn load_s32(&mut self, dst: Reg, at: At) -> &mut Self {
+    pub fn load_s32(&mut self, dst: Reg, at: MemRef) -> &mut Self {
         self.load_signed(Size::Word, dst, at)
     }
 
     /// `*(size *)at = value`; an immediate is sign-extended to eight bytes.
-    pub fn store(&mut self, size: Size, at: At, value: impl Into<Operand>) -> &mut Self {
+    pub fn store(&mut self, size: Size, at: MemRef, value: impl Into<Operand>) -> &mut Self {
         let code = MODE_MEM | size.code();
         match value.into() {
             Operand::Reg(src) => self.op(CLASS_STX | code, at.base, src, at.off, 0),
@@ -120,27 +120,27 @@ impl Assembler {
     }
 
     /// Stores the low byte of a register or an immediate.
-    pub fn store8(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
+    pub fn store8(&mut self, at: MemRef, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Byte, at, value)
     }
 
     /// Stores the low 16 bits of a register or an immediate.
-    pub fn store16(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
+    pub fn store16(&mut self, at: MemRef, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Half, at, value)
     }
 
     /// Stores the low 32 bits of a register or an immediate.
-    pub fn store32(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
+    pub fn store32(&mut self, at: MemRef, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Word, at, value)
     }
 
     /// Stores a register, or an immediate with its sign extended.
-    pub fn store64(&mut self, at: At, value: impl Into<Operand>) -> &mut Self {
+    pub fn store64(&mut self, at: MemRef, value: impl Into<Operand>) -> &mut Self {
         self.store(Size::Double, at, value)
     }
 
     /// One indivisible step on memory that other CPUs share.
-    pub fn atomic(&mut self, atomic: Atomic, width: Width, at: At, src: Reg) -> &mut Self {
+    pub fn atomic(&mut self, atomic: Atomic, width: Width, at: MemRef, src: Reg) -> &mut Self {
         let size = match width {
             Width::W32 => SIZE_W,
             Width::W64 => SIZE_DW,
@@ -149,12 +149,12 @@ impl Assembler {
     }
 
     /// Loads before everything that follows in the program.
-    pub fn load_acquire(&mut self, size: Size, dst: Reg, at: At) -> &mut Self {
+    pub fn load_acquire(&mut self, size: Size, dst: Reg, at: MemRef) -> &mut Self {
         self.op(CLASS_STX | MODE_ATOMIC | size.code(), dst, at.base, at.off, LOAD_ACQUIRE)
     }
 
     /// Stores after everything that precedes in the program.
-    pub fn store_release(&mut self, size: Size, at: At, src: Reg) -> &mut Self {
+    pub fn store_release(&mut self, size: Size, at: MemRef, src: Reg) -> &mut Self {
         self.op(CLASS_STX | MODE_ATOMIC | size.code(), at.base, src, at.off, STORE_RELEASE)
     }
 
@@ -169,7 +169,7 @@ impl Assembler {
         self.raw(crate::Insn::new(0, 0, 0, 0, high))
     }
 
-    fn load_signed(&mut self, size: Size, dst: Reg, at: At) -> &mut Self {
+    fn load_signed(&mut self, size: Size, dst: Reg, at: MemRef) -> &mut Self {
         self.op(CLASS_LDX | MODE_MEMSX | size.code(), dst, at.base, at.off, 0)
     }
 }

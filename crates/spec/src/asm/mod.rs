@@ -41,7 +41,7 @@ pub use helper::Helper;
 pub use jump::Cond;
 pub use memory::{Atomic, Size, Width};
 pub use object::Object;
-pub use operand::{At, Operand, Reg};
+pub use operand::{MemRef, Operand, Reg};
 
 use crate::insn::Insn;
 use crate::model::{ProgramKind, Target};
@@ -121,7 +121,7 @@ impl Assembler {
         }
     }
 
-    /// Slots so far: the slot of whatever comes next.
+    /// Number of slots so far, which is the slot of the next instruction.
     pub fn slot(&self) -> usize {
         self.insns.len()
     }

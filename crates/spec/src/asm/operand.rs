@@ -44,8 +44,8 @@ impl Reg {
     }
 
     /// The memory `off` bytes from where this register points.
-    pub const fn at(self, off: i16) -> At {
-        At { base: self, off }
+    pub const fn at(self, off: i16) -> MemRef {
+        MemRef { base: self, off }
     }
 }
 
@@ -55,9 +55,9 @@ impl fmt::Display for Reg {
     }
 }
 
-/// A place in memory, made by [`Reg::at`].
+/// A memory operand: a base register and an offset. Created by [`Reg::at`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct At {
+pub struct MemRef {
     /// The register that holds the address.
     pub base: Reg,
     /// Offset in bytes from that address.

@@ -2,8 +2,8 @@
 //!
 //! Each is a fixed, documented sequence of plain instructions; none keeps state.
 
-use super::{Assembler, At, Cond, Helper, Label, MapRef, Operand, Reg};
-use crate::seam::Verdict;
+use super::{Assembler, Cond, Helper, Label, MapRef, MemRef, Operand, Reg};
+use crate::runtime::Verdict;
 
 // Offsets in `struct xdp_md`.
 const DATA: i16 = 0;
@@ -30,7 +30,7 @@ impl Assembler {
     }
 
     /// Looks up the key at `key`: R0 is its value or null. Overwrites R1 to R5.
-    pub fn lookup(&mut self, map: impl Into<MapRef>, key: At) -> &mut Self {
+    pub fn lookup(&mut self, map: impl Into<MapRef>, key: MemRef) -> &mut Self {
         if key.base != Reg::R2 {
             self.mov(Reg::R2, key.base);
         }
@@ -41,7 +41,7 @@ impl Assembler {
     }
 
     /// Adds to a 64-bit counter that only this CPU writes: no lock. Overwrites `scratch`.
-    pub fn count(&mut self, at: At, by: impl Into<Operand>, scratch: Reg) -> &mut Self {
+    pub fn count(&mut self, at: MemRef, by: impl Into<Operand>, scratch: Reg) -> &mut Self {
         self.load64(scratch, at).add(scratch, by).store64(at, scratch)
     }
 

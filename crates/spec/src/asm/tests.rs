@@ -4,7 +4,7 @@ use super::Reg::*;
 use super::*;
 use crate::disasm::{Listing, SpecNames};
 use crate::model::{MapDef, MapKind, Program, Spec};
-use crate::seam::Verdict;
+use crate::runtime::Verdict;
 
 fn xdp(name: &str) -> Assembler {
     Assembler::new(name, ProgramKind::XDP)

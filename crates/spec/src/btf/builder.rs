@@ -247,7 +247,7 @@ fn name_places(ty: Type<'_>) -> impl Iterator<Item = usize> {
     (0..count).map(move |entry| RECORD_LEN + entry * step)
 }
 
-/// Where type ids stand.
+/// Offsets of type ids in a record.
 fn type_places(ty: Type<'_>) -> impl Iterator<Item = usize> {
     let (step, field) = match ty.kind() {
         Kind::Struct | Kind::Union => (12, 4),

@@ -8,7 +8,7 @@ use super::types::{RECORD_LEN, word};
 use super::{Btf, Builder, Kind, Linkage};
 use crate::Error;
 
-/// What the kernel at hand does not know. The default is a kernel that knows everything.
+/// BTF features that a kernel lacks. The default is a kernel that supports all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MissingFeatures {
     /// `FUNC` and `FUNC_PROTO`: before 4.20.

@@ -1,4 +1,4 @@
-//! Questions that need several types: sizes, what a typedef stands for, type names in C.
+//! Queries that involve several types: sizes, resolved typedefs, type names in C.
 //!
 //! Rule: every walk is bounded by [`MAX_DEPTH`], since a damaged blob may hold cycles.
 

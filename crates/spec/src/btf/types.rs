@@ -77,7 +77,7 @@ pub struct Array {
 pub struct Param<'a> {
     /// Name of the parameter; may be empty.
     pub name: &'a str,
-    /// 0 with an empty name stands for `...`.
+    /// Type of the parameter; 0 with an empty name means `...`.
     pub type_id: u32,
 }
 
@@ -360,7 +360,7 @@ pub(super) fn record_len(bytes: &[u8]) -> Result<usize, InvalidBtf> {
     if len > bytes.len() { Err(InvalidBtf::TruncatedKind { kind }) } else { Ok(len) }
 }
 
-/// Little-endian, at an offset that the caller knows to be inside.
+/// Reads a little-endian word at an offset that is within the bytes.
 pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -54,7 +54,7 @@ impl<'a> Matcher<'a> {
         false
     }
 
-    /// Whether `target` is what `local` stands for, contents aside.
+    /// Whether `target` is the counterpart of `local`, regardless of contents.
     pub fn types(&self, local: u32, target: u32) -> bool {
         let roots = self.local.ty(local).zip(self.target.ty(target));
         roots.is_some_and(|(ours, theirs)| same_kind(ours, theirs))
@@ -182,7 +182,7 @@ fn elements(ours: Type<'_>, theirs: Type<'_>) -> Option<(u32, u32)> {
     Some((ours.array()?.element, theirs.array()?.element))
 }
 
-/// A forward declaration stands for its struct, or, flagged, for its union.
+/// A forward declaration represents its struct or, if flagged, its union.
 fn forward(declared: Type<'_>, other: Type<'_>) -> bool {
     match other.kind() {
         _ if declared.kind() != Kind::Fwd => false,

@@ -11,14 +11,14 @@
 
 use super::inline::{body, entry_end, refers_to_function};
 use super::{ENTRIES, Link, MAIN, VerdictSet, XDP_HAS_FRAGS};
-use crate::asm::{Assembler, At, Cond, Error, Helper, Label, Note, Reg::*};
+use crate::asm::{Assembler, Cond, Error, Helper, Label, MemRef, Note, Reg::*};
 use crate::insn::{EXIT, Insn};
 use crate::model::{Program, ProgramKind};
-use crate::seam::Verdict;
+use crate::runtime::Verdict;
 
-const KEY: At = R10.at(-4);
-const LENGTH: At = R10.at(-8);
-const CONTEXT: At = R10.at(-16);
+const KEY: MemRef = R10.at(-4);
+const LENGTH: MemRef = R10.at(-8);
+const CONTEXT: MemRef = R10.at(-16);
 
 /// Main and the programs' code; what that refers to is still that of its objects.
 pub struct Code {

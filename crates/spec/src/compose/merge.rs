@@ -134,7 +134,7 @@ impl<'a> Merge<'a> {
         Ok(self.sources.len() - 1)
     }
 
-    /// A new map, or the one that the same pin name already stands for.
+    /// A new map, or the existing one with the same pin name.
     fn add_map(&mut self, map: &MapDef, types: Appended, number: usize) -> Result<usize, Error> {
         let known = self.spec.map_index(&map.name);
         if let Some(place) = known.filter(|place| self.spec.maps[*place].pin_by_name)

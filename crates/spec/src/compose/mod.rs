@@ -20,7 +20,7 @@
 
 mod error;
 mod inline;
-mod live;
+mod liveness;
 mod main;
 mod merge;
 mod parts;
@@ -31,7 +31,7 @@ pub use error::Error;
 pub use splice::{globalize, inline, splice};
 
 use crate::model::{Program, ProgramKind, Spec, Target};
-use crate::seam::Verdict;
+use crate::runtime::Verdict;
 
 /// Per-CPU array of `{u64 packets, u64 bytes}`: [`ENTRIES`] for each program of the chain in
 /// order, by verdict, the last for invalid return values. Bytes are the packet's

@@ -14,7 +14,7 @@
 //! survive. It does not depend on where it is inserted.
 
 use super::inline::{LONGEST, depth, lowered};
-use super::live::{Registers, live_after, written};
+use super::liveness::{Registers, live_after, written};
 use super::parts::{Callee, Part, of_fragment, put_together, take_apart};
 use super::types::Types;
 use super::{Error, no_program};

@@ -1,7 +1,7 @@
 //! Types and source lines of a composed program.
 //!
 //! Rule: the kernel takes function types and lines for all functions or for none, so where one
-//! object has types, what the others lack is made up. Without types there are no lines either.
+//! object has types, types are generated for the others. Without types there are no lines either.
 
 use super::MAIN;
 use crate::asm::Note;

@@ -2,7 +2,7 @@
 //!
 //! Rule: total. Any bytes give one line of text; what no kernel knows reads `BUG_` and the code,
 //! as in the kernel's own disassembler. Instructions that the kernel has rewritten print
-//! too: whatever only the caller can know (map ids, addresses of helpers, labels) comes from
+//! too: what only the caller knows (map ids, addresses of helpers, labels) is provided by
 //! [`Names`]. [`Listing`] prints a whole program with functions and source lines.
 //! Not here: x86.
 

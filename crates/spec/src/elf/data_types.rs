@@ -50,7 +50,7 @@ fn place_section(file: &File<'_>, section: usize, btf: &mut Btf, datasec: u32) {
     }
 }
 
-/// Variables as the symbol table knows them, by section and place.
+/// Variables of the symbol table, by section and offset.
 pub(super) fn variables(file: &File<'_>) -> Vec<Global> {
     let mut found: Vec<_> =
         file.symbols.iter().filter_map(|symbol| variable(file, symbol)).collect();

@@ -1,4 +1,4 @@
-//! Values that an object puts into its maps: programs and other maps.
+//! Initial values of an object's maps: programs and other maps.
 
 use super::code::Code;
 use super::file::{File, Section};

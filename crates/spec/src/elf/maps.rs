@@ -1,4 +1,4 @@
-//! `Maps`: the maps of an object that are known so far, and where their definitions stand.
+//! `Maps`: the maps of an object found so far, and the positions of their definitions.
 //!
 //! Not here: how they are found (`map_sections`) and what the object fills in (`map_values`).
 
@@ -13,7 +13,7 @@ pub(super) struct Maps {
     pub defs: Vec<MapDef>,
     /// Number of the `.kconfig` map.
     pub kconfig: Option<usize>,
-    /// Where definitions stand: section, offset, map.
+    /// Positions of definitions: section, offset, map.
     placed: HashMap<(usize, u32), usize>,
     /// Data sections.
     pub data: HashMap<usize, usize>,

@@ -117,7 +117,7 @@ record!(RawTracepointAttr { name: u64, prog_fd: u32, pad: u32, cookie: u64 });
 // Commands that take one descriptor or number, or a few.
 record!(WordsAttr { first: u32, second: u32, third: u32, pad: u32 });
 
-/// Makes the call; a negative answer becomes its errno.
+/// Makes the call; a negative result becomes its errno.
 ///
 /// # Safety
 /// Every pointer in `attr` is zero or valid for what `command` reads and writes through it, for
@@ -140,7 +140,7 @@ pub(super) unsafe fn call<T: Record>(command: Command, attr: &mut T) -> Result<i
 pub(super) unsafe fn call_fd<T: Record>(command: Command, attr: &mut T) -> Result<OwnedFd> {
     // SAFETY: the caller's promise is passed on.
     let fd = unsafe { call(command, attr) }?;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor, which has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
@@ -163,7 +163,7 @@ pub(super) fn raw(fd: Option<BorrowedFd<'_>>) -> u32 {
     fd.map_or(0, |fd| fd.as_raw_fd().cast_unsigned())
 }
 
-/// A path or text for the kernel; one with a zero in it is refused as the kernel would.
+/// A path or text for the kernel; one that contains a zero is rejected as by the kernel.
 pub(super) fn c_string(call: &'static str, value: &str) -> Result<CString> {
     CString::new(value)
         .map_err(|_| Error::new(call, value, libc::EINVAL).with_detail("contains a zero byte"))

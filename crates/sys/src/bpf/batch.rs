@@ -4,7 +4,7 @@ use crate::bpf::Map;
 use crate::bpf::attr::{self, BatchAttr, Command, call};
 use crate::{Error, Result};
 
-/// Where a batched walk through a map stands, and the buffers that it fills.
+/// Position of a batched walk through a map, and the buffers that it fills.
 #[derive(Debug)]
 pub struct Batch {
     token: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Room for `capacity` elements of `map` a call. The kernel answers `ENOSPC` when a hash
+    /// Buffers for `capacity` elements of `map` per call. The kernel returns `ENOSPC` if a hash
     /// bucket holds more than that.
     pub fn new(map: &Map, capacity: u32) -> Self {
         Self {
@@ -34,14 +34,14 @@ impl Batch {
         Self { remove: true, ..Self::new(map, capacity) }
     }
 
-    /// Makes room for `capacity` elements of `map` a call. The walk continues where it stands.
+    /// Resizes the buffers to `capacity` elements of `map` per call. The walk keeps its position.
     pub fn resize(&mut self, map: &Map, capacity: u32) {
         self.keys.resize(room(map.key_size(), capacity), 0);
         self.values.resize(room(map.value_size(), capacity), 0);
         self.capacity = capacity;
     }
 
-    /// Reads on; answers keys and values side by side and whether there is more.
+    /// Reads the next batch. Returns keys and values in parallel, and whether more elements follow.
     pub fn next(&mut self, map: &Map) -> Result<(&[u8], &[u8], bool)> {
         let fits = self.keys.len() == room(map.key_size(), self.capacity)
             && self.values.len() == room(map.value_size(), self.capacity)
@@ -76,7 +76,7 @@ impl Batch {
 }
 
 impl Map {
-    /// Updates elements given side by side; answers how many were done before a failure.
+    /// Updates elements given in parallel; returns the number that was updated before a failure.
     pub fn update_batch(&self, keys: &[u8], values: &[u8], flags: u64) -> (usize, Result<()>) {
         let count = match self.count(keys, Some(values)) {
             Ok(count) => count,
@@ -95,7 +95,7 @@ impl Map {
         (done(&attr, count, answer.is_err()), answer.map(drop))
     }
 
-    /// Deletes keys given side by side; answers how many were done before a failure.
+    /// Deletes keys; returns the number that was deleted before a failure.
     pub fn delete_batch(&self, keys: &[u8]) -> (usize, Result<()>) {
         let count = match self.count(keys, None) {
             Ok(count) => count,

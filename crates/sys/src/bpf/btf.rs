@@ -20,7 +20,7 @@ pub struct BtfInfo {
     pub raw: Vec<u8>,
 }
 
-/// Linux 4.18. With a non-empty `log` the kernel's complaint goes there, closed by a zero.
+/// Linux 4.18. With a non-empty `log` the kernel's message is written there, terminated by a zero.
 pub fn btf_load(raw: &[u8], log: &mut [u8]) -> Result<OwnedFd> {
     let mut attr = BtfLoadAttr {
         btf: attr::pointer(raw),

@@ -55,10 +55,10 @@ pub fn next_id(kind: Kind, after: u32) -> Result<Option<u32>> {
     }
 }
 
-/// `ENOENT` when it is gone, which may happen right after [`next_id`].
+/// `ENOENT` if it no longer exists, which may happen right after [`next_id`].
 pub fn fd_by_id(kind: Kind, id: u32) -> Result<OwnedFd> {
     let mut attr = IdAttr { id, ..Default::default() };
-    // SAFETY: this attribute holds no pointers, and the descriptor answered is new.
+    // SAFETY: this attribute holds no pointers, and the returned descriptor is new.
     unsafe { call_fd(kind.open_command(), &mut attr) }
         .map_err(|error| Error { object: id.to_string(), ..error })
 }

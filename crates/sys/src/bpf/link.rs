@@ -1,4 +1,4 @@
-//! Links: attachments that the kernel undoes when the last descriptor and pin are gone.
+//! Links: attachments that the kernel undoes when the last descriptor and pin are closed.
 //! Linux 5.9 for XDP, 6.6 for tcx.
 
 use std::os::fd::{BorrowedFd, OwnedFd};

@@ -1,7 +1,7 @@
 //! Maps: creation and access to single elements.
 //!
 //! Rule: the kernel copies the number of bytes that the *map* declares, regardless of the slice. So
-//! a [`Map`] knows its sizes, asked from the kernel when it did not create the map itself, and
+//! a [`Map`] knows its sizes, read from the kernel if it did not create the map itself, and
 //! compares every slice with them first.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -72,13 +72,13 @@ impl Map {
             attr.map_flags |= map_flag::NUMA_NODE;
             attr.numa_node = node;
         }
-        // SAFETY: this attribute holds no pointers, and the descriptor answered is new.
+        // SAFETY: this attribute holds no pointers, and the returned descriptor is new.
         let fd = unsafe { call_fd(Command::MapCreate, &mut attr) }
             .map_err(|error| Error { object: create.name.to_owned(), ..error })?;
         Self::with_shape(fd, create.kind, create.key_size, create.value_size)
     }
 
-    /// Takes over any map descriptor; asks the kernel for its sizes.
+    /// Takes ownership of a map descriptor and reads its sizes from the kernel.
     pub fn from_fd(fd: OwnedFd) -> Result<Self> {
         let info = info::map_info(fd.as_fd())?;
         Self::with_shape(fd, info.kind, info.key_size, info.value_size)

@@ -18,16 +18,16 @@ pub fn pin(fd: BorrowedFd<'_>, path: &str) -> Result<()> {
         .map_err(|error| Error { object: path.to_owned(), ..error })
 }
 
-/// Opens whatever is pinned at `path`; [`obj_kind`] reports its kind.
+/// Opens the object that is pinned at `path`; [`obj_kind`] reports its kind.
 pub fn open_pin(path: &str) -> Result<OwnedFd> {
     let name = attr::c_string("bpf(OBJ_GET)", path)?;
     let mut attr = ObjAttr { pathname: name.as_ptr() as u64, ..Default::default() };
-    // SAFETY: the path is closed by a zero and outlives the call; the descriptor answered is new.
+    // SAFETY: the path is closed by a zero and outlives the call; the returned descriptor is new.
     unsafe { call_fd(Command::ObjGet, &mut attr) }
         .map_err(|error| Error { object: path.to_owned(), ..error })
 }
 
-/// Removes the name; the object lives on as long as something else holds it.
+/// Removes the pin; the object exists as long as another reference to it.
 pub fn unpin(path: &str) -> Result<()> {
     fs::remove_file(Path::new(path)).map_err(|error| Error::from_io("unlink", path, &error))
 }

@@ -40,7 +40,8 @@ pub struct ProgLoad<'a> {
     pub log_level: u32,
 }
 
-/// Verifies and loads. With a `log_level` the verifier's text goes into `log`, closed by a zero;
+/// Verifies and loads a program. With a `log_level` the verifier's text is written to `log`,
+/// terminated by a zero;
 /// `ENOSPC` means that it was too small.
 pub fn prog_load(load: &ProgLoad<'_>, log: &mut [u8]) -> Result<OwnedFd> {
     let license = attr::c_string("bpf(PROG_LOAD)", load.license)?;
@@ -91,7 +92,7 @@ pub fn bind_map(program: BorrowedFd<'_>, map: &Map) -> Result<()> {
 /// Programs count their runs and time while the descriptor is open. Linux 5.8, `CAP_SYS_ADMIN`.
 pub fn enable_stats() -> Result<OwnedFd> {
     let mut attr = WordsAttr { first: crate::bpf::uapi::STATS_RUN_TIME, ..Default::default() };
-    // SAFETY: this attribute holds no pointers, and the descriptor answered is new.
+    // SAFETY: this attribute holds no pointers, and the returned descriptor is new.
     unsafe { call_fd(Command::EnableStats, &mut attr) }
 }
 

@@ -117,7 +117,7 @@ const PRCTLS: [u64; 3] = [15, 16, 0x5356_4d41];
 /// `MAP_FREEZE`, batches, `PROG_BIND_MAP`. None attaches, runs, pins or opens other objects.
 const BPF_COMMANDS: [u64; 14] = [0, 1, 2, 3, 4, 5, 15, 18, 22, 24, 25, 26, 27, 35];
 
-/// Allowed whatever their arguments are.
+/// Calls that are allowed with any arguments.
 const ANY: [i64; 95] = [
     libc::SYS_read,
     libc::SYS_readv,

@@ -53,7 +53,7 @@ pub struct Files {
 /// it open files of other users, which [`Unprivileged::confine`] then limits.
 ///
 /// # Errors
-/// The process may be half-way between two users: it must end.
+/// The change of user may be incomplete: the process must end.
 pub fn drop_privileges(kernel: KernelUse) -> Result<Unprivileged> {
     check_single()?;
     let before = Caps::effective()?;

@@ -3,7 +3,7 @@
 //! Rule: a [`Dir`] never re-reads a path. Names are single components, resolved relative to the
 //! descriptor and without following symbolic links, so another user who renames or replaces a
 //! directory cannot redirect what is read, created, renamed or removed.
-//! Not here: who should own what. Callers use `std::os::unix::fs::fchown` on what they created.
+//! Not here: ownership of files. Callers use `std::os::unix::fs::fchown` on what they created.
 
 mod walk;
 
@@ -38,7 +38,7 @@ pub enum Ancestors {
     Protected,
 }
 
-/// What [`Dir::open_file`] asks for.
+/// Access that [`Dir::open_file`] requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Read,

@@ -99,7 +99,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Notes or refuses a directory that other users can change.
+    /// Notes or rejects a directory that other users can change.
     fn check(&mut self) -> Result<()> {
         let found = metadata(self.fd.as_fd(), &self.path)?;
         let Some(why) = exposure(&found) else { return Ok(()) };

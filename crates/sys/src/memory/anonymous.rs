@@ -9,7 +9,7 @@ use super::huge::{HUGE_PAGE, why_refused};
 use crate::mmap::page_size;
 use crate::{Error, Result};
 
-/// What a stretch of memory is made of.
+/// Kind of pages of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Pages of [`page_size`] bytes.
@@ -66,7 +66,7 @@ impl Anonymous {
         self.start
     }
 
-    /// Bytes asked for.
+    /// Requested length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }

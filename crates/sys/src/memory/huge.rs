@@ -24,7 +24,7 @@ pub fn huge_pages() -> Option<HugePages> {
     Some(HugePages { total: number("nr_hugepages")?, free })
 }
 
-/// Why `len` bytes in huge pages were refused, and what to set.
+/// Why `len` bytes in huge pages are unavailable, and what to set.
 pub(super) fn why_refused(len: usize) -> String {
     explain(len, huge_pages())
 }

@@ -1,7 +1,7 @@
 //! Memory for packets: private pages at an address of their own, plain or huge, near a device.
 //!
-//! Rule: nothing here makes a reference into the memory; who reads and writes what in it, and when,
-//! is the caller's. Memory that the kernel made (rings, maps) is in [`mmap`](crate::mmap).
+//! Rule: nothing here creates a reference into the memory; the caller is responsible for accesses
+//! to it. Memory that the kernel allocates (rings, maps) is in [`mmap`](crate::mmap).
 
 mod anonymous;
 mod huge;

@@ -1,17 +1,17 @@
-//! `Room`: how much memory this process may still take of the host and of its control groups.
+//! `Room`: the memory that this process may still allocate within the host and its control groups.
 //!
-//! Rule: it is an answer of one moment, and what can be given up (files in the page cache) counts
-//! as free. Both versions of control groups are read; what cannot be read sets no limit.
+//! Rule: the result is a snapshot, and memory that can be reclaimed (files in the page cache)
+//! counts as free. Both versions of control groups are read; what cannot be read sets no limit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The narrowest limit.
+/// The lowest limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes.
+    /// Available memory in bytes.
     pub free: u64,
-    /// What sets it: `MemAvailable of the host` or a control group's file.
+    /// Source of the limit: `MemAvailable of the host` or a control group's file.
     pub by: String,
 }
 

@@ -1,6 +1,6 @@
 //! Many requests to the kernel in one system call.
 //!
-//! Rule: only the last one of a batch is acknowledged; the others answer when they are refused. The
+//! Rule: only the last one of a batch is acknowledged; the others are answered if they fail. The
 //! kernel works through a batch before the call returns (`netlink_rcv_skb` in
 //! net/netlink/af_netlink.c), so all answers can be read without waiting for any.
 
@@ -29,7 +29,7 @@ impl Batch {
         Self { call, kind, flags: flags | NLM_F_REQUEST, bytes, begins: Vec::new() }
     }
 
-    /// One more, whose payload `write` puts into `length` zeros.
+    /// Adds a request, whose payload `write` writes into `length` zeros.
     pub fn push(&mut self, length: usize, write: impl FnOnce(&mut [u8])) {
         let begin = self.bytes.len();
         let end = begin + HEADER + length;
@@ -50,7 +50,7 @@ impl Conversation {
     /// that place in the batch.
     ///
     /// # Errors
-    /// That of the first one that was refused; all the others were done.
+    /// The error of the first request that failed; all others were executed.
     pub fn send_batch(
         &mut self,
         batch: &mut Batch,
@@ -71,7 +71,7 @@ impl Conversation {
         self.answers(batch, first, object)
     }
 
-    /// Everything that is there, so that nothing is left for the next exchange.
+    /// Reads all queued replies, so that none is left for the next exchange.
     fn answers(&self, batch: &Batch, first: u32, object: impl Fn(usize) -> String) -> Result<()> {
         let (mut refused, mut ended) = (None, false);
         while let Some(datagram) = self.receive_now(batch.call)? {

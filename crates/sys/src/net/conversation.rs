@@ -1,4 +1,4 @@
-//! One request to the kernel over netlink and everything that it answers.
+//! One netlink request to the kernel, and all of its replies.
 //!
 //! Rule: an exchange ends at the acknowledgement or at the end of the dump, so the socket is empty
 //! between two exchanges; a refusal carries the kernel's own sentence (extended acknowledgement).
@@ -18,7 +18,7 @@ pub(super) struct Conversation {
     pub(super) sequence: u32,
 }
 
-/// What to ask, and how an error names it.
+/// A request, and its name in errors.
 pub(super) struct Request<'a> {
     /// As the manual writes it, such as `rtnetlink(RTM_NEWLINK)`.
     pub call: &'static str,
@@ -157,7 +157,7 @@ impl Message<'_> {
         }
     }
 
-    /// An error holds the request that it answers, by its whole length unless capped.
+    /// An error contains the request that it refers to, in full length unless capped.
     fn echoed_length(&self) -> usize {
         aligned(word(self.payload, 4).unwrap_or(0) as usize).max(HEADER)
     }

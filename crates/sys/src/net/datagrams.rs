@@ -48,7 +48,7 @@ impl Datagrams {
         Ok(self.count)
     }
 
-    /// Sends all that were received to whom the socket is connected. Answers how many were taken;
+    /// Sends all received datagrams to the socket's peer. Returns the number that was accepted;
     /// the rest finds no room and is given up.
     pub fn send(&mut self, socket: &UdpSocket) -> Result<usize> {
         let mut parts = self.parts();

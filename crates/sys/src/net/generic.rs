@@ -6,7 +6,7 @@ use super::conversation::{Conversation, Request};
 use super::emitted;
 use crate::error::{Error, Result};
 
-/// A family of the running kernel and a socket to ask it in one namespace.
+/// A generic netlink family of the running kernel, and a socket in one namespace.
 #[derive(Debug)]
 pub(super) struct Family {
     conversation: Conversation,
@@ -14,7 +14,7 @@ pub(super) struct Family {
     id: u16,
 }
 
-/// The attributes of one answer.
+/// The attributes of one reply.
 pub(super) struct Attributes(Vec<u8>);
 
 impl Family {
@@ -68,7 +68,7 @@ impl Attributes {
         }
     }
 
-    /// Whether there is such an attribute, whatever it holds.
+    /// Whether the attribute exists, regardless of its value.
     pub fn has(&self, kind: u16) -> bool {
         self.find(kind).is_some()
     }

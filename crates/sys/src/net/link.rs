@@ -51,7 +51,7 @@ pub struct Link {
     pub xdp: XdpState,
 }
 
-/// Counters since the interface was made. An XDP drop in a driver need not show here.
+/// Counters since the interface was created. They may not include XDP drops in a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Received packets.
@@ -252,7 +252,7 @@ impl From<Stats64> for Statistics {
     }
 }
 
-/// The kernel answers a too long name with a bare `ERANGE`.
+/// For a too long name, the kernel returns `ERANGE` without a message.
 pub(super) fn check_name(call: &'static str, name: &str) -> Result<()> {
     let fits = (1..libc::IFNAMSIZ).contains(&name.len());
     let plain = !name.bytes().any(|byte| byte == b'/' || byte == 0 || byte.is_ascii_whitespace());

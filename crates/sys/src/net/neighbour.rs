@@ -30,7 +30,7 @@ pub struct Neighbour {
 }
 
 impl Netlink {
-    /// Adds or replaces a permanent entry, which is never asked for nor expires.
+    /// Adds or replaces a permanent entry, which is never resolved and never expires.
     pub fn add_neighbour(&mut self, ifindex: Ifindex, ip: IpAddr, mac: Mac) -> Result<()> {
         let mut message = entry(ifindex, ip);
         message.header.state = NeighbourState::Permanent;
@@ -41,7 +41,7 @@ impl Netlink {
         Ok(())
     }
 
-    /// Lets the kernel ask who has `ip` on that interface, as a packet to it would; the answer
+    /// Lets the kernel resolve `ip` on that interface, as a packet to it would; the result
     /// shows among [`Netlink::neighbours`] later. Does nothing where it is known.
     pub fn ask_neighbour(&mut self, ifindex: Ifindex, ip: IpAddr) -> Result<()> {
         let mut message = entry(ifindex, ip);

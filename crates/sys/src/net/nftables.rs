@@ -1,4 +1,4 @@
-//! What rules of nftables have counted (nfnetlink), also those that `iptables-nft` made.
+//! Counters of nftables rules (nfnetlink), including those that `iptables-nft` created.
 //!
 //! Rule: a query takes microseconds, so that two of them yield a rate under load, which starting
 //! `nft` twice cannot. Not here: making tables and rules.
@@ -14,7 +14,7 @@ pub struct Nftables {
     conversation: Conversation,
 }
 
-/// Whose packets a table sees.
+/// Family of the packets that a table processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NftFamily {
     Ipv4,

@@ -1,6 +1,6 @@
 //! Whole frames in and out of an interface: an `AF_PACKET` socket.
 //!
-//! For tests and captures, not for speed. A VLAN tag that the stack took off is put back, so a
+//! For tests and captures, not for speed. A VLAN tag that the stack removed is restored, so a
 //! frame reads as it was on the wire. Frames that this host sends are not seen.
 
 use std::mem;
@@ -54,7 +54,7 @@ impl PacketSocket {
         Ok(!timeout.is_zero() && readable(self.socket.as_fd(), timeout)? && self.read(frame)?)
     }
 
-    /// Frames that found no room since this was last asked.
+    /// Number of frames dropped for lack of buffer space since the last call.
     pub fn missed(&self) -> Result<u64> {
         let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
         let mut length = mem::size_of_val(&counts) as libc::socklen_t;

@@ -34,7 +34,7 @@ pub struct XdpState {
     pub offload: Option<u32>,
 }
 
-/// What must be attached before a change; otherwise the kernel refuses with `EBUSY` or `EEXIST`.
+/// What must be attached before a change; otherwise the change fails with `EBUSY` or `EEXIST`.
 #[derive(Clone, Copy, Debug)]
 pub enum XdpExpect<'fd> {
     Anything,

@@ -1,7 +1,7 @@
 //! Network namespaces: making, naming, entering, removing.
 //!
 //! Rule: the calling thread never leaves its namespace. Work inside another one runs in a scoped
-//! thread that ends with it. Named namespaces live at `/run/netns/NAME`, where `ip netns` looks.
+//! thread that ends with it. Named namespaces are mounted at `/run/netns/NAME`, as with `ip netns`.
 //! Not here: settings under `/proc/sys` and `/sys` (`settings`), pollers (`pollers`).
 
 mod identity;
@@ -23,7 +23,7 @@ pub use pollers::{poller_pids, pollers_named};
 
 use crate::error::{Error, Result};
 
-/// An open network namespace. It lives at least as long as this value.
+/// An open network namespace. It exists at least as long as this value.
 #[derive(Debug)]
 pub struct NetNs {
     fd: OwnedFd,
@@ -209,7 +209,8 @@ fn path_of(name: &str) -> Result<PathBuf> {
     Ok(Path::new(FOLDER).join(name))
 }
 
-/// Runs `work` in a thread that ends with it, so that whatever it unshares or joins ends too.
+/// Runs `work` in a thread that ends with it, so that namespaces it unshares or joins are left,
+/// too.
 fn alone<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let outcome = thread::scope(|scope| {
         crate::thread::spawn_scoped(scope, "netns", work).map(thread::ScopedJoinHandle::join)

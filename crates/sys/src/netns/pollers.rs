@@ -21,7 +21,7 @@ pub fn poller_pids(netns: &NetNs, interface: &str) -> Result<Option<Vec<u32>>> {
     }
 }
 
-/// All pollers of devices with this name, in whatever namespace.
+/// All pollers of devices with this name, in any namespace.
 pub fn pollers_named(interface: &str) -> Result<Vec<u32>> {
     let prefix = format!("napi/{interface}-");
     let entries =

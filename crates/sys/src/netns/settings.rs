@@ -1,6 +1,7 @@
 //! Settings of a namespace that only `/proc/sys/net` and `/sys/class/net` have.
 //!
-//! Rule: writing is refused where the process was started. Nothing here can change the host.
+//! Rule: the namespace in which the process was started is never changed. Nothing here can change
+//! the host.
 
 use std::fs;
 use std::path::Path;

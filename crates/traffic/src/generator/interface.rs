@@ -3,6 +3,7 @@
 //! Rule: what the kernel tells beforehand is refused here, with what to change; what it does not
 //! tell (an older kernel, a peer in another namespace) shows as a fault of the run.
 
+use packet::header_len;
 use sys::errno::{ENODEV, ENXIO};
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, NetdevFamily, Netlink};
@@ -111,6 +112,5 @@ fn refuse<T>(interface: &str, why: String) -> Result<T> {
 }
 
 /// Bytes of a frame beside its payload, as the kernel counts: Ethernet header and a VLAN tag.
-const FRAME_EXTRA: usize = ETHERNET + 4;
-const ETHERNET: usize = 14;
+const FRAME_EXTRA: usize = header_len::ETHERNET + header_len::VLAN;
 const GRO: &str = "rx-gro";

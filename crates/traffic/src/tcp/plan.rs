@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use packet::header_len::ETHERNET;
 use spec::Spec;
 
 use super::abi;
@@ -248,7 +249,6 @@ fn interval(per_second: f64) -> u64 {
     (65_536e9 / per_second) as u64
 }
 
-const ETHERNET: usize = 14;
 /// RFC 6928.
 const INITIAL_WINDOW: u32 = 10;
 /// Short: both ends of a run are known.

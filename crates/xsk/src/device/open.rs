@@ -52,7 +52,7 @@ fn driver_name(driver: &Driver, link: &Link) -> String {
 /// The kernel's own list knows best, but is empty while the interface is down. Then its channels
 /// count, and at last the queues that it was made with.
 fn queues(listed: &[NetdevQueue], channels: Option<Channels>, link: &Link) -> Queues {
-    let most = channels.map(|c| c.most_combined.max(c.most_rx.min(c.most_tx))).filter(|n| *n > 0);
+    let most = channels.map(|c| c.max_combined.max(c.max_rx.min(c.max_tx))).filter(|n| *n > 0);
     let count = |direction| listed.iter().filter(|queue| queue.direction == direction).count();
     let (rx, tx) = (count(Direction::Receive) as u32, count(Direction::Transmit) as u32);
     if rx > 0 && tx > 0 {
@@ -85,8 +85,8 @@ mod tests {
     fn queues_are_counted_from_the_best_source() {
         use Direction::{Receive, Transmit};
         let listed = [queue(Receive, 0), queue(Receive, 1), queue(Transmit, 0)];
-        let combined = Channels { combined: 4, most_combined: 8, ..Channels::default() };
-        let split = Channels { rx: 2, tx: 3, most_rx: 16, most_tx: 4, ..Channels::default() };
+        let combined = Channels { combined: 4, max_combined: 8, ..Channels::default() };
+        let split = Channels { rx: 2, tx: 3, max_rx: 16, max_tx: 4, ..Channels::default() };
         let link = Link { rx_queues: 9, tx_queues: 10, ..Link::default() };
         let listed = listed.as_slice();
         let cases = [

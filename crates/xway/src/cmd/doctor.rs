@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     fn feature(name: &str, refusal: Option<&str>) -> Feature {
-        let failed = |message: &str| Unavailable::Failed { message: message.to_owned() };
+        let failed = |message: &str| probe::Unavailable::Failed { message: message.to_owned() };
         Feature { name: name.to_owned(), purpose: "", refusal: refusal.map(failed) }
     }
 

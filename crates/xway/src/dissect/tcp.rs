@@ -1,5 +1,7 @@
 //! TCP with its options.
 
+use packet::tcp_flag;
+
 use super::Next;
 use super::reader::Reader;
 
@@ -19,7 +21,7 @@ pub fn segment(reader: &mut Reader<'_>) -> Option<Next> {
     reader.code("checksum")?;
     reader.half("urgent")?;
     reader.sum(&format!("[{shown}] seq {seq}"));
-    if flags & ACK != 0 {
+    if flags & tcp_flag::ACK != 0 {
         reader.sum(&format!("ack {ack}"));
     }
     reader.sum(&format!("win {window}"));
@@ -72,13 +74,12 @@ fn shown(flags: u8) -> String {
     let letters = [(2, 'S'), (1, 'F'), (4, 'R'), (8, 'P'), (32, 'U'), (64, 'E'), (128, 'W')];
     let mut text: String =
         letters.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, letter)| *letter).collect();
-    if flags & ACK != 0 {
+    if flags & tcp_flag::ACK != 0 {
         text.push('.');
     }
     if text.is_empty() { "none".to_owned() } else { text }
 }
 
-const ACK: u8 = 16;
 const END: u8 = 0;
 const NOTHING: u8 = 1;
 /// Bytes of a header without options.

@@ -1,4 +1,6 @@
-//! UDP, and what its port says of the contents.
+//! UDP; the destination port determines the protocol of the payload.
+
+use packet::{Port, header_len};
 
 use super::Next;
 use super::reader::Reader;
@@ -11,17 +13,13 @@ pub fn datagram(reader: &mut Reader<'_>) -> Option<Next> {
     let len = usize::from(reader.half("length")?);
     reader.code("checksum")?;
     // Zero stands for what segmentation offload knows.
-    if len >= HEADER {
-        reader.limit(len - HEADER);
+    if len >= header_len::UDP {
+        reader.limit(len - header_len::UDP);
     }
-    reader.sum(&format!("len {}", len.saturating_sub(HEADER)));
-    match dport {
-        VXLAN => Some(Next::Vxlan),
-        GENEVE => Some(Next::Geneve),
+    reader.sum(&format!("len {}", len.saturating_sub(header_len::UDP)));
+    match Port(dport) {
+        Port::VXLAN => Some(Next::Vxlan),
+        Port::GENEVE => Some(Next::Geneve),
         _ => None,
     }
 }
-
-const HEADER: usize = 8;
-const VXLAN: u16 = 4789;
-const GENEVE: u16 = 6081;

@@ -152,8 +152,8 @@ fn is_free(field: Field, family: Family, values: &Values) -> bool {
     always && values.covers(&Values::range(0_u8, highest))
 }
 
-pub(super) const TCP: u8 = 6;
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+pub(super) const TCP: u8 = packet::IpProtocol::TCP.0;
+const ICMP: u8 = packet::IpProtocol::ICMP.0;
+const ICMPV6: u8 = packet::IpProtocol::ICMPV6.0;
 /// TCP, UDP, DCCP, SCTP, UDP-Lite.
 const PORTS: [u128; 5] = [6, 17, 33, 132, 136];

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use packet::tcp_flag::{ACK, PSH as PUSH, SYN};
+
 use super::Session;
 use crate::Family;
 
@@ -203,6 +205,3 @@ fn ports(source: u16, dest: u16) -> Vec<u8> {
 const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 /// Of the range that Linux takes for its own connections.
 const OWN_PORT: u16 = 40_000;
-const SYN: u8 = 2;
-const PUSH: u8 = 8;
-const ACK: u8 = 16;

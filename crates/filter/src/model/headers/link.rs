@@ -1,16 +1,18 @@
 //! Ethernet and VLAN tags.
 
+use packet::EtherType;
+
 use super::cursor::{Cursor, number, word};
 use super::{Layer, Reader};
 use crate::abi::Need;
 use crate::{Field, PacketFields, Reason};
 
-pub(super) const IPV4: u16 = 0x0800;
-pub(super) const IPV6: u16 = 0x86dd;
-pub(super) const PPPOE: u16 = 0x8864;
-pub(super) const MPLS: u16 = 0x8847;
-pub(super) const MPLS_MULTICAST: u16 = 0x8848;
-const TAGS: [u16; 2] = [0x8100, 0x88a8];
+pub(super) const IPV4: u16 = EtherType::IPV4.0;
+pub(super) const IPV6: u16 = EtherType::IPV6.0;
+pub(super) const PPPOE: u16 = EtherType::PPPOE_SESSION.0;
+pub(super) const MPLS: u16 = EtherType::MPLS.0;
+pub(super) const MPLS_MULTICAST: u16 = EtherType::MPLS_MULTICAST.0;
+const TAGS: [u16; 2] = [EtherType::VLAN.0, EtherType::SERVICE_VLAN.0];
 const MAX_TAGS: usize = 4;
 
 impl Reader<'_> {

@@ -1,19 +1,21 @@
 //! What is behind the IP headers: ports, flags, messages, or another packet.
 
+use packet::IpProtocol;
+
 use super::cursor::{Cursor, word};
 use super::network::Network;
 use super::{Layer, Reader, tunnel};
 use crate::abi::{Fragment, Need};
 use crate::{Field, Reason};
 
-pub(super) const UDP: u8 = 17;
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const DCCP: u8 = 33;
-const ICMPV6: u8 = 58;
-const NOTHING: u8 = 59;
-const SCTP: u8 = 132;
-const UDP_LITE: u8 = 136;
+pub(super) const UDP: u8 = IpProtocol::UDP.0;
+const ICMP: u8 = IpProtocol::ICMP.0;
+const TCP: u8 = IpProtocol::TCP.0;
+const DCCP: u8 = IpProtocol::DCCP.0;
+const ICMPV6: u8 = IpProtocol::ICMPV6.0;
+const NOTHING: u8 = IpProtocol::NO_NEXT_HEADER.0;
+const SCTP: u8 = IpProtocol::SCTP.0;
+const UDP_LITE: u8 = IpProtocol::UDPLITE.0;
 
 impl Reader<'_> {
     pub(super) fn transport(

@@ -3,6 +3,8 @@
 //! Rule: what is inside is a layer of its own; whether there is something inside is told by the
 //! outer headers alone, and where it cannot be reached the answer is an oddity, never silence.
 
+use packet::{EtherType, IpProtocol, Port};
+
 use super::cursor::{Cursor, word};
 use super::{FARTHEST, LAYERS, Layer, Reader, link, transport};
 use crate::{Field, PacketFields, Reason};
@@ -10,19 +12,19 @@ use crate::{Field, PacketFields, Reason};
 /// The type of an inner packet, and where it begins.
 pub(super) type Inside<'a> = (u16, Cursor<'a>);
 
-const IPV4: u8 = 4;
-const IPV6: u8 = 41;
-const GRE: u8 = 47;
-const ETHER_IP: u8 = 97;
-const MPLS: u8 = 137;
-const ETHERNET: u8 = 143;
+const IPV4: u8 = IpProtocol::IN_IPV4.0;
+const IPV6: u8 = IpProtocol::IN_IPV6.0;
+const GRE: u8 = IpProtocol::GRE.0;
+const ETHER_IP: u8 = IpProtocol::ETHER_IP.0;
+const MPLS: u8 = IpProtocol::MPLS.0;
+const ETHERNET: u8 = IpProtocol::ETHERNET.0;
 /// Protocols that hold a packet.
 pub(super) const PROTOCOLS: [u8; 6] = [IPV4, IPV6, GRE, ETHER_IP, MPLS, ETHERNET];
 
-const VXLAN_PORTS: [u16; 2] = [4789, 8472];
-const GENEVE_PORT: u16 = 6081;
+const VXLAN_PORTS: [u16; 2] = [Port::VXLAN.0, Port::LINUX_VXLAN.0];
+const GENEVE_PORT: u16 = Port::GENEVE.0;
 /// EtherType of a whole Ethernet frame in GRE and Geneve.
-const BRIDGED: u16 = 0x6558;
+const BRIDGED: u16 = EtherType::BRIDGED.0;
 /// PPP, WCCP and ERSPAN in GRE hold packets, too, behind headers that are not read.
 const UNREAD: [u16; 4] = [0x880b, 0x883e, 0x88be, 0x22eb];
 const MAX_LABELS: usize = 8;

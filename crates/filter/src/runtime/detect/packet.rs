@@ -5,6 +5,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use packet::tcp_flag::{ACK, RST, SYN};
 use spec::Verdict;
 
 use crate::abi::{Fragment, Reason};
@@ -128,9 +129,6 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-const SYN: u8 = 0x02;
-const RST: u8 = 0x04;
-const ACK: u8 = 0x10;
 /// Longer frames are rebuilt up to here: no header is behind it.
 const LONGEST: usize = 1 << 14;
 

@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Where something stands, for a mistake that shows only later.
+/// A position, for a mistake that is detected later.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot<'a> {
     line: usize,

@@ -10,7 +10,7 @@ pub struct Error {
     pub line: usize,
     /// Counted from 1, in characters.
     pub column: usize,
-    /// What stands there; empty at the end of a line.
+    /// The text at that position; empty at the end of a line.
     pub token: String,
     /// What could have stood there.
     pub expected: String,

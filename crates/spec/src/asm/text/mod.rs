@@ -14,7 +14,7 @@
 //!
 //! One instruction a line, with labels (`name:`) of its own line or in front. Rule: what
 //! [`disasm`](crate::disasm) prints reads back as the same instruction. A slot number and the code
-//! in front (`12: (18) r1 = 0x5`) may be there: the code, if given, must be right, and it
+//! before it (`12: (18) r1 = 0x5`) may be present: the code, if given, must be right, and it
 //! distinguishes a wide load from a short one; without it, a number is wide if it is marked (`5
 //! ll`) or does not fit in 32 bits. Not here: verification; fields that a notation cannot express
 //! are 0.
@@ -60,7 +60,7 @@ pub enum Reference {
     Kfunc(String),
 }
 
-/// Instructions that stand for themselves.
+/// Instructions without references by name.
 ///
 /// # Errors
 /// The first mistake; or the first name that only an object knows, which [`parse_code`] takes.

@@ -94,7 +94,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `,` and whatever follows it.
+    /// Consumes `,` and the operand after it.
     pub fn comma(&mut self) -> Result<()> {
         self.expect(",")
     }
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         value.filter(|value| *value <= end).ok_or_else(|| self.out_of(number, &expected))
     }
 
-    /// A jump's distance: the sign must be there.
+    /// A jump's distance, which must have a sign.
     pub fn distance(&mut self) -> Result<i64> {
         let expected = "a distance such as +3";
         if !matches!(self.word(), "+" | "-") {

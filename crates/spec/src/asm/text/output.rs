@@ -30,7 +30,7 @@ struct Patch<'a> {
     form: Form,
 }
 
-/// Where a jump or call goes.
+/// The target of a jump or call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target<'a> {
     /// Slots from the next one.

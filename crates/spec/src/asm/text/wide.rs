@@ -1,4 +1,4 @@
-//! Loads of 64 bits in two slots: numbers, and what stands for maps, functions and symbols.
+//! Loads of 64 bits in two slots: numbers, and references to maps, functions and symbols.
 
 use super::Reference;
 use super::cursor::{Cursor, Result};

@@ -13,11 +13,11 @@ pub struct Channels {
     /// Queues that do both.
     pub combined: u32,
     /// Largest number of queues that only receive.
-    pub most_rx: u32,
+    pub max_rx: u32,
     /// Largest number of queues that only transmit.
-    pub most_tx: u32,
+    pub max_tx: u32,
     /// Largest number of queues that do both.
-    pub most_combined: u32,
+    pub max_combined: u32,
 }
 
 impl Ethtool {
@@ -25,9 +25,9 @@ impl Ethtool {
     pub fn channels(&self, name: &str) -> Result<Channels> {
         let data = self.read_channels(name)?;
         Ok(Channels {
-            most_rx: word(&data, 1),
-            most_tx: word(&data, 2),
-            most_combined: word(&data, 4),
+            max_rx: word(&data, 1),
+            max_tx: word(&data, 2),
+            max_combined: word(&data, 4),
             rx: word(&data, 5),
             tx: word(&data, 6),
             combined: word(&data, 8),

@@ -1,7 +1,7 @@
 //! What `ethtool` shows and changes: features, channels, driver and its statistics; and what it
 //! only shows here: flow control, rings, speed.
 //!
-//! Rule: an [`Ethtool`] speaks to the namespace that it was opened in, by interface name.
+//! Rule: an [`Ethtool`] belongs to the namespace in which it was opened; interfaces go by name.
 //! It uses the ioctl, which every kernel since 5.15 and before has for all of this.
 
 mod channels;

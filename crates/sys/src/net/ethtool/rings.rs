@@ -11,9 +11,9 @@ pub struct Rings {
     /// Descriptors of a transmit ring.
     pub tx: u32,
     /// Largest receive ring.
-    pub most_rx: u32,
+    pub max_rx: u32,
     /// Largest transmit ring.
-    pub most_tx: u32,
+    pub max_tx: u32,
 }
 
 impl Ethtool {
@@ -24,8 +24,8 @@ impl Ethtool {
         let mut data = bytes(&words);
         self.ioctl("ioctl(ETHTOOL_GRINGPARAM)", name, &mut data)?;
         Ok(Rings {
-            most_rx: word(&data, 1),
-            most_tx: word(&data, 4),
+            max_rx: word(&data, 1),
+            max_tx: word(&data, 4),
             rx: word(&data, 5),
             tx: word(&data, 8),
         })

@@ -4,7 +4,7 @@ use super::{Ethtool, bytes, word};
 use crate::error::Result;
 
 impl Ethtool {
-    /// Megabits a second; `None` while there is no link, or where the driver does not know.
+    /// Speed in Mbit/s; `None` without a carrier, or if the driver does not report it.
     pub fn speed_mbit(&self, name: &str) -> Result<Option<u32>> {
         let call = "ioctl(ETHTOOL_GLINKSETTINGS)";
         let mut data = bytes(&[ETHTOOL_GLINKSETTINGS]);

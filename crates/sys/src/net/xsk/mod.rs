@@ -133,7 +133,7 @@ impl XskSocket {
         self.set(kind.call(), kind.option(), format!("{entries} entries"), &entries)
     }
 
-    /// Maps a ring that was made with `entries`.
+    /// Maps a ring that was created with `entries`.
     pub fn map_ring(&self, kind: RingKind, entries: u32) -> Result<RingMapping> {
         RingMapping::new(self.as_fd(), kind, entries)
     }

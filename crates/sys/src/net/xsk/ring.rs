@@ -55,7 +55,7 @@ impl RingMapping {
         self.mapping.place(self.offsets.consumer as usize)
     }
 
-    /// The word in which the kernel asks to be called.
+    /// The word in which the kernel requests a wakeup.
     pub fn flags(&self) -> NonNull<u32> {
         self.mapping.place(self.offsets.flags as usize)
     }

@@ -13,9 +13,9 @@ pub struct XskStatistics {
     pub rx_ring_full: u64,
     /// Packets that found no empty frame in the fill ring.
     pub fill_ring_empty: u64,
-    /// Addresses in the fill ring that were refused.
+    /// Invalid addresses in the fill ring.
     pub fill_invalid: u64,
-    /// Descriptors in the tx ring that were refused.
+    /// Invalid descriptors in the tx ring.
     pub tx_invalid: u64,
     /// Number of transmit requests for which the ring was empty.
     pub tx_ring_empty: u64,

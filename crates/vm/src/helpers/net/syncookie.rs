@@ -1,5 +1,8 @@
 //! SYN cookies for listening sockets, and raw ones for programs that answer themselves.
 
+use packet::header_len::{IPV4 as IPV4_HEADER, IPV6 as IPV6_HEADER, TCP as TCP_HEADER};
+use packet::tcp_flag as flag;
+
 use super::socket::socket_at;
 use super::{in_r0, read};
 use crate::errno::Errno;
@@ -240,19 +243,8 @@ fn prefix<const N: usize>(
     Ok((bytes, given))
 }
 
-/// Flags of a TCP header.
-mod flag {
-    pub const FIN: u8 = 1;
-    pub const SYN: u8 = 2;
-    pub const RST: u8 = 4;
-    pub const ACK: u8 = 16;
-}
-
 /// The value of `net.ipv4.tcp_syncookies` that waits for no full queue.
 const ALWAYS: u8 = 2;
-const IPV4_HEADER: usize = 20;
-const IPV6_HEADER: usize = 40;
-const TCP_HEADER: usize = 20;
 const TCP_LONGEST: usize = 60;
 /// What a client that names no segment size must take.
 const LEAST_MSS_IPV4: u16 = 536;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use kernel::{LoadOptions, Object, TestOutcome, TestRun};
+use packet::header_len::ETHERNET as ETHERNET_HEADER;
 use spec::btf::Btf;
 use spec::{Input, MapDef, Verdict};
 use vm::{Cause, Machine, Map, Options, Output, Port, Run, Worker};
@@ -291,4 +292,3 @@ impl Kernel {
 }
 
 const LOOPBACK: u32 = 1;
-const ETHERNET_HEADER: usize = 14;

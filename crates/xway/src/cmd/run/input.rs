@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
+use packet::header_len::ETHERNET as ETHERNET_HEADER;
 use pcap::{LinkType, Packet, Reader};
 use spec::{Input, Program, ProgramKind};
 
@@ -198,7 +199,6 @@ fn bar(size: u64) -> ProgressBar {
     ProgressBar::new(size).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-const ETHERNET_HEADER: usize = 14;
 /// A page less what drivers keep in front (256) and behind (320).
 const ONE_BUFFER: usize = 4096 - 256 - 320;
 /// Captures of that many bytes get a progress bar.

@@ -1,6 +1,6 @@
-//! Which registers hold something that is still read: those must survive code put in between.
+//! Which registers hold a value that is still read: inserted code must preserve them.
 //!
-//! Rule: a register may be called live that is not, never the other way round.
+//! Rule: the result may include registers that are not live, but never omits a live one.
 
 use super::inline::distance;
 use crate::disasm::slots;
