@@ -164,7 +164,7 @@ mod tests {
             ("-- asm\nexit", "needs either"),
             ("-- asm\nexit\n-- result\n1 2", "needs either"),
             ("-- asm\nexit\n-- result\n1\n-- error\n", "needs either"),
-            ("-- asm\nexit\n-- result\nmany", "`many` is no number"),
+            ("-- asm\nexit\n-- result\nmany", "`many` is not a number"),
             ("-- asm\nexit\n-- mem\n100\n-- result\n0", "`100` is not a byte"),
             ("-- asm\nexit\n-- meme\n", "line 3: `-- meme` is none of"),
             ("exit\n-- result\n0", "line 1: no section takes `exit`"),
