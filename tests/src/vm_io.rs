@@ -5,7 +5,7 @@
 //! ```
 
 use kernel::{KernelRuntime, LoadOptions};
-use spec::asm::{Assembler, At, Cond, Label, Object, Reg::*};
+use spec::asm::{Assembler, Cond, Label, MemRef, Object, Reg::*};
 use spec::{Expect, Input, Map, MapDef, MapKind, ProgramKind, Runtime, Spec, Verdict};
 use vm::{Options, VmRuntime};
 
@@ -41,7 +41,7 @@ impl Writing {
 }
 
 /// Where an argument or answer is.
-pub fn word(number: usize) -> At {
+pub fn word(number: usize) -> MemRef {
     R7.at((number * 8) as i16)
 }
 

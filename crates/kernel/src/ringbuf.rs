@@ -34,6 +34,8 @@ pub struct RingBuffer {
 }
 
 impl RingBuffer {
+    /// Maps the ring buffer of a map.
+    ///
     /// # Errors
     /// [`Error::Unsupported`] if `map` is not a ring buffer.
     pub fn new(map: &Map) -> Result<Self> {

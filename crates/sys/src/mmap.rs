@@ -49,6 +49,8 @@ impl Mapping {
         self.len == 0
     }
 
+    /// Reads a 32-bit word at a byte offset with acquire ordering.
+    ///
     /// # Panics
     /// As all accessors: when the word is not inside the mapping or not aligned.
     pub fn load_u32(&self, at: usize) -> u32 {

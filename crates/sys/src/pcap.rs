@@ -45,6 +45,8 @@ pub struct Library {
 }
 
 impl Library {
+    /// Loads the library.
+    ///
     /// # Errors
     /// When it is not installed.
     pub fn open() -> Result<Self, Error> {

@@ -55,6 +55,8 @@ impl Link {
         Ok(Self::made(Held::Bpf { fd, pins: Vec::new() }, None, true))
     }
 
+    /// Opens a pinned link.
+    ///
     /// # Errors
     /// [`Error::WrongPin`] when something else is pinned there.
     pub fn from_pin(path: &Path) -> Result<Self> {

@@ -130,6 +130,8 @@ impl Object {
         &self.warnings
     }
 
+    /// Finds a program by its name.
+    ///
     /// # Errors
     /// [`Error::UnknownProgram`] lists those that are loaded.
     pub fn program(&self, name: &str) -> Result<&Program> {
@@ -139,6 +141,8 @@ impl Object {
         })
     }
 
+    /// Finds a map by its name.
+    ///
     /// # Errors
     /// [`Error::UnknownMap`] with the names of the existing ones.
     pub fn map(&self, name: &str) -> Result<&Map> {

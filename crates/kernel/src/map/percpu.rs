@@ -50,6 +50,8 @@ impl PerCpu {
 }
 
 impl Map {
+    /// Reads the values of a key on all CPUs; `None` if the key is absent.
+    ///
     /// # Errors
     /// [`Error::Unsupported`] if this is not a per-CPU map.
     pub fn lookup_per_cpu(&self, key: &[u8]) -> Result<Option<PerCpu>> {

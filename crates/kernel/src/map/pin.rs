@@ -20,6 +20,8 @@ impl Map {
         bpf::unpin(&path.to_string_lossy()).map_err(Error::from_call)
     }
 
+    /// Opens a pinned map.
+    ///
     /// # Errors
     /// [`Error::WrongPin`] when something else is pinned there.
     pub fn from_pin(path: &Path) -> Result<Self> {

@@ -19,6 +19,8 @@ impl Program {
         bpf::unpin(&path.to_string_lossy()).map_err(Error::from_call)
     }
 
+    /// Opens a pinned program.
+    ///
     /// # Errors
     /// [`Error::WrongPin`] when something else is pinned there.
     pub fn from_pin(path: &Path) -> Result<Self> {

@@ -34,6 +34,8 @@ impl Object {
         self
     }
 
+    /// Resolves labels and references, and returns the object.
+    ///
     /// # Errors
     /// The first mistake of the first program that has one.
     pub fn finish(self) -> Result<Spec, Error> {

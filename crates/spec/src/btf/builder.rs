@@ -203,6 +203,8 @@ impl Builder {
         self.types.extend(words.iter().flat_map(|word| word.to_le_bytes()));
     }
 
+    /// Builds the blob and parses it.
+    ///
     /// # Errors
     /// [`Error::Btf`] when the parts are together too big for 32-bit offsets.
     pub fn build(&self) -> Result<Btf, Error> {

@@ -56,10 +56,15 @@ fn arch() -> Option<TargetArch> {
 }
 
 pub(super) fn no_new_privileges() -> Result<()> {
+    enable("prctl(PR_SET_NO_NEW_PRIVS)", libc::PR_SET_NO_NEW_PRIVS)
+}
+
+/// Enables an option of the calling thread; `call` names the call in errors.
+pub(super) fn enable(call: &'static str, option: libc::c_int) -> Result<()> {
     let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
     // SAFETY: takes numbers only.
-    let answer = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, on, unused, unused, unused) };
-    if answer != 0 { Err(Error::last("prctl(PR_SET_NO_NEW_PRIVS)", "")) } else { Ok(()) }
+    let answer = unsafe { libc::prctl(option, on, unused, unused, unused) };
+    if answer != 0 { Err(Error::last(call, "")) } else { Ok(()) }
 }
 
 fn allowed(kernel: KernelUse) -> BackendResult<Rules> {

@@ -74,10 +74,7 @@ pub fn drop_privileges(kernel: KernelUse) -> Result<Unprivileged> {
 
 /// Lets a process without root regain the capabilities that it had as root.
 fn keep_across_users() -> Result<()> {
-    let (on, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
-    // SAFETY: takes numbers only.
-    let answer = unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, on, unused, unused, unused) };
-    if answer != 0 { Err(Error::last("prctl(PR_SET_KEEPCAPS)", "")) } else { Ok(()) }
+    calls::enable("prctl(PR_SET_KEEPCAPS)", libc::PR_SET_KEEPCAPS)
 }
 
 /// Asks the kernel, and changes nothing.

@@ -48,7 +48,7 @@ impl Interface {
                  `ip link set {} mtu {}`",
                 self.mtu,
                 self.name,
-                longest - ETHERNET
+                longest - header_len::ETHERNET
             );
             return refuse(&self.name, why);
         }

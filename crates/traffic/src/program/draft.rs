@@ -4,7 +4,7 @@
 
 use kernel::Ifindex;
 use spec::asm::Reg::{self, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
-use spec::asm::{Assembler, At, Cond, Fault, Helper, Label, Object};
+use spec::asm::{Assembler, Cond, Fault, Helper, Label, MemRef, Object};
 use spec::{MapDef, MapKind, ProgramKind, Verdict};
 
 use super::abi::{self, control};
@@ -21,13 +21,13 @@ pub(super) const FRAME: Reg = R8;
 /// Whether an end is told instead of data sent, in programs that write stamps.
 pub(super) const ENDING: Reg = R9;
 /// On the stack: the address of the frame's size in its table.
-pub(super) const SIZE: At = R10.at(-8);
+pub(super) const SIZE: MemRef = R10.at(-8);
 
 /// A program in the making.
 pub(super) struct Draft {
     pub a: Assembler,
     own: usize,
-    scratch: Vec<At>,
+    scratch: Vec<MemRef>,
     pools: Vec<Vec<u8>>,
     arrays: Vec<(String, Vec<Vec<u8>>)>,
     wait: Option<Label>,
@@ -83,14 +83,14 @@ impl Draft {
     }
 
     /// Eight bytes of the state for a part's own use; zero at first.
-    pub fn word(&mut self) -> At {
+    pub fn word(&mut self) -> MemRef {
         let at = word_at(self.own);
         self.own += 8;
         at
     }
 
     /// A word that holds something within one run only: the same for the same number.
-    pub fn scratch(&mut self, number: usize) -> At {
+    pub fn scratch(&mut self, number: usize) -> MemRef {
         while self.scratch.len() <= number {
             let word = self.word();
             self.scratch.push(word);
@@ -223,7 +223,7 @@ fn too_much() -> Error {
 }
 
 /// A word of the state.
-pub(super) fn word_at(offset: usize) -> At {
+pub(super) fn word_at(offset: usize) -> MemRef {
     STATE.at(offset as i16)
 }
 

@@ -5,7 +5,7 @@
 //! appears in a program.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4};
-use spec::asm::{At, Cond};
+use spec::asm::{Cond, MemRef};
 
 use super::alias::Alias;
 use super::draft::{Draft, Table};
@@ -52,7 +52,7 @@ enum Way {
     /// There is one number only.
     Only,
     Sequence {
-        next: At,
+        next: MemRef,
     },
     Random {
         key: u64,
@@ -108,7 +108,7 @@ impl Drawing {
     }
 
     /// R0 becomes the index; the stream's count is at `count`. Overwrites R1 to R4.
-    pub fn write(&self, draft: &mut Draft, count: At) {
+    pub fn write(&self, draft: &mut Draft, count: MemRef) {
         match self.way {
             Way::Only => {
                 draft.a.mov(R0, 0);
@@ -127,7 +127,7 @@ impl Drawing {
         }
     }
 
-    fn sequence(&self, draft: &mut Draft, next: At) {
+    fn sequence(&self, draft: &mut Draft, next: MemRef) {
         let a = &mut draft.a;
         a.load64(R0, next).mov(R1, R0).add(R1, 1);
         let last = self.part.last;

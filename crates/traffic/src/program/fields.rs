@@ -5,7 +5,7 @@
 //! values that checksums count.
 
 use spec::asm::Reg::{R0, R1, R2, R3};
-use spec::asm::{At, Cond, Reg, Size};
+use spec::asm::{Cond, MemRef, Reg, Size};
 
 use super::draft::{Draft, FRAME, Table};
 use super::draw::Part;
@@ -16,7 +16,7 @@ use crate::template::{Field, Values};
 pub(super) struct Fields<'a> {
     shape: &'a Shape<'a>,
     /// Where each field's value waits, if it must.
-    waiting: Vec<Option<At>>,
+    waiting: Vec<Option<MemRef>>,
     clusters: Vec<Cluster>,
 }
 
@@ -157,7 +157,7 @@ pub(super) fn bound(draft: &mut Draft, last: u64) {
 }
 
 /// Stores the low bytes of a register as a number in network order.
-pub(super) fn store_big_endian(draft: &mut Draft, at: At, len: usize, value: Reg) {
+pub(super) fn store_big_endian(draft: &mut Draft, at: MemRef, len: usize, value: Reg) {
     let a = &mut draft.a;
     match len {
         1 => a.store(Size::Byte, at, value),

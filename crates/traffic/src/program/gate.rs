@@ -4,7 +4,7 @@
 //! nothing to do leaves the page pool's lock to its receiver.
 
 use spec::asm::Reg::{R0, R1, R2};
-use spec::asm::{At, Cond, Helper, Label};
+use spec::asm::{Cond, Helper, Label, MemRef};
 
 use super::abi::{self, control, state};
 use super::draft::{Draft, ENDING, own, word_at};
@@ -58,7 +58,7 @@ fn give_back(draft: &mut Draft, shared: &Shared, idle: Label) {
 }
 
 /// Keeps a word that is 1 once in every batch of frames that are given back.
-fn count_idle(draft: &mut Draft, group: u32) -> At {
+fn count_idle(draft: &mut Draft, group: u32) -> MemRef {
     let idle = word_at(own::IDLE);
     let a = &mut draft.a;
     let keep = a.label();

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use spec::asm::Reg::{R1, R2};
-use spec::asm::{At, Cond};
+use spec::asm::{Cond, MemRef};
 
 use super::draft::{Draft, ENDING, Table};
 use crate::error::{Error, Result};
@@ -40,9 +40,9 @@ pub fn order(templates: &[Template]) -> Result<Vec<u8>> {
 pub(super) struct Mix {
     order: Table,
     round: usize,
-    next: At,
+    next: MemRef,
     /// When they tell the end all streams take turns, whatever their weights.
-    ends: Option<At>,
+    ends: Option<MemRef>,
 }
 
 impl Mix {
@@ -74,7 +74,7 @@ impl Mix {
 }
 
 /// R1 becomes 0 to `of` less one, one more each time. Overwrites R2.
-fn take_turns(draft: &mut Draft, turn: At, of: usize) {
+fn take_turns(draft: &mut Draft, turn: MemRef, of: usize) {
     let again = draft.a.label();
     draft.a.load64(R1, turn).jump_if(R1, Cond::Lt, of as i32, again).mov(R1, 0).bind(again);
     draft.a.mov(R2, R1).add(R2, 1).store64(turn, R2);

@@ -12,7 +12,7 @@
 //! schedule.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4};
-use spec::asm::{At, Cond, Helper, Label};
+use spec::asm::{Cond, Helper, Label, MemRef};
 
 use super::abi::{self, FRACTION, control, state};
 use super::draft::{Draft, own, word_at};
@@ -147,7 +147,7 @@ impl Pacer {
 
 /// Counts the lateness of what was due at the time in `due`: R0 is the time, and the one at which
 /// the last frame left. Overwrites R0 to R2.
-pub(super) fn count_late(draft: &mut Draft, due: At) {
+pub(super) fn count_late(draft: &mut Draft, due: MemRef) {
     let [fits, over] = [(); 2].map(|()| draft.a.label());
     let a = &mut draft.a;
     a.note("how late").store64(word_at(state::LAST), R0);

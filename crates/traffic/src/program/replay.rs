@@ -15,7 +15,7 @@
 //! holds the frames that are its own, and no others.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R8, R9};
-use spec::asm::{At, Cond, Helper, Label};
+use spec::asm::{Cond, Helper, Label, MemRef};
 
 use super::abi::state;
 use super::draft::{CONTEXT, Draft, word_at};
@@ -71,10 +71,10 @@ pub fn replay(job: &ReplayJob) -> Result<Made> {
 
 /// Where the program is in the recording; R9 is the address of the record from [`Cursor::find`] on.
 struct Cursor {
-    block: At,
-    offset: At,
+    block: MemRef,
+    offset: MemRef,
     /// The clock's time at which the round began, ns; 0 before the first frame.
-    base: At,
+    base: MemRef,
     blocks: usize,
 }
 

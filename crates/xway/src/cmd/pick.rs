@@ -14,7 +14,7 @@ pub struct Candidate {
 /// The id of the one candidate with this name. The kernel cuts names, so a longer one is cut
 /// likewise.
 pub fn by_name(what: &str, name: &str, all: &[Candidate]) -> Result<u32> {
-    let cut = kernel::name::sanitised(name);
+    let cut = kernel::name::sanitized(name);
     let found: Vec<_> = all.iter().filter(|one| one.name == name || one.name == cut).collect();
     match found.as_slice() {
         [only] => Ok(only.id),

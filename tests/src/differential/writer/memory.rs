@@ -1,6 +1,6 @@
 //! Actions on memory: loads, stores and atomic steps through every kind of pointer, spills.
 
-use spec::asm::{At, Atomic, Reg, Reg::R10, Size, Width};
+use spec::asm::{Atomic, MemRef, Reg, Reg::R10, Size, Width};
 
 use super::{DATA, DATA_LEN, Kind, SPILL, Writer, frame};
 use crate::differential::state::SPILLS;
@@ -8,7 +8,7 @@ use crate::differential::state::SPILLS;
 /// A place that an action chose, and what is allowed there.
 #[derive(Clone, Copy)]
 struct Place {
-    at: At,
+    at: MemRef,
     /// Whether atomic steps may be done.
     shared: bool,
 }
@@ -92,7 +92,7 @@ impl Writer<'_> {
         }
     }
 
-    fn load(&mut self, at: At, size: Size, len: u16) {
+    fn load(&mut self, at: MemRef, size: Size, len: u16) {
         let Some(to) = self.target() else { return };
         match (self.rng.one_in(3), len) {
             (true, 1) => self.a.load_s8(to, at),
@@ -103,7 +103,7 @@ impl Writer<'_> {
         self.state.set(to, Kind::Scalar);
     }
 
-    fn store(&mut self, at: At, size: Size) {
+    fn store(&mut self, at: MemRef, size: Size) {
         match self.scalar().filter(|_| !self.rng.one_in(3)) {
             Some(from) => self.a.store(size, at, from),
             None => self.a.store(size, at, self.rng.immediate()),
@@ -111,7 +111,7 @@ impl Writer<'_> {
     }
 
     /// An atomic step; without a width for it, or with no register free, acquire or release.
-    fn shared(&mut self, at: At, size: Size, len: u16) {
+    fn shared(&mut self, at: MemRef, size: Size, len: u16) {
         let atomic = self.rng.pick(&ATOMICS);
         let Some(source) = self.changeable().filter(|reg| *reg != at.base) else { return };
         if len < 4 || self.rng.one_in(5) {

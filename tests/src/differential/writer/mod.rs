@@ -27,7 +27,7 @@ mod text;
 use std::collections::BTreeSet;
 
 use spec::ProgramKind;
-use spec::asm::{Assembler, At, Label, Reg, Size};
+use spec::asm::{Assembler, Label, MemRef, Reg, Size};
 
 use super::maps::Maps;
 use super::rng::Rng;
@@ -260,6 +260,6 @@ const SIZES: [(Size, u16); 4] =
     [(Size::Byte, 1), (Size::Half, 2), (Size::Word, 4), (Size::Double, 8)];
 
 /// A place in the frame.
-fn frame(off: i16) -> At {
+fn frame(off: i16) -> MemRef {
     Reg::R10.at(off)
 }

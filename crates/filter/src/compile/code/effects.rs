@@ -12,7 +12,7 @@
 //! the bit `FINAL`, as R7 has.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
-use spec::asm::{At, Cond, Helper, Label, Operand, Reg};
+use spec::asm::{Cond, Helper, Label, MemRef, Operand, Reg};
 
 use super::Code;
 use super::data::{MAP, Place};
@@ -98,7 +98,7 @@ impl Code<'_> {
     }
 
     /// Stores where a group's list for the packet begins.
-    fn cursor(&mut self, effects: &Effects, cursor: At) {
+    fn cursor(&mut self, effects: &Effects, cursor: MemRef) {
         let [none, store] = [self.asm.label(), self.asm.label()];
         self.asm.note(format!("{} rules that go on", effects.table.rules));
         let least = (effects.table.least | FINAL).cast_signed();
@@ -182,7 +182,7 @@ impl Run<'_> {
 }
 
 impl Merge {
-    fn cursor(&self, group: usize) -> At {
+    fn cursor(&self, group: usize) -> MemRef {
         self.base.at(self.frame + CURSORS + 4 * group as i16)
     }
 

@@ -8,7 +8,7 @@
 //! (key, class) or 24 (high half, low half, class).
 
 use spec::asm::Reg::{R0, R1, R3, R4, R5, R9};
-use spec::asm::{At, Cond, Label, Reg};
+use spec::asm::{Cond, Label, MemRef, Reg};
 
 use super::Code;
 use super::data::Place;
@@ -220,7 +220,7 @@ fn times(code: &mut Code<'_>, number: Reg, factor: i32) {
 /// R3 = 1 if the 128 bits at `key` are not greater than R1 and R2. What is borrowed by a
 /// subtraction
 /// k - e is the top bit of `(!k & e) | ((!k | e) & (k - e))`.
-fn full(code: &mut Code<'_>, key: At) {
+fn full(code: &mut Code<'_>, key: MemRef) {
     let a = &mut code.asm;
     // R0 = what the low halves borrow.
     a.load64(R3, key.base.at(key.off + 8)).mov(R0, LOW).sub(R0, R3);

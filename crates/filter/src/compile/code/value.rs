@@ -4,7 +4,7 @@
 //! overwrites R3 and keeps the value.
 
 use spec::asm::Reg::{R1, R2, R3, R6, R10};
-use spec::asm::{Assembler, At, Cond, Label, Reg};
+use spec::asm::{Assembler, Cond, Label, MemRef, Reg};
 
 use crate::compile::plan::Boundary;
 use crate::{Field, Values};
@@ -12,7 +12,7 @@ use crate::{Field, Values};
 /// `struct filter_packet`, all through the code.
 pub const PACKET: Reg = R6;
 /// The pointer to the program's context, at the top of the stack.
-pub const CONTEXT: At = R10.at(-8);
+pub const CONTEXT: MemRef = R10.at(-8);
 /// Bytes of the stack above all else.
 pub const TOP: i16 = 8;
 pub const LOW: Reg = R2;

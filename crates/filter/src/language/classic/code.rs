@@ -7,7 +7,7 @@
 //! in the first one.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R10};
-use spec::asm::{Alu, Assembler, At, Cond, Label, Operand, Reg, Size};
+use spec::asm::{Alu, Assembler, Cond, Label, MemRef, Operand, Reg, Size};
 
 use super::flow::{FURTHEST, Known, Need, known, needs};
 use super::{Base, Op, Program, Register, Source, bytes};
@@ -19,7 +19,7 @@ pub struct Site {
     /// Points to `struct filter_packet`; one of R6 to R9.
     pub packet: Reg,
     /// Holds the pointer to the program's context.
-    pub context: At,
+    pub context: MemRef,
     /// Offset from R10 of [`Program::MEMORY`] bytes of stack; used if the program has memory.
     pub memory: i16,
     /// Where a packet that matches goes on.

@@ -52,7 +52,7 @@ impl Form {
     pub(super) fn of(kernel_name: &str) -> Option<Self> {
         [Self::Device, Self::Frags, Self::Plain]
             .into_iter()
-            .find(|form| kernel::name::sanitised(form.program()) == kernel_name)
+            .find(|form| kernel::name::sanitized(form.program()) == kernel_name)
     }
 }
 
