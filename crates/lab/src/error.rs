@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use crate::frame::FrameError;
+use crate::frame_error::FrameError;
 
 /// Why an operation on a lab failed.
 #[derive(Debug, thiserror::Error)]

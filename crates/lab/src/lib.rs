@@ -18,6 +18,7 @@ mod capture;
 mod error;
 mod expect;
 pub mod frame;
+mod frame_error;
 mod gc;
 mod host;
 mod lab;

@@ -8,7 +8,8 @@ use std::ops::Add;
 
 use super::IpProtocol;
 
-/// Adds the bytes as 16-bit words in network order; an odd last byte is padded with zero.
+/// Adds the bytes as 16-bit words in network order; a last byte without a partner is padded with
+/// zero.
 pub fn sum(bytes: &[u8]) -> u64 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let odd = rest.first().map_or(0, |byte| u64::from(*byte) << 8);

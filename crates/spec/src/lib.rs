@@ -22,6 +22,7 @@
 
 pub mod asm;
 pub mod btf;
+mod btf_kind;
 pub mod co_re;
 pub mod compose;
 mod definition;
@@ -38,8 +39,7 @@ mod model;
 mod plan;
 mod runtime;
 
-pub use error::{Error, Place};
-pub use global::ValueError;
+pub use error::{Error, Place, ValueError};
 pub use insn::Insn;
 pub use memory_map::MemoryMap;
 pub use model::{

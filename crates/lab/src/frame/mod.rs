@@ -12,7 +12,6 @@
 //! Frames have no padding and no frame check sequence.
 
 mod check;
-mod error;
 
 use std::net::IpAddr;
 
@@ -20,8 +19,8 @@ use etherparse::{IpHeaders, Ipv4Header, Ipv6FlowLabel, Ipv6Header, PacketBuilder
 use etherparse::{PacketBuilderStep, ip_number};
 use packet::{EtherType, IpPacket, Limits, Mac};
 
+pub use crate::frame_error::FrameError;
 pub use check::{ChecksumError, check};
-pub use error::FrameError;
 
 use crate::error::Result;
 

@@ -2,13 +2,13 @@
 //!
 //! Source: draft-ietf-opsawg-pcapng, sections 3.5 and 4.
 
-/// The same in both byte orders.
+/// Section header block; the number reads equal in both byte orders.
 pub(crate) const SECTION: u32 = 0x0a0d_0d0a;
 pub(crate) const INTERFACE: u32 = 1;
 pub(crate) const OLD_PACKET: u32 = 2;
 pub(crate) const SIMPLE: u32 = 3;
 pub(crate) const ENHANCED: u32 = 6;
-/// Blocks that are looked into.
+/// Blocks that are parsed.
 pub(crate) const READ: [u32; 5] = [SECTION, INTERFACE, ENHANCED, SIMPLE, OLD_PACKET];
 
 pub(crate) const BYTE_ORDER: u32 = 0x1a2b_3c4d;

@@ -7,7 +7,6 @@
 //! Type ids count from 1; id 0 is `void`.
 
 mod builder;
-mod error;
 mod kernel;
 mod print;
 mod resolve;
@@ -16,13 +15,15 @@ mod types;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::Error;
+use crate::error::Error;
+
+pub use crate::btf_kind::Kind;
+pub use crate::error::{BtfSection, InvalidBtf};
 
 pub use builder::{Appended, Builder, Linkage};
-pub use error::{BtfSection, InvalidBtf};
 pub use kernel::MissingFeatures;
 pub use print::Value;
-pub use types::{Array, EnumValue, Kind, Member, Param, Type, VarPlace};
+pub use types::{Array, EnumValue, Member, Param, Type, VarPlace};
 
 use types::record_len;
 

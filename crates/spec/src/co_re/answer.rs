@@ -7,9 +7,9 @@ use std::fmt;
 use super::FieldKind;
 use super::compatible::same_name;
 use super::compatible::{Matcher, same_kind};
-use super::error::{Missing, RelocationError};
 use super::path::{Path, Step};
 use crate::btf::{Btf, EnumValue, Kind, Type};
+use crate::error::{Missing, RelocationError};
 use crate::model::FieldRelocation;
 
 /// A relocation that was resolved in the object's own types.

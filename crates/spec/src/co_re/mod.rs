@@ -7,7 +7,6 @@
 
 mod answer;
 mod compatible;
-mod error;
 mod patch;
 mod path;
 
@@ -15,7 +14,7 @@ use crate::btf::Btf;
 use crate::error::{Error, Place};
 use crate::model::{FieldRelocation, Fixup, Program, Spec, Target, Unresolved};
 
-pub use self::error::RelocationError;
+pub use crate::error::RelocationError;
 
 use self::answer::{Answer, Question};
 

@@ -4,7 +4,7 @@
 //! and code do not belong together, and nothing is changed.
 
 use super::answer::{Patch, Width};
-use super::error::{Missing, RelocationError};
+use crate::error::{Missing, RelocationError};
 use crate::insn::{CALL, CLASS_ALU, CLASS_ALU64, CLASS_LDX, CLASS_ST, CLASS_STX, Insn, LD_IMM64};
 
 /// The helper number that marks an unresolved relocation: 0xbad2310, "bad relo", as libbpf

@@ -4,8 +4,8 @@
 //! their index. Rule: offsets are bits from the start of the root type.
 
 use super::compatible::Matcher;
-use super::error::RelocationError;
 use crate::btf::{Btf, Kind, Member, Type};
+use crate::error::RelocationError;
 
 /// A walk from a root type to a field, array element or enumerator.
 #[derive(Clone, Debug)]

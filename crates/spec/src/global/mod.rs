@@ -5,15 +5,12 @@
 //! a constant. Rule: a value that does not fit its type is rejected, never truncated.
 //! Not here: reading the text of a value (`text`).
 
-mod error;
 mod text;
 
 use std::collections::HashSet;
 
-pub use self::error::ValueError;
-
 use crate::btf::Kind;
-use crate::error::Error;
+use crate::error::{Error, ValueError};
 use crate::model::{Global, Spec};
 
 /// Number of similar names that an error lists.

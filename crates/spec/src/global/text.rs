@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::Mac;
 
-use super::ValueError;
 use crate::btf::{Btf, Kind, Type};
+use crate::error::ValueError;
 
 /// Number of enumerators that an error lists.
 const MAX_LISTED: usize = 16;

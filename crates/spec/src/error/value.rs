@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::btf::Kind;
+use crate::btf_kind::Kind;
 
 /// Why a global variable cannot be set to a value. Values are never rounded or truncated.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::btf::Kind;
+use crate::btf_kind::Kind;
 
 /// Why a field relocation cannot be applied. The object and its types contradict each other, or the
 /// target's types are ambiguous.
@@ -62,7 +62,7 @@ pub enum RelocationError {
 /// Why the target has no value for a relocation: the instruction becomes one that the verifier
 /// rejects.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(crate) enum Missing {
     #[error("it has no name")]
     Name,
     #[error("the target has no such type")]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use super::Kind;
+use crate::btf_kind::Kind;
 
 /// Why bytes are not valid BTF.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]

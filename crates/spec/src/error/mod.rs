@@ -3,13 +3,18 @@
 //! Every variant names the position as exactly as the file allows ([`Place`]). Not here: errors of
 //! a running system, which belong to the runtimes.
 
+mod btf;
+mod relocation;
+mod value;
+
 use std::fmt;
 
 use thiserror::Error;
 
-use crate::btf::InvalidBtf;
-use crate::co_re::RelocationError;
-use crate::global::ValueError;
+pub use btf::{BtfSection, InvalidBtf};
+pub(crate) use relocation::Missing;
+pub use relocation::RelocationError;
+pub use value::ValueError;
 
 /// A position in an object. Parts that are unknown or do not apply are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
