@@ -20,7 +20,7 @@ stories! {
     tags_and_other_protocols
     a_packet_cut_at_any_length_is_judged
     random_packets_are_judged_as_by_the_model
-    policies_are_what_the_configuration_says
+    policies_are_those_of_the_configuration
     rules_change_while_the_program_is_loaded
     a_full_table_still_judges_by_the_old_rules
     jumbo_frames
@@ -300,7 +300,7 @@ fn random_packets_are_judged_as_by_the_model<R: Arm>() {
     }
 }
 
-fn policies_are_what_the_configuration_says<R: Arm>() {
+fn policies_are_those_of_the_configuration<R: Arm>() {
     let later = V4 { fragment: 1, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234));
     let later = eth(&[], IPV4, &later);
     let broken = eth(&[], IPV4, &V4 { version: 5, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)));

@@ -343,7 +343,7 @@ fn as_many_rules_as_fit<R: Arm>() {
         assert!(redirect.takes(&udp4("10.1.0.2", port)), "port {port}");
     }
     assert!(!redirect.takes(&udp4("10.1.0.2", RULES as u16)));
-    // What nobody writes: a count beyond the rules is taken for all of them.
+    // A count beyond the rules, which is never written, is taken for all of them.
     redirect.write(1, &rules(&["any tcp 9"]));
     redirect.state.rules[0] = u64::MAX;
     redirect.write(1, &[]);

@@ -22,7 +22,7 @@ const POLICIES: [Wait; 4] = [Wait::Spin, Wait::Poll, Wait::BusyPoll, Wait::Adapt
 fn net() -> TwoHosts {
     let net = TwoHosts::build(&LinkOptions::default()).unwrap();
     for host in [&net.a, &net.b] {
-        // It would tell of its multicast groups now and then.
+        // It would report its multicast groups now and then.
         host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
     }
     net
@@ -39,7 +39,7 @@ fn open_with(
     host.run(open).unwrap().unwrap()
 }
 
-/// Tells the compiler that it is for builders of any lifetime.
+/// Makes the compiler infer a closure for builders of any lifetime.
 fn wanted<F: FnOnce(Builder<'_>) -> Builder<'_> + Send>(change: F) -> F {
     change
 }
@@ -52,7 +52,7 @@ fn open(host: &Host) -> (Tx, Rx) {
     open_with(host, &umem(), |builder| builder).split()
 }
 
-/// Runs `wait` in a thread, and tells when that thread has fallen asleep in it.
+/// Runs `wait` in a thread, and reports when that thread has fallen asleep in it.
 fn asleep<'scope, T: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     wait: impl FnOnce() -> T + Send + 'scope,
@@ -71,7 +71,7 @@ fn asleep<'scope, T: Send + 'scope>(
     thread
 }
 
-/// Packets to `host` stay in the driver's queue from the second on, until its link goes down. As
+/// Packets to `host` remain in the driver's queue from the second on, until its link goes down. As
 /// with a receiver that is stuck.
 fn hold_back(host: &Host, tx: &mut Tx, rx: &mut Rx) {
     let set = |name: &str, value: &str| host.netns().set_attribute("eth0", name, value).unwrap();
@@ -352,7 +352,7 @@ fn a_drain_ends_when_the_interface_is_down_or_gone() {
 }
 
 #[test]
-fn a_drain_ends_though_nobody_is_there() {
+fn a_drain_ends_without_a_peer() {
     let net = net();
     let (mut tx, _rx) = open(&net.a);
     // Without a program on the other end the driver has no receiver for it.
@@ -369,7 +369,7 @@ fn a_drain_ends_though_nobody_is_there() {
 }
 
 #[test]
-fn a_sender_without_room_says_so_and_goes_on() {
+fn a_sender_without_free_slots_reports_it_and_continues() {
     let net = net();
     let memory = Umem::builder().frames(128).build().unwrap();
     let (_tx, mut there) = open(&net.b);

@@ -52,7 +52,7 @@ pub struct RunNotes {
     pub marks: Vec<Mark>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
-    /// Why there are fewer rounds than were asked for.
+    /// Why there are fewer rounds than requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
 }
@@ -81,7 +81,7 @@ pub struct Report {
     pub notes: RunNotes,
 }
 
-/// One thing that was measured, in `unit`.
+/// One measured quantity, in `unit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub name: String,
@@ -123,13 +123,13 @@ impl Bench {
         }
     }
 
-    /// One more value of row `name`, of the round behind its last. Rows keep the order in which
+    /// Adds a value to row `name`, of the round after its last one. Rows keep the order in which
     /// they first appear.
     pub fn round(&mut self, name: &str, unit: &str, value: f64) -> &mut Bench {
         self.put(None, name, unit, value)
     }
 
-    /// The same of a round with this number, counted from 1: for rows that miss some.
+    /// Adds a value of the round with this number, counted from 1: for rows that miss some.
     pub fn round_at(&mut self, number: usize, name: &str, unit: &str, value: f64) -> &mut Bench {
         self.put(Some(number), name, unit, value)
     }
@@ -149,14 +149,14 @@ impl Bench {
         self
     }
 
-    /// Takes a row away: it has too few rounds to say anything.
+    /// Removes a row that has too few rounds for a conclusion.
     pub fn remove(&mut self, name: &str) -> &mut Bench {
         self.rows.retain(|row| row.name != name);
         self
     }
 
-    /// Asks for row `a` over row `b`, of the rounds that both have. Without either row, which is
-    /// told as absent, there is no ratio.
+    /// Requests the ratio of row `a` to row `b`, of the rounds that both have. If a row is absent,
+    /// there is no ratio.
     pub fn ratio(&mut self, a: &str, b: &str) -> &mut Bench {
         self.ratios.push((a.into(), b.into()));
         self
@@ -217,13 +217,13 @@ impl Bench {
         &self.scenario
     }
 
-    /// The raw values, for whoever wants to compute something else from them.
+    /// The raw values, for other computations.
     pub fn rounds(&self) -> &[Rounds] {
         &self.rows
     }
 
     /// # Errors
-    /// No rows, a row in two units, a value that is no number, a ratio of unknown or unpaired
+    /// No rows, a row in two units, a value that is not a number, a ratio of unknown or unpaired
     /// rows or by zero: each names the row.
     pub fn finish(&self, host: Host) -> Result<Report, Error> {
         if let Some(fault) = &self.fault {
@@ -355,7 +355,7 @@ mod tests {
             ),
             (
                 finish(two_arms().round("native", "pps", f64::NAN)),
-                "\"native\": sample 3 is NaN, which is no measurement",
+                "\"native\": sample 3 is NaN, which is not a finite number",
             ),
         ];
         for (said, want) in table {

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 /// One picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Of its file, without the ending.
+    /// Name of its file, without the extension.
     pub name: String,
     pub title: String,
     pub subtitle: String,
     pub shape: Shape,
-    /// Published values, drawn beside and said to be of other hardware.
+    /// Published values, drawn beside and labeled as other hardware.
     #[serde(default)]
     pub references: Vec<Reference>,
 }
@@ -49,7 +49,7 @@ pub struct Series {
 pub struct Reference {
     /// The bar or curve that it is to be compared with in mind.
     pub name: String,
-    /// Places and values in the rows' unit; of bars the place says nothing.
+    /// Places and values in the rows' unit; bars ignore the place.
     pub points: Vec<(f64, f64)>,
     /// Where it was published and on what hardware.
     pub source: String,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::date::utc;
 
-/// Each field is absent from the JSON when the machine does not tell.
+/// Facts about a machine; a field that the machine does not report is absent from the JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
@@ -27,10 +27,10 @@ pub struct Host {
     /// CPUs that are online.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
-    /// Whether the CPU says that a hypervisor is below it.
+    /// Whether the CPU reports a hypervisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_machine: Option<bool>,
-    /// Of the first CPU, when it was looked at.
+    /// Clock of the first CPU at the time of reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_mhz: Option<f64>,
     /// Frequency governor of the first CPU.

@@ -90,8 +90,8 @@ impl Page {
         self
     }
 
-    /// Data to look at or copy, folded away under `name`. What cannot be written as JSON (a map
-    /// whose keys are no text) is shown as the reason why.
+    /// Data as JSON, folded under `name`. For data that JSON cannot represent (a map whose keys are
+    /// not text) the reason is shown.
     pub fn raw(&mut self, name: &str, data: &impl Serialize) -> &mut Page {
         let json = serde_json::to_string_pretty(data).unwrap_or_else(|fault| fault.to_string());
         self.raw.push((name.into(), text::json(&json).into_owned()));

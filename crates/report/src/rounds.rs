@@ -25,7 +25,7 @@ impl Rounds {
         Rounds { name: name.into(), unit: unit.into(), values: vec![], numbers: vec![] }
     }
 
-    /// The round behind the last that has a value.
+    /// The round after the last one that has a value.
     pub(crate) fn next(&self) -> usize {
         self.numbers.last().copied().unwrap_or(self.values.len()) + 1
     }

@@ -73,7 +73,7 @@ impl V4 {
     }
 }
 
-/// An IPv6 header; `next` is that of the first header behind it.
+/// An IPv6 header; `next` is the protocol of the first header after it.
 pub fn v6(to: &str, next: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0];
     packet.extend((payload.len() as u16).to_be_bytes());
@@ -84,7 +84,7 @@ pub fn v6(to: &str, next: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// An extension header of `kind` whose length byte says `length`, and what follows it.
+/// An extension header of `kind` with the length byte `length`, and what follows it.
 pub fn extension(kind: u8, next: u8, length: u8, payload: &[u8]) -> Vec<u8> {
     let bytes =
         if kind == AH { (usize::from(length) + 2) * 4 } else { (usize::from(length) + 1) * 8 };

@@ -51,8 +51,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Starts `xsk-hold` with `arguments`, behind the words of `prefix` (which set limits and
-    /// rights), and waits for what it says.
+    /// Starts `xsk-hold` with `arguments`, after the words of `prefix` (which set limits and
+    /// rights), and waits for its first line.
     ///
     /// # Errors
     /// Why it has no socket, in its own words.

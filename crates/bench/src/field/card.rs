@@ -1,4 +1,5 @@
-//! Network cards that somebody named: whether they may be used, and what frames on them carry.
+//! Network cards named on the command line: whether they may be used, and what frames on them
+//! carry.
 //!
 //! Rule: a card is taken as it is; nothing here changes anything. What carries the default route
 //! or somebody's connection is refused, whatever lies in between (bridge, bond, VLAN). Not here:
@@ -28,8 +29,8 @@ pub fn open(iface: &str, peer: &str) -> Result<(Place, Place)> {
     Ok((Place::home(&sender.name), Place::home(&receiver.name)))
 }
 
-/// Source and destination of frames. Of a card without addresses they are those that RFC 2544
-/// gives to measurements; else a neighbour's that nobody has, since a host takes no packets that
+/// Source and destination of frames. For a card without addresses they are those that RFC 2544
+/// reserves for measurements; else an unused one of its network, because a host drops packets that
 /// claim to be from itself.
 pub fn addresses(receiver: &Place) -> Result<(Ipv4Addr, Ipv4Addr)> {
     let Ok((own, prefix)) = receiver.network() else { return Ok(BENCHMARK) };
@@ -105,7 +106,7 @@ impl Surroundings {
         Ok(link.clone())
     }
 
-    /// By whoever is reached over it.
+    /// Refuses a card that another use depends on.
     fn refuse_in_use(&self, link: &Link) -> Result<()> {
         let (name, ifindex) = (&link.name, link.ifindex);
         let passes = |upper: Ifindex| underneath(upper, &self.links).contains(&ifindex);
@@ -149,10 +150,10 @@ fn neighbours(own: Ipv4Addr, prefix: u8) -> impl Iterator<Item = Ipv4Addr> {
 }
 
 const ESTABLISHED: u8 = 1;
-/// Of RFC 2544's network, 198.18.0.0/15.
+/// Addresses of RFC 2544's network, 198.18.0.0/15.
 const BENCHMARK: (Ipv4Addr, Ipv4Addr) =
     (Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(198, 18, 0, 2));
-/// Addresses of a network that are looked at.
+/// Maximum number of addresses of a network that are tried.
 const TRIED: usize = 256;
 
 #[cfg(test)]

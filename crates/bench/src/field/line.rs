@@ -60,7 +60,8 @@ impl Line {
         )
     }
 
-    /// UDP of 60 bytes with its checksum, from the sender to `ip` behind the interface `mac` of.
+    /// UDP of 60 bytes with its checksum, from the sender to the address of `ip`, addressed to the
+    /// interface of `mac`.
     pub fn frame(&self, mac: &Place, ip: &Place) -> Result<Vec<u8>> {
         Ok(self.flow(mac, ip)?.udp(&PAYLOAD)?)
     }

@@ -15,11 +15,11 @@ use traffic::stream::{Order, Pool, Quick, QuickProtocol, Value, Vary};
 /// What is sent to the stage's server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attack {
-    /// UDP from one address that nobody has, to a port where nothing listens.
+    /// UDP from one unused address, to a port without a listener.
     Constant,
-    /// The same from [`SOURCES`] addresses in turn.
+    /// UDP from [`SOURCES`] addresses in turn.
     Udp,
-    /// Connection requests to the service for newcomers, from as many.
+    /// Connection requests to the service for new connections, from [`SOURCES`] addresses in turn.
     Syn,
 }
 

@@ -25,7 +25,7 @@ pub struct Answers {
 
 impl Answers {
     /// # Errors
-    /// When the program cannot be put on, or the server has a default route already.
+    /// The program cannot be attached, or the server already has a default route.
     pub fn end(stage: &Stage) -> Result<Self> {
         let (server, attacker) = (stage.net.server.clone(), &stage.net.attacker);
         // What comes from the driver itself goes back to the sender's address, what the stack

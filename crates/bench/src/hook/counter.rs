@@ -25,7 +25,7 @@ pub fn count(a: &mut Assembler, never: Label) {
     a.lookup(NAME, R2.at(0)).jump_if(R0, Cond::Eq, 0, never).count(R0.at(0), 1, R1);
 }
 
-/// Of all processors.
+/// The sum over all processors.
 pub fn read(object: &Object) -> Result<u64> {
     let values = object.map(NAME)?.lookup_per_cpu(&0u32.to_ne_bytes())?;
     values.and_then(|values| values.sums().first().copied()).context("a counter without a value")

@@ -1,8 +1,8 @@
-//! The filter with the rules that somebody under attack would write: one that drops the flood, and
-//! limits for each source and for all of them, a SYN proxy.
+//! The filter with the rules that an operator under attack would write: one that drops the flood,
+//! limits per source and in total, a SYN proxy.
 //!
-//! Rule: the limits are those of the demo and of the tests, too. What a limit lets pass goes up the
-//! stack, to a port where nobody listens: it ended there, not at the hook.
+//! Rule: the limits are those of the demo and of the tests, too. Packets that a limit passes go up
+//! the stack, to a port without a listener: they ended there, not at the hook.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! iptables: a rule that drops, in one of its tables.
 //!
-//! Rule: one rule, the first of its chain, which goes with its guard. The table itself stays, since
-//! nobody can take it away: in a lab these hooks have hosts of their own, and at home there are
-//! none. Where a host has both kinds, the legacy one is used: the other one's rules are those of
-//! nft, which has hooks too.
+//! Rule: one rule, the first of its chain, which goes with its guard. The table itself remains,
+//! because it cannot be removed: in a lab these hooks have their own hosts, and on the machine
+//! itself they are not available. Where a host has both kinds, the legacy one is used: the other
+//! one's rules are those of nft, which has hooks too.
 
 use std::cell::RefCell;
 
@@ -14,12 +14,11 @@ use super::tool::Tool;
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
-pub const INPUT: Hook = Hook::new(
-    "iptables-input",
-    "an iptables rule in INPUT, behind the routing decision",
-    |field| set(field, "filter", Chain::Input),
-)
-.apart();
+pub const INPUT: Hook =
+    Hook::new("iptables-input", "an iptables rule in INPUT, after the routing decision", |field| {
+        set(field, "filter", Chain::Input)
+    })
+    .apart();
 
 pub const RAW: Hook = Hook::new(
     "iptables-raw",
@@ -38,7 +37,7 @@ struct Rule {
 
 fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn ActiveHook>> {
     let is_home = field.receiver.is_home();
-    ensure!(!is_home, "its tables would stay in this namespace, and its rule if the run is killed");
+    ensure!(!is_home, "its tables would remain in this namespace");
     let mut refusals = Vec::new();
     for program in PROGRAMS {
         let device = field.receiver.device().to_owned();
@@ -75,7 +74,7 @@ enum Counters {
 }
 
 impl Rule {
-    /// Of the kind of iptables that put it.
+    /// Counters of the rule, by the kind of iptables that added it.
     fn counters(&self, field: &Field) -> Result<Counters> {
         let is_nft = self.iptables.run(["--version"], "")?.contains("nf_tables");
         Ok(match is_nft {

@@ -42,5 +42,5 @@ impl ActiveHook for Attached {
     }
 }
 
-/// Of the program, and of the row.
+/// Name of the program and of its row.
 pub const NAME: &str = "limit";

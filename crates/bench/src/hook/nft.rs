@@ -13,7 +13,7 @@ use super::{ActiveHook, Hook};
 use crate::field::{self, Field, PORT};
 
 pub const INPUT: Hook =
-    Hook::new("nft-input", "an nft rule in the input hook, behind the routing decision", |field| {
+    Hook::new("nft-input", "an nft rule in the input hook, after the routing decision", |field| {
         // Without an address, nothing is routed there.
         field.receiver.ipv4()?;
         set(field, NftFamily::Ipv4, "hook input priority filter", "")
@@ -21,7 +21,7 @@ pub const INPUT: Hook =
 
 pub const CONNTRACK: Hook = Hook::new(
     "conntrack",
-    "the same behind `ct state established accept`, so that connections are tracked",
+    "the same after `ct state established accept`, so that connections are tracked",
     |field| {
         let is_home = field.receiver.is_home();
         ensure!(!is_home, "it would track the connections of every interface of this namespace");
@@ -37,7 +37,7 @@ pub const RAW: Hook = Hook::new(
 
 pub const NETDEV: Hook = Hook::new(
     "nft-netdev",
-    "an nft rule in the device's ingress hook, before the stack looks at the protocol",
+    "an nft rule in the device's ingress hook, before the stack reads the protocol",
     |field| {
         let hook = format!("hook ingress device \"{}\" priority 0", field.receiver.device());
         set(field, NftFamily::Netdev, &hook, "")

@@ -28,7 +28,7 @@ fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
     Ok(Box::new(Attached { object, _link: link }))
 }
 
-/// Counts and drops UDP to [`PORT`], over IPv4 without options; the rest goes on.
+/// Counts and drops UDP to [`PORT`], over IPv4 without options; passes the rest.
 fn program() -> Result<Spec> {
     let mut a = Assembler::new(NAME, ProgramKind::TCX_INGRESS);
     let on = a.label();

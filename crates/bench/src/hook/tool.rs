@@ -1,8 +1,8 @@
 //! The programs that set up what has no interface of ours (`nft`, `iptables`), and `xway` as users
 //! run it.
 //!
-//! Rule: they are looked for when they are needed, run where the rules are to be, and what they
-//! complain of is what is told.
+//! Rule: they are looked for when they are needed, run where the rules are to be, and their error
+//! messages are reported.
 
 use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
@@ -27,7 +27,7 @@ impl Tool {
         Self::at(field.receiver.clone(), field.receiver_cpu, program)
     }
 
-    /// For somebody else.
+    /// A tool of the given place, processor and name.
     pub fn at(place: Place, cpu: usize, program: impl Into<String>) -> Self {
         Self { program: program.into(), place, cpu }
     }
@@ -35,7 +35,7 @@ impl Tool {
     /// Runs it to its end; what it printed.
     ///
     /// # Errors
-    /// When there is no such program, or it fails; the first lines that it said.
+    /// There is no such program, or it fails; with the first lines that it printed.
     pub fn run<A: AsRef<OsStr>>(
         &self,
         words: impl IntoIterator<Item = A>,
@@ -45,11 +45,11 @@ impl Tool {
         let mut command = self.place.command(program)?;
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.start(command)?;
-        // It may end before it has read everything: then it says why.
+        // It may end before it has read everything: then it prints the reason.
         let _unread = child.stdin.take().map(|mut pipe| pipe.write_all(input.as_bytes()));
         let output = child.wait_with_output().with_context(|| format!("waiting for {program}"))?;
-        let said = complaint(&String::from_utf8_lossy(&output.stderr));
-        ensure!(output.status.success(), "{program}: {said}");
+        let printed = complaint(&String::from_utf8_lossy(&output.stderr));
+        ensure!(output.status.success(), "{program}: {printed}");
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 

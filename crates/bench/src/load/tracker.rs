@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_doubles_and_late_ones_are_told_apart() {
+    fn gaps_doubles_and_late_ones_are_distinguished() {
         for (numbers, expected) in [
             (&[][..], [0, 0, 0, 0]),
             (&[0, 1, 2], [3, 0, 0, 0]),

@@ -1,6 +1,6 @@
 //! `gen-cost`: what a generated program itself takes for a frame, driver and receiver left out.
 //!
-//! The kernel runs it on one frame again and again (test run) and tells the mean time of each call;
+//! The kernel runs it on one frame repeatedly (test run) and returns the mean time of each call;
 //! the least of these counts, since others were interrupted. `raw-limit` only redirects.
 
 use std::time::{Duration, Instant};

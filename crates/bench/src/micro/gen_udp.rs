@@ -152,7 +152,7 @@ impl Field {
         thread::sleep(window);
         let after = self.arrived()?;
         let seconds = start.elapsed().as_secs_f64();
-        ensure!(is_running(), "the sender ended before it was told to");
+        ensure!(is_running(), "the sender ended early");
         Ok((after - before) as f64 / seconds)
     }
 

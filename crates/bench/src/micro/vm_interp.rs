@@ -63,7 +63,7 @@ fn per_step(window: Duration, steps: u64, mut run: impl FnMut() -> Result<()>) -
     Ok(start.elapsed().as_nanos() as f64 / (runs * steps) as f64)
 }
 
-/// Runs between two looks at the clock.
+/// Runs between two readings of the clock.
 const BATCH: u64 = 64;
 
 /// The context's first two words are where the packet starts and ends; `map[1]` of the text is

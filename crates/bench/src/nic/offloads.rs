@@ -24,7 +24,7 @@ impl Offload {
     fn item(&self, device: &str, features: &[Feature]) -> Item {
         let Self { what, feature, short, paper } = *self;
         let Some(found) = features.iter().find(|one| one.name == feature) else {
-            return Item::untold(what, "this kernel does not know it");
+            return Item::unknown(what, "this kernel does not know it");
         };
         if found.active == paper {
             return Item::same(what, on(paper));

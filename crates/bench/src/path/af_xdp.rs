@@ -31,7 +31,7 @@ pub const BUSY_POLL: Path = Path {
 /// A forwarding thread.
 struct Running {
     worker: Worker,
-    /// The halves of the sockets that stay idle.
+    /// The halves of the sockets that are not used.
     _unused: (Tx, Rx),
     _polled: Option<[Attribute; 3]>,
 }

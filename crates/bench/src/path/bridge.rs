@@ -33,7 +33,7 @@ impl Bridge {
     }
 }
 
-/// The sink says a word, so that packets for it leave through its port alone.
+/// Sends a frame from the sink, so that the bridge forwards packets for it to its port only.
 fn introduce(line: &Line) -> Result<()> {
     let (sink, sender) = (line.sink.mac()?.0, line.sender.mac()?.0);
     let word = [&sender[..], &sink, &LOCAL_EXPERIMENT, &[0; 46]].concat();

@@ -6,14 +6,14 @@ use packet::{IpPacket, Limits};
 
 use crate::field::{Line, PORT, Place};
 
-/// What becomes of a packet.
+/// How a path changes a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journey {
     /// Sent to the forwarder's address, it arrives with the sink's.
     Translated,
     /// Sent to the sink by way of the forwarder, which counts its time to live down.
     Routed,
-    /// Sent to the sink as if there were nobody between, it arrives as it was.
+    /// Sent to the sink as on one link, it arrives unchanged.
     Bridged,
     /// Arrives at the sink with its hardware addresses exchanged.
     Crossed,
@@ -30,7 +30,7 @@ impl Journey {
         line.frame(mac, ip)
     }
 
-    /// The same without a payload and its checksum, for who writes into it.
+    /// The frame without a payload and its checksum, for a sender that writes into it.
     pub fn blank(self, line: &Line) -> Result<Vec<u8>> {
         let (mac, ip) = self.target(line);
         line.blank(mac, ip)
@@ -101,5 +101,5 @@ fn translated(line: &Line, got: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Of IPv4, without a tag.
+/// Offset of the TTL in an IPv4 frame without a tag.
 const TTL: usize = 22;

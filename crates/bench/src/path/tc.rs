@@ -1,4 +1,4 @@
-//! BPF behind the traffic-control hook: translation, and the neighbour by the kernel's routes.
+//! BPF at the traffic-control hook: translation, and the neighbor by the kernel's routes.
 
 use std::net::Ipv4Addr;
 
@@ -45,7 +45,7 @@ fn object(from: Ipv4Addr, to: Ipv4Addr, out: Ifindex) -> Result<Object> {
     a.load16(R4, R2.at(IP_SUM));
     repair(&mut a, moved + i32::from(!u16::from_ne_bytes([1, 0])));
     a.store16(R2.at(IP_SUM), R4).store32(R2.at(ADDRESS), word(to));
-    a.note("a UDP checksum of 0 is none and stays so");
+    a.note("a UDP checksum of 0 is none and remains so");
     let some = a.label();
     a.load16(R4, R2.at(UDP_SUM)).jump_if(R4, Cond::Eq, 0, send);
     repair(&mut a, moved);
@@ -58,7 +58,7 @@ fn object(from: Ipv4Addr, to: Ipv4Addr, out: Ifindex) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
-/// Adds to the sum behind the checksum in R4 (RFC 1624). Overwrites R5.
+/// Adds to the sum that the checksum in R4 complements (RFC 1624). Overwrites R5.
 fn repair(a: &mut Assembler, by: i32) {
     a.xor(R4, 0xffff).add(R4, by);
     for _ in 0..2 {

@@ -39,7 +39,7 @@ fn set(line: &Line, out: Target) -> Result<Box<dyn ActivePath>> {
     let object = object(out)?;
     if out == Target::Other {
         let port = line.far.ifindex()?.0.to_ne_bytes();
-        // The kernel looks for the number in the namespace of whoever writes it.
+        // The kernel resolves the number in the namespace of the writing thread.
         line.far.run(|| object.map(PORTS)?.update(&[0; 4], &port, Expect::Any))??;
     }
     let link = line.near.attach(object.program(NAME)?, Mode::Native)?;

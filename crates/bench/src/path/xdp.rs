@@ -38,7 +38,7 @@ fn set(line: &Line, mode: Mode) -> Result<Box<dyn ActivePath>> {
     let object = Object::load(&spec, &LoadOptions::default())?;
     let ports = [port(&line.near)?, port(&line.far)?];
     let maps = Maps::find(|name| object.map(name))?;
-    // The kernel looks for the number in the namespace of whoever writes it.
+    // The kernel resolves the number in the namespace of the writing thread.
     line.far.run(|| forward::update(&config, &ports, &maps))??;
     let forwarding = Forwarding::allow(line)?;
     let link = line.near.attach(object.program(forward::PROGRAM)?, mode)?;

@@ -1,11 +1,11 @@
 //! `cpu`: how much of a processor receiving takes, by hook and by packets offered a second.
 //!
 //! On veth a receiver's work is done wherever its sender runs, and a sender that paces its frames
-//! never rests: the time of that processor says nothing. So the receiver polls in a kernel thread
-//! on the other processor. What the thread has run for, in nanoseconds as the scheduler counts
-//! them, is all that receiving takes there: driver, hook and stack, and the interrupts that hit it.
-//! `/proc/stat` would tell it in hundredths of a second, along with whatever else runs. Not in it:
-//! the thread's wake-ups, which the sender's processor pays for.
+//! never sleeps: the time of that processor means nothing. The receiver therefore polls in a kernel
+//! thread on the other processor. What the thread has run for, in nanoseconds as the scheduler
+//! counts them, is all that receiving takes there: driver, hook and stack, and the interrupts that
+//! hit it. `/proc/stat` would count it in hundredths of a second, together with other processes.
+//! Not included: the thread's wake-ups, which the sender's processor pays for.
 
 mod active;
 mod busy_poll;
@@ -35,7 +35,7 @@ pub const SCENARIO: Scenario = Scenario {
 fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     testbed.lab_only()?;
     let field = &Field::build(testbed)?;
-    ensure!(field.sender_cpu != field.receiver_cpu, "two processors are needed to tell them apart");
+    ensure!(field.sender_cpu != field.receiver_cpu, "needs two processors");
     let receivers = receivers();
     let mut bench = Bench::new("cpu");
     tell(&mut bench, field, &receivers);
@@ -86,8 +86,8 @@ fn tell(bench: &mut Bench, field: &Field, receivers: &[Receiver]) {
              this thread ran, and that of the process where one receives: % of one processor.",
         )
         .method(
-            "Rows are named after the rate that was asked for; the picture stands over the rate \
-             that was offered. Where the two differ by more than 10 %, the row says so.",
+            "Rows are named after the requested rate; the figure shows the offered rate. Rows \
+             where the two differ by more than 10 % are marked.",
         );
     for receiver in receivers {
         bench.method(&format!("{}: {}.", receiver.name(), receiver.about()));
@@ -151,7 +151,7 @@ fn measure(field: &Field, receiver: Receiver, pps: u64, window: Duration) -> Res
     watch(&active, &flood, window)
 }
 
-/// Waits until packets end there; tells how long that took.
+/// Waits until packets end there; returns how long that took.
 fn begin(active: &ActiveReceiver) -> Result<Duration> {
     let (start, before) = (Instant::now(), active.set().ended()?);
     lab::until("packets at the hook", PATIENCE, || {
@@ -173,11 +173,11 @@ fn busy(active: &ActiveReceiver, window: Duration) -> Result<f64> {
     sleep(window);
     let (took, after) = (start.elapsed(), active.spent_ns()?);
     let share = 100.0 * after.saturating_sub(before) as f64 / took.as_nanos() as f64;
-    // A tick more at the end than at the beginning is no time that there was.
+    // A tick more at the end than at the beginning is not real time.
     Ok(share.min(100.0))
 }
 
-/// A processor that is at its end says so by its losses; one that is not was somebody else's.
+/// Marks a processor without losses whose share is full: another process used it.
 fn mark(bench: &mut Bench, cells: &[(Receiver, u64)]) {
     for (name, pps) in cells.iter().map(|(receiver, pps)| (row(*receiver, *pps), *pps)) {
         let offered = offered(bench, &name, pps);
@@ -233,9 +233,9 @@ const RATES: [u64; 9] =
 const BUSY_RATES: [u64; 3] = [0, 500_000, 2_000_000];
 /// Percent of a processor that has no time left, but for wake-ups.
 const FULL: f64 = 90.0;
-/// Of a rate.
+/// Relative tolerance of a rate.
 const TOLERANCE: f64 = 0.1;
-/// How often, and how long each time, the sender's reach is looked at.
+/// How often, and how long each time, the sender's highest rate is measured.
 const TRIALS: usize = 3;
 const TRIAL: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -66,7 +66,7 @@ struct Defence {
     /// None: at a port where nothing listens.
     hook: Option<&'static Hook>,
     attack: Attack,
-    /// Of the flood, in frames a second.
+    /// Rates of the flood, in frames per second.
     rates: &'static [u64],
     /// Also of all that the attacker can send.
     most: bool,
@@ -93,7 +93,7 @@ impl Scene {
         defence.hook.map_or(Ok(()), |hook| (hook.set)(&self.field).map(drop))
     }
 
-    /// One for each rate that the attacker reaches; the others are told.
+    /// An arm for each rate that the attacker reaches; the others are reported.
     fn arms(&self, bench: &mut Bench, defence: Defence, reach: f64) -> Vec<Arm<'_>> {
         let Defence { name, hook, attack, .. } = defence;
         let is_within = |rate: &Option<u64>| rate.is_none_or(|rate| rate as f64 <= reach);
@@ -128,7 +128,7 @@ impl Defence {
         Self { most: true, ..self }
     }
 
-    /// Those of its points; none for all that can be sent.
+    /// The rates of its points; `None` is the highest rate.
     fn rates(self) -> impl Iterator<Item = Option<u64>> {
         self.rates.iter().copied().map(Some).chain(self.most.then_some(None))
     }
@@ -144,7 +144,7 @@ impl Defence {
     }
 }
 
-/// Those whose hooks there are.
+/// The defenses whose hooks exist.
 fn defences() -> Vec<Defence> {
     let none = Defence::without(NONE, RATES);
     let invented = Defence::without(INVENTED, DEADLY).against(Attack::Udp);
@@ -176,27 +176,27 @@ const NONE: &str = "none";
 const INVENTED: &str = "none-invented";
 /// With the drop program, and with the filter: a rule that drops, limits.
 const XDP: &str = "xdp-drop";
-/// The same against invented addresses: each frame is new to the receiver's cache.
+/// The row against forged addresses, where each frame is new to the receiver's cache.
 const XDP_INVENTED: &str = "xdp-drop-invented";
 const FILTER: &str = "filter-drop";
 const LIMITS: &str = "filter-limits";
-/// Of new connections, in a flood of requests for them: without defence, with the filter's proxy.
+/// Rows of new connections during a SYN flood: without defense, and with the filter's proxy.
 const SYN_NONE: &str = "syn-none";
 const SYN_PROXY: &str = "syn-proxy";
-/// Of the flood, in frames a second.
+/// Rates of the flood, in frames per second.
 const RATES: &[u64] = &[0, 250_000, 500_000, 1_000_000, 2_000_000, 3_000_000, 5_000_000];
-/// Of defences that stand between those two, where these differ.
+/// Rates for the defenses between those two, where they differ.
 const FEWER: &[u64] = &[500_000, 1_000_000, 2_000_000, 3_000_000];
-/// Of the filter, whose cost is a matter of the packets alone.
+/// Rates for the filter, whose cost depends on the packets only.
 const FILTERED: &[u64] = &[0, 500_000, 1_000_000];
-/// Of a flood of connection requests.
+/// Rates of a flood of connection requests.
 const ASKED: &[u64] = &[0, 250_000, 500_000, 1_000_000];
 /// What the filter's limits are compared with.
 const DEADLY: &[u64] = &[500_000, 1_000_000];
 /// How long the attacker shows what it can do.
 const PROBE: Duration = Duration::from_millis(300);
 const METHOD: &[&str] = &[
-    "The attacker sends UDP frames of 60 bytes from an address that nobody has, to a port where \
+    "The attacker sends UDP frames of 60 bytes from an unused address, to a port where \
      nothing listens, in batches as a network card would deliver them. Where its addresses make a \
      difference, which is with limits for each, it invents ten million, each of which has its turn \
      before one comes again; `none-invented` is without defence against these, \
@@ -205,7 +205,7 @@ const METHOD: &[&str] = &[
      notice it; a rate is one turn, so that rates and defences are interleaved.",
     "Counted are answers that clients got. Offered is what the attacker's driver took; lost is \
      the share of it that ended neither in the defence nor in the stack, but in the full \
-     ring in front of the server. Busy is the share of its processor that the receive thread took, \
+     ring of the server. Busy is the share of its processor that the receive thread took, \
      in its programs and in the stack.",
     "`syn-none` and `syn-proxy` are of new connections: each client opens one, asks once, closes \
      it and opens the next one after 10 ms; the flood asks for connections to the same port, which \

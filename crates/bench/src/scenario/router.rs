@@ -37,10 +37,10 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     measure(harness, FULL)
 }
 
-/// With a full table of so many routes.
+/// Measures with a full table of `routes` routes.
 ///
 /// # Errors
-/// As [`Scenario::run`]; that the full table cannot be had is told as absent.
+/// As [`Scenario::run`]; a full table that cannot be loaded is reported as absent.
 pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
     let mut bench = Bench::new("router");
     tell(&mut bench);
@@ -75,7 +75,7 @@ pub fn measure(harness: &mut Harness, routes: usize) -> Result<Bench> {
     Ok(bench)
 }
 
-/// What is said of every run.
+/// Adds the notes of every run.
 fn tell(bench: &mut Bench) {
     bench
         .method(
@@ -174,7 +174,7 @@ impl RoutingMode {
         let routing = Routing { net, _link: link };
         let flood = net.flood(stream, None, window)?;
         let start = routing.ended()?;
-        lab::until("packets behind the router", PATIENCE, || {
+        lab::until("packets after the router", PATIENCE, || {
             Ok(routing.ended().is_ok_and(|ended| ended > start + WARM_UP).then_some(()))
         })?;
         let span = Span::of(&flood, &routing, || sleep(window))?;

@@ -25,7 +25,7 @@ pub struct Change {
     pub verdict: Verdict,
 }
 
-/// Of the later run.
+/// How the later run compares with the earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {

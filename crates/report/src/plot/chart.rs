@@ -1,7 +1,7 @@
-//! Values over time: panels below each other on one time axis, with named phases behind them.
+//! Values over time: panels below each other on one time axis, with named phases in the background.
 //!
-//! Rule: things of different units get panels of their own, never a second y axis. Phases are
-//! told by name and by shade; a gap in the values is a gap in the line.
+//! Rule: values of different units get their own panels, never a second y axis. Phases differ by
+//! name and by shade; a gap in the values is a gap in the line.
 
 use super::axis::{Axis, is_plottable};
 use super::canvas::{Anchor, Area, Canvas, LEFT, RIGHT, Svg, letters, wrap};
@@ -28,7 +28,7 @@ pub struct Phase {
     pub tone: Tone,
 }
 
-/// What a phase's shade says.
+/// The shade of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
     #[default]
@@ -68,7 +68,7 @@ impl Panel {
         Panel { title, unit, series: Vec::new(), notes: Vec::new() }
     }
 
-    /// A line through `points` (x, y); a point that is no number breaks it.
+    /// Adds a line through `points` (x, y); a point that is not a number interrupts it.
     pub fn line(self, name: &str, colour: usize, points: Vec<(f64, f64)>) -> Panel {
         self.with(name, colour, Style::Line, points)
     }
@@ -78,7 +78,7 @@ impl Panel {
         self.with(name, colour, Style::Area, points)
     }
 
-    /// Values that were not measured here, dashed and grey; say so in the name.
+    /// Adds values that were not measured here, dashed and gray; their name should state it.
     pub fn reference(self, name: &str, points: Vec<(f64, f64)>) -> Panel {
         self.with(name, theme::GREY, Style::Dashed, points)
     }
@@ -150,7 +150,7 @@ impl Chart {
         self
     }
 
-    /// Phases whose ends are no numbers, or in the wrong order, are left out.
+    /// Adds a phase. One whose ends are not numbers, or in the wrong order, is left out.
     pub fn phase(mut self, phase: Phase) -> Chart {
         let is_drawable = is_plottable(phase.start) && is_plottable(phase.end);
         if is_drawable && phase.start < phase.end {

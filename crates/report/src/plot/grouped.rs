@@ -1,4 +1,4 @@
-//! Bars in groups: the same few things under several conditions, such as 1 to 6 cores.
+//! Bars in groups: the same series under several conditions, such as 1 to 6 cores.
 //!
 //! Rule: a series keeps its colour and its place in every group; a group has one value, or a
 //! gap, for each series.
@@ -50,7 +50,7 @@ impl Grouped {
         self
     }
 
-    /// A published series, drawn lighter; `source` says where it was published and on what.
+    /// Adds a published series, drawn lighter; `source` names publication and hardware.
     pub fn reference(&mut self, name: &str, source: &str) -> &mut Grouped {
         if !self.sources.iter().any(|known| known == source) {
             self.sources.push(source.into());
@@ -59,7 +59,7 @@ impl Grouped {
         self
     }
 
-    /// One value for each series; `None` says "not measured".
+    /// Adds a group with one value per series; `None` is labeled "not measured".
     ///
     /// # Panics
     /// When the number of values is not the number of series.

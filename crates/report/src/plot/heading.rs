@@ -43,7 +43,7 @@ pub(super) fn note(canvas: &mut Canvas, mut y: f64, words: &str) -> f64 {
     y
 }
 
-/// Swatches and names in as many lines as they need.
+/// Draws swatches and names, wrapped to the width.
 pub(super) fn legend(canvas: &mut Canvas, y: f64, keys: &[Key]) -> f64 {
     let (mut x, mut top) = (LEFT, y);
     for Key { swatch, name } in keys {

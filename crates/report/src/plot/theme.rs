@@ -1,8 +1,8 @@
 //! Colours and letters of every figure, as one style sheet.
 //!
-//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it.
-//! Hues are told apart by all common kinds of colour blindness (blue, vermilion, green, gold,
-//! purple, grey), and each has a lighter twin for dark backgrounds.
+//! Rule: every rule is under `svg.xway`, so that an inlined figure changes nothing around it. Hues
+//! differ for all common kinds of color blindness (blue, vermilion, green, gold, purple, gray), and
+//! each has a lighter twin for dark backgrounds.
 
 /// The number of series colours; further series start over.
 pub(super) const COLOURS: usize = 5;

@@ -18,7 +18,7 @@ use crate::{Bench, Drawing, Error, Host, Rounds, Svg};
 /// `raw.json` of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Of this format; keys are only ever added.
+    /// Version of this format; keys are only ever added.
     pub version: u32,
     /// What was typed.
     pub command: String,

@@ -11,14 +11,14 @@ use crate::{Rounds, Samples};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
     pub row: String,
-    /// Of the middle half of the rounds.
+    /// Spread of the middle half of the rounds.
     pub quartiles: f64,
     /// From the least to the greatest.
     pub extremes: f64,
 }
 
 impl Run {
-    /// What disturbed this run, in one sentence for each thing; none on a quiet machine.
+    /// What disturbed this run, in one sentence per cause; empty on an idle machine.
     pub fn noise(&self) -> Vec<String> {
         let load = self.host().and_then(|host| {
             let ([load, ..], cores) = (host.load?, host.cores?);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_was_busy_before_is_told() {
+    fn a_machine_that_was_busy_before_is_reported() {
         let mut run = run(&[("native", "pps", [1.0; 5])]);
         for (load, is_noisy) in [(0.4, false), (2.0, false), (2.5, true)] {
             let host = Host { load: Some([load, 0.0, 0.0]), cores: Some(2), ..Host::default() };

@@ -1,8 +1,8 @@
 //! iptables in table raw, with rules or with a set of ipset.
 //!
-//! Rule: the table is there in all turns, since nobody can take it away; rules are in it for a
-//! turn. Where a host has both kinds of iptables, the legacy one is used: the other one's rules are
-//! those of nft.
+//! Rule: the table exists in all turns, because it cannot be removed; rules are in it for a turn.
+//! Where a host has both kinds of iptables, the legacy one is used: the other one's rules are those
+//! of nft.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;

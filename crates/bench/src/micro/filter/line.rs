@@ -144,7 +144,7 @@ pub fn addresses(count: u32, end: End) -> Vec<Ipv4Addr> {
     other.filter(|address| address.octets()[0] != 10).chain([end.source]).collect()
 }
 
-/// One rule: an address is one of so many.
+/// One rule that tests whether an address is one of `count`.
 pub fn set(count: u32, side: Side, end: End) -> Ruleset {
     let number = |address: Ipv4Addr| u128::from(address.to_bits());
     let ranges = addresses(count, end).into_iter().map(number).map(|one| (one, one));

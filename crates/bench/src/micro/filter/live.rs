@@ -1,8 +1,8 @@
 //! Rules under a flood: the filter in the driver, xdp-filter there, nft and iptables.
 //!
-//! Rule: the flood is one for all turns, and held between them; whatever filters is set up for a
-//! turn alone. What comes in is counted by the device; what gets through ends in a chain of nft
-//! behind table raw, which counts too, so a turn whose rules do not do what they should fails.
+//! Rule: the flood is one for all turns, and paused between them; a filter is set up for one turn
+//! only. The device counts what arrives; packets that pass end in a chain of nft after table raw,
+//! which counts too, so a turn whose rules do not do what they should fails.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -83,7 +83,7 @@ impl<'a> Fixture<'a> {
         Ok((end.time - start.time).as_secs_f64() * 1e9 / came as f64)
     }
 
-    /// Waits for so long and so many packets.
+    /// Waits for the window and for `packets` packets.
     fn until(&self, start: Reading, packets: u64, window: Duration) -> Result<Reading> {
         loop {
             sleep(window.saturating_sub(start.time.elapsed()).max(STEP));
@@ -123,7 +123,7 @@ impl Drop for ActiveFlood<'_> {
     }
 }
 
-/// Of every cell for everybody; who is not here is told.
+/// An arm of every cell for every filter; missing filters are reported.
 pub fn arms<'a>(
     fixture: &'a Fixture<'a>,
     cells: &[(Cell, Rc<Object>)],
@@ -152,7 +152,7 @@ pub fn arms<'a>(
 struct Arms<'a> {
     fixture: &'a Fixture<'a>,
     arms: Vec<Arm<'a>>,
-    /// Of nft, so far.
+    /// Number of nft tables created so far.
     tables: usize,
 }
 
@@ -253,5 +253,5 @@ const LEAST: u64 = 2_000;
 /// Between two looks.
 const STEP: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// That the flood may last.
+/// The longest duration of the flood.
 const LONGEST: Duration = Duration::from_secs(1800);

@@ -66,7 +66,7 @@ impl Body {
 }
 
 impl Table {
-    /// ActiveTable the receiver of a field; `number` tells tables apart.
+    /// Adds the table at the receiver of a field; `number` makes its name unique.
     pub fn new(field: &Field, number: usize, body: &Body) -> Result<Self> {
         let name = format!("{}-{number}", field::name()?);
         let device = field.receiver.device();

@@ -1,4 +1,4 @@
-//! A limit for each source, which two processors ask at once, and one alone.
+//! A limit per source, used by two processors in parallel, and by one.
 //!
 //! Rule: both run the same program on a frame of their own for the same time, and a value is the
 //! mean of both. Within the limit each packet is written into buckets, which is what processors
@@ -85,7 +85,7 @@ fn frame(source: &str) -> Result<Vec<u8>> {
 /// More than two processors come to, and less than one does.
 const WITHIN: &str = "limit 500mpps burst 100m";
 const OVER: &str = "limit 10pps burst 20";
-/// That share no prefix.
+/// Sources that share no prefix.
 const SOURCES: [&str; 2] = ["10.0.0.1", "172.16.0.1"];
 /// Runs of one call: a few milliseconds, so that both end at about the same time.
 const REPEAT: u32 = 20_000;

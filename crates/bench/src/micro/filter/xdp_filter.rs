@@ -14,7 +14,7 @@ use spec::{Expect, Map as _, Spec};
 use super::line::{self, End};
 use super::{CELLS, Cell, SET, other};
 
-/// It with as many addresses as a cell has rules.
+/// xdp-filter with one address for each rule of a cell.
 pub struct Peer {
     pub cell: Cell,
     /// Drops frames of the end.
@@ -72,5 +72,5 @@ fn fill(map: &Map, addresses: &[Ipv4Addr]) -> Result<()> {
 pub const PROGRAM: &str = "xdpfilt_alw_ip";
 const FILE: &str = "xdpfilt_alw_ip.o";
 const ADDRESSES: &str = "filter_ipv4";
-/// Of an address: it counts as a source.
+/// Flag of an address that is matched as a source.
 const SOURCE: u64 = 1;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use lab::Host;
 
-/// Accepts so many connections and discards what they bring.
+/// Accepts a number of connections and discards what they send.
 pub struct Judge {
     acceptor: JoinHandle<Result<()>>,
     bytes: Arc<AtomicU64>,
@@ -36,7 +36,7 @@ impl Judge {
         let (start, before) = (Instant::now(), self.bytes());
         thread::sleep(window);
         let (after, seconds) = (self.bytes(), start.elapsed().as_secs_f64());
-        ensure!(is_running(), "the sender ended before it was told to");
+        ensure!(is_running(), "the sender ended early");
         Ok((after - before) as f64 * 8.0 / seconds)
     }
 

@@ -13,12 +13,12 @@ pub struct Peer {
     path: PathBuf,
 }
 
-/// It at work; told to end when dropped.
+/// A running sender, which is ended when dropped.
 pub struct Sender {
     child: Child,
 }
 
-/// Said when there is none.
+/// The reason when there is none.
 pub const ABSENT: &str =
     "xdp-trafficgen is left out: it is not on the path, nor named by XDP_TRAFFICGEN";
 
@@ -31,7 +31,7 @@ impl Peer {
         Some(Self { path })
     }
 
-    /// Sends from this processor, to one port or to so many.
+    /// Sends from this processor, to one port or to `ports` of them.
     pub fn start(&self, net: &TwoHosts, cpu: usize, ports: Option<u32>) -> Result<Sender> {
         let mut command = net.a.command(&self.path.to_string_lossy())?;
         let [own, other] = [&net.a, &net.b].map(|host| host.mac(super::LINK));
@@ -43,7 +43,7 @@ impl Peer {
             command.args(["-d", &ports.to_string()]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // The thread inside the host hands its processor on to what it starts.
+        // The thread inside the host passes its processor to the process that it starts.
         let child = net.a.run(|| {
             sys::cpu::set_affinity(&[cpu])?;
             Ok::<Child, anyhow::Error>(net.a.start(command)?)

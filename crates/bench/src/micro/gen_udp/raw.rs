@@ -54,7 +54,7 @@ impl Drop for Raw {
             let _ = self.handle.interrupt();
             thread::sleep(Duration::from_millis(1));
         }
-        // What went wrong was told by the measurement: nothing arrived.
+        // The measurement reported the failure: nothing arrived.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

@@ -1,7 +1,7 @@
 //! `Counter`: the far end of what peers send. Counts numbered frames as they arrive, natively, and
 //! drops them; everything else passes.
 //!
-//! Rule: what has arrived is what this says, never what a sender believes.
+//! Rule: this counts what has arrived; the sender's count is not used.
 
 use anyhow::{Context, Result};
 use kernel::{Link, LoadOptions, Mode, Object};
@@ -22,7 +22,7 @@ pub struct Counter {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
     pub frames: u64,
-    /// Of these: not behind all that came before.
+    /// Frames of these that arrived after one with a higher number.
     pub behind: u64,
     /// The number that would be next.
     pub next: u64,

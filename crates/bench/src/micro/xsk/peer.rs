@@ -16,7 +16,7 @@ use sys::priority::Priority;
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub name: &'static str,
-    /// The program, with the words in front of the role.
+    /// The program, with the arguments before the role.
     pub command: Vec<String>,
     pub steering: Steer,
     /// Frames at a time.
@@ -26,7 +26,7 @@ pub struct Peer {
 /// How frames come to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
-    /// It is told of a map and puts its socket there.
+    /// It receives a map and adds its socket.
     Map,
     /// It attaches a program of its own.
     Own,
@@ -34,13 +34,13 @@ pub enum Steer {
     Stack,
 }
 
-/// A process that has said it is ready.
+/// A process that has reported that it is ready.
 pub struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
-/// What it says at its end; see `report.rs` of the peers.
+/// What it prints at its end; see `report.rs` of the peers.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Answer {
     pub sent: u64,
@@ -49,7 +49,7 @@ pub struct Answer {
     pub duplicated: u64,
     /// Counted by the kernel for its socket.
     pub dropped: u64,
-    /// Of these: found no room where the peer takes its frames from.
+    /// Frames of these that found the peer's receive ring full.
     #[serde(default)]
     pub ring_full: u64,
     pub seconds: f64,
@@ -78,7 +78,7 @@ impl Peer {
         let lines = BufReader::new(child.stdout.take().context("a child without its stdout")?);
         let mut running = Running { child, lines };
         let line = running.line()?;
-        ensure!(line.contains("\"ready\""), "{} said {line:?} instead of being ready", self.name);
+        ensure!(line.contains("\"ready\""), "{} is not ready, but printed {line:?}", self.name);
         Ok(running)
     }
 }

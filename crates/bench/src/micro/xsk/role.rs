@@ -11,15 +11,15 @@ pub enum Role {
     Echo,
     Forward,
     Rtt,
-    /// As `Rx`, `Echo` and `Forward`, to the last frame: what became of all that were offered.
+    /// As `Rx`, `Echo` and `Forward`, to the last frame: the outcome of all that were offered.
     RxLost,
     EchoLost,
     ForwardLost,
-    /// As `RxLost`, at a pace that nobody has trouble with.
+    /// As `RxLost`, at a rate that every peer sustains.
     RxPaced,
 }
 
-/// Of one run, in the order in which they are shown: row, unit, value.
+/// The values of one run, in the order in which they are shown: row, unit, value.
 pub struct Numbers(pub Vec<(&'static str, &'static str, f64)>);
 
 impl Role {
@@ -78,7 +78,7 @@ impl Role {
         }
     }
 
-    /// Whether every frame that is offered is asked for.
+    /// Whether every offered frame must be accounted for.
     pub fn is_counted_out(self) -> bool {
         matches!(self, Self::RxLost | Self::EchoLost | Self::ForwardLost | Self::RxPaced)
     }

@@ -1,5 +1,5 @@
-//! `Steering`: the program that hands an interface's frames to AF_XDP sockets, for libraries that
-//! put their sockets into a map that they are told.
+//! `Steering`: the program that steers an interface's frames to AF_XDP sockets, for libraries that
+//! put their sockets into a given map.
 
 use anyhow::Result;
 use kernel::{Link, LoadOptions, Mode, Object};

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::field::Attack;
 
-/// Of those points that were measured.
+/// Adds the ratios of the points that were measured.
 pub fn add(bench: &mut Bench) {
     mark(bench);
     keep(bench);
@@ -30,8 +30,8 @@ pub fn add(bench: &mut Bench) {
     }
 }
 
-/// Of two defences; a service that was dead in a round is no base, so there it is the other way
-/// round.
+/// Adds the ratio of two defenses; it is inverted if a service did not answer in a round, because
+/// zero cannot be a base.
 fn ratio(bench: &mut Bench, with: &str, without: &str, rate: Option<u64>) {
     let (with, without) = (point(with, rate), point(without, rate));
     let is_alive = |row: &str| values(bench, row).map(|all| all.iter().all(|value| *value > 0.0));
@@ -45,7 +45,7 @@ fn ratio(bench: &mut Bench, with: &str, without: &str, rate: Option<u64>) {
     }
 }
 
-/// Says of a point when the flood was not what it is named after.
+/// Marks a point whose flood did not have the rate in its name.
 fn mark(bench: &mut Bench) {
     for (row, rate) in points().filter_map(|(_, row, rate)| Some((row, rate?))) {
         let offered = bench.median(&format!("offered/{row}"));
@@ -55,7 +55,7 @@ fn mark(bench: &mut Bench) {
     }
 }
 
-/// Adds each defence's share of what the service does when nobody attacks, round by round.
+/// Adds each defense's share of what the service does without an attack, round by round.
 fn keep(bench: &mut Bench) {
     for (defence, row, _) in points().filter(|(_, _, rate)| *rate != Some(0)) {
         let quiet = point(if is_of_connections(&defence) { SYN_NONE } else { NONE }, Some(0));
@@ -147,11 +147,11 @@ fn up_to_ours(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
     curve.iter().copied().filter(|(pps, _)| *pps <= most).collect()
 }
 
-/// Of what a point is named after.
+/// Share of the rate in a point's name that the flood must reach.
 const NEAR: f64 = 0.95;
 
 const SOURCE: &str = "\"The eXpress Data Path\", CoNEXT 2018, figure 7, of which this is the \
-                      beginning: with XDP it goes on to 19.5 Mpps and dies at 23; TCP_RR of \
+                      beginning: with XDP it continues to 19.5 Mpps and fails at 23; TCP_RR of \
                       netperf, Xeon E5-1650 v4, ConnectX-5 Ex at 100 Gbit/s, one receive queue, \
                       Linux 4.18-pre";
 /// Frames of the flood and transactions, both a second; the first is without a flood.
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_that_died_is_no_base_of_a_ratio() {
+    fn a_failed_service_is_not_the_base_of_a_ratio() {
         let mut bench = Bench::new("ddos");
         for (quiet, with, without) in [(10.0, 8.0, 4.0), (20.0, 8.0, 0.0)] {
             bench.round("none@0", "/s", quiet).round("xdp-drop@0", "/s", quiet);

@@ -1,4 +1,4 @@
-//! What no defence ends: frames that go up the stack, to a port where nobody listens or to a
+//! Frames that no defense ends: they go up the stack, to a port without a listener or to a
 //! listener.
 
 use std::fs;
@@ -16,7 +16,7 @@ pub struct Stack {
 
 /// Counters of a namespace that together have each frame once.
 struct FrameCounters {
-    /// Of the calling thread's namespace: `/proc/net` is that of the process's first thread.
+    /// A file of the calling thread's namespace: `/proc/net` is that of the process's first thread.
     file: &'static str,
     protocol: &'static str,
     counters: &'static [&'static str],
@@ -59,7 +59,7 @@ pub fn about(attack: Attack) -> &'static str {
     match attack {
         Attack::Syn => {
             "frames go up the stack to a listener, which answers with cookies once its queue is \
-             full: net.ipv4.tcp_syncookies is 1, as it is where nobody changes it"
+             full: net.ipv4.tcp_syncookies is 1, the default"
         }
         Attack::Constant | Attack::Udp => {
             "frames go up the stack to a UDP port where nothing listens"

@@ -33,7 +33,7 @@ pub struct Outcome {
     pub offered: f64,
     /// Frames that ended in the defence or in the stack.
     pub ended: f64,
-    /// Of its processor, the share that the receive thread took.
+    /// Share of its processor that the receive thread used.
     pub busy: f64,
 }
 

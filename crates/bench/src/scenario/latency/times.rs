@@ -1,4 +1,4 @@
-//! How long frames took, between two looks at a sink.
+//! The latency of frames between two readings of a sink.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use traffic::sink::StreamReport;
 use crate::harness::Value;
 use crate::transient::Transient;
 
-/// Of all frames that arrived between two looks.
+/// Latencies of all frames that arrived between two readings.
 #[derive(Clone, Debug)]
 pub struct Times {
     histogram: Histogram,
@@ -83,12 +83,12 @@ impl Times {
     }
 }
 
-/// Of a rate, in a round.
+/// Relative tolerance of a rate, in a round.
 const TOLERANCE: f64 = 0.1;
-/// The same, and percent lost, in a trial of what is carried.
+/// Relative tolerance of a rate, and share of lost frames, in a trial of the highest rate.
 const NARROW: f64 = 0.03;
 const CARRIED: f64 = 1.0;
-/// Of the share of fast frames, ten microseconds.
+/// Limit of fast frames, ten microseconds.
 const SOON_NS: u32 = 10_000;
 
 #[cfg(test)]
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_were_not_kept_and_frames_that_were_lost_are_told() {
+    fn rates_that_were_not_kept_and_lost_frames_are_reported() {
         let many = &[(5_000, 1_000_000)];
         assert!(times(many, 1e6, 0.9).carried(1_000_000).is_ok());
         assert!(times(many, 0.98e6, 1.0).carried(1_000_000).is_ok());

@@ -1,4 +1,4 @@
-//! The router between two networks, its routes, the flood through it and the sink behind it.
+//! The router between two networks, its routes, the flood through it and the sink after it.
 //!
 //! ```text
 //!   a, sender            b, router               c, sink
@@ -120,8 +120,8 @@ impl Net {
         attach(&self.near, &self.forward, forward::PROGRAM)
     }
 
-    /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. As many are
-    /// listed whatever their number, so that making the frames costs the same.
+    /// UDP frames of 60 bytes without a UDP checksum, to these destinations in turn. The list
+    /// always has the same length, so that making the frames costs the same.
     pub fn stream(&self, destinations: &[Ipv4Addr]) -> Result<Template> {
         let address = |ip: &Ipv4Addr| ip.to_string().as_str().into();
         let list = destinations.iter().cycle().take(LISTED).map(address).collect();
@@ -139,7 +139,7 @@ impl Net {
         Ok(quick.stream().template(0, MTU)?)
     }
 
-    /// As fast as it goes, or so many a second.
+    /// Sends at the highest rate, or at `rate` frames per second.
     pub fn flood(&self, stream: &Template, rate: Option<u64>, longest: Duration) -> Result<Flood> {
         Flood::streams(&self.sender, self.cpu, vec![stream.clone()], rate, longest)
     }
@@ -194,9 +194,9 @@ const HOPS: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 0, 2, 4),
     Ipv4Addr::new(10, 0, 2, 5),
 ];
-/// Of a flood's list; the most destinations that can be told apart.
+/// Length of a flood's list; the largest number of destinations that can be distinguished.
 pub const LISTED: usize = 20_000;
-/// Of the lab's links.
+/// MTU of the lab's links.
 const MTU: usize = 1500;
 /// Bytes of memory: for the machine, and for each route, which takes less than half of that.
 const NEEDED: u64 = 256 << 20;

@@ -1,10 +1,10 @@
 //! A routing table like the Internet's: its share of prefixes of each length, at random places of
 //! the unicast space.
 //!
-//! Rule: as many routes are the same table on every machine. Prefixes at random places cover about
-//! two thirds of the space, and three fifths of them lie within a shorter one, so lookups have to
-//! go as deep as in the real table; neighbours in number are not neighbours in place, as they
-//! often are there. Not here: giving it to the kernel (`net`).
+//! Rule: the same number of routes is the same table on every machine. Prefixes at random places
+//! cover about two thirds of the space, and three fifths of them lie within a shorter one, so
+//! lookups have to go as deep as in the real table; neighbours in number are not neighbours in
+//! place, as they often are there. Not here: giving it to the kernel (`net`).
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -57,7 +57,7 @@ impl Table {
     /// the longer one.
     ///
     /// # Errors
-    /// The table has not so many addresses.
+    /// The table has fewer addresses.
     pub fn destinations(&self, count: usize) -> Result<Vec<Ipv4Addr>> {
         let mut random = Random(!SEED);
         let mut known = HashSet::with_capacity(count);
