@@ -30,9 +30,9 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
     assert_eq!(surroundings(), before);
 
     let has = |row: &str| bench.median(row).is_some();
-    for (defence, rates) in DEFENCES {
+    for (defense, rates) in DEFENCES {
         for rate in *rates {
-            let point = format!("{defence}@{rate}");
+            let point = format!("{defense}@{rate}");
             assert_present(&bench, &point, &point);
             assert_eq!(has(&format!("busy/{point}")), has(&point), "{point}");
             for what in ["offered", "lost", "kept"] {
@@ -40,8 +40,8 @@ fn each_point_has_rows_or_a_reason_and_nothing_stays() {
                 assert_eq!(has(&row), has(&point) && *rate != "0", "{row}");
             }
         }
-        let nothing_to_reach = has(&format!("{defence}@0"));
-        assert_eq!(nothing_to_reach, rates.contains(&"0"), "{defence} without a flood");
+        let nothing_to_reach = has(&format!("{defense}@0"));
+        assert_eq!(nothing_to_reach, rates.contains(&"0"), "{defense} without a flood");
     }
     for row in bench.rounds() {
         let (what, least) = (row.name.split_once('/').map(|(what, _)| what), row.values[0]);

@@ -59,7 +59,7 @@ fn a_page_with_an_error_would_be_seen() {
     }
 }
 
-/// Neither black, white nor grey.
+/// Neither black, white nor gray.
 fn is_coloured(colour: &[u8; 3]) -> bool {
     let (least, most) = (colour.iter().min().unwrap(), colour.iter().max().unwrap());
     most - least > 60

@@ -238,23 +238,7 @@ fn a_packet_cut_at_any_length_is_judged<R: Arm>() {
     let rules = config().rules;
     for action in [PassOrDrop::Pass, PassOrDrop::Drop] {
         let mut judge = load::<R>(&Config { malformed: action, ..config() });
-        for whole in [
-            unpadded(&[], IPV4, &udp4("10.1.0.2", 1234)),
-            unpadded(
-                &[QINQ, VLAN],
-                IPV4,
-                &V4 { options: 8, ..V4::new("10.1.0.2", UDP) }.wrap(&udp(1234)),
-            ),
-            unpadded(
-                &[VLAN],
-                IPV6,
-                &v6(
-                    "2001:db8::2",
-                    0,
-                    &extension(0, DESTINATION, 2, &extensions(3, UDP, &udp(1234))),
-                ),
-            ),
-        ] {
+        for whole in frames_to_cut() {
             assert_eq!(judge.judge(&whole, 0).verdict, Verdict::Drop);
             for length in 14..whole.len() {
                 let judgement = judge.judge(&whole[..length], 0);

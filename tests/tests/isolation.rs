@@ -42,7 +42,7 @@ impl Net {
     #[track_caller]
     fn only_the_last_arrives(&self, send: impl Fn()) {
         let wire = Capture::open(&self.net.c, "eth0").unwrap();
-        // From here on the router knows its neighbours.
+        // From here on the router knows its neighbors.
         self.send(&from_a("10.0.2.2", 7).udp(FIRST).unwrap());
         wire.next(PATIENCE, |seen| contains(seen, FIRST)).unwrap();
         send();

@@ -8,19 +8,10 @@ use xsk::socket::Mode;
 use xsk::umem::HugePages;
 use xsk::{Interface, SendError, Socket, Umem};
 
-use xway_tests::xsk::{Holder, PATIENCE, lengths, packet, umem};
-
-fn net(options: &LinkOptions) -> TwoHosts {
-    let net = TwoHosts::build(options).unwrap();
-    for host in [&net.a, &net.b] {
-        // It would report its multicast groups now and then.
-        host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
-    }
-    net
-}
+use xway_tests::xsk::{Holder, PATIENCE, lengths, packet, quiet_hosts, umem};
 
 fn plain() -> TwoHosts {
-    net(&LinkOptions::default())
+    quiet_hosts(&LinkOptions::default())
 }
 
 /// A socket on eth0 of `host`, as `change` wants it.
@@ -120,7 +111,7 @@ fn an_interface_that_is_not_there() {
 
 #[test]
 fn a_queue_that_is_not_there() {
-    let net = net(&LinkOptions { queues: 2, ..LinkOptions::default() });
+    let net = quiet_hosts(&LinkOptions { queues: 2, ..LinkOptions::default() });
     let umem = umem();
     fails(open(&net.a, 2, &umem), &["eth0: it has no receive queue 2; it has 0 to 1"]);
     // The kernel itself would take it for queue 0.
@@ -183,7 +174,7 @@ fn an_interface_that_is_removed_in_use() {
 #[test]
 fn a_peer_without_xdp_still_receives() {
     // What redirect sends would be lost there. Copies go the way of ordinary packets.
-    let net = net(&LinkOptions { gro: false, ..LinkOptions::default() });
+    let net = quiet_hosts(&LinkOptions { gro: false, ..LinkOptions::default() });
     let wire = lab::Capture::open(&net.b, "eth0").unwrap();
     let (mut tx, _rx) = open(&net.a, 0, &umem()).unwrap().split();
     let sent = packet(60);
@@ -216,7 +207,7 @@ fn a_link_whose_other_end_is_down() {
 
 #[test]
 fn frames_smaller_than_the_mtu() {
-    let net = net(&LinkOptions { mtu: 3000, ..LinkOptions::default() });
+    let net = quiet_hosts(&LinkOptions { mtu: 3000, ..LinkOptions::default() });
     let small = umem();
     let refused = open(&net.b, 0, &small);
     fails(refused, &["eth0: packets of up to 3018 bytes", "frames of 4096", "MTU to 1774"]);

@@ -14,18 +14,13 @@ use xsk::socket::Builder;
 use xsk::wait::{self, BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, SendError, SharedTx, Socket, Tx, Umem, Wait};
 
-use xway_tests::xsk::{PATIENCE, lengths, packet};
+use xway_tests::xsk::{PATIENCE, hold_back, lengths, packet, quiet_hosts};
 
 const SOON: Duration = Duration::from_millis(30);
 const POLICIES: [Wait; 4] = [Wait::Spin, Wait::Poll, Wait::BusyPoll, Wait::Adaptive];
 
 fn net() -> TwoHosts {
-    let net = TwoHosts::build(&LinkOptions::default()).unwrap();
-    for host in [&net.a, &net.b] {
-        // It would report its multicast groups now and then.
-        host.set_sysctl("ipv6/conf/eth0/disable_ipv6", "1").unwrap();
-    }
-    net
+    quiet_hosts(&LinkOptions::default())
 }
 
 /// A socket on eth0 of `host`, as `change` wants it.
@@ -69,17 +64,6 @@ fn asleep<'scope, T: Send + 'scope>(
     })
     .unwrap();
     thread
-}
-
-/// Packets to `host` remain in the driver's queue from the second on, until its link goes down. As
-/// with a receiver that is stuck.
-fn hold_back(host: &Host, tx: &mut Tx, rx: &mut Rx) {
-    let set = |name: &str, value: &str| host.netns().set_attribute("eth0", name, value).unwrap();
-    set("napi_defer_hard_irqs", "1000000");
-    set("gro_flush_timeout", "3600000000000");
-    tx.send(&packet(60)).unwrap();
-    assert_eq!(lengths(rx, 1), [60]);
-    assert_eq!(tx.drain(PATIENCE).left, 0);
 }
 
 fn release(host: &Host) {

@@ -42,8 +42,11 @@ pub struct Arm<'a> {
 /// One number that a turn measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
+    /// The row that the value belongs to.
     pub row: String,
+    /// Unit of the value, such as `pps`.
     pub unit: String,
+    /// The measured value.
     pub value: f64,
 }
 
@@ -67,6 +70,7 @@ impl fmt::Debug for Arm<'_> {
 }
 
 impl Value {
+    /// A value of a row in a unit.
     pub fn new(row: impl Into<String>, unit: &str, value: f64) -> Self {
         Self { row: row.into(), unit: unit.into(), value }
     }
@@ -133,7 +137,7 @@ impl<'p> Harness<'p> {
     /// two of them are of one round.
     ///
     /// # Errors
-    /// When not one arm gave a value that counts.
+    /// When no arm returned a value that counts.
     pub fn interleave(&mut self, bench: &mut Bench, arms: &mut [Arm]) -> Result<()> {
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let (rounds, window) = (self.rounds, self.window);

@@ -19,6 +19,7 @@ struct Ticks {
 }
 
 impl CpuWatch {
+    /// Reads the counters at the start of a scenario.
     pub fn begin() -> Self {
         Self(Ticks::now())
     }
@@ -56,7 +57,7 @@ impl Ticks {
 
 /// Kinds of time in `/proc/stat`, up to steal.
 const KINDS: usize = 8;
-/// Less is what every virtual machine loses.
+/// Share below which no note is added, because every virtual machine loses as much.
 const STOLEN_PERCENT: f64 = 0.5;
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub struct RunNotes {
     /// What to keep in mind of single rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// Figures of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// Why there are fewer rounds than requested.
@@ -60,23 +61,33 @@ pub struct RunNotes {
 /// Never a zero: it was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
+    /// Name of the arm.
     pub name: String,
+    /// Why it was not measured.
     pub reason: String,
 }
 
+/// A remark on one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
+    /// Name of the row.
     pub row: String,
+    /// Text of the remark.
     pub text: String,
 }
 
 /// What a benchmark prints with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// Name of the scenario.
     pub scenario: String,
+    /// Statistics of all rows.
     pub rows: Vec<Row>,
+    /// Ratios of pairs of rows.
     pub ratios: Vec<Ratio>,
+    /// The machine of the run.
     pub host: Host,
+    /// Method, remarks and figures.
     #[serde(flatten)]
     pub notes: RunNotes,
 }
@@ -84,8 +95,11 @@ pub struct Report {
 /// One measured quantity, in `unit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
+    /// Name of the row.
     pub name: String,
+    /// Unit of its values.
     pub unit: String,
+    /// Minimum, median and maximum of its rounds.
     #[serde(flatten)]
     pub stats: Stats,
 }
@@ -100,10 +114,15 @@ impl Row {
 /// Row `a` over row `b`, of each round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
+    /// Name of the numerator's row.
     pub a: String,
+    /// Name of the denominator's row.
     pub b: String,
+    /// Smallest quotient of a round.
     pub min: f64,
+    /// Median of the quotients.
     pub median: f64,
+    /// Largest quotient of a round.
     pub max: f64,
     /// Where the median probably lies, see [`Samples::median_interval`]; both are absent from
     /// reports of before there was one.
@@ -112,6 +131,7 @@ pub struct Ratio {
 }
 
 impl Bench {
+    /// An empty benchmark of a scenario.
     pub fn new(scenario: impl Into<String>) -> Bench {
         let scenario = scenario.into();
         Bench {
@@ -192,6 +212,7 @@ impl Bench {
         self
     }
 
+    /// Adds a figure.
     pub fn figure(&mut self, figure: Figure) -> &mut Bench {
         self.notes.figures.push(figure);
         self
@@ -203,6 +224,7 @@ impl Bench {
         self
     }
 
+    /// Method, remarks and figures so far.
     pub fn notes(&self) -> &RunNotes {
         &self.notes
     }

@@ -14,7 +14,9 @@ use crate::{Svg, row};
 pub struct Drawing {
     /// Name of its file, without the extension.
     pub name: String,
+    /// Heading of the figure.
     pub title: String,
+    /// The figure itself.
     pub picture: Svg,
 }
 

@@ -19,6 +19,7 @@ pub struct Host {
     /// Release, as `uname -r` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Architecture, such as `x86_64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Model name of the first CPU.
@@ -36,6 +37,7 @@ pub struct Host {
     /// Frequency governor of the first CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Size of the main memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
     /// Runnable tasks on average over 1, 5 and 15 minutes.

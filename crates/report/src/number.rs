@@ -6,6 +6,7 @@
 /// A unit with the prefix that suits one magnitude: divide by `factor`, then write `unit`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scale {
+    /// The number that one unit with this prefix stands for.
     pub factor: f64,
     /// With its prefix (`Mpps`, `µs`, `k/s`), or empty.
     pub unit: String,

@@ -11,8 +11,11 @@ use crate::samples::Samples;
 /// Every value of one row, in the order of measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rounds {
+    /// Name of the row.
     pub name: String,
+    /// Unit of its values.
     pub unit: String,
+    /// Values in the order of the rounds.
     pub values: Vec<f64>,
     /// The round of each value, counted from 1 and rising; empty when there is one of each from
     /// the first on.

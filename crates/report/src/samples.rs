@@ -20,16 +20,22 @@ pub struct Samples {
 /// The three numbers that every result is given as. `rounds` is how many values they stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
+    /// Smallest value.
     pub min: f64,
+    /// Median of the values.
     pub median: f64,
+    /// Largest value.
     pub max: f64,
+    /// Number of values.
     pub rounds: usize,
 }
 
 /// Where the true median probably lies, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
+    /// Lower end of the interval.
     pub low: f64,
+    /// Upper end of the interval.
     pub high: f64,
 }
 
@@ -52,6 +58,7 @@ impl Samples {
         &self.values
     }
 
+    /// Minimum, median, maximum and number of rounds.
     pub fn stats(&self) -> Stats {
         let sorted = sorted(&self.values);
         Stats {
@@ -134,6 +141,7 @@ impl Samples {
 }
 
 impl Interval {
+    /// Whether a value is in the interval.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

@@ -127,3 +127,15 @@ fn transport(port: u16) -> Vec<u8> {
     let [high, low] = port.to_be_bytes();
     vec![0x30, 0x39, high, low]
 }
+
+/// Frames without padding that are judged at every length: plain, with tags and options, and with
+/// IPv6 extension headers; all are UDP to port 1234 of 10.1.0.2 or 2001:db8::2.
+pub fn frames_to_cut() -> [Vec<u8>; 3] {
+    let options = V4 { options: 8, ..V4::new("10.1.0.2", UDP) };
+    let extended = extension(0, DESTINATION, 2, &extensions(3, UDP, &udp(1234)));
+    [
+        unpadded(&[], IPV4, &V4::new("10.1.0.2", UDP).wrap(&udp(1234))),
+        unpadded(&[QINQ, VLAN], IPV4, &options.wrap(&udp(1234))),
+        unpadded(&[VLAN], IPV6, &v6("2001:db8::2", 0, &extended)),
+    ]
+}

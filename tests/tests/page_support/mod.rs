@@ -137,7 +137,7 @@ impl Picture {
         colours
     }
 
-    /// The colour of a pixel near the corner, where nothing is drawn.
+    /// The color of a pixel near the corner, where nothing is drawn.
     pub fn ground(&self) -> [u8; 3] {
         self.pixels[2 * self.width + 2]
     }

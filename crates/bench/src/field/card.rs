@@ -1,9 +1,9 @@
 //! Network cards named on the command line: whether they may be used, and what frames on them
 //! carry.
 //!
-//! Rule: a card is taken as it is; nothing here changes anything. What carries the default route
-//! or somebody's connection is refused, whatever lies in between (bridge, bond, VLAN). Not here:
-//! what of a card is unlike the paper's (`nic`).
+//! Rule: a card is used as it is; nothing here changes its settings. A card that carries the
+//! default route or a connection is refused, also below a bridge, bond or VLAN. Not here: how a
+//! card differs from the paper's (`nic`).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -53,8 +53,8 @@ pub fn interrupted(place: &Place) -> Vec<usize> {
     cpus
 }
 
-/// One for the flood and one for processes, away from those that the card keeps busy where there
-/// are enough.
+/// A processor for the flood and one for processes, other than those that the card keeps busy if
+/// there are enough.
 pub fn processors(allowed: &[usize], busy: &[usize]) -> Result<(usize, usize)> {
     let first = allowed.first().context("no processor may be used")?;
     let free: Vec<usize> = allowed.iter().copied().filter(|cpu| !busy.contains(cpu)).collect();
@@ -63,7 +63,7 @@ pub fn processors(allowed: &[usize], busy: &[usize]) -> Result<(usize, usize)> {
     Ok((sender, rest(&free).or_else(|| rest(allowed)).unwrap_or(*first)))
 }
 
-/// What is here, and what of it is in use.
+/// The interfaces of the namespace, and which of them are in use.
 struct Surroundings {
     links: Vec<Link>,
     /// Interfaces of default routes.
@@ -88,7 +88,7 @@ impl Surroundings {
         Ok(Self { links: netlink.links()?, ways_out, connected })
     }
 
-    /// One that may be used.
+    /// An interface that may be used.
     fn card(&self, name: &str) -> Result<Link> {
         let Some(link) = self.links.iter().find(|link| link.name == name) else {
             bail!("there is no interface {name} here: `ip link` shows which there are");
@@ -125,7 +125,7 @@ impl Surroundings {
     }
 }
 
-/// Packets that end nowhere would be sent on: to addresses that this host does not have.
+/// Refuses a host that forwards: it would forward packets to addresses that it does not have.
 fn is_silent(receiver: &Link) -> Result<()> {
     let name = &receiver.name;
     if Place::home(name).ipv4().is_ok() {

@@ -37,18 +37,20 @@ use crate::Testbed;
 /// What hooks are measured on.
 #[derive(Debug)]
 pub struct Field {
+    /// The end that floods.
     pub sender: Place,
+    /// The end that is measured.
     pub receiver: Place,
     /// Processor of the flood.
     pub sender_cpu: usize,
-    /// For a process of the receiver: another one, if there is any.
+    /// Processor of the receiver's process: another one, if there is any.
     pub receiver_cpu: usize,
     _lab: Option<TwoHosts>,
 }
 
 impl Field {
     /// # Errors
-    /// When the lab cannot be made, or the interfaces cannot be had.
+    /// When the lab cannot be created, or the interfaces cannot be used.
     pub fn build(testbed: &Testbed) -> Result<Self> {
         match testbed {
             Testbed::Lab => Self::lab(&LinkOptions::default()),
@@ -56,10 +58,10 @@ impl Field {
         }
     }
 
-    /// In a lab whose link is not the usual one.
+    /// Builds a field in a lab with the given options of its link.
     ///
     /// # Errors
-    /// When the lab cannot be made.
+    /// When the lab cannot be created.
     pub fn lab(options: &LinkOptions) -> Result<Self> {
         let net = TwoHosts::build(options)?;
         let place = |host: &lab::Host| Place::lab(host.clone(), LINK);
@@ -68,7 +70,7 @@ impl Field {
         Ok(Self { sender, receiver, sender_cpu, receiver_cpu, _lab: Some(net) })
     }
 
-    /// What dead runs left is taken away first.
+    /// Removes what killed runs left, then prepares the field.
     fn cards(iface: &str, peer: &str) -> Result<Self> {
         let (sender, receiver) = card::open(iface, peer)?;
         leftover::sweep(&receiver)?;
@@ -100,7 +102,7 @@ impl Field {
         Self { sender, receiver, sender_cpu, receiver_cpu, _lab: None }
     }
 
-    /// Who shares a processor with whom, for the report.
+    /// Which hosts share a processor, for the report.
     pub fn facts(&self) -> String {
         let busy = card::interrupted(&self.receiver);
         if !busy.is_empty() {

@@ -1,6 +1,6 @@
-//! How an interface's packets are received: by whom, and how long that may be put off.
+//! How an interface's packets are received: by which thread, and how long that may be deferred.
 //!
-//! Rule: of interfaces of a lab alone; an [`Attribute`] is as it was again when dropped. Kernel
+//! Rule: only interfaces of a lab are changed; an [`Attribute`] is restored when dropped. Kernel
 //! threads remain until another poller takes the interface, so request them each time.
 
 use anyhow::Result;
@@ -59,5 +59,5 @@ impl Drop for Attribute {
 /// Real-time priority would leave a twentieth of the processor to others, however much there is
 /// to do.
 const FAVOURED: i32 = -20;
-/// Empty polls before interrupts are let in again.
+/// Empty polls before interrupts are enabled again.
 const ROUNDS: &str = "2";

@@ -9,6 +9,7 @@ use super::reader::{PATIENCE, Reader};
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// Packets are read by an AF_XDP socket.
 pub const AF_XDP: Hook = Hook::new(
     "af-xdp",
     "an AF_XDP socket that a thread on another processor reads, frames reused immediately",

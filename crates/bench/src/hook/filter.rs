@@ -15,12 +15,14 @@ use spec::Verdict;
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// The filter with one rule that drops the flood.
 pub const DROP: Hook = Hook::new(
     "filter-drop",
     "the filter in the driver, with one rule, which drops the flood by protocol and port",
     |field| set(field, &format!("rules = ['flood: drop udp dport {PORT}']")),
 );
 
+/// The filter with limits per source and in total.
 pub const LIMITS: Hook = Hook::new(
     "filter-limits",
     "the filter in the driver, with limits for UDP: 5 packets a second of each source, and 5,000 \
@@ -28,6 +30,7 @@ pub const LIMITS: Hook = Hook::new(
     |field| set(field, LIMIT_RULES),
 );
 
+/// The filter with a SYN proxy.
 pub const PROXY: Hook = Hook::new(
     "filter-proxy",
     "the filter in the driver, with a SYN proxy for more than 20,000 connection requests a second",

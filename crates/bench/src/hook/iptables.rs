@@ -14,12 +14,14 @@ use super::tool::Tool;
 use super::{ActiveHook, Hook};
 use crate::field::{Field, PORT};
 
+/// A rule in the chain INPUT of table filter.
 pub const INPUT: Hook =
     Hook::new("iptables-input", "an iptables rule in INPUT, after the routing decision", |field| {
         set(field, "filter", Chain::Input)
     })
     .apart();
 
+/// A rule in the chain PREROUTING of table raw.
 pub const RAW: Hook = Hook::new(
     "iptables-raw",
     "an iptables rule in PREROUTING of table raw, before tracking and routing",
@@ -27,7 +29,7 @@ pub const RAW: Hook = Hook::new(
 )
 .apart();
 
-/// One that may be there.
+/// A rule that may be present.
 struct Rule {
     iptables: Tool,
     device: String,
@@ -51,7 +53,7 @@ fn set(field: &Field, table: &'static str, chain: Chain) -> Result<Box<dyn Activ
 }
 
 impl Rule {
-    /// Puts it first (`-I`) or takes it away (`-D`).
+    /// Inserts it as the first rule (`-I`) or deletes it (`-D`).
     fn edit(&self, act: &str) -> Result<()> {
         let port = PORT.to_string();
         let table = ["-w", WAIT, "-t", self.table, act, word(self.chain)];
@@ -61,7 +63,7 @@ impl Rule {
     }
 }
 
-/// One that is there.
+/// A rule that is present.
 struct ActiveRule {
     rule: Rule,
     counters: Counters,
@@ -103,7 +105,7 @@ impl Drop for ActiveRule {
     }
 }
 
-/// As iptables calls it.
+/// Name of the chain in iptables.
 fn word(chain: Chain) -> &'static str {
     match chain {
         Chain::Prerouting => "PREROUTING",
@@ -111,7 +113,7 @@ fn word(chain: Chain) -> &'static str {
     }
 }
 
-/// The last is what a host calls its own choice.
+/// Programs to try; the last is the host's default.
 const PROGRAMS: [&str; 3] = ["iptables-legacy", "iptables-nft", "iptables"];
-/// Seconds to wait for others that change rules.
+/// Seconds to wait for other processes that change rules.
 const WAIT: &str = "5";

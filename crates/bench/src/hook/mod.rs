@@ -25,12 +25,12 @@ use anyhow::{Result, ensure};
 use crate::field::{Field, Flood};
 use crate::transient::Transient;
 
-/// One place.
+/// A place of the receive path where packets can end.
 #[derive(Clone, Copy, Debug)]
 pub struct Hook {
     /// Name of its rows.
     pub name: &'static str,
-    /// What is done there, in a line.
+    /// A description of one line.
     pub about: &'static str,
     /// Sets it up on the receiver: packets of [`PORT`](crate::field::PORT) end there.
     pub set: fn(&Field) -> Result<Box<dyn ActiveHook>>,
@@ -42,6 +42,7 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// A hook with the name of its rows, its description, and the function that sets it up.
     pub const fn new(
         name: &'static str,
         about: &'static str,
@@ -95,18 +96,19 @@ pub fn warm_up(hook: &dyn ActiveHook) -> Result<()> {
     }
 }
 
-/// Packets and time between two looks.
+/// Packets and time between two readings.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Span {
+    /// Length of the span.
     pub seconds: f64,
-    /// Given to the sender's driver.
+    /// Packets that the sender's driver accepted.
     pub offered: u64,
     /// Packets that ended at the hook.
     pub ended: u64,
 }
 
 impl Span {
-    /// What happens while `wait` lasts.
+    /// Measures while `wait` lasts.
     pub fn of(flood: &Flood, hook: &dyn ActiveHook, wait: impl FnOnce()) -> Result<Self> {
         let start = Reading::at(flood, hook)?;
         wait();
@@ -121,7 +123,7 @@ impl Span {
         Ok(span)
     }
 
-    /// Both, one after the other.
+    /// The sum of two spans.
     pub fn and(self, other: Self) -> Self {
         Self {
             seconds: self.seconds + other.seconds,
@@ -130,12 +132,12 @@ impl Span {
         }
     }
 
-    /// Packets a second that ended.
+    /// Packets per second that ended.
     pub fn rate(&self) -> f64 {
         self.ended as f64 / self.seconds
     }
 
-    /// Packets a second that were offered.
+    /// Packets per second that were offered.
     pub fn offered_rate(&self) -> f64 {
         self.offered as f64 / self.seconds
     }
@@ -171,7 +173,7 @@ impl Reading {
         Ok(look)
     }
 
-    /// And how long it took.
+    /// How long the reading took.
     fn once(flood: &Flood, hook: &dyn ActiveHook) -> Result<(Self, Duration)> {
         let (before, given) = (Instant::now(), flood.given());
         let ended = hook.ended()?;
@@ -181,9 +183,9 @@ impl Reading {
 }
 
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A look that took no longer is good: less than a thousandth of the shortest usual window.
+/// A reading that took no longer is good: less than a thousandth of the shortest usual window.
 const SOON: Duration = Duration::from_micros(150);
 /// Number of readings, of which the quickest counts.
 const READINGS: usize = 5;
-/// Packets that end before the clock starts.
+/// Number of packets that must end before the clock starts.
 const WARM_UP: u64 = 1000;

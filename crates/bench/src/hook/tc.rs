@@ -10,6 +10,7 @@ use spec::{ProgramKind, Spec};
 use super::{ActiveHook, Hook, counter};
 use crate::field::{Field, PORT};
 
+/// A BPF program in the traffic-control hook.
 pub const BPF: Hook = Hook::new(
     "tc-bpf",
     "a BPF program at the device's tc ingress (tcx) that reads the UDP port",

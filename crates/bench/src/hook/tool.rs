@@ -1,7 +1,7 @@
-//! The programs that set up what has no interface of ours (`nft`, `iptables`), and `xway` as users
-//! run it.
+//! External programs for settings that this project has no code for (`nft`, `iptables`), and `xway`
+//! as users run it.
 //!
-//! Rule: they are looked for when they are needed, run where the rules are to be, and their error
+//! Rule: they are searched for when they are needed, run where the rules are to be, and their error
 //! messages are reported.
 
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use sys::priority::Priority;
 
 use crate::field::{Field, Place};
 
-/// One of them, and where it acts.
+/// A program, and where it runs.
 pub struct Tool {
     program: String,
     place: Place,
@@ -22,7 +22,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// For the receiver of a field.
+    /// A tool for the receiver of a field.
     pub fn new(field: &Field, program: impl Into<String>) -> Self {
         Self::at(field.receiver.clone(), field.receiver_cpu, program)
     }
@@ -32,7 +32,7 @@ impl Tool {
         Self { program: program.into(), place, cpu }
     }
 
-    /// Runs it to its end; what it printed.
+    /// Runs it to its end; returns its output.
     ///
     /// # Errors
     /// There is no such program, or it fails; with the first lines that it printed.
@@ -53,8 +53,8 @@ impl Tool {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Out of the sender's way and soon done: a counter is read under a flood, and what passes
-    /// while it is read is not known of.
+    /// Runs on another processor than the sender and with high priority, because counters are read
+    /// under a flood and packets that pass meanwhile are not known.
     fn start(&self, mut command: Command) -> Result<Child> {
         let spawn = || {
             sys::cpu::set_affinity(&[self.cpu])?;
@@ -77,7 +77,7 @@ impl Tool {
     }
 }
 
-/// What matters of it: the lines that quote the input are left out.
+/// The relevant lines of an error message, without those that quote the input.
 fn complaint(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<_> = lines.filter(|line| !line.starts_with('#')).collect();
@@ -87,7 +87,7 @@ fn complaint(said: &str) -> String {
     told.join("; ")
 }
 
-/// Lines of a complaint.
+/// Maximum number of lines of an error message.
 const MOST: usize = 2;
 
 #[cfg(test)]

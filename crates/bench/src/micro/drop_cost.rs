@@ -18,6 +18,7 @@ use crate::hook::{limit, xdp};
 use crate::micro::mean::{Runs, mean_ns};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `drop-cost`.
 pub const SCENARIO: Scenario = Scenario {
     name: "drop-cost",
     kind: Kind::Part,
@@ -54,9 +55,13 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
 
 /// A program, a frame and the expected verdict.
 pub(super) struct Case {
+    /// The object that holds the program.
     pub object: Rc<Object>,
+    /// Name of the program.
     pub program: &'static str,
+    /// The frame that the program runs on.
     pub frame: Vec<u8>,
+    /// The verdict that the program must return.
     pub verdict: Verdict,
 }
 

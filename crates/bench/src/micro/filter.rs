@@ -1,11 +1,11 @@
-//! `filter`: what rules cost a packet, by how many there are, and what they cost elsewhere.
+//! `filter`: the cost of rules per packet, by their number, compared with other filters.
 //!
 //! Two measures. Programs alone: the kernel runs them on one frame repeatedly (test run) and
 //! returns the mean time; ours, `drop`, and xdp-filter where it is installed. Live: one sender
 //! floods, and the time between packets is that of the sender's processor, which does all the work
 //! on veth: ours, xdp-filter, nft and iptables, each in its best form. Apart from these: how long a
 //! change of rules takes under a flood (`reload`), and what processors that share limits cost each
-//! other (`shared`). Rows are called by who and what: see `tell`.
+//! other (`shared`). Rows are named after the filter and the rules: see `tell`.
 //!
 //! Rule: every cell is measured for a frame that the last rule drops, and for one (`-pass`) that
 //! all rules let through.
@@ -34,6 +34,7 @@ use crate::field::Field;
 use crate::harness::Harness;
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `filter`.
 pub const SCENARIO: Scenario = Scenario {
     name: "filter",
     kind: Kind::Part,
@@ -147,12 +148,12 @@ fn judge(bench: &mut Bench) {
     }
 }
 
-/// A peer's row over ours.
+/// Adds the ratio of a peer's row to ours.
 fn against(bench: &mut Bench, peer: &str, name: &str, ours: &str) {
     between(bench, &format!("{peer}-{name}"), &format!("{ours}{name}"));
 }
 
-/// A row over another one, if it is here.
+/// Adds the ratio of a row to another one, if both exist.
 fn between(bench: &mut Bench, row: &str, base: &str) {
     if bench.rounds().iter().any(|rounds| rounds.name == row) {
         bench.ratio(row, base);
@@ -162,7 +163,7 @@ fn between(bench: &mut Bench, row: &str, base: &str) {
 /// Verdicts of a limit: both are correct.
 const VERDICTS: [Verdict; 2] = [Verdict::Drop, Verdict::Pass];
 
-/// What a row is measured with.
+/// The rules that a row is measured with.
 #[derive(Clone, Copy, Debug)]
 enum Cell {
     Rules(u32),
@@ -170,7 +171,7 @@ enum Cell {
 }
 
 impl Cell {
-    /// In names of rows.
+    /// The part of a row's name for these rules.
     fn name(self) -> String {
         match self {
             Self::Rules(1) => "1-rule".to_owned(),
@@ -197,7 +198,7 @@ fn object(ruleset: &Ruleset) -> Result<Object> {
     Ok(object)
 }
 
-/// An end of which no rule is made.
+/// An end that no rule matches.
 const fn other(end: End) -> End {
     End { source: Ipv4Addr::new(10, 0, 0, 77), port: end.port + 1, ..end }
 }

@@ -26,6 +26,7 @@ use traffic::{Rate, Template};
 use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `gen-pacing`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-pacing",
     kind: Kind::Part,
@@ -63,7 +64,7 @@ struct Field {
     cpu: usize,
 }
 
-/// One way to send at one rate, and what of its last measurement was not asked for yet.
+/// A sender at one rate, and the values of its last measurement that were not returned yet.
 struct Run {
     name: &'static str,
     pps: f64,

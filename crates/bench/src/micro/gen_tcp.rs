@@ -27,6 +27,7 @@ use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 use judge::Judge;
 
+/// The scenario `gen-tcp`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-tcp",
     kind: Kind::Part,

@@ -28,6 +28,7 @@ use crate::{Effort, Kind, Scenario, Testbed};
 use peer::Peer;
 use raw::Raw;
 
+/// The scenario `gen-udp`.
 pub const SCENARIO: Scenario = Scenario {
     name: "gen-udp",
     kind: Kind::Part,

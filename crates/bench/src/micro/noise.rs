@@ -10,6 +10,7 @@ use report::Bench;
 use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `noise`.
 pub const SCENARIO: Scenario = Scenario {
     name: "noise",
     kind: Kind::Part,

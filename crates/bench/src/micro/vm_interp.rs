@@ -16,6 +16,7 @@ use vm::{Machine, Options};
 use crate::harness::{Arm, Harness};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `vm-interp`.
 pub const SCENARIO: Scenario = Scenario {
     name: "vm-interp",
     kind: Kind::Part,

@@ -4,8 +4,8 @@
 //! Every implementation is a process that plays one role after the other (`xsk/peer.rs`); all are
 //! measured in turn, in every round. Frames carry numbers of 64 bits: those that a peer sends are
 //! counted where they arrive, those that it receives by the peer. `XSK_PEERS` names a folder with
-//! peers that are built; without it they are built from `bench/peers/xsk`, which wants Debian's
-//! libxdp-dev, clang-19 and m4 for the two that stand on libxdp. `XSK_ROLES=tx,rx` and
+//! peers that are built; without it they are built from `bench/peers/xsk`, which needs Debian's
+//! libxdp-dev, clang-19 and m4 for the two that use libxdp. `XSK_ROLES=tx,rx` and
 //! `XSK_ONLY=ours,libxdp` leave the others out; `XSK_BATCH=32` sets the batch size of all of them,
 //! instead of 64.
 //!
@@ -49,6 +49,7 @@ use field::Field;
 use peer::{Peer, Steer};
 use role::{Numbers, Role};
 
+/// The scenario `xsk`.
 pub const SCENARIO: Scenario = Scenario {
     name: "xsk",
     kind: Kind::Part,
@@ -88,7 +89,7 @@ fn run(harness: &mut Harness, _: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// All that is measured and can be had.
+/// All implementations that are available.
 fn peers(batch: u32) -> Vec<Peer> {
     let library = |name, feature| Made { name, found: build::rust(name, feature), extra: None };
     let made = [
@@ -108,7 +109,7 @@ fn peers(batch: u32) -> Vec<Peer> {
         .collect()
 }
 
-/// Asks for round trips.
+/// Adds the ratios of round trips.
 fn client(batch: u32) -> Option<Peer> {
     Made { name: AF_PACKET, found: build::rust(AF_PACKET, None), extra: None }.peer(batch)
 }
@@ -171,7 +172,7 @@ fn add_others(bench: &mut Bench, books: &Books) {
     }
 }
 
-/// In the order in which they are shown.
+/// Rows in the order in which they are shown.
 fn other_rows() -> impl Iterator<Item = &'static str> {
     OTHER_ROWS.into_iter().chain(outcome::ALL.into_iter().flatten())
 }
@@ -192,7 +193,7 @@ fn add_ratios(bench: &mut Bench, played: &[(Role, &str)]) {
     }
 }
 
-/// Whether an environment variable leaves it in: there is none, or it names this one.
+/// Whether an environment variable selects it: it is unset, or contains this name.
 fn is_wanted(variable: &str, name: &str) -> bool {
     std::env::var(variable).map_or(true, |only| only.split(',').any(|word| word == name))
 }
@@ -215,9 +216,10 @@ const OURS: &str = "ours";
 const OURS_IN_MAP: &str = "ours-in-map";
 const LIBXDP_BUDGET: &str = "libxdp-budget";
 const AF_PACKET: &str = "af-packet";
+/// Name of the peer that uses `sendmmsg` and `recvmmsg`.
 pub const MMSG: &str = "mmsg";
 const BATCH: u32 = 64;
-/// What all peers have room for.
+/// Number of frames in each peer's memory.
 const BATCH_MOST: u32 = 1024;
 /// Whether it works at all.
 const TRIAL: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! A sender on another host: what to type there, and waiting until it sends.
+//! A sender on another host: the command for it, and the wait until it sends.
 
 use std::time::Duration;
 

@@ -24,12 +24,12 @@ enum Standing {
 }
 
 impl Item {
-    /// As the paper had it.
+    /// The setting is the paper's.
     pub fn same(what: impl Into<String>, found: impl Into<String>) -> Self {
         Self { what: what.into(), found: found.into(), standing: Standing::Same }
     }
 
-    /// `change` is what to type, or to do.
+    /// The setting differs; `change` is the command or action that changes it.
     pub fn differs(
         what: impl Into<String>,
         found: impl Into<String>,
@@ -40,6 +40,7 @@ impl Item {
         Self { what: what.into(), found: found.into(), standing }
     }
 
+    /// An item whose setting could not be read.
     pub fn unknown(what: impl Into<String>, found: impl Into<String>) -> Self {
         let standing = Standing::Unknown { advice: None };
         Self { what: what.into(), found: found.into(), standing }

@@ -1,4 +1,4 @@
-//! The card itself: its driver, what that can do, and the link.
+//! The card itself: its driver with its features, and the link.
 
 use anyhow::Result;
 use sys::net::ethtool::{Ethtool, Pause};
@@ -32,6 +32,7 @@ pub fn flow_control(ethtool: &Ethtool, device: &str) -> Item {
     }
 }
 
+/// The words `on` and `off`.
 pub fn on(is_on: bool) -> &'static str {
     if is_on { "on" } else { "off" }
 }

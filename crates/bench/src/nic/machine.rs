@@ -6,7 +6,7 @@ use sys::net::ethtool::Ethtool;
 
 use super::Item;
 
-/// In the order of the list.
+/// The items in the order of the list.
 pub fn items(host: &Host, ethtool: &Ethtool, device: &str) -> Vec<Item> {
     let bus = ethtool.driver(device).map(|driver| driver.bus).unwrap_or_default();
     vec![

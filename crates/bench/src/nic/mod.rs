@@ -1,5 +1,5 @@
-//! Before a run on network cards: what of them and of the machine is unlike the paper's set-up,
-//! and the command that changes it.
+//! Before a run on network cards: how they and the machine differ from the paper's set-up, and the
+//! commands that change it.
 //!
 //! Rule: nothing here changes anything. What a driver does not report is listed as unknown. The
 //! paper is "The eXpress Data Path" (CoNEXT 2018), with the scripts of its published repository.
@@ -46,7 +46,7 @@ pub fn begin(field: &Field, harness: &mut Harness, bench: &mut Bench) -> Result<
     away::wait(field, harness)
 }
 
-/// In the order of the list.
+/// The items in the order of the list.
 fn checklist(field: &Field) -> Result<Vec<Item>> {
     let (receiver, ethtool) = (&field.receiver, field.receiver.ethtool()?);
     let device = receiver.device();

@@ -6,7 +6,7 @@ use sys::net::ethtool::{Channels, Ethtool};
 use super::Item;
 use crate::field::Place;
 
-/// How many of them take packets.
+/// The number of queues that receive packets.
 pub fn used(ethtool: &Ethtool, device: &str) -> Item {
     match ethtool.channels(device) {
         Ok(channels) => used_of(device, channels),
@@ -33,7 +33,7 @@ pub fn balanced() -> Item {
     }
 }
 
-/// How long they are.
+/// The length of their rings.
 pub fn rings(ethtool: &Ethtool, device: &str) -> Item {
     match ethtool.rings(device) {
         Ok(rings) if rings.rx == PAPER_RING => Item::same(RING, rings.rx.to_string()),
@@ -56,7 +56,7 @@ fn used_of(device: &str, channels: Channels) -> Item {
     Item::differs("receive queues", found, "one for each processor that it measured", change)
 }
 
-/// By number, with the processor of each.
+/// Interrupts by number, with their processors.
 fn interrupts_of(irqs: &[(u32, Option<usize>)]) -> Item {
     let what = "interrupts of the queues";
     let mut cpus: Vec<usize> = irqs.iter().filter_map(|(_, cpu)| *cpu).collect();
@@ -82,7 +82,7 @@ fn interrupts_of(irqs: &[(u32, Option<usize>)]) -> Item {
 
 const RING: &str = "receive ring";
 const PAPER_RING: u32 = 512;
-/// Interrupts that a line has room for.
+/// Maximum number of interrupts in a line.
 const MOST_TOLD: usize = 8;
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use sys::net::{Ifindex, Netlink, PacketSocket};
 use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
+/// The kernel's bridge.
 pub const BRIDGE: Path = Path {
     name: "bridge",
     about: "a Linux bridge between both interfaces, which has learnt where the sink is",
@@ -51,5 +52,5 @@ impl Drop for Bridge {
 impl ActivePath for Bridge {}
 
 const NAME: &str = "bench0";
-/// An EtherType that is nobody's.
+/// An unassigned EtherType.
 const LOCAL_EXPERIMENT: [u8; 2] = [0x88, 0xb5];

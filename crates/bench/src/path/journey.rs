@@ -1,4 +1,4 @@
-//! Where packets of a way are sent to, where they arrive, and what they must look like there.
+//! Where packets of a path are sent to, where they arrive, and their correct contents there.
 
 use anyhow::{Context, Result, ensure};
 use lab::frame::check;
@@ -19,7 +19,7 @@ pub enum Journey {
     Crossed,
     /// Comes back to the sender with its hardware addresses exchanged.
     Returned,
-    /// Ends at the forwarder's door.
+    /// Ends at the forwarder's ingress.
     Stopped,
 }
 
@@ -54,7 +54,7 @@ impl Journey {
         }
     }
 
-    /// Whether a packet may arrive so when `sent` was sent.
+    /// Checks a packet that arrived after `sent` was sent.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -79,7 +79,7 @@ fn turned(sent: &[u8]) -> Vec<u8> {
     [&sent[6..12], &sent[..6], &sent[12..]].concat()
 }
 
-/// As a router sends it on: hardware addresses of the next link, and one hop less.
+/// The packet that a router forwards: hardware addresses of the next link, and one hop less.
 fn routed(line: &Line, sent: &[u8]) -> Result<Vec<u8>> {
     let mut want = [&line.sink.mac()?.0, &line.far.mac()?.0, &sent[12..]].concat();
     want[TTL] -= 1;

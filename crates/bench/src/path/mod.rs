@@ -1,4 +1,4 @@
-//! Ways for a packet through the forwarder: each file is one, or two that differ in a word.
+//! Paths of a packet through the forwarder: each file has one, or two that differ in a parameter.
 //!
 //! Rule: a path that is set up is a guard; dropped, the forwarder is as it was. A path that cannot
 //! be set up has the reason, in the kernel's words if there are any. The packets that arrived at
@@ -30,13 +30,14 @@ use anyhow::Result;
 
 use crate::field::Line;
 
-/// One way.
+/// A forwarding path.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// Name of its rows.
     pub name: &'static str,
-    /// What is done there, in a line.
+    /// A description of one line.
     pub about: &'static str,
+    /// How the path changes packets.
     pub journey: Journey,
     /// Sets it up on the forwarder.
     pub set: fn(&Line) -> Result<Box<dyn ActivePath>>,

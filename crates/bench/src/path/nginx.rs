@@ -1,4 +1,4 @@
-//! nginx as a proxy for UDP: what one would take off the shelf.
+//! nginx as a proxy for UDP: a widely used proxy with its defaults.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use super::{ActivePath, Journey, Path};
 use crate::field::{Line, PORT};
 
+/// nginx as a UDP proxy.
 pub const NGINX: Path = Path {
     name: "nginx",
     about: "user space: nginx with its stream module, one worker",

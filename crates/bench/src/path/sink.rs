@@ -19,6 +19,7 @@ pub struct Sink {
 }
 
 impl Sink {
+    /// Attaches the counting program to the sink.
     pub fn attach(place: &Place) -> Result<Self> {
         let object = object()?;
         let link = place.attach(object.program(NAME)?, Mode::Native);
@@ -87,7 +88,7 @@ const NAME: &str = "sink";
 const BOOKS: &str = "books";
 /// One of this number of packets is kept; a power of two, as are those below.
 const EVERY: u64 = 64;
-/// At most.
+/// Maximum number of kept packets.
 const KEPT: u64 = 16;
-/// Bytes for one.
+/// Bytes of a kept packet.
 const ROOM: usize = 64;

@@ -13,6 +13,7 @@ use super::sink::is_ours;
 use super::{ActivePath, Journey, Path};
 use crate::field::Line;
 
+/// A BPF program in the traffic-control hook.
 pub const BPF: Path = Path {
     name: "tc-bpf",
     about: "BPF at tcx ingress translates, repairs checksums and redirects to the neighbour",
@@ -31,7 +32,7 @@ fn attach(line: &Line) -> Result<Attached> {
     Ok(Attached { _link: link })
 }
 
-/// The path of a packet: is it ours, TTL, IPv4 checksum, UDP checksum, address, out.
+/// The steps for a packet: test, TTL, IPv4 checksum, UDP checksum, address, output.
 fn object(from: Ipv4Addr, to: Ipv4Addr, out: Ifindex) -> Result<Object> {
     let mut a = Assembler::new(NAME, ProgramKind::TCX_INGRESS);
     let (pass, send) = (a.label(), a.label());
@@ -67,7 +68,7 @@ fn repair(a: &mut Assembler, by: i32) {
     a.xor(R4, 0xffff);
 }
 
-/// What a checksum's sum gains when one address takes another's place; not folded.
+/// The change of a checksum's sum when one address replaces another; not folded.
 fn difference(from: Ipv4Addr, to: Ipv4Addr) -> i32 {
     let halves = |ip: Ipv4Addr| {
         let [a, b, c, d] = ip.octets();
@@ -78,7 +79,7 @@ fn difference(from: Ipv4Addr, to: Ipv4Addr) -> i32 {
     gone.into_iter().chain(new).sum()
 }
 
-/// As the program reads and writes it in the packet.
+/// The address in the byte order in which the program reads and writes it.
 fn word(ip: Ipv4Addr) -> i32 {
     i32::from_ne_bytes(ip.octets())
 }

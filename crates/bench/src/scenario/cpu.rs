@@ -24,6 +24,7 @@ use crate::hook::{self, Span};
 use crate::{Effort, Kind, Scenario, Testbed};
 use active::{ActiveReceiver, Receiver};
 
+/// The scenario `cpu`.
 pub const SCENARIO: Scenario = Scenario {
     name: "cpu",
     kind: Kind::Picture,
@@ -60,13 +61,13 @@ fn run(harness: &mut Harness, testbed: &Testbed) -> Result<Bench> {
     Ok(bench)
 }
 
-/// Hooks by name, where they are known, and what is always busy.
+/// Hooks by name, and receivers that always use a whole processor.
 fn receivers() -> Vec<Receiver> {
     let hooks = HOOKS.iter().filter_map(|name| hook::ALL.iter().find(|hook| hook.name == *name));
     hooks.map(Receiver::Hook).chain([Receiver::BusyPoll]).collect()
 }
 
-/// What never rests needs few points.
+/// Receivers that always use a whole processor need few points.
 fn taken_at(receiver: Receiver, pps: u64) -> bool {
     match receiver {
         Receiver::Hook(_) => true,
@@ -99,8 +100,8 @@ fn tell(bench: &mut Bench, field: &Field, receivers: &[Receiver]) {
     ));
 }
 
-/// Packets a second that the sender can offer to a receiver of this kind: in the best of a few
-/// trials, so that nobody's moment on its processor takes points away.
+/// Packets per second that the sender can offer to a receiver of this kind: in the best of a few
+/// trials, so that a disturbance of its processor removes no points.
 fn reach(field: &Field) -> Result<u64> {
     let (there, failed): (Vec<_>, Vec<_>) =
         (0..TRIALS).map(|_| trial(field)).partition(Result::is_ok);
@@ -137,7 +138,7 @@ fn arm(field: &Field, receiver: Receiver, pps: u64) -> Arm<'_> {
 struct Cell {
     /// Percent of a processor.
     busy: f64,
-    /// Nothing where nothing is offered.
+    /// No share if nothing is offered.
     span: Option<Span>,
 }
 
@@ -167,7 +168,7 @@ fn watch(active: &ActiveReceiver, flood: &Flood, window: Duration) -> Result<Cel
     Ok(Cell { busy, span: Some(span) })
 }
 
-/// The share of a processor that receiving takes in so long.
+/// The share of a processor that receiving takes during the window.
 fn busy(active: &ActiveReceiver, window: Duration) -> Result<f64> {
     let (start, before) = (Instant::now(), active.spent_ns()?);
     sleep(window);
@@ -225,7 +226,7 @@ fn draw(bench: &mut Bench, cells: &[(Receiver, u64)]) {
     bench.figure(published::beside(figure));
 }
 
-/// As [`hook::ALL`] calls them; the first is what the sender's reach is measured with.
+/// Names in [`hook::ALL`]; the sender's highest rate is measured with the first.
 const HOOKS: [&str; 3] = ["xdp-native", "xdp-generic", "nft-raw"];
 /// Packets offered a second.
 const RATES: [u64; 9] =

@@ -1,8 +1,8 @@
 //! `drop`: how many UDP frames a second each hook of the receive path can end, from a socket down
 //! to the driver.
 //!
-//! `limit` is a program of two instructions in the driver: what is left when ending a packet costs
-//! nothing, so it is what the sender can do. A hook near it is bounded by the sender.
+//! `limit` is a program of two instructions in the driver: the rate when dropping a packet costs
+//! nothing, so it is the limit of the sender. A hook near it is bounded by the sender.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span};
 use crate::{Effort, Kind, Scenario, Testbed, nic};
 
+/// The scenario `drop`.
 pub const SCENARIO: Scenario = Scenario {
     name: "drop",
     kind: Kind::Picture,
@@ -104,7 +105,7 @@ fn judge(bench: &mut Bench, is_shared: bool) {
     bench.figure(figure(&there));
 }
 
-/// Native XDP and every other hook, from the top of the stack down, then neighbours.
+/// Native XDP and every other hook, from the top of the stack down, then neighbors.
 fn pairs(there: &[&Hook]) -> Vec<(&'static str, &'static str)> {
     let names: Vec<_> = there.iter().map(|hook| hook.name).filter(|name| *name != LIMIT).collect();
     let mut pairs = Vec::new();

@@ -16,6 +16,7 @@ use crate::path::{self, ActivePath, Journey, Path, Sink};
 use crate::transient::Transient;
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `forward`.
 pub const SCENARIO: Scenario = Scenario {
     name: "forward",
     kind: Kind::Picture,
@@ -87,7 +88,7 @@ fn with_references(figure: Figure, values: &[(&str, f64)], source: &str) -> Figu
     values.iter().fold(figure, |figure, (name, pps)| figure.reference(name, *pps, source))
 }
 
-/// Both pictures have the sender's bound.
+/// Both figures have the sender's bound.
 fn is_translated(journey: Journey) -> bool {
     journey == Journey::Translated || is_limit(journey)
 }
@@ -106,7 +107,7 @@ fn arm<'a>(line: &'a Line, path: &'a Path) -> Arm<'a> {
     })
 }
 
-/// Packets and time between two looks.
+/// Packets and time between two readings.
 struct Span {
     seconds: f64,
     offered: u64,
@@ -120,7 +121,7 @@ impl Span {
     }
 }
 
-/// One way under the flood.
+/// Measures one path under the flood.
 fn measure(line: &Line, path: &Path, window: Duration) -> Result<Span> {
     let sink = Sink::attach(path.journey.end(line))?;
     let mut set = (path.set)(line)?;
@@ -169,7 +170,7 @@ fn watch(sink: &Sink, flood: &Flood, window: Duration) -> Result<Span> {
     })
 }
 
-/// What others are compared with.
+/// The row that others are compared with.
 const BASE: &str = "xdp-native";
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(1);

@@ -22,6 +22,7 @@ use max_rate::{MaxRate, common};
 use run::LatencyRun;
 use times::Times;
 
+/// The scenario `latency`.
 pub const SCENARIO: Scenario = Scenario {
     name: "latency",
     kind: Kind::Picture,
@@ -79,11 +80,11 @@ fn search(harness: &mut Harness, bench: &mut Bench, line: &Line) -> Vec<MaxRate>
 /// A path at a rate, in packets a second.
 type Cell = (&'static Path, u64);
 
-/// Cells of a picture.
+/// Cells of a figure.
 struct CellSet {
-    /// In the names of its files.
+    /// The part of its file names.
     name: &'static str,
-    /// At the end of its titles.
+    /// The end of its titles.
     at: String,
     cells: Vec<Cell>,
 }

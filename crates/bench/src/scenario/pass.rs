@@ -1,4 +1,4 @@
-//! `pass`: what an XDP program in program of the stack costs the packets that it lets pass.
+//! `pass`: the cost of an XDP program before the stack for the packets that it passes.
 //!
 //! A rule drops every packet in the stack, with and without a program before it that counts and
 //! passes. The difference is small, so both are measured in one turn under one flood: without,
@@ -19,6 +19,7 @@ use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, counter, nft};
 use crate::{Effort, Kind, Scenario, Testbed, nic};
 
+/// The scenario `pass`.
 pub const SCENARIO: Scenario = Scenario {
     name: "pass",
     kind: Kind::Picture,

@@ -2,7 +2,7 @@
 //! each; and the cost of reading a frame.
 //!
 //! On veth the receive queue is that of the sender's processor, which does the receiver's work as
-//! well: a queue more is a processor more for both.
+//! well: each further queue is a further processor for both.
 
 mod published;
 mod touch;
@@ -22,6 +22,7 @@ use crate::harness::{Arm, Harness, Value};
 use crate::hook::{self, Hook, Span, limit, xdp};
 use crate::{Effort, Kind, Scenario, Testbed};
 
+/// The scenario `scale`.
 pub const SCENARIO: Scenario = Scenario {
     name: "scale",
     kind: Kind::Picture,

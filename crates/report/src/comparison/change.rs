@@ -12,16 +12,22 @@ use crate::row;
 use crate::run::Measured;
 use crate::samples::{CONFIDENCE, Interval, SEED, Samples, Stats};
 
+/// One row in two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
+    /// Name of the row.
     pub row: String,
+    /// Unit of its values.
     pub unit: String,
+    /// Statistics of the earlier run.
     pub a: Stats,
+    /// Statistics of the later run.
     pub b: Stats,
     /// The later median over the earlier; `None` where that is zero.
     pub ratio: Option<f64>,
     /// Where it probably lies.
     pub interval: Option<Interval>,
+    /// Whether the row became faster or slower.
     pub verdict: Verdict,
 }
 

@@ -21,9 +21,11 @@ use crate::{Host, Run};
 /// Run `b` after run `a`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
+    /// Scenarios that both runs have.
     pub scenarios: Vec<Compared>,
     /// Scenarios of one run only.
     pub only_a: Vec<String>,
+    /// Scenarios that only the later run has.
     pub only_b: Vec<String>,
     /// Reasons for doubt: other machines, noise, an interrupted run.
     pub doubts: Vec<String>,
@@ -32,10 +34,13 @@ pub struct Comparison {
 /// One scenario of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
+    /// Name of the scenario.
     pub scenario: String,
+    /// Rows that both runs have.
     pub rows: Vec<Change>,
     /// The ratios that the scenario asks for, and the greatest of each figure.
     pub ratios: Vec<RatioChange>,
+    /// Figures that both runs have.
     pub figures: Vec<Picture>,
     /// The ratio that changed most, of those and of any two series in one figure.
     pub greatest: Option<RatioChange>,
@@ -44,6 +49,7 @@ pub struct Compared {
     pub same_order: bool,
     /// Rows of one run only.
     pub only_a: Vec<String>,
+    /// Rows that only the later run has.
     pub only_b: Vec<String>,
 }
 

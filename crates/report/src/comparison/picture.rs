@@ -13,6 +13,7 @@ use crate::run::Measured;
 /// One figure of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Picture {
+    /// Name of the figure.
     pub figure: String,
     /// The ratio of two series in one group that changed most.
     pub greatest: Option<RatioChange>,
@@ -25,9 +26,13 @@ pub struct Picture {
 /// How many times row `a` was row `b`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RatioChange {
+    /// Name of the numerator's row.
     pub a: String,
+    /// Name of the denominator's row.
     pub b: String,
+    /// Ratio in the earlier run.
     pub before: f64,
+    /// Ratio in the later run.
     pub after: f64,
     /// `after` over `before`, less 1: 0.1 when it grew by a tenth.
     pub change: f64,

@@ -52,6 +52,7 @@ impl Axis {
         self
     }
 
+    /// The upper end of the axis.
     pub fn high(&self) -> f64 {
         self.high
     }

@@ -53,16 +53,19 @@ impl Bars {
         }
     }
 
+    /// Sets the heading.
     pub fn title(&mut self, title: impl Into<String>) -> &mut Bars {
         self.title = title.into();
         self
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(&mut self, subtitle: impl Into<String>) -> &mut Bars {
         self.subtitle = subtitle.into();
         self
     }
 
+    /// Unit of the values.
     pub fn unit(&self) -> &str {
         &self.unit
     }
@@ -103,6 +106,7 @@ impl Bars {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let top = heading(&mut canvas, &self.title, &self.subtitle);

@@ -22,9 +22,13 @@ pub struct Chart {
 /// A named stretch of the x axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
+    /// Name above the phase.
     pub name: String,
+    /// Time at which the phase begins.
     pub start: f64,
+    /// Time at which the phase ends.
     pub end: f64,
+    /// Shade of the background.
     pub tone: Tone,
 }
 
@@ -129,7 +133,7 @@ impl Series {
                 let (first, last) = (points[0].0, points[points.len() - 1].0);
                 let floor = [(last, plot.y(0.0)), (first, plot.y(0.0))];
                 let outline = [points.as_slice(), &floor].concat();
-                // What lies below is hidden first, or two areas would mix to a third colour.
+                // What lies below is hidden first, or two areas would mix to a third color.
                 canvas.path("under", &outline, true);
                 canvas.path(&format!("{colour} area"), &outline, true);
             }
@@ -145,6 +149,7 @@ impl Chart {
         Chart { title, unit, subtitle: String::new(), phases: Vec::new(), panels: Vec::new() }
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(mut self, subtitle: impl Into<String>) -> Chart {
         self.subtitle = subtitle.into();
         self
@@ -165,6 +170,7 @@ impl Chart {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let x = self.x_axis();

@@ -65,6 +65,7 @@ impl Curves {
         }
     }
 
+    /// Sets the line below the heading.
     pub fn subtitle(&mut self, subtitle: impl Into<String>) -> &mut Curves {
         self.subtitle = subtitle.into();
         self
@@ -104,6 +105,7 @@ impl Curves {
         self
     }
 
+    /// Draws the figure.
     pub fn to_svg(&self) -> Svg {
         let mut canvas = Canvas::default();
         let mut y = heading(&mut canvas, &self.title, &self.subtitle);

@@ -9,7 +9,9 @@ use super::theme::{self, LETTER, LINE, SMALL_LETTER, TITLE_LETTER};
 /// One entry of a legend.
 #[derive(Debug, Clone)]
 pub(super) struct Key {
+    /// The sample of color and shape.
     pub swatch: Swatch,
+    /// Name of the series.
     pub name: String,
 }
 

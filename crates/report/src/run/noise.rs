@@ -1,4 +1,4 @@
-//! Whether a run was disturbed: judged by how far its rounds are apart, and by what else ran.
+//! Whether a run was disturbed: judged by the spread of its rounds, and by other processes.
 //!
 //! Rule: a pure function of the run, with every bound named here. Only what arms are measured
 //! for is judged: losses and maxima vary on quiet machines too. Not here: what to do about it.
@@ -6,14 +6,15 @@
 use super::{Measured, Run};
 use crate::{Rounds, Samples};
 
-/// One row whose rounds are further apart than they should be, in parts of its median; of a
-/// share in per cent, in parts of the whole.
+/// One row with too large a spread, relative to its median; for a share in percent, relative to the
+/// whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
+    /// Name of the row.
     pub row: String,
     /// Spread of the middle half of the rounds.
     pub quartiles: f64,
-    /// From the least to the greatest.
+    /// Spread from the smallest to the largest round.
     pub extremes: f64,
 }
 

@@ -35,11 +35,11 @@ struct Fixture<'a> {
     frame: Vec<u8>,
     xway: Tool,
     state: Folder,
-    /// Before and after the change.
+    /// Files of rules before and after the change.
     files: [PathBuf; 2],
 }
 
-/// For the program's state; dropped, what it kept is gone, and with it the rules.
+/// Directory of the program's state; dropping it removes the state and unloads the rules.
 struct Folder(PathBuf);
 
 /// Rules that are active until this is dropped.
@@ -135,7 +135,7 @@ impl<'a> Fixture<'a> {
         Ok(last.context("the last rule has no count")? + limited)
     }
 
-    /// What `xway filter` answers.
+    /// The output of `xway filter`.
     fn ask(&self, words: &[&str]) -> Result<Json> {
         let state = self.state.0.display().to_string();
         let words = [&["--state", &state, "--json", "filter"], words].concat();
@@ -169,7 +169,7 @@ impl Drop for ActiveRules<'_> {
     }
 }
 
-/// This very program, where it is one that can change rules.
+/// The running executable, if it can change rules.
 fn program() -> Result<String> {
     let path = std::env::current_exe().context("it is not known which program this is")?;
     let is_xway = path.file_name().is_some_and(|name| name == "xway");
@@ -177,8 +177,8 @@ fn program() -> Result<String> {
     Ok(path.display().to_string())
 }
 
-/// Ten thousand: a limit whose buckets go over, one that changes, a ban, and those that are
-/// measured everywhere, of which the last drops the flood.
+/// Ten thousand rules: a limit whose buckets are copied, one that changes, a ban, and those that
+/// are measured everywhere, of which the last drops the flood.
 fn rules(changed: &str, end: End) -> Result<String> {
     let first = [
         "kept: limit 500kpps burst 50k per source udp".to_owned(),

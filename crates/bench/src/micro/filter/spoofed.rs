@@ -17,7 +17,7 @@ use super::VERDICTS;
 use crate::harness::Arm;
 use crate::micro::mean::{Runs, mean_ns};
 
-/// Limits by clock and number of sources.
+/// The variants of limits, by clock and number of sources.
 pub fn arms<'a>(frame: Vec<u8>) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
     for (clock, rate, burst) in [("", 10, 1), ("-exact", 60, 1)] {

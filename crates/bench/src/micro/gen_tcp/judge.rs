@@ -17,6 +17,7 @@ pub struct Judge {
 }
 
 impl Judge {
+    /// Listens on a host for this number of connections.
     pub fn start(host: &Host, ip: IpAddr, connections: usize) -> Result<Self> {
         let listener = host.run(|| TcpListener::bind((ip, PORT)))??;
         let bytes = Arc::new(AtomicU64::new(0));
@@ -76,6 +77,7 @@ fn discard(mut stream: TcpStream, bytes: &AtomicU64) -> Result<()> {
     }
 }
 
+/// Port that the receiver listens on.
 pub const PORT: u16 = 5001;
 /// A sender takes a while to get going.
 pub const START: Duration = Duration::from_secs(10);

@@ -23,6 +23,7 @@ pub const ABSENT: &str =
     "xdp-trafficgen is left out: it is not on the path, nor named by XDP_TRAFFICGEN";
 
 impl Peer {
+    /// Finds xdp-trafficgen in PATH.
     pub fn find() -> Option<Self> {
         let named = std::env::var_os("XDP_TRAFFICGEN").map(PathBuf::from);
         let folders = std::env::var_os("PATH").unwrap_or_default();
@@ -53,6 +54,7 @@ impl Peer {
 }
 
 impl Sender {
+    /// Whether the process has not ended.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -40,6 +40,7 @@ impl Raw {
         Ok(Self { over, handle, thread: Some(thread) })
     }
 
+    /// Whether the thread has not ended.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -85,4 +86,5 @@ pub fn object(ifindex: u32) -> Result<Object> {
     Ok(Object::load(&object.finish()?, &LoadOptions::default())?)
 }
 
+/// Name of the program that only redirects.
 pub const RAW: &str = "raw_limit";

@@ -1,4 +1,4 @@
-//! `Field`: the lab that roles are played in.
+//! `Field`: the lab in which roles run.
 //!
 //! ```text
 //!   a                        b                        c
@@ -24,17 +24,19 @@ use super::peer::{Answer, Peer, Running, Steer};
 use super::role::{Numbers, Role};
 use super::steering::Steering;
 
+/// The hosts, links and processors that all peers are measured on.
 pub struct Field {
     net: Router,
-    /// Where `tx` and `echo` send to.
+    /// Destination of `tx` and `echo`.
     near: Counter,
-    /// Where `forward` sends to.
+    /// Destination of `forward`.
     far: Counter,
     feeder: usize,
     peer: usize,
 }
 
 impl Field {
+    /// Builds the lab.
     pub fn build() -> Result<Self> {
         let net = Router::build(&LinkOptions::default())?;
         let cpus = sys::cpu::affinity()?;
@@ -44,14 +46,14 @@ impl Field {
         Ok(Self { net, near, far, feeder, peer })
     }
 
-    /// Who shares a processor with whom, for people.
+    /// Which processes share a processor, for the report.
     pub fn places(&self) -> String {
         let (feeder, peer) = (self.feeder, self.peer);
         let shared = if feeder == peer { ": they share it, so the values mean little" } else { "" };
         format!("generator and client on processor {feeder}, peers on {peer}{shared}")
     }
 
-    /// One peer in one role for so long.
+    /// Runs one peer in one role for the window.
     pub fn play(
         &self,
         peer: &Peer,

@@ -60,6 +60,7 @@ pub fn is_name(row: &str) -> bool {
     ALL.iter().any(|rows| rows[2..].contains(&row))
 }
 
+/// The rows of all roles that account for every frame.
 pub const ALL: [Rows; 4] = [RX, ECHO, FORWARD, PACED];
 const RX: Rows = [
     "rx-lost",

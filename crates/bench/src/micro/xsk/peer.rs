@@ -1,4 +1,4 @@
-//! The programs that are measured: what they are called, where they are, how they are started.
+//! The programs that are measured: names, paths, and how they are started.
 //!
 //! Rule: each is a process of its own that speaks one protocol (`bench/peers/xsk/src/options.rs`,
 //! `report.rs`), ours too.
@@ -15,22 +15,24 @@ use sys::priority::Priority;
 /// One implementation.
 #[derive(Clone, Debug)]
 pub struct Peer {
+    /// Name of the implementation in rows.
     pub name: &'static str,
     /// The program, with the arguments before the role.
     pub command: Vec<String>,
+    /// How frames reach its socket.
     pub steering: Steer,
     /// Frames at a time.
     pub batch: u32,
 }
 
-/// How frames come to it.
+/// How frames reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steer {
     /// It receives a map and adds its socket.
     Map,
     /// It attaches a program of its own.
     Own,
-    /// From the kernel's stack.
+    /// It receives frames from the kernel's stack.
     Stack,
 }
 
@@ -43,20 +45,28 @@ pub struct Running {
 /// What it prints at its end; see `report.rs` of the peers.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Answer {
+    /// Frames that it sent.
     pub sent: u64,
+    /// Frames that it received.
     pub received: u64,
+    /// Numbers between the first and the last that did not arrive.
     pub missing: u64,
+    /// Numbers that arrived more than once.
     pub duplicated: u64,
     /// Counted by the kernel for its socket.
     pub dropped: u64,
     /// Frames of these that found the peer's receive ring full.
     #[serde(default)]
     pub ring_full: u64,
+    /// Length of its run.
     pub seconds: f64,
     pub user_ns: f64,
+    /// System time of its process.
     pub system_ns: f64,
+    /// Median of its round trips.
     #[serde(default)]
     pub p50_ns: f64,
+    /// 99th percentile of its round trips.
     #[serde(default)]
     pub p99_ns: f64,
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::field::{Attack, Place};
 
-/// Frames that ended there, from now on.
+/// Counts frames that ended in the stack.
 pub struct Stack {
     server: Place,
     books: &'static FrameCounters,
@@ -23,18 +23,20 @@ struct FrameCounters {
 }
 
 impl Stack {
+    /// Starts to count in the server's namespace.
     pub fn new(server: &Place, attack: Attack) -> Result<Self> {
         let books = if attack == Attack::Syn { &REQUESTS } else { &DATAGRAMS };
         Ok(Self { server: server.clone(), books, before: books.read(server)? })
     }
 
+    /// Frames that ended in the stack since the start.
     pub fn ended(&self) -> Result<u64> {
         Ok(self.books.read(&self.server)?.saturating_sub(self.before))
     }
 }
 
 impl FrameCounters {
-    /// Since the namespace is there.
+    /// The counts since the namespace exists.
     fn read(&self, server: &Place) -> Result<u64> {
         let file = self.file;
         let text =
@@ -67,7 +69,7 @@ pub fn about(attack: Attack) -> &'static str {
     }
 }
 
-/// Datagrams that came to a port without a socket.
+/// Datagrams to a port without a socket.
 const DATAGRAMS: FrameCounters =
     FrameCounters { file: "/proc/thread-self/net/snmp", protocol: "Udp:", counters: &["NoPorts"] };
 /// Requests that were answered with a cookie or dropped. Not those that wait in the listener's

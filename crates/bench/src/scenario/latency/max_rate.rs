@@ -15,6 +15,7 @@ use crate::path::Path;
 
 /// The result for one path.
 pub struct MaxRate {
+    /// The path whose highest rate it is.
     pub path: &'static Path,
     /// `None` if not even the lowest rate is carried.
     pub pps: Option<u64>,

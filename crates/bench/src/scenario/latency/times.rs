@@ -15,12 +15,12 @@ pub struct Times {
     histogram: Histogram,
     /// Packets a second.
     offered: f64,
-    /// Percent of those sent.
+    /// Percent of the sent frames.
     lost: f64,
 }
 
 impl Times {
-    /// Each look: when, how many were sent, what has arrived.
+    /// Each reading: time, number of sent frames, arrivals.
     pub fn between(
         (start, given, before): (Instant, u64, StreamReport),
         (end, given_then, after): (Instant, u64, StreamReport),
@@ -37,15 +37,15 @@ impl Times {
     /// The sender kept its rate.
     ///
     /// # Errors
-    /// It did not, for the moment.
+    /// It did not; the reason may be transient.
     pub fn check(&self, pps: u64) -> Result<()> {
         Ok(self.kept(pps, TOLERANCE)?)
     }
 
-    /// The sender kept its rate nearly, and nothing to speak of was lost.
+    /// Checks that the sender nearly kept its rate, and that losses are negligible.
     ///
     /// # Errors
-    /// It did not, or what was lost, for the moment.
+    /// It did not, or frames were lost; the reason may be transient.
     pub fn carried(&self, pps: u64) -> Result<(), Transient> {
         self.kept(pps, NARROW)?;
         let is_carried = self.lost <= CARRIED;
@@ -75,7 +75,7 @@ impl Times {
         ])
     }
 
-    /// Percent that took less.
+    /// Percent of frames that took less.
     fn below(&self, ns: u32) -> f64 {
         let soon = self.histogram.buckets().filter(|(range, _)| *range.end() < ns);
         let soon: u64 = soon.map(|(_, count)| count).sum();

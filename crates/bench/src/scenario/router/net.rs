@@ -6,8 +6,7 @@
 //!   10.0.1.2       10.0.1.1   10.0.2.1       10.0.2.2 and the other next hops
 //! ```
 //! Rule: all routes lead to the sink, through next hops whose addresses are known. A sink that
-//! measures ends every frame in its driver, so that it costs either way of routing as little as it
-//! can.
+//! measures ends every frame in its driver, so that its cost for either router is minimal.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -28,7 +27,7 @@ use crate::field::{FRAME, Flood, PORT, Place};
 use crate::hook::limit;
 use crate::path::port;
 
-/// What routes are measured on.
+/// The lab that routes are measured in.
 #[derive(Debug)]
 pub struct Net {
     sender: Place,
@@ -37,15 +36,18 @@ pub struct Net {
     sink: Place,
     cpu: usize,
     forward: Object,
+    /// The hosts and links of the lab.
     pub lab: Router,
 }
 
-/// What giving a table to the kernel took.
+/// The cost of adding a table to the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Inserted {
+    /// Number of routes that were added.
     pub routes: usize,
+    /// Time that the kernel took for them.
     pub time: Duration,
-    /// What the kernel's own grew by, of this or of anything else.
+    /// Growth of the kernel's memory, for this or any other reason.
     pub memory: u64,
 }
 
@@ -101,7 +103,8 @@ impl Net {
         Ok(Inserted { routes: routes.len(), time, memory: after.saturating_sub(before) })
     }
 
-    /// Takes the routes away, which the namespace's end would do unseen; answers how long it took.
+    /// Removes the routes, which the end of the namespace would do without a measurement; returns
+    /// the time.
     pub fn remove_routes(&self) -> Result<Duration> {
         let (mut netlink, ifindex) = (self.far.netlink()?, self.far.ifindex()?);
         let start = Instant::now();
@@ -110,12 +113,12 @@ impl Net {
         Ok(start.elapsed())
     }
 
-    /// The sink takes no frame further than its driver, until the link is dropped.
+    /// Makes the sink drop every frame in its driver, until the link is dropped.
     pub fn end_frames(&self) -> Result<Link> {
         attach(&self.sink, &limit::object()?, limit::NAME)
     }
 
-    /// The program routes, until the link is dropped. Without it Linux does.
+    /// Attaches the routing program, until the link is dropped. Without it Linux routes.
     pub fn route_by_xdp(&self) -> Result<Link> {
         attach(&self.near, &self.forward, forward::PROGRAM)
     }
@@ -144,7 +147,7 @@ impl Net {
         Flood::streams(&self.sender, self.cpu, vec![stream.clone()], rate, longest)
     }
 
-    /// What the program counted since the router was made.
+    /// Packets that the program counted since the router was created.
     pub fn xdp_statistics(&self) -> Result<Stats> {
         let labels: Vec<_> =
             forward::Reason::ALL.iter().map(|reason| reason.label().to_owned()).collect();
@@ -187,7 +190,7 @@ fn program(places: [&Place; 2]) -> Result<Object> {
     Ok(object)
 }
 
-/// The sink itself, and others that are it, too.
+/// Next hops: the sink's address, and others that it also has.
 const HOPS: [Ipv4Addr; 4] = [
     Ipv4Addr::new(10, 0, 2, 2),
     Ipv4Addr::new(10, 0, 2, 3),

@@ -12,7 +12,7 @@ use report::figure::{Series, XAxis};
 use super::{DESTINATIONS, FULL_TABLE, MODES, ONE_ROUTE, Router, RoutingMode};
 use crate::harness::{Arm, Value};
 
-/// `destinations` are as many as the most of the sweep.
+/// `destinations` has the largest number of the sweep.
 pub fn arms<'a>(routers: &'a [Router], destinations: &[Ipv4Addr]) -> Result<Vec<Arm<'a>>> {
     let mut arms = Vec::new();
     for mode in MODES {

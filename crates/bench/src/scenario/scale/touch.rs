@@ -11,6 +11,7 @@ use spec::{ProgramKind, Verdict};
 
 use crate::hook::{Hook, limit};
 
+/// The smallest program that reads a frame before it drops it.
 pub const TOUCH: Hook =
     Hook::new("touch", "it reads the frame's type, and drops it whatever that is", |field| {
         limit::attach(field, &object()?)
