@@ -70,7 +70,7 @@ fn what_is_spoilt_on_its_way_is_seen() {
         (line.frame(&line.sink, &line.far).unwrap(), "another address"),
         (changed(24, 1), "IPv4 header checksum"),
         (changed(22, 1), "IPv4 header checksum"),
-        (changed(45, 1), "checksum of protocol udp"),
+        (changed(45, 1), "the udp checksum is wrong"),
         (without, "the UDP checksum is gone"),
         (right[..30].to_vec(), "no IPv4 or IPv6 packet"),
     ] {
