@@ -28,6 +28,7 @@ pub use transient::Transient;
 
 use anyhow::{Result, bail};
 use report::Bench;
+use serde::Serialize;
 
 use machine::CpuWatch;
 
@@ -55,23 +56,27 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// A measurement that is run by name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scenario {
+    /// Name, as `bench run` takes it.
     pub name: &'static str,
+    /// Purpose of the scenario.
     pub kind: Kind,
-    /// A description of one line.
+    /// Description of one line.
     pub about: &'static str,
     /// Rounds and seconds unless the user chooses others.
+    #[serde(flatten)]
     pub effort: Effort,
+    #[serde(skip)]
     run: fn(&mut Harness, &Testbed) -> Result<Bench>,
 }
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
-    /// Counted rounds.
+    /// Counted rounds, unless others are asked for.
     pub rounds: usize,
-    /// Seconds of each turn.
+    /// Seconds of an arm in each round, unless others are asked for.
     pub seconds: f64,
 }
 
@@ -84,7 +89,8 @@ impl Effort {
 }
 
 /// The purpose of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A figure that shows what XDP is chosen for.
     Picture,

@@ -5,7 +5,10 @@
 //!     │
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ status    interfaces, programs, rates by verdict
+//!     ├──────▶ doctor    what this kernel and this user allow
 //!     └──────▶ host      the live host as a world for the engine
+//!
+//!  inventory   programs and maps of any owner      check   what the verifier says of an object
 //! ```
 //!
 //! Everything that stays attached is pinned below a state directory ([`Control::new`]) and is found
@@ -16,12 +19,15 @@
 #![forbid(unsafe_code)]
 
 pub mod attach;
+pub mod check;
 pub mod counters;
+pub mod doctor;
 pub mod drop;
 mod error;
 pub mod filter;
 pub mod forward;
 pub mod host;
+pub mod inventory;
 pub mod metrics;
 mod notice;
 pub mod object;

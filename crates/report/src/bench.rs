@@ -41,15 +41,16 @@ pub struct RunNotes {
     /// How it was measured, step by step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub method: Vec<String>,
-    /// Facts of this run: who shares a processor with whom, what was lost.
+    /// Circumstances of this run: which arms share a processor, what was lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What could not be measured here, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub absent: Vec<Absent>,
-    /// What to keep in mind of single rows.
+    /// Remarks on single rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// Figures to draw.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
     /// Why there are fewer rounds than were asked for.
@@ -60,22 +61,30 @@ pub struct RunNotes {
 /// Never a zero: it was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Absent {
+    /// Name of the row.
     pub name: String,
+    /// Why it was not measured.
     pub reason: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
+    /// Name of the row.
     pub row: String,
+    /// What to keep in mind.
     pub text: String,
 }
 
 /// What a benchmark prints with `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
+    /// Name of the scenario.
     pub scenario: String,
+    /// Measured values.
     pub rows: Vec<Row>,
+    /// Ratios of two rows, computed round by round.
     pub ratios: Vec<Ratio>,
+    /// The machine.
     pub host: Host,
     #[serde(flatten)]
     pub notes: RunNotes,
@@ -84,7 +93,10 @@ pub struct Report {
 /// One thing that was measured, in `unit`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
+    /// `ARM`; `WHAT/ARM` for a further value of the same turn; `ARM@X` for the value at one place
+    /// of a curve.
     pub name: String,
+    /// Unit of the values.
     pub unit: String,
     #[serde(flatten)]
     pub stats: Stats,
@@ -100,13 +112,17 @@ impl Row {
 /// Row `a` over row `b`, of each round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ratio {
+    /// Name of one row.
     pub a: String,
+    /// Name of the other row.
     pub b: String,
+    /// Smallest ratio of a round.
     pub min: f64,
+    /// Median ratio.
     pub median: f64,
+    /// Largest ratio of a round.
     pub max: f64,
-    /// Where the median probably lies, see [`Samples::median_interval`]; both are absent from
-    /// reports of before there was one.
+    /// Interval in which the median probably lies (95 %); `null` with too few rounds.
     #[serde(default)]
     pub interval: Option<Interval>,
 }

@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 /// One picture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Of its file, without the ending.
+    /// Name of the file, without the ending.
     pub name: String,
+    /// Title.
     pub title: String,
+    /// Subtitle.
     pub subtitle: String,
+    /// What is drawn.
     pub shape: Shape,
-    /// Published values, drawn beside and said to be of other hardware.
+    /// Published values of other hardware.
     #[serde(default)]
     pub references: Vec<Reference>,
 }
@@ -31,14 +34,18 @@ pub enum Shape {
 /// The x axis of curves.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct XAxis {
+    /// Label of the axis.
     pub label: String,
+    /// Unit of the axis.
     pub unit: String,
+    /// Each step of the axis multiplies.
     pub is_logarithmic: bool,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Series {
+    /// Name of the curve.
     pub name: String,
     /// Places and their rows.
     pub points: Vec<(f64, String)>,
@@ -47,9 +54,9 @@ pub struct Series {
 /// What others published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The bar or curve that it is to be compared with in mind.
+    /// The bar or curve to compare it with.
     pub name: String,
-    /// Places and values in the rows' unit; of bars the place says nothing.
+    /// Places and values in the rows' unit; of bars the place has no meaning.
     pub points: Vec<(f64, f64)>,
     /// Where it was published and on what hardware.
     pub source: String,

@@ -16,9 +16,10 @@ use crate::date::utc;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
-    /// Release, as `uname -r` gives it.
+    /// Release of the kernel, as `uname -r` prints it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
+    /// Architecture, such as `x86_64`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arch: Option<String>,
     /// Model name of the first CPU.
@@ -27,27 +28,28 @@ pub struct Host {
     /// CPUs that are online.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
-    /// Whether the CPU says that a hypervisor is below it.
+    /// The CPU reports a hypervisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_machine: Option<bool>,
-    /// Of the first CPU, when it was looked at.
+    /// Clock of the first CPU when it was read, in MHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_mhz: Option<f64>,
     /// Frequency governor of the first CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Memory, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Runnable tasks on average over 1, 5 and 15 minutes.
+    /// Mean number of runnable tasks over 1, 5 and 15 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<[f64; 3]>,
     /// `net.core.bpf_jit_enable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bpf_jit: Option<u32>,
-    /// CPU weakness → what the kernel does about it; those that do not affect it are left out.
+    /// Mitigations by CPU vulnerability; those that do not affect the CPU are left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mitigations: BTreeMap<String, String>,
-    /// UTC, RFC 3339, to the second.
+    /// Time of the report, RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }

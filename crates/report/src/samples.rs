@@ -20,16 +20,22 @@ pub struct Samples {
 /// The three numbers that every result is given as. `rounds` is how many values they stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
+    /// Smallest value.
     pub min: f64,
+    /// Median.
     pub median: f64,
+    /// Largest value.
     pub max: f64,
+    /// Rounds that count.
     pub rounds: usize,
 }
 
 /// Where the true median probably lies, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
+    /// Lower end of the interval in which the median probably lies (95 %).
     pub low: f64,
+    /// Upper end of it.
     pub high: f64,
 }
 

@@ -14,14 +14,19 @@ use crate::samples::{CONFIDENCE, Interval, SEED, Samples, Stats};
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
+    /// Name of the row.
     pub row: String,
+    /// Unit of the values.
     pub unit: String,
+    /// Values of the earlier run.
     pub a: Stats,
+    /// Values of the later run.
     pub b: Stats,
-    /// The later median over the earlier; `None` where that is zero.
+    /// The later median over the earlier; `null` where that is zero.
     pub ratio: Option<f64>,
-    /// Where it probably lies.
+    /// Interval in which the ratio probably lies (95 %).
     pub interval: Option<Interval>,
+    /// Whether the later run is faster, as far as its rounds tell.
     pub verdict: Verdict,
 }
 
@@ -29,8 +34,11 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
+    /// Better by more than the rounds differ.
     Faster,
+    /// Worse by more than the rounds differ.
     Slower,
+    /// Not distinguishable.
     Same,
 }
 

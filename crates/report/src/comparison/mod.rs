@@ -21,29 +21,34 @@ use crate::{Host, Run};
 /// Run `b` after run `a`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
+    /// Scenarios of both runs.
     pub scenarios: Vec<Compared>,
-    /// Scenarios of one run only.
+    /// Scenarios of the earlier run only.
     pub only_a: Vec<String>,
+    /// Scenarios of the later run only.
     pub only_b: Vec<String>,
-    /// What keeps this from saying much: other machines, noise, a run cut off.
+    /// What limits the comparison: other machines, noise, an interrupted run.
     pub doubts: Vec<String>,
 }
 
 /// One scenario of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
+    /// Name of the scenario.
     pub scenario: String,
+    /// Rows of both runs.
     pub rows: Vec<Change>,
     /// The ratios that the scenario asks for, and the greatest of each figure.
     pub ratios: Vec<RatioChange>,
+    /// Figures of the scenario.
     pub figures: Vec<Picture>,
     /// The ratio that changed most, of those and of any two things in one figure.
     pub greatest: Option<RatioChange>,
-    /// Whether every figure has its bars in the same order, but for those that neither run tells
-    /// apart.
+    /// All figures have their bars in the same order, except those that neither run distinguishes.
     pub same_order: bool,
-    /// Rows of one run only.
+    /// Rows of the earlier run only.
     pub only_a: Vec<String>,
+    /// Rows of the later run only.
     pub only_b: Vec<String>,
 }
 

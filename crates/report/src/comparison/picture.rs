@@ -14,23 +14,28 @@ use crate::run::Measured;
 /// One figure of both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Picture {
+    /// Name of the figure.
     pub figure: String,
-    /// Of all ratios of two things in one group, the one that changed most.
+    /// The ratio of two rows in one group that changed most.
     pub greatest: Option<RatioChange>,
-    /// Pairs of rows that changed their order, and at least one run tells them apart.
+    /// Pairs of rows that changed their order, where at least one run distinguishes them.
     pub swapped: Vec<(String, String)>,
-    /// Pairs that changed it, but in both runs the interval of their ratio holds 1.
+    /// Pairs of rows that changed their order, where in both runs the interval of the ratio holds 1.
     pub close: Vec<(String, String)>,
 }
 
 /// How many times row `a` was row `b`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RatioChange {
+    /// Name of one row.
     pub a: String,
+    /// Name of the other row.
     pub b: String,
+    /// Ratio in the earlier run.
     pub before: f64,
+    /// Ratio in the later run.
     pub after: f64,
-    /// `after` over `before`, less 1: 0.1 when it grew by a tenth.
+    /// `after` over `before`, minus 1: 0.1 when it grew by a tenth.
     pub change: f64,
 }
 

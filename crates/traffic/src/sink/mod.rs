@@ -13,6 +13,7 @@ pub mod program;
 mod reflect;
 mod report;
 mod stack;
+mod summary;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;
@@ -25,6 +26,7 @@ pub use abi::Reason;
 pub use config::{Clocks, Fate, SinkConfig, Via};
 pub use reflect::reflect;
 pub use report::{SinkReport, StreamReport};
+pub use summary::{Interval, Judgement, Summary};
 pub use tracker::{Tracker, WINDOW};
 
 use kernel::Mode;

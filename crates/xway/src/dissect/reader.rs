@@ -5,10 +5,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use packet::IpProtocol;
+use packet::{IpProtocol, hex};
 
 use super::{Dissection, Field, Layer, Next};
-use crate::view::bytes::hex;
 
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],

@@ -4,7 +4,6 @@
 
 pub mod attach;
 pub mod bench;
-pub mod bytes;
 pub mod check;
 pub mod demo;
 pub mod doctor;
@@ -21,7 +20,6 @@ pub mod sink;
 pub mod state;
 pub mod status;
 pub mod tcp;
-pub mod tree;
 pub mod xsk;
 
 use std::borrow::Cow;

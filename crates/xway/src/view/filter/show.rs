@@ -9,10 +9,12 @@ use super::limits;
 use crate::view::status::rate_cells;
 use crate::view::{Paint, View};
 
-/// The loaded rules as a file.
+/// The loaded rules as a file, which `show --file` composes.
 #[derive(Clone, Debug, Serialize)]
 pub struct File {
+    /// Name of the interface.
     pub interface: String,
+    /// The rules as a file.
     pub file: String,
 }
 
