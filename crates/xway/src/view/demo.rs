@@ -108,8 +108,8 @@ impl View for Answer {
         } else {
             paint.bad(&format!(
                 "Native XDP kept {native} of the quiet transactions, {without} were left without: \
-                 no proof this time. The attacker sent at least {} of {} asked; if that is far \
-                 apart, or much else runs here, try again on a quiet machine.",
+                 the result is negative. The attacker sent at least {} of {} requested; if these differ \
+                 widely, or other work runs here, repeat on an idle machine.",
                 human(slow, "pps"),
                 human(self.rate_pps as f64, "pps"),
             ))
@@ -129,7 +129,7 @@ pub struct Progress {
     pub tps: f64,
     pub offered_pps: f64,
     pub dropped_pps: f64,
-    /// Transactions a second of all samples so far.
+    /// Transactions per second of all samples so far.
     pub history: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! Text of `filter show`: rules in order with their counters, and all else that decides.
+//! Text of `filter show`: rules in order with their counters, and the other reasons for verdicts.
 
 use control::filter::report::{Bans, Event, FilterReport, RuleReport, Set};
 use report::number::human;

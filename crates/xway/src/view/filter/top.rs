@@ -76,7 +76,7 @@ impl Drawing for Top {
         format!("{}{rules}{talkers}", self.head())
     }
 
-    /// Senders and reasons keep their place below; rules take what is left.
+    /// Senders and reasons have fixed places at the bottom; rules fill the remaining rows.
     fn draw(&self, frame: &mut Frame<'_>) {
         let why = show::why(&self.shown).to_string();
         let talkers = match (&self.talkers_held_by, &self.talkers) {
@@ -100,7 +100,7 @@ impl Drawing for Top {
 
 /// Rows of senders and ports.
 const TALKERS: usize = 5;
-/// Rules that a line names.
+/// Rules that are named in a line.
 const LINE: usize = 3;
 /// Lines that are neither rules nor reasons: head, headings, default, foot, and between them.
 const AROUND: usize = 8;

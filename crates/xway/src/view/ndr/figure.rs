@@ -39,7 +39,7 @@ pub fn loss(measured: &Measured) -> Svg {
     chart.panel(panel).to_svg()
 }
 
-/// `method` says how it was done, a step each.
+/// The page; `method` describes the measurement, one step each.
 pub fn page(measured: &Measured, host: &Host, method: &[String]) -> String {
     let mut page = Page::new("Throughput, bursts and latency");
     for row in measured.report.rows.iter().filter(|row| row.pps.is_some()).take(3) {
