@@ -21,36 +21,50 @@ use crate::rates::Rates;
 use crate::state::{Generation, Slot, State};
 use crate::target::no_interface;
 
-/// What runs on interfaces, and how many packets it met.
+/// Interfaces with their programs and packet rates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Time over which rates were measured.
+    /// Time between the two readings that rates are made of, in seconds.
     pub interval_s: f64,
+    /// Interfaces of this network namespace, also those without programs.
     pub interfaces: Vec<Interface>,
 }
 
 /// An interface of this namespace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interface {
+    /// Name of the interface.
     pub name: String,
+    /// Index of the interface.
     pub ifindex: u32,
+    /// Enabled by its administrator.
     pub up: bool,
+    /// Largest packet, in bytes.
     pub mtu: u32,
+    /// Programs on the interface.
     pub programs: Vec<Running>,
 }
 
 /// A program on an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Running {
+    /// Id of the program.
     pub id: u32,
-    /// Whether this process may read the program. If not, only `id` and `mode` are known.
+    /// `false` for a program of another owner that this process may not read (`CAP_SYS_ADMIN`):
+    /// `name`, `tag`, `owner` and `rates` are `null`.
     pub permitted: bool,
+    /// Name, at most 15 characters: the kernel keeps no more.
     pub name: Option<String>,
+    /// Hash of the instructions, in hexadecimal digits.
     pub tag: Option<String>,
+    /// `native`, `generic` or `offload`.
     pub mode: &'static str,
+    /// `xway NAME` with the name that `attach` printed; else the processes that hold the program or
+    /// its link; `a pin` when none does; `netlink` when it was attached without a link.
     pub owner: Option<String>,
+    /// Id of the link; `null` for an attachment made by netlink, or where links may not be listed.
     pub link_id: Option<u32>,
-    /// `null` for a program that does not count or may not be read.
+    /// Packets by verdict; `null` for a program that does not count.
     pub rates: Option<Rates>,
 }
 
@@ -86,24 +100,24 @@ impl StatusMonitor {
             netns: NetNs::current()?,
             last: Reading::default(),
         };
-        monitor.heal()?;
+        monitor.restore_abandoned()?;
         monitor.read()?;
         Ok(monitor)
     }
 
-    /// What trials left whose makers were killed is not to be seen.
-    fn heal(&self) -> Result<()> {
-        // A state that cannot be read is reported when something runs.
-        let Ok(state) = State::look(&self.control) else { return Ok(()) };
+    /// Restores programs that trials replaced whose processes were killed.
+    fn restore_abandoned(&self) -> Result<()> {
+        // A state that cannot be read is reported if a program runs.
+        let Ok(state) = State::read(&self.control) else { return Ok(()) };
         let netns = self.netns.id()?;
         for link in Netlink::open()?.links().unwrap_or_default() {
             let running = link.xdp.programs().map(|(_, id)| id);
-            state.heal(&state.slot(netns, link.ifindex), running);
+            state.restore_abandoned(&state.slot(netns, link.ifindex), running);
         }
         Ok(())
     }
 
-    /// What runs now, with rates since the last reading.
+    /// The programs that run now, with rates since the previous reading.
     pub fn read(&mut self) -> Result<Status> {
         let mut links = Netlink::open()?.links()?;
         if let Some(only) = &self.only {
@@ -114,7 +128,7 @@ impl StatusMonitor {
             }
         }
         if self.state.is_none() && links.iter().any(|one| !one.xdp.is_empty()) {
-            self.state = Some(State::look(&self.control)?);
+            self.state = Some(State::read(&self.control)?);
         }
         let found = links.iter().map(|link| Ok((link, self.attached(link)?)));
         let found = found.collect::<Result<Vec<_>>>()?;
@@ -146,7 +160,7 @@ impl StatusMonitor {
         Ok(Status { interval_s: elapsed.as_secs_f64(), interfaces: interfaces.collect() })
     }
 
-    /// The programs of an interface. One that is gone by now is left out.
+    /// The programs of an interface, without those that were detached meanwhile.
     fn attached(&self, link: &Link) -> Result<Vec<Attached>> {
         let Some(state) = &self.state else { return Ok(Vec::new()) };
         let slot = state.slot(self.netns.id()?, link.ifindex);
