@@ -15,6 +15,7 @@ pub struct Serde {
     pub is_flattened: bool,
     pub is_skipped: bool,
     pub is_transparent: bool,
+    pub is_untagged: bool,
     /// The key is absent where a condition holds.
     pub is_optional: bool,
 }
@@ -48,6 +49,7 @@ impl Serde {
             "flatten" => self.is_flattened = true,
             "skip" | "skip_serializing" => self.is_skipped = true,
             "transparent" => self.is_transparent = true,
+            "untagged" => self.is_untagged = true,
             "skip_serializing_if" => self.is_optional = true,
             _ => {}
         }

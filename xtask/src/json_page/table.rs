@@ -1,5 +1,7 @@
 //! `Table`: the keys of a type, with their JSON types and meanings.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context as _, Result, bail};
 use syn::{Fields, GenericArgument, PathArguments, Type};
 
@@ -11,8 +13,8 @@ pub struct Table<'a> {
     sources: &'a Sources,
     anchors: &'a Anchors,
     rows: Vec<Row>,
-    /// Types whose members are being listed, because a type may contain itself.
-    open: Vec<Key>,
+    /// Types whose members are listed already, and below which key.
+    listed: BTreeMap<Key, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ struct Shape<'a> {
 
 impl<'a> Table<'a> {
     pub fn new(sources: &'a Sources, anchors: &'a Anchors) -> Self {
-        Self { sources, anchors, rows: Vec::new(), open: Vec::new() }
+        Self { sources, anchors, rows: Vec::new(), listed: BTreeMap::new() }
     }
 
     pub fn text(&self) -> String {
@@ -52,18 +54,15 @@ impl<'a> Table<'a> {
     /// The members of a type, with what precedes their keys, and a note on when they are there.
     fn members(&mut self, found: &Found<'a>, prefix: &str, note: &str) -> Result<()> {
         let serde = Serde::of(found.definition.attributes())?;
-        if let Some(into) = &serde.into {
-            let segments = [into.clone()];
-            let into = self.sources.named(found.source, &segments).context("type of `into`")?;
+        if let Some(into) = serde.into {
+            let into = self.sources.named(found.source, &[into]).context("type of `into`")?;
             return self.members(&into, prefix, note);
         }
-        self.open.push(found.key());
-        let added = match found.definition {
+        match found.definition {
             Definition::Struct(item) => self.fields(&item.fields, found.source, prefix, note),
             Definition::Enum(_) => self.variants(found, prefix, note),
-        };
-        self.open.pop();
-        added.with_context(|| found.definition.name())
+        }
+        .with_context(|| found.definition.name())
     }
 
     fn fields(
@@ -103,27 +102,41 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The row of a key, and of its members unless they have a table elsewhere.
+    /// The row of a key, and of its members unless they are listed elsewhere.
     fn row(&mut self, key: String, shape: Shape<'a>, mut meaning: String) -> Result<()> {
-        let Shape { mut text, suffix, inner } = shape;
+        let Shape { text, suffix, inner } = shape;
+        let mut name = "object".to_owned();
         let mut nested = None;
-        if let Some(inner) = inner {
+        if let Some(inner) = inner.map(|inner| self.printed(inner)).transpose()? {
+            let place = format!("{key}{suffix}");
             if let Some((heading, anchor)) = self.anchors.get(&inner.key()) {
-                text = text.replace(OBJECT, &format!("[{heading}](#{anchor})"));
+                name = format!("[{heading}](#{anchor})");
             } else if let Some(words) = words(&inner)? {
-                text = text.replace(OBJECT, "text");
+                name = "text".to_owned();
                 meaning = format!("{meaning} {words}");
             } else if let Some(only) = transparent(&inner)? {
-                let shape = self.shape(&only, inner.source, &Serde::default())?;
-                text = text.replace(OBJECT, &shape.text);
-            } else if !self.open.contains(&inner.key()) {
-                nested = Some(inner);
+                name = self.shape(&only, inner.source, &Serde::default())?.text;
+            } else if let Some(earlier) = self.listed.get(&inner.key()) {
+                meaning = format!("{meaning} Its keys are those of `{earlier}`.");
+            } else {
+                self.listed.insert(inner.key(), place.clone());
+                nested = Some((inner, place));
             }
         }
-        self.rows.push(Row { key: key.clone(), kind: text, meaning });
+        self.rows.push(Row { key, kind: text.replace(NAME, &name), meaning });
         match nested {
-            Some(inner) => self.members(&inner, &format!("{key}{suffix}."), ""),
+            Some((inner, place)) => self.members(&inner, &format!("{place}."), ""),
             None => Ok(()),
+        }
+    }
+
+    /// The type that is printed for a type: another one where it is converted, unless it has a
+    /// table of its own.
+    fn printed(&self, found: Found<'a>) -> Result<Found<'a>> {
+        let serde = Serde::of(found.definition.attributes())?;
+        match serde.into.filter(|_| !self.anchors.contains_key(&found.key())) {
+            Some(into) => self.sources.named(found.source, &[into]).context("type of `into`"),
+            None => Ok(found),
         }
     }
 
@@ -148,8 +161,14 @@ impl<'a> Table<'a> {
                     let note = format!("{note}{name}: ");
                     self.fields(&variant.fields, found.source, prefix, &note)?;
                 }
-                (Fields::Named(_), None) => {
+                (Fields::Named(_), None) if serde.is_untagged => {
                     self.fields(&variant.fields, found.source, prefix, note)?;
+                }
+                (Fields::Named(_), None) => {
+                    let key = format!("{prefix}{}", name.trim_matches('`'));
+                    let (kind, meaning) = ("object".to_owned(), doc(&variant.attrs));
+                    self.rows.push(Row { key: key.clone(), kind, meaning });
+                    self.fields(&variant.fields, found.source, &format!("{key}."), note)?;
                 }
                 (Fields::Unnamed(fields), None) => {
                     let ty = &fields.unnamed.first().context("an empty variant")?.ty;
@@ -206,7 +225,7 @@ impl<'a> Table<'a> {
                 let inner = self.sources.named(source, &segments);
                 let inner =
                     inner.with_context(|| format!("type {} is unknown", segments.join("::")))?;
-                Ok(Shape { text: OBJECT.into(), suffix: String::new(), inner: Some(inner) })
+                Ok(Shape { text: NAME.into(), suffix: String::new(), inner: Some(inner) })
             }
         }
     }
@@ -270,7 +289,7 @@ fn lower(text: &str) -> String {
 }
 
 /// Stands for the name of a type until it is known whether that has a table.
-const OBJECT: &str = "object";
+const NAME: &str = "{}";
 /// Types that serialize as text.
 const TEXTS: &[&str] =
     &["String", "str", "PathBuf", "Path", "IpAddr", "Ipv4Addr", "Ipv6Addr", "SocketAddr", "Mac"];

@@ -12,7 +12,7 @@ use crate::rate::per_second;
 pub struct Summary {
     /// Frames that the interface took.
     pub sent: u64,
-    /// Frames that the interface was given and did not take; `faults` says why.
+    /// Frames that the interface was given and did not take; `faults` has the reasons.
     pub not_sent: u64,
     /// Time from the first frame to the last, in seconds; at a rate, to when the next would have
     /// left.
