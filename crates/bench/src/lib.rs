@@ -74,9 +74,9 @@ pub struct Scenario {
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
-    /// Counted rounds, unless others are asked for.
+    /// Counted rounds by default.
     pub rounds: usize,
-    /// Seconds of an arm in each round, unless others are asked for.
+    /// Seconds of an arm in each round by default.
     pub seconds: f64,
 }
 

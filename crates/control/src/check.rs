@@ -1,6 +1,6 @@
-//! Loads programs of an object without attaching them: what the verifier says of each.
+//! Loads programs of an object without attaching them, and returns the verifier's results.
 //!
-//! Rule: a loaded program is gone when its answer is there. Lack of rights is an error, no answer.
+//! Rule: a loaded program is removed before its result is returned. Lack of rights is an error.
 
 use kernel::{Error, LoadOptions, Object, Result, Source, VerifierLog};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use sys::cap::{Cap, Caps};
 
 use crate::object::Opened;
 
-/// What the verifier said of the programs of an object.
+/// The verifier's results for the programs of an object.
 #[derive(Debug, Serialize)]
 pub struct CheckReport {
     /// Name of the object: that of the file without folder and ending, or of the built-in program.
@@ -30,7 +30,7 @@ pub struct Checked {
     pub name: String,
     /// ELF section that it is in.
     pub section: String,
-    /// Program type; `null` when neither section nor caller says.
+    /// Program type; `null` when neither section nor caller states it.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// Instructions (slots of 8 bytes) in the object, before the verifier's rewriting.
@@ -60,7 +60,7 @@ pub struct Accepted {
     pub jited_bytes: u32,
     /// Names of the maps that it uses.
     pub maps: Vec<String>,
-    /// What was loaded otherwise than the object says.
+    /// Differences between the object and what was loaded.
     pub warnings: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ pub struct Refused {
     pub reached: Option<String>,
     /// Number of the instruction that was refused.
     pub instruction: Option<usize>,
-    /// That instruction in the kernel's notation.
+    /// The refused instruction in the kernel's notation.
     pub insn: Option<String>,
     /// Its source line.
     pub source: Option<Source>,
@@ -110,7 +110,7 @@ pub fn check(opened: &Opened, programs: &[&Program], with_log: bool) -> Result<C
 /// Loads one program.
 ///
 /// # Errors
-/// This process lacks a right that loading needs. `EPERM` in spite of all rights is an answer: the
+/// This process lacks a right that loading needs. `EPERM` despite all rights is a result: the
 /// kernel does not offer that kind of program.
 pub fn load(spec: &Spec, program: &Program, with_log: bool) -> Result<Outcome> {
     let programs = Some(vec![program.name.clone()]);
@@ -156,8 +156,8 @@ fn refusal(log: &VerifierLog, at: &str, program: &Program, with_log: bool) -> Re
     }
 }
 
-/// What to change. Without `CAP_PERFMON` the verifier forbids what every packet program does, so its
-/// message is not about the program.
+/// What to change. Without `CAP_PERFMON` the verifier forbids what every packet program does, so
+/// its message is not about the program.
 fn hint(log: &VerifierLog) -> Option<String> {
     match Caps::effective() {
         Ok(caps) if !caps.allows(Cap::Perfmon) => Some(

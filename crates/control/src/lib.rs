@@ -8,7 +8,7 @@
 //!     ├──────▶ doctor    what this kernel and this user allow
 //!     └──────▶ host      the live host as a world for the engine
 //!
-//!  inventory   programs and maps of any owner      check   what the verifier says of an object
+//!  inventory   programs and maps of any owner      check   the verifier's results for an object
 //! ```
 //!
 //! Everything that remains attached is pinned below a state directory ([`Control::new`]), where any

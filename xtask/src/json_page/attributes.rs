@@ -2,7 +2,7 @@
 
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// What `#[serde(…)]` says of a type, a field or a variant.
+/// The `#[serde(…)]` attributes of a type, a field or a variant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Serde {
     pub rename: Option<String>,

@@ -9,7 +9,7 @@ use super::plan::{Progress, Role};
 use super::recorder::Tally;
 use super::tracker::Tracker;
 
-/// What is known before the first packet.
+/// The attributes that are known before the first packet.
 #[derive(Clone, Debug, Serialize)]
 pub struct Setup {
     /// What the sockets do.

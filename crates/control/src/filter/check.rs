@@ -97,9 +97,9 @@ pub struct CompiledProgram {
     pub description: String,
     /// Kernel memory of its maps.
     pub memory: Memory,
-    /// Why there is too little memory: `--memory`, or the machine's; then the kernel was not asked.
+    /// Why there is too little memory: `--memory`, or the machine's; then the program was not loaded.
     pub too_much: Option<String>,
-    /// What the verifier said; `null` when it was not asked for lack of rights.
+    /// The verifier's result; `null` when the program was not loaded for lack of rights.
     pub kernel: Option<Outcome>,
 }
 

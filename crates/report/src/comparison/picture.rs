@@ -20,7 +20,8 @@ pub struct Picture {
     pub greatest: Option<RatioChange>,
     /// Pairs of rows that changed their order, where at least one run distinguishes them.
     pub swapped: Vec<(String, String)>,
-    /// Pairs of rows that changed their order, where in both runs the interval of the ratio holds 1.
+    /// Pairs of rows that changed their order, where in both runs the interval of the ratio
+    /// contains 1.
     pub close: Vec<(String, String)>,
 }
 

@@ -8,12 +8,12 @@
 pub mod abi;
 mod account;
 mod config;
+mod interval;
 mod live;
 pub mod program;
 mod reflect;
 mod report;
 mod stack;
-mod summary;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;
@@ -24,9 +24,9 @@ use std::time::Instant;
 
 pub use abi::Reason;
 pub use config::{Clocks, Fate, SinkConfig, Via};
+pub use interval::Interval;
 pub use reflect::reflect;
-pub use report::{SinkReport, StreamReport};
-pub use summary::{Interval, Judgement, Summary};
+pub use report::{Judgement, SinkReport, StreamReport, Summary};
 pub use tracker::{Tracker, WINDOW};
 
 use kernel::Mode;

@@ -23,8 +23,8 @@ pub struct HeldQueue {
     pub queue: u32,
     /// These processes hold the queue; `false`: one of them does.
     pub certain: bool,
-    /// Processes; none where they cannot be seen: in another container, or while the socket is being
-    /// closed.
+    /// Processes; none where they are not visible: in another container, or while the socket is
+    /// being closed.
     pub processes: Vec<Holder>,
 }
 

@@ -1,7 +1,7 @@
 //! A packet as layers of named fields, each with its bytes.
 //!
-//! Rule: any bytes have a dissection: a truncated header ends the layers, an unknown one is payload,
-//! and every byte of the packet belongs to exactly one field. Names are short and stable
+//! Rule: any bytes have a dissection: a truncated header ends the layers, an unknown one is
+//! payload, and every byte of the packet belongs to exactly one field. Names are short and stable
 //! (`ipv4.ttl`), because people search for them.
 //! Not here: changes of fields (`cmd::run`), building packets.
 

@@ -108,8 +108,8 @@ impl View for Answer {
         } else {
             paint.bad(&format!(
                 "Native XDP kept {native} of the quiet transactions, {without} were left without: \
-                 the result is negative. The attacker sent at least {} of {} requested; if these differ \
-                 widely, or other work runs here, repeat on an idle machine.",
+                 the result is negative. The attacker sent at least {} of {} requested; if these \
+                 differ widely, or other work runs here, repeat on an idle machine.",
                 human(slow, "pps"),
                 human(self.rate_pps as f64, "pps"),
             ))

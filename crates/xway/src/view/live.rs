@@ -1,6 +1,7 @@
 //! Live views on standard error: the state is a value, drawing it is a pure function.
 //!
-//! On a terminal the picture is redrawn in place; elsewhere each new line of a state is printed once.
+//! On a terminal the picture is redrawn in place; elsewhere each new line of a state is printed
+//! once.
 
 use std::io::{self, IsTerminal, Stderr};
 

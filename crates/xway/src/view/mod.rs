@@ -1,7 +1,7 @@
 //! Results as text and as live pictures. JSON is the serialization of the result itself.
 //!
-//! Rule: nothing here reads the system; the same value always draws the same text. Results belong to
-//! the libraries; the types that serialize here are compositions of single commands.
+//! Rule: nothing here reads the system; the same value always draws the same text. Results belong
+//! to the libraries; the types that serialize here are compositions of single commands.
 
 pub mod attach;
 pub mod bench;

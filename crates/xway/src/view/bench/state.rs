@@ -96,8 +96,8 @@ impl ScenarioState {
         }
     }
 
-    /// The time of the remaining turns: each as long as the arm's earlier ones; without these, as the
-    /// other arms' turns; at the beginning, the window and the set-up.
+    /// The time of the remaining turns: each as long as the arm's earlier ones; without these, as
+    /// the other arms' turns; at the beginning, the window and the set-up.
     pub fn left(&self) -> Duration {
         let had: usize = self.arms.iter().map(|arm| arm.turns).sum();
         let took: Duration = self.arms.iter().map(|arm| arm.took).sum();

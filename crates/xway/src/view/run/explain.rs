@@ -41,8 +41,8 @@ pub struct Explanation {
     pub maps: Vec<MapChange>,
 }
 
-/// What the stretch is: the beginning of a program, a source line, an instruction of no known source
-/// line, or the first turn of a loop.
+/// The kind of the stretch: the beginning of a program, a source line, an instruction of no known
+/// source line, or the first turn of a loop.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item {

@@ -1,8 +1,8 @@
 //! `xsk bench`: AF_XDP sockets in one role, with numbered packets.
 //!
 //! Interfaces and sockets are opened (`open`); the caller is notified; workers of the load engine
-//! (`bench::load`) run while this thread shows progress and waits for a signal; the engine sums their
-//! counters.
+//! (`bench::load`) run while this thread shows progress and waits for a signal; the engine sums
+//! their counters.
 
 mod open;
 mod packet;
