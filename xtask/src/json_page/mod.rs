@@ -1,4 +1,4 @@
-//! `docs/json.md`, made from `page.md` and the doc comments of the types that `--json` prints.
+//! `docs/json.md`, made from `docs/json.in.md` and the doc comments of the types that `--json` prints.
 //!
 //! A line `<!-- fields: CRATE::MODULE::TYPE -->` of the template becomes the table of the type's
 //! keys, types and meanings. A type that has such a table, or that the text explains below
@@ -70,7 +70,7 @@ fn anchor(heading: &str) -> String {
     heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")
 }
 
-const TEMPLATE: &str = include_str!("page.md");
+const TEMPLATE: &str = include_str!("../../../docs/json.in.md");
 
 #[test]
 fn json_page_is_current() {

@@ -204,7 +204,8 @@ impl Surroundings {
         let links = self.links.iter().filter(|link| link.prog_id == id);
         let through = links.flat_map(|link| self.owners.of_link(link.id));
         let all = self.owners.of_program(id).iter().chain(through);
-        let mut holders: Vec<_> = all.map(Process::from).collect();
+        let others = all.filter(|one| one.pid != std::process::id());
+        let mut holders: Vec<_> = others.map(Process::from).collect();
         holders.sort_by_key(|holder| holder.pid);
         holders.dedup_by_key(|holder| holder.pid);
         holders
