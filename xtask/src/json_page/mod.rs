@@ -1,10 +1,11 @@
-//! `docs/json.md`, made from `docs/json.in.md` and the doc comments of the types that `--json` prints.
+//! `docs/json.md`, made from `docs/json.in.md` and the doc comments of the types that `--json`
+//! prints.
 //!
 //! A line `<!-- fields: CRATE::MODULE::TYPE -->` of the template becomes the table of the type's
 //! keys, types and meanings. A type that has such a table, or that the text explains below
-//! `<!-- values: … -->`, is linked to from other tables. A field
-//! without a doc comment is an error. `XWAY_WRITE_DOCS=1 cargo test -p xtask json_page` writes the
-//! page; without the variable the test compares it.
+//! `<!-- values: … -->`, is linked to from other tables. A field without a doc comment is an error.
+//! `XWAY_WRITE_DOCS=1 cargo test -p xtask json_page` writes the page; without the variable the test
+//! compares it.
 
 mod attributes;
 mod source;
