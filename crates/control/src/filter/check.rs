@@ -97,7 +97,8 @@ pub struct CompiledProgram {
     pub description: String,
     /// Kernel memory of its maps.
     pub memory: Memory,
-    /// Why there is too little memory: `--memory`, or the machine's; then the program was not loaded.
+    /// Why there is too little memory: `--memory`, or the machine's; then the program was not
+    /// loaded.
     pub too_much: Option<String>,
     /// The verifier's result; `null` when the program was not loaded for lack of rights.
     pub kernel: Option<Outcome>,
