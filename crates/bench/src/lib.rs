@@ -58,11 +58,11 @@ pub const SCENARIOS: &[Scenario] = &[
 /// A measurement that is run by name.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scenario {
-    /// Name, as `bench run` takes it.
+    /// The name on the command line.
     pub name: &'static str,
-    /// Purpose of the scenario.
+    /// Whether it is a figure or a part of the project.
     pub kind: Kind,
-    /// Description of one line.
+    /// A description of one line.
     pub about: &'static str,
     /// Rounds and seconds unless the user chooses others.
     #[serde(flatten)]
@@ -74,9 +74,9 @@ pub struct Scenario {
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
-    /// Counted rounds by default.
+    /// Counted rounds.
     pub rounds: usize,
-    /// Seconds of an arm in each round by default.
+    /// Seconds of each turn.
     pub seconds: f64,
 }
 
@@ -92,7 +92,7 @@ impl Effort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A figure that shows what XDP is chosen for.
+    /// A figure that compares XDP with alternatives.
     Picture,
     /// A part of the project alone, or the machine.
     Part,

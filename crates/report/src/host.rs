@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::date::utc;
 
-/// Each field is absent from the JSON when the machine does not tell.
+/// Facts about a machine; a field that the machine does not report is absent from the JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
-    /// Release of the kernel, as `uname -r` prints it.
+    /// Release, as `uname -r` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
     /// Architecture, such as `x86_64`.
@@ -28,28 +28,28 @@ pub struct Host {
     /// CPUs that are online.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cores: Option<usize>,
-    /// The CPU reports a hypervisor.
+    /// Whether the CPU reports a hypervisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_machine: Option<bool>,
-    /// Clock of the first CPU when it was read, in MHz.
+    /// Clock of the first CPU at the time of reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_mhz: Option<f64>,
     /// Frequency governor of the first CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// Memory, in bytes.
+    /// Size of the main memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Mean number of runnable tasks over 1, 5 and 15 minutes.
+    /// Runnable tasks on average over 1, 5 and 15 minutes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<[f64; 3]>,
     /// `net.core.bpf_jit_enable`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bpf_jit: Option<u32>,
-    /// Mitigations by CPU vulnerability; those that do not affect the CPU are left out.
+    /// CPU weakness → what the kernel does about it; those that do not affect it are left out.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mitigations: BTreeMap<String, String>,
-    /// Time of the report, RFC 3339, UTC.
+    /// UTC, RFC 3339, to the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
 }
