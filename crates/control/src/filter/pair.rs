@@ -3,7 +3,7 @@
 //! Rule: the rules in force decide as ever, with their own maps. How the program takes
 //! their place, and how they come back, is up to who has one.
 
-use filter::runtime::trial::new_name;
+use filter::runtime::parts::new_name;
 use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use filter::abi::Met;
 use filter::maps::{KEPT, SEEN, WATCHING};
+use filter::runtime::parts::new_name;
 use filter::runtime::tap::{self, TappedPacket};
-use filter::runtime::trial::new_name;
 use filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
 use spec::Spec;

@@ -6,8 +6,10 @@
 pub mod actions;
 pub mod bans;
 pub mod carried_counts;
+pub mod decision;
 pub mod detect;
 pub mod limits;
+pub mod parts;
 pub mod samples;
 pub mod talkers;
 pub mod tap;

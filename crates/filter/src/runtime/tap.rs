@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use spec::{Expect, Map, Spec};
 
-use super::trial::{Decision, prefix_map_names, set_part};
+use super::decision::Decision;
+use super::parts::{prefix_map_names, prepare_maps, set_part};
 use crate::abi::{self, Met, Part, Policy, Reason};
-use crate::maps::{KEPT, SEEN, WATCHING};
+use crate::maps::{KEPT, SEEN};
 use crate::{Action, Policies, Rule, Ruleset, Test};
 
 /// Bytes of a packet that can be kept, as `FILTER_KEPT_BYTES`.
@@ -80,13 +81,7 @@ pub fn make_tap(spec: &mut Spec, bytes: usize) -> Result<(), spec::Error> {
 /// The object is not the filter's.
 pub fn make_active_part(spec: &mut Spec) -> Result<(), spec::Error> {
     set_part(spec, Part::Watched)?;
-    for map in &mut spec.maps {
-        match map.name.as_str() {
-            KEPT => map.pin_by_name = true,
-            SEEN => map.max_entries = RING,
-            _ => (),
-        }
-    }
+    prepare_maps(spec, KEPT, &[(SEEN, RING)]);
     Ok(())
 }
 
@@ -117,11 +112,6 @@ pub fn next_one_in(one_in: u32, shown: u64, elapsed: Duration, wanted: u32) -> u
     fits.max(one_in / 2).max(1)
 }
 
-/// Whether a map is there for watching alone.
-pub(crate) fn is_temporary(map: &str) -> bool {
-    [SEEN, KEPT, WATCHING].contains(&map)
-}
-
 /// Bytes of packets that wait to be read.
 const RING: u32 = 1 << 21;
 /// Bytes of an entry of [`KEPT`] for one processor.
@@ -131,8 +121,8 @@ const ENTRY: usize = Met::SIZE + abi::Seen::SIZE + MOST_BYTES;
 mod tests {
     use super::*;
     use crate::compile::plan::NO_RULE;
-    use crate::maps;
-    use crate::runtime::trial::{is_temporary, new_name};
+    use crate::maps::{self, WATCHING};
+    use crate::runtime::parts::{is_temporary, new_name};
     use spec::{MemoryMap, Verdict};
 
     #[test]

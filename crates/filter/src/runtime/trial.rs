@@ -5,22 +5,12 @@
 //! their own, so that they are found beside those of the rules in force. Not here: making one
 //! program of both, loading it, and names of rules.
 
-use spec::{Map, Spec, Verdict};
+use spec::{Map, Spec};
 
-use crate::abi::{self, Part, Reason};
-use crate::compile::plan::NO_RULE;
+use super::decision::Decision;
+use super::parts::{prefix_map_names, prepare_maps, set_part};
+use crate::abi::{self, Part};
 use crate::maps::{CHANGES, PAIRS};
-use crate::runtime::tap;
-
-/// What rules make of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Decision {
-    /// By number; `None` when the packet never met the rules, or none decided.
-    pub rule: Option<u32>,
-    pub verdict: Verdict,
-    /// `None` for one that a newer program gives.
-    pub reason: Option<Reason>,
-}
 
 /// Packets about which the rules in force and the new ones had these opinions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,40 +51,8 @@ pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
 /// The object is not the filter's.
 pub fn make_old(spec: &mut Spec) -> Result<(), spec::Error> {
     set_part(spec, Part::Old)?;
-    for map in &mut spec.maps {
-        match map.name.as_str() {
-            OPINION => map.pin_by_name = true,
-            PAIRS => map.max_entries = MOST_PAIRS,
-            CHANGES => map.max_entries = RING,
-            _ => (),
-        }
-    }
+    prepare_maps(spec, OPINION, &[(PAIRS, MOST_PAIRS), (CHANGES, RING)]);
     Ok(())
-}
-
-/// What a map of the part in front is called, in a trial or while packets are watched.
-pub fn new_name(map: &str) -> String {
-    format!("{APART}{}", map.trim_start_matches('.'))
-}
-
-/// Whether a map is there for a trial, or for watching, alone: no other program takes it over.
-pub fn is_temporary(map: &str) -> bool {
-    map.starts_with(APART) || [PAIRS, CHANGES].contains(&map) || tap::is_temporary(map)
-}
-
-pub(crate) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
-    spec.set_global(PART, &(part as u32).to_le_bytes())
-}
-
-/// Makes a filter the part in front: its maps are renamed, all but the one that both parts share.
-pub(crate) fn prefix_map_names(spec: &mut Spec, shared: &str) {
-    for map in &mut spec.maps {
-        if map.name == shared {
-            map.pin_by_name = true;
-        } else {
-            map.name = new_name(&map.name);
-        }
-    }
 }
 
 /// All pairs that there were, the most frequent first.
@@ -133,18 +91,6 @@ impl ChangedPacket {
     }
 }
 
-impl From<abi::Opinion> for Decision {
-    fn from(opinion: abi::Opinion) -> Self {
-        Self {
-            rule: (opinion.rule != NO_RULE).then_some(opinion.rule),
-            verdict: Verdict::from_code(opinion.verdict),
-            reason: Reason::ALL.into_iter().find(|reason| *reason as u32 == opinion.reason),
-        }
-    }
-}
-
-const APART: &str = "new_";
-const PART: &str = "filter_part";
 const OPINION: &str = "filter_opinion";
 /// Pairs of rules that can be counted.
 const MOST_PAIRS: u32 = 1 << 14;
@@ -153,7 +99,11 @@ const RING: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
+    use spec::Verdict;
+
     use super::*;
+    use crate::Reason;
+    use crate::compile::plan::NO_RULE;
 
     #[test]
     fn a_record_becomes_a_changed_packet() {

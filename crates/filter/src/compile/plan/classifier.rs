@@ -5,7 +5,8 @@
 //! takes depends on how many boundaries there are and how wide the field is. Not here: which
 //! values belong together (`classes`), and packets that do not have the field (`Step::absent`).
 
-use super::Ranges;
+use super::boundary::{Boundary, class_at};
+use super::ranges::Ranges;
 use crate::{Field, Values};
 
 /// How a value becomes a class.
@@ -18,13 +19,6 @@ pub enum Classifier {
     /// Boundaries in memory, searched: wide fields, and fewer boundaries than a direct table is
     /// worth.
     Ranges(Ranges),
-}
-
-/// Values from `first` up to the next boundary have this class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Boundary {
-    pub first: u128,
-    pub class: u32,
 }
 
 impl Classifier {
@@ -74,7 +68,7 @@ impl Classifier {
 
     pub fn class(&self, value: u128) -> u32 {
         match self {
-            Self::Branches(boundaries) => at(boundaries, value),
+            Self::Branches(boundaries) => class_at(boundaries, value),
             Self::Direct(classes) => classes[usize::try_from(value).expect("at most 16 bits")],
             Self::Ranges(ranges) => ranges.class(value),
         }
@@ -88,11 +82,6 @@ impl Classifier {
             Self::Ranges(ranges) => ranges.bytes(),
         }
     }
-}
-
-/// The class of a value by sorted boundaries, of which the first is at 0.
-fn at(boundaries: &[Boundary], value: u128) -> u32 {
-    boundaries[boundaries.partition_point(|one| one.first <= value) - 1].class
 }
 
 fn direct(field: Field, boundaries: &[Boundary]) -> Vec<u32> {

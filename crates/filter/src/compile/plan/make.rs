@@ -1,7 +1,8 @@
 //! A ruleset becomes a plan: which of a family's rules go where.
 
-use super::build::{Built, Count};
+use super::build::Built;
 use super::conjunction::{Conjunction, Sets};
+use super::group::Count;
 use super::split::{self, Allowance};
 use super::{Budget, Effects, FamilyPlan, NO_RULE, Plan};
 use crate::{Family, Rule, Ruleset, Test};

@@ -11,12 +11,14 @@
 //! plan always ends: a group whose table would grow too big is split, and the table of one rule is
 //! no bigger than the rule. Not here: code (`code`), and text for people but for `describe`.
 
+mod boundary;
 mod build;
 mod classes;
 mod classifier;
 mod comb;
 mod conjunction;
 mod describe;
+mod group;
 mod join;
 mod make;
 mod ranges;
@@ -24,6 +26,7 @@ mod residual;
 mod row;
 mod runs;
 mod split;
+mod states;
 mod table;
 
 #[cfg(test)]
@@ -31,7 +34,8 @@ pub(crate) mod random;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use classifier::{Boundary, Classifier};
+pub use boundary::Boundary;
+pub use classifier::Classifier;
 pub use comb::{Comb, Entry, Row};
 pub use describe::Description;
 pub use ranges::{Entries, Level, Node, Ranges};

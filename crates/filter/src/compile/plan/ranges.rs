@@ -17,7 +17,7 @@
 //! Memory: an entry for each boundary, a root of at most two words an entry (eight where they are
 //! few), and at most two words for each entry in a level's crowded places.
 
-use super::Boundary;
+use super::boundary::Boundary;
 
 /// Many boundaries of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]

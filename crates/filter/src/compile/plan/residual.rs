@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use super::build::{Count, Group};
 use super::classes::Classes;
+use super::group::{Count, Group};
 use super::{FINAL, NO_RULE, State};
 use crate::{Field, PacketFields};
 
@@ -92,8 +92,8 @@ impl ResidualRule {
     }
 }
 
-/// Lists in the making.
-pub(super) struct Lists {
+/// Lists of residual rules that are being built.
+pub(super) struct ResidualLists {
     made: Residual,
     /// By rule of the group.
     rules: Vec<ResidualRule>,
@@ -104,7 +104,7 @@ pub(super) struct Lists {
     most: usize,
 }
 
-impl Lists {
+impl ResidualLists {
     /// Of a group, in as much memory as so many entries of rows.
     pub fn new(group: Group<'_>, entries: usize) -> Self {
         let fields = match group.count {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use super::State;
-use super::build::{Build, Lists};
 use super::classes::Classes;
 use super::comb::Sparse;
 use super::conjunction::Sets;
+use super::states::{Lists, States};
 
 /// What to make a row of: the rules that are possible before a step.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(super) struct RowRequest<'a> {
 
 /// By class: the default is that of classes in which none of the sets holds.
 pub(super) fn by_class(
-    build: &mut Build<'_>,
+    states: &mut States<'_>,
     asked: RowRequest<'_>,
     next: &mut Lists,
 ) -> Option<Sparse> {
@@ -28,19 +28,19 @@ pub(super) fn by_class(
         match classes.of_rule(*rule) {
             None => stay.push(*rule),
             Some(holds) => {
-                build.work(holds.len())?;
+                states.work(holds.len())?;
                 pairs.extend(holds.iter().map(|class| (*class, *rule)));
             }
         }
     }
     pairs.sort_unstable();
-    let default = build.state(step, &stay, next);
+    let default = states.state(step, &stay, next);
     let (mut entries, mut left) = (Vec::new(), Vec::new());
     for group in pairs.chunk_by(|one, other| one.0 == other.0) {
         left.clear();
         merge(&stay, group.iter().map(|(_, rule)| *rule), &mut left);
-        build.work(left.len())?;
-        entries.push((group[0].0, build.state(step, &left, next)));
+        states.work(left.len())?;
+        entries.push((group[0].0, states.state(step, &left, next)));
     }
     Some(sparse(default, entries, classes.count))
 }
@@ -48,7 +48,7 @@ pub(super) fn by_class(
 /// By value: the first values of ranges with a next state each, from 0 on; the default is for
 /// packets without the field.
 pub(super) fn by_value(
-    build: &mut Build<'_>,
+    states: &mut States<'_>,
     asked: RowRequest<'_>,
     sets: &Sets<'_>,
     next: &mut Lists,
@@ -68,7 +68,7 @@ pub(super) fn by_value(
         }
     }
     changes.sort_unstable();
-    let default = build.state(step, &stay, next);
+    let default = states.state(step, &stay, next);
     let (mut entries, mut left) = (Vec::new(), Vec::new());
     if changes.first().is_none_or(|(value, _)| *value > 0) {
         entries.push((0, default));
@@ -84,8 +84,8 @@ pub(super) fn by_value(
         }
         left.clear();
         merge(&stay, holds.iter().copied(), &mut left);
-        build.work(left.len() + 1)?;
-        entries.push((group[0].0, build.state(step, &left, next)));
+        states.work(left.len() + 1)?;
+        entries.push((group[0].0, states.state(step, &left, next)));
     }
     entries.dedup_by_key(|(_, next)| *next);
     Some(Sparse { default, entries })

@@ -8,9 +8,10 @@
 //! whatever it costs: one state a step, one entry a class of its own.
 
 use super::Budget;
-use super::build::{self, Built, Count, Group, TableBudget};
+use super::build::{self, Built};
 use super::classes::Classes;
 use super::conjunction::{Conjunction, Sets};
+use super::group::{Count, Group, TableBudget};
 use crate::Field;
 
 /// What groups may cost.

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use super::words::{Word, Words};
+use super::number::digits;
+use super::word::{Word, quoted};
+use super::words::Words;
 use super::{Error, hint, measure, nearest};
 use crate::{Action, Limit, Per, Redirect, SynProxy, Total, Unit};
 
@@ -117,13 +119,13 @@ fn time(words: &mut Words<'_>, longest: (Duration, &'static str)) -> Result<Dura
 }
 
 fn one_in(word: &Word<'_>) -> Result<u32, Error> {
-    let number = word.text.strip_prefix("1/").and_then(super::value::digits);
+    let number = word.text.strip_prefix("1/").and_then(digits);
     let number = number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
     number.ok_or_else(|| Error::at(word, "invalid share; expected one packet in N, such as 1/100"))
 }
 
 fn mark(word: &Word<'_>) -> Result<u32, Error> {
-    let number = super::value::digits(&word.text).and_then(|number| u32::try_from(number).ok());
+    let number = digits(&word.text).and_then(|number| u32::try_from(number).ok());
     number.ok_or_else(|| Error::at(word, "invalid mark; expected a number of up to 32 bits"))
 }
 
@@ -136,7 +138,7 @@ fn redirect(words: &mut Words<'_>) -> Result<Redirect, Error> {
         return Ok(Redirect::Interface(interface(&word)?));
     }
     let word = words.expect("the processor's number")?;
-    let number = super::value::digits(&word.text).and_then(|number| u32::try_from(number).ok());
+    let number = digits(&word.text).and_then(|number| u32::try_from(number).ok());
     number.map(Redirect::Cpu).ok_or_else(|| {
         Error::at(
             &word,
@@ -193,7 +195,7 @@ fn per(word: &Word<'_>) -> Result<Per, Error> {
 
 /// One alone is IPv4's, with the usual subnet of IPv6 beside it, unless it is too long for that.
 fn prefix_lengths(text: &str) -> Option<(u8, u8)> {
-    let number = |text: &str| super::value::digits(text).and_then(|it| u8::try_from(it).ok());
+    let number = |text: &str| digits(text).and_then(|it| u8::try_from(it).ok());
     let (v4, v6) = match text.split_once(',') {
         Some((v4, v6)) => (number(v4)?, number(v6)?),
         None => match number(text)? {
@@ -232,7 +234,7 @@ pub(super) fn show(action: &Action) -> String {
         Action::Redirect(Redirect::Socket) => "redirect socket".to_owned(),
         Action::Redirect(Redirect::Interface(name)) => {
             let word = matches!(name.as_str(), "cpu" | "socket");
-            format!("redirect {}", super::show::quoted(name, word))
+            format!("redirect {}", quoted(name, word))
         }
         Action::SynProxy(SynProxy { above: 0 }) => "synproxy".to_owned(),
         Action::SynProxy(SynProxy { above }) => {

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::words::{Word, Words};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, nearest, value};
 use crate::{Addresses, Sets, Side, Test, Values};
 use packet::Prefix;

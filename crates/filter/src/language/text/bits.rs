@@ -4,7 +4,7 @@
 //! common, found by halving at the highest bit that matters.
 
 use super::names::{self, Names};
-use super::words::Word;
+use super::word::Word;
 use super::{Error, nearest};
 use crate::Values;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::words::Word;
+use super::word::Word;
 
 /// The author of the rule must act.
 #[derive(Clone, Debug, PartialEq, Eq)]

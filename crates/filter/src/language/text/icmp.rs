@@ -4,8 +4,8 @@
 //! so they need the protocol in front of them; numbers do not.
 
 use super::names::{self, Names};
-use super::value::{between, digits, upwards};
-use super::words::Word;
+use super::number::{between, digits, upwards};
+use super::word::Word;
 use super::{Error, nearest};
 use crate::{Field, Test, Values};
 

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::Error;
-use super::value::digits;
-use super::words::Word;
+use super::number::digits;
+use super::word::Word;
 use crate::{Action, Unit};
 
 /// A unit's name and how many of the smallest it is.

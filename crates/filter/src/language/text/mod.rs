@@ -18,10 +18,12 @@ mod hint;
 mod icmp;
 mod measure;
 pub(crate) mod names;
+mod number;
 mod payload;
 mod show;
 mod test;
 mod value;
+mod word;
 mod words;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Bytes under a mask: `payload transport+8 0xffff0000 = 0x12340000`,
 //! `payload transport+8 = "GET"`.
 
-use super::words::{Word, Words};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, nearest};
 use crate::{Base, Payload};
 

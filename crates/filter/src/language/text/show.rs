@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::test::FIELDS;
 use super::value::{self, Notation};
+use super::word::quoted;
 use super::{action, address, names, payload};
 use crate::{Addresses, Field, Rule, Test, Values};
 
@@ -83,17 +84,4 @@ fn named_protocol(values: &Values) -> Option<&'static str> {
         [(first, last)] if first == last => names::name(names::PROTOCOLS, *first),
         _ => None,
     }
-}
-
-/// A word as it is read, in quotes where it would be taken for something else.
-pub(super) fn quoted(word: &str, always: bool) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-@:".contains(letter);
-    if !always && !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    let escaped = word.chars().flat_map(|letter| {
-        let escape = matches!(letter, '"' | '\\').then_some('\\');
-        escape.into_iter().chain([letter])
-    });
-    format!("\"{}\"", escaped.collect::<String>())
 }

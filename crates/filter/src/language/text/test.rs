@@ -1,7 +1,8 @@
 //! Tests of a packet: a word that names a field, and values.
 
 use super::value::{self, Notation};
-use super::words::{Word, Words};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, action, address, hint, icmp, names, nearest, payload};
 use crate::{Expression, Field, Scope, Side, Test, Values};
 

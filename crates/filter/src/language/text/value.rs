@@ -2,9 +2,10 @@
 
 use super::icmp::{self, Version};
 use super::names::{self, Names};
-use super::words::{Word, Words};
+use super::number::{between, digits, upwards};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, bits, nearest};
-use crate::language::bounds::step;
 use crate::{Field, Test, Values};
 
 /// How a field's numbers are written.
@@ -132,28 +133,6 @@ fn item(word: &Word<'_>, field: Field, notation: Notation) -> Result<Values, Err
     }
 }
 
-/// # Errors
-/// The range's ends are the wrong way round.
-pub(super) fn upwards<T: PartialOrd>(word: &Word<'_>, first: T, last: T) -> Result<(), Error> {
-    if first <= last { Ok(()) } else { Err(Error::at(word, "the range goes down")) }
-}
-
-/// `one` or `first-last`; names may have dashes in them.
-pub(super) fn between<T: Copy>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
-    step(text.len());
-    if let Some(value) = one(text) {
-        return Some((value, value));
-    }
-    let mut dashes = text.match_indices('-').take(DASHES);
-    dashes.find_map(|(at, _)| {
-        step(text.len());
-        Some((one(&text[..at])?, one(&text[at + 1..])?))
-    })
-}
-
-/// Dashes of two names with one between them.
-const DASHES: usize = 8;
-
 fn number(text: &str, field: Field, notation: Notation) -> Option<u128> {
     let named = match notation {
         Notation::Mac => return mac(text),
@@ -192,16 +171,6 @@ const fn expected(notation: Notation) -> &'static str {
         Notation::Mac => "an Ethernet address",
         Notation::Bits(_) => "the name of a bit",
         Notation::Icmp(_) => "a type",
-    }
-}
-
-/// Decimal, or hexadecimal behind `0x`; `_` may stand between digits.
-pub(super) fn digits(text: &str) -> Option<u128> {
-    let plain = text.replace('_', "");
-    match plain.strip_prefix("0x") {
-        _ if plain.contains(['+', '-']) => None,
-        Some(digits) => u128::from_str_radix(digits, 16).ok(),
-        None => plain.parse().ok(),
     }
 }
 

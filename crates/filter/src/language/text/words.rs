@@ -6,16 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::word::Word;
 use super::{Error, Rule};
-
-/// One word, and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
-    pub text: Cow<'a, str>,
-    /// Bytes of the rule in front of it.
-    pub at: usize,
-    pub quoted: bool,
-}
 
 /// Those that were not read yet.
 #[derive(Clone, Debug)]
@@ -23,13 +15,6 @@ pub(super) struct Words<'a> {
     text: &'a str,
     words: Vec<Word<'a>>,
     read: usize,
-}
-
-impl Word<'_> {
-    /// Whether it is this word of the grammar; one in quotes never is.
-    pub fn is(&self, text: &str) -> bool {
-        !self.quoted && self.text == text
-    }
 }
 
 impl<'a> Words<'a> {

@@ -4,12 +4,13 @@ use super::cursor::{Cursor, number, word};
 use super::{Layer, Reader, Siblings};
 use crate::abi::{Extension, Fragment};
 use crate::{Field, Reason};
+use packet::IpProtocol;
 
-const AUTHENTICATION: u8 = 51;
-const HOP_BY_HOP: u8 = 0;
-const ROUTING: u8 = 43;
-const FRAGMENT: u8 = 44;
-const DESTINATION: u8 = 60;
+const AUTHENTICATION: u8 = IpProtocol::AH.0;
+const HOP_BY_HOP: u8 = IpProtocol::HOP_BY_HOP.0;
+const ROUTING: u8 = IpProtocol::ROUTING.0;
+const FRAGMENT: u8 = IpProtocol::FRAGMENT.0;
+const DESTINATION: u8 = IpProtocol::DESTINATION_OPTIONS.0;
 const MAX_EXTENSIONS: usize = 8;
 /// Loose and strict source route.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];

@@ -5,15 +5,16 @@ use super::network::Network;
 use super::{Layer, Reader, tunnel};
 use crate::abi::{Fragment, Need};
 use crate::{Field, Reason};
+use packet::IpProtocol;
 
-pub(super) const UDP: u8 = 17;
-const ICMP: u8 = 1;
-const TCP: u8 = 6;
-const DCCP: u8 = 33;
-const ICMPV6: u8 = 58;
-const NOTHING: u8 = 59;
-const SCTP: u8 = 132;
-const UDP_LITE: u8 = 136;
+const UDP: u8 = IpProtocol::UDP.0;
+const ICMP: u8 = IpProtocol::ICMP.0;
+const TCP: u8 = IpProtocol::TCP.0;
+const DCCP: u8 = IpProtocol::DCCP.0;
+const ICMPV6: u8 = IpProtocol::ICMPV6.0;
+const NO_NEXT_HEADER: u8 = IpProtocol::NO_NEXT_HEADER.0;
+const SCTP: u8 = IpProtocol::SCTP.0;
+const UDP_LITE: u8 = IpProtocol::UDPLITE.0;
 
 impl Reader<'_> {
     pub(super) fn transport(
@@ -46,7 +47,7 @@ impl Reader<'_> {
                 }
             }
             TCP | UDP | DCCP | SCTP | UDP_LITE => Ok(()),
-            NOTHING if is_ipv6 => Ok(()),
+            NO_NEXT_HEADER if is_ipv6 => Ok(()),
             _ if tunnel::PROTOCOLS.contains(&protocol) => Ok(()),
             _ => {
                 layer.oddities.push(Reason::UnknownProtocol);

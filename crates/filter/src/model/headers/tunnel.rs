@@ -4,18 +4,19 @@
 //! outer headers alone, and where it cannot be reached the answer is an oddity, never silence.
 
 use super::cursor::{Cursor, word};
-use super::{FARTHEST, LAYERS, Layer, Reader, link, transport};
+use super::{FARTHEST, LAYERS, Layer, Reader, link};
 use crate::{Field, PacketFields, Reason};
+use packet::IpProtocol;
 
 /// The type of an inner packet, and where it begins.
 pub(super) type Inside<'a> = (u16, Cursor<'a>);
 
-const IPV4: u8 = 4;
-const IPV6: u8 = 41;
-const GRE: u8 = 47;
-const ETHER_IP: u8 = 97;
-const MPLS: u8 = 137;
-const ETHERNET: u8 = 143;
+const IPV4: u8 = IpProtocol::IN_IPV4.0;
+const IPV6: u8 = IpProtocol::IN_IPV6.0;
+const GRE: u8 = IpProtocol::GRE.0;
+const ETHER_IP: u8 = IpProtocol::ETHER_IP.0;
+const MPLS: u8 = IpProtocol::MPLS.0;
+const ETHERNET: u8 = IpProtocol::ETHERNET.0;
 /// Protocols that hold a packet.
 pub(super) const PROTOCOLS: [u8; 6] = [IPV4, IPV6, GRE, ETHER_IP, MPLS, ETHERNET];
 
@@ -29,7 +30,7 @@ const MAX_LABELS: usize = 8;
 
 /// Whether the protocol, or UDP's port, says that a packet is inside.
 pub(super) fn is_one(protocol: u8, cursor: &Cursor<'_>) -> bool {
-    if protocol != transport::UDP {
+    if protocol != IpProtocol::UDP.0 {
         return PROTOCOLS.contains(&protocol);
     }
     cursor.peek(4).is_some_and(|ports| {

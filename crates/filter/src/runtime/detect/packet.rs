@@ -8,8 +8,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use spec::Verdict;
 
 use crate::abi::{Fragment, Reason};
+use crate::runtime::decision::Decision;
 use crate::runtime::tap::TappedPacket;
-use crate::runtime::trial::Decision;
 use crate::{Field, Frame, Needs, read};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

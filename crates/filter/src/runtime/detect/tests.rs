@@ -331,7 +331,7 @@ fn packets_are_read_from_what_is_shown() {
     let bytes = hex(&tcp.concat());
     let seen = TappedPacket {
         time_ns: 5,
-        decision: crate::runtime::trial::Decision {
+        decision: crate::runtime::decision::Decision {
             rule: None,
             verdict: spec::Verdict::Pass,
             reason: Some(crate::Reason::Default),

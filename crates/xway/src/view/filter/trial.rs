@@ -3,7 +3,7 @@
 
 use control::filter::trial::Ended;
 use filter::Ruleset;
-use filter::runtime::trial;
+use filter::runtime::{decision, trial};
 use functions::stats::Count;
 use report::number::human;
 use report::table::{Column, Table};
@@ -110,7 +110,7 @@ impl Tried {
 }
 
 impl Opinion {
-    pub fn of(opinion: &trial::Decision, rules: &Ruleset) -> Self {
+    pub fn of(opinion: &decision::Decision, rules: &Ruleset) -> Self {
         let rule = opinion.rule.and_then(|number| rules.rules.get(number as usize));
         Self {
             verdict: opinion.verdict.name(),

@@ -1,4 +1,4 @@
-//! Numbers by the names that nft prints, where rules here do not have the same.
+//! Names of numbers that nft prints, where they differ from those of the rule language.
 
 pub(super) use crate::language::text::names::{DSCP, Names, number};
 
