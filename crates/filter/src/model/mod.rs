@@ -117,11 +117,11 @@ impl<'a> Model<'a> {
                 break;
             }
         }
-        if let Some(oddity) = beyond {
-            match self.policy(oddity) {
-                Policy::Drop => judgement.settle(End::odd(Verdict::Drop, oddity), None),
+        if let Some(anomaly) = beyond {
+            match self.policy(anomaly) {
+                Policy::Drop => judgement.settle(End::odd(Verdict::Drop, anomaly), None),
                 Policy::Pass if judgement.verdict == Verdict::Pass => {
-                    judgement.settle(End::odd(Verdict::Pass, oddity), None);
+                    judgement.settle(End::odd(Verdict::Pass, anomaly), None);
                 }
                 _ => (),
             }
@@ -132,8 +132,8 @@ impl<'a> Model<'a> {
         judgement
     }
 
-    fn policy(&self, oddity: Reason) -> Policy {
-        self.rules.policies.policy(oddity).unwrap_or(Policy::Judge)
+    fn policy(&self, anomaly: Reason) -> Policy {
+        self.rules.policies.policy(anomaly).unwrap_or(Policy::Judge)
     }
 
     /// How a layer ends, and whether a policy says that nothing further is looked at.
@@ -144,10 +144,10 @@ impl<'a> Model<'a> {
         now_ns: u64,
         judgement: &mut Judgement,
     ) -> (End, bool) {
-        let odd = layer.oddities.iter().find_map(|oddity| match self.policy(*oddity) {
+        let odd = layer.anomalies.iter().find_map(|anomaly| match self.policy(*anomaly) {
             Policy::Judge => None,
-            Policy::Pass => Some(End::odd(Verdict::Pass, *oddity)),
-            Policy::Drop => Some(End::odd(Verdict::Drop, *oddity)),
+            Policy::Pass => Some(End::odd(Verdict::Pass, *anomaly)),
+            Policy::Drop => Some(End::odd(Verdict::Drop, *anomaly)),
             Policy::Track => self.follow(&layer, now_ns),
         });
         let mut judged = Judged { layer, rule: None, effects: Vec::new(), misses: Vec::new() };

@@ -56,8 +56,8 @@ impl<'a> TappedPacket<'a> {
 /// The rules in front: packets that these tests hold for, however odd they are.
 pub fn rules(tests: Vec<Test>) -> Ruleset {
     let mut policies = Policies::default();
-    for oddity in Reason::ALL {
-        policies.set(oddity, Policy::Judge);
+    for anomaly in Reason::ALL {
+        policies.set(anomaly, Policy::Judge);
     }
     let rule = Rule { name: "watched".to_owned(), tests, action: Action::Sample { one_in: 1 } };
     Ruleset { policies, rules: vec![rule], ..Ruleset::default() }

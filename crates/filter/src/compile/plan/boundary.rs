@@ -1,6 +1,6 @@
-//! `Boundary`: where in a field's values another class begins.
+//! `Boundary`: a value of a field where another class begins.
 
-/// Values from `first` up to the next boundary have this class.
+/// The values from `first` up to the next boundary have this class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boundary {
     pub first: u128,

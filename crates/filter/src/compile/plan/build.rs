@@ -1,16 +1,16 @@
-//! The table of a group of rules.
+//! Builds the table of a group of rules.
 //!
-//! A state is a list of rules that are still possible, in order. In a step, each value leaves of
-//! it those whose set has it and those that do not test the field. Rule: equal lists are one
-//! state. A list ends behind the first rule that nothing can refuse any more; one that begins with
-//! such a rule is final. (For [`Effects`](super::Effects) all matches count: a list is final when
-//! nothing can refuse any of it.) Work is in proportion to the lists' lengths and to what the sets
-//! in them have, classes or ranges, never states times classes; when it is more than allowed,
-//! there is no table. A short list whose rules can be compared is not led through further steps
-//! (`residual`).
+//! A state is a list of the rules that are still possible, in order. In each step, a value keeps
+//! the rules whose set contains it and those that do not test the field. Rule: equal lists are one
+//! state. A list ends after the first rule that no further step can exclude; a list that begins
+//! with such a rule is final. (For [`Effects`](super::Effects), where all matches count, a list is
+//! final if no further step can exclude any of its rules.) The work is proportional to the lengths
+//! of the lists and to the number of classes or ranges of their sets, never to states times
+//! classes; above its budget, there is no table. A short list of rules that can be compared takes
+//! no further steps (`residual`).
 //!
-//! From behind, states with equal rows then become one (`join`), since different lists may mean
-//! the same.
+//! At the end, from the last step to the first, states with equal rows become one (`join`), because
+//! different lists may be equivalent.
 
 use super::classes::Classes;
 use super::comb::Sparse;
@@ -20,10 +20,11 @@ use super::row::{RowRequest, by_class, by_value};
 use super::states::{Lists, States};
 use super::{Boundary, Classifier, Comb, Runs, Step, Table, Transition};
 
-/// A table, and what its final states mean if they are lists.
+/// A table with its lists.
 #[derive(Debug)]
 pub struct Built {
     pub table: Table,
+    /// Numbers of rules, by final state; empty if final states are rules.
     pub lists: Vec<Vec<u32>>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> Build<'a> {
         Self { group, entries: budget.entries, states, rows: Vec::new() }
     }
 
-    /// The rows of a step's states, from their lists; the next step's lists.
+    /// Makes the rows of a step's states from their lists; returns the lists of the next step.
     fn step(&mut self, step: usize, lists: &[Vec<u32>]) -> Option<Vec<Vec<u32>>> {
         let classes = &self.group.order[step];
         let form = self.form(step, lists)?;
@@ -64,7 +65,7 @@ impl<'a> Build<'a> {
                 Form::Classes => by_class(&mut self.states, asked, &mut next)?,
                 Form::Values => by_value(&mut self.states, asked, self.group.sets, &mut next)?,
             };
-            // The first step's entries are not kept, but its classifier says the states.
+            // The first step has no entries: its classifier returns states.
             let entries = if step == 0 { 0 } else { row.entries.len() };
             self.entries = self.entries.checked_sub(entries)?;
             rows.push(row);
@@ -73,9 +74,9 @@ impl<'a> Build<'a> {
         Some(next.into_lists())
     }
 
-    /// Runs where the rules left in a state have few ranges but many classes; and where there is
-    /// little left of a wide field to search, since that spares its classes' search. `None` if
-    /// either is too much work.
+    /// Chooses between classes and runs of values. Runs are used if the rules that are left in a
+    /// state have few ranges but many classes, and if little of a wide field is left, because that
+    /// avoids the search for a class. `None` if the work exceeds the budget.
     fn form(&self, step: usize, lists: &[Vec<u32>]) -> Option<Form> {
         const SHORT: usize = 31;
         let classes = &self.group.order[step];
@@ -114,7 +115,7 @@ impl<'a> Build<'a> {
     }
 }
 
-/// `None` if rows do not fit together: a comb full of holes is memory as well.
+/// The transition of a step; `None` if its comb would have too many holes.
 fn transition(step: usize, classes: &Classes, rows: &Rows) -> Option<Transition> {
     const HOLES: usize = 4;
     if step == 0 {
@@ -132,7 +133,7 @@ fn transition(step: usize, classes: &Classes, rows: &Rows) -> Option<Transition>
     })
 }
 
-/// The first step's classes are states at once.
+/// The transition of the first step, whose classes are states.
 fn first(classes: &Classes, row: &Sparse) -> Transition {
     let mut states = vec![row.default; classes.count as usize];
     for (class, next) in &row.entries {

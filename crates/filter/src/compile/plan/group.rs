@@ -3,7 +3,7 @@
 use super::classes::Classes;
 use super::conjunction::{Conjunction, Sets};
 
-/// A group of rules, and its fields in the order of the table's steps.
+/// A group of rules, with its fields in the order of the table's steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
     pub rules: &'a [&'a Conjunction],
@@ -12,20 +12,20 @@ pub struct Group<'a> {
     pub count: Count,
 }
 
-/// Which of the rules that match count.
+/// Which of the matching rules a table finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// The lowest one.
+    /// The one with the lowest number.
     First,
-    /// All: final states are numbers of lists.
+    /// All of them: final states are numbers of lists.
     All,
 }
 
-/// What a table may cost.
+/// The budget of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableBudget {
-    /// Entries of rows.
+    /// The most entries of rows.
     pub entries: usize,
-    /// Steps of work.
+    /// The most steps of work.
     pub work: usize,
 }

@@ -1,4 +1,4 @@
-//! The row of one state: what its list becomes by a field's classes, or by its values.
+//! Makes the row of one state: its next states by the classes of a field, or by its values.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use super::comb::Sparse;
 use super::conjunction::Sets;
 use super::states::{Lists, States};
 
-/// What to make a row of: the rules that are possible before a step.
+/// A row to make: the step, and the rules that are possible before it.
 #[derive(Clone, Copy)]
 pub(super) struct RowRequest<'a> {
     pub step: usize,
@@ -16,7 +16,7 @@ pub(super) struct RowRequest<'a> {
     pub list: &'a [u32],
 }
 
-/// By class: the default is that of classes in which none of the sets holds.
+/// The row by class; the default is for classes that are in none of the sets.
 pub(super) fn by_class(
     states: &mut States<'_>,
     asked: RowRequest<'_>,
@@ -45,7 +45,7 @@ pub(super) fn by_class(
     Some(sparse(default, entries, classes.count))
 }
 
-/// By value: the first values of ranges with a next state each, from 0 on; the default is for
+/// The row by value: the first values of ranges, from 0, each with a next state. The default is for
 /// packets without the field.
 pub(super) fn by_value(
     states: &mut States<'_>,
@@ -75,7 +75,7 @@ pub(super) fn by_value(
     }
     let mut holds: Vec<u32> = Vec::new();
     for group in changes.chunk_by(|one, other| one.0 == other.0) {
-        // A change of a rule ends what holds and begins what does not.
+        // At a change, a rule that matches ends, and another one begins to match.
         for (_, rule) in group {
             match holds.binary_search(rule) {
                 Ok(place) => drop(holds.remove(place)),
@@ -91,7 +91,7 @@ pub(super) fn by_value(
     Some(Sparse { default, entries })
 }
 
-/// Rules of both, in order.
+/// Merges two ordered lists of rules.
 fn merge(stay: &[u32], holds: impl Iterator<Item = u32>, into: &mut Vec<u32>) {
     let mut stay = stay.iter().copied().peekable();
     for rule in holds {
@@ -103,8 +103,8 @@ fn merge(stay: &[u32], holds: impl Iterator<Item = u32>, into: &mut Vec<u32>) {
     into.extend(stay);
 }
 
-/// A row without entries that say what its default says; where most classes have entries, what
-/// most of them say becomes the default.
+/// A row without entries that equal its default. If most classes have entries, the most common next
+/// state becomes the default.
 fn sparse(default: State, mut entries: Vec<(u32, State)>, classes: u32) -> Sparse {
     let without = (classes as usize).saturating_sub(entries.len());
     if entries.len() > without
@@ -121,7 +121,7 @@ fn sparse(default: State, mut entries: Vec<(u32, State)>, classes: u32) -> Spars
     Sparse { default, entries }
 }
 
-/// The state that more entries have than so many, and more than any other.
+/// The most common next state, if more than `than` entries have it.
 fn most_common(entries: &[(u32, State)], than: usize) -> Option<State> {
     let mut counts: HashMap<State, usize> = HashMap::new();
     for (_, next) in entries {

@@ -18,7 +18,7 @@ pub(super) struct States<'a> {
     residual: ResidualLists,
 }
 
-/// Lists of rules with numbers.
+/// Lists of rules, by number.
 #[derive(Default)]
 pub(super) struct Lists(HashMap<Box<[u32]>, u32>);
 
@@ -58,13 +58,13 @@ impl<'a> States<'a> {
         work <= self.work
     }
 
-    /// Counts work done; `None` when it is too much.
+    /// Counts work; `None` if it exceeds the budget.
     pub fn work(&mut self, steps: usize) -> Option<()> {
         self.work = self.work.checked_sub(steps)?;
         Some(())
     }
 
-    /// The state of the rules that a step leaves.
+    /// The state of a list of rules after a step.
     pub fn state(&mut self, step: usize, list: &[u32], next: &mut Lists) -> State {
         let list = self.cut(step, list);
         let Some(first) = list.first() else { return NO_RULE };
@@ -80,7 +80,7 @@ impl<'a> States<'a> {
         }
     }
 
-    /// What is behind a rule that nothing can refuse any more has no meaning.
+    /// The list up to the first rule that no further step can exclude.
     fn cut<'l>(&self, step: usize, list: &'l [u32]) -> &'l [u32] {
         let sure = match self.group.count {
             Count::First => list.iter().position(|rule| self.is_sure(step, *rule)),
@@ -89,7 +89,7 @@ impl<'a> States<'a> {
         sure.map_or(list, |sure| &list[..=sure])
     }
 
-    /// Nothing behind this step can refuse it.
+    /// Whether no step after this one can exclude a rule.
     fn is_sure(&self, step: usize, rule: u32) -> bool {
         self.last[rule as usize] <= step
     }

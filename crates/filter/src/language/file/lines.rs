@@ -1,8 +1,8 @@
-//! Lines of a text by offset: counted once, not again for each error.
+//! `Lines`: line numbers of a text by offset, counted once instead of once per error.
 
 use crate::language::bounds::step;
 
-/// Where lines begin.
+/// The offsets where lines begin.
 #[derive(Debug)]
 pub(super) struct Lines(Vec<usize>);
 
@@ -13,7 +13,7 @@ impl Lines {
         Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
-    /// The number of the line of an offset, from 1 on.
+    /// The line number of an offset, from 1.
     pub fn line(&self, at: usize) -> usize {
         step(1);
         self.0.partition_point(|begin| *begin <= at)

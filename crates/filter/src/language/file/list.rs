@@ -1,4 +1,4 @@
-//! Lists of addresses: one address, prefix or range a line; what follows `#` or `;` is a comment.
+//! Files of addresses: one address, prefix or range per line; `#` and `;` begin a comment.
 
 use std::fs;
 use std::io::Read;
@@ -16,8 +16,8 @@ pub(super) fn read(path: &Path) -> Result<Addresses, Error> {
     parse_list(&name, &String::from_utf8_lossy(&bytes))
 }
 
-/// A whole file, which must have an end: a pipe may never have one, and whoever waits for it looks
-/// as if it hung.
+/// Reads a whole file. It must be a regular file: a pipe may never end, and reading it would seem
+/// to hang.
 fn contents(path: &Path) -> Result<Vec<u8>, String> {
     let cannot = |error| format!("cannot be read: {error}");
     let found = fs::metadata(path).map_err(cannot)?;
@@ -37,7 +37,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The text of a file of rules, which may be a pipe.
+/// Reads a rule file, which may be a pipe.
 pub(super) fn text(path: &Path) -> Result<String, String> {
     let cannot = |error| format!("cannot be read: {error}");
     let mut text = String::new();
@@ -50,12 +50,12 @@ fn too_long() -> String {
     format!("has more than {} MiB", TEXT >> 20)
 }
 
-/// Reads a list; `name` stands in errors.
+/// Reads a list of addresses; `name` is used in errors.
 ///
 /// # Errors
-/// The first line that holds none, and how many more there are.
+/// The first line that is not an address, with the number of further ones.
 pub fn parse_list(name: &str, text: &str) -> Result<Addresses, Error> {
-    // Whoever reads a million lines has room for a million addresses.
+    // A text of a million lines needs more memory than a million addresses.
     let mut spans = Vec::with_capacity(text.len() / 16);
     let mut wrong: Option<Error> = None;
     let mut more = 0;
@@ -78,21 +78,21 @@ pub fn parse_list(name: &str, text: &str) -> Result<Addresses, Error> {
         None => Ok(Addresses::of(spans)),
         Some(mut error) => {
             if more > 0 {
-                error.reason.push_str(&format!(" (and {more} more lines are wrong)"));
+                error.reason.push_str(&format!(" (and {more} more invalid lines)"));
             }
             Err(error)
         }
     }
 }
 
-/// What is no text may be a line of any length.
+/// The beginning of a line: in a file that is not text, a line may have any length.
 fn shown(item: &str) -> String {
     let begin: String = item.chars().take(MOST_SHOWN).collect();
     let more = if begin.len() < item.len() { "…" } else { "" };
     format!("{}{more}", begin.escape_debug())
 }
 
-/// Some editors write it in front of UTF-8.
+/// Mark that some editors write at the beginning of UTF-8 text.
 const BYTE_ORDER_MARK: char = '\u{feff}';
-/// Letters of a line that is wrong.
+/// Characters of an invalid line that are shown.
 const MOST_SHOWN: usize = 60;

@@ -1,12 +1,12 @@
-//! What a rule asks of the packets of a family: fields and values, with what these imply.
+//! The tests of a rule for packets of one family: fields and values, with the tests they imply.
 
 use super::pool::{Id, Pool};
 use crate::{Family, Field, Rule, Test, Values};
 
-/// A rule's tests of each family.
+/// The tests of a rule, for each family.
 #[derive(Clone, Debug)]
 pub(super) struct Conjunctions {
-    /// In the order of `Family::ALL`; `None` when no packet of it can match. Sorted by field.
+    /// In the order of `Family::ALL`, sorted by field; `None` if no packet of the family can match.
     families: [Option<Vec<(Field, Id)>>; 3],
     /// Tests that are compared as a whole, sorted.
     pub opaque: Vec<usize>,
@@ -33,21 +33,21 @@ impl Conjunctions {
         self.families.iter().any(Option::is_some)
     }
 
-    /// Every packet matches.
+    /// Whether every packet matches.
     pub fn is_everything(&self) -> bool {
         let free = |family: &Option<Vec<_>>| family.as_ref().is_some_and(Vec::is_empty);
         self.opaque.is_empty() && self.families.iter().all(free)
     }
 
-    /// All that the packets of a family can have in a field; `None` when nothing is asked.
+    /// The values of a field in packets that match; `None` if the field is not tested.
     pub fn field(&self, family: Family, field: Field) -> Option<Id> {
         let fields = self.family(family)?;
         fields.iter().find(|(one, _)| *one == field).map(|(_, id)| *id)
     }
 }
 
-/// A test as a text that equal ones share; `None` for those of values. Names of interfaces may be
-/// any numbers, so they are compared as names.
+/// A test as a text that is equal for equal tests; `None` for tests of values. Interfaces are
+/// compared by name, because their indices are unknown.
 fn whole(test: &Test) -> Option<String> {
     match test {
         Test::Is(..) | Test::Address { .. } => None,
@@ -105,8 +105,8 @@ fn narrow(fields: &mut Vec<(Field, Id)>, field: Field, id: Id, pool: &mut Pool<'
     }
 }
 
-/// What a packet with these fields has, too: only some protocols have them, and of a datagram's
-/// fragments only the first.
+/// Tests that these fields imply: only some protocols have them, and only the first fragment of a
+/// datagram.
 fn implied(fields: &[(Field, Id)], family: Family) -> Vec<(Field, Values)> {
     let has = |field: Field| fields.iter().any(|(one, _)| *one == field);
     let mut implied = Vec::new();
@@ -127,7 +127,7 @@ fn implied(fields: &[(Field, Id)], family: Family) -> Vec<(Field, Values)> {
     implied
 }
 
-/// Every packet of the family has such a value.
+/// Whether every packet of the family has one of these values.
 fn is_free(field: Field, family: Family, values: &Values) -> bool {
     let highest = match field {
         Field::Fragment => 2,

@@ -1,26 +1,26 @@
-//! `Pool`: sets of values by number, so that what rules share is compared once.
+//! `Pool`: sets of values by number, so that sets that rules share are compared once.
 //!
-//! Rule: equal small sets have equal numbers; a big one is known by its place in memory, which
-//! rules that share a named set share too.
+//! Rule: equal small sets have equal numbers. A large set is identified by its address in memory,
+//! which is the same for all rules that use a named set.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::Values;
 
-/// A set in the pool.
+/// The number of a set in the pool.
 pub(super) type Id = usize;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool<'a> {
     values: Vec<Cow<'a, Values>>,
     small: HashMap<Values, Id>,
-    /// Addresses in memory.
+    /// Large sets, by their address in memory.
     big: HashMap<usize, Id>,
     complements: HashMap<(Id, u128), Id>,
     intersections: HashMap<(Id, Id), Id>,
     covers: HashMap<(Id, Id), bool>,
-    /// Tests that are compared as a whole, by how they are written down.
+    /// Tests that are compared as a whole, by their text.
     opaque: HashMap<String, usize>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Pool<'a> {
         made
     }
 
-    /// Whether all of `inner` is in `outer`.
+    /// Whether `outer` contains all values of `inner`.
     pub fn covers(&mut self, outer: Id, inner: Id) -> bool {
         if outer == inner {
             return true;
@@ -99,5 +99,5 @@ impl<'a> Pool<'a> {
     }
 }
 
-/// Ranges of a set that is cheaper to compare than to remember.
+/// Sets with at most this number of ranges are cheaper to compare than to look up.
 const SMALL: usize = 16;

@@ -4,7 +4,7 @@ use super::Error;
 use super::word::Word;
 use crate::language::bounds::step;
 
-/// Decimal, or hexadecimal behind `0x`; `_` may stand between digits.
+/// Reads a decimal number, or a hexadecimal one after `0x`; `_` may separate digits.
 pub(super) fn digits(text: &str) -> Option<u128> {
     let plain = text.replace('_', "");
     match plain.strip_prefix("0x") {
@@ -14,13 +14,19 @@ pub(super) fn digits(text: &str) -> Option<u128> {
     }
 }
 
+/// Checks that a range is in ascending order.
+///
 /// # Errors
-/// The range's ends are the wrong way round.
+/// The first value is greater than the last.
 pub(super) fn upwards<T: PartialOrd>(word: &Word<'_>, first: T, last: T) -> Result<(), Error> {
-    if first <= last { Ok(()) } else { Err(Error::at(word, "the range goes down")) }
+    if first <= last {
+        Ok(())
+    } else {
+        Err(Error::at(word, "the first value of the range is greater than the last"))
+    }
 }
 
-/// `one` or `first-last`; names may have dashes in them.
+/// Reads `value` or `first-last`, where names may contain dashes.
 pub(super) fn between<T: Copy>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
     step(text.len());
     if let Some(value) = one(text) {
@@ -33,5 +39,5 @@ pub(super) fn between<T: Copy>(text: &str, one: impl Fn(&str) -> Option<T>) -> O
     })
 }
 
-/// Dashes of two names with one between them.
+/// The most dashes of a range: those of two names and the one between them.
 const DASHES: usize = 8;

@@ -2,23 +2,23 @@
 
 use std::borrow::Cow;
 
-/// One word, and where it stands.
+/// One word and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
     pub text: Cow<'a, str>,
-    /// Bytes of the rule in front of it.
+    /// Offset in the rule, in bytes.
     pub at: usize,
     pub quoted: bool,
 }
 
 impl Word<'_> {
-    /// Whether it is this word of the grammar; one in quotes never is.
+    /// Whether it is this keyword; a word in quotes never is.
     pub fn is(&self, text: &str) -> bool {
         !self.quoted && self.text == text
     }
 }
 
-/// A word as it is read, in quotes where it would be taken for something else.
+/// A word as it is written in a rule: in quotes if it could be read as something else.
 pub(super) fn quoted(word: &str, always: bool) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-@:".contains(letter);
     if !always && !word.is_empty() && word.chars().all(plain) {

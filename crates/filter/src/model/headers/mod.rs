@@ -1,4 +1,4 @@
-//! What the filter sees of a packet, in plain Rust: bytes in, facts and oddities out, one layer
+//! What the filter sees of a packet, in plain Rust: bytes in, facts and anomalies out, one layer
 //! for each packet inside of a packet.
 //!
 //! Rule: `bpf/filter/read.h` finds the same, field by field, for any bytes; it is written from the
@@ -46,7 +46,7 @@ pub struct Reading {
 pub struct Layer {
     pub fields: PacketFields,
     /// In the order in which they were found. A fault, after which nothing could be read, is last.
-    pub oddities: Vec<Reason>,
+    pub anomalies: Vec<Reason>,
     /// Where its network header begins in the frame; `None` when even that could not be found.
     pub network: Option<usize>,
     pub transport: Option<usize>,
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
             Ok(Some(kind)) if self.needs.has(Need::Network) => (layer, Some((kind, cursor))),
             Ok(_) => (layer, None),
             Err(reason) => {
-                layer.oddities.push(reason);
+                layer.anomalies.push(reason);
                 (layer, None)
             }
         }
@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
             layer.limit = cursor.limit();
             self.transport(layer, cursor, &network, is_ipv6)
         });
-        layer.oddities.extend(result.err());
+        layer.anomalies.extend(result.err());
         self.is_cut |= network.fragment() == Fragment::First;
     }
 }

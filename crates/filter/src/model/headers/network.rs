@@ -65,11 +65,11 @@ impl Network {
 
     /// Oddities of headers that were sound.
     pub fn note(&self, layer: &mut Layer) {
-        layer.oddities.extend(self.odd);
+        layer.anomalies.extend(self.odd);
         match self.fragment() {
             Fragment::Whole => (),
-            Fragment::First => layer.oddities.push(Reason::FirstFragment),
-            Fragment::Later => layer.oddities.push(Reason::LaterFragment),
+            Fragment::First => layer.anomalies.push(Reason::FirstFragment),
+            Fragment::Later => layer.anomalies.push(Reason::LaterFragment),
         }
     }
 }
@@ -101,7 +101,7 @@ impl Reader<'_> {
         network.fragment = (fragment & 0x1fff) << 3 | (fragment & 0x2000) >> 13;
         // The protocol as it stands here, which is all that a later fragment shows.
         network.identification = u32::from(header[9]) << 16 | u32::from(word(header, 4));
-        network.odd = option_oddity(options)?;
+        network.odd = option_anomaly(options)?;
         network.protocol = Some(header[9]);
         if header[9] == AUTHENTICATION && network.fragment() != Fragment::Later {
             let result = network.extension(cursor);
@@ -180,7 +180,7 @@ impl Network {
                 self.fragment |= word(header, 2) & 0xfff9;
                 self.identification = number(&header[4..8]) as u32;
             }
-            ROUTING => self.odd = worse(self.odd, routing_oddity(header[2])),
+            ROUTING => self.odd = worse(self.odd, routing_anomaly(header[2])),
             _ => (),
         }
         self.protocol = Some(header[0]);
@@ -204,7 +204,7 @@ fn bit(protocol: u8) -> Option<Extension> {
     })
 }
 
-fn routing_oddity(kind: u8) -> Option<Reason> {
+fn routing_anomaly(kind: u8) -> Option<Reason> {
     match kind {
         0 => Some(Reason::SourceRoute),
         // Mobile IPv6, RPL, segment routing.
@@ -214,7 +214,7 @@ fn routing_oddity(kind: u8) -> Option<Reason> {
 }
 
 /// Of IPv4 options up to the one that ends them.
-fn option_oddity(options: &[u8]) -> Result<Option<Reason>, Reason> {
+fn option_anomaly(options: &[u8]) -> Result<Option<Reason>, Reason> {
     if options.is_empty() {
         return Ok(None);
     }

@@ -50,7 +50,7 @@ impl Reader<'_> {
             NO_NEXT_HEADER if is_ipv6 => Ok(()),
             _ if tunnel::PROTOCOLS.contains(&protocol) => Ok(()),
             _ => {
-                layer.oddities.push(Reason::UnknownProtocol);
+                layer.anomalies.push(Reason::UnknownProtocol);
                 Ok(())
             }
         }

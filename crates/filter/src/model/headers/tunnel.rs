@@ -1,7 +1,7 @@
 //! Packets inside of packets: PPPoE, MPLS, IP in IP, GRE, Ethernet in IP, VXLAN, Geneve.
 //!
 //! Rule: what is inside is a layer of its own; whether there is something inside is told by the
-//! outer headers alone, and where it cannot be reached the answer is an oddity, never silence.
+//! outer headers alone, and where it cannot be reached the answer is an anomaly, never silence.
 
 use super::cursor::{Cursor, word};
 use super::{FARTHEST, LAYERS, Layer, Reader, link};
@@ -40,7 +40,7 @@ pub(super) fn is_one(protocol: u8, cursor: &Cursor<'_>) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    /// The layer inside of one, which is the `number`th; an oddity when it cannot be reached.
+    /// The layer inside of one, which is the `number`th; an anomaly when it cannot be reached.
     pub(super) fn open(
         &self,
         layer: &Layer,

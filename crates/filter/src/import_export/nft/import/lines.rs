@@ -1,8 +1,8 @@
 //! `Lines`: the lines of rules in a text for nft. The JSON that nft lists has no lines.
 //!
-//! Rule: rules are counted per chain, in the order of nft. Text that is not counted here (rules that
-//! are inserted after others by number, chains without names) gives a chain another number of rules
-//! than nft has. Such a chain has no lines, and errors name its rules by number alone.
+//! Rule: rules are counted per chain, in the order of nft. Text that is not counted here (rules
+//! that are inserted after others by number, chains without names) gives a chain another number of
+//! rules than nft has. Such a chain has no lines, and errors name its rules by number alone.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -120,7 +120,7 @@ fn layer(judged: &Judged, rules: &Ruleset) -> Layer {
     let name = |rule: &usize| rules.rules[*rule].name.clone();
     Layer {
         packet: judged.layer.words(),
-        odd: judged.layer.oddities.iter().map(|oddity| oddity.label()).collect(),
+        odd: judged.layer.anomalies.iter().map(|oddity| oddity.label()).collect(),
         rule: judged.rule.as_ref().map(name),
         matched: judged.effects.iter().map(name).collect(),
         before: judged
