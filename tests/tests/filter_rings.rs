@@ -95,7 +95,7 @@ fn watched() -> (Spec, [CompiledActions; 2]) {
     let front = compile(&tap::rules(Vec::new()), &Environment::default()).unwrap();
     let (mut drawing, (mut behind, acts)) =
         (front.spec, filter(&[Action::Count], Sizes::default()));
-    tap::make_tap(&mut drawing, tap::MOST_BYTES).unwrap();
+    tap::make_tap(&mut drawing, tap::MAX_BYTES).unwrap();
     tap::make_active_part(&mut behind).unwrap();
     behind.maps.iter_mut().find(|map| map.name == SEEN).unwrap().max_entries = 16_384;
     let link = |spec, go_on| compose::Link { spec, program: PROGRAM, go_on };

@@ -1,5 +1,5 @@
-//! Parsers take steps in proportion to their input, and what would mean more than it says is
-//! refused: counted, not timed.
+//! Parsers take a number of steps proportional to their input, and input that expands beyond a
+//! limit is an error: steps are counted, not timed.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn equal_rules_get_names() {
     });
 }
 
-/// Each list holds the one that stands after it, or before it.
+/// Each list contains the next one, or the previous one.
 #[test]
 fn chained_sets() {
     for (what, step) in [("later", 1), ("earlier", -1)] {

@@ -28,7 +28,7 @@ pub struct Row {
     pub count: Count,
 }
 
-/// All counters that are not zero, at one moment; not a consistent cut, as packets go on.
+/// All counters that are not zero. This is not a consistent snapshot, because packets continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     pub rows: Vec<Row>,

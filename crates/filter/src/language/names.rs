@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::language::bounds::step;
 
-/// The names that are taken, each with the suffix to try next. So many requests for the same name
+/// The names that are taken, each with the suffix to try next. Many requests for the same name thus
 /// do not count from the beginning each time.
 #[derive(Debug, Default)]
 pub(crate) struct Unique(HashMap<String, u64>);

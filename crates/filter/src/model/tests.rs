@@ -1,4 +1,4 @@
-//! What the model says of packets, rule by rule.
+//! Judgements of the model, rule by rule.
 
 use super::*;
 use crate::{Field, Rule, Values};
@@ -107,7 +107,7 @@ fn no_more_bytes_follow_than_a_packet_has() {
     assert_eq!(passed, 65535 / later.len());
 }
 
-/// The rule that a first fragment met is told, but not as one that this packet met.
+/// The rule of the first fragment is reported, but not as one that this packet matched.
 #[test]
 fn a_packet_that_followed_another_met_no_rule() {
     let rules = rules(PassOrDrop::Pass);

@@ -5,22 +5,22 @@ use spec::Verdict;
 use crate::abi::{self, Reason};
 use crate::compile::plan::NO_RULE;
 
-/// What rules make of a packet.
+/// The decision of rules about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decision {
-    /// By number; `None` when the packet never met the rules, or none decided.
+    /// Number of the rule that decided; `None` if the default or a policy did.
     pub rule: Option<u32>,
     pub verdict: Verdict,
-    /// `None` for one that a newer program gives.
+    /// `None` for a reason that only a newer program has.
     pub reason: Option<Reason>,
 }
 
-impl From<abi::Opinion> for Decision {
-    fn from(opinion: abi::Opinion) -> Self {
+impl From<abi::Decision> for Decision {
+    fn from(decision: abi::Decision) -> Self {
         Self {
-            rule: (opinion.rule != NO_RULE).then_some(opinion.rule),
-            verdict: Verdict::from_code(opinion.verdict),
-            reason: Reason::ALL.into_iter().find(|reason| *reason as u32 == opinion.reason),
+            rule: (decision.rule != NO_RULE).then_some(decision.rule),
+            verdict: Verdict::from_code(decision.verdict),
+            reason: Reason::ALL.into_iter().find(|reason| *reason as u32 == decision.reason),
         }
     }
 }

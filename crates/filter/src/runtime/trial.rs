@@ -1,9 +1,8 @@
-//! A trial: new rules in front of those in force, on the same packets, as `bpf/filter/try.h` does
-//! it.
+//! Trials: new rules process the same packets as the active rules, without effect; see
+//! `bpf/filter/try.h`.
 //!
-//! Rule: both programs are ordinary filters but for one global; the new one's maps have names of
-//! their own, so that they are found beside those of the rules in force. Not here: making one
-//! program of both, loading it, and names of rules.
+//! Rule: the first part has the new rules, the second part the active ones. Not here: loading the
+//! program, and names of rules.
 
 use spec::{Map, Spec};
 
@@ -12,7 +11,7 @@ use super::parts::{prefix_map_names, prepare_maps, set_part};
 use crate::abi::{self, Part};
 use crate::maps::{CHANGES, PAIRS};
 
-/// Packets about which the rules in force and the new ones had these opinions.
+/// Packets with the same pair of decisions of the active and the new rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionPair {
     pub old: Decision,
@@ -21,21 +20,20 @@ pub struct DecisionPair {
     pub bytes: u64,
 }
 
-/// A packet that would meet another verdict.
+/// A packet that would get another verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedPacket {
-    /// On the monotonic clock.
+    /// Time on the monotonic clock.
     pub time_ns: u64,
     pub old: Decision,
     pub new: Decision,
-    /// Of the frame.
+    /// Length of the frame.
     pub length: u32,
-    /// The frame's first bytes.
+    /// The first bytes of the frame.
     pub bytes: Vec<u8>,
 }
 
-/// Makes a filter the part with the new rules: its maps are renamed, all but the one that both
-/// parts share.
+/// Makes a filter the first part, with the new rules.
 ///
 /// # Errors
 /// The object is not the filter's.
@@ -45,7 +43,7 @@ pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
     Ok(())
 }
 
-/// Makes a filter the part with the rules in force.
+/// Makes a filter the second part, with the active rules.
 ///
 /// # Errors
 /// The object is not the filter's.
@@ -55,7 +53,7 @@ pub fn make_old(spec: &mut Spec) -> Result<(), spec::Error> {
     Ok(())
 }
 
-/// All pairs that there were, the most frequent first.
+/// All pairs of decisions, with the most frequent first.
 pub fn pairs<M: Map>(map: &M) -> Result<Vec<DecisionPair>, M::Error> {
     let mut pairs = Vec::new();
     for key in map.keys()? {
@@ -77,7 +75,7 @@ pub fn pairs<M: Map>(map: &M) -> Result<Vec<DecisionPair>, M::Error> {
 }
 
 impl ChangedPacket {
-    /// `None` for a record that is none: too short for what it says.
+    /// Parses a record; `None` if it is too short.
     pub fn parse(record: &[u8]) -> Option<Self> {
         let (head, bytes) = record.split_first_chunk::<{ abi::Change::SIZE }>()?;
         let head = abi::Change::from_bytes(head);
@@ -92,9 +90,9 @@ impl ChangedPacket {
 }
 
 const OPINION: &str = "filter_opinion";
-/// Pairs of rules that can be counted.
+/// The most pairs of decisions that are counted.
 const MOST_PAIRS: u32 = 1 << 14;
-/// Bytes of packets that wait to be read.
+/// Size of the ring buffer in bytes.
 const RING: u32 = 1 << 20;
 
 #[cfg(test)]
@@ -107,14 +105,14 @@ mod tests {
 
     #[test]
     fn a_record_becomes_a_changed_packet() {
-        let opinion = |rule, verdict: Verdict, reason: Reason| abi::Opinion {
+        let decision = |rule, verdict: Verdict, reason: Reason| abi::Decision {
             rule,
             verdict: verdict as u32,
             reason: reason as u32,
         };
         let pair = abi::Pair {
-            old: opinion(NO_RULE, Verdict::Pass, Reason::Default),
-            fresh: opinion(3, Verdict::Drop, Reason::Rule),
+            old: decision(NO_RULE, Verdict::Pass, Reason::Default),
+            fresh: decision(3, Verdict::Drop, Reason::Rule),
         };
         let head = abi::Change { time: 7, pair, length: 60, captured: 14 };
         let record = [head.to_bytes().as_slice(), &[9; 16]].concat();
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_apart_by_the_names_of_their_maps() {
+    fn parts_have_maps_with_different_names() {
         let filter = || Spec::parse("filter", crate::OBJECT).unwrap();
         let (mut new, mut old) = (filter(), filter());
         make_new(&mut new).unwrap();

@@ -1,6 +1,6 @@
 //! forward: routes packets by the kernel's tables, after translating addresses where asked.
 //!
-//! The program is `bpf/forward/forward.bpf.c`; keys and targets are told in
+//! The program is `bpf/forward/forward.bpf.c`; keys and targets are described in
 //! `bpf/forward/forward.abi.h`. It needs forwarding on at the ingress interface, and senders that
 //! compute their checksums in software.
 

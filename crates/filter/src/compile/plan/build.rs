@@ -28,7 +28,7 @@ pub struct Built {
     pub lists: Vec<Vec<u32>>,
 }
 
-/// The table of a group; `None` if it would cost too much.
+/// The table of a group; `None` if it exceeds the budget.
 pub fn table(group: Group<'_>, budget: TableBudget) -> Option<Built> {
     let mut build = Build::new(group, budget);
     let mut lists = vec![(0..group.rules.len() as u32).collect()];

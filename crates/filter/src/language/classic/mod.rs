@@ -5,9 +5,9 @@
 //!                                  ──▶ append to an assembler  (what the kernel runs)
 //! ```
 //!
-//! Rule: a [`Program`] is always valid: every jump leads forward and stays inside, the last
+//! Rule: a [`Program`] is always valid: every jump leads forward within it, the last
 //! instruction returns, memory is written before it is read, no division is by a constant zero. A
-//! load beyond the end of the packet is no match. Not here: the compiler (`sys::pcap`).
+//! load beyond the end of the packet fails the match. Not here: the compiler (`sys::pcap`).
 
 mod check;
 mod code;

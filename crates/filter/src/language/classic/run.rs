@@ -21,7 +21,7 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    /// `None` if a load fails or a division is by zero, which is no match.
+    /// `None` if a load fails or a division is by zero: the packet does not match.
     fn run(mut self, ops: &[Op]) -> Option<u32> {
         let mut at = 0;
         // Jumps lead forward, so the loop ends.

@@ -1,4 +1,4 @@
-//! Files as tables: what they say, what is wrong with them and where.
+//! Rule files: their content, and their mistakes with line numbers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -101,8 +101,8 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[sets]\nrules = [\"drop\"]", 2, "must precede [policy]"),
     ] {
         let errors = parse(text).err().unwrap_or_else(|| panic!("{text}")).0;
-        let told = errors.iter().any(|one| one.line == Some(line) && one.reason.contains(reason));
-        assert!(told, "{text}: {errors:?}");
+        let found = errors.iter().any(|one| one.line == Some(line) && one.reason.contains(reason));
+        assert!(found, "{text}: {errors:?}");
     }
     let both = parse("default = 1\nrules = [\"dorp\", \"pass from @gone\"]").unwrap_err();
     assert_eq!(both.0.len(), 3, "{both}");

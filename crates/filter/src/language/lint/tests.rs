@@ -1,4 +1,4 @@
-//! Rulesets and what is said of them; and that what is said is true.
+//! Rulesets and their warnings, which are checked against packets.
 
 use std::path::Path;
 
@@ -179,7 +179,7 @@ fn rule() -> impl Strategy<Value = String> {
         .prop_map(|(action, tests)| format!("{action} {}", tests.join(" ")))
 }
 
-/// Packets such as there can be, with values that the rules tell apart.
+/// Possible packets, with values that the rules distinguish.
 fn packets() -> Vec<PacketFields> {
     let mut packets = vec![link(0x806)];
     for (source, dest) in [(0x0a00_0000, 7), (0x0a00_0001, 7), (0x0b00_0000, 7)] {

@@ -1,4 +1,4 @@
-//! Ethernet and VLAN tags.
+//! Reads Ethernet headers and VLAN tags.
 
 use super::cursor::{Cursor, number, word};
 use super::{Layer, Reader};
@@ -14,14 +14,14 @@ const TAGS: [u16; 2] = [0x8100, 0x88a8];
 const MAX_TAGS: usize = 4;
 
 impl Reader<'_> {
-    /// The outermost frame's link; the type of what is behind it, or `None` if nobody asks.
+    /// Reads the link header of the frame; returns the EtherType, or `None` if it is not needed.
     pub(super) fn link(
         &self,
         layer: &mut Layer,
         cursor: &mut Cursor<'_>,
     ) -> Result<Option<u16>, Reason> {
         let (macs, link) = (self.needs.has(Need::Macs), self.needs.has(Need::Link));
-        // What every packet has is zero where it cannot be read.
+        // Fields that every packet has are zero if they cannot be read.
         if macs {
             layer.fields.set(Field::SourceMac, 0_u8).set(Field::DestMac, 0_u8);
         }
@@ -42,7 +42,7 @@ impl Reader<'_> {
     }
 }
 
-/// An Ethernet header without its tags; its type field.
+/// Reads an Ethernet header without tags; returns its EtherType.
 pub(super) fn ethernet(
     cursor: &mut Cursor<'_>,
     packet: Option<&mut PacketFields>,
@@ -55,7 +55,7 @@ pub(super) fn ethernet(
     Ok(word(header, 12))
 }
 
-/// Tags, and the type behind the last one.
+/// Reads VLAN tags; returns the EtherType that follows the last one.
 pub(super) fn tags(
     cursor: &mut Cursor<'_>,
     mut kind: u16,

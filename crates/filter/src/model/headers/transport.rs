@@ -1,4 +1,4 @@
-//! What is behind the IP headers: ports, flags, messages, or another packet.
+//! The headers that follow IP: ports, flags and ICMP types.
 
 use super::cursor::{Cursor, word};
 use super::network::Network;
@@ -36,7 +36,7 @@ impl Reader<'_> {
             UDP if wanted => {
                 udp(layer, &mut cursor, self.is_cut || network.fragment() != Fragment::Whole)
             }
-            // Where the port cannot be seen a tunnel could hide.
+            // A datagram without a readable port could be a tunnel.
             UDP if self.needs.has(Need::Inner) => cursor.take(4).map(|_| ()),
             DCCP | SCTP | UDP_LITE if wanted => ports(layer, cursor.take(4)?),
             ICMP | ICMPV6 if (protocol == ICMPV6) == is_ipv6 => {
@@ -62,13 +62,13 @@ fn ports(layer: &mut Layer, header: &[u8]) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Of a datagram that is cut the rest follows.
+/// Reads UDP. If `is_cut`, the rest of the datagram is in later fragments.
 fn udp(layer: &mut Layer, cursor: &mut Cursor<'_>, is_cut: bool) -> Result<(), Reason> {
-    let room = cursor.left();
+    let available = cursor.left();
     let header = cursor.take(8)?;
     ports(layer, header)?;
     let length = usize::from(word(header, 4));
-    if length < 8 || length > room && !is_cut {
+    if length < 8 || length > available && !is_cut {
         return Err(Reason::BadLength);
     }
     Ok(())

@@ -117,7 +117,7 @@ fn routes_are_in_the_order_of_the_rfc() {
     });
     let names: Vec<_> =
         import(&text.concat()).unwrap().rules.into_iter().map(|it| it.name).collect();
-    // The last operator of a list says so, which makes lists that go on lower.
+    // The last operator of a list has a flag, so longer lists come first.
     let want = [
         "low",
         "narrow-tcp",

@@ -230,7 +230,7 @@ fn actions_and_their_options() {
     assert_eq!(behind.body(), "limit 10pps burst 7 per source udp");
 }
 
-/// A burst right behind a total is the total's, any other the limit's.
+/// A burst that directly follows a total belongs to the total, any other to the limit.
 #[test]
 fn totals_of_limits() {
     for (text, shown) in [
