@@ -51,14 +51,17 @@ impl Stats {
         Ok(Self { rows })
     }
 
+    /// The sum of the counters with a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Count {
         self.sum(|row| row.verdict == verdict)
     }
 
+    /// The sum of the counters with a reason.
     pub fn reason(&self, label: &str) -> Count {
         self.sum(|row| row.reason == label)
     }
 
+    /// The sum of all counters.
     pub fn total(&self) -> Count {
         self.sum(|_| true)
     }

@@ -32,6 +32,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// A budget of this amount.
     pub const fn of(most: usize) -> Self {
         Self { most, spent: 0 }
     }
@@ -60,6 +61,7 @@ pub(crate) mod counted {
         static STEPS: Cell<usize> = const { Cell::new(0) };
     }
 
+    /// Adds steps to the count of this thread.
     pub fn add(steps: usize) {
         STEPS.set(STEPS.get() + steps);
     }

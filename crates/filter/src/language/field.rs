@@ -149,6 +149,7 @@ impl PacketFields {
         self
     }
 
+    /// Removes a field.
     pub(crate) fn clear(&mut self, field: Field) -> &mut Self {
         self.0[field as usize] = None;
         self

@@ -242,6 +242,7 @@ impl Test {
         }
     }
 
+    /// The field and its values in packets of a family; `None` for payloads and expressions.
     pub(crate) fn field(
         &self,
         family: Family,

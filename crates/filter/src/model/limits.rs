@@ -28,6 +28,7 @@ pub struct Model {
 }
 
 impl Sender {
+    /// The sender of a packet.
     pub fn new(packet: &PacketFields) -> Self {
         let either = |one, other| packet.field(one).or(packet.field(other)).unwrap_or_default();
         let field = |field| packet.field(field).unwrap_or_default();

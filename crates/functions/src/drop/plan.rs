@@ -24,7 +24,7 @@ pub struct Maps<'a, M> {
 }
 
 impl<'a, M> Maps<'a, M> {
-    /// Finds them by the names that they have in the object.
+    /// Finds the maps by their names in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
         Ok(Self { shapes: map(SHAPES)?, rules4: map(RULES4)?, rules6: map(RULES6)? })
     }
@@ -34,6 +34,7 @@ impl<'a, M> Maps<'a, M> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan(InstalledRules);
 
+/// Why rules cannot be updated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]

@@ -24,6 +24,7 @@ pub struct Config {
     pub malformed: PassOrDrop,
 }
 
+/// Whether addresses are translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nat {

@@ -27,6 +27,7 @@ pub struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
+    /// No sets.
     pub fn new() -> Self {
         Self {
             sets: [const { Vec::new() }; Field::COUNT],

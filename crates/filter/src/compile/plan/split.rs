@@ -48,6 +48,7 @@ impl Allowance {
     const SHARED: usize = 1 << 16;
     const ENTRY_BYTES: usize = 8;
 
+    /// The allowance of a number of rules, from the budget of the plan.
     pub fn new(budget: &Budget, rules: usize, count: Count) -> Self {
         let all = budget.bytes / Self::ENTRY_BYTES;
         let entries = (all / rules).clamp(1, Self::ENTRIES);

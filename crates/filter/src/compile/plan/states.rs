@@ -33,6 +33,7 @@ impl Lists {
         number
     }
 
+    /// The lists, in the order of their numbers.
     pub fn into_lists(self) -> Vec<Vec<u32>> {
         let mut lists = vec![Vec::new(); self.0.len()];
         for (list, number) in self.0 {
@@ -43,6 +44,7 @@ impl Lists {
 }
 
 impl<'a> States<'a> {
+    /// The states of a group, without any list yet.
     pub fn new(group: Group<'a>, budget: TableBudget) -> Self {
         let last = |rule: usize| {
             let tests = |classes: &Classes| classes.sets[rule] != Classes::ANY;

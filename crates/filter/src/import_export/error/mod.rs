@@ -36,6 +36,7 @@ pub enum Cause {
 pub struct NoMatch;
 
 impl Error {
+    /// An error at a location, without a statement.
     pub(super) fn new(place: impl Into<String>, cause: impl Into<Cause>) -> Self {
         Self { place: place.into(), statement: String::new(), cause: cause.into() }
     }

@@ -31,6 +31,7 @@ pub enum Error {
     End,
 }
 
+/// Checks and decodes the instructions of a program.
 pub(super) fn check(instructions: &[Classic]) -> Result<Vec<Op>, Error> {
     let len = instructions.len();
     if len == 0 || len > LONGEST {

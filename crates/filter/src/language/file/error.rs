@@ -16,6 +16,7 @@ pub struct Error {
 pub struct Errors(pub Vec<Error>);
 
 impl Error {
+    /// An error in a file, with a line if it is known.
     pub(super) fn new(file: &str, line: Option<usize>, reason: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line, reason: reason.into() }
     }

@@ -7,6 +7,7 @@ use crate::language::bounds::step;
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
+    /// The lines of a text.
     pub fn of(text: &str) -> Self {
         step(text.len());
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');

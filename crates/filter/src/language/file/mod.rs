@@ -46,7 +46,8 @@ impl File {
     /// All mistakes, with file and line.
     pub fn read(path: &Path, compile: Compile) -> Result<Self, Errors> {
         let name = path.display().to_string();
-        let text = list::text(path).map_err(|reason| Error::new(&name, None, reason))?;
+        let text =
+            list::text(path).map_err(|reason| Error::new(&name, None, reason.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&name, &text, folder, compile)
     }

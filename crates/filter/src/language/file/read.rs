@@ -24,13 +24,16 @@ pub(super) struct Reader<'a> {
     hints: usize,
 }
 
+/// A TOML value with its place in the text.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 impl<'a> Reader<'a> {
+    /// A reader of a text; paths of sets are relative to `folder`.
     pub fn new(name: &'a str, text: &'a str, folder: &'a Path) -> Self {
         Self { name, text, folder, lines: Lines::of(text), errors: Vec::new(), hints: HINTS }
     }
 
+    /// Reads the file.
     pub fn read(mut self, compile: Compile) -> Result<File, Errors> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let line = error.span().map(|span| self.lines.line(span.start));
@@ -237,6 +240,7 @@ impl<'a> Reader<'a> {
         nearest(word, known)
     }
 
+    /// Adds an error about a value.
     pub(super) fn wrong(&mut self, value: &Value<'_>, reason: impl Into<String>) {
         self.wrong_at(value.span().start, reason);
     }
@@ -257,6 +261,7 @@ fn pointed(text: &str, error: &text::Error) -> String {
     format!("    {text}\n    {}{}", " ".repeat(before), "^".repeat(width))
 }
 
+/// Appends a suggestion to a message, if there is one.
 pub(super) fn with_hint(reason: String, near: Option<&str>) -> String {
     match near {
         Some(near) => format!("{reason}; did you mean `{near}`?"),

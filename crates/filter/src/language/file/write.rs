@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::File;
 use crate::{Policies, Source};
 
+/// The text of a file.
 pub(super) fn file(file: &File) -> String {
     let mut text = format!("default = {}\n", quoted(&file.ruleset.default.to_string()));
     text.push_str("rules = [\n");

@@ -13,10 +13,12 @@ pub(super) struct Conjunctions {
 }
 
 impl Conjunctions {
+    /// The conjunctions of a rule.
     pub fn new<'a>(rule: &'a Rule, pool: &mut Pool<'a>) -> Self {
         Self::of_tests(&rule.tests, pool)
     }
 
+    /// The conjunctions of a list of tests.
     pub fn of_tests<'a>(tests: &'a [Test], pool: &mut Pool<'a>) -> Self {
         let mut opaque: Vec<_> =
             tests.iter().filter_map(whole).map(|text| pool.opaque(text)).collect();
@@ -25,10 +27,12 @@ impl Conjunctions {
         Self { families: Family::ALL.map(|family| conjunction(tests, family, pool)), opaque }
     }
 
+    /// The tests for packets of a family; `None` if none can match.
     pub fn family(&self, family: Family) -> Option<&[(Field, Id)]> {
         self.families[family as usize].as_deref()
     }
 
+    /// Whether a packet of some family can match.
     pub fn is_possible(&self) -> bool {
         self.families.iter().any(Option::is_some)
     }
@@ -152,6 +156,7 @@ fn is_free(field: Field, family: Family, values: &Values) -> bool {
     always && values.covers(&Values::range(0_u8, highest))
 }
 
+/// The IP protocol number of TCP.
 pub(super) const TCP: u8 = 6;
 const ICMP: u8 = 1;
 const ICMPV6: u8 = 58;

@@ -11,6 +11,7 @@ use crate::Values;
 /// The number of a set in the pool.
 pub(super) type Id = usize;
 
+/// Sets of values, with cached results of operations on them.
 #[derive(Debug, Default)]
 pub(super) struct Pool<'a> {
     values: Vec<Cow<'a, Values>>,
@@ -25,10 +26,12 @@ pub(super) struct Pool<'a> {
 }
 
 impl<'a> Pool<'a> {
+    /// The values of a set.
     pub fn values(&self, id: Id) -> &Values {
         &self.values[id]
     }
 
+    /// Adds a borrowed set, or finds an equal one.
     pub fn borrow(&mut self, values: &'a Values) -> Id {
         if values.ranges().len() <= SMALL {
             return self.own(values.clone());
@@ -42,6 +45,7 @@ impl<'a> Pool<'a> {
         self.values.len() - 1
     }
 
+    /// Adds a set, or finds an equal small one.
     pub fn own(&mut self, values: Values) -> Id {
         if let Some(id) = self.small.get(&values) {
             return *id;
@@ -54,6 +58,7 @@ impl<'a> Pool<'a> {
         id
     }
 
+    /// The complement of a set, up to `highest`.
     pub fn complement(&mut self, id: Id, highest: u128) -> Id {
         if let Some(known) = self.complements.get(&(id, highest)) {
             return *known;
@@ -64,6 +69,7 @@ impl<'a> Pool<'a> {
         made
     }
 
+    /// The intersection of two sets.
     pub fn intersection(&mut self, one: Id, other: Id) -> Id {
         if one == other {
             return one;
@@ -93,6 +99,7 @@ impl<'a> Pool<'a> {
         covers
     }
 
+    /// The number of a text, which is the same for equal texts.
     pub fn opaque(&mut self, text: String) -> usize {
         let next = self.opaque.len();
         *self.opaque.entry(text).or_insert(next)

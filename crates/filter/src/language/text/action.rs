@@ -266,8 +266,10 @@ fn show_limit(limit: &Limit) -> String {
     format!("limit {rate} burst {burst}{per}{}", total.unwrap_or_default())
 }
 
+/// Words that begin a rule.
 pub(super) const ACTIONS: &[&str] =
     &["pass", "drop", "ban", "limit", "count", "sample", "mark", "redirect", "synproxy"];
+/// Words that begin an option of an action.
 pub(super) const OPTIONS: &[&str] = &["burst", "per", "total", "above", "for"];
 const LONGEST_RULE: (Duration, &str) = (Action::LONGEST, "a rule cannot last more than a year");
 const LONGEST_BAN: (Duration, &str) = (Action::LONGEST_BAN, "a ban cannot last more than 68 years");

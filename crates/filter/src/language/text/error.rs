@@ -30,6 +30,7 @@ impl Error {
         Self { word: None, at: text.len(), reason, hint: None }
     }
 
+    /// The error with a suggestion.
     #[must_use]
     pub(super) fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.hint = hint.map(Into::into);

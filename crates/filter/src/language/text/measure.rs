@@ -77,10 +77,12 @@ fn scaled(text: &str, units: Units) -> Option<u64> {
     u64::try_from(digits(number)?).ok()?.checked_mul(*factor)
 }
 
+/// A rate as text.
 pub(super) fn show_rate(rate: u64, unit: Unit) -> String {
     shown(rate, if unit == Unit::Packets { PACKET_RATES } else { BIT_RATES })
 }
 
+/// A burst as text.
 pub(super) fn show_burst(burst: u64, unit: Unit) -> String {
     // A number of packets is easier to read with all digits.
     if unit == Unit::Packets { burst.to_string() } else { shown(burst, SIZES) }

@@ -34,6 +34,7 @@ impl Default for Place {
     }
 }
 
+/// All kinds of traffic that hosts need.
 pub(super) const NEEDS: &[Probe] = &[
     Probe {
         what: "ARP",

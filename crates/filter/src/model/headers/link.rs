@@ -5,10 +5,15 @@ use super::{Layer, Reader};
 use crate::abi::Need;
 use crate::{Field, PacketFields, Reason};
 
+/// EtherType of IPv4.
 pub(super) const IPV4: u16 = 0x0800;
+/// EtherType of IPv6.
 pub(super) const IPV6: u16 = 0x86dd;
+/// EtherType of PPPoE sessions.
 pub(super) const PPPOE: u16 = 0x8864;
+/// EtherType of MPLS.
 pub(super) const MPLS: u16 = 0x8847;
+/// EtherType of MPLS with upstream-assigned labels.
 pub(super) const MPLS_MULTICAST: u16 = 0x8848;
 const TAGS: [u16; 2] = [0x8100, 0x88a8];
 const MAX_TAGS: usize = 4;

@@ -77,6 +77,7 @@ impl Network {
 }
 
 impl Reader<'_> {
+    /// Reads an IPv4 header with its options.
     pub(super) fn ipv4(
         &self,
         layer: &mut Layer,
@@ -114,6 +115,7 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads an IPv6 header with its extension headers.
     pub(super) fn ipv6(
         &self,
         layer: &mut Layer,

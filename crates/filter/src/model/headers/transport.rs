@@ -17,6 +17,7 @@ const SCTP: u8 = IpProtocol::SCTP.0;
 const UDP_LITE: u8 = IpProtocol::UDPLITE.0;
 
 impl Reader<'_> {
+    /// Reads the header that follows IP.
     pub(super) fn transport(
         &self,
         layer: &mut Layer,

@@ -45,6 +45,7 @@ pub(super) enum Body {
 }
 
 impl Kind {
+    /// The type with this name.
     pub fn of(word: &str) -> Option<Self> {
         Some(match word {
             "destination" => Self::Destination,
@@ -89,6 +90,7 @@ impl Kind {
 }
 
 impl Component {
+    /// Reads the values of a component.
     pub fn read(kind: Kind, words: &[&str]) -> Result<Self, ImportError> {
         let body = match kind {
             Kind::Destination | Kind::Source => prefix(words)?,

@@ -10,6 +10,7 @@ pub(super) struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
+    /// Splits a text into words.
     pub fn new(text: &'a str) -> Self {
         let mut words = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -26,10 +27,12 @@ impl<'a> Words<'a> {
         Self { words, at: 0 }
     }
 
+    /// The next word, which is not taken.
     pub fn peek(&self) -> Option<&'a str> {
         self.words.get(self.at).map(|(_, word)| *word)
     }
 
+    /// Takes the next word.
     pub fn next(&mut self) -> Option<&'a str> {
         let word = self.peek();
         self.at += 1;

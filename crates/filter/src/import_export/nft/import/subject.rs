@@ -52,6 +52,7 @@ pub(super) enum Protocol {
     WithPorts,
 }
 
+/// The family of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     V4,
@@ -59,6 +60,7 @@ pub(super) enum Family {
 }
 
 impl Subject {
+    /// Reads the left side of a match.
     pub fn read(left: &Value) -> Result<Self, ImportError> {
         let unknown = || unsupported::expression(left);
         if let Some(key) = left["meta"]["key"].as_str() {
