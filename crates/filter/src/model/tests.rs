@@ -17,7 +17,7 @@ fn udp(port: u16, fragment: u16) -> Vec<u8> {
     frame
 }
 
-/// The same inside of an IPv4 packet from 10.9.9.9.
+/// A frame inside an IPv4 packet from 10.9.9.9.
 fn in_ipv4(inner: &[u8]) -> Vec<u8> {
     let mut frame = inner[..14].to_vec();
     frame.extend([0x45, 0, 0, 48, 0, 1, 0, 0, 64, 4, 0, 0, 10, 9, 9, 9, 10, 9, 9, 8]);

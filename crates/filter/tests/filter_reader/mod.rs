@@ -77,7 +77,7 @@ pub fn bytes_that_follow<R: Runtime + Default>() {
     assert_eq!((more.verdict, &*more.reason), (Verdict::Drop, "unknown-fragment"));
 }
 
-/// The same for a packet that ends at each of its bytes.
+/// Compares packets that end at each of their bytes.
 pub fn cuts<R: Runtime + Default>(rulesets: u64) {
     let mut random = Random::new(4);
     for seed in 0..rulesets {

@@ -92,7 +92,7 @@ pub fn stacks<R: Runtime>(start: Start<R>, program: &'static str, rounds: u64) {
     }
 }
 
-/// The same frame for every source.
+/// A frame that differs between sources only in its source.
 fn stack(source: u8, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut frame = Maker { source, lies: 0, fragments: seed.is_multiple_of(2) }.frame(&mut random);

@@ -254,79 +254,72 @@ fn chains_of_a_family_do_not_match_other_packets() {
     assert_eq!(ruleset.rules[1].action, Action::Drop);
 }
 
+/// Fails unless a rule of these statements is refused for this cause.
+#[track_caller]
+fn refused(statements: &Value, cause: E) {
+    let jumped = [json!([{"return": null}])];
+    let json = listing("netdev", "accept", std::slice::from_ref(statements), &jumped);
+    let error = import(&json, None).unwrap_err();
+    let chain = if cause == E::NestedReturn { "sub" } else { "in" };
+    assert_eq!(error.place, format!("chain netdev/t/{chain}, rule 1"), "{statements}");
+    assert_eq!(error.cause, Cause::NftImport(cause), "{statements}");
+    let is_of_rule = matches!(error.cause, Cause::NftImport(E::LimitWithoutDrop { .. }));
+    assert_eq!(error.statement.is_empty(), is_of_rule, "{error}");
+}
+
+#[test]
+fn unsupported_matches_are_named_with_the_cause() {
+    let (dport, saddr) = (|| payload("tcp", "dport"), || payload("ip", "saddr"));
+    let timed = json!({"elem": {"val": 1, "timeout": 9}});
+    let table = [
+        (json!({"ct": {"key": "state"}}), "in", json!("new"), E::UnsupportedExpression(TRACKING)),
+        (meta("mark"), "==", json!(1), E::UnsupportedExpression(MARK)),
+        (meta("nothing"), "==", json!(1), E::UnsupportedExpression(OTHER)),
+        (payload("ip", "length"), ">", json!(1), E::UnsupportedExpression(LENGTH)),
+        (json!({"exthdr": {"name": "frag"}}), "==", json!(1), E::UnsupportedExpression(EXTENSION)),
+        (payload("th", "dport"), "==", json!(1), E::PortsOfUnknownProtocol),
+        (saddr(), "==", json!("@none"), E::UnknownSet("none".into())),
+        (
+            saddr(),
+            "==",
+            json!("@timed"),
+            E::DynamicSet { name: "timed".into(), flag: "timeout".into() },
+        ),
+        (saddr(), "==", json!("@pairs"), E::CombinedSet("pairs".into())),
+        (saddr(), "==", json!("::1"), E::UnknownValue("\"::1\"".into())),
+        (dport(), "==", json!(65536), E::UnknownValue("65536".into())),
+        (dport(), "^", json!(1), E::Operator("^".into())),
+        (dport(), "==", timed, E::Element("timeout".into())),
+        (dport(), "<", json!(0), E::NoMatch(NoMatch)),
+        (payload("ip6", "nexthdr"), "==", json!(44), E::ExtensionHeader),
+        (payload("ether", "type"), "==", json!(0x8100), E::TagEtherType),
+        (meta("iifname"), "==", json!("a*"), E::InterfacePattern),
+        (meta("iifname"), "==", json!({"set": ["a", "b*"]}), E::InterfacePattern),
+    ];
+    for (left, op, right, cause) in table {
+        refused(&json!([matched(left, op, right)]), cause);
+    }
+    let udp = matched(payload("udp", "dport"), "==", json!(1));
+    refused(&json!([matched(dport(), "==", json!(1)), udp]), E::NoMatch(NoMatch));
+}
+
 #[test]
 fn unsupported_statements_are_named_with_the_cause() {
-    let dport = || payload("tcp", "dport");
     let bytes = json!({"limit": {"rate": 1, "rate_unit": "mbytes", "per": "second", "inv": true}});
     let below = json!({"limit": {"rate": 10, "per": "second"}});
     let over = json!({"limit": {"rate": 10, "per": "second", "inv": true}});
     let fractional = json!({"limit": {"rate": 10, "per": "minute", "inv": true}});
     let vmap = json!({"vmap": {"key": meta("protocol"), "data": {"set": []}}});
     let jump = |to: &str| json!({"jump": {"target": to}});
+    let set = |op: &str| json!({"set": {"op": op, "elem": payload("ip", "saddr"), "set": "@x"}});
     let meter =
         |key: Value, limit: &Value| json!({"meter": {"key": key, "stmt": limit, "name": "m"}});
-    let table = [
-        (
-            json!([matched(json!({"ct": {"key": "state"}}), "in", json!("new"))]),
-            E::UnsupportedExpression(
-                "the filter runs before connection tracking: leave this to nft",
-            ),
-        ),
-        (
-            json!([matched(meta("mark"), "==", json!(1))]),
-            E::UnsupportedExpression("packets have no mark yet when the filter runs"),
-        ),
-        (
-            json!([matched(meta("nothing"), "==", json!(1))]),
-            E::UnsupportedExpression("the filter cannot match this"),
-        ),
-        (
-            json!([matched(payload("ip", "length"), ">", json!(1))]),
-            E::UnsupportedExpression(LENGTH),
-        ),
-        (
-            json!([matched(json!({"exthdr": {"name": "frag"}}), "==", json!(1))]),
-            E::UnsupportedExpression(EXTENSION),
-        ),
-        (
-            json!([{"set": {"op": "delete", "elem": payload("ip", "saddr"), "set": "@x"}}]),
-            E::UnsupportedStatement(SET),
-        ),
-        (
-            json!([{"set": {"op": "add", "elem": payload("ip", "saddr"), "set": "@x"}}]),
-            E::UnsupportedStatement(SET),
-        ),
+    for (statements, cause) in [
+        (json!([set("delete")]), E::UnsupportedStatement(SET)),
+        (json!([set("add")]), E::UnsupportedStatement(SET)),
         (json!([meter(payload("tcp", "dport"), &over), drop()]), E::UnsupportedStatement(METER)),
         (json!([meter(payload("ip", "saddr"), &below), drop()]), E::LimitBelow),
         (json!([meter(payload("ip", "saddr"), &over)]), E::LimitWithoutDrop { rate: 10 }),
-        (json!([matched(payload("th", "dport"), "==", json!(1))]), E::PortsOfUnknownProtocol),
-        (
-            json!([matched(payload("ip", "saddr"), "==", json!("@none"))]),
-            E::UnknownSet("none".into()),
-        ),
-        (
-            json!([matched(payload("ip", "saddr"), "==", json!("@timed"))]),
-            E::DynamicSet { name: "timed".into(), flag: "timeout".into() },
-        ),
-        (
-            json!([matched(payload("ip", "saddr"), "==", json!("@pairs"))]),
-            E::CombinedSet("pairs".into()),
-        ),
-        (
-            json!([matched(payload("ip", "saddr"), "==", json!("::1"))]),
-            E::UnknownValue("\"::1\"".into()),
-        ),
-        (json!([matched(dport(), "==", json!(65536))]), E::UnknownValue("65536".into())),
-        (json!([matched(dport(), "^", json!(1))]), E::Operator("^".into())),
-        (
-            json!([matched(dport(), "==", json!({"elem": {"val": 1, "timeout": 9}}))]),
-            E::Element("timeout".into()),
-        ),
-        (json!([matched(dport(), "<", json!(0))]), E::NoMatch(NoMatch)),
-        (json!([matched(payload("ip6", "nexthdr"), "==", json!(44))]), E::ExtensionHeader),
-        (json!([matched(payload("ether", "type"), "==", json!(0x8100))]), E::TagEtherType),
-        (json!([matched(meta("iifname"), "==", json!("a*"))]), E::InterfacePattern),
-        (json!([matched(meta("iifname"), "==", json!({"set": ["a", "b*"]}))]), E::InterfacePattern),
         (json!([bytes, drop()]), E::ByteLimit),
         (json!([below, drop()]), E::LimitBelow),
         (json!([over]), E::LimitWithoutDrop { rate: 10 }),
@@ -335,36 +328,22 @@ fn unsupported_statements_are_named_with_the_cause() {
         (json!([fractional, drop()]), E::FractionalRate),
         (json!([{"log": null}]), E::UnsupportedStatement(LOG)),
         (json!([{"reject": null}]), E::UnsupportedStatement(REJECT)),
-        (
-            json!([{"unheard-of": null}]),
-            E::UnsupportedStatement("this statement cannot be imported"),
-        ),
+        (json!([{"unheard-of": null}]), E::UnsupportedStatement(UNKNOWN)),
         (json!([{"counter": "named"}]), E::NamedCounter),
         (json!([vmap]), E::UnsupportedStatement(VERDICT_MAP)),
         (json!([drop(), {"counter": {}}]), E::AfterVerdict),
         (json!([jump("nowhere")]), E::UnknownChain("nowhere".into())),
         (json!([jump("in")]), E::TooDeep(16)),
         (json!([jump("sub")]), E::NestedReturn),
-        (
-            json!([
-                matched(payload("tcp", "dport"), "==", json!(1)),
-                matched(payload("udp", "dport"), "==", json!(1))
-            ]),
-            E::NoMatch(NoMatch),
-        ),
-    ];
-    for (statements, cause) in table {
-        let jumped = [json!([{"return": null}])];
-        let json = listing("netdev", "accept", std::slice::from_ref(&statements), &jumped);
-        let error = import(&json, None).unwrap_err();
-        let chain = if cause == E::NestedReturn { "sub" } else { "in" };
-        assert_eq!(error.place, format!("chain netdev/t/{chain}, rule 1"), "{statements}");
-        assert_eq!(error.cause, Cause::NftImport(cause), "{statements}");
-        let is_of_rule = matches!(error.cause, Cause::NftImport(E::LimitWithoutDrop { .. }));
-        assert_eq!(error.statement.is_empty(), is_of_rule, "{error}");
+    ] {
+        refused(&statements, cause);
     }
 }
 
+const TRACKING: &str = "the filter runs before connection tracking: leave this to nft";
+const MARK: &str = "packets have no mark yet when the filter runs";
+const OTHER: &str = "the filter cannot match this";
+const UNKNOWN: &str = "this statement cannot be imported";
 const LENGTH: &str = "lengths of headers cannot be matched: `meta length` can be imported";
 const EXTENSION: &str = "write `extension` or `fragment` in the imported rules";
 const SET: &str =
