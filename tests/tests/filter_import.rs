@@ -1,5 +1,5 @@
 //! Rules of nft as people write them: each row of the tables in `docs/filter.md`, and whole files,
-//! are taken over as they say, or refused with the line and the words that they say.
+//! are imported as stated, or refused with the line and the words that the table has.
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use std::io::Write as _;
