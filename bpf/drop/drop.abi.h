@@ -54,8 +54,8 @@ _Static_assert(sizeof(struct drop_rule6) == 24, "three 64-bit words");
 /* Rules that leave the same parts open. */
 struct drop_shape4 {
 	/*
-	 * Ones where a part counts; ports and protocols count whole or not at all. Its `shape` is
-	 * no mask but the shape's number, which its rules carry. A number is not given to another
+	 * Ones where a part counts; ports and protocols count whole or not. Its `shape` is
+	 * not a mask but the number of the shape, in its rules. A number is not given to another
 	 * shape while rules carry it, so shapes may move in the list while packets are judged.
 	 */
 	struct drop_rule4 mask;

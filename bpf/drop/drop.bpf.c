@@ -4,7 +4,7 @@
  *
  * Path of a packet: parse to the ports, look up under each shape in use, count, leave. All else
  * passes. Ports decide even where the rest of the transport header is nonsense, and addresses where
- * headers after them are: a flood need not be well-formed. The two entries are told apart in
+ * headers after them are: a flood need not be well-formed. The two entries are described in
  * xway/frame.h.
  */
 #include "drop.abi.h"
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct drop_shapes);
 } drop_shapes SEC(".maps");
 
-/* All rules. The values say nothing: being there is all. */
+/* All rules. The values have no meaning; only the keys count. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -45,7 +45,7 @@ struct {
 	__type(value, __u32);
 } drop_rules6 SEC(".maps");
 
-/* What rules can ask of a packet behind its address. */
+/* The fields of a packet after its address that rules can match. */
 struct drop_flow {
 	__u8 protocol;
 	/* 0xff when the protocol was found, else 0: shapes with a protocol do not apply. */
@@ -53,12 +53,12 @@ struct drop_flow {
 	__be16 port;
 	/* 0xffff when the packet has a port, else 0: shapes with a port do not apply. */
 	__be16 port_known;
-	/* Why the packet stays if no rule matches. */
+	/* The reason for the packet if no rule matches. */
 	enum xway_reason otherwise;
 };
 
 /*
- * The flow behind an IP header. Without a readable port only rules without a port can match, and
+ * The flow after an IP header. Without a readable port only rules without a port can match, and
  * without a protocol (-1) only rules about addresses.
  */
 xway_inline void drop_read_flow(struct xway_cursor *cur, int protocol, struct drop_flow *flow)

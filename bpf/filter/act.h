@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What rules do.
+ * The actions of rules.
  *
- * A rule that does not decide acts in filter_effect() when it matches: it counts, limits, chooses
- * the packet for a sample or a mark. What needs the verdict or moves the packet's start waits in
- * `struct filter_packet` for filter_finish(). A rule that decides acts in filter_decided().
- * Rule: the code of what no rule does is cut out by the verifier (filter_actions).
+ * A rule that does not decide acts in filter_effect() when it matches: it counts, limits, or
+ * selects the packet for a sample or a mark. Actions that need the verdict or move the start of the
+ * packet are stored in `struct filter_packet` for filter_finish(). A rule that decides acts in
+ * filter_decided(). Rule: the verifier removes the code of actions that no rule has
+ * (filter_actions).
  */
 #ifndef FILTER_ACT_H
 #define FILTER_ACT_H
@@ -26,7 +27,7 @@
 
 /* A bit for each enum filter_action that some rule has. */
 const volatile __u32 filter_actions;
-/* Verdict when no rule decides. */
+/* The verdict if no rule decides. */
 const volatile __u32 filter_default = XDP_PASS;
 
 struct {
@@ -64,7 +65,7 @@ struct {
 	__type(value, __u32);
 } filter_sockets SEC(".maps");
 
-/* How a packet ends. */
+/* The end of a packet. */
 struct filter_end {
 	__u32 verdict;
 	enum xway_reason reason;
@@ -75,15 +76,15 @@ xway_inline int filter_does(enum filter_action action)
 	return filter_actions >> action & 1;
 }
 
-/* True when the packet is for the rule's SYN proxy. */
+/* True if the packet is for the SYN proxy of the rule. */
 xway_inline __u32 filter_guard(struct xdp_md *ctx, struct filter_packet *packet,
 			       const struct filter_rule *rule)
 {
 	packet->guarded = filter_guard_request(ctx, packet, rule->argument);
-	return packet->guarded != FILTER_GO_ON;
+	return packet->guarded != FILTER_CONTINUE;
 }
 
-/* Whether a rule had a time, which is over: then it is as if it were not there. */
+/* Whether the time of a rule is over: then it does not match. */
 xway_inline int filter_is_over(const struct filter_rule *rule)
 {
 	if (!filter_does(FILTER_ACTION_DROP_FOR) || rule->action != FILTER_ACTION_DROP_FOR)
@@ -92,9 +93,9 @@ xway_inline int filter_is_over(const struct filter_rule *rule)
 }
 
 /*
- * Counts the match of a rule that does not decide, and does what it says. True ends the search: the
- * rule has decided after all. Called by the generated code, and verified once, whatever the number
- * of rules.
+ * Counts the match of a rule that does not decide, and performs its action. True if the action
+ * decides after all, which ends the search. The generated code calls this function, which is
+ * verified once for any number of rules.
  */
 xway_global __u32 filter_effect(struct xdp_md *ctx, struct filter_packet *packet, __u32 number)
 {
@@ -128,7 +129,7 @@ xway_global __u32 filter_effect(struct xdp_md *ctx, struct filter_packet *packet
 	return 0;
 }
 
-/* A packet that has nowhere to go, counted. */
+/* Counts a packet whose redirect has no target. */
 xway_inline __u32 filter_redirected(__u32 verdict)
 {
 	if (verdict != XDP_REDIRECT)
@@ -137,8 +138,8 @@ xway_inline __u32 filter_redirected(__u32 verdict)
 }
 
 /*
- * Without a target: what was to leave by another interface is not for this host and is dropped;
- * what was to go to a processor or socket of this host is passed.
+ * Without a target, a packet for another interface is dropped, because it is not for this host; a
+ * packet for a processor or socket of this host is passed.
  */
 xway_inline __u32 filter_redirect(struct xdp_md *ctx, const struct filter_rule *rule)
 {
@@ -170,8 +171,8 @@ xway_inline int filter_does_redirect(void)
 }
 
 /*
- * The verdict of the rule that decided in the end. The kernel keeps the target of the last call of
- * bpf_redirect_map() alone, and each packet inside of the frame may have made one.
+ * The verdict of the rule that decided in the end. The kernel keeps only the target of the last
+ * call of bpf_redirect_map(), and each encapsulated packet may have made one.
  */
 static __attribute__((noinline)) __u32 filter_redirect_again(struct xdp_md *ctx,
 							     const struct filter_packet *packet)
@@ -182,7 +183,7 @@ static __attribute__((noinline)) __u32 filter_redirect_again(struct xdp_md *ctx,
 	return rule ? filter_redirect(ctx, rule) : XDP_DROP;
 }
 
-/* The end of a packet by the rule that filter_match() answered. */
+/* The end of a packet by the rule that filter_match() returned. */
 xway_inline struct filter_end filter_decided(struct xdp_md *ctx, struct filter_packet *packet,
 					     __u32 number)
 {
@@ -206,7 +207,7 @@ xway_inline struct filter_end filter_decided(struct xdp_md *ctx, struct filter_p
 	return (struct filter_end){ filter_verdict(ctx, packet, rule), XWAY_RULE };
 }
 
-/* Four bytes in front of the packet, where programs behind this one find them. */
+/* Writes four bytes of metadata before the packet, for later programs. */
 xway_inline void filter_write_mark(struct xdp_md *ctx, __u32 mark)
 {
 	if (!bpf_xdp_adjust_meta(ctx, -(int)sizeof(mark))) {
@@ -220,7 +221,7 @@ xway_inline void filter_write_mark(struct xdp_md *ctx, __u32 mark)
 	filter_count_event(FILTER_MARK_REFUSED);
 }
 
-/* What waited for the verdict. */
+/* Performs actions that need the verdict. */
 xway_inline void filter_finish(struct xdp_md *ctx, struct filter_packet *packet,
 			       const struct filter_end *end)
 {

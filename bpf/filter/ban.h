@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Bans: sources of which nothing is let in for a time.
+ * Bans: sources whose packets are dropped for a time.
  *
- * Rule: a ban is never pushed out by others; when the map is full, new ones are not made, and
- * counted. One whose time is over goes with the next packet from there; user space sweeps the rest.
+ * Rule: new bans never displace others; if the map is full, they fail and are counted. An expired
+ * ban is removed by the next packet of its source, or by user space.
  */
 #ifndef FILTER_BAN_H
 #define FILTER_BAN_H
@@ -22,7 +22,7 @@ struct {
 	__type(value, struct filter_ban);
 } filter_bans SEC(".maps");
 
-/* Whether there can be any: some rule bans, or somebody may ban by hand. */
+/* Whether there can be bans, by rules or by user space. */
 const volatile __u32 filter_may_ban;
 
 /* False for a packet that has no addresses. */
@@ -35,7 +35,7 @@ xway_inline int filter_source_of(const struct filter_packet *packet, struct filt
 	return packet->known & (FILTER_IPV4 | FILTER_IPV6);
 }
 
-/* Bans are of 100 ms at least: ticks will do. */
+/* Bans last at least 100 ms, so the time of ticks suffices. */
 xway_inline int filter_is_banned(struct filter_packet *packet)
 {
 	struct filter_source source;
@@ -50,7 +50,7 @@ xway_inline int filter_is_banned(struct filter_packet *packet)
 		bpf_map_delete_elem(&filter_bans, &source);
 		return 0;
 	}
-	/* Processors share the value: an addition that is not atomic would lose packets. */
+	/* Processors share the value, so the addition must be atomic. */
 	__sync_fetch_and_add(&ban->packets, 1);
 	return 1;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The time in nanoseconds, as of the kernel's last tick.
+ * The time in nanoseconds at the last tick of the kernel.
  *
- * Asking the kernel is two calls that return through a thunk; the number of the tick is one read.
- * So a processor remembers the time of a tick and asks once for each.
- * Rule: a time that may be told a tick late is for limits of 20 ms and longer, and for bans.
+ * Reading the time takes two calls that return through a thunk; the number of the tick is one read.
+ * So each processor stores the time of a tick and reads it once per tick.
+ * Rule: this time may be a tick late, so it is for limits of 20 ms and longer, and for bans.
  */
 #ifndef FILTER_CLOCK_H
 #define FILTER_CLOCK_H

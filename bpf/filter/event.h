@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What could not be done as a rule says, counted for each processor. */
+/* Events of actions, mostly failures, counted per processor. */
 #ifndef FILTER_EVENT_H
 #define FILTER_EVENT_H
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Dual MIT/GPL
 /*
- * filter: rules decide what becomes of a packet.
+ * filter: rules decide about packets.
  *
- * Path of a packet: read what some rule asks for → what is odd has a policy → the rules, as code
- * generated from them → act → the same for a packet inside of it → count, leave. filter_match() is
- * the place of the generated code.
+ * Path of a packet: read the headers that rules need → apply policies to anomalies → evaluate the
+ * rules, as generated code → act → repeat for an encapsulated packet → count, return. The generated
+ * code replaces filter_match().
  */
 #include "filter.abi.h"
 
@@ -21,9 +21,9 @@
 #include "watch.h"
 
 /*
- * The number of the first rule that matches and decides, or FILTER_NO_RULE. The loader puts code
- * generated from the rules in the place of this body; a rule that does not decide is given to
- * filter_effect() when it matches.
+ * The number of the first rule that matches and decides, or FILTER_NO_RULE. The loader replaces
+ * this body by generated code, which calls filter_effect() for each rule that matches and does not
+ * decide.
  */
 static __attribute__((noinline)) __u32 filter_match(struct xdp_md *ctx,
 						   struct filter_packet *packet)
@@ -36,54 +36,55 @@ static __attribute__((noinline)) __u32 filter_match(struct xdp_md *ctx,
 	return FILTER_NO_RULE;
 }
 
-xway_inline struct filter_end filter_odd_end(enum filter_policy policy, enum xway_reason oddity)
+xway_inline struct filter_end filter_anomaly_end(enum filter_policy policy,
+						 enum xway_reason anomaly)
 {
-	return (struct filter_end){ policy == FILTER_PASS ? XDP_PASS : XDP_DROP, oddity };
+	return (struct filter_end){ policy == FILTER_PASS ? XDP_PASS : XDP_DROP, anomaly };
 }
 
-/* The end of a later fragment; reason XWAY_DEFAULT if the rules are to judge it. */
+/* The end of a later fragment, with reason XWAY_DEFAULT if the rules judge it. */
 xway_inline struct filter_end filter_follow_end(struct xdp_md *ctx, struct filter_packet *packet)
 {
-	struct filter_end end = { filter_follow(packet), XWAY_LATER_FRAGMENT };
+	struct filter_end end = { filter_follow_first(packet), XWAY_LATER_FRAGMENT };
 
 	if (!end.verdict) {
 		enum filter_policy policy = filter_policies[XWAY_UNKNOWN_FRAGMENT];
 
 		if (policy == FILTER_JUDGE)
 			return (struct filter_end){ filter_default, XWAY_DEFAULT };
-		return filter_odd_end(policy, XWAY_UNKNOWN_FRAGMENT);
+		return filter_anomaly_end(policy, XWAY_UNKNOWN_FRAGMENT);
 	}
 	if (end.verdict == XDP_REDIRECT)
 		end.verdict = filter_decided(ctx, packet, packet->decided_by).verdict;
 	return end;
 }
 
-/* The end by policy; reason XWAY_DEFAULT if the rules are to judge. */
+/* The end by policy, with reason XWAY_DEFAULT if the rules judge the packet. */
 xway_inline struct filter_end filter_policy_end(struct xdp_md *ctx, struct filter_packet *packet,
-						enum xway_reason oddity)
+						enum xway_reason anomaly)
 {
 	enum filter_policy policy = FILTER_JUDGE;
 
-	if (oddity < FILTER_ODDITIES)
-		policy = filter_policies[oddity];
+	if (anomaly < FILTER_ANOMALIES)
+		policy = filter_policies[anomaly];
 	if (policy == FILTER_JUDGE)
 		return (struct filter_end){ filter_default, XWAY_DEFAULT };
 	if (policy == FILTER_TRACK)
 		return filter_follow_end(ctx, packet);
-	return filter_odd_end(policy, oddity);
+	return filter_anomaly_end(policy, anomaly);
 }
 
 /* Judges the packet that was read. */
 xway_inline struct filter_end filter_judge_one(struct xdp_md *ctx, struct filter_packet *packet,
-					       __u32 oddity, int *is_over)
+					       __u32 anomaly, int *is_over)
 {
 	__u32 rule;
 
-	/* Nothing that is odd about a packet helps a banned source. */
+	/* A ban applies before any policy. */
 	if (filter_is_banned(packet))
 		return (struct filter_end){ XDP_DROP, XWAY_BANNED };
-	if (oddity != FILTER_SOUND) {
-		struct filter_end end = filter_policy_end(ctx, packet, oddity);
+	if (anomaly != FILTER_SOUND) {
+		struct filter_end end = filter_policy_end(ctx, packet, anomaly);
 
 		if (end.reason != XWAY_DEFAULT) {
 			*is_over = 1;
@@ -96,35 +97,38 @@ xway_inline struct filter_end filter_judge_one(struct xdp_md *ctx, struct filter
 	return filter_decided(ctx, packet, rule);
 }
 
-/* Among packets inside of each other a drop wins, then what is more than passing. */
+/*
+ * Whether a verdict overrides that of an outer packet: a drop overrides all others, and any other
+ * verdict overrides a pass.
+ */
 xway_inline int filter_is_stronger(__u32 fresh, __u32 old)
 {
 	return fresh == XDP_DROP ? old != XDP_DROP : fresh != XDP_PASS && old == XDP_PASS;
 }
 
-/* What an oddity behind all layers makes of an end; true if it decides. */
-xway_inline int filter_ends_beyond(struct filter_end *end, __u8 oddity)
+/* Applies the policy for an anomaly after all layers to an end; true if it decides. */
+xway_inline int filter_ends_beyond(struct filter_end *end, __u8 anomaly)
 {
 	enum filter_policy policy;
 
-	if (oddity >= FILTER_ODDITIES)
+	if (anomaly >= FILTER_ANOMALIES)
 		return 0;
-	policy = filter_policies[oddity];
+	policy = filter_policies[anomaly];
 	if (policy != FILTER_DROP && (policy != FILTER_PASS || end->verdict != XDP_PASS))
 		return 0;
-	*end = filter_odd_end(policy, oddity);
+	*end = filter_anomaly_end(policy, anomaly);
 	return 1;
 }
 
 xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_packet *packet)
 {
 	__u32 at = 0, limit = packet->length, what = FILTER_OUTERMOST, cut = 0;
-	struct filter_siblings siblings;
+	struct filter_fragment_key key;
 	struct filter_end end = {};
-	/* A policy decided: nothing further is looked at. */
+	/* A policy decided, which ends the search. */
 	int is_over = 0;
 
-	siblings.family = 0;
+	key.family = 0;
 #pragma clang loop unroll(disable)
 	for (int layer = 0; layer < FILTER_LAYERS; layer++) {
 		__u64 read = filter_read(ctx, packet, at, limit, what | cut);
@@ -137,14 +141,14 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 		limit = read >> 32;
 		packet->decided_by = FILTER_NO_RULE;
 		one = filter_judge_one(ctx, packet, read, &is_over);
-		/* What a policy passes is counted under its name, too. */
+		/* A packet that a policy passes is counted for that policy. */
 		if (!layer || filter_is_stronger(one.verdict, end.verdict) ||
 		    (is_over && end.verdict == XDP_PASS))
 			end = one;
 		else
 			packet->decided_by = decided_by;
-		if (filter_tracks() && packet->fragment == FILTER_FIRST && !siblings.family)
-			filter_siblings_of(packet, &siblings);
+		if (filter_tracks() && packet->fragment == FILTER_FIRST && !key.family)
+			filter_fragment_key_of(packet, &key);
 		if (end.verdict == XDP_DROP || is_over || !(packet->known & FILTER_INNER))
 			break;
 		if (packet->fragment == FILTER_FIRST)
@@ -161,14 +165,14 @@ xway_inline struct filter_end filter_judge(struct xdp_md *ctx, struct filter_pac
 		at = inside >> 16;
 		what = inside & 0xffff;
 	}
-	if (filter_tracks() && siblings.family)
-		filter_keep(&siblings, end.verdict, packet->decided_by);
+	if (filter_tracks() && key.family)
+		filter_keep_first(&key, end.verdict, packet->decided_by);
 	return end;
 }
 
 /*
- * A tag that is not in the frame goes with a packet that the stack does not get. The device is
- * asked once more: a tag that is kept from the reading on costs the frame of the whole program.
+ * Restores a stripped tag in a packet that does not go to the stack. It is read from the device
+ * again, because keeping it would take stack of the whole program.
  */
 xway_inline void filter_keep_tag(struct xdp_md *ctx, struct filter_end *end)
 {
@@ -192,7 +196,7 @@ xway_inline int filter_run(struct xdp_md *ctx, int frags)
 	};
 	struct filter_end end;
 
-	if (filter_part == FILTER_DRAWS && !filter_draw())
+	if (filter_part == FILTER_TAP && !filter_selects_packet())
 		return XDP_PASS;
 	if (filter_needs_some(FILTER_NEED_ARRIVAL)) {
 		packet.interface = ctx->ingress_ifindex;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Later fragments follow their first one: its end is kept for them.
+ * Later fragments are treated as their first one, whose end is stored for them.
  *
- * Rule: memory is fixed; the entry that was used the longest ago goes first. One first fragment
- * lets no more bytes through than a packet can have, so that limits cannot be passed by fragments.
- * Drops are kept only where unknown fragments would not be dropped anyway, so that a flood of what
- * is dropped does not push out what passes.
+ * Rule: memory is fixed; the least recently used entry is replaced. A first fragment allows at most
+ * the bytes of the longest packet, so fragments cannot circumvent limits. Drops are stored only if
+ * unknown fragments are not dropped anyway, so that a flood of dropped packets does not displace
+ * those that pass.
  */
 #ifndef FILTER_FRAGMENT_H
 #define FILTER_FRAGMENT_H
@@ -16,59 +16,60 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct filter_siblings);
-	__type(value, struct filter_first);
+	__type(key, struct filter_fragment_key);
+	__type(value, struct filter_first_fragment);
 } filter_fragments SEC(".maps");
 
-xway_inline void filter_siblings_of(const struct filter_packet *packet,
-				    struct filter_siblings *siblings)
+xway_inline void filter_fragment_key_of(const struct filter_packet *packet,
+				    struct filter_fragment_key *key)
 {
-	siblings->source[0] = packet->source[0];
-	siblings->source[1] = packet->source[1];
-	siblings->dest[0] = packet->dest[0];
-	siblings->dest[1] = packet->dest[1];
-	siblings->identification = packet->identification;
-	siblings->family = packet->known & (FILTER_IPV4 | FILTER_IPV6);
+	key->source[0] = packet->source[0];
+	key->source[1] = packet->source[1];
+	key->dest[0] = packet->dest[0];
+	key->dest[1] = packet->dest[1];
+	key->identification = packet->identification;
+	key->family = packet->known & (FILTER_IPV4 | FILTER_IPV6);
 }
 
 /*
- * For the fragments that follow; `rule` is the one that decided. This and filter_follow() are
- * functions of their own because of the stack, and few packets come here.
+ * Stores the end of a first fragment; `rule` is the one that decided. This and
+ * filter_follow_first() are global functions to save stack; few packets reach them.
  */
-xway_global int filter_keep(const struct filter_siblings *siblings, __u32 verdict, __u32 rule)
+xway_global int filter_keep_first(const struct filter_fragment_key *key, __u32 verdict,
+				  __u32 rule)
 {
-	struct filter_first first = {
+	struct filter_first_fragment first = {
 		.until = bpf_ktime_get_ns() + FILTER_FOLLOWING_NS,
 		.rule = rule,
 		.verdict = verdict,
 		.left = FILTER_FOLLOWING_BYTES,
 	};
 
-	if (!siblings)
+	if (!key)
 		return 0;
-	/* What else was done, such as an answer, is not done for each fragment. */
+	/* Other actions, such as an answer, are not repeated for each fragment. */
 	if (verdict != XDP_PASS && verdict != XDP_REDIRECT)
 		first.verdict = XDP_DROP;
 	if (first.verdict == XDP_DROP && filter_policies[XWAY_UNKNOWN_FRAGMENT] == FILTER_DROP)
 		return 0;
-	if (bpf_map_update_elem(&filter_fragments, siblings, &first, BPF_ANY))
+	if (bpf_map_update_elem(&filter_fragments, key, &first, BPF_ANY))
 		filter_count_event(FILTER_FRAGMENT_LOST);
 	return 0;
 }
 
 /*
  * The verdict of a later fragment, the rule in packet->decided_by; 0 if the first one is unknown.
- * Two processors may both take the last bytes: then a few more follow.
+ * Two processors may both use the last bytes, which allows a few more.
  */
-xway_global __u32 filter_follow(struct filter_packet *packet)
+xway_global __u32 filter_follow_first(struct filter_packet *packet)
 {
-	struct filter_siblings siblings;
-	struct filter_first *first;
+	struct filter_fragment_key key;
+	struct filter_first_fragment *first;
 
 	if (!packet)
 		return 0;
-	filter_siblings_of(packet, &siblings);
-	first = bpf_map_lookup_elem(&filter_fragments, &siblings);
+	filter_fragment_key_of(packet, &key);
+	first = bpf_map_lookup_elem(&filter_fragments, &key);
 	if (!first || bpf_ktime_get_ns() >= first->until || packet->length > first->left)
 		return 0;
 	first->left -= packet->length;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Packets inside of packets: PPPoE, MPLS, IP in IP, GRE, Ethernet in IP, VXLAN, Geneve.
+ * Encapsulated packets: PPPoE, MPLS, IP in IP, GRE, Ethernet in IP, VXLAN, Geneve.
  *
- * The outer packet is judged first; then filter_open() takes the tunnel's header off, and the inner
- * one is read into the same `struct filter_packet`. Verified by itself: plain packets pay one
- * branch, and the verifier does not walk this for each of the parser's ways.
- * Rule: what is inside and cannot be reached is odd (XWAY_TUNNEL), never silently passed over.
+ * The outer packet is judged first; then filter_open() reads the header of the tunnel, and the
+ * inner packet is read into the same `struct filter_packet`. A global function is verified once:
+ * other packets take one branch, and the verifier does not follow it once per path of the parser.
+ * Rule: an encapsulated packet that cannot be read is an anomaly (XWAY_TUNNEL).
  */
 #ifndef FILTER_INNER_H
 #define FILTER_INNER_H
 
 #include "read.h"
 
-/* EtherType of a whole Ethernet frame in GRE and Geneve. */
+/* EtherType of an Ethernet frame in GRE and Geneve. */
 #define FILTER_BRIDGED 0x6558
-/* PPP, WCCP and ERSPAN in GRE hold packets, too, behind headers that are not read. */
+/* PPP, WCCP and ERSPAN in GRE contain packets after headers that are not read. */
 #define FILTER_PPP_IN_GRE 0x880b
 #define FILTER_WCCP 0x883e
 #define FILTER_ERSPAN 0x88be
@@ -22,11 +22,11 @@
 
 #define FILTER_MAX_LABELS 8
 
-/* What filter_open() answers beside a type and, above 16 bits, the offset of what has it. */
+/* Results of filter_open() other than a type with, above 16 bits, its offset. */
 #define FILTER_NOTHING_INSIDE (1ULL << 62)
 #define FILTER_UNREACHABLE (1ULL << 63)
 
-/* A tunnel's header may be read, and there is no packet inside. */
+/* A tunnel whose header contains no packet. */
 #define FILTER_NO_TYPE 0x10000
 
 struct filter_gre {
@@ -57,8 +57,8 @@ xway_inline int filter_open_gre(struct xway_cursor *cur)
 }
 
 /*
- * VXLAN (RFC 7348) or Geneve (RFC 8926). What does not look like either is no tunnel; what is too
- * short for it is none if that is all there is of the packet.
+ * VXLAN (RFC 7348) or Geneve (RFC 8926). A datagram without a matching header is not a tunnel; one
+ * that is too short is not, if the packet is complete.
  */
 xway_inline int filter_open_udp(struct xway_cursor *cur, int is_cut)
 {
@@ -85,7 +85,7 @@ xway_inline int filter_open_udp(struct xway_cursor *cur, int is_cut)
 	return xway_ntohs(*(__be16 *)(header + 10));
 }
 
-/* MPLS labels (RFC 3032); what is behind the last one is told by its version alone. */
+/* MPLS labels (RFC 3032). The type of the packet after them is its IP version. */
 xway_inline int filter_open_labels(struct xway_cursor *cur)
 {
 	int is_last = 0;
@@ -95,7 +95,7 @@ xway_inline int filter_open_labels(struct xway_cursor *cur)
 	for (int i = 0; i < FILTER_MAX_LABELS && !is_last; i++) {
 		__u8 *label;
 
-		/* One pointer, or the compiler checks one and reads by another. */
+		/* One pointer; otherwise the compiler checks one and reads by another. */
 		xway_opaque(cur->pos);
 		label = xway_take_inner(cur, 4);
 		if (!label)
@@ -155,7 +155,7 @@ xway_inline int filter_open_pppoe(struct xway_cursor *cur)
 	}
 }
 
-/* Takes the tunnel's header off; the type of what is inside. */
+/* Reads the header of the tunnel; returns the type of the packet inside. */
 xway_inline int filter_open_header(struct xway_cursor *cur, const struct filter_packet *packet,
 				   int is_cut)
 {
@@ -180,7 +180,7 @@ xway_inline int filter_open_header(struct xway_cursor *cur, const struct filter_
 	}
 }
 
-/* The inner packet is another one; only the link stays until it has one of its own. */
+/* Clears the fields for the inner packet, except the link until it has its own. */
 xway_inline void filter_forget_network(struct filter_packet *packet)
 {
 	packet->known &= FILTER_VLAN | FILTER_INNER_VLAN;
@@ -213,9 +213,9 @@ xway_inline int filter_open_link(struct xway_cursor *cur, struct filter_packet *
 }
 
 /*
- * What is inside of a packet that has FILTER_INNER and ends at `limit`, behind which a fragment
- * that `is_cut` goes on: type and offset; or FILTER_NOTHING_INSIDE, or FILTER_UNREACHABLE and what
- * is odd.
+ * The packet inside one that has FILTER_INNER and ends at `limit`, unless a fragment that `is_cut`
+ * continues there: type and offset; or FILTER_NOTHING_INSIDE, or FILTER_UNREACHABLE with the
+ * anomaly.
  */
 xway_global __u64 filter_open(struct xdp_md *ctx, struct filter_packet *packet, __u32 limit,
 			      int is_cut)

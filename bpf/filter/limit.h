@@ -2,14 +2,14 @@
 /*
  * Limits: token buckets for any number of senders in fixed memory.
  *
- * A bucket is the time at which it will be full again: empty buckets are far in the future, full
- * ones in the past, so an idle or jumping clock never gives more than the burst, and a full bucket
- * need not be remembered. A hash chooses a line of eight buckets, one cache line. The sender's own
- * bucket is found by sixteen more bits of the hash; who has none takes the fullest bucket of the
- * line with what is missing from it. So nobody ever gets more than the limit, whatever the number
- * of senders; what a sender can lose is told in docs/filter.md.
+ * A bucket is the time at which it will be full again: empty buckets are in the future, full ones
+ * in the past. So a jump of the clock never yields more than the burst, and full buckets need no
+ * memory. A hash selects a line of eight buckets, which is one cache line. The sender's own bucket
+ * is found by sixteen further bits of the hash; a sender without one takes the fullest bucket of
+ * the line, with the tokens that are missing from it. So no sender exceeds the limit, for any
+ * number of senders; docs/filter.md describes what a sender can lose.
  *
- * Rule: a packet costs the same, found in its line or not: there is no branch on it.
+ * Rule: a packet costs the same whether or not its sender has a bucket: there is no branch on it.
  */
 #ifndef FILTER_LIMIT_H
 #define FILTER_LIMIT_H
@@ -25,7 +25,7 @@
 #define FILTER_TIME_MASK 0xffffffffffffULL
 #define FILTER_TAG_BITS 16
 #define FILTER_TAG_MASK 0xffffULL
-/* Attempts to write a bucket that other processors write, too. */
+/* Attempts to write a bucket that other processors write as well. */
 #define FILTER_ATTEMPTS 4
 
 struct {
@@ -44,7 +44,7 @@ struct {
 	__type(value, struct filter_line);
 } filter_lines SEC(".maps");
 
-/* Random numbers of the hash; a map, so that they can be taken along when rules change. */
+/* Random numbers of the hash; a map, so that they can be carried over when rules change. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -53,12 +53,12 @@ struct {
 } filter_seed SEC(".maps");
 
 /*
- * Whether some limit's burst is over so soon that ticks are too coarse. The exact clock costs ten
- * times as much.
+ * Whether the burst of a limit is too short for the time of ticks. The exact clock costs ten times
+ * more.
  */
 const volatile __u32 filter_exact_clock;
 
-/* The packet's time, read once. */
+/* The time of the packet, which is read once. */
 xway_inline __u64 filter_now(struct filter_packet *packet)
 {
 	if (!packet->now)
@@ -67,9 +67,9 @@ xway_inline __u64 filter_now(struct filter_packet *packet)
 }
 
 /*
- * Which line and which tag: 32-bit pieces times random 64-bit numbers, summed up. Of the sum's high
- * half it is proven that any two keys meet with a chance of 2^-32 (multilinear hashing), so that
- * nobody can choose addresses that do.
+ * The hash for line and tag: the sum of 32-bit words times random 64-bit numbers. For the high half
+ * of the sum, any two keys collide with a probability of 2^-32 (multilinear hashing), so no sender
+ * can choose addresses that collide.
  */
 xway_inline __u64 filter_hash(const struct filter_packet *packet, const struct filter_level *level,
 			      const struct filter_seed *seed)
@@ -91,7 +91,7 @@ xway_inline __u64 filter_hash(const struct filter_packet *packet, const struct f
 	       (__u32)dest * seed->words[11] + (dest >> 32) * seed->words[12];
 }
 
-/* All ones for a negative number, else 0. The compiler is not to make a branch of it. */
+/* All ones for a negative number, otherwise 0. The compiler must not make a branch of it. */
 xway_inline __u64 filter_sign(__u64 number)
 {
 	xway_opaque(number);
@@ -106,8 +106,8 @@ xway_inline __u64 filter_lower(__u64 a, __u64 b)
 	return b + (a - b & filter_sign(a - b));
 }
 
-/* Where a bucket stands in its line, the lowest to be taken; its number in the last three bits. */
-xway_inline __u64 filter_order(const struct filter_line *line, int number, __u64 tag,
+/* The rank of a bucket in its line, of which the lowest is used; its number is in the low bits. */
+xway_inline __u64 filter_rank(const struct filter_line *line, int number, __u64 tag,
 			       __u64 horizon)
 {
 	__u64 bucket = *(const volatile __u64 *)&line->buckets[number];
@@ -116,16 +116,16 @@ xway_inline __u64 filter_order(const struct filter_line *line, int number, __u64
 	return ((bucket - horizon) >> 13 & ~7ULL & other) | number;
 }
 
-/* The tag's bucket, or else the one that is or will be full the earliest. */
+/* The bucket of the tag, or else the one that is or will be full first. */
 xway_inline __u32 filter_bucket(const struct filter_line *line, __u64 tag, __u64 horizon)
 {
-	__u64 even = filter_order(line, 0, tag, horizon);
-	__u64 odd = filter_order(line, 1, tag, horizon);
+	__u64 even = filter_rank(line, 0, tag, horizon);
+	__u64 odd = filter_rank(line, 1, tag, horizon);
 
 	xway_unroll
 	for (int i = 2; i < FILTER_WAYS; i += 2) {
-		even = filter_lower(filter_order(line, i, tag, horizon), even);
-		odd = filter_lower(filter_order(line, i + 1, tag, horizon), odd);
+		even = filter_lower(filter_rank(line, i, tag, horizon), even);
+		odd = filter_lower(filter_rank(line, i + 1, tag, horizon), odd);
 	}
 	return filter_lower(even, odd) & (FILTER_WAYS - 1);
 }
@@ -143,7 +143,7 @@ struct filter_levels {
 	struct filter_found found[FILTER_LEVELS];
 };
 
-/* For one packet at a time on a processor; the stack is short. */
+/* For one packet at a time on a processor, because the stack is small. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -151,7 +151,7 @@ struct {
 	__type(value, struct filter_levels);
 } filter_scratch SEC(".maps");
 
-/* What a packet wants of a limit. */
+/* The demand of a packet on a limit. */
 struct filter_demand {
 	const struct filter_packet *packet;
 	const struct filter_seed *seed;
@@ -160,11 +160,11 @@ struct filter_demand {
 };
 
 /*
- * Finds a level's bucket and what it will be with the packet's tokens taken out; all ones when
- * there are too few in it, else 0. Times are in the limit's units; what is missing from a bucket is
- * how far its time is ahead.
+ * Finds the bucket of a level, and its value without the packet's tokens; all ones if there are too
+ * few in it, otherwise 0. Times are in the unit of the limit; the tokens that are missing from a
+ * bucket are the time that it is ahead.
  */
-xway_inline __u64 filter_look(struct filter_found *found, const struct filter_level *level,
+xway_inline __u64 filter_check_level(struct filter_found *found, const struct filter_level *level,
 			      const struct filter_demand *demand)
 {
 	__u64 hash = filter_hash(demand->packet, level, demand->seed);
@@ -181,8 +181,8 @@ xway_inline __u64 filter_look(struct filter_found *found, const struct filter_le
 	found->old = *(volatile __u64 *)&line->buckets[found->number & (FILTER_WAYS - 1)];
 	missing = (found->old >> FILTER_TAG_BITS) - now & FILTER_TIME_MASK;
 	/*
-	 * If its time is past, nothing is. More than the burst is missing where another processor
-	 * with a later clock has emptied the bucket since ours was read: that is empty, not full.
+	 * If the time is past, nothing is missing. More than the burst is missing if another
+	 * processor with a later clock emptied the bucket: it is empty, not full.
 	 */
 	missing &= ~filter_sign(2 * level->burst - missing);
 	missing += demand->tokens * level->cost;
@@ -190,7 +190,7 @@ xway_inline __u64 filter_look(struct filter_found *found, const struct filter_le
 	return filter_sign(level->burst - missing);
 }
 
-/* False when another processor changed the bucket meanwhile. */
+/* False if another processor changed the bucket meanwhile. */
 xway_inline int filter_write(struct filter_found *found)
 {
 	struct filter_line *line = bpf_map_lookup_elem(&filter_lines, &found->line);
@@ -203,11 +203,11 @@ xway_inline int filter_write(struct filter_found *found)
 }
 
 /*
- * Whether a packet is over a limit: of its sender, of a prefix around that, or of all senders. All
- * levels are looked at before any is written: only what passes counts, so a sender that is over its
- * own limit uses up nothing of its prefix, and a prefix that is over nothing of its senders. So it
- * is no matter where one begins, and what a flood is over, one look tells for most of its packets:
- * the one that told it for the packet before.
+ * Whether a packet is over a limit: of its sender, of a prefix of that, or of all senders. All
+ * levels are checked before any is written, because only packets that pass count: a sender over its
+ * own limit takes no tokens from its prefix, nor a prefix over its limit from its senders. So the
+ * order of the checks does not matter, and for most packets of a flood one check suffices: that of
+ * the level that the previous packet exceeded.
  */
 xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 {
@@ -224,13 +224,13 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 	if (limit->unit == FILTER_BYTES)
 		demand.tokens = packet->length;
 	first = limit->ended_by & (FILTER_LEVELS - 1);
-	if (filter_look(&levels->found[first], &limit->levels[first], &demand))
+	if (filter_check_level(&levels->found[first], &limit->levels[first], &demand))
 		return 1;
 	xway_unroll
 	for (__u32 i = 0; i < FILTER_LEVELS; i++) {
 		if (i == first || !limit->levels[i].cost)
 			continue;
-		if (filter_look(&levels->found[i], &limit->levels[i], &demand)) {
+		if (filter_check_level(&levels->found[i], &limit->levels[i], &demand)) {
 			limit->ended_by = i;
 			return 1;
 		}
@@ -246,7 +246,7 @@ xway_inline int filter_over_limit(struct filter_packet *packet, __u32 number)
 				filter_count_event(FILTER_CONTENDED);
 				break;
 			}
-			if (filter_look(found, &limit->levels[i], &demand))
+			if (filter_check_level(found, &limit->levels[i], &demand))
 				return 1;
 		}
 	}

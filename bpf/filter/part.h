@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Whether a program's rules are in force or only tried, see try.h and watch.h. */
+/* The part of a composed program that this program is; see try.h and watch.h. */
 #ifndef FILTER_PART_H
 #define FILTER_PART_H
 
@@ -7,10 +7,10 @@
 
 #include <xway/bpf.h>
 
-/* Which of the two programs of a trial this is. */
+/* The part that this program is. */
 const volatile enum filter_part filter_part;
 
-/* What changes packets, or sends some, asks this first. */
+/* True for new rules in a trial, which must not change or send packets. */
 xway_inline int filter_is_trial(void)
 {
 	return filter_part == FILTER_NEW;

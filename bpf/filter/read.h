@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What the filter sees of a packet: headers from the outside in, into `struct filter_packet`.
+ * Reads the headers of a packet, from the outermost, into `struct filter_packet`.
  *
- * Total: any bytes have a declared outcome, which `functions::filter::read` writes down a second
- * time. What could be read before something broke stays known. A header never goes beyond the
- * packet that it belongs to, be it shorter than the frame.
- * Rule: only what some rule needs (`filter_needs`) is read; the verifier removes all else. Where
- * tables or arithmetic serve, there are no branches: it walks what is behind each of them twice.
- * Not here: packets inside of packets (inner.h), fragments (fragment.h), policies (filter.bpf.c).
+ * Any bytes have a defined result, which `filter::model::headers` implements a second time. Fields
+ * that were read before a malformed header are kept. A header never extends beyond the packet that
+ * it belongs to, which may be shorter than the frame.
+ * Rule: only headers that rules need (`filter_needs`) are read; the verifier removes the code of
+ * others. Tables and arithmetic replace branches where possible: the verifier follows the code
+ * after a branch twice. Not here: encapsulated packets (inner.h), fragments (fragment.h), policies
+ * (filter.bpf.c).
  */
 #ifndef FILTER_READ_H
 #define FILTER_READ_H
@@ -19,14 +20,14 @@
 
 /* Bits of enum filter_need. */
 const volatile enum filter_need filter_needs = 0xffffffff;
-/* Policy by oddity, see enum filter_policy. */
-const volatile enum filter_policy filter_policies[FILTER_ODDITIES];
+/* Policies by anomaly; see enum filter_policy. */
+const volatile enum filter_policy filter_policies[FILTER_ANOMALIES];
 
 #define FILTER_PPPOE 0x8864
 #define FILTER_MPLS 0x8847
 #define FILTER_MPLS_MULTICAST 0x8848
 
-/* Protocols that hold a packet; those without a name in <linux/in.h>. */
+/* Protocols that contain a packet and have no name in <linux/in.h>. */
 #define FILTER_ETHER_IP 97
 #define FILTER_MPLS_IN_IP 137
 #define FILTER_ETHERNET_IN_IP 143
@@ -36,7 +37,7 @@ const volatile enum filter_policy filter_policies[FILTER_ODDITIES];
 #define FILTER_VXLAN_OLD_PORT 8472
 #define FILTER_GENEVE_PORT 6081
 
-/* No offset: nothing can be read from there. */
+/* An invalid offset. */
 #define FILTER_NOWHERE 0xffff
 
 #define FILTER_EXTENSION_OPTIONS 1
@@ -51,7 +52,7 @@ static const __u8 filter_extensions[256] = {
 	[IPPROTO_AH] = FILTER_AUTHENTICATION,
 };
 
-/* What is odd about a routing header by its type; not about those of mobile IPv6, RPL, SRv6. */
+/* Anomalies of routing headers by type; those of mobile IPv6, RPL and SRv6 have none. */
 static const __u8 filter_routings[256] = {
 	[0] = FILTER_EXTENSION_SOURCE_ROUTE,
 	[1] = FILTER_EXTENSION_OPTIONS,
@@ -63,16 +64,16 @@ xway_inline int filter_needs_some(__u32 needs)
 	return (filter_needs & needs) != 0;
 }
 
-/* An oddity over which could be read on; true if its policy ends the reading. */
-xway_inline int filter_refuses(struct xway_cursor *cur, enum xway_reason oddity)
+/* Notes an anomaly after which reading could continue; true if its policy ends it. */
+xway_inline int filter_refuses(struct xway_cursor *cur, enum xway_reason anomaly)
 {
-	if (filter_policies[oddity] == FILTER_JUDGE)
+	if (filter_policies[anomaly] == FILTER_JUDGE)
 		return 0;
-	cur->fault = oddity;
+	cur->fault = anomaly;
 	return 1;
 }
 
-/* Of the cursor in the frame. Loaded anew, or the compiler copies half of a pointer. */
+/* Offset of the cursor in the frame. Loaded again, or the compiler copies half of a pointer. */
 xway_inline __u32 filter_offset(const struct xway_cursor *cur, const struct xdp_md *ctx)
 {
 	void *start = (void *)(unsigned long)*(const volatile __u32 *)&ctx->data;
@@ -82,7 +83,7 @@ xway_inline __u32 filter_offset(const struct xway_cursor *cur, const struct xdp_
 	return offset;
 }
 
-/* The packet at the cursor ends after so many bytes; with `is_cut` it may have fewer. */
+/* Sets the end of the packet after a number of bytes; with `is_cut` it may have fewer. */
 xway_inline int filter_bound(struct xway_cursor *cur, __u32 bytes, int is_cut)
 {
 	if (bytes <= cur->left)
@@ -98,7 +99,7 @@ xway_inline __u64 filter_mac(const __u8 *mac)
 	       xway_ntohl(*(const __be32 *)(mac + 2));
 }
 
-/* Tags, and the type behind the last one. */
+/* Reads tags; returns the type after the last one. */
 xway_inline int filter_read_tags(struct xway_cursor *cur, struct filter_packet *packet, __be16 type)
 {
 	xway_unroll
@@ -123,8 +124,8 @@ xway_inline int filter_read_tags(struct xway_cursor *cur, struct filter_packet *
 }
 
 /*
- * The outermost tag, which is not in the frame: the first one there becomes the inner one. It does
- * not count for XWAY_TOO_MANY_TAGS. Without branches: the verifier would walk all behind them.
+ * Adds the outermost tag, which is not in the frame: the first one there becomes the inner one. It
+ * does not count for XWAY_TOO_MANY_TAGS. Without branches, so that the verifier has one path.
  */
 xway_inline void filter_add_tag(struct filter_packet *packet, __u64 tag)
 {
@@ -143,7 +144,7 @@ xway_inline void filter_read_macs(const struct ethhdr *eth, struct filter_packet
 	packet->source_mac = filter_mac(eth->h_source);
 }
 
-/* The outermost link; the type behind it, 0 if nobody asks. */
+/* Reads the outermost link header; returns the type after it, or 0 if it is not needed. */
 xway_inline int filter_read_link(struct xway_cursor *cur, struct filter_packet *packet)
 {
 	struct ethhdr *eth;
@@ -196,8 +197,8 @@ xway_inline void filter_note_inner(struct filter_packet *packet)
 		packet->known |= FILTER_INNER;
 }
 
-/* Only the port: where that cannot be seen a tunnel could hide. */
-xway_inline int filter_look_at_udp(struct xway_cursor *cur, struct filter_packet *packet)
+/* Reads the port only: a datagram without a readable port could be a tunnel. */
+xway_inline int filter_check_udp_port(struct xway_cursor *cur, struct filter_packet *packet)
 {
 	struct xway_ports *ports;
 
@@ -210,12 +211,12 @@ xway_inline int filter_look_at_udp(struct xway_cursor *cur, struct filter_packet
 
 xway_inline int filter_read_udp(struct xway_cursor *cur, struct filter_packet *packet, int is_cut)
 {
-	__u32 room = cur->left;
+	__u32 available = cur->left;
 	struct udphdr *udp;
 	__u32 length;
 
 	if (!filter_needs_some(FILTER_NEED_TRANSPORT))
-		return filter_look_at_udp(cur, packet);
+		return filter_check_udp_port(cur, packet);
 	udp = xway_take_inner(cur, sizeof(*udp));
 	if (!udp)
 		return -1;
@@ -223,7 +224,7 @@ xway_inline int filter_read_udp(struct xway_cursor *cur, struct filter_packet *p
 	if (filter_is_tunnel_port(udp->dest))
 		filter_note_inner(packet);
 	length = xway_ntohs(udp->len);
-	if (length < sizeof(*udp) || (length > room && !is_cut && !xway_is_fragment(cur)))
+	if (length < sizeof(*udp) || (length > available && !is_cut && !xway_is_fragment(cur)))
 		return xway_fault(cur, XWAY_BAD_LENGTH);
 	return 0;
 }
@@ -249,7 +250,7 @@ xway_inline int filter_read_icmp(struct xway_cursor *cur, struct filter_packet *
 	return 0;
 }
 
-/* Behind all IP headers of a packet that is not a later fragment. */
+/* Reads the header after all IP headers of a packet that is not a later fragment. */
 xway_inline int filter_read_transport(struct xway_cursor *cur, struct filter_packet *packet,
 				      int protocol, int icmp, int is_cut)
 {
@@ -285,14 +286,14 @@ xway_inline int filter_read_transport(struct xway_cursor *cur, struct filter_pac
 	return filter_refuses(cur, XWAY_UNKNOWN_PROTOCOL) ? -1 : 0;
 }
 
-/* Later fragments follow their first one where a rule asks for what only that one has. */
+/* Later fragments follow their first one if a rule needs fields that only that one has. */
 xway_inline int filter_tracks(void)
 {
 	return filter_policies[XWAY_LATER_FRAGMENT] == FILTER_TRACK &&
 	       filter_needs_some(FILTER_NEED_TRANSPORT);
 }
 
-xway_inline int filter_read_behind_ip(struct xdp_md *ctx, struct xway_cursor *cur,
+xway_inline int filter_read_after_ip(struct xdp_md *ctx, struct xway_cursor *cur,
 				      struct filter_packet *packet, int protocol, int icmp,
 				      int is_cut)
 {
@@ -318,7 +319,7 @@ xway_inline void filter_note_fragment(const struct xway_cursor *cur, struct filt
 		packet->fragment = FILTER_FIRST;
 }
 
-/* All ones for a negative number, else 0. The compiler is not to make a branch of it. */
+/* All ones for a negative number, otherwise 0. The compiler must not make a branch of it. */
 xway_inline __u64 filter_if_negative(__u64 number)
 {
 	xway_opaque(number);
@@ -327,7 +328,7 @@ xway_inline __u64 filter_if_negative(__u64 number)
 	return number;
 }
 
-/* The same for a bit that is set. */
+/* All ones if a bit is set, otherwise 0. */
 xway_inline __u64 filter_if_bit(__u64 bits, int bit)
 {
 	return filter_if_negative(bits << (63 - bit));
@@ -348,17 +349,17 @@ static const __u8 filter_option_kinds[256] = {
 };
 
 /*
- * What is odd about IPv4 options: FILTER_EXTENSION_OPTIONS and _SOURCE_ROUTE, or -1 for a length
- * that cannot be. Verified by itself, since few packets come here. Byte by byte and without
- * branches: the verifier would walk each order of options.
+ * The anomalies of IPv4 options: FILTER_EXTENSION_OPTIONS and _SOURCE_ROUTE, or -1 for an invalid
+ * length. A global function, because few packets have options. Byte by byte and without branches:
+ * otherwise the verifier would follow each order of options.
  */
 xway_global int filter_judge_options(struct xdp_md *ctx, __u32 at, __u32 length)
 {
 	__u8 *pos = xway_data(ctx) + (at & 0x7fff);
 	void *end = xway_data_end(ctx);
-	/* Bytes of this option that are still to come; masks. */
+	/* Remaining bytes of this option, and masks. */
 	__u64 rest = 0, is_length = 0, is_over = 0, is_bad = 0;
-	__u64 odd = FILTER_EXTENSION_OPTIONS;
+	__u64 anomalies = FILTER_EXTENSION_OPTIONS;
 
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < 40; i++) {
@@ -373,21 +374,21 @@ xway_global int filter_judge_options(struct xdp_md *ctx, __u32 at, __u32 length)
 		rest = (rest - (filter_if_negative(-rest) & 1)) | ((byte - 2) & 0xff & is_length);
 		is_length = filter_if_bit(kind, 1);
 		is_over |= filter_if_bit(kind, 0);
-		odd |= kind >> 2;
+		anomalies |= kind >> 2;
 	}
 	is_bad |= ~is_over & (is_length | filter_if_negative(-rest));
-	return is_bad ? -1 : (int)(odd & 3);
+	return is_bad ? -1 : (int)(anomalies & 3);
 }
 
-/* Whether the policy of an oddity that was noted ends the reading. */
-xway_inline int filter_refuses_noted(struct xway_cursor *cur, int odd)
+/* Whether the policy of an anomaly that was noted ends the reading. */
+xway_inline int filter_refuses_noted(struct xway_cursor *cur, int anomalies)
 {
-	if (odd & FILTER_EXTENSION_SOURCE_ROUTE)
+	if (anomalies & FILTER_EXTENSION_SOURCE_ROUTE)
 		return filter_refuses(cur, XWAY_SOURCE_ROUTE);
-	return odd && filter_refuses(cur, XWAY_OPTIONS);
+	return anomalies && filter_refuses(cur, XWAY_OPTIONS);
 }
 
-xway_inline void filter_tell_ipv4(const struct iphdr *ip, struct filter_packet *packet)
+xway_inline void filter_set_ipv4(const struct iphdr *ip, struct filter_packet *packet)
 {
 	packet->source[0] = 0;
 	packet->source[1] = xway_ntohl(ip->saddr);
@@ -403,13 +404,13 @@ xway_inline int filter_read_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 {
 	struct iphdr *ip = xway_take_inner(cur, sizeof(*ip));
 	__u32 length, total, fragment;
-	int protocol, odd = 0;
+	int protocol, anomalies = 0;
 
 	if (!ip)
 		return -1;
 	if (ip->version != 4)
 		return xway_fault(cur, XWAY_BAD_HEADER);
-	filter_tell_ipv4(ip, packet);
+	filter_set_ipv4(ip, packet);
 	length = ip->ihl * 4;
 	total = xway_length(ip->tot_len);
 	if (length < sizeof(*ip) || total < length)
@@ -417,7 +418,7 @@ xway_inline int filter_read_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 	if (filter_bound(cur, total - sizeof(*ip), is_cut) < 0)
 		return -1;
 	length -= sizeof(*ip);
-	/* The mask changes nothing but what the verifier knows. */
+	/* The mask does not change the value, but bounds it for the verifier. */
 	xway_opaque(length);
 	length &= 0x3c;
 	if (cur->left < length)
@@ -429,8 +430,8 @@ xway_inline int filter_read_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 	protocol = ip->protocol;
 	packet->identification = (__u32)protocol << 16 | xway_ntohs(ip->id);
 	if (length) {
-		odd = filter_judge_options(ctx, filter_offset(cur, ctx), length);
-		if (odd < 0)
+		anomalies = filter_judge_options(ctx, filter_offset(cur, ctx), length);
+		if (anomalies < 0)
 			return xway_fault(cur, XWAY_BAD_HEADER);
 		cur->left -= length;
 		cur->pos += length;
@@ -440,12 +441,12 @@ xway_inline int filter_read_ipv4(struct xdp_md *ctx, struct xway_cursor *cur,
 		if (protocol < 0)
 			return -1;
 	}
-	if (filter_refuses_noted(cur, odd))
+	if (filter_refuses_noted(cur, anomalies))
 		return -1;
-	return filter_read_behind_ip(ctx, cur, packet, protocol, IPPROTO_ICMP, is_cut);
+	return filter_read_after_ip(ctx, cur, packet, protocol, IPPROTO_ICMP, is_cut);
 }
 
-xway_inline void filter_tell_ipv6(const struct ipv6hdr *ip, struct filter_packet *packet)
+xway_inline void filter_set_ipv6(const struct ipv6hdr *ip, struct filter_packet *packet)
 {
 	const __u64 *source = (const void *)&ip->saddr;
 	const __u64 *dest = (const void *)&ip->daddr;
@@ -459,14 +460,14 @@ xway_inline void filter_tell_ipv6(const struct ipv6hdr *ip, struct filter_packet
 	packet->known |= FILTER_IPV6;
 }
 
-/* What extension headers say together. */
+/* The result of all extension headers. */
 struct filter_chain {
 	__u32 seen;
-	__u32 odd;
+	__u32 anomalies;
 	__u32 identification;
 };
 
-/* One extension header; the protocol of what follows. */
+/* Reads one extension header; returns the protocol that follows. */
 xway_inline int filter_read_extension(struct xway_cursor *cur, struct filter_chain *chain,
 				      int protocol)
 {
@@ -479,13 +480,13 @@ xway_inline int filter_read_extension(struct xway_cursor *cur, struct filter_cha
 	if (next < 0)
 		return -1;
 	chain->seen |= bit;
-	chain->odd |= filter_routings[extension->offset & 0xff] & is_routing;
+	chain->anomalies |= filter_routings[extension->offset & 0xff] & is_routing;
 	chain->identification &= ~is_fragment;
 	chain->identification |= xway_ntohl(extension->rest) & is_fragment;
 	return next;
 }
 
-/* All extension headers; the protocol behind them. */
+/* Reads all extension headers; returns the protocol after them. */
 xway_inline int filter_read_chain(struct xway_cursor *cur, struct filter_chain *chain, int protocol)
 {
 	for (int i = 0; i <= XWAY_MAX_EXTENSIONS; i++) {
@@ -511,19 +512,19 @@ xway_inline int filter_read_ipv6(struct xdp_md *ctx, struct xway_cursor *cur,
 		return -1;
 	if (ip->version != 6)
 		return xway_fault(cur, XWAY_BAD_HEADER);
-	filter_tell_ipv6(ip, packet);
+	filter_set_ipv6(ip, packet);
 	if (filter_bound(cur, xway_payload6(ip, cur->left), is_cut) < 0)
 		return -1;
 	protocol = filter_read_chain(cur, &chain, ip->nexthdr);
 	packet->extensions = chain.seen;
 	packet->identification = chain.identification;
 	filter_note_fragment(cur, packet);
-	if (protocol < 0 || filter_refuses_noted(cur, chain.odd))
+	if (protocol < 0 || filter_refuses_noted(cur, chain.anomalies))
 		return -1;
-	return filter_read_behind_ip(ctx, cur, packet, protocol, FILTER_ICMPV6, is_cut);
+	return filter_read_after_ip(ctx, cur, packet, protocol, FILTER_ICMPV6, is_cut);
 }
 
-/* What is behind a link of this type; 0, or -1 with what is odd in the cursor. */
+/* Reads the headers after a link of this type; 0, or -1 with the anomaly in the cursor. */
 xway_inline int filter_read_network(struct xdp_md *ctx, struct xway_cursor *cur,
 				    struct filter_packet *packet, int type, int is_cut)
 {
@@ -548,21 +549,21 @@ xway_inline int filter_read_network(struct xdp_md *ctx, struct xway_cursor *cur,
 	}
 }
 
-/* In `what` of filter_read(), above 16 bits for the type of the link in front. */
+/* Flags in `what` of filter_read(), above 16 bits of the type of the previous link. */
 #define FILTER_OUTERMOST (1U << 16)
-/* Inside of a first fragment: packets go on beyond its end. */
+/* The packet is inside a first fragment, so it continues beyond the end. */
 #define FILTER_CUT (1U << 17)
 
-/* What filter_read() answers below 32 bits when nothing is odd. */
+/* The result of filter_read(), below 32 bits, without an anomaly. */
 #define FILTER_SOUND XWAY_REASONS
 
 /*
- * Reads the packet that begins at offset `at` and ends at `limit` with the packet around it: the
- * outermost with its link, another behind a link of the type in `what`. Answers what is odd, or
- * FILTER_SOUND, and above 32 bits where the packet ends by its own headers.
+ * Reads the packet from offset `at` to `limit`, the end of the packet that contains it: the
+ * outermost with its link, others after a link of the type in `what`. Returns the anomaly or
+ * FILTER_SOUND and, above 32 bits, the end of the packet by its own headers.
  *
- * The loader puts it into the program or makes it global. As a part of the program it costs no
- * call, but the verifier walks what is behind it once for each way through the headers.
+ * The loader inlines it or makes it global. Inline code costs no call, but the verifier follows the
+ * code after it once per path through the headers.
  */
 static __attribute__((noinline)) __u64 filter_read(struct xdp_md *ctx, struct filter_packet *packet,
 						   __u32 at, __u32 limit, __u32 what)
@@ -575,7 +576,7 @@ static __attribute__((noinline)) __u64 filter_read(struct xdp_md *ctx, struct fi
 		return FILTER_SOUND;
 	xway_cursor(&cur, ctx, 0);
 	cur.left = limit - at;
-	/* Headers of tunnels are short; the mask changes nothing but what the verifier knows. */
+	/* Headers of tunnels are short; the mask bounds the value for the verifier. */
 	cur.pos += at & (2 * FILTER_FARTHEST + 1);
 	if (what & FILTER_OUTERMOST)
 		type = filter_read_link(&cur, packet);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Samples: copies of packets for user space, with what became of them.
+ * Samples: copies of packets for user space, with the verdict about them.
  *
- * Rule: a packet is copied once, at its end, for the first rule that chose it. Linux 5.18, for
- * bpf_xdp_load_bytes(); without rules that sample, nothing here is left in the program.
+ * Rule: a packet is copied once, at its end, for the first rule that selected it. Linux 5.18, for
+ * bpf_xdp_load_bytes(); without rules that sample, the verifier removes all of it.
  */
 #ifndef FILTER_SAMPLE_H
 #define FILTER_SAMPLE_H
@@ -15,18 +15,18 @@
 
 #include "event.h"
 
-/* Bytes; the least that a ring buffer can have. */
+/* The smallest size of a ring buffer, in bytes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } filter_samples SEC(".maps");
 
-/* Bytes of a packet that are kept at most. */
+/* The most bytes of a packet that are copied. */
 const volatile __u32 filter_sample_bytes = 128;
 /* Brings the layout into the object's BTF. */
 const volatile struct filter_sample filter_sample_layout;
 
-/* One in so many on average, by chance, so that nothing that repeats is seen always or never. */
+/* Selects packets at random, so that periodic traffic is sampled correctly too. */
 xway_inline void filter_choose_sample(struct filter_packet *packet, struct filter_count *count,
 				      __u32 rule, __u32 chance)
 {

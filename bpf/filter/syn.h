@@ -4,10 +4,10 @@
  * is stored about them. A client that returns the cookie has proved that its address is its own.
  *
  * The cookies are the kernel's (its keys, its clock), so the connection is opened by the listener
- * itself, as if it had sent the answer: no sequence numbers are translated later on, and nothing
- * is lost when the filter goes. A listener accepts cookies for two minutes after it made one, so
+ * itself, as if it had sent the answer: no sequence numbers are translated later on, and nothing is
+ * lost when the filter is removed. A listener accepts cookies for two minutes after it made one, so
  * each cookie is made for the listener (bpf_tcp_gen_syncookie): no request has to reach the stack
- * for that, and none that is forged can take the place of one. net.ipv4.tcp_syncookies must be 2.
+ * for that, and a forged request cannot replace one. net.ipv4.tcp_syncookies must be 2.
  *
  * Window scale, selective acknowledgement and timestamps survive if the client has timestamps:
  * the kernel keeps them in the low bits of its own (net/ipv4/syncookies.c).
@@ -39,7 +39,7 @@
 #define FILTER_OPTION_SACK 4
 #define FILTER_OPTION_TIMES 8
 
-/* The kernel's timestamp of a cookie: what the client asked for, in its lowest bits. */
+/* The kernel's timestamp of a cookie, with the options of the client in its lowest bits. */
 #define FILTER_TIME_BITS 6
 #define FILTER_TIME_NO_SCALE 0xf
 #define FILTER_TIME_SACK (1 << 4)
@@ -47,7 +47,7 @@
 
 #define FILTER_OPTIONS_MOST 40
 
-/* One option at `at`; where the next one is, or `end` if there is none. */
+/* Reads the option at `at`; returns the next one, or `end` if there is none. */
 xway_inline __u32 filter_read_option(const __u8 *options, __u32 at, __u32 end,
 				     struct syn_request *request)
 {
@@ -65,7 +65,7 @@ xway_inline __u32 filter_read_option(const __u8 *options, __u32 at, __u32 end,
 		request->scale = options[(at + 2) & 63] > 14 ? 14 : options[(at + 2) & 63];
 	if (kind == FILTER_OPTION_TIMES && length == 10) {
 		request->has_time = 1;
-		/* As it stands in the packet: it is only sent back. */
+		/* In network byte order, because it is only returned. */
 		request->time = options[(at + 2) & 63] | options[(at + 3) & 63] << 8 |
 				options[(at + 4) & 63] << 16 |
 				(__u32)options[(at + 5) & 63] << 24;
@@ -74,7 +74,7 @@ xway_inline __u32 filter_read_option(const __u8 *options, __u32 at, __u32 end,
 }
 
 /*
- * What the options of a request ask for: `length` bytes of them. A function that is verified once.
+ * Reads the options of a request, which have `length` bytes. A function that is verified once.
  */
 xway_global int filter_read_request(const union syn_segment *segment, __u32 length,
 				    struct syn_request *request)
@@ -85,7 +85,7 @@ xway_global int filter_read_request(const union syn_segment *segment, __u32 leng
 	if (!segment || !request)
 		return 0;
 	for (int i = 0; i < FILTER_OPTIONS_MOST; i++) {
-		/* The verifier would follow every way in which lengths can add up. */
+		/* Otherwise the verifier would follow every sum of lengths. */
 		xway_opaque(at);
 		xway_opaque(found.has_time);
 		xway_opaque(found.has_sack);
@@ -99,14 +99,14 @@ xway_global int filter_read_request(const union syn_segment *segment, __u32 leng
 	return 0;
 }
 
-/* The kernel's timestamp for a cookie: milliseconds, whose lowest bits say what was asked. */
+/* The kernel's timestamp for a cookie: milliseconds, with the options in the lowest bits. */
 xway_inline __be32 filter_cookie_time(const struct syn_request *request, __u64 now)
 {
 	__u32 time = now / 1000000;
 	__u32 low = request->scale | (request->has_sack ? FILTER_TIME_SACK : 0);
 	__u32 marked = (time & ~((1U << FILTER_TIME_BITS) - 1)) | low;
 
-	/* It must not lie ahead. */
+	/* It must not be in the future. */
 	return xway_htonl(marked > time ? marked - (1U << FILTER_TIME_BITS) : marked);
 }
 
@@ -116,8 +116,8 @@ xway_inline __be32 filter_cookie_time(const struct syn_request *request, __u64 n
 #define FILTER_SCALE_BYTES 4
 
 /*
- * Options of the answer, in at most `room` bytes; their length. Without timestamps a cookie
- * remembers the MSS alone.
+ * Writes the options of the answer, in at most `room` bytes; returns their length. Without
+ * timestamps, a cookie encodes the MSS only.
  */
 xway_inline __u32 filter_write_options(__u32 *words, struct syn_request *request, __u32 room,
 				       __u16 mss)
@@ -144,7 +144,7 @@ xway_inline __u32 filter_write_options(__u32 *words, struct syn_request *request
 	return length + FILTER_SCALE_BYTES;
 }
 
-/* The answer to the request in the desk, without its checksum; its length. */
+/* Writes the answer to the request in the desk, without its checksum; returns its length. */
 xway_inline __u32 filter_write_answer(struct syn_desk *desk, __u16 mss)
 {
 	const struct tcphdr *asked = &desk->segment.header;
@@ -174,8 +174,8 @@ xway_inline __sum16 filter_checksum(const void *words, __u32 length, __u64 sum)
 }
 
 /*
- * Writes the answer over the request. The Ethernet header and its tags stay, the addresses are
- * exchanged. The frame ends with TCP's header.
+ * Writes the answer over the request. The Ethernet header and its tags are kept, with swapped
+ * addresses. The frame ends with the TCP header.
  */
 xway_inline int filter_send_back(struct xdp_md *ctx, const struct filter_packet *packet,
 				 struct syn_desk *desk, __u32 length)
@@ -191,7 +191,7 @@ xway_inline int filter_send_back(struct xdp_md *ctx, const struct filter_packet 
 	       !bpf_xdp_store_bytes(ctx, transport, &desk->answer, length);
 }
 
-/* The header of the answer in place of that of the request. */
+/* Replaces the header of the request by that of the answer. */
 xway_inline void filter_turn_ipv4(struct iphdr *ip, __u32 length)
 {
 	*ip = (struct iphdr){
@@ -207,7 +207,7 @@ xway_inline void filter_turn_ipv4(struct iphdr *ip, __u32 length)
 	ip->check = filter_checksum(ip, sizeof(*ip), 0);
 }
 
-/* The same for IPv6; traffic class and flow label stay. */
+/* The IPv6 header of the answer, with the traffic class and flow label of the request. */
 xway_inline void filter_turn_ipv6(struct ipv6hdr *ip, __u32 length)
 {
 	struct in6_addr client = ip->saddr;
@@ -239,14 +239,14 @@ static __attribute__((noinline)) int filter_answer(struct xdp_md *ctx,
 	return filter_send_back(ctx, packet, desk, length);
 }
 
-/* The verdict on a packet that is for the proxy. */
+/* The verdict about a packet for the proxy. */
 xway_inline __u32 filter_proxy_verdict(struct xdp_md *ctx, const struct filter_packet *packet)
 {
 	int done;
 
 	if (packet->guarded != FILTER_ANSWER)
 		return XDP_DROP;
-	/* As expected of the answer, which a trial does not give. */
+	/* The verdict of the answer, which a trial does not send. */
 	if (filter_is_trial())
 		return XDP_TX;
 	done = filter_answer(ctx, packet);
@@ -254,7 +254,7 @@ xway_inline __u32 filter_proxy_verdict(struct xdp_md *ctx, const struct filter_p
 	return done ? XDP_TX : XDP_DROP;
 }
 
-/* Whether this is the right answer to a cookie. */
+/* Whether the packet has a valid cookie. */
 static __attribute__((noinline)) int
 filter_has_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struct syn_desk *desk)
 {
@@ -268,8 +268,8 @@ filter_has_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struct
 	return !bpf_tcp_raw_check_syncookie_ipv6(&desk->ip.v6, tcp);
 }
 
-/* What belongs to no connection and comes to a listener of this host must bring a cookie. */
-xway_inline enum filter_guarded filter_check_cookie(struct xdp_md *ctx,
+/* A packet for a listener of this host that belongs to no connection must have a cookie. */
+xway_inline enum filter_proxy_action filter_check_cookie(struct xdp_md *ctx,
 						    const struct filter_packet *packet)
 {
 	struct syn_desk *desk = filter_find_desk();
@@ -277,18 +277,18 @@ xway_inline enum filter_guarded filter_check_cookie(struct xdp_md *ctx,
 
 	if (!desk || filter_socket_state(ctx, packet, &desk->tuple) != FILTER_LISTENING ||
 	    !filter_is_ours(ctx, packet, desk))
-		return FILTER_GO_ON;
+		return FILTER_CONTINUE;
 	is_good = filter_has_cookie(ctx, packet, desk);
 	filter_count_event(is_good ? FILTER_COOKIE_GOOD : FILTER_COOKIE_BAD);
-	return is_good ? FILTER_GO_ON : FILTER_REFUSE;
+	return is_good ? FILTER_CONTINUE : FILTER_REFUSE;
 }
 
 /*
- * What a rule with a SYN proxy does with a packet, with more than `above` requests a second. Part
- * of filter_effect(), like all that a request is checked for: functions that call each other share
- * 512 bytes of stack, and rules that go on are the deepest call.
+ * The treatment of a packet by a SYN proxy that is active above `above` requests per second.
+ * Inlined into filter_effect(), like all checks of a request: functions that call each other share
+ * 512 bytes of stack, and rules that continue are the deepest call.
  */
-xway_inline enum filter_guarded
+xway_inline enum filter_proxy_action
 filter_guard_request(struct xdp_md *ctx, const struct filter_packet *packet, __u32 above)
 {
 	__u8 flags = packet->tcp_flags &
@@ -299,16 +299,16 @@ filter_guard_request(struct xdp_md *ctx, const struct filter_packet *packet, __u
 
 	if (!(packet->known & FILTER_TCP) || packet->known & FILTER_INSIDE ||
 	    !(is_request || (flags & (FILTER_FLAG_ACK | FILTER_FLAG_RST)) == FILTER_FLAG_ACK))
-		return FILTER_GO_ON;
+		return FILTER_CONTINUE;
 	now = bpf_ktime_get_ns();
 	guard = filter_guard_of(packet, now, is_request);
 	if (!guard)
-		return FILTER_GO_ON;
+		return FILTER_CONTINUE;
 	if (is_request)
 		return filter_count_request(guard, above, now) ?
 			       filter_check_request(ctx, packet) :
-			       FILTER_GO_ON;
-	return now < guard->until ? filter_check_cookie(ctx, packet) : FILTER_GO_ON;
+			       FILTER_CONTINUE;
+	return now < guard->until ? filter_check_cookie(ctx, packet) : FILTER_CONTINUE;
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Which connection requests the SYN proxy answers: those that the stack would answer, too.
+ * Which connection requests the SYN proxy answers: those that the stack would answer.
  *
- * A request that the stack would drop is dropped and counted by reason. What is not for a listener
- * of this host continues with the next rules: closed ports, other hosts' frames, what is routed.
+ * A request that the stack would drop is dropped and counted by reason. Packets that are not for a
+ * listener of this host continue with the next rules: to closed ports or other hosts, or routed.
  * Rule: all checks come before the cookie, because making one changes the listener's state.
  * Not here: when the proxy is active (guard.h), and the answer (syn.h).
  */
@@ -19,7 +19,7 @@
 #include "event.h"
 #include "part.h"
 
-/* What the host is like whose listeners the proxy answers for. */
+/* Properties of the host whose listeners the proxy answers for. */
 const volatile struct filter_syn filter_syn = {
 	.mss4 = 1460,
 	.mss6 = 1440,
@@ -32,12 +32,12 @@ const volatile struct filter_syn filter_syn = {
 #define FILTER_AF_INET 2
 #define FILTER_AF_INET6 10
 
-/* Bytes of a segment that are loaded and summed up at once. */
+/* Bytes of a segment that are loaded and summed together. */
 #define FILTER_CHUNK 512
 /* A request may carry data (TCP Fast Open); this holds the largest of a 9000-byte MTU. */
 #define FILTER_CHUNKS 18
 
-/* What a request asks for. Names without filter_: not for user space. */
+/* The options of a request. Names without filter_ are not shared with user space. */
 struct syn_request {
 	__u32 time;
 	__u32 has_time;
@@ -60,14 +60,14 @@ union syn_ip {
 	__u8 bytes[64];
 };
 
-/* A segment from its TCP header on, or a part of it. */
+/* A segment with its TCP header, or a part of it. */
 union syn_segment {
 	struct tcphdr header;
 	__u8 bytes[FILTER_CHUNK];
 	__u32 words[FILTER_CHUNK / 4];
 };
 
-/* Where a request is examined and its answer made: the stack has no room for it. */
+/* Memory to check a request and make its answer, because the stack is too small. */
 struct syn_desk {
 	union syn_ip ip;
 	union syn_segment segment;
@@ -106,16 +106,16 @@ xway_inline __u32 filter_ip_length(const struct filter_packet *packet)
 	return filter_is_ipv4(packet) ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 }
 
-xway_inline enum filter_guarded filter_refuse(enum filter_event event)
+xway_inline enum filter_proxy_action filter_refuse(enum filter_event event)
 {
 	filter_count_event(event);
 	return FILTER_REFUSE;
 }
 
-xway_inline enum filter_guarded filter_leave(enum filter_event event)
+xway_inline enum filter_proxy_action filter_leave(enum filter_event event)
 {
 	filter_count_event(event);
-	return FILTER_GO_ON;
+	return FILTER_CONTINUE;
 }
 
 /* Addresses of no single host: 0/8, 127/8, multicast, class E and broadcast. */
@@ -148,7 +148,7 @@ xway_inline __u64 filter_mac_at(const __u8 *mac)
 	       ((__u64)mac[2] << 24 | mac[3] << 16 | mac[4] << 8 | mac[5]);
 }
 
-/* An address in network order. */
+/* An address in network byte order. */
 xway_inline void filter_put_ipv6(__be32 *words, const __u64 *halves)
 {
 	words[0] = xway_htonl((__u32)(halves[0] >> 32));
@@ -184,8 +184,8 @@ xway_inline int filter_is_routed(struct xdp_md *ctx, const struct filter_packet 
 }
 
 /*
- * Whether the stack would take the frame as one for this host. Listeners on all addresses accept
- * any destination that a lookup asks them for, so they do not tell.
+ * Whether the stack would accept the frame for this host. Listeners on all addresses accept any
+ * destination in a lookup, so a lookup is not sufficient.
  */
 static __attribute__((noinline)) int
 filter_is_ours(struct xdp_md *ctx, const struct filter_packet *packet, struct syn_desk *desk)
@@ -200,7 +200,7 @@ filter_is_ours(struct xdp_md *ctx, const struct filter_packet *packet, struct sy
 	return !filter_is_routed(ctx, packet, &desk->fib);
 }
 
-/* The socket that takes this packet; to be released. */
+/* The socket that receives this packet, which must be released. */
 xway_inline struct bpf_sock *filter_find_socket(struct xdp_md *ctx,
 						const struct filter_packet *packet,
 						struct bpf_sock_tuple *tuple)
@@ -222,7 +222,7 @@ xway_inline struct bpf_sock *filter_find_socket(struct xdp_md *ctx,
 	return bpf_skc_lookup_tcp(ctx, tuple, size, BPF_F_CURRENT_NETNS, 0);
 }
 
-/* The state of the socket that takes this packet; 0 when there is none. */
+/* The state of the socket that receives this packet; 0 if there is none. */
 xway_inline __u32 filter_socket_state(struct xdp_md *ctx, const struct filter_packet *packet,
 				      struct bpf_sock_tuple *tuple)
 {
@@ -236,13 +236,13 @@ xway_inline __u32 filter_socket_state(struct xdp_md *ctx, const struct filter_pa
 	return state;
 }
 
-/* A sum over bytes in memory whose number is a multiple of four; its high half is to be folded. */
+/* The sum of bytes in memory, whose number is a multiple of four; callers fold its high half. */
 xway_inline __u32 filter_sum(const void *bytes, __u32 length, __u32 sum)
 {
 	return bpf_csum_diff(NULL, 0, bytes, length, sum);
 }
 
-/* What TCP's checksum covers besides the segment. */
+/* The pseudo header, which the TCP checksum covers besides the segment. */
 xway_inline __u64 filter_pseudo_sum(const struct filter_packet *packet, const union syn_ip *ip,
 				    __u32 length)
 {
@@ -254,8 +254,8 @@ xway_inline __u64 filter_pseudo_sum(const struct filter_packet *packet, const un
 }
 
 /*
- * Loads the IP header; the bytes of the segment after it, or 0 for a header that the stack would
- * drop or that the proxy does not understand, with the event in `why`.
+ * Loads the IP header; returns the length of the segment, or 0 for a header that the stack would
+ * drop or that the proxy does not support, with the event in `why`.
  */
 xway_inline __u32 filter_load_ip(struct xdp_md *ctx, const struct filter_packet *packet,
 				 union syn_ip *ip, enum filter_event *why)
@@ -297,8 +297,8 @@ xway_inline __s64 filter_sum_part(struct xdp_md *ctx, __u32 at, __u32 length,
 }
 
 /*
- * Sums up a segment, its first part last, so that the header stays in the desk; -1 if the frame
- * does not have it or if it is too long. Verified once.
+ * Sums a segment, its first part last, so that the header remains in the desk; -1 if the frame does
+ * not have it or if it is too long. Verified once.
  */
 xway_global __s64 filter_sum_segment(struct xdp_md *ctx, __u32 at, __u32 length)
 {
@@ -324,9 +324,9 @@ xway_global __s64 filter_sum_segment(struct xdp_md *ctx, __u32 at, __u32 length)
 }
 
 /*
- * Loads TCP's header and checks it; 0, or the event to count. A frame that never left this machine
- * (veth, virtio) has the pseudo header's sum in place of a checksum, and the program is not told:
- * that passes for right. Such a frame costs the listener nothing.
+ * Loads the TCP header and checks it; 0, or the event to count. A frame that never left this
+ * machine (veth, virtio) has the sum of the pseudo header instead of a checksum, which the program
+ * cannot detect, so that sum is accepted. Such a frame costs the listener nothing.
  */
 xway_inline enum filter_event filter_load_tcp(struct xdp_md *ctx,
 					      const struct filter_packet *packet,
@@ -337,7 +337,7 @@ xway_inline enum filter_event filter_load_tcp(struct xdp_md *ctx,
 	__u64 pseudo = filter_pseudo_sum(packet, &desk->ip, segment);
 
 	desk->length = tcp->doff * 4;
-	/* What the stack drops at a listener. */
+	/* The stack drops these at a listener. */
 	if (sum < 0 || tcp->fin || desk->length < sizeof(*tcp) || desk->length > segment)
 		return FILTER_SYN_MALFORMED;
 	if (xway_csum_fold(sum + pseudo) != 0xffff && tcp->check != xway_csum_fold(pseudo))
@@ -346,11 +346,10 @@ xway_inline enum filter_event filter_load_tcp(struct xdp_md *ctx,
 }
 
 /*
- * Has the listener make a cookie, which also makes it accept cookies for two minutes. A listener
- * whose queue of connections is full makes none, as for the stack. A trial only asks for the
- * listener.
+ * Makes a cookie for the listener, which then accepts cookies for two minutes. There is none for a
+ * listener whose queue of connections is full, as in the stack. A trial only looks up the listener.
  */
-static __attribute__((noinline)) enum filter_guarded
+static __attribute__((noinline)) enum filter_proxy_action
 filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struct syn_desk *desk)
 {
 	__u32 length = desk->length;
@@ -363,10 +362,10 @@ filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struc
 	socket = filter_find_socket(ctx, packet, &desk->tuple);
 	if (!socket)
 		return filter_leave(FILTER_SYN_NO_LISTENER);
-	/* One that ended is in the way: the stack knows whether a new one may begin. */
+	/* A closed connection still exists: the stack decides whether a new one may begin. */
 	if (socket->state != FILTER_LISTENING) {
 		bpf_sk_release(socket);
-		return FILTER_GO_ON;
+		return FILTER_CONTINUE;
 	}
 	if (!filter_is_trial())
 		cookie = bpf_tcp_gen_syncookie(socket, &desk->ip, filter_ip_length(packet),
@@ -379,7 +378,7 @@ filter_make_cookie(struct xdp_md *ctx, const struct filter_packet *packet, struc
 }
 
 /* What happens to a request while the proxy is active; with FILTER_ANSWER it is in the desk. */
-xway_inline enum filter_guarded filter_check_request(struct xdp_md *ctx,
+xway_inline enum filter_proxy_action filter_check_request(struct xdp_md *ctx,
 						     const struct filter_packet *packet)
 {
 	struct syn_desk *desk = filter_find_desk();
@@ -387,12 +386,12 @@ xway_inline enum filter_guarded filter_check_request(struct xdp_md *ctx,
 	__u32 segment;
 
 	if (!desk)
-		return FILTER_GO_ON;
+		return FILTER_CONTINUE;
 	if (!filter_is_ours(ctx, packet, desk))
 		return filter_leave(FILTER_SYN_NOT_OURS);
 	if (packet->fragment != FILTER_WHOLE)
 		return filter_refuse(FILTER_SYN_FRAGMENT);
-	/* The lowest bit of a MAC's first byte: many receive it. */
+	/* The multicast bit of a MAC address. */
 	if (filter_is_martian(packet) || (desk->macs[0] | desk->macs[6]) & 1)
 		return filter_refuse(FILTER_SYN_MARTIAN);
 	segment = filter_load_ip(ctx, packet, &desk->ip, &why);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * A trial: new rules meet the packets that the rules in force meet, without any effect.
+ * A trial: new rules judge the same packets as the active rules, without any effect.
  *
- * Two programs of this source run one behind the other as one. The first has the new rules: it
- * leaves its opinion of the packet. The second has the rules in force: it acts as ever, and counts
- * both opinions as a pair.
- * Rule: what has the new rules changes nothing but maps of its own; what changes packets asks
- * filter_is_trial() first. Outside of a trial the verifier removes all of it.
+ * Two programs of this source run one after the other as one. The first has the new rules and
+ * stores its decision about the packet. The second has the active rules; it works as without the
+ * trial, and counts both decisions as a pair.
+ * Rule: the program with the new rules changes nothing except its own maps: code that changes
+ * packets calls filter_is_trial() first. Outside of a trial, the verifier removes all of it.
  */
 #ifndef FILTER_TRY_H
 #define FILTER_TRY_H
@@ -14,12 +14,12 @@
 #include "act.h"
 #include "watch.h"
 
-/* Between the two programs on one processor. */
+/* Shared by the two programs on one processor. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct filter_opinion);
+	__type(value, struct filter_decision);
 } filter_opinion SEC(".maps");
 
 struct {
@@ -39,13 +39,13 @@ struct {
 const volatile struct filter_change filter_change_layout;
 
 /*
- * For the program behind this one. This and filter_compare() are verified once, not again for each
- * way that a packet can end.
+ * Stores the decision for the second program. This function and filter_compare() are verified once,
+ * not once for each path on which a packet can end.
  */
-xway_global __u32 filter_leave_opinion(const struct filter_opinion *own)
+xway_global __u32 filter_store_decision(const struct filter_decision *own)
 {
 	__u32 only = 0;
-	struct filter_opinion *opinion = bpf_map_lookup_elem(&filter_opinion, &only);
+	struct filter_decision *opinion = bpf_map_lookup_elem(&filter_opinion, &only);
 
 	if (opinion && own)
 		*opinion = *own;
@@ -89,13 +89,14 @@ xway_inline struct filter_tally *filter_tally_of(const struct filter_pair *pair)
 }
 
 /*
- * Counts both opinions. Of the packets that would meet another verdict some are kept: the 1st, 2nd,
- * 4th, 8th of each pair, and so on.
+ * Counts both decisions. Some packets that would get another verdict are copied: the 1st, 2nd, 4th,
+ * 8th of each pair, and so on.
  */
-xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_opinion *own, __u32 length)
+xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_decision *own,
+				 __u32 length)
 {
 	__u32 only = 0;
-	struct filter_opinion *other = bpf_map_lookup_elem(&filter_opinion, &only);
+	struct filter_decision *other = bpf_map_lookup_elem(&filter_opinion, &only);
 	struct filter_tally *tally;
 	struct filter_pair pair;
 
@@ -114,24 +115,24 @@ xway_global __u32 filter_compare(struct xdp_md *ctx, const struct filter_opinion
 	return 0;
 }
 
-/* The end of a packet in any part of a trial or of watching, or without. */
+/* Ends the processing of a packet, in any part of a trial or tap, or without either. */
 xway_inline void filter_end_with(struct xdp_md *ctx, struct filter_packet *packet,
 				 const struct filter_end *end)
 {
-	if (filter_part == FILTER_DRAWS) {
+	if (filter_part == FILTER_TAP) {
 		if (packet->sampled_by != FILTER_NO_RULE)
-			filter_keep_packet(ctx, packet->length);
+			filter_copy_packet(ctx, packet->length);
 		return;
 	}
 	if (filter_part != FILTER_ALONE) {
-		struct filter_opinion own = { packet->decided_by, end->verdict, end->reason };
+		struct filter_decision own = { packet->decided_by, end->verdict, end->reason };
 
 		if (filter_is_trial()) {
-			filter_leave_opinion(&own);
+			filter_store_decision(&own);
 			return;
 		}
-		if (filter_part == FILTER_WATCHED)
-			filter_show(&own);
+		if (filter_part == FILTER_TAPPED)
+			filter_emit_packet(&own);
 		else
 			filter_compare(ctx, &own, packet->length);
 	}

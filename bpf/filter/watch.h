@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Watching: some of all packets, by chance, are shown to user space as they came, with what the
- * rules in force made of them.
+ * The tap: a random sample of received packets is sent to user space, with the decisions of the
+ * active rules.
  *
- * Two programs of this source run one behind the other as one. The first draws; a packet that was
- * drawn meets rules of its own, and is kept if they want it. The second has the rules in force: it
- * acts as ever, and shows the kept packet with its opinion.
- * How many are drawn is steered while the programs run; each packet says for how many it stands.
- * Who watches says until when, again and again: killed, nothing is drawn any more.
- * Rule: nothing here counts in a map of the rules in force, or changes a packet. Linux 5.18, for
- * bpf_xdp_load_bytes(); unwatched, the verifier removes all of it.
+ * Two programs of this source run one after the other as one. The first samples packets; its own
+ * rule selects among them, and a selected packet is copied. The second has the active rules; it
+ * works as without the tap, and emits the copied packet with its decision. The sampling rate is
+ * adjusted while the programs run, and each packet records it. The reader extends the end of the
+ * sampling again and again: if it is killed, sampling stops.
+ * Rule: nothing here counts in a map of the active rules, or changes a packet. Linux 5.18, for
+ * bpf_xdp_load_bytes(); without a tap, the verifier removes all of it.
  */
 #ifndef FILTER_WATCH_H
 #define FILTER_WATCH_H
@@ -21,14 +21,14 @@
 #include "clock.h"
 #include "part.h"
 
-/* Bytes of a packet that can be kept, and that are. */
+/* The most bytes of a packet that can be copied, and the number that are copied. */
 #define FILTER_KEPT_BYTES 512
 const volatile __u32 filter_kept_bytes = FILTER_KEPT_BYTES;
 
-/* Between the two programs on one processor. `seen.captured` 0: no packet is kept. */
-struct xway_kept {
-	struct filter_met met;
-	struct filter_seen seen;
+/* Shared by the two programs on one processor. No packet is copied if `head.captured` is 0. */
+struct xway_tap {
+	struct filter_tap_counts counts;
+	struct filter_tapped head;
 	__u8 bytes[FILTER_KEPT_BYTES];
 };
 
@@ -36,32 +36,32 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct xway_kept);
+	__type(value, struct xway_tap);
 } filter_kept SEC(".maps");
 
-/* Which packets are drawn. */
+/* The settings of the tap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct filter_watching);
+	__type(value, struct filter_sampling);
 } filter_watching SEC(".maps");
 
-/* A struct filter_seen, then as many bytes as it says. */
+/* A struct filter_tapped, followed by the bytes of the packet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } filter_seen SEC(".maps");
 
 /*
- * Whether the packet is drawn. First of all, because most are not: whom nobody looks at costs no
- * more than a random number.
+ * Whether the packet is sampled. This comes first, because most packets are not: they cost only a
+ * random number.
  */
-xway_inline int filter_draw(void)
+xway_inline int filter_selects_packet(void)
 {
 	__u32 only = 0;
-	struct filter_watching *watching = bpf_map_lookup_elem(&filter_watching, &only);
-	struct xway_kept *kept;
+	struct filter_sampling *watching = bpf_map_lookup_elem(&filter_watching, &only);
+	struct xway_tap *kept;
 	__u32 chance;
 
 	if (!watching)
@@ -72,22 +72,22 @@ xway_inline int filter_draw(void)
 	kept = bpf_map_lookup_elem(&filter_kept, &only);
 	if (!kept)
 		return 0;
-	kept->met.packets++;
+	kept->counts.packets++;
 	if (bpf_get_prandom_u32() > chance)
 		return 0;
 	if (filter_coarse_ns() >= watching->until) {
 		watching->chance = 0;
 		return 0;
 	}
-	kept->seen.one_in = 0xffffffff / chance;
+	kept->head.one_in = 0xffffffff / chance;
 	return 1;
 }
 
-/* Keeps a packet that was drawn for the program behind this one. */
-xway_global __u32 filter_keep_packet(struct xdp_md *ctx, __u32 length)
+/* Copies a selected packet for the second program. */
+xway_global __u32 filter_copy_packet(struct xdp_md *ctx, __u32 length)
 {
 	__u32 only = 0;
-	struct xway_kept *kept = bpf_map_lookup_elem(&filter_kept, &only);
+	struct xway_tap *kept = bpf_map_lookup_elem(&filter_kept, &only);
 	__u32 captured = length;
 
 	if (!kept)
@@ -97,32 +97,32 @@ xway_global __u32 filter_keep_packet(struct xdp_md *ctx, __u32 length)
 	if (!captured || captured > FILTER_KEPT_BYTES ||
 	    bpf_xdp_load_bytes(ctx, 0, kept->bytes, captured))
 		return 0;
-	kept->seen.time = bpf_ktime_get_ns();
-	kept->seen.length = length;
-	kept->seen.captured = captured;
-	kept->seen.interface = ctx->ingress_ifindex;
-	kept->seen.queue = ctx->rx_queue_index;
+	kept->head.time = bpf_ktime_get_ns();
+	kept->head.length = length;
+	kept->head.captured = captured;
+	kept->head.interface = ctx->ingress_ifindex;
+	kept->head.queue = ctx->rx_queue_index;
 	return 0;
 }
 
-/* Shows the packet that was kept, if one was. */
-xway_global __u32 filter_show(const struct filter_opinion *own)
+/* Emits the packet that was copied, if there is one. */
+xway_global __u32 filter_emit_packet(const struct filter_decision *own)
 {
 	__u32 only = 0;
-	struct xway_kept *kept = bpf_map_lookup_elem(&filter_kept, &only);
+	struct xway_tap *kept = bpf_map_lookup_elem(&filter_kept, &only);
 	__u32 captured;
 
 	if (!kept || !own)
 		return 0;
-	captured = kept->seen.captured;
+	captured = kept->head.captured;
 	if (!captured || captured > FILTER_KEPT_BYTES)
 		return 0;
-	kept->seen.opinion = *own;
-	/* The reader looks when it is time, nobody wakes it. */
-	if (bpf_ringbuf_output(&filter_seen, &kept->seen, sizeof(kept->seen) + captured,
+	kept->head.decision = *own;
+	/* The reader polls at intervals and needs no wakeup. */
+	if (bpf_ringbuf_output(&filter_seen, &kept->head, sizeof(kept->head) + captured,
 			       BPF_RB_NO_WAKEUP))
-		kept->met.lost++;
-	kept->seen.captured = 0;
+		kept->counts.lost++;
+	kept->head.captured = 0;
 	return 0;
 }
 

@@ -38,7 +38,7 @@ enum xway_reason {
 	XWAY_NO_EGRESS,
 	/* Neither IPv4 nor IPv6. */
 	XWAY_NOT_IP,
-	/* Behind a VLAN tag: routes of VLAN devices are the stack's. */
+	/* After a VLAN tag: routes of VLAN devices are left to the stack. */
 	XWAY_TAGGED,
 	/* Multicast, broadcast, link-local, loopback or unspecified. */
 	XWAY_NOT_ROUTABLE,

@@ -8,7 +8,7 @@
  * so that the stack resolves the neighbour, fragments or delivers for the address that the packet
  * now has.
  * The sender's MAC and reverse path are not checked: the NIC and the routes are trusted.
- * The two entries are told apart in xway/frame.h.
+ * The two entries are described in xway/frame.h.
  */
 #include "forward.abi.h"
 

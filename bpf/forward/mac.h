@@ -2,7 +2,7 @@
 /*
  * The MAC addresses of the router's own interfaces: frames to others are not routed.
  *
- * An interface in promiscuous mode, or behind a switch that floods, receives frames for other
+ * An interface in promiscuous mode, or next to a switch that floods, receives frames for other
  * hosts. The stack drops them (PACKET_OTHERHOST), so they go there, as do frames for a macvlan.
  * User space writes the addresses. One that changes later is learned from the kernel: a route back
  * to the sender that leaves by the interface names the address that the interface has now.

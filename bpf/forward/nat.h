@@ -37,7 +37,7 @@ struct {
 #define FORWARD_ICMP6_REQUEST 128
 #define FORWARD_ICMP6_REPLY 129
 
-/* What a translation may have to change behind the IP header. */
+/* What a translation may have to change after the IP header. */
 struct forward_transport {
 	/* NULL without ports. */
 	struct xway_ports *ports;

@@ -5,7 +5,7 @@
 
 #include "nat.h"
 
-/* The target of one side: first by protocol and port, then by address; `whole` says which. */
+/* The target of one side: first by protocol and port, then by address; `whole` returns which. */
 xway_inline struct forward_target4 *forward_find4(const struct iphdr *ip,
 						  const struct forward_transport *transport,
 						  enum forward_side side, int *whole)
@@ -43,7 +43,7 @@ xway_inline void forward_rewrite4(struct iphdr *ip, struct forward_transport *tr
 	forward_rewrite_transport(transport, side, target->port, sum);
 }
 
-/* Translates one side at most, the destination first. XWAY_FORWARDED: go on. */
+/* Translates one side at most, the destination first. XWAY_FORWARDED: continue. */
 xway_inline enum xway_reason forward_translate4(struct xway_cursor *cur, struct iphdr *ip)
 {
 	struct forward_transport transport;

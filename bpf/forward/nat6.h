@@ -10,7 +10,7 @@ xway_inline __be32 *forward_address6(struct ipv6hdr *ip, enum forward_side side)
 	return side == FORWARD_SOURCE ? ip->saddr.in6_u.u6_addr32 : ip->daddr.in6_u.u6_addr32;
 }
 
-/* The target of one side: first by protocol and port, then by address; `whole` says which. */
+/* The target of one side: first by protocol and port, then by address; `whole` returns which. */
 xway_inline struct forward_target6 *forward_find6(struct ipv6hdr *ip,
 						  const struct forward_transport *transport,
 						  enum forward_side side, int *whole)
@@ -44,7 +44,7 @@ xway_inline void forward_rewrite6(struct ipv6hdr *ip, struct forward_transport *
 	forward_rewrite_transport(transport, side, target->port, sum);
 }
 
-/* Translates one side at most, the destination first. XWAY_FORWARDED: go on. */
+/* Translates one side at most, the destination first. XWAY_FORWARDED: continue. */
 xway_inline enum xway_reason forward_translate6(struct xway_cursor *cur, struct ipv6hdr *ip,
 						int protocol)
 {

@@ -62,7 +62,7 @@ fn bodies(xway: &Xway, toml: &str) -> Vec<String> {
 }
 
 #[test]
-fn rows_of_the_page_are_taken_over() {
+fn rows_of_the_page_are_imported() {
     let xway = Xway::new();
     let rows = rows("| nft | here |");
     assert!(rows.len() > 35, "{} rows", rows.len());
@@ -97,9 +97,9 @@ fn rows_of_the_page_are_refused() {
     }
 }
 
-/// The first line of each has the expected result.
+/// The first line of each file has the expected result.
 #[test]
-fn files_are_taken_over_or_refused_with_their_line() {
+fn files_are_imported_or_refused_with_their_line() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("nft");
     let mut files: Vec<_> =
         std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
@@ -111,7 +111,7 @@ fn files_are_taken_over_or_refused_with_their_line() {
         let head = text.lines().next().unwrap().trim_start_matches("# ").to_owned();
         let (place, words) = head.split_once(": ").unwrap();
         let answer = import(&xway, &path);
-        if place == "taken over" {
+        if place == "imported" {
             let (rules, default) = words.split_once(" rules, ").unwrap();
             let taken: Value = answer.json(0);
             assert_eq!(taken["rules"].to_string(), rules, "{path:?}: {taken}");

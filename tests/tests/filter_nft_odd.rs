@@ -44,13 +44,13 @@ struct Row {
 impl Case<'_> {
     /// Whether it, or a packet inside of it, has this anomaly.
     fn is(&self, oddity: Reason) -> bool {
-        self.filter.layers.iter().any(|one| one.layer.oddities.contains(&oddity))
+        self.filter.layers.iter().any(|one| one.layer.anomalies.contains(&oddity))
     }
 
     fn described(&self, script: &str) -> String {
         let Self { frame, filter, nft } = self;
         let (reason, rule, layers) = (filter.reason.label(), filter.rule, filter.layers.len());
-        let odd: Vec<_> = filter.layers.iter().map(|one| &one.layer.oddities).collect();
+        let odd: Vec<_> = filter.layers.iter().map(|one| &one.layer.anomalies).collect();
         format!(
             "nft: rule {nft:?}; filter: {reason}, rule {rule:?}, {layers} packets, {odd:?}\n\
              {frame:02x?}\n{script}"
@@ -107,7 +107,7 @@ fn malformed_packets_beside_the_kernel() {
             let frame = malformed(&mut random, &mut nasty, &frames);
             let judged = filter.judge(&frame);
             let nft = decided(&wire, &net.b, &frame, &mut before);
-            odd += usize::from(judged.layers.iter().any(|one| !one.layer.oddities.is_empty()));
+            odd += usize::from(judged.layers.iter().any(|one| !one.layer.anomalies.is_empty()));
             if nft.is_some() && nft == judged.rule && judged.reason == Reason::Rule {
                 same += 1;
                 continue;

@@ -8,9 +8,9 @@ use std::thread;
 use filter::compile::actions::{CompiledActions, Sizes};
 use filter::maps::{self, KEPT, SAMPLES, SEEN, WATCHING};
 use filter::runtime::actions;
+use filter::runtime::parts::new_name;
 use filter::runtime::samples::Sample;
 use filter::runtime::tap::{self, TappedPacket};
-use filter::runtime::trial::new_name;
 use filter::{Action, Environment, PROGRAM, abi, compile};
 use kernel::{KernelRuntime, LoadOptions, RingBuffer, TestRun};
 use spec::{Input, Runtime, Spec, Verdict, compose};
@@ -95,7 +95,7 @@ fn watched() -> (Spec, [CompiledActions; 2]) {
     let front = compile(&tap::rules(Vec::new()), &Environment::default()).unwrap();
     let (mut drawing, (mut behind, acts)) =
         (front.spec, filter(&[Action::Count], Sizes::default()));
-    tap::make_tap(&mut drawing, tap::MOST_BYTES).unwrap();
+    tap::make_tap(&mut drawing, tap::MAX_BYTES).unwrap();
     tap::make_active_part(&mut behind).unwrap();
     behind.maps.iter_mut().find(|map| map.name == SEEN).unwrap().max_entries = 16_384;
     let link = |spec, go_on| compose::Link { spec, program: PROGRAM, go_on };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use ::filter::abi::Watching;
+use ::filter::abi::Sampling;
 use lab::until;
 use serde_json::{Value, json};
 use spec::Map as _;
@@ -188,7 +188,7 @@ fn chance(stage: &Stage) -> u32 {
     let pin = stage.pins().iter().find(is_watching).cloned().unwrap();
     let pin = stage.xway.state().join("bpf").join(pin);
     let value = kernel::Map::from_pin(&pin).unwrap().lookup(&[0; 4]).unwrap().unwrap();
-    Watching::from_bytes(value.as_slice().try_into().unwrap()).chance
+    Sampling::from_bytes(value.as_slice().try_into().unwrap()).chance
 }
 
 #[test]

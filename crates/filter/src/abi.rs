@@ -183,28 +183,6 @@ impl Fragment {
     }
 }
 
-/// `enum filter_guarded`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u32)]
-pub enum Guarded {
-    GoOn = 0,
-    Answer = 1,
-    Refuse = 2,
-}
-
-impl Guarded {
-    pub const ALL: [Self; 3] = [Self::GoOn, Self::Answer, Self::Refuse];
-
-    /// As counters, JSON and options spell it.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::GoOn => "go-on",
-            Self::Answer => "answer",
-            Self::Refuse => "refuse",
-        }
-    }
-}
-
 /// `enum filter_known`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u32)]
@@ -291,12 +269,12 @@ pub enum Part {
     Alone = 0,
     New = 1,
     Old = 2,
-    Draws = 3,
-    Watched = 4,
+    Tap = 3,
+    Tapped = 4,
 }
 
 impl Part {
-    pub const ALL: [Self; 5] = [Self::Alone, Self::New, Self::Old, Self::Draws, Self::Watched];
+    pub const ALL: [Self; 5] = [Self::Alone, Self::New, Self::Old, Self::Tap, Self::Tapped];
 
     /// As counters, JSON and options spell it.
     pub const fn label(self) -> &'static str {
@@ -304,8 +282,8 @@ impl Part {
             Self::Alone => "alone",
             Self::New => "new",
             Self::Old => "old",
-            Self::Draws => "draws",
-            Self::Watched => "watched",
+            Self::Tap => "tap",
+            Self::Tapped => "tapped",
         }
     }
 }
@@ -330,6 +308,28 @@ impl Policy {
             Self::Pass => "pass",
             Self::Drop => "drop",
             Self::Track => "track",
+        }
+    }
+}
+
+/// `enum filter_proxy_action`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum ProxyAction {
+    Continue = 0,
+    Answer = 1,
+    Refuse = 2,
+}
+
+impl ProxyAction {
+    pub const ALL: [Self; 3] = [Self::Continue, Self::Answer, Self::Refuse];
+
+    /// As counters, JSON and options spell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Continue => "continue",
+            Self::Answer => "answer",
+            Self::Refuse => "refuse",
         }
     }
 }
@@ -506,9 +506,37 @@ impl Count {
     }
 }
 
-/// `struct filter_first`.
+/// `struct filter_decision`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct First {
+pub struct Decision {
+    pub rule: u32,
+    pub verdict: u32,
+    pub reason: u32,
+}
+
+impl Decision {
+    pub const SIZE: usize = 12;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..4].copy_from_slice(&self.rule.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.verdict.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.reason.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            rule: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
+            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
+            reason: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
+/// `struct filter_first_fragment`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FirstFragment {
     pub until: u64,
     pub rule: u32,
     pub verdict: u32,
@@ -516,7 +544,7 @@ pub struct First {
     pub zero: u32,
 }
 
-impl First {
+impl FirstFragment {
     pub const SIZE: usize = 24;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
@@ -570,6 +598,43 @@ impl Found {
             tag: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
             old: u64::from_le_bytes(array::from_fn(|i| bytes[16 + i])),
             next: u64::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+        }
+    }
+}
+
+/// `struct filter_fragment_key`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FragmentKey {
+    pub source: [u64; 2],
+    pub dest: [u64; 2],
+    pub identification: u32,
+    pub family: u32,
+}
+
+impl FragmentKey {
+    pub const SIZE: usize = 40;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        for (n, item) in self.source.iter().enumerate() {
+            let at = n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        for (n, item) in self.dest.iter().enumerate() {
+            let at = 16 + n * 8;
+            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
+        }
+        bytes[32..36].copy_from_slice(&self.identification.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.family.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            source: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
+            dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))),
+            identification: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            family: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
         }
     }
 }
@@ -720,59 +785,6 @@ impl Line {
     }
 }
 
-/// `struct filter_met`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Met {
-    pub packets: u64,
-    pub lost: u64,
-}
-
-impl Met {
-    pub const SIZE: usize = 16;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..8].copy_from_slice(&self.packets.to_le_bytes());
-        bytes[8..16].copy_from_slice(&self.lost.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
-            lost: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-        }
-    }
-}
-
-/// `struct filter_opinion`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Opinion {
-    pub rule: u32,
-    pub verdict: u32,
-    pub reason: u32,
-}
-
-impl Opinion {
-    pub const SIZE: usize = 12;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..4].copy_from_slice(&self.rule.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.verdict.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.reason.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            rule: u32::from_le_bytes(array::from_fn(|i| bytes[i])),
-            verdict: u32::from_le_bytes(array::from_fn(|i| bytes[4 + i])),
-            reason: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-        }
-    }
-}
-
 /// `struct filter_packet`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packet {
@@ -888,8 +900,8 @@ impl Packet {
 /// `struct filter_pair`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    pub old: Opinion,
-    pub fresh: Opinion,
+    pub old: Decision,
+    pub fresh: Decision,
 }
 
 impl Pair {
@@ -904,8 +916,8 @@ impl Pair {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
-            old: Opinion::from_bytes(&array::from_fn(|i| bytes[i])),
-            fresh: Opinion::from_bytes(&array::from_fn(|i| bytes[12 + i])),
+            old: Decision::from_bytes(&array::from_fn(|i| bytes[i])),
+            fresh: Decision::from_bytes(&array::from_fn(|i| bytes[12 + i])),
         }
     }
 }
@@ -981,6 +993,34 @@ impl Sample {
     }
 }
 
+/// `struct filter_sampling`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sampling {
+    pub until: u64,
+    pub chance: u32,
+    pub unused: u32,
+}
+
+impl Sampling {
+    pub const SIZE: usize = 16;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.until.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.chance.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.unused.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            until: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            chance: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+            unused: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+        }
+    }
+}
+
 /// `struct filter_seed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Seed {
@@ -1001,83 +1041,6 @@ impl Seed {
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self { words: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))) }
-    }
-}
-
-/// `struct filter_seen`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Seen {
-    pub time: u64,
-    pub opinion: Opinion,
-    pub one_in: u32,
-    pub length: u32,
-    pub captured: u32,
-    pub interface: u32,
-    pub queue: u32,
-}
-
-impl Seen {
-    pub const SIZE: usize = 40;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
-        bytes[8..20].copy_from_slice(&self.opinion.to_bytes());
-        bytes[20..24].copy_from_slice(&self.one_in.to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.length.to_le_bytes());
-        bytes[28..32].copy_from_slice(&self.captured.to_le_bytes());
-        bytes[32..36].copy_from_slice(&self.interface.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.queue.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            time: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
-            opinion: Opinion::from_bytes(&array::from_fn(|i| bytes[8 + i])),
-            one_in: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
-            length: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
-            captured: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
-            interface: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
-            queue: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
-        }
-    }
-}
-
-/// `struct filter_siblings`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Siblings {
-    pub source: [u64; 2],
-    pub dest: [u64; 2],
-    pub identification: u32,
-    pub family: u32,
-}
-
-impl Siblings {
-    pub const SIZE: usize = 40;
-
-    pub fn to_bytes(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        for (n, item) in self.source.iter().enumerate() {
-            let at = n * 8;
-            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
-        }
-        for (n, item) in self.dest.iter().enumerate() {
-            let at = 16 + n * 8;
-            bytes[at..at + 8].copy_from_slice(&item.to_le_bytes());
-        }
-        bytes[32..36].copy_from_slice(&self.identification.to_le_bytes());
-        bytes[36..40].copy_from_slice(&self.family.to_le_bytes());
-        bytes
-    }
-
-    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        Self {
-            source: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[n * 8 + i]))),
-            dest: array::from_fn(|n| u64::from_le_bytes(array::from_fn(|i| bytes[16 + n * 8 + i]))),
-            identification: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
-            family: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
-        }
     }
 }
 
@@ -1168,30 +1131,67 @@ impl Tally {
     }
 }
 
-/// `struct filter_watching`.
+/// `struct filter_tap_counts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Watching {
-    pub until: u64,
-    pub chance: u32,
-    pub unused: u32,
+pub struct TapCounts {
+    pub packets: u64,
+    pub lost: u64,
 }
 
-impl Watching {
+impl TapCounts {
     pub const SIZE: usize = 16;
 
     pub fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
-        bytes[0..8].copy_from_slice(&self.until.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.chance.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.unused.to_le_bytes());
+        bytes[0..8].copy_from_slice(&self.packets.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.lost.to_le_bytes());
         bytes
     }
 
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
         Self {
-            until: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
-            chance: u32::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
-            unused: u32::from_le_bytes(array::from_fn(|i| bytes[12 + i])),
+            packets: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            lost: u64::from_le_bytes(array::from_fn(|i| bytes[8 + i])),
+        }
+    }
+}
+
+/// `struct filter_tapped`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tapped {
+    pub time: u64,
+    pub decision: Decision,
+    pub one_in: u32,
+    pub length: u32,
+    pub captured: u32,
+    pub interface: u32,
+    pub queue: u32,
+}
+
+impl Tapped {
+    pub const SIZE: usize = 40;
+
+    pub fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[0..8].copy_from_slice(&self.time.to_le_bytes());
+        bytes[8..20].copy_from_slice(&self.decision.to_bytes());
+        bytes[20..24].copy_from_slice(&self.one_in.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.length.to_le_bytes());
+        bytes[28..32].copy_from_slice(&self.captured.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.interface.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.queue.to_le_bytes());
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
+        Self {
+            time: u64::from_le_bytes(array::from_fn(|i| bytes[i])),
+            decision: Decision::from_bytes(&array::from_fn(|i| bytes[8 + i])),
+            one_in: u32::from_le_bytes(array::from_fn(|i| bytes[20 + i])),
+            length: u32::from_le_bytes(array::from_fn(|i| bytes[24 + i])),
+            captured: u32::from_le_bytes(array::from_fn(|i| bytes[28 + i])),
+            interface: u32::from_le_bytes(array::from_fn(|i| bytes[32 + i])),
+            queue: u32::from_le_bytes(array::from_fn(|i| bytes[36 + i])),
         }
     }
 }

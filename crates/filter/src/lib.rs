@@ -75,12 +75,13 @@ pub use runtime::carried_counts::Carried;
 
 /// The compiled program, without rules.
 pub const OBJECT: &[u8] = include_bytes!("../../../bpf/prebuilt/filter.o");
-/// The program's name in the object, and that for frames of several buffers.
+/// Name of the program in the object.
 pub const PROGRAM: &str = "xway_filter";
+/// Name of the program for frames of several buffers.
 pub const PROGRAM_FRAGS: &str = "xway_filter_frags";
-/// The function whose place generated code takes.
+/// Name of the function that generated code replaces.
 pub const MATCH: &str = "filter_match";
-/// Function that reads headers.
+/// Name of the function that reads headers.
 pub const READ: &str = "filter_read";
-/// What generated code calls for a rule that matches and does not decide.
+/// Name of the function that generated code calls for a rule that matches and does not decide.
 pub const EFFECT: &str = "filter_effect";

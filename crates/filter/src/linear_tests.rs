@@ -1,11 +1,12 @@
-//! Parsers take steps in proportion to their input, and what would mean more than it says is
-//! refused: counted, not timed.
+//! Parsers take a number of steps proportional to their input, and input that expands beyond a
+//! limit is an error: steps are counted, not timed.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use super::{File, Rule, Scope};
-use crate::import_export::{flowspec, nft};
+use crate::import_export::error::nft::ImportError;
+use crate::import_export::{Cause, flowspec, nft};
 use crate::language::bounds::counted::assert_linear;
 use crate::language::bounds::{TESTS, Work};
 
@@ -37,7 +38,7 @@ fn equal_rules_get_names() {
     });
 }
 
-/// Each list holds the one that stands after it, or before it.
+/// Each list contains the next one, or the previous one.
 #[test]
 fn chained_sets() {
     for (what, step) in [("later", 1), ("earlier", -1)] {
@@ -80,9 +81,9 @@ fn words_of_a_rule() {
     assert!(error.to_string().contains("at most 256 tests"), "{error}");
 }
 
-fn nft(objects: &[String]) -> Result<usize, String> {
+fn nft(objects: &[String]) -> Result<usize, Cause> {
     let json = format!("{{\"nftables\": [{}]}}", objects.join(","));
-    nft::import(&json, None).map(|ruleset| ruleset.rules.len()).map_err(|error| error.to_string())
+    nft::import(&json, None).map(|ruleset| ruleset.rules.len()).map_err(|error| error.cause)
 }
 
 fn chain(name: &str, hook: &str) -> String {
@@ -114,7 +115,7 @@ fn chains_of_nft() {
         }
         objects.extend((last.contains("drop")).then(|| rule("c15", last)));
         let error = nft(&objects).unwrap_err();
-        assert!(error.contains("lead to too many rules"), "{error}");
+        assert_eq!(error, ImportError::TooLarge.into());
     }
 }
 
@@ -130,14 +131,14 @@ fn sets_of_nft() {
         rule("base", &format!(r#"{test}, {{"drop": null}}"#))
     };
     let error = nft(&[chain("base", HOOK), set("a", r#""@a""#), matching("a")]).unwrap_err();
-    assert!(error.contains("is not known"), "{error}");
+    assert!(matches!(error, Cause::NftImport(ImportError::UnknownValue(_))), "{error}");
     let mut objects = vec![chain("base", HOOK)];
     let elements: Vec<_> =
         (0..10_000).map(|it| format!("\"10.1.{}.{}\"", it / 200, it % 200)).collect();
     objects.push(set("a", &elements.join(",")));
     objects.extend((0..2_000).map(|_| matching("a")));
     let error = nft(&objects).unwrap_err();
-    assert!(error.contains("lead to too many rules and values"), "{error}");
+    assert_eq!(error, ImportError::TooLarge.into());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Network functions: the pure Rust half of the programs in `bpf/`.
 //!
 //! A function is a folder: `config` (what the user asks for), `plan` (the map entries and globals
-//! that say so), `abi` (the layouts shared with C, generated). Rule: a function knows maps only
+//! for it), `abi` (the layouts shared with C, generated). Rule: a function knows maps only
 //! through [`spec::Map`] and never a runtime, so the same plan serves every runtime and runs in
 //! tests without any. Changing live maps goes: add what is new, switch, remove what is old; a
 //! failed change is taken back.

@@ -18,6 +18,7 @@ pub enum PassOrDrop {
 }
 
 impl PassOrDrop {
+    /// The XDP verdict.
     pub const fn verdict(self) -> Verdict {
         match self {
             Self::Pass => Verdict::Pass,

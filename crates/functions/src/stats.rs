@@ -30,7 +30,7 @@ pub struct Row {
     pub count: Count,
 }
 
-/// All counters that are not zero, at one moment; not a consistent cut, as packets go on.
+/// All counters that are not zero. This is not a consistent snapshot, because packets continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     pub rows: Vec<Row>,
@@ -53,14 +53,17 @@ impl Stats {
         Ok(Self { rows })
     }
 
+    /// The sum of the counters with a verdict.
     pub fn verdict(&self, verdict: Verdict) -> Count {
         self.sum(|row| row.verdict == verdict)
     }
 
+    /// The sum of the counters with a reason.
     pub fn reason(&self, label: &str) -> Count {
         self.sum(|row| row.reason == label)
     }
 
+    /// The sum of all counters.
     pub fn total(&self) -> Count {
         self.sum(|_| true)
     }

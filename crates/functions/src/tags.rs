@@ -1,29 +1,29 @@
-//! VLAN tags that are not in the frame: a program that asks the device for them.
+//! Programs that query the device for VLAN tags that are not in the frame.
 //!
-//! The rest of it is `bpf/include/xway/tag.h`. Rule: only a program that is bound to a device, in
-//! native mode, may ask (Linux 6.8); which interfaces need it is not known here.
+//! The C part is `bpf/include/xway/tag.h`. Rule: only a program that is bound to a device, in
+//! native mode, may query it (Linux 6.8). Not here: which interfaces need it.
 
 use spec::asm::Assembler;
 use spec::asm::Reg::{R0, R1, R2, R3, R10};
 use spec::{ProgramKind, Spec, compose};
 
-/// The function in the place of which the question is put, and the global that says so.
+/// The function that the query replaces, and the global variable that enables it.
 const FUNCTION: &str = "xway_device_tag";
 const GLOBAL: &str = "xway_asks_device";
 const KFUNC: &str = "bpf_xdp_metadata_rx_vlan_tag";
-/// `XWAY_TAG_FOUND`.
+/// The value of `XWAY_TAG_FOUND`.
 const FOUND: i32 = 1 << 16;
 
-/// Why a program cannot ask.
+/// Why a program cannot query the device.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the program does not know tags beside the frame: {0}")]
+    #[error("the program does not support stripped VLAN tags: {0}")]
     Object(#[from] spec::Error),
-    #[error("the program cannot be changed to ask for tags beside the frame: {0}")]
+    #[error("the query of VLAN tags cannot be inserted into the program: {0}")]
     Splice(#[from] compose::Error),
 }
 
-/// Makes these programs of an object ask the device.
+/// Makes these programs of an object query the device.
 ///
 /// # Errors
 /// The object is not one of those that include `xway/tag.h`.

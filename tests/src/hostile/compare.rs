@@ -180,7 +180,7 @@ impl Findings {
 impl Case<'_> {
     /// Malformed in this way, itself or a packet inside of it.
     pub fn is(&self, oddity: Reason) -> bool {
-        self.frame.layers.iter().any(|layer| layer.oddities.contains(&oddity))
+        self.frame.layers.iter().any(|layer| layer.anomalies.contains(&oddity))
     }
 
     /// What was read of the outermost packet.
@@ -191,14 +191,14 @@ impl Case<'_> {
     /// Malformed in this way, after an IP header that could be read to its end.
     pub fn is_above_ip(&self, oddity: Reason) -> bool {
         let is = |layer: &Layer| {
-            layer.oddities.contains(&oddity) && layer.fields.field(Field::Protocol).is_some()
+            layer.anomalies.contains(&oddity) && layer.fields.field(Field::Protocol).is_some()
         };
         self.frame.layers.iter().any(is)
     }
 
     fn to_text(&self) -> String {
         let Judged { bytes, faults, passes, layers, number, .. } = self.frame;
-        let odd: Vec<_> = layers.iter().map(|layer| &layer.oddities).collect();
+        let odd: Vec<_> = layers.iter().map(|layer| &layer.anomalies).collect();
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let ours = if *passes { "passes" } else { "drops" };
         format!(

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use filter::maps::{self, BANS, CARRIED};
-use filter::runtime::{actions, trial};
+use filter::runtime::{actions, parts};
 use filter::{Action, Carried, File, Rule, Ruleset, abi};
 use functions::stats;
 use kernel::{Map, Mode, Program};
@@ -178,7 +178,7 @@ impl ActiveFilter {
     /// to a trial or a sampler.
     pub fn reusable(&self, spec: &Spec) -> Result<Vec<(String, Map)>> {
         let varies =
-            |def: &&MapDef| (!def.frozen || def.name == FILE) && !trial::is_temporary(&def.name);
+            |def: &&MapDef| (!def.frozen || def.name == FILE) && !parts::is_temporary(&def.name);
         self.compatible(spec, spec.maps.iter().filter(varies).map(|def| def.name.as_str()))
     }
 

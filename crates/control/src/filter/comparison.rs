@@ -1,7 +1,8 @@
 //! `TrialReport`: how the active and the new rules judged the same packets.
 
 use filter::Ruleset;
-use filter::runtime::trial::{Decision, DecisionPair};
+use filter::runtime::decision::Decision;
+use filter::runtime::trial::DecisionPair;
 use functions::stats::Count;
 use serde::Serialize;
 

@@ -152,7 +152,7 @@ impl Amount {
 
 impl Finding {
     fn of(finding: &detect::Finding, detection: &Detection) -> Self {
-        let detect::Evidence { clients, quiet, sources, talking } = finding.evidence;
+        let detect::Evidence { clients, quiet, sources, active: talking } = finding.evidence;
         Self {
             kind: finding.shape,
             what: finding.pattern.words(),

@@ -84,7 +84,7 @@ impl LayerExplanation {
         let misses = judged.misses.iter();
         Self {
             packet: judged.layer.words(),
-            odd: judged.layer.oddities.iter().map(|oddity| oddity.label()).collect(),
+            odd: judged.layer.anomalies.iter().map(|anomaly| anomaly.label()).collect(),
             rule: judged.rule.as_ref().map(name),
             matched: judged.effects.iter().map(name).collect(),
             before: misses

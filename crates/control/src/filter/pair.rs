@@ -3,7 +3,7 @@
 //! Rule: the active rules decide as before, with their own maps. Not here: how the program replaces
 //! the active one, and how that is restored.
 
-use filter::runtime::trial::new_name;
+use filter::runtime::parts::new_name;
 use filter::{Compiled, PROGRAM, PROGRAM_FRAGS, Ruleset};
 use kernel::Object;
 use spec::{Spec, Verdict, compose};

@@ -7,10 +7,10 @@
 use std::fs::File;
 use std::time::{Duration, Instant};
 
-use filter::abi::Met;
+use filter::abi::TapCounts;
 use filter::maps::{KEPT, SEEN, WATCHING};
+use filter::runtime::parts::new_name;
 use filter::runtime::tap::{self, TappedPacket};
-use filter::runtime::trial::new_name;
 use filter::{self, Rule, Test};
 use kernel::{Object, RingBuffer};
 use spec::Spec;
@@ -32,7 +32,7 @@ pub struct PacketSampler {
     rate: SampleRate,
     one_in: u32,
     last_read: Instant,
-    met: Met,
+    met: TapCounts,
     trial: state::Trial,
     /// Declared after the trial, so that it is released later: one sampler at a time.
     claim: File,
@@ -118,7 +118,7 @@ impl PacketSampler {
             })
         });
         let (object, ring, one_in, trial) = begun.context("the packets cannot be sampled")?;
-        let (last_read, met, rate) = (Instant::now(), Met::default(), choice.rate);
+        let (last_read, met, rate) = (Instant::now(), TapCounts::default(), choice.rate);
         Ok(Self { object, ring, rate, one_in, last_read, met, trial, claim })
     }
 
@@ -184,4 +184,4 @@ const IDLE_LIMIT: Duration = Duration::from_secs(5);
 /// Bytes of a packet that contain its headers, and everything that the model reads.
 pub const HEADERS: usize = 128;
 /// Most bytes of a packet that can be copied.
-pub const MAX_BYTES: usize = filter::runtime::tap::MOST_BYTES;
+pub const MAX_BYTES: usize = filter::runtime::tap::MAX_BYTES;

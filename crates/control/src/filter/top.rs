@@ -6,8 +6,8 @@
 use std::fs::File;
 use std::time::Duration;
 
+use filter::runtime::decision::Decision;
 use filter::runtime::talkers::{Interval, Talker, Window};
-use filter::runtime::trial::Decision;
 use kernel::Program;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
-//! What rules do, as the program's globals and maps have it.
+//! `CompiledActions`: the actions of rules, as global variables and maps of the program.
 //!
-//! Rule: a map that no rule needs has one entry, and code that none needs is switched off, so that
-//! the kernel's verifier cuts it out. Not here: which rule a packet meets.
+//! Rule: a map that no rule needs has one entry, and code that no rule needs is disabled, so that
+//! the kernel's verifier removes it. Not here: which rule a packet matches.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,29 +11,28 @@ use spec::Spec;
 use super::limits::{self, Limits};
 use crate::{Action, Listeners, Redirect, Rule, Ruleset, Unsupported, abi, maps};
 
-/// Sizes that rules do not say.
+/// Sizes that are not part of the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Sources that can be banned at a time, in 72 bytes each.
+    /// The most sources that can be banned at the same time, at 72 bytes each.
     pub bans: u32,
-    /// Whether somebody may ban by hand: bans cost each packet a look at its source. What a ban
-    /// needs of a packet is [`Need::Network`](abi::Need::Network), see
-    /// [`CompiledActions::may_ban`].
+    /// Whether sources may be banned manually. Bans cost each packet a lookup of its source, and
+    /// need [`Need::Network`](abi::Need::Network); see [`CompiledActions::may_ban`].
     pub manual_bans: bool,
-    /// Bytes kept of a sampled packet.
+    /// The most bytes of a sampled packet.
     pub sample: u32,
-    /// Bytes of samples that wait to be read: a power of two, at least a page.
+    /// Size of the ring buffer of samples in bytes: a power of two, at least one page.
     pub samples: u32,
-    /// Receive queues that may have an AF_XDP socket.
+    /// The number of receive queues that may have an AF_XDP socket.
     pub sockets: u32,
-    /// What answers of a SYN proxy must agree with; unknown, they offer nothing that could go
-    /// wrong: segments of 536 bytes.
+    /// The settings of the host that a SYN proxy must match. Without them, it offers segments of
+    /// 536 bytes and no options.
     pub listeners: Option<Listeners>,
-    /// On the monotonic clock: when the time of rules that have one begins.
+    /// Time on the monotonic clock when the time of rules with a duration begins.
     pub now_ns: u64,
 }
 
-/// What the rules of a ruleset do, by number.
+/// The actions of a ruleset, by number of the rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompiledActions {
     sizes: Sizes,
@@ -46,14 +45,14 @@ pub struct CompiledActions {
     syn: abi::Syn,
 }
 
-/// An action that cannot be done.
+/// An action that cannot be compiled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("rule `{rule}`: {error}")]
     Limit { rule: String, error: limits::Error },
-    #[error("rule `{rule}`: there is no interface `{interface}` to redirect to")]
+    #[error("rule `{rule}`: unknown interface `{interface}`")]
     Interface { rule: String, interface: String },
-    #[error("rule `{rule}`: one in 0 packets is not a valid share")]
+    #[error("rule `{rule}`: invalid share of one in 0 packets")]
     Sample { rule: String },
     #[error("rule `{rule}`: a ban lasts from 100 ms to 68 years")]
     Ban { rule: String },
@@ -66,8 +65,10 @@ pub enum Error {
 }
 
 impl CompiledActions {
+    /// Compiles the actions of a ruleset; `ifindex` resolves names of interfaces.
+    ///
     /// # Errors
-    /// An action cannot be done: the first that cannot.
+    /// The first action that cannot be compiled.
     pub fn new(
         ruleset: &Ruleset,
         sizes: Sizes,
@@ -139,7 +140,7 @@ impl CompiledActions {
         Ok(abi::Rule { action: action as u32, argument })
     }
 
-    /// Sets the program's globals and the sizes of its maps, before it is loaded.
+    /// Sets the global variables of the program and the sizes of its maps, before it is loaded.
     ///
     /// # Errors
     /// The object is not the filter's.
@@ -184,21 +185,22 @@ impl CompiledActions {
         (rule.action == abi::Action::Limit as u32).then_some(rule.argument)
     }
 
+    /// The limits of the rules.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Whether sources can be banned at all.
+    /// Whether sources can be banned.
     pub fn may_ban(&self) -> bool {
         self.sizes.manual_bans || self.does(abi::Action::Ban)
     }
 
-    /// Whether some rule answers connection requests: then [`Sizes::listeners`] matter.
+    /// Whether a rule is a SYN proxy, so that [`Sizes::listeners`] has an effect.
     pub fn proxies(&self) -> bool {
         self.does(abi::Action::SynProxy)
     }
 
-    /// Whether some rule samples.
+    /// Whether a rule samples packets.
     pub fn samples(&self) -> bool {
         self.does(abi::Action::Sample)
     }
@@ -222,7 +224,7 @@ impl Default for Sizes {
     }
 }
 
-/// The end of a time as the program has it, rounded up.
+/// The end of a duration in the unit of the program, rounded up.
 pub(crate) fn over_at(now_ns: u64, time: Duration) -> Option<u32> {
     if time < Action::LEAST || time > Action::LONGEST {
         return None;
@@ -231,8 +233,8 @@ pub(crate) fn over_at(now_ns: u64, time: Duration) -> Option<u32> {
     u32::try_from((end >> TIME_SHIFT) + 1).ok()
 }
 
-/// A ban's time as the program has it: in milliseconds if it is not of whole seconds and they can
-/// be counted, which is for 24 days; rounded up to whole seconds beyond.
+/// The duration of a ban as the program encodes it: in milliseconds if it is shorter than 24 days
+/// and not whole seconds, otherwise in seconds, rounded up.
 fn ban_of(time: Duration) -> Option<u32> {
     if time < Action::LEAST || time > Action::LONGEST_BAN {
         return None;
@@ -244,7 +246,7 @@ fn ban_of(time: Duration) -> Option<u32> {
     }
 }
 
-/// Where something is in a list, at the end if it was not there.
+/// The index of a number in a list, to which it is appended if it is missing.
 fn slot(list: &mut Vec<u32>, wanted: u32) -> u32 {
     let known = list.iter().position(|known| *known == wanted);
     known.unwrap_or_else(|| {
@@ -253,13 +255,13 @@ fn slot(list: &mut Vec<u32>, wanted: u32) -> u32 {
     }) as u32
 }
 
-/// Of `FILTER_TIME_SHIFT`.
+/// The value of `FILTER_TIME_SHIFT`.
 pub(crate) const TIME_SHIFT: u32 = 26;
-/// Of `FILTER_BAN_MS`.
+/// The value of `FILTER_BAN_MS`.
 const BAN_MS: u32 = 1 << 31;
 /// Destinations whose connection requests a SYN proxy counts separately: a power of two.
 const GUARDS: u32 = 8192;
-/// The least that a ring buffer can have.
+/// The smallest size of a ring buffer.
 const LEAST_RING: u32 = 4096;
 
 #[cfg(test)]
@@ -367,11 +369,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_done_is_refused_by_name() {
+    fn invalid_actions_are_errors() {
         for (action, text) in [
             (limit(0), "rule `r0`: a limit needs a rate and a burst"),
-            (out("lan"), "rule `r0`: there is no interface `lan` to redirect to"),
-            (Action::Sample { one_in: 0 }, "rule `r0`: one in 0"),
+            (out("lan"), "rule `r0`: unknown interface `lan`"),
+            (Action::Sample { one_in: 0 }, "rule `r0`: invalid share"),
             (proxy(1 << 32), "rule `r0`: at most 4294967295 requests per second"),
             (
                 Action::DropFor(Duration::from_millis(99)),

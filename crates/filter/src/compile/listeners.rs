@@ -1,46 +1,46 @@
-//! What answers of the SYN proxy say of the host behind it, so that the host's own stack can take
-//! the connection over as if it had answered.
+//! `Listeners`: settings of the host that the answers of the SYN proxy must match, so that the
+//! network stack of the host can continue the connection.
 //!
-//! Rule: whatever the stack would not understand later is not offered. Not here: reading the
-//! host's settings, and the answers themselves (`bpf/filter/syn.h`).
+//! Rule: the proxy offers only options that the stack understands later. Not here: reading the
+//! settings of the host, and the answers (`bpf/filter/syn.h`).
 
 use crate::abi::Syn;
 
-/// Settings of the network namespace in which the listeners are.
+/// Settings of the network namespace of the listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listeners {
-    /// `net.ipv4.tcp_syncookies`
+    /// Value of `net.ipv4.tcp_syncookies`.
     pub syncookies: u8,
-    /// `net.ipv4.tcp_timestamps`
+    /// Value of `net.ipv4.tcp_timestamps`.
     pub timestamps: u8,
-    /// The last of the three in `net.ipv4.tcp_rmem`, bytes.
+    /// The last value of `net.ipv4.tcp_rmem`, in bytes.
     pub receive_most: u64,
-    /// `net.core.rmem_max`, bytes.
+    /// Value of `net.core.rmem_max`, in bytes.
     pub buffer_most: u64,
-    /// Of the interface, bytes.
+    /// MTU of the interface, in bytes.
     pub mtu: u32,
-    /// MAC addresses of the interface and of the bridge or bond that holds it. Frames to another
-    /// one are left to the stack; without the first, frames to any address are for this host.
+    /// MAC addresses of the interface and of its bridge or bond. Frames to other addresses are left
+    /// to the stack; without the first one, frames to any address are for this host.
     pub macs: [Option<[u8; 6]>; 2],
 }
 
-/// The listeners would not take connections that the proxy opened.
+/// The listeners would not accept connections that the proxy opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
     #[error(
-        "synproxy needs listeners that look for cookies: set net.ipv4.tcp_syncookies to 2 \
-         (it is {0})"
+        "synproxy needs listeners that accept SYN cookies: set net.ipv4.tcp_syncookies to 2 \
+         (current value: {0})"
     )]
     NoCookies(u8),
-    #[error("an MTU of {0} leaves no room for TCP")]
+    #[error("an MTU of {0} is too small for TCP")]
     Mtu(u32),
 }
 
 impl Syn {
-    /// What can be offered for these.
+    /// The options that the proxy can offer for these listeners.
     ///
     /// # Errors
-    /// The stack would refuse what comes back.
+    /// The stack would refuse the connections.
     pub fn of(listeners: &Listeners) -> Result<Self, Unsupported> {
         if listeners.syncookies != 2 {
             return Err(Unsupported::NoCookies(listeners.syncookies));
@@ -61,27 +61,28 @@ impl Syn {
 }
 
 impl Listeners {
-    /// Timestamps of all connections start at the clock. With 1 each has an offset that only the
-    /// stack knows; then cookies remember neither window scale nor selective acknowledgement.
+    /// Whether timestamps of all connections start at the clock. With the setting 1, each has a
+    /// secret offset, so cookies cannot encode window scale and selective acknowledgement.
     pub const fn has_plain_times(&self) -> bool {
         self.timestamps == 2
     }
 
-    /// As the stack chooses it (`tcp_select_initial_window` in net/ipv4/tcp_output.c).
+    /// The window scale that the stack chooses (`tcp_select_initial_window` in
+    /// net/ipv4/tcp_output.c).
     fn window_scale(&self) -> u16 {
         let space = self.receive_most.max(self.buffer_most).clamp(1, 65_535 << MOST_SCALE);
         space.ilog2().saturating_sub(15).min(MOST_SCALE) as u16
     }
 }
 
-/// A MAC address as the program compares it; 0 for none.
+/// A MAC address as a number; 0 for none.
 fn number(mac: Option<[u8; 6]>) -> u64 {
     mac.map_or(0, |mac| mac.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-/// RFC 7323, section 2.2.
+/// The highest window scale: RFC 7323, section 2.2.
 const MOST_SCALE: u32 = 14;
-/// The least that cookies can hold is 536 with IPv4; less makes no sense.
+/// The smallest segment size that IPv4 cookies can encode.
 const LEAST_MSS: u32 = 536;
 
 #[cfg(test)]

@@ -1,21 +1,22 @@
-//! Where generated code finds a packet's fields: offsets in `struct filter_packet`.
+//! Offsets of fields in `struct filter_packet`, for generated code.
 
 use spec::asm::Size;
 
 use crate::Field;
 use crate::abi::Known;
 
-/// Where generated code finds a field.
+/// The place of a field in `struct filter_packet`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldLocation {
-    /// In `struct filter_packet`. IPv6 addresses are two words, the high one first.
+    /// Offset in bytes. IPv6 addresses are two words, of which the high one is first.
     pub offset: i16,
     pub size: Size,
-    /// Bits of `known` of which one is set when it is there; 0 for what every packet has.
+    /// Bits of `known` of which one is set if the packet has the field; 0 if every packet has it.
     pub known: u32,
 }
 
 impl Field {
+    /// The place of the field.
     pub const fn place(self) -> FieldLocation {
         let (offset, size, known) = match self {
             Self::Source4 => (8, Size::Word, Known::Ipv4 as u32),
@@ -57,9 +58,9 @@ impl FieldLocation {
 }
 
 impl Known {
-    /// Where `known` is in `struct filter_packet`.
+    /// Offset of `known` in `struct filter_packet`.
     pub const OFFSET: i16 = 60;
-    /// One of the bits is set in any IP packet.
+    /// Bits of which one is set in every IP packet.
     pub const EITHER_IP: u32 = Self::Ipv4 as u32 | Self::Ipv6 as u32;
 }
 

@@ -1,13 +1,13 @@
-//! From rules to a program that can be loaded: everything that is not done per packet.
+//! Compiles rules into a program that can be loaded.
 //!
 //! ```text
-//!  Ruleset ─▶ Plan ─▶ code, filter_data ─▶ splice ─┐
-//! └─────▶ CompiledActions, Needs, Policies ─▶ globals ────┴▶ Spec      after loading:
-//! Compiled::acts.fill
+//!  Ruleset ─┬▶ Plan ─▶ code, filter_data ─▶ splice ──────┐
+//!           └▶ CompiledActions, Needs, Policies ─▶ globals ┴▶ Spec
+//!  after loading: Compiled::actions.fill
 //! ```
 //!
-//! Rule: nothing here looks at the running system; what it knows of one is in the `Environment`.
-//! Not here: loading, filling maps, and what goes over from an older program (`carried`).
+//! Rule: nothing here reads the running system; its properties are in the `Environment`. Not here:
+//! loading, filling maps, and state of an older program (`runtime`).
 
 pub mod actions;
 pub mod code;
@@ -31,51 +31,54 @@ use self::code::Generated;
 use self::plan::{Budget, Plan};
 use super::{Action, EFFECT, MATCH, Needs, OBJECT, PROGRAM, PROGRAM_FRAGS, READ, Rule, Ruleset};
 
-/// Slots of code that the kernel's verifier may walk once for each way through the headers.
+/// The most slots of code that the kernel's verifier may follow once per path through the headers.
 const LIGHT: usize = 256;
-/// Rules with an answer of their own, after each of which the verifier may go on as often; half as
-/// many where sources can be banned.
+/// The most rules with their own result in such code, after each of which the verifier continues
+/// once per path; half of it if sources can be banned.
 const LIGHT_ANSWERS: usize = 8;
-/// Slots of code that it may walk once for each packet inside of another; with rules that go on,
-/// which branch more, half as many.
+/// The most slots of code that the verifier may follow once per encapsulated packet; half of it
+/// with rules that continue, which branch more.
 const LONG: usize = 2048;
-/// Slots of code that a program may have, of the million instructions that a verifier walks.
+/// The most slots of code of a program, of the million instructions that the verifier follows.
 const MOST_SLOTS: usize = 700_000;
-/// Bytes of rows that a family may have at most.
+/// The most bytes of rows of a family.
 const MOST_BYTES: usize = 1 << 28;
 
-/// What is known of the system that the program will run on.
+/// Properties of the system that the program will run on.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// Indices by name. A rule for an interface that is not here matches nothing.
+    /// Indices of interfaces by name. A rule for any other interface never matches.
     pub interfaces: BTreeMap<String, u32>,
+    /// Sizes of maps.
     pub sizes: Sizes,
+    /// The budget of the plan.
     pub budget: Budget,
+    /// The form of the program.
     pub form: Form,
 }
 
-/// What a program is made for.
+/// The form of a program, which is a choice between speed and effort of verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Where the rules are few, they stand behind every way through the headers, and the verifier
-    /// walks them as often.
+    /// The code of a few rules is inline after each path through the headers, and the verifier
+    /// follows it once per path.
     #[default]
     Fast,
-    /// Headers are read by a function that is verified once; the call costs each packet some
+    /// A function that is verified once reads the headers; its call costs each packet a few
     /// nanoseconds.
     Small,
 }
 
-/// A ruleset as an object.
+/// A compiled ruleset.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// Both programs, [`PROGRAM`] and [`PROGRAM_FRAGS`], with their globals and `filter_data`.
     pub spec: Spec,
-    /// What rules do. User space must call [`CompiledActions::fill`] once the maps are there.
+    /// The actions of the rules. Call [`CompiledActions::fill`] after the maps are created.
     pub actions: CompiledActions,
-    /// By number.
+    /// Names of the rules, by number.
     pub names: Vec<String>,
-    /// What became of the rules, in lines for people.
+    /// A description of plan and code for people.
     pub description: String,
 }
 
@@ -84,32 +87,30 @@ pub struct Compiled {
 pub enum Error {
     #[error(transparent)]
     Act(#[from] actions::Error),
-    #[error(
-        "the rules that look at bytes or have expressions are more than the kernel's verifier \
-         follows in one program; write fewer of them"
-    )]
+    #[error("too many rules with `payload` or `expr` for the kernel's verifier; use fewer of them")]
     TooManyStraight,
     #[error(
-        "the rules that count, limit, sample or mark test too many combinations of fields to be \
-         walked together; write fewer of them, or with fewer fields"
+        "the rules that count, limit, sample or mark test too many combinations of fields; use \
+         fewer of them, or fewer fields"
     )]
     TooManyGroups,
-    #[error("the filter's object is not what this build expects: {0}")]
+    #[error("the object of the filter does not match this build: {0}")]
     Object(#[from] spec::Error),
-    #[error("the filter's code cannot be put into its program: {0}")]
+    #[error("the code of the rules cannot be inserted into the program: {0}")]
     Splice(#[from] spec::compose::Error),
 }
 
 impl Environment {
+    /// The index of an interface.
     pub fn ifindex(&self, name: &str) -> Option<u32> {
         self.interfaces.get(name).copied()
     }
 }
 
-/// Makes the program of a ruleset.
+/// Compiles a ruleset.
 ///
 /// # Errors
-/// A rule that cannot be done; all else is a mistake of this crate.
+/// A rule cannot be compiled; any other error is a defect of this crate.
 pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, Error> {
     let ifindex = |name: &str| environment.ifindex(name);
     let acts = CompiledActions::new(rules, environment.sizes, ifindex)?;
@@ -147,10 +148,9 @@ pub fn compile(rules: &Ruleset, environment: &Environment) -> Result<Compiled, E
     Ok(Compiled { spec, actions: acts, names, description })
 }
 
-/// Whether the verifier may follow all that comes after the reading of headers once for each path
-/// through them. That saves each packet a call. It must not where the paths are many: transport
-/// headers and bans make them many, and a default that drops, redirects and each rule that decides
-/// multiply them.
+/// Whether the verifier may follow the code after the reading of headers once per path through
+/// them, which saves each packet a call. It must not if there are many paths. Transport headers and
+/// bans add paths; a default that drops, redirects, and each rule that decides multiply them.
 fn is_light(rules: &Ruleset, needs: Needs, bans: bool, generated: &Generated) -> bool {
     let is_heavy = |rule: &Rule| {
         matches!(rule.action, Action::SynProxy(_) | Action::Sample { .. } | Action::Mark(_))
@@ -166,7 +166,7 @@ fn is_light(rules: &Ruleset, needs: Needs, bans: bool, generated: &Generated) ->
         && !rules.rules.iter().any(is_heavy)
 }
 
-/// With as many bytes as it takes for the groups of rules that go on to be few enough.
+/// The plan, with a budget that is raised until there are few enough groups of rules that continue.
 fn plan(rules: &Ruleset, environment: &Environment) -> Result<Plan, Error> {
     let mut budget = environment.budget;
     loop {
@@ -187,16 +187,20 @@ fn plan(rules: &Ruleset, environment: &Environment) -> Result<Plan, Error> {
 fn description(plan: &Plan, generated: &Generated) -> String {
     let mut text = plan.describe().to_string();
     let Generated { slots, bytes, split, loops, parts, .. } = generated;
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write!(text, "code: {slots} instructions, {bytes} bytes of tables");
     if *split {
-        text.push_str("; a function for each family, because jumps would not reach");
+        text.push_str("; one function per family, because jumps would be too long");
     }
     if *loops {
         text.push_str("; bpf_loop (Linux 5.17)");
     }
     if !parts.is_empty() {
-        let _ = write!(text, "; rules one by one in {} functions, verified apart", parts.len());
+        let _ = write!(
+            text,
+            "; rules one by one in {} functions, which are verified separately",
+            parts.len()
+        );
     }
     text.push('\n');
     text

@@ -1,4 +1,4 @@
-//! Globals and maps of the program that follow from the headers that rules need.
+//! Applies the headers that rules need to global variables and maps of the program.
 
 use spec::Spec;
 
@@ -7,7 +7,8 @@ use crate::maps::FRAGMENTS;
 use crate::{Needs, Policies, Policy, Reason};
 
 impl Needs {
-    /// Sets what the program reads, and makes room for first fragments where later ones follow.
+    /// Sets the headers that the program reads, and sizes the map of first fragments if they are
+    /// tracked.
     ///
     /// # Errors
     /// The object is not the filter's.
@@ -25,5 +26,5 @@ impl Needs {
     }
 }
 
-/// First fragments that are remembered: the oldest go first.
+/// The most first fragments that are remembered; the oldest one is replaced first.
 const TRACKED: u32 = 8192;

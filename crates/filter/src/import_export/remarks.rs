@@ -1,28 +1,29 @@
-//! Lines of an export that are common to all formats: remarks and errors.
+//! Parts of an export that all formats share: remarks and errors.
 //!
-//! Rule: an export decides as the rules do; what the other tool cannot express is an error that
-//! names the rule and the reason. Other tools have no policies for malformed packets, so these are
-//! written as remarks.
+//! Rule: an export makes the same decisions as the rules; what the other tool cannot express is an
+//! error that names the rule and the cause. Other tools have no policies for malformed packets, so
+//! these are written as remarks.
 
 use std::fmt::Write;
 
+use super::error::{Cause, Error};
 use crate::abi::Policy;
-use crate::import_export::Error;
 use crate::{Policies, Rule};
 
-/// About one rule.
-pub(super) fn fail(rule: &Rule, reason: impl Into<String>) -> Error {
-    Error::new(format!("rule {}", rule.name), reason)
+/// An error about one rule.
+pub(super) fn fail(rule: &Rule, cause: impl Into<Cause>) -> Error {
+    Error::new(format!("rule {}", rule.name), cause)
 }
 
-/// Policies of the filter's own, as remarks.
+/// Writes the policies that other tools do not have, as remarks.
 pub(super) fn remarks(text: &mut String, policies: &Policies) {
-    for (oddity, policy) in policies.iter().filter(|(_, it)| *it != Policy::Judge) {
-        line(text, format_args!("# not said here: {} {}", oddity.label(), policy.label()));
+    for (reason, policy) in policies.iter().filter(|(_, it)| *it != Policy::Judge) {
+        line(text, format_args!("# not exported: {} {}", reason.label(), policy.label()));
     }
 }
 
+/// Appends a line.
 pub(super) fn line(text: &mut String, what: std::fmt::Arguments<'_>) {
-    // A string takes all that it is given.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{what}");
 }

@@ -1,30 +1,30 @@
-//! Bounds of what is read from outside, by name, and the work that reading takes.
+//! Limits on input from outside, and on the work that reading it takes.
 //!
-//! Rule: work and memory are at most linear in the input. Where the words of an input mean more
-//! than they say (a set in many lists, a chain that is jumped to), what they mean is counted by
-//! [`Work`] and ends at a bound. Not here: what a program may have (`compile`).
+//! Rule: work and memory are at most linear in the input. Where input expands (a set in many lists,
+//! a chain that is jumped to), the expansion is counted by [`Work`] and has a limit. Not here:
+//! limits of programs (`compile`).
 
-/// Bytes of a file of rules, of the file of a set, and of another tool's listing. As a set, a
-/// million IPv6 prefixes take 45 MB at most.
+/// The most bytes of a rule file, of the file of a set, and of the listing of another tool. A set
+/// of a million IPv6 prefixes takes at most 45 MB.
 pub const TEXT: u64 = 256 << 20;
 
-/// Ranges of values in all rules of a file, and in all its lists of addresses: 512 MiB each.
+/// The most ranges of values in all rules of a file, and in all its lists: 512 MiB each.
 pub const RANGES: usize = 1 << 24;
 
-/// Tests of one rule.
+/// The most tests of one rule.
 pub const TESTS: usize = 256;
 
-/// Errors of one file that propose a name that was perhaps meant: each compares all names.
+/// The most errors of one file that suggest a name: each suggestion compares all names.
 pub const HINTS: usize = 20;
 
-/// Steps for the chains of an nft listing, beside [`EXPANSION`] for each value in it.
+/// Steps for the chains of an nft listing, in addition to [`EXPANSION`] per value in it.
 pub const STEPS: usize = 1 << 22;
 
-/// How often an average value of an nft listing may be read, because its chain is jumped to or its
-/// set is named several times.
+/// How often an average value of an nft listing may be read, because rules jump to its chain or use
+/// its set several times.
 pub const EXPANSION: usize = 16;
 
-/// Units of work that are left.
+/// A budget of work.
 #[derive(Clone, Debug)]
 pub(crate) struct Work {
     most: usize,
@@ -32,11 +32,12 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// A budget of this amount.
     pub const fn of(most: usize) -> Self {
         Self { most, spent: 0 }
     }
 
-    /// Whether there was as much left.
+    /// Spends an amount; `false` if less was left.
     #[must_use]
     pub const fn spend(&mut self, amount: usize) -> bool {
         self.spent = self.spent.saturating_add(amount);
@@ -44,7 +45,7 @@ impl Work {
     }
 }
 
-/// Counts steps of parsers, for tests that compare inputs of several lengths.
+/// Counts steps of parsers for tests that compare inputs of different lengths.
 pub(crate) fn step(steps: usize) {
     #[cfg(test)]
     counted::add(steps);
@@ -60,6 +61,7 @@ pub(crate) mod counted {
         static STEPS: Cell<usize> = const { Cell::new(0) };
     }
 
+    /// Adds steps to the count of this thread.
     pub fn add(steps: usize) {
         STEPS.set(STEPS.get() + steps);
     }

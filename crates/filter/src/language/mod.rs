@@ -1,7 +1,7 @@
-//! The rule language: rules, fields, values and sets as values; text and files; lint.
+//! The rule language: rules, fields, values and sets as Rust values; rule text, rule files, lint.
 //!
-//! Rule: what is in here depends on nothing else in this crate but the layouts of the program
-//! (`abi`). Not here: what a rule means for a packet (`model`), and its code (`compile`).
+//! Rule: this module depends on nothing else in this crate except the layouts of the program
+//! (`abi`). Not here: the meaning of a rule for a packet (`model`), and its code (`compile`).
 
 pub mod bounds;
 pub mod classic;

@@ -1,16 +1,16 @@
-//! Names that are given out once.
+//! `Unique`: names that are used once.
 
 use std::collections::HashMap;
 
 use crate::language::bounds::step;
 
-/// Names that are taken, each with the number that is tried next where it is asked for again. So
-/// asking for the same name again and again does not count from the beginning each time.
+/// The names that are taken, each with the suffix to try next. Many requests for the same name thus
+/// do not count from the beginning each time.
 #[derive(Debug, Default)]
 pub(crate) struct Unique(HashMap<String, u64>);
 
 impl Unique {
-    /// Takes a name as it is; false if it is taken.
+    /// Takes a name; `false` if it is taken.
     pub fn take(&mut self, name: &str) -> bool {
         step(1);
         if self.0.contains_key(name) {
@@ -40,7 +40,7 @@ impl Unique {
     }
 }
 
-/// The number of a name's second holder.
+/// The suffix of the second use of a name.
 const FIRST: u64 = 2;
 
 #[cfg(test)]

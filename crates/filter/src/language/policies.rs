@@ -1,13 +1,13 @@
-//! What becomes of packets that are odd: a policy for each oddity, declared by the user.
+//! Policies: the treatment of malformed and unusual packets, by anomaly.
 
 use crate::abi::{Policy, Reason};
 
-/// One policy for each oddity.
+/// One policy per anomaly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policies([Policy; Policies::COUNT]);
 
 impl Policies {
-    /// Oddities: the reasons in front of `Reason::Rule`.
+    /// The number of anomalies: the reasons that precede `Reason::Rule`.
     pub const COUNT: usize = Reason::Rule as usize;
 
     /// Policies of rules written for nft or a router, which inspect malformed packets, too: the
@@ -21,39 +21,40 @@ impl Policies {
         policies
     }
 
-    /// The policy of an oddity; `None` for a reason that is none.
-    pub fn policy(&self, oddity: Reason) -> Option<Policy> {
-        self.0.get(oddity as usize).copied()
+    /// The policy for an anomaly; `None` for a reason that is not an anomaly.
+    pub fn policy(&self, anomaly: Reason) -> Option<Policy> {
+        self.0.get(anomaly as usize).copied()
     }
 
-    /// Whether an oddity can have a policy: later fragments alone have a first one to follow.
-    pub const fn allows(oddity: Reason, policy: Policy) -> bool {
-        (oddity as usize) < Self::COUNT
-            && (!matches!(policy, Policy::Track) || matches!(oddity, Reason::LaterFragment))
+    /// Whether an anomaly can have this policy: `Track` is for later fragments only.
+    pub const fn allows(anomaly: Reason, policy: Policy) -> bool {
+        (anomaly as usize) < Self::COUNT
+            && (!matches!(policy, Policy::Track) || matches!(anomaly, Reason::LaterFragment))
     }
 
-    /// Sets it; what is not allowed changes nothing.
-    pub fn set(&mut self, oddity: Reason, policy: Policy) -> &mut Self {
-        if Self::allows(oddity, policy) {
-            self.0[oddity as usize] = policy;
+    /// Sets a policy; one that is not allowed is ignored.
+    pub fn set(&mut self, anomaly: Reason, policy: Policy) -> &mut Self {
+        if Self::allows(anomaly, policy) {
+            self.0[anomaly as usize] = policy;
         }
         self
     }
 
-    /// All oddities with their policies.
+    /// All anomalies with their policies.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, Policy)> + '_ {
         Reason::ALL.into_iter().zip(self.0)
     }
 
-    /// As the program's global holds them.
+    /// The value of the program's global variable.
     pub fn to_global(&self) -> Vec<u8> {
         self.0.iter().flat_map(|policy| (*policy as u32).to_le_bytes()).collect()
     }
 }
 
 impl Default for Policies {
-    /// What could hide a banned source, or is refused by every stack, is dropped; what honest
-    /// senders do is judged by the rules, and fragments follow their first one.
+    /// Packets that could hide a banned source, or that every network stack refuses, are dropped.
+    /// Packets that legitimate senders use are judged by the rules. Later fragments are treated as
+    /// their first fragment.
     fn default() -> Self {
         Self(std::array::from_fn(|place| match Reason::ALL[place] {
             Reason::Options | Reason::UnknownProtocol | Reason::FirstFragment => Policy::Judge,
@@ -67,9 +68,9 @@ impl Default for Policies {
 mod tests {
     use super::*;
 
-    /// Behind more extension headers than are read, nft still finds the ports that a rule drops.
+    /// nft reads the ports of a packet with more extension headers than the filter reads.
     #[test]
-    fn imported_rules_judge_all_but_what_they_cannot_read() {
+    fn imported_rules_judge_all_packets_that_can_be_read() {
         let policies = Policies::of_imported_rules();
         let judged = policies.iter().filter(|(_, policy)| *policy == Policy::Judge).count();
         assert_eq!(policies.policy(Reason::TooManyExtensions), Some(Policy::Drop));

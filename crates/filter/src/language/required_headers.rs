@@ -1,21 +1,24 @@
-//! What some rule asks for: nothing else is read of a packet.
+//! `Needs`: the headers that rules need. No other headers are read.
 //!
-//! Rule: the program and the model are given the same needs, because what is not read cannot be
-//! odd. Not here: how a packet is read (`read`).
+//! Rule: the program and the model get the same needs, because headers that are not read have no
+//! anomalies. Not here: reading headers (`model::headers`).
 
 use crate::abi::Need;
 use crate::{Action, Base, Field, Per, Ruleset, Test};
 
-/// A set of needs, closed: who needs the transport header needs what is in front of it, too.
+/// A set of needs. A need implies those of the headers that precede it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Needs(u32);
 
 impl Needs {
+    /// No header is needed.
     pub const NONE: Self = Self(0);
+    /// All headers are needed.
     pub const ALL: Self = Self::NONE.with(Need::Arrival).with(Need::Macs).with(Need::Transport);
-    /// The program's global that holds them.
+    /// Name of the program's global variable for the needs.
     pub const GLOBAL: &str = "filter_needs";
 
+    /// The needs of a ruleset.
     pub fn of(rules: &Ruleset) -> Self {
         rules.rules.iter().fold(Self::NONE, |needs, rule| {
             let needs = rule.tests.iter().filter_map(of_test).fold(needs, Self::with);
@@ -23,12 +26,13 @@ impl Needs {
         })
     }
 
+    /// Whether a need is in the set.
     pub const fn has(self, need: Need) -> bool {
         self.0 & need as u32 != 0
     }
 
-    /// With one more, and all that it implies. Whoever reads network headers looks into packets
-    /// inside of packets, too: that is where a banned source would hide.
+    /// Adds a need with all that it implies. Network headers imply those of encapsulated packets,
+    /// because a banned source could hide there.
     #[must_use]
     pub const fn with(self, need: Need) -> Self {
         let implied = match need {
@@ -39,14 +43,14 @@ impl Needs {
         Self(self.0 | need as u32 | implied)
     }
 
-    /// As the program's global holds them.
+    /// The value of the program's global variable.
     pub const fn to_global(self) -> [u8; 4] {
         self.0.to_le_bytes()
     }
 }
 
 impl Field {
-    /// What must be read for it; `None` for what every packet has.
+    /// The headers that must be read for the field; `None` for a field that needs none.
     pub const fn need(self) -> Option<Need> {
         match self {
             Self::Length => None,

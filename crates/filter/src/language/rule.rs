@@ -1,7 +1,7 @@
-//! Rules as values: what a packet must be, and what becomes of it then.
+//! Rules as values: the tests of a packet and the action for packets that match.
 //!
-//! Rule: what is in here can be compiled; text that cannot be is refused before (`text`, `file`).
-//! Not here: how people write rules, and what a packet is found to be (`PacketFields`).
+//! Rule: every value can be compiled; text that cannot be compiled does not parse (`text`, `file`).
+//! Not here: the text of rules, and the fields of a packet (`PacketFields`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use super::classic::Program;
 use crate::{Family, Field, Policies, Values};
 use functions::PassOrDrop;
 
-/// Rules in order, and what happens when none decides.
+/// Rules in order, with the verdict if none decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ruleset {
-    /// When no rule decides.
+    /// The verdict if no rule decides.
     pub default: PassOrDrop,
     pub policies: Policies,
-    /// The first that matches and decides ends the search.
+    /// The first rule that matches and decides ends the search.
     pub rules: Vec<Rule>,
 }
 
 impl Ruleset {
-    /// Whether it matters to the rules that a packet's VLAN tag may be beside the frame. In the
-    /// driver (`is_native`) a tag there is lost when the packet does not go to the stack.
+    /// Whether the rules depend on VLAN tags that the device has stripped from the frame. In native
+    /// mode, such a tag is lost if the packet does not go to the network stack.
     pub fn depends_on_tags(&self, is_native: bool) -> bool {
         let tests = |test: &Test| matches!(test, Test::Is(Field::Vlan | Field::InnerVlan, _));
         let leaves = |action: &Action| matches!(action, Action::SynProxy(_) | Action::Redirect(_));
@@ -41,39 +41,35 @@ pub struct Rule {
     pub action: Action,
 }
 
-/// Something that holds for a packet or not. What a packet does not have makes it fail.
+/// A test of a packet. It fails if the packet lacks the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Test {
+    /// The field has one of these values.
     Is(Field, Values),
-    /// The packet's address on one side belongs to these, or (negated) does not.
-    Address {
-        side: Side,
-        addresses: Arc<Addresses>,
-        negated: bool,
-    },
-    /// Came in by one of these interfaces, by name, or (negated) by another one.
-    Interface {
-        names: Vec<String>,
-        negated: bool,
-    },
+    /// The address of one side is one of these or, if negated, is not.
+    Address { side: Side, addresses: Arc<Addresses>, negated: bool },
+    /// The receiving interface has one of these names or, if negated, has not.
+    Interface { names: Vec<String>, negated: bool },
+    /// The packet has these bytes.
     Payload(Payload),
+    /// A tcpdump expression matches.
     Expression(Expression),
 }
 
-/// Which end of a packet's way.
+/// The side of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     Source,
     Dest,
 }
 
-/// Addresses of both families; a named set may have millions, and rules share it.
+/// Addresses of both families. Rules share those of a named set, which may have millions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// Of a set that has a name.
+    /// The name of the set; `None` for a list in a rule.
     pub name: Option<String>,
-    /// Of a list that holds sets: `@name` of each in order, then what else it holds, as
-    /// [`Addresses::items`] has it. Empty where `v4` and `v6` say all.
+    /// The items of a list that contains sets: `@name` of each, in order, then the other items as
+    /// [`Addresses::items`] returns them. Empty if the list contains no sets.
     pub parts: Vec<String>,
     pub v4: Values,
     pub v6: Values,
@@ -83,126 +79,132 @@ pub struct Addresses {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Payload {
     pub from: Base,
-    /// Bytes behind `from`.
+    /// Offset from the base, in bytes.
     pub offset: u16,
-    /// At most [`Payload::LONGEST`]; both of the same length.
+    /// At most [`Payload::LONGEST`] bytes.
     pub mask: Vec<u8>,
+    /// The value under the mask, of the same length.
     pub value: Vec<u8>,
-    /// They are there, and others.
+    /// The packet must have other bytes there.
     pub negated: bool,
 }
 
-/// Where offsets count from.
+/// The base of the offset of payload bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
+    /// The beginning of the frame.
     Frame,
+    /// The network header.
     Network,
+    /// The transport header.
     Transport,
 }
 
-/// A tcpdump expression, with libpcap's program for it.
+/// A tcpdump expression, with its program from libpcap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     pub text: String,
     pub program: Program,
 }
 
-/// What becomes of a packet that matches.
+/// The action for a packet that matches a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
+    /// Accepts the packet.
     Pass,
+    /// Drops the packet.
     Drop,
-    /// Drops from when it is put in force until this time is over; then it goes on to the next
-    /// rule, as if it were not there.
+    /// Drops the packet for this time after the rules are loaded; after that, the rule does not
+    /// match.
     DropFor(Duration),
-    /// Drops, and all that this source sends from now on for a time.
+    /// Drops the packet, and all packets of its source for a time.
     Ban(Duration),
+    /// Sends the packet to another destination.
     Redirect(Redirect),
-    /// Counts and goes on to the next rule.
+    /// Counts the packet and continues with the next rule.
     Count,
-    /// Drops what is over the limit; all else goes on to the next rule.
+    /// Drops packets over the limit; others continue with the next rule.
     Limit(Limit),
-    /// Copies one packet in so many to user space, and goes on.
-    Sample {
-        one_in: u32,
-    },
-    /// Leaves a number in front of the packet for programs behind this one, and goes on.
+    /// Copies a random share of packets to user space and continues with the next rule.
+    Sample { one_in: u32 },
+    /// Stores a number in the metadata of the packet for later programs, and continues.
     Mark(u32),
-    /// Answers connection requests with cookies; what has proved its address goes on.
+    /// Answers connection requests with SYN cookies; packets with a valid one continue.
     SynProxy(SynProxy),
 }
 
+/// The destination of a redirect.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Redirect {
-    /// Out of another interface, by name.
+    /// Another interface, by name.
     Interface(String),
-    /// To the stack on another processor.
+    /// The network stack on another processor.
     Cpu(u32),
-    /// To the AF_XDP socket of the packet's queue.
+    /// The AF_XDP socket of the receive queue.
     Socket,
 }
 
-/// A token bucket for each of something.
+/// A rate limit by token buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limit {
-    /// Tokens a second: packets, or bits of whole frames.
+    /// Tokens per second: packets, or bits of whole frames.
     pub rate: u64,
     pub unit: Unit,
-    /// Tokens that may be spent at once.
+    /// Size of a bucket in tokens.
     pub burst: u64,
     pub per: Per,
-    /// What all of them have together, if that is limited, too.
+    /// The limit of all buckets together, if there is one.
     pub total: Option<Total>,
 }
 
-/// One bucket for all packets that meet a limit, in its unit.
+/// One bucket for all packets of a limit, in the unit of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Total {
     pub rate: u64,
     pub burst: u64,
 }
 
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     Packets,
     Bits,
 }
 
-/// What has a bucket of its own.
+/// The packets that share a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Per {
-    /// One bucket for the rule.
+    /// All packets of the rule.
     Rule,
-    /// Prefixes of these lengths in IPv4 and IPv6; whole addresses are 32 and 128.
-    Source {
-        v4: u8,
-        v6: u8,
-    },
-    Dest {
-        v4: u8,
-        v6: u8,
-    },
+    /// Packets from the same prefix, of these lengths in IPv4 and IPv6; 32 and 128 are whole
+    /// addresses.
+    Source { v4: u8, v6: u8 },
+    /// Packets to the same prefix.
+    Dest { v4: u8, v6: u8 },
+    /// Packets to the same port.
     DestPort,
-    /// Both addresses, protocol and both ports.
+    /// Packets with the same addresses, protocol and ports.
     Flow,
 }
 
-/// When to answer with cookies.
+/// When to answer connection requests with SYN cookies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SynProxy {
-    /// Connection requests a second to one destination from which on it is done; 0: always.
+    /// Connection requests per second to one destination above which they are answered; 0 for
+    /// always.
     pub above: u64,
 }
 
 impl Rule {
-    /// Ranges of values that it does not share with a set.
+    /// The number of ranges of values, without those of named sets.
     pub fn own_ranges(&self) -> usize {
         self.tests.iter().map(Test::own_ranges).sum()
     }
 
-    /// The tests of one family as fields; `None` when no packet of it can match. Interfaces are
-    /// given by `ifindex`; payloads and expressions are not fields and are left out. A set that is
-    /// one test alone is borrowed, so rules that share it are seen to.
+    /// The tests for packets of one family as fields; `None` if no packet of it can match.
+    /// `ifindex` resolves names of interfaces. Tests of payload and expressions are not fields and
+    /// are left out. The values of a single test are borrowed, so that shared sets can be
+    /// recognized.
     pub fn fields(
         &self,
         family: Family,
@@ -229,7 +231,7 @@ impl Rule {
 }
 
 impl Test {
-    /// Ranges of values that it does not share with a set.
+    /// The number of ranges of values, without those of named sets.
     pub(crate) fn own_ranges(&self) -> usize {
         match self {
             Self::Is(_, values) => values.ranges().len(),
@@ -240,6 +242,7 @@ impl Test {
         }
     }
 
+    /// The field and its values in packets of a family; `None` for payloads and expressions.
     pub(crate) fn field(
         &self,
         family: Family,
@@ -268,14 +271,14 @@ impl Test {
         }
     }
 
-    /// Whether it is a test of fields alone, which tables can make.
+    /// Whether it tests fields only, so that a table can implement it.
     pub const fn is_of_fields(&self) -> bool {
         !matches!(self, Self::Payload(_) | Self::Expression(_))
     }
 }
 
 impl Side {
-    /// The address field of a family; packets without addresses have none, so any will do.
+    /// The address field in packets of a family; for packets without addresses, any of them.
     pub const fn field(self, family: Family) -> Field {
         match (self, family) {
             (Self::Source, Family::Ipv6) => Field::Source6,
@@ -287,19 +290,20 @@ impl Side {
 }
 
 impl Payload {
+    /// The most bytes of a test.
     pub const LONGEST: usize = 16;
 }
 
 impl Action {
-    /// Of a ban or of a rule with a time: with less, the step in which the program ends times
-    /// would be most of it.
+    /// The shortest time of a ban or of a rule. The resolution of the program's clock would
+    /// dominate a shorter one.
     pub const LEAST: Duration = Duration::from_millis(100);
-    /// That a rule may hold.
+    /// The longest time of a rule.
     pub const LONGEST: Duration = Duration::from_secs(365 * 86_400);
-    /// That a ban may last, 68 years: as many seconds as the program can count.
+    /// The longest time of a ban, 68 years: the most seconds that the program can count.
     pub const LONGEST_BAN: Duration = Duration::from_secs((1 << 31) - 1);
 
-    /// Whether the search ends with it.
+    /// Whether the action ends the search.
     pub const fn decides(&self) -> bool {
         matches!(self, Self::Pass | Self::Drop | Self::Ban(_) | Self::Redirect(_))
     }
@@ -319,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_of_one_field_are_all_to_hold() {
+    fn tests_of_one_field_must_all_hold() {
         let ports = |first: u16, last: u16| Test::Is(Field::DestPort, Values::range(first, last));
         let both = rule(vec![ports(10, 20), ports(15, 30)]);
         let fields = both.fields(Family::Ipv4, |_| None).unwrap();
@@ -353,6 +357,9 @@ mod tests {
         let fields = others.fields(Family::Other, eth7).unwrap();
         let all_but_7 = Values::new([(0, 6), (8, u32::MAX.into())]);
         assert_eq!(fields, [(Field::Interface, Cow::Owned(all_but_7))]);
-        assert!(others.fields(Family::Other, |_| None).is_some(), "what is not there is another");
+        assert!(
+            others.fields(Family::Other, |_| None).is_some(),
+            "a missing interface is another one"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Sets of addresses by name, which rules share, and what else the words of a rule may refer to.
+//! Named sets of addresses, which rules share, and the scope in which a rule is read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,30 +7,30 @@ use std::sync::Arc;
 use super::classic::Program;
 use crate::Addresses;
 
-/// Sets by name.
+/// Named sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sets(BTreeMap<String, Set>);
 
-/// One of them; a rule that tests it holds the same `addresses`.
+/// A named set. Rules that test it share its `addresses`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
     pub addresses: Arc<Addresses>,
     pub source: Source,
 }
 
-/// Where a set's addresses stand.
+/// The source of a set's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Beside the rules: addresses, prefixes, ranges, and other sets as `@name`.
+    /// A list in the rule file: addresses, prefixes, ranges, and other sets as `@name`.
     List(Vec<String>),
-    /// One a line.
+    /// A file with one address, prefix or range per line.
     File(PathBuf),
 }
 
-/// Makes the program of a tcpdump expression, or says why there is none.
+/// Compiles a tcpdump expression; the error is the message of the compiler.
 pub type Compile = fn(&str) -> Result<Program, String>;
 
-/// What the words of a rule may refer to.
+/// Everything that the text of a rule may refer to.
 #[derive(Clone, Debug)]
 pub struct Scope {
     pub sets: Sets,
@@ -38,31 +38,34 @@ pub struct Scope {
 }
 
 impl Sets {
-    /// Adds a set or takes the place of the one of this name.
+    /// Adds a set, or replaces the one with this name.
     pub fn insert(&mut self, name: &str, mut addresses: Addresses, source: Source) {
         addresses.name = Some(name.to_owned());
         self.0.insert(name.to_owned(), Set { addresses: Arc::new(addresses), source });
     }
 
-    /// The same for a set whose addresses are to be written as they are.
+    /// Adds a set whose source is the list of its addresses.
     pub fn insert_list(&mut self, name: &str, addresses: Addresses) {
         let source = Source::List(addresses.items().collect());
         self.insert(name, addresses, source);
     }
 
+    /// The set with this name.
     pub fn set(&self, name: &str) -> Option<&Set> {
         self.0.get(name)
     }
 
+    /// All sets with their names, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Set)> {
         self.0.iter().map(|(name, set)| (name.as_str(), set))
     }
 
+    /// The names of all sets.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Names of sets that other sets hold.
+    /// The names of sets that other sets contain.
     pub fn members(&self) -> impl Iterator<Item = &str> {
         let lists = self.0.values().filter_map(|set| match &set.source {
             Source::List(items) => Some(items),
@@ -71,13 +74,14 @@ impl Sets {
         lists.flatten().filter_map(|item| item.strip_prefix('@'))
     }
 
+    /// Whether there is no set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Set {
-    /// `None` when its addresses stand beside the rules.
+    /// The file of the addresses; `None` if they are listed in the rule file.
     pub fn file(&self) -> Option<&Path> {
         match &self.source {
             Source::File(path) => Some(path),
@@ -85,14 +89,14 @@ impl Set {
         }
     }
 
-    /// Ranges of both families.
+    /// The number of ranges of both families.
     pub fn ranges(&self) -> usize {
         self.addresses.v4.ranges().len() + self.addresses.v6.ranges().len()
     }
 }
 
 impl Default for Scope {
-    /// No sets, and no expressions.
+    /// A scope without sets, in which expressions are errors.
     fn default() -> Self {
         Self { sets: Sets::default(), compile: |_| Err(NO_EXPRESSIONS.to_owned()) }
     }
@@ -104,4 +108,4 @@ impl From<Sets> for Scope {
     }
 }
 
-const NO_EXPRESSIONS: &str = "expressions are not understood here";
+const NO_EXPRESSIONS: &str = "expressions are not supported here";

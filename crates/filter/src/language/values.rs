@@ -1,4 +1,4 @@
-//! Sets of numbers as ranges: what a field may be for a test to hold.
+//! `Values`: sets of numbers as ranges, which are the values for which a test holds.
 //!
 //! Rule: ranges are sorted, inclusive, disjoint and not adjacent, so equal sets are equal values.
 
@@ -7,7 +7,7 @@
 pub struct Values(Vec<(u128, u128)>);
 
 impl Values {
-    /// From ranges in any order, overlapping or not; both ends belong to a range.
+    /// The union of ranges in any order, which may overlap; both ends belong to a range.
     pub fn new(ranges: impl IntoIterator<Item = (u128, u128)>) -> Self {
         let mut ranges: Vec<_> = ranges.into_iter().filter(|(first, last)| first <= last).collect();
         ranges.sort_unstable();
@@ -23,30 +23,34 @@ impl Values {
         Self(merged)
     }
 
+    /// The set of one number.
     pub fn one(value: impl Into<u128>) -> Self {
         let value = value.into();
         Self(vec![(value, value)])
     }
 
+    /// The set of the numbers from `first` to `last`, both included.
     pub fn range(first: impl Into<u128>, last: impl Into<u128>) -> Self {
         Self::new([(first.into(), last.into())])
     }
 
-    /// All values up to `highest` whose bits under `mask` are those of `value`; for fields of at
-    /// most 16 bits.
+    /// All numbers up to `highest` that equal `value` under `mask`; for fields of at most 16 bits.
     pub fn masked(mask: u16, value: u16, highest: u16) -> Self {
         let fits = |one: &u16| one & mask == value & mask;
         Self::new((0..=highest).filter(fits).map(|one| (one.into(), one.into())))
     }
 
+    /// The ranges, in order.
     pub fn ranges(&self) -> &[(u128, u128)] {
         &self.0
     }
 
+    /// Whether the set has no number.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Whether a number is in the set.
     pub fn contains(&self, value: u128) -> bool {
         let behind = self.0.partition_point(|(first, _)| *first <= value);
         behind.checked_sub(1).is_some_and(|place| value <= self.0[place].1)
@@ -67,11 +71,13 @@ impl Values {
         Self::new(gaps)
     }
 
+    /// All numbers that are in one of the sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         Self::new(self.0.iter().chain(&other.0).copied())
     }
 
+    /// All numbers that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
@@ -87,14 +93,14 @@ impl Values {
         Self::new(common)
     }
 
-    /// The fewest blocks that are all numbers of `bits` bits with the same first ones, in order:
-    /// the lowest number of each, and how many bits are the same.
+    /// The fewest prefixes that together are the set, in order, for numbers of `bits` bits: the
+    /// lowest number of each, and its length.
     pub fn prefixes(&self, bits: u32) -> impl Iterator<Item = (u128, u32)> + '_ {
         self.0.iter().flat_map(move |(first, last)| {
             let mut next = Some(*first);
             std::iter::from_fn(move || {
                 let first = next?;
-                // Less one, so that all of them fit.
+                // The size less one, so that 2^128 fits.
                 let free = last - first;
                 let widest = if free == u128::MAX { 128 } else { (free + 1).ilog2() };
                 let width = widest.min(first.trailing_zeros()).min(bits);
@@ -107,7 +113,8 @@ impl Values {
 
     /// Whether every number of `other` is in this set.
     pub fn covers(&self, other: &Self) -> bool {
-        // Ranges are not adjacent, so one of theirs is inside of one of ours or not all here.
+        // Ranges are not adjacent, so a range of `other` is within one range of this set or is not
+        // covered.
         other.0.iter().all(|(first, last)| {
             let behind = self.0.partition_point(|(start, _)| start <= first);
             behind.checked_sub(1).is_some_and(|place| *last <= self.0[place].1)

@@ -1,17 +1,17 @@
-//! Limits in plain Rust: step for step what `bpf/filter/limit.h` does, without other processors.
+//! A model of limits in plain Rust: the steps of `bpf/filter/limit.h`, without other processors.
 //!
-//! Rule: for the same seed, packets and times the program and this say the same; tests hold them
-//! to it.
+//! Rule: for the same seed, packets and times, it has the same result as the program, which tests
+//! check.
 
 use super::super::abi::{self, Level, Seed};
 use super::super::{Field, PacketFields};
 use crate::compile::limits::Limits;
 
-/// What limits know of a packet.
+/// The fields of a packet that select its buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Sender {
     pub is_ipv6: bool,
-    /// Addresses as numbers; 0 for a packet without.
+    /// Source address as a number; 0 for a packet without addresses.
     pub source: u128,
     pub dest: u128,
     pub source_port: u16,
@@ -19,7 +19,7 @@ pub struct Sender {
     pub protocol: u8,
 }
 
-/// Limits at work.
+/// The limits of a ruleset, with their buckets.
 #[derive(Clone, Debug)]
 pub struct Model {
     limits: Vec<abi::Limit>,
@@ -28,6 +28,7 @@ pub struct Model {
 }
 
 impl Sender {
+    /// The sender of a packet.
     pub fn new(packet: &PacketFields) -> Self {
         let either = |one, other| packet.field(one).or(packet.field(other)).unwrap_or_default();
         let field = |field| packet.field(field).unwrap_or_default();
@@ -67,17 +68,17 @@ impl Sender {
 }
 
 impl Model {
-    /// All buckets are full.
+    /// A model in which all buckets are full.
     pub fn new(limits: &Limits, seed: Seed) -> Self {
         let lines = vec![[0; abi::Line::BUCKETS]; limits.lines as usize];
         Self { limits: limits.limits.clone(), seed, lines }
     }
 
-    /// Whether a packet of `length` bytes is over the limit of that number, which it is taken from
-    /// if not.
+    /// Whether a packet of `length` bytes is over the limit with this number; if not, it takes its
+    /// tokens.
     ///
     /// # Panics
-    /// When there is no such limit.
+    /// There is no such limit.
     pub fn is_over(&mut self, number: u32, sender: &Sender, length: u32, now_ns: u64) -> bool {
         let limit = self.limits[number as usize];
         let now = now_ns << limit.finer >> limit.coarser;
@@ -98,24 +99,24 @@ impl Model {
         false
     }
 
-    /// The buckets, to compare them with the program's.
+    /// The lines of buckets, to compare them with those of the program.
     pub fn lines(&self) -> &[[u64; abi::Line::BUCKETS]] {
         &self.lines
     }
 }
 
-/// The tag's bucket, or else the fullest one, by number, and what it becomes with `cost` taken out;
-/// `None` if too little is in it.
+/// The number of the tag's bucket, or else of the fullest one, and its value without `cost`; `None`
+/// if it has too few tokens.
 fn look(line: &[u64], tag: u64, now: u64, cost: u64, burst: u64) -> Option<(usize, u64)> {
     let horizon = now.wrapping_add(2 * burst).wrapping_add(1);
-    // What has been full the longest comes first, in a clock that wraps.
+    // The bucket that has been full the longest comes first, in a clock that wraps.
     let order = |bucket: u64| (bucket >> TAG_BITS).wrapping_sub(horizon) & TIME_MASK;
     let (number, bucket) = line.iter().enumerate().min_by_key(|(_, bucket)| {
         let is_own = **bucket & TAG_MASK == tag;
         if is_own { (0, 0) } else { (1, order(**bucket)) }
     })?;
     let missing = (*bucket >> TAG_BITS).wrapping_sub(now) & TIME_MASK;
-    // A little more than a burst: another processor's clock was ahead.
+    // Slightly more than a burst is missing if the clock of another processor is ahead.
     let missing = if missing > 2 * burst { cost } else { missing + cost };
     let becomes = (now.wrapping_add(missing) & TIME_MASK) << TAG_BITS | tag;
     (missing <= burst).then_some((number, becomes))

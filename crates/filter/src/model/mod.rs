@@ -1,10 +1,10 @@
-//! What the program must answer, in plain Rust: a ruleset and a packet in; verdict, reason and the
-//! rule that decided out, and for each rule in front of that one why it did not.
+//! `Model`: the decision of the program in plain Rust. For a ruleset and a packet, it returns the
+//! verdict, the reason and the rule that decided, and why each earlier rule did not.
 //!
-//! Rule: it is written from the words of `filter.abi.h` and says the same as the program for any
-//! bytes. What depends on state that it does not have is assumed away: no limit is exceeded, nobody
-//! is banned, no connection is proxied, and no rule's time is over. Fragments it follows itself.
-//! Not here: how headers are found (`read`).
+//! Rule: it is written from the specification in `filter.abi.h` and has the same result as the
+//! program for any bytes. It has no state except first fragments: no limit is exceeded, no source
+//! is banned, no connection is proxied, and the time of no rule is over. Not here: reading headers
+//! (`headers`).
 
 pub mod cut_off;
 mod fragments;
@@ -22,43 +22,43 @@ use spec::Verdict;
 use super::abi::{Need, Policy};
 use super::{Action, Base, Needs, Payload, Reason, Ruleset, Test};
 use fragments::{Fragments, Kept};
+use headers::{FragmentKey, Layer};
 pub use headers::{Frame, Reading, read};
-use headers::{Layer, Siblings};
 pub use program_decision::ProgramDecision;
 pub use why::{Miss, name};
 
-/// A ruleset at work.
+/// A model of the program for a ruleset.
 #[derive(Debug)]
 pub struct Model<'a> {
     rules: &'a Ruleset,
     needs: Needs,
-    /// Those that rules name and that are there.
+    /// Indices of the interfaces that rules name and that exist.
     interfaces: HashMap<String, u32>,
     fragments: Fragments,
 }
 
-/// What became of a frame.
+/// The decision about a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
     pub verdict: Verdict,
     pub reason: Reason,
-    /// The rule that decided, by its place.
+    /// Number of the rule that decided.
     pub rule: Option<usize>,
-    /// The layers that were judged, the outermost first.
+    /// The layers that were judged, from the outermost.
     pub layers: Vec<Judged>,
-    /// Which of them decided; `None` when something in front of the rules did.
+    /// The layer that decided; `None` if the decision was made before the rules.
     pub decided: Option<usize>,
 }
 
-/// One packet of those inside of each other.
+/// One of the nested packets of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     pub layer: Layer,
-    /// The first rule that matches and decides.
+    /// Number of the first rule that matches and decides.
     pub rule: Option<usize>,
-    /// Rules before it that matched and went on.
+    /// Numbers of earlier rules that matched and continued.
     pub effects: Vec<usize>,
-    /// Rules before it that did not match, in order.
+    /// Earlier rules that did not match, in order.
     pub misses: Vec<Miss>,
 }
 
@@ -70,7 +70,7 @@ struct End {
 }
 
 impl<'a> Model<'a> {
-    /// `ifindex` knows interfaces by name; needs are those of the ruleset.
+    /// The model of a ruleset, with its needs; `ifindex` resolves names of interfaces.
     pub fn new(rules: &'a Ruleset, ifindex: impl Fn(&str) -> Option<u32>) -> Self {
         let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
         let names = tests.filter_map(|test| match test {
@@ -86,12 +86,13 @@ impl<'a> Model<'a> {
         }
     }
 
+    /// The model with other needs than those of the ruleset.
     #[must_use]
     pub fn with_needs(self, needs: Needs) -> Self {
         Self { needs, ..self }
     }
 
-    /// Judges the next frame; `now_ns` is any clock that does not go back, for fragments.
+    /// Judges the next frame; `now_ns` is the time of any monotonic clock, for fragments.
     pub fn judge(&mut self, frame: &Frame<'_>, now_ns: u64) -> Judgement {
         let Reading { layers, mut beyond } = read(frame, self.needs);
         let mut judgement = Judgement {
@@ -104,10 +105,10 @@ impl<'a> Model<'a> {
         let mut first = None;
         for (number, layer) in layers.into_iter().enumerate() {
             if layer.is_first_fragment() {
-                first = first.or(layer.siblings);
+                first = first.or(layer.fragment_key);
             }
             let (end, is_over) = self.judge_layer(frame, layer, now_ns, &mut judgement);
-            // What a policy passes is counted under its name, too.
+            // A packet that a policy passes is counted for that policy.
             let is_named = is_over && judgement.verdict == Verdict::Pass;
             if number == 0 || is_named || is_stronger(end.verdict, judgement.verdict) {
                 judgement.settle(end, Some(number));
@@ -117,26 +118,26 @@ impl<'a> Model<'a> {
                 break;
             }
         }
-        if let Some(oddity) = beyond {
-            match self.policy(oddity) {
-                Policy::Drop => judgement.settle(End::odd(Verdict::Drop, oddity), None),
+        if let Some(anomaly) = beyond {
+            match self.policy(anomaly) {
+                Policy::Drop => judgement.settle(End::by_policy(Verdict::Drop, anomaly), None),
                 Policy::Pass if judgement.verdict == Verdict::Pass => {
-                    judgement.settle(End::odd(Verdict::Pass, oddity), None);
+                    judgement.settle(End::by_policy(Verdict::Pass, anomaly), None);
                 }
                 _ => (),
             }
         }
-        if let Some(siblings) = first {
-            self.keep(siblings, &judgement, now_ns);
+        if let Some(fragment_key) = first {
+            self.keep(fragment_key, &judgement, now_ns);
         }
         judgement
     }
 
-    fn policy(&self, oddity: Reason) -> Policy {
-        self.rules.policies.policy(oddity).unwrap_or(Policy::Judge)
+    fn policy(&self, anomaly: Reason) -> Policy {
+        self.rules.policies.policy(anomaly).unwrap_or(Policy::Judge)
     }
 
-    /// How a layer ends, and whether a policy says that nothing further is looked at.
+    /// The decision about a layer, and whether a policy ends the search.
     fn judge_layer(
         &mut self,
         frame: &Frame<'_>,
@@ -144,19 +145,19 @@ impl<'a> Model<'a> {
         now_ns: u64,
         judgement: &mut Judgement,
     ) -> (End, bool) {
-        let odd = layer.oddities.iter().find_map(|oddity| match self.policy(*oddity) {
+        let by_policy = layer.anomalies.iter().find_map(|anomaly| match self.policy(*anomaly) {
             Policy::Judge => None,
-            Policy::Pass => Some(End::odd(Verdict::Pass, *oddity)),
-            Policy::Drop => Some(End::odd(Verdict::Drop, *oddity)),
+            Policy::Pass => Some(End::by_policy(Verdict::Pass, *anomaly)),
+            Policy::Drop => Some(End::by_policy(Verdict::Drop, *anomaly)),
             Policy::Track => self.follow(&layer, now_ns),
         });
         let mut judged = Judged { layer, rule: None, effects: Vec::new(), misses: Vec::new() };
-        let end = odd.unwrap_or_else(|| self.search(frame, &mut judged));
+        let end = by_policy.unwrap_or_else(|| self.search(frame, &mut judged));
         judgement.layers.push(judged);
-        (end, odd.is_some())
+        (end, by_policy.is_some())
     }
 
-    /// The first rule that matches and decides.
+    /// Finds the first rule that matches and decides.
     fn search(&self, frame: &Frame<'_>, judged: &mut Judged) -> End {
         for (number, rule) in self.rules.rules.iter().enumerate() {
             let failed = rule.tests.iter().position(|test| !self.holds(test, frame, &judged.layer));
@@ -191,39 +192,39 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// As the first fragment was, `None` to judge by the rules.
+    /// The decision about the first fragment; `None` if the rules judge the packet.
     fn follow(&mut self, layer: &Layer, now_ns: u64) -> Option<End> {
         if !self.needs.has(Need::Transport) {
             return None;
         }
         let length = layer.fields.field(super::Field::Length).unwrap_or_default() as u32;
-        let kept = layer.siblings.and_then(|key| self.fragments.follow(&key, length, now_ns));
+        let kept = layer.fragment_key.and_then(|key| self.fragments.follow(&key, length, now_ns));
         match (kept, self.policy(Reason::UnknownFragment)) {
             (Some(kept), _) => {
                 Some(End { verdict: kept.verdict, reason: Reason::LaterFragment, rule: kept.rule })
             }
-            (None, Policy::Drop) => Some(End::odd(Verdict::Drop, Reason::UnknownFragment)),
-            (None, Policy::Pass) => Some(End::odd(Verdict::Pass, Reason::UnknownFragment)),
+            (None, Policy::Drop) => Some(End::by_policy(Verdict::Drop, Reason::UnknownFragment)),
+            (None, Policy::Pass) => Some(End::by_policy(Verdict::Pass, Reason::UnknownFragment)),
             (None, _) => None,
         }
     }
 
-    /// A drop is kept only where unknown fragments would not be dropped anyway: a flood of what is
-    /// dropped shall not push out what passes.
-    fn keep(&mut self, siblings: Siblings, judgement: &Judgement, now_ns: u64) {
+    /// Stores the decision about a first fragment. A drop is stored only if unknown fragments are
+    /// not dropped anyway, so that a flood of dropped packets does not displace those that pass.
+    fn keep(&mut self, fragment_key: FragmentKey, judgement: &Judgement, now_ns: u64) {
         let tracks =
             self.policy(Reason::LaterFragment) == Policy::Track && self.needs.has(Need::Transport);
         let is_default = judgement.verdict == Verdict::Drop
             && self.policy(Reason::UnknownFragment) == Policy::Drop;
         if tracks && !is_default {
             let kept = Kept { verdict: judgement.verdict, rule: judgement.rule };
-            self.fragments.keep(siblings, kept, now_ns);
+            self.fragments.keep(fragment_key, kept, now_ns);
         }
     }
 }
 
 impl End {
-    const fn odd(verdict: Verdict, reason: Reason) -> Self {
+    const fn by_policy(verdict: Verdict, reason: Reason) -> Self {
         Self { verdict, reason, rule: None }
     }
 }
@@ -235,7 +236,8 @@ impl Judgement {
     }
 }
 
-/// Among packets inside of each other a drop wins, then what is more than passing.
+/// Whether a verdict overrides the one of an outer packet: a drop overrides all others, and any
+/// other verdict overrides a pass.
 fn is_stronger(new: Verdict, old: Verdict) -> bool {
     new == Verdict::Drop && old != Verdict::Drop || new != Verdict::Pass && old == Verdict::Pass
 }

@@ -1,30 +1,30 @@
-//! A judgement set right by what the program itself said of the packet: it knows limits, bans,
-//! connections and fragments.
+//! `ProgramDecision`: corrects a judgement of the model by the decision of the program, which has
+//! the state of limits, bans, connections and fragments.
 //!
-//! Rule: what the program said stands. Of the model's reasons those are kept that lead there; where
-//! none do, none are told.
+//! Rule: the decision of the program is the result. The misses and effects of the model are kept as
+//! far as they explain it, and otherwise removed.
 
 use spec::Verdict;
 
 use super::{Judged, Judgement};
 use crate::Reason;
 
-/// What the program made of a packet.
+/// The decision of the program about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProgramDecision {
     pub verdict: Verdict,
-    /// `None` for one that a newer program gives.
+    /// `None` for a reason that only a newer program has.
     pub reason: Option<Reason>,
-    /// The rule that decided, by its place.
+    /// Number of the rule that decided.
     pub rule: Option<usize>,
 }
 
 impl Judgement {
-    /// The same as the program saw it.
+    /// The judgement with the decision of the program.
     #[must_use]
     pub fn with_decision(mut self, seen: ProgramDecision) -> Self {
-        let said = (self.verdict, Some(self.reason), self.rule);
-        if said == (seen.verdict, seen.reason, seen.rule) {
+        let own = (self.verdict, Some(self.reason), self.rule);
+        if own == (seen.verdict, seen.reason, seen.rule) {
             return self;
         }
         self.verdict = seen.verdict;
@@ -49,14 +49,14 @@ impl Judged {
         self.rule == Some(rule) || self.effects.contains(&rule)
     }
 
-    /// The search ended at this rule.
+    /// Truncates the judgement to a search that ended at this rule.
     fn end_at(&mut self, rule: usize) {
         self.rule = Some(rule);
         self.effects.retain(|one| *one < rule);
         self.misses.retain(|miss| miss.rule < rule);
     }
 
-    /// The rules were not asked.
+    /// Removes the result of the rules, which were not evaluated.
     fn forget(&mut self) {
         self.rule = None;
         self.effects.clear();

@@ -1,4 +1,4 @@
-//! What the model says of packets, rule by rule.
+//! Judgements of the model, rule by rule.
 
 use super::*;
 use crate::{Field, Rule, Values};
@@ -17,7 +17,7 @@ fn udp(port: u16, fragment: u16) -> Vec<u8> {
     frame
 }
 
-/// The same inside of an IPv4 packet from 10.9.9.9.
+/// A frame inside an IPv4 packet from 10.9.9.9.
 fn in_ipv4(inner: &[u8]) -> Vec<u8> {
     let mut frame = inner[..14].to_vec();
     frame.extend([0x45, 0, 0, 48, 0, 1, 0, 0, 64, 4, 0, 0, 10, 9, 9, 9, 10, 9, 9, 8]);
@@ -107,7 +107,7 @@ fn no_more_bytes_follow_than_a_packet_has() {
     assert_eq!(passed, 65535 / later.len());
 }
 
-/// The rule that a first fragment met is told, but not as one that this packet met.
+/// The rule of the first fragment is reported, but not as one that this packet matched.
 #[test]
 fn a_packet_that_followed_another_met_no_rule() {
     let rules = rules(PassOrDrop::Pass);

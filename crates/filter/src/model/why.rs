@@ -1,4 +1,4 @@
-//! Why a rule did not match, in words.
+//! Texts that explain why a rule did not match.
 
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -7,18 +7,18 @@ use super::Judged;
 use crate::model::headers::{Layer, extension_names};
 use crate::{Base, Family, Field, PacketFields, Ruleset, Side, Test, Values};
 
-/// A rule that did not match, and the first of its tests that failed, by their places.
+/// A rule that did not match, and its first test that failed, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Miss {
     pub rule: usize,
     pub test: usize,
 }
 
-/// Ranges that are told before the rest is only counted.
-const TOLD: usize = 4;
+/// Ranges that are listed; the others are counted.
+const LISTED: usize = 4;
 
 impl Miss {
-    /// Such as `dport is 80, not 443 to 445`.
+    /// The explanation, such as `dport is 80, not 443 to 445`.
     pub fn words(&self, rules: &Ruleset, judged: &Judged) -> String {
         let packet = &judged.layer.fields;
         match &rules.rules[self.rule].tests[self.test] {
@@ -37,7 +37,7 @@ impl Miss {
                     return format!("no {end} address");
                 }
                 if *negated {
-                    format!("{} is {wanted}", said(packet, field))
+                    format!("{} is {wanted}", with_value(packet, field))
                 } else {
                     missed(packet, field, &wanted)
                 }
@@ -54,7 +54,7 @@ impl Miss {
                 };
                 let length = payload.mask.len();
                 let others = if payload.negated { "these" } else { "others" };
-                format!("{length} bytes at {} of {from} are {others}, or not there", payload.offset)
+                format!("{length} bytes at {} of {from} are {others}, or missing", payload.offset)
             }
             Test::Expression(expression) => format!("not `{}`", expression.text),
         }
@@ -62,7 +62,7 @@ impl Miss {
 }
 
 impl Layer {
-    /// What is known of it, such as `source 10.0.0.1, destination port 53`.
+    /// The fields as text, such as `source 10.0.0.1, destination port 53`.
     pub fn words(&self) -> String {
         let known = Field::ALL.into_iter().filter_map(|field| {
             let value = self.fields.field(field)?;
@@ -76,32 +76,32 @@ fn missed(packet: &PacketFields, field: Field, wanted: &str) -> String {
     if packet.field(field).is_none() {
         return format!("no {}", name(field));
     }
-    format!("{}, not {wanted}", said(packet, field))
+    format!("{}, not {wanted}", with_value(packet, field))
 }
 
-/// `ttl is 64`.
-fn said(packet: &PacketFields, field: Field) -> String {
+/// A field with its value, such as `ttl is 64`.
+fn with_value(packet: &PacketFields, field: Field) -> String {
     let value = packet.field(field).unwrap_or_default();
     format!("{} is {}", name(field), text(field, value))
 }
 
 fn listed(field: Field, values: &Values) -> String {
     let mut words = String::new();
-    for (place, (first, last)) in values.ranges().iter().take(TOLD).enumerate() {
+    for (place, (first, last)) in values.ranges().iter().take(LISTED).enumerate() {
         let separator = if place == 0 { "" } else { ", " };
         let _ = write!(words, "{separator}{}", text(field, *first));
         if first != last {
             let _ = write!(words, " to {}", text(field, *last));
         }
     }
-    match values.ranges().len().checked_sub(TOLD) {
+    match values.ranges().len().checked_sub(LISTED) {
         None | Some(0) if values.is_empty() => "anything".to_owned(),
         None | Some(0) => words,
         Some(more) => format!("{words} or {more} more"),
     }
 }
 
-/// A field as people call it.
+/// The name of a field in explanations.
 pub const fn name(field: Field) -> &'static str {
     match field {
         Field::Interface => "interface",
@@ -126,7 +126,7 @@ pub const fn name(field: Field) -> &'static str {
     }
 }
 
-/// A value of a field as people write it.
+/// The value of a field as text.
 pub fn text(field: Field, value: u128) -> String {
     match field {
         Field::Source4 | Field::Dest4 => Ipv4Addr::from_bits(value as u32).to_string(),

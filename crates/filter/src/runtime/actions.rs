@@ -1,4 +1,4 @@
-//! Actions of a loaded program: maps filled after loading, counters, and times that are left.
+//! Actions of a loaded program: filling maps, reading counters, and remaining times.
 //!
 //! Rule: maps are accessed through [`Map`] alone. Not here: how actions are compiled
 //! (`compile::actions`).
@@ -12,7 +12,7 @@ use crate::compile::actions::{CompiledActions, TIME_SHIFT};
 use crate::{abi, maps};
 
 impl CompiledActions {
-    /// Fills maps that are new.
+    /// Fills the maps of a new program.
     pub fn fill<'a, M: Map + 'a>(
         &self,
         map: impl Fn(&str) -> Result<&'a M, M::Error>,
@@ -33,14 +33,14 @@ impl CompiledActions {
         }
         match self.limits.is_empty() {
             false => self.limits.fill(&limits::Maps::find(map)?),
-            // Guards are found by the same random numbers.
+            // Guards use the same random numbers.
             true if self.proxies() => limits::fill_seed(map(maps::SEED)?),
             true => Ok(()),
         }
     }
 }
 
-/// What could not be done as rules say, all processors together.
+/// Counters of actions that failed, summed over all processors.
 pub fn events<M: Map>(map: &M) -> Result<Vec<(abi::Event, u64)>, M::Error> {
     let mut events = Vec::new();
     for event in abi::Event::ALL {
@@ -51,7 +51,7 @@ pub fn events<M: Map>(map: &M) -> Result<Vec<(abi::Event, u64)>, M::Error> {
     Ok(events)
 }
 
-/// What a rule counted, all processors together.
+/// Counters of a rule, summed over all processors.
 pub fn count<M: Map>(map: &M, rule: u32) -> Result<abi::Count, M::Error> {
     let bytes = map.lookup(&rule.to_le_bytes())?.unwrap_or_default();
     let counts = bytes.as_chunks::<{ abi::Count::SIZE }>().0.iter().map(abi::Count::from_bytes);
@@ -62,8 +62,8 @@ pub fn count<M: Map>(map: &M, rule: u32) -> Result<abi::Count, M::Error> {
     }))
 }
 
-/// How long a rule with a time still holds, by what its program has; `None` for other rules. Zero:
-/// its time is over.
+/// The remaining time of a rule with a duration, which is zero if it is over; `None` for other
+/// rules.
 pub fn left<M: Map>(rules: &M, number: u32, now_ns: u64) -> Result<Option<Duration>, M::Error> {
     let value = rules.lookup(&number.to_le_bytes())?;
     let rule =
@@ -73,8 +73,8 @@ pub fn left<M: Map>(rules: &M, number: u32, now_ns: u64) -> Result<Option<Durati
     Ok(end_ns.map(|end| Duration::from_nanos(end.saturating_sub(now_ns))))
 }
 
-/// Gives rules the ends that the same rules have in another program: pairs of numbers, there and
-/// here. A rule whose time is over there begins anew here.
+/// Carries the ends of rules with a duration over from another program; `pairs` are numbers of
+/// equal rules, old and new. A rule whose time is over starts again.
 pub fn carry_ends<M: Map>(
     from: &M,
     to: &M,
@@ -92,7 +92,7 @@ pub fn carry_ends<M: Map>(
     Ok(())
 }
 
-/// Frames that wait for another processor.
+/// Length of the queue of frames for another processor.
 const CPU_QUEUE: u32 = 2048;
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
     fn ends_are_found_and_carried() {
         let second = Duration::from_secs(1);
         let ends = |ms| over_at(0, Duration::from_millis(ms)).unwrap();
-        // Never short, and a step late at most: 134 ms is more than two times 2^26 ns by 9 µs.
+        // Never early, and at most one step late: two steps of 2^26 ns are 9 µs more than 134 ms.
         assert_eq!([100, 134, 135, 201, 202].map(ends), [2, 2, 3, 3, 4]);
         let map = |now_ns: u64, actions: &[Action]| {
             let sizes = Sizes { now_ns, ..Sizes::default() };
@@ -134,7 +134,7 @@ mod tests {
         let at = |number, now_s: u64| left(&old, number, now_s * 1_000_000_000).unwrap().unwrap();
         assert!(at(1, 7) >= 10 * second && at(1, 7) <= 10 * second + piece);
         assert_eq!((at(1, 18), at(1, 4000)), (Duration::ZERO, Duration::ZERO));
-        // Both stay; the first one's time is over, so it begins anew.
+        // Both rules remain; the time of the first one is over, so it starts again.
         let new = map(20_000_000_000, &[Action::DropFor(60 * second), brief]);
         carry_ends(&old, &new, &[(1, 1), (2, 0)], 20_000_000_000).unwrap();
         assert_eq!(left(&new, 0, 0).unwrap(), left(&old, 2, 0).unwrap());

@@ -1,7 +1,7 @@
-//! Bans as the program's map has them: sources of which nothing is let in for a time.
+//! `Bans`: the banned sources of a loaded filter, whose packets are dropped for a time.
 //!
-//! Rule: times are on the monotonic clock, in nanoseconds; callers bring it. A ban whose time is
-//! over does not count, whether it was swept or not. Not here: rules that ban (`act`).
+//! Rule: times are on the monotonic clock, in nanoseconds. An expired ban has no effect, whether or
+//! not it was removed. Not here: rules that ban (`bpf/filter/act.h`).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use spec::{Expect, Map};
 
 use crate::abi;
 
-/// A source that is banned.
+/// A banned source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ban {
     /// Address of the source.
@@ -30,11 +30,12 @@ pub struct Bans<'a, M> {
 }
 
 impl<'a, M: Map> Bans<'a, M> {
+    /// The bans in a map.
     pub fn new(map: &'a M) -> Self {
         Self { map }
     }
 
-    /// Those in force, sorted by address.
+    /// The active bans, sorted by address.
     pub fn list(&self, now_ns: u64) -> Result<Vec<Ban>, M::Error> {
         let mut bans = Vec::new();
         for (source, ban) in self.entries()? {
@@ -47,11 +48,11 @@ impl<'a, M: Map> Bans<'a, M> {
         Ok(bans)
     }
 
-    /// Bans a source from now on; `None`: until it is taken back. One that is banned already is
-    /// from now on banned for this time, and keeps its count.
+    /// Bans a source for a time, or without end if that is `None`. The new time replaces that of an
+    /// existing ban, whose count is kept.
     ///
     /// # Errors
-    /// The map's own; it is full when so many sources are banned.
+    /// An error of the map, which may be full.
     pub fn add(&self, source: IpAddr, time: Option<Duration>, now_ns: u64) -> Result<(), M::Error> {
         let key = key(source).to_bytes();
         let packets = self.ban(&key)?.map_or(0, |ban| ban.packets);
@@ -60,13 +61,13 @@ impl<'a, M: Map> Bans<'a, M> {
         self.map.update(&key, &abi::Ban { until, packets }.to_bytes(), Expect::Any)
     }
 
-    /// Takes a ban back; `false` if there was none.
+    /// Removes a ban; `false` if there was none.
     pub fn remove(&self, source: IpAddr) -> Result<bool, M::Error> {
         self.map.delete(&key(source).to_bytes())
     }
 
-    /// Removes bans whose time is over, and answers how many. A ban that a packet renews meanwhile
-    /// may go with them; the next such packet bans again.
+    /// Removes expired bans and returns their number. A ban that a packet renews at the same time
+    /// may be removed too; the next such packet renews it.
     pub fn sweep(&self, now_ns: u64) -> Result<usize, M::Error> {
         let mut swept = 0;
         for (source, ban) in self.entries()? {
@@ -99,7 +100,7 @@ fn seconds<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Er
     time.map(|time| time.as_secs_f64()).serialize(to)
 }
 
-/// An IPv4 address as IPv6 maps it.
+/// The key of a source; IPv4 addresses are mapped to IPv6.
 fn key(source: IpAddr) -> abi::Source {
     let bits = match source {
         IpAddr::V4(source) => source.to_ipv6_mapped().to_bits(),
@@ -143,13 +144,13 @@ mod tests {
         assert_eq!(left(11 * SECOND), [(other, None)]);
         assert_eq!(map.len(), 2);
         assert_eq!((bans.sweep(11 * SECOND).unwrap(), map.len()), (1, 1));
-        assert_eq!(bans.sweep(u64::MAX - 1).unwrap(), 0, "without a time it stays");
+        assert_eq!(bans.sweep(u64::MAX - 1).unwrap(), 0, "a ban without end remains");
         assert!(bans.remove(other).unwrap());
         assert!(!bans.remove(other).unwrap());
     }
 
     #[test]
-    fn a_second_ban_takes_the_place_of_the_first() {
+    fn a_second_ban_replaces_the_first() {
         let map = map(1);
         let bans = Bans::new(&map);
         let one = "192.0.2.1".parse().unwrap();
@@ -159,7 +160,7 @@ mod tests {
         let counted = abi::Ban { until: FOREVER, packets: 7 };
         map.update(&key(one).to_bytes(), &counted.to_bytes(), Expect::Any).unwrap();
         bans.add(one, Some(Duration::from_secs(1)), 0).unwrap();
-        assert_eq!(packets(), 7, "the count goes on");
+        assert_eq!(packets(), 7, "the count continues");
         assert_eq!(bans.list(SECOND).unwrap(), []);
         bans.add("192.0.2.2".parse().unwrap(), None, 0).unwrap_err();
     }

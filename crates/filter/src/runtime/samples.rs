@@ -1,34 +1,35 @@
-//! Samples: copies of packets as the program's ring buffer holds them.
+//! `Sample`: records of the ring buffer of sampled packets.
 //!
-//! Rule: any bytes give a sample or none. Not here: reading a ring buffer, writing captures.
+//! Rule: any bytes are a sample or an invalid record. Not here: reading a ring buffer, writing
+//! captures.
 
 use spec::Verdict;
 
 use crate::abi::{self, Reason};
 use crate::compile::plan::NO_RULE;
 
-/// A packet that a rule chose.
+/// A packet that a rule sampled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// On the monotonic clock.
+    /// Time on the monotonic clock.
     pub time_ns: u64,
-    /// The rule that chose it, by number.
+    /// Number of the rule that sampled it.
     pub rule: u32,
-    /// The rule that decided; `None` when the default did, or the packet never met the rules.
+    /// Number of the rule that decided; `None` if the default or a policy did.
     pub decided_by: Option<u32>,
     pub verdict: Verdict,
-    /// `None` for one that a newer program gives.
+    /// `None` for a reason that only a newer program has.
     pub reason: Option<Reason>,
-    /// Of the frame.
+    /// Length of the frame.
     pub length: u32,
     pub interface: u32,
     pub queue: u32,
-    /// The frame's first bytes.
+    /// The first bytes of the frame.
     pub bytes: Vec<u8>,
 }
 
 impl Sample {
-    /// `None` for a record that is none: too short for what it says.
+    /// Parses a record; `None` if it is too short.
     pub fn parse(record: &[u8]) -> Option<Self> {
         let (head, bytes) = record.split_first_chunk::<{ abi::Sample::SIZE }>()?;
         let head = abi::Sample::from_bytes(head);
@@ -75,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_is_cut_is_none() {
+    fn truncated_records_are_invalid() {
         assert_eq!(Sample::parse(&record(17)), None);
         for length in 0..abi::Sample::SIZE {
             assert_eq!(Sample::parse(&record(0)[..length]), None);

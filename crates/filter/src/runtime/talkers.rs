@@ -1,10 +1,9 @@
-//! Talkers: who sends the most, and to which ports, estimated from packets chosen by chance.
+//! `Talker`: the busiest senders and ports, estimated from a random sample of packets.
 //!
-//! Each interval of time has a sampling rate of its own; what is told is the sum over a window,
-//! with a bound that the true rate is within in 95 of 100 cases. Where every packet was chosen,
-//! there is no error.
+//! Each interval of time has its own sampling rate. The estimate is the sum over a window, with an
+//! error at a confidence of 95 %. Without sampling, there is no error.
 //!
-//! Rule: memory is bounded by the samples of a window. Not here: choosing packets (`watch`).
+//! Rule: memory is limited by the samples of a window. Not here: sampling packets (`tap`).
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -17,20 +16,20 @@ use crate::abi::Reason;
 use crate::model::headers::{Frame, read};
 use crate::{Field, Needs};
 
-/// Where a packet goes: protocol and, where it has one, port.
+/// The destination of a packet: protocol and, if it has one, port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Port {
     pub protocol: u8,
     pub port: Option<u16>,
 }
 
-/// What became of a packet, and why.
+/// The verdict about a packet, with its reason.
 pub type VerdictReason = (Verdict, Option<Reason>);
 
-/// Samples of the last intervals of time.
+/// The samples of the last intervals.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// Seconds that are looked back.
+    /// Length of the window in seconds.
     span: f64,
     intervals: VecDeque<Interval>,
 }
@@ -38,24 +37,27 @@ pub struct Window {
 /// An interval of time with one sampling rate.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
+    /// Length in seconds.
     pub seconds: f64,
-    /// Packets of which some were chosen.
+    /// The number of packets that were sampled from.
     pub matched: u64,
     samples: u64,
     sources: HashMap<IpAddr, Tally>,
     ports: HashMap<Port, Tally>,
 }
 
-/// One sender, or one port.
+/// A sender or a port, with its traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Talker<K> {
+    /// The address or port.
     pub key: K,
-    /// Samples of it.
+    /// Its number of samples.
     pub samples: u64,
+    /// Estimated packets per second.
     pub pps: f64,
-    /// The true rate is at most so much higher or lower, in 95 of 100 cases.
+    /// The error of the estimate, with a confidence of 95 %.
     pub error_pps: f64,
-    /// What became of most of its samples.
+    /// The most frequent outcome of its samples.
     pub outcome: VerdictReason,
 }
 
@@ -66,7 +68,7 @@ struct Tally {
 }
 
 impl Interval {
-    /// Counts a frame's first bytes.
+    /// Adds a sample: the first bytes of a frame, with its outcome.
     pub fn add(&mut self, bytes: &[u8], outcome: VerdictReason) {
         self.samples += 1;
         let frame = Frame { bytes, ..Frame::default() };
@@ -85,16 +87,17 @@ impl Interval {
         }
     }
 
+    /// The number of samples.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// Packets that one sample stands for.
+    /// The number of packets per sample.
     fn weight(&self) -> f64 {
         if self.samples == 0 { 0.0 } else { self.matched as f64 / self.samples as f64 }
     }
 
-    /// Of the number of packets of something that was sampled so often.
+    /// The variance of the estimated packets of a key with this number of samples.
     fn variance(&self, samples: u64) -> f64 {
         let (all, n) = (self.matched as f64, self.samples as f64);
         if n == 0.0 || n >= all {
@@ -113,11 +116,12 @@ impl Tally {
 }
 
 impl Window {
+    /// An empty window of a length in seconds.
     pub fn new(span_seconds: f64) -> Self {
         Self { span: span_seconds, intervals: VecDeque::new() }
     }
 
-    /// Adds the newest interval; what is older than the window goes.
+    /// Adds an interval and removes those that are older than the window.
     pub fn add(&mut self, interval: Interval) {
         self.intervals.push_back(interval);
         while self.intervals.len() > 1 && self.seconds() - self.intervals[0].seconds >= self.span {
@@ -125,25 +129,27 @@ impl Window {
         }
     }
 
+    /// The length of all intervals in seconds.
     pub fn seconds(&self) -> f64 {
         self.intervals.iter().map(|one| one.seconds).sum()
     }
 
+    /// The number of samples of all intervals.
     pub fn samples(&self) -> u64 {
         self.intervals.iter().map(|one| one.samples).sum()
     }
 
-    /// Packets of which some were chosen.
+    /// The number of packets that were sampled from.
     pub fn matched(&self) -> u64 {
         self.intervals.iter().map(|one| one.matched).sum()
     }
 
-    /// The busiest senders first.
+    /// The busiest senders, in descending order.
     pub fn sources(&self, most: usize) -> Vec<Talker<IpAddr>> {
         self.busiest(most, |one| &one.sources)
     }
 
-    /// The busiest ports first.
+    /// The busiest ports, in descending order.
     pub fn ports(&self, most: usize) -> Vec<Talker<Port>> {
         self.busiest(most, |one| &one.ports)
     }
@@ -176,8 +182,7 @@ struct Estimate {
 }
 
 impl Estimate {
-    /// An interval in which it was not seen has no part in the error: its own would be less than
-    /// one sample's weight.
+    /// Adds an interval. Intervals without a sample of the key do not add to the error.
     fn add(&mut self, interval: &Interval, tally: &Tally) {
         self.packets += tally.samples as f64 * interval.weight();
         self.variance += interval.variance(tally.samples);
@@ -189,7 +194,7 @@ impl Estimate {
 
     fn talker<K>(self, key: K, seconds: f64) -> Talker<K> {
         let outcomes = self.tally.outcomes.iter();
-        // Of equal ones always the same.
+        // Ties are resolved the same way each time.
         let outcome = outcomes.max_by_key(|((verdict, reason), samples)| {
             (**samples, *verdict as u32, reason.map(|reason| reason as u32))
         });
@@ -204,7 +209,7 @@ impl Estimate {
 }
 
 impl fmt::Display for Port {
-    /// Such as `udp/53`, `icmp`, `protocol 200`.
+    /// Writes the port, such as `udp/53`, `icmp` or `protocol 200`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match crate::language::text::protocol_name(self.protocol) {
             Some(name) => f.write_str(name)?,
@@ -214,7 +219,7 @@ impl fmt::Display for Port {
     }
 }
 
-/// Standard deviations around the mean within which 95 of 100 are.
+/// Standard deviations for a confidence of 95 %.
 const DEVIATIONS: f64 = 1.96;
 
 #[cfg(test)]
@@ -257,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_stand_for_what_was_not_chosen() {
+    fn samples_are_weighted() {
         let mut window = Window::new(1.0);
         window.add(interval(10_000, &[(1, 53, 50), (2, 80, 50)]));
         let sources = window.sources(9);
@@ -267,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_of_stretches_may_differ_and_old_ones_go() {
+    fn sampling_rates_may_differ_and_old_intervals_are_removed() {
         let mut window = Window::new(2.0);
         window.add(interval(1_000_000, &[(9, 9, 10)]));
         window.add(interval(100, &[(1, 53, 100)]));

@@ -1,28 +1,17 @@
-//! A trial: new rules in front of those in force, on the same packets, as `bpf/filter/try.h` does
-//! it.
+//! Trials: new rules process the same packets as the active rules, without effect; see
+//! `bpf/filter/try.h`.
 //!
-//! Rule: both programs are ordinary filters but for one global; the new one's maps have names of
-//! their own, so that they are found beside those of the rules in force. Not here: making one
-//! program of both, loading it, and names of rules.
+//! Rule: the first part has the new rules, the second part the active ones. Not here: loading the
+//! program, and names of rules.
 
-use spec::{Map, Spec, Verdict};
+use spec::{Map, Spec};
 
-use crate::abi::{self, Part, Reason};
-use crate::compile::plan::NO_RULE;
+use super::decision::Decision;
+use super::parts::{prefix_map_names, prepare_maps, set_part};
+use crate::abi::{self, Part};
 use crate::maps::{CHANGES, PAIRS};
-use crate::runtime::tap;
 
-/// What rules make of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Decision {
-    /// By number; `None` when the packet never met the rules, or none decided.
-    pub rule: Option<u32>,
-    pub verdict: Verdict,
-    /// `None` for one that a newer program gives.
-    pub reason: Option<Reason>,
-}
-
-/// Packets about which the rules in force and the new ones had these opinions.
+/// Packets with the same pair of decisions of the active and the new rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecisionPair {
     pub old: Decision,
@@ -31,21 +20,20 @@ pub struct DecisionPair {
     pub bytes: u64,
 }
 
-/// A packet that would meet another verdict.
+/// A packet that would get another verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedPacket {
-    /// On the monotonic clock.
+    /// Time on the monotonic clock.
     pub time_ns: u64,
     pub old: Decision,
     pub new: Decision,
-    /// Of the frame.
+    /// Length of the frame.
     pub length: u32,
-    /// The frame's first bytes.
+    /// The first bytes of the frame.
     pub bytes: Vec<u8>,
 }
 
-/// Makes a filter the part with the new rules: its maps are renamed, all but the one that both
-/// parts share.
+/// Makes a filter the first part, with the new rules.
 ///
 /// # Errors
 /// The object is not the filter's.
@@ -55,49 +43,17 @@ pub fn make_new(spec: &mut Spec) -> Result<(), spec::Error> {
     Ok(())
 }
 
-/// Makes a filter the part with the rules in force.
+/// Makes a filter the second part, with the active rules.
 ///
 /// # Errors
 /// The object is not the filter's.
 pub fn make_old(spec: &mut Spec) -> Result<(), spec::Error> {
     set_part(spec, Part::Old)?;
-    for map in &mut spec.maps {
-        match map.name.as_str() {
-            OPINION => map.pin_by_name = true,
-            PAIRS => map.max_entries = MOST_PAIRS,
-            CHANGES => map.max_entries = RING,
-            _ => (),
-        }
-    }
+    prepare_maps(spec, OPINION, &[(PAIRS, MOST_PAIRS), (CHANGES, RING)]);
     Ok(())
 }
 
-/// What a map of the part in front is called, in a trial or while packets are watched.
-pub fn new_name(map: &str) -> String {
-    format!("{APART}{}", map.trim_start_matches('.'))
-}
-
-/// Whether a map is there for a trial, or for watching, alone: no other program takes it over.
-pub fn is_temporary(map: &str) -> bool {
-    map.starts_with(APART) || [PAIRS, CHANGES].contains(&map) || tap::is_temporary(map)
-}
-
-pub(crate) fn set_part(spec: &mut Spec, part: Part) -> Result<(), spec::Error> {
-    spec.set_global(PART, &(part as u32).to_le_bytes())
-}
-
-/// Makes a filter the part in front: its maps are renamed, all but the one that both parts share.
-pub(crate) fn prefix_map_names(spec: &mut Spec, shared: &str) {
-    for map in &mut spec.maps {
-        if map.name == shared {
-            map.pin_by_name = true;
-        } else {
-            map.name = new_name(&map.name);
-        }
-    }
-}
-
-/// All pairs that there were, the most frequent first.
+/// All pairs of decisions, with the most frequent first.
 pub fn pairs<M: Map>(map: &M) -> Result<Vec<DecisionPair>, M::Error> {
     let mut pairs = Vec::new();
     for key in map.keys()? {
@@ -119,7 +75,7 @@ pub fn pairs<M: Map>(map: &M) -> Result<Vec<DecisionPair>, M::Error> {
 }
 
 impl ChangedPacket {
-    /// `None` for a record that is none: too short for what it says.
+    /// Parses a record; `None` if it is too short.
     pub fn parse(record: &[u8]) -> Option<Self> {
         let (head, bytes) = record.split_first_chunk::<{ abi::Change::SIZE }>()?;
         let head = abi::Change::from_bytes(head);
@@ -133,38 +89,30 @@ impl ChangedPacket {
     }
 }
 
-impl From<abi::Opinion> for Decision {
-    fn from(opinion: abi::Opinion) -> Self {
-        Self {
-            rule: (opinion.rule != NO_RULE).then_some(opinion.rule),
-            verdict: Verdict::from_code(opinion.verdict),
-            reason: Reason::ALL.into_iter().find(|reason| *reason as u32 == opinion.reason),
-        }
-    }
-}
-
-const APART: &str = "new_";
-const PART: &str = "filter_part";
 const OPINION: &str = "filter_opinion";
-/// Pairs of rules that can be counted.
+/// The most pairs of decisions that are counted.
 const MOST_PAIRS: u32 = 1 << 14;
-/// Bytes of packets that wait to be read.
+/// Size of the ring buffer in bytes.
 const RING: u32 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
+    use spec::Verdict;
+
     use super::*;
+    use crate::Reason;
+    use crate::compile::plan::NO_RULE;
 
     #[test]
     fn a_record_becomes_a_changed_packet() {
-        let opinion = |rule, verdict: Verdict, reason: Reason| abi::Opinion {
+        let decision = |rule, verdict: Verdict, reason: Reason| abi::Decision {
             rule,
             verdict: verdict as u32,
             reason: reason as u32,
         };
         let pair = abi::Pair {
-            old: opinion(NO_RULE, Verdict::Pass, Reason::Default),
-            fresh: opinion(3, Verdict::Drop, Reason::Rule),
+            old: decision(NO_RULE, Verdict::Pass, Reason::Default),
+            fresh: decision(3, Verdict::Drop, Reason::Rule),
         };
         let head = abi::Change { time: 7, pair, length: 60, captured: 14 };
         let record = [head.to_bytes().as_slice(), &[9; 16]].concat();
@@ -179,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_apart_by_the_names_of_their_maps() {
+    fn parts_have_maps_with_different_names() {
         let filter = || Spec::parse("filter", crate::OBJECT).unwrap();
         let (mut new, mut old) = (filter(), filter());
         make_new(&mut new).unwrap();

@@ -14,7 +14,7 @@ use spec::{Input, Map, MapDef, MapKind, ProgramKind, Runtime, Spec, Verdict};
 
 use crate::nasty::{PORTS, Random};
 
-/// Where packets of a test run come from unless told otherwise.
+/// The default source of the packets of a test run.
 pub const LOOPBACK: u32 = 1;
 
 /// What one packet came to.
@@ -75,7 +75,7 @@ impl<R: Runtime> Arm<R> {
     }
 }
 
-/// Program and model say the same of each frame, one after the other.
+/// Program and model have the same result for each frame, one after the other.
 pub fn assert_same<R: Runtime + Default>(rules: &Ruleset, frames: &[Vec<u8>], seed: u64) {
     let mut arm = Arm::<R>::of(rules);
     let mut model = Model::new(rules, |_| None);
@@ -90,7 +90,7 @@ pub fn assert_same<R: Runtime + Default>(rules: &Ruleset, frames: &[Vec<u8>], se
     }
 }
 
-/// The filter with a search that copies what it is asked about into the map `seen`.
+/// The filter with a search that copies its arguments into the map `seen`.
 pub fn fields_spec(needs: Needs, policies: &Policies) -> Spec {
     use spec::asm::Reg::*;
     let mut spec = Spec::parse("filter", OBJECT).unwrap();
@@ -104,7 +104,7 @@ pub fn fields_spec(needs: Needs, policies: &Policies) -> Spec {
         ..MapDef::default()
     });
     let mut code = Assembler::new("copy", ProgramKind::XDP);
-    // It is asked with the context and the packet.
+    // It is called with the context and the packet.
     code.load_map_value(R3, "seen", 0);
     for word in (0..Packet::SIZE as i16).step_by(8) {
         code.load64(R4, R2.at(word)).store64(R3.at(word), R4);

@@ -1,5 +1,5 @@
 //! The filter's program beside its model, for packets of any kind: the same fields, verdict and
-//! reason. On whatever runtime; how many packets it has time for is said by the caller.
+//! reason. On whatever runtime; the caller sets the number of packets.
 
 use filter::abi::{Known, Need};
 use filter::{Field, File, Frame, Needs, Policies, Policy, Reason, read};
@@ -54,7 +54,7 @@ pub fn verdicts<R: Runtime + Default>(rulesets: u64, frames: usize) {
     }
 }
 
-/// One first fragment lets as many bytes follow as a packet can have, and no more.
+/// One first fragment allows at most the bytes of the longest packet.
 pub fn bytes_that_follow<R: Runtime + Default>() {
     const LATER: usize = 65535 / LENGTH;
     const LENGTH: usize = 1285;
@@ -77,7 +77,7 @@ pub fn bytes_that_follow<R: Runtime + Default>() {
     assert_eq!((more.verdict, &*more.reason), (Verdict::Drop, "unknown-fragment"));
 }
 
-/// The same for a packet that ends at each of its bytes.
+/// Compares packets that end at each of their bytes.
 pub fn cuts<R: Runtime + Default>(rulesets: u64) {
     let mut random = Random::new(4);
     for seed in 0..rulesets {

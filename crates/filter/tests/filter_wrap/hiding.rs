@@ -1,4 +1,4 @@
-//! Places to hide a packet in, one by one: where a reader that looks at one frame, or at its first
+//! Places to hide a packet in, one by one: where a reader of one frame, or of its first
 //! buffer, could take a tunnel for something else.
 
 use spec::{Runtime, Verdict};
@@ -84,7 +84,7 @@ const PLACES: [Place; 10] = [
     },
 ];
 
-/// Behind what the first buffer holds of a long frame.
+/// Beyond the first buffer of a long frame.
 const BEYOND: [Place; 2] = [
     Place {
         name: "UDP behind the first buffer",

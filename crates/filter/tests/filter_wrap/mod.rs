@@ -92,7 +92,7 @@ pub fn stacks<R: Runtime>(start: Start<R>, program: &'static str, rounds: u64) {
     }
 }
 
-/// The same frame for every source.
+/// A frame that differs between sources only in its source.
 fn stack(source: u8, seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut frame = Maker { source, lies: 0, fragments: seed.is_multiple_of(2) }.frame(&mut random);
@@ -104,7 +104,7 @@ fn stack(source: u8, seed: u64) -> Vec<u8> {
     frame
 }
 
-/// Where the policies of all oddities are to pass, that is what passes a source: by name.
+/// If the policies of all anomalies are to pass, a policy passes the source, by its name.
 pub fn named<R: Runtime>(start: Start<R>, program: &'static str, rounds: u64) {
     for way in WAYS {
         let mut rules = way.rules();
@@ -120,7 +120,7 @@ pub fn named<R: Runtime>(start: Start<R>, program: &'static str, rounds: u64) {
             match judged.verdict {
                 Verdict::Drop => dropped += 1,
                 Verdict::Pass if is_oddity(&judged) => passed += 1,
-                // A byte is broken in front of it: it is no packet any more.
+                // A byte before it is changed, so that it is not a packet any more.
                 _ => assert!(!shows_bad(&frame), "{way:?}, {seed}: {judged:?} {frame:02x?}"),
             }
         }

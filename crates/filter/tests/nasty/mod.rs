@@ -33,7 +33,7 @@ const LATER: [u16; 3] = [1, 0x2001, 0x1fff];
 pub struct Maker {
     /// Last byte of the innermost packet's source.
     pub source: u8,
-    /// Wrong versions, lengths and the like, one in so many places; 0 for never.
+    /// Invalid versions, lengths and the like, one in this number of places; 0 for never.
     pub lies: usize,
     pub fragments: bool,
 }
@@ -147,7 +147,7 @@ impl Maker {
         packet
     }
 
-    /// 0 whole; a packet around another one stays whole or is the first.
+    /// 0 for a whole packet; a packet that contains another one is whole or a first fragment.
     fn fragment(&self, random: &mut Random, is_whole: bool) -> u16 {
         match random.below(6) {
             0 if self.fragments && !is_whole => 0x2000,
@@ -256,7 +256,7 @@ impl Maker {
         let length = 8 + payload;
         let length = if self.lie(random) { random.below(length + 4) } else { length };
         let mut datagram = [ports, &(length as u16).to_be_bytes()[..], &[0, 0]].concat();
-        // Not to be taken for VXLAN or Geneve by chance, unless lies are told.
+        // Not VXLAN or Geneve by chance, unless fields are forged.
         datagram
             .resize(8 + payload, if self.lies > 0 { random.below(256) as u8 } else { 0xf1 & !8 });
         datagram

@@ -48,7 +48,9 @@ impl FromStr for Rule {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut words = text.split_whitespace();
-        let to = words.next().ok_or_else(|| ParseError::new(text, "empty; say `any` for all"))?;
+        let to = words
+            .next()
+            .ok_or_else(|| ParseError::new(text, "empty; expected a prefix, or `any` for all"))?;
         let rule = Self {
             to: unless_any(to, Prefix::from_str)?,
             protocol: words

@@ -1,7 +1,7 @@
 //! Rules read back from live maps.
 //!
-//! Rule: what is told is what packets meet. A rule counts when its shape is in the list; one that
-//! a killed run left under no shape does not. The order in which rules were written is lost.
+//! Rule: the rules that are returned are those that packets match. A rule counts if its shape is in
+//! the list; one that a killed run left without a shape does not. The original order is lost.
 
 use std::array;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,8 +21,8 @@ pub struct InstalledRules {
 }
 
 impl InstalledRules {
-    /// The rules in force, sorted; one without a prefix is told once although both address
-    /// families hold it.
+    /// The active rules, sorted; one without a prefix is listed once although both address families
+    /// contain it.
     pub fn rules(&self) -> Vec<Rule> {
         let (v4, v6) = (self.rules4(), self.rules6());
         let is_everywhere = |rule: &&Rule| {

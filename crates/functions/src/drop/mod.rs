@@ -25,11 +25,14 @@ pub use shape::TooManyShapes;
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/drop.o");
-/// The program's name in the object.
+/// Name of the program in the object.
 pub const PROGRAM: &str = "xway_drop";
-/// The same for frames of several buffers: an MTU above one page, Linux 5.18. Loaded only by name.
+/// Name of the program for frames of several buffers (MTU above one page, Linux 5.18), which is
+/// only loaded by name.
 pub const PROGRAM_FRAGS: &str = "xway_drop_frags";
-/// Names of its maps in the object, as [`Maps::find`] asks for them.
+/// Name of the map of shapes.
 pub const SHAPES: &str = "drop_shapes";
+/// Name of the map of IPv4 rules.
 pub const RULES4: &str = "drop_rules4";
+/// Name of the map of IPv6 rules.
 pub const RULES6: &str = "drop_rules6";

@@ -24,7 +24,7 @@ pub struct Maps<'a, M> {
 }
 
 impl<'a, M> Maps<'a, M> {
-    /// Finds them by the names that they have in the object.
+    /// Finds the maps by their names in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
         Ok(Self { shapes: map(SHAPES)?, rules4: map(RULES4)?, rules6: map(RULES6)? })
     }
@@ -34,6 +34,7 @@ impl<'a, M> Maps<'a, M> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan(InstalledRules);
 
+/// Why rules cannot be updated.
 #[derive(Debug, thiserror::Error)]
 pub enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]
@@ -45,7 +46,7 @@ pub enum Error<E: std::error::Error + 'static> {
 /// Brings live maps to a configuration; packets meet the old rules or the new ones.
 ///
 /// # Errors
-/// The rules do not fit, or a map refused; then the old rules stay.
+/// The rules do not fit, or a map refused them; then the old rules remain.
 pub fn update<M: Map>(config: &Config, maps: &Maps<'_, M>) -> Result<Changed, Error<M::Error>> {
     let installed = read(maps).map_err(Error::Map)?;
     Plan::new(config, &installed)?.apply(&installed, maps).map_err(Error::Map)
@@ -134,7 +135,7 @@ fn entry(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     (key.to_vec(), vec![0; VALUE_SIZE])
 }
 
-/// The values of rules say nothing.
+/// Size of the value of a rule, which has no meaning.
 const VALUE_SIZE: usize = 4;
 
 #[cfg(test)]

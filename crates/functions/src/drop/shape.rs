@@ -19,12 +19,14 @@ use super::installed::InstalledRules;
     "{family} rules combine prefix length, protocol and port in {used} ways; at most {most} fit: \
      widen or split prefixes so that more rules are alike"
 )]
+/// The rules of a family have more shapes than the program supports.
 pub struct TooManyShapes {
     pub family: &'static str,
     pub used: usize,
     pub most: usize,
 }
 
+/// The family of a shape.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Family {
     V4,
@@ -165,6 +167,7 @@ impl Part {
 }
 
 impl Group {
+    /// The shape in the layout of the program for IPv4.
     pub(super) fn shape4(&self) -> Shape4 {
         let mask = self.shape.mask(u128::from(mask4(self.shape.length)));
         Shape4 {
@@ -175,6 +178,7 @@ impl Group {
         }
     }
 
+    /// The shape in the layout of the program for IPv6.
     pub(super) fn shape6(&self) -> Shape6 {
         let mask = self.shape.mask(mask6(self.shape.length));
         Shape6 {
@@ -185,10 +189,12 @@ impl Group {
         }
     }
 
+    /// The keys of the rules in the layout of the program for IPv4.
     pub(super) fn rules4(&self) -> impl Iterator<Item = Rule4> {
         self.rules.iter().map(|rule| self.rule4(rule))
     }
 
+    /// The keys of the rules in the layout of the program for IPv6.
     pub(super) fn rules6(&self) -> impl Iterator<Item = Rule6> {
         self.rules.iter().map(|rule| self.rule6(rule))
     }

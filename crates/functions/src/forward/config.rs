@@ -24,10 +24,11 @@ pub struct Config {
     pub malformed: PassOrDrop,
 }
 
+/// Whether addresses are translated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Nat {
-    /// Route only; translations are not looked at.
+    /// Route only; translations are ignored.
     Off,
     /// Route all, translate what has a translation.
     #[default]

@@ -32,7 +32,7 @@ pub struct Port {
 }
 
 impl<'a, M> Maps<'a, M> {
-    /// Finds them by the names that they have in the object.
+    /// Finds the maps by their names in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
         Ok(Self { nat4: map(NAT4)?, nat6: map(NAT6)?, tx: map(TX)?, macs: map(MACS)? })
     }
@@ -58,6 +58,7 @@ pub enum Conflict {
     Family(String),
 }
 
+/// Why the configuration cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum Error<E: std::error::Error + 'static> {
     #[error(transparent)]

@@ -1,7 +1,7 @@
-//! From a field's value to its class.
+//! Code that maps the value of a field to its class.
 //!
-//! Rule: the value is in R2 (and R1), the class is left in R0; R0 to R5 are overwritten, and R9 by
-//! searches among IPv6 addresses.
+//! Rule: the value is in R2 (and R1), the class is returned in R0. R0 to R5 are overwritten, and R9
+//! by searches of IPv6 addresses.
 
 use spec::asm::Reg::{R0, R4};
 use spec::asm::{Cond, Label, Size};
@@ -13,8 +13,8 @@ use crate::Field;
 use crate::compile::plan::{Boundary, Classifier};
 
 impl Code<'_> {
-    /// The class of a field. A packet that does not have it is found out only where that makes a
-    /// difference: what is not there is 0.
+    /// Sets R0 to the class of a field. Code checks whether the packet has the field only where
+    /// that makes a difference: a missing field is 0.
     pub(super) fn class(&mut self, field: Field, classifier: &Classifier, absent: u32) {
         let known = self.unsure(field);
         let done = self.asm.label();
@@ -28,6 +28,7 @@ impl Code<'_> {
         self.asm.bind(done);
     }
 
+    /// Sets R0 to the class of the value in R2 (and R1).
     pub(super) fn classify(&mut self, field: Field, classifier: &Classifier) {
         match classifier {
             Classifier::Branches(boundaries) => self.branches(field, boundaries),
@@ -52,7 +53,7 @@ impl Code<'_> {
         self.asm.bind(done);
     }
 
-    /// Elements are as small as the greatest class allows. The verifier bounds the index by the
+    /// Elements are as small as the highest class allows. The verifier bounds the index by the
     /// width of the load, so a field that is narrower than its place in memory needs a mask.
     fn direct(&mut self, field: Field, classes: &[u32]) {
         let greatest = classes.iter().copied().max().unwrap_or_default();
@@ -73,7 +74,7 @@ impl Code<'_> {
         self.asm.add(R4, LOW).load(size, R0, R4.at(0));
     }
 
-    /// R4 = the table.
+    /// Sets R4 to the address of a table.
     pub(super) fn point(&mut self, place: Place) {
         self.asm.load_map_value(R4, MAP, place.offset);
     }

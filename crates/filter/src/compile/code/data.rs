@@ -1,7 +1,7 @@
-//! The memory that generated code reads: one value of one array, frozen, found at its address.
+//! `Data`: the memory that generated code reads, which is the one value of a frozen array.
 //!
-//! Rule: an index that the verifier bounds by a mask may point beyond its table by less than the
-//! table's size, so the memory is long enough for that; what is read there is never used.
+//! Rule: an index that the verifier bounds by a mask may exceed its table by less than the table's
+//! size, so the memory is long enough for that. Bytes that are read there are never used.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,33 +11,33 @@ use spec::{MapDef, MapKind};
 /// Name of the map.
 pub const MAP: &str = "filter_data";
 
-/// Tables begin at such offsets: a cache line.
+/// Alignment of tables: a cache line.
 const ALIGNMENT: usize = 64;
-/// `BPF_F_RDONLY_PROG`.
+/// The flag `BPF_F_RDONLY_PROG`.
 const READ_ONLY: u32 = 1 << 7;
 
-/// Tables, one behind the other.
+/// The tables, one after the other.
 #[derive(Debug, Default)]
 pub struct Data {
     bytes: Vec<u8>,
-    /// How far code may read.
+    /// The end of the memory that code may read.
     reach: usize,
-    /// Where tables of this hash and length are.
+    /// Offsets of tables, by hash and length.
     known: HashMap<(u64, usize), usize>,
 }
 
 /// A table in memory, with elements of `stride` bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// In bytes.
+    /// Offset in bytes.
     pub offset: u32,
-    /// A mask that every right index survives.
+    /// A mask that does not change a valid index.
     pub mask: i32,
 }
 
 impl Data {
-    /// Adds a table of `count` elements, or finds the same one. Code may read up to `beyond`
-    /// elements behind the one that a masked index points to.
+    /// Adds a table of `count` elements, or returns the place of an equal one. Code may read up to
+    /// `beyond` elements after the one at a masked index.
     pub fn table(&mut self, bytes: Vec<u8>, count: usize, beyond: usize) -> Place {
         let (length, stride) = (bytes.len(), bytes.len() / count.max(1));
         let mut hasher = DefaultHasher::new();
@@ -59,23 +59,24 @@ impl Data {
         }
     }
 
+    /// Adds a table of words.
     pub fn words(&mut self, words: &[u32], beyond: usize) -> Place {
         let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.table(bytes, words.len(), beyond)
     }
 
-    /// Elements of two words.
+    /// Adds a table of pairs of words.
     pub fn pairs(&mut self, pairs: Vec<[u32; 2]>) -> Place {
         let bytes = pairs.iter().flatten().flat_map(|word| word.to_le_bytes()).collect();
         self.table(bytes, pairs.len(), 0)
     }
 
-    /// Bytes of tables, without room at the end.
+    /// Bytes of tables, without padding at the end.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The map with everything in it, unless that is nothing.
+    /// The map with all tables; `None` if there are none.
     pub fn map(mut self) -> Option<MapDef> {
         if self.bytes.is_empty() {
             return None;

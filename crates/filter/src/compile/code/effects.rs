@@ -1,15 +1,15 @@
-//! Rules that do not decide, many of them: lists that tables find, walked together in the order of
-//! the rules' numbers, up to the rule that decides.
+//! Code for many rules that do not decide: tables find lists of rules, which are processed in the
+//! order of the rules' numbers, up to the rule that decides.
 //!
 //! ```text
-//!  the frame, at the bottom of the code's stack:
-//!   0  the packet     8  limit     12  the rule that ended the search
-//!  16  the context   24 + 4n  cursor n
+//!  stack frame, at the bottom of the code's stack:
+//!   0  packet     8  limit     12  rule that ended the search
+//!  16  context   24 + 4n  cursor n
 //! ```
 //!
-//! A cursor is an index into its group's lists. Rule: every list ends with `NO_RULE`, which is
-//! behind every limit; place 0 is such an end, for packets without a list. Numbers in lists have
-//! the bit `FINAL`, as R7 has.
+//! A cursor is an index into the lists of its group. Rule: every list ends with `NO_RULE`, which is
+//! above every limit; index 0 is such an end, for packets without a list. Numbers in lists have the
+//! bit `FINAL`, as R7 has.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
 use spec::asm::{Cond, Helper, Label, MemRef, Operand, Reg};
@@ -21,10 +21,10 @@ use super::value::{CONTEXT, PACKET, TOP};
 use crate::compile::plan::{Effects, FINAL, FamilyPlan, NO_RULE, Plan};
 use crate::{EFFECT, Family};
 
-/// Calls of the effect that the verifier may walk one by one.
+/// The most calls of the effect that are unrolled for the verifier.
 const STEPS: usize = 32;
 
-/// Groups whose cursors fit the stack beside all else that is there.
+/// The most groups; their cursors must fit on the stack.
 const GROUPS: usize = 24;
 
 const LIMIT: i16 = 8;
@@ -32,7 +32,7 @@ const ENDED: i16 = 12;
 const CONTEXT_COPY: i16 = 16;
 const CURSORS: i16 = 24;
 
-/// Where the cursors are and what they point into.
+/// The cursors and their lists.
 struct Merge {
     base: Reg,
     frame: i16,
@@ -40,7 +40,7 @@ struct Merge {
 }
 
 impl Code<'_> {
-    /// A family's code, if it has such lists; nothing falls through.
+    /// The code of a family that has such lists; no path falls through.
     pub(super) fn with_effects(&mut self, plan: &FamilyPlan) {
         self.lowest(&plan.tables, plan.otherwise);
         let frame = self.frame(plan);
@@ -50,7 +50,7 @@ impl Code<'_> {
         }
         let run = Run { merge, plan, callback: looped(plan).then(|| self.callback(plan.family)) };
         for rule in &plan.straight {
-            self.stop_behind(*rule, &run);
+            self.stop_before(*rule, &run);
             let decides = self.rules.rules[*rule as usize].action.decides();
             let leads = self.rule(plan.family, *rule, |code, rule, next| {
                 run.below(code, Some(rule));
@@ -73,8 +73,8 @@ impl Code<'_> {
         }
     }
 
-    /// Ends the search at a rule that R7 is not behind.
-    fn stop_behind(&mut self, rule: u32, run: &Run<'_>) {
+    /// Ends the search before a rule if R7 is not greater.
+    fn stop_before(&mut self, rule: u32, run: &Run<'_>) {
         let below = self.asm.label();
         self.asm.jump32_if(R7, Cond::Gt, (rule | FINAL).cast_signed(), below);
         run.below(self, None);
@@ -97,10 +97,10 @@ impl Code<'_> {
         plan.effects.iter().map(place).collect()
     }
 
-    /// Stores where a group's list for the packet begins.
+    /// Stores the beginning of a group's list for the packet.
     fn cursor(&mut self, effects: &Effects, cursor: MemRef) {
         let [none, store] = [self.asm.label(), self.asm.label()];
-        self.asm.note(format!("{} rules that go on", effects.table.rules));
+        self.asm.note(format!("{} rules that continue", effects.table.rules));
         let least = (effects.table.least | FINAL).cast_signed();
         self.asm.jump32_if(R7, Cond::Le, least, none);
         self.walk(&effects.table);
@@ -108,7 +108,7 @@ impl Code<'_> {
         let starts = self.data.words(&ended(effects).1, 0);
         self.point(starts);
         self.asm.and32(R0, starts.mask).lsh(R0, 2).add(R4, R0).load32(R0, R4.at(0)).jump(store);
-        // A constant would be followed through each combination with the other groups' cursors.
+        // The verifier would follow a constant through each combination of the groups' cursors.
         self.asm.bind(none).mov32(R0, 0);
         self.forget(R0);
         self.asm.bind(store).store32(cursor, R0);
@@ -126,14 +126,14 @@ impl Code<'_> {
         let a = &mut self.asm;
         a.mov32(R3, R9).load64(R2, R6.at(0)).load64(R1, R6.at(CONTEXT_COPY));
         a.call_function(EFFECT);
-        let go_on = a.label();
-        a.jump32_if(R0, Cond::Eq, 0, go_on).store32(R6.at(ENDED), R9);
+        let next = a.label();
+        a.jump32_if(R0, Cond::Eq, 0, next).store32(R6.at(ENDED), R9);
         a.bind(end).mov32(R0, 1).exit();
-        a.bind(go_on).mov32(R0, 0).exit();
+        a.bind(next).mov32(R0, 0).exit();
     }
 }
 
-/// Walking a family's lists.
+/// Code that processes the lists of a family.
 struct Run<'p> {
     merge: Merge,
     plan: &'p FamilyPlan,
@@ -141,10 +141,10 @@ struct Run<'p> {
 }
 
 impl Run<'_> {
-    /// Gives all rules below a number, or below R7, to the effect; ends the search if one does.
+    /// Calls the effect for all rules below a number, or below R7; ends the search if one does.
     fn below(&self, code: &mut Code<'_>, rule: Option<u32>) {
         let limit = rule.map_or(Operand::Reg(R7), |rule| (rule | FINAL).cast_signed().into());
-        code.asm.note("rules that go on, in order");
+        code.asm.note("rules that continue, in order");
         match self.callback {
             Some(callback) => self.by_helper(code, limit, callback),
             None => self.by_counting(code, limit),
@@ -157,11 +157,11 @@ impl Run<'_> {
         let head = code.asm.here();
         self.merge.next(code, limit, end);
         let a = &mut code.asm;
-        let go_on = a.label();
+        let next = a.label();
         a.load64(R1, CONTEXT).mov(R2, PACKET).mov32(R3, R9).call_function(EFFECT);
-        a.jump32_if(R0, Cond::Eq, 0, go_on);
+        a.jump32_if(R0, Cond::Eq, 0, next);
         a.mov32(R0, R9).exit();
-        a.bind(go_on).sub32(R8, 1).jump32_if(R8, Cond::Ne, 0, head).bind(end);
+        a.bind(next).sub32(R8, 1).jump32_if(R8, Cond::Ne, 0, head).bind(end);
     }
 
     fn by_helper(&self, code: &mut Code<'_>, limit: Operand, callback: Label) {
@@ -186,8 +186,8 @@ impl Merge {
         self.base.at(self.frame + CURSORS + 4 * group as i16)
     }
 
-    /// R9 = the lowest number that a cursor points to, without `FINAL`, and the cursor behind it;
-    /// to `end` if that is not below the limit.
+    /// Sets R9 to the lowest number at a cursor, without `FINAL`, and advances that cursor; jumps
+    /// to `end` if the number is not below the limit.
     fn next(&self, code: &mut Code<'_>, limit: Operand, end: Label) {
         for group in 0..self.lists.len() {
             self.load(code, group);
@@ -213,7 +213,7 @@ impl Merge {
         code.asm.and32(R9, (!FINAL).cast_signed());
     }
 
-    /// R3 = the number that a cursor points to.
+    /// Sets R3 to the number at a cursor.
     fn load(&self, code: &mut Code<'_>, group: usize) {
         let place = self.lists[group];
         let a = &mut code.asm;
@@ -222,12 +222,12 @@ impl Merge {
     }
 }
 
-/// Whether a plan's lists can be walked together.
+/// Whether the lists of a plan can be processed together.
 pub fn fits(plan: &Plan) -> bool {
     plan.families.iter().all(|family| family.effects.len() <= GROUPS)
 }
 
-/// Whether rules that do not decide are found by tables.
+/// Whether tables find rules that do not decide.
 pub fn has_effects(plan: &Plan) -> bool {
     plan.families.iter().any(|family| !family.effects.is_empty())
 }
@@ -240,7 +240,7 @@ fn looped(plan: &FamilyPlan) -> bool {
     longest(plan) * (2 * plan.straight.len() + 1) > STEPS
 }
 
-/// All lists with their ends, and where each begins.
+/// All lists with their end markers, and the beginning of each.
 fn ended(effects: &Effects) -> (Vec<u32>, Vec<u32>) {
     let (mut words, mut begins) = (vec![NO_RULE], Vec::new());
     for list in effects.starts.windows(2) {

@@ -1,9 +1,9 @@
-//! tcpdump expressions: short ones where they are tested, others as functions.
+//! Code for tcpdump expressions: short ones inline, others as functions.
 //!
-//! Rule: an expression with the word memory is a function, so that its 64 bytes of stack are not
-//! in use while `filter_effect()` runs, which needs most of the 512 bytes. A long one is a function
-//! because the verifier follows its many paths once there, and not once for each path to it. Where
-//! there are more than `FUNCTIONS` of them, the rest is tested in place.
+//! Rule: an expression with memory words is a function, so that its 64 bytes of stack are free
+//! while `filter_effect()` runs, which needs most of the 512 bytes. A long expression is a function
+//! because the verifier then follows its paths once, and not once per path to it. With more than
+//! `FUNCTIONS` of them, the others are inline.
 
 use spec::asm::Reg::{R0, R1, R2, R3};
 use spec::asm::{Cond, Label};
@@ -13,12 +13,12 @@ use super::value::{CONTEXT, PACKET, TOP};
 use crate::language::classic::{Program, Site};
 use crate::{Ruleset, Test};
 
-/// Instructions of classic BPF in an expression that is not a function.
+/// The most instructions of classic BPF in an inline expression.
 const LONGEST: usize = 32;
-/// Functions of expressions, of the 256 functions that a program may have.
+/// The most functions of expressions; a program may have 256 functions.
 const FUNCTIONS: usize = 32;
 
-/// An expression's function, which is called and has yet to be written.
+/// The function of an expression, which is called and not written yet.
 pub struct Called<'a> {
     name: String,
     label: Label,
@@ -26,7 +26,7 @@ pub struct Called<'a> {
 }
 
 impl<'a> Code<'a> {
-    /// Goes to `fail` unless the expression matches.
+    /// Jumps to `fail` unless the expression matches.
     pub(super) fn expression(&mut self, program: &'a Program, fail: Label) {
         if let Some(label) = self.function_of(program) {
             let a = &mut self.asm;
@@ -39,7 +39,8 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Writes the functions that were called; their names. Each has the type of `filter_effect()`.
+    /// Writes the functions that are called and returns their names. Their type is that of
+    /// `filter_effect()`.
     pub(super) fn functions_of_expressions(&mut self) -> Vec<String> {
         let called = std::mem::take(&mut self.expressions);
         for one in &called {
@@ -60,7 +61,7 @@ impl<'a> Code<'a> {
         program.append(&mut self.asm, site);
     }
 
-    /// The function of an expression that is to have one; equal ones share it.
+    /// The function of an expression, if it has one; equal expressions share it.
     fn function_of(&mut self, program: &'a Program) -> Option<Label> {
         if !is_heavy(program) {
             return None;
@@ -77,7 +78,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// Bytes of the stack for expressions of these rules that have no function.
+/// Bytes of stack for the inline expressions of these rules.
 pub fn memory(rules: &Ruleset) -> i16 {
     let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
     let programs = tests.filter_map(|test| match test {

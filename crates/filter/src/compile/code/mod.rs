@@ -1,15 +1,15 @@
-//! code: from a plan to instructions and the memory that they read.
+//! Code generation: makes instructions, and the memory that they read, from a plan.
 //!
 //! ```text
 //!  known? ─▶ family ─▶ tables ─▶ R7: the lowest rule that decides ─▶ straight rules below it
 //!                         └────▶ effects: lists of rules below it ─▶ filter_effect() in order
 //! ```
 //!
-//! Rule: what `Plan::decide` says is what this code answers; every part does what the part of the
-//! plan with its name does. R6 is the packet, R7 the lowest rule found so far with the bit
-//! `FINAL`, R8 a table's state, R0 to R5 are free. Numbers that the verifier could follow through
-//! many ways are made unknown to it (`forget`), or it would walk what comes behind once for each.
-//! Not here: which rules go where (`plan`), and the program around it (`compile`).
+//! Rule: the code returns the result of `Plan::decide`; each part implements the part of the plan
+//! with the same name. R6 is the packet, R7 the lowest rule found so far with the bit `FINAL`, R8
+//! the state of a table; R0 to R5 are free. Numbers that the verifier could track on many paths are
+//! made unknown to it (`forget`); otherwise it would verify the following code once for each. Not
+//! here: the assignment of rules (`plan`), and the rest of the program (`compile`).
 
 mod classify;
 mod data;
@@ -46,44 +46,46 @@ pub use self::effects::{fits, has_effects};
 #[cfg(test)]
 pub use self::payload::{NETWORK, TRANSPORT};
 
-/// Interfaces by name.
+/// Resolves names of interfaces.
 pub type Interfaces<'a> = &'a dyn Fn(&str) -> Option<u32>;
 
-/// What the rules became.
+/// The code of a ruleset.
 #[derive(Debug)]
 pub struct Generated {
+    /// The instructions.
     pub code: Assembler,
-    /// The tables; none where code alone decides.
+    /// The tables; `None` if there are none.
     pub data: Option<MapDef>,
-    /// Instructions, in slots of eight bytes.
+    /// The number of instructions, in slots of eight bytes.
     pub slots: usize,
     /// Bytes of tables.
     pub bytes: usize,
-    /// Each family in a function of its own, because jumps would not reach.
+    /// Whether each family is a function, because the code is too long for jumps.
     pub split: bool,
-    /// Lists of rules that do not decide are walked by `bpf_loop` (Linux 5.17).
+    /// Whether `bpf_loop` (Linux 5.17) processes the lists of rules that do not decide.
     pub loops: bool,
-    /// Rules that answer with a constant, each at places of its own.
+    /// The number of rules that return a constant, each at its own place.
     pub answers: usize,
-    /// Functions that have to be global: together they have more ways than a verifier keeps.
+    /// Functions that must be global, because together they have more paths than the verifier
+    /// keeps.
     pub parts: Vec<String>,
-    /// Functions of expressions, which have to be global to be verified once.
+    /// Functions of expressions, which must be global to be verified once.
     pub expressions: Vec<String>,
 }
 
-/// Code with one jump table of families is not longer than this.
+/// The most slots of code without a function per family.
 const LONGEST: usize = 24_000;
-/// Rules with a constant answer, after each of which the verifier may follow the rest of the
+/// The most rules that return a constant; after each, the verifier may follow the rest of the
 /// program again.
 const ANSWERS: usize = 8;
-/// Code whose answers can leave it at one place, in the reach of a jump.
+/// The most slots of code in which all results can leave at one place, in the range of a jump.
 const NEAR: usize = 8192;
-/// Ways that the kernel's verifier keeps to walk later (8192), less those of the program around.
+/// Paths that the kernel's verifier keeps for later (8192), less those of the rest of the program.
 const BRANCHES: usize = 8000;
-/// Characters of a note.
+/// The most characters of a note.
 const LINE: usize = 160;
 
-/// Code that answers which rule of a ruleset decides, with the context in R1 and
+/// Generates code that returns the number of the rule that decides, with the context in R1 and
 /// `struct filter_packet *` in R2.
 pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Generated {
     let whole = Code::new(rules, ifindex).all(plan);
@@ -96,8 +98,8 @@ pub fn generate(rules: &Ruleset, plan: &Plan, ifindex: Interfaces<'_>) -> Genera
     whole
 }
 
-/// Whether the kernel can verify so many rules that are tested one by one. Those that go on may be
-/// between them, and are walked in one place.
+/// Whether the kernel can verify the rules that are tested one by one, if there are also lists of
+/// rules that do not decide, which are processed in one place.
 pub fn is_verifiable(rules: &Ruleset, plan: &Plan) -> bool {
     let branches = |family: &FamilyPlan| straight::branches(rules, &family.straight);
     plan.families.iter().all(|family| family.effects.is_empty() || branches(family) <= BRANCHES)
@@ -109,22 +111,22 @@ struct Code<'a> {
     rules: &'a Ruleset,
     ifindex: Interfaces<'a>,
     split: bool,
-    /// Numbers of rules leave at one place, where the verifier no longer knows them.
+    /// Whether results leave at one place, where the verifier no longer knows them.
     hides: bool,
-    /// Rules that answer with a constant so far.
+    /// Rules that return a constant so far.
     answers: BTreeSet<u32>,
-    /// Where answers of the function in hand leave, if they are hidden.
+    /// The place where results of the current function leave, if they are hidden.
     leave: Option<Label>,
     loops: bool,
-    /// Bits of `known` that every packet of the family in hand has.
+    /// Bits of `known` that every packet of the current family has.
     sure: u32,
     /// Bytes at the top of the stack that expressions use.
     memory: i16,
-    /// Rules that are tested one by one in functions of their own.
+    /// Functions of rules that are tested one by one.
     parts: Vec<Part>,
-    /// Expressions that are functions of their own.
+    /// Expressions that are functions.
     expressions: Vec<Called<'a>>,
-    /// Functions that walk lists, by family.
+    /// Functions that process lists, by family.
     callbacks: [Option<Label>; Family::ALL.len()],
 }
 
@@ -150,7 +152,7 @@ impl<'a> Code<'a> {
 
     fn all(mut self, plan: &Plan) -> Generated {
         let there = self.asm.label();
-        // A function that is verified on its own may be called with nothing.
+        // The verifier assumes that a global function may be called with a null pointer.
         self.asm.note("which rule decides").jump_if(R2, Cond::Ne, 0, there);
         self.asm.mov32(R0, NO_RULE.cast_signed()).exit().bind(there);
         self.asm.mov(PACKET, R2).store64(CONTEXT, R1);
@@ -176,7 +178,7 @@ impl<'a> Code<'a> {
             self.dispatched(family, &mut functions);
         }
         if let Some(leave) = self.leave.take() {
-            self.asm.note("the answer").bind(leave);
+            self.asm.note("the result").bind(leave);
             self.forget(R0);
             self.asm.exit();
         }
@@ -201,7 +203,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// A family's code here, or a call of it.
+    /// The code of a family, or a call of it.
     fn dispatched<'p>(&mut self, plan: &'p FamilyPlan, apart: &mut Vec<(&'p FamilyPlan, Label)>) {
         if self.split && !is_trivial(plan) {
             let label = self.asm.label();
@@ -212,7 +214,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Everything for packets of one family; nothing falls through.
+    /// The code for packets of one family; no path falls through.
     fn family(&mut self, plan: &FamilyPlan) {
         self.asm.note(format!("packets of {}", name(plan.family)));
         self.sure = sure(plan.family);
@@ -260,7 +262,7 @@ impl<'a> Code<'a> {
         Leads::On
     }
 
-    /// Answers R7 unless it is a rule behind this one.
+    /// Returns R7 unless it is greater than this rule.
     fn stop_at(&mut self, rule: u32) {
         let below = self.asm.label();
         self.asm.jump32_if(R7, Cond::Gt, (rule | FINAL).cast_signed(), below);
@@ -268,7 +270,7 @@ impl<'a> Code<'a> {
         self.asm.bind(below);
     }
 
-    /// Ends with a final state.
+    /// Returns a final state.
     fn answer(&mut self, state: Reg) {
         let none = self.asm.label();
         if state != R0 {
@@ -278,12 +280,12 @@ impl<'a> Code<'a> {
         self.asm.and32(R0, (!FINAL).cast_signed()).bind(none).exit();
     }
 
-    /// `into` = which fields are there.
+    /// Loads the fields that the packet has.
     fn known(&mut self, into: Reg) -> &mut Assembler {
         self.asm.load32(into, PACKET.at(Known::OFFSET))
     }
 
-    /// Adds a zero that the verifier does not know to be one.
+    /// Adds a zero whose value the verifier does not know.
     fn forget(&mut self, number: Reg) {
         self.known(R3);
         self.known(R5);
@@ -291,7 +293,7 @@ impl<'a> Code<'a> {
     }
 }
 
-/// One answer for all packets.
+/// Whether all packets have the same result.
 fn is_trivial(plan: &FamilyPlan) -> bool {
     plan.tables.is_empty() && plan.effects.is_empty() && plan.straight.is_empty()
 }
@@ -317,7 +319,7 @@ const fn name(family: Family) -> &'static str {
     }
 }
 
-/// A rule as its note shows it: as people write it, as far as a line goes.
+/// The note of a rule: its text, truncated to one line.
 fn text(rule: &Rule) -> String {
     let mut text = rule.to_string();
     if !text.starts_with(&format!("{}: ", rule.name)) {

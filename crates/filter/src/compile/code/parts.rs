@@ -1,15 +1,16 @@
-//! Very many rules that are tested one by one, in functions that the kernel verifies one by one.
+//! Code for very many rules that are tested one by one: functions that the kernel verifies
+//! separately.
 //!
-//! A verifier that walks on behind a rule keeps the ways on which the rule did not match for later,
-//! 8192 of them at most. They end with a global function.
+//! The verifier keeps the paths on which a rule did not match for later, 8192 of them at most.
+//! These paths end with a global function.
 //!
 //! ```text
 //!  filter_ipv4_0(ctx, packet, R7) ─▶ none ─▶ filter_ipv4_1(ctx, packet, R7) ─▶ none ─▶ …
 //!             └▶ a rule                                 └▶ a rule
 //! ```
 //!
-//! Rule: a part is called with what R7 was, and answers what the rules in it would have answered in
-//! its place, or `NO_RULE` to go on. Its type is that of `filter_effect()`.
+//! Rule: a part is called with R7 and returns the result of its rules, or `NO_RULE` to continue.
+//! Its type is that of `filter_effect()`.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R7};
 use spec::asm::{Cond, Label};
@@ -20,17 +21,18 @@ use super::{BRANCHES, Code, name, sure};
 use crate::Family;
 use crate::compile::plan::{FamilyPlan, NO_RULE, Plan};
 
-/// A function that is called and has yet to be written.
+/// A function that is called and not written yet.
 pub struct Part {
     name: String,
     label: Label,
     family: Family,
-    /// By number.
+    /// Numbers of its rules.
     rules: Vec<u32>,
 }
 
 impl Code<'_> {
-    /// All rules that are tested one by one, by calls; falls through when none ends the search.
+    /// Calls functions for all rules that are tested one by one; falls through if none ends the
+    /// search.
     pub(super) fn part_by_part(&mut self, plan: &FamilyPlan) {
         let mut rules = &plan.straight[..];
         let mut number = 0;
@@ -43,7 +45,7 @@ impl Code<'_> {
         }
     }
 
-    /// How many of the rules a part can have; one at least.
+    /// The number of the rules that fit one part; at least one.
     fn longest_part(&self, rules: &[u32]) -> usize {
         let mut sum = 0;
         let fitting = rules.iter().take_while(|rule| {
@@ -67,7 +69,7 @@ impl Code<'_> {
         self.parts.push(part);
     }
 
-    /// Writes the functions that were called; their names.
+    /// Writes the functions that are called and returns their names.
     pub(super) fn functions_of_parts(&mut self, plan: &Plan) -> Vec<String> {
         let parts = std::mem::take(&mut self.parts);
         for part in &parts {

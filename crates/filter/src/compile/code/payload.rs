@@ -1,7 +1,7 @@
-//! Bytes of the packet under a mask.
+//! Code for tests of bytes of the packet under a mask.
 //!
-//! Rule: a load is inside the frame's first buffer, or the test fails, also a negated one. Offsets
-//! are limited to what a verifier follows: 65535 with everything added.
+//! Rule: a load is within the first buffer of the frame, or the test fails, even if it is negated.
+//! The verifier limits offsets to 65535 in total.
 
 use spec::asm::Reg::{R0, R2, R3, R4};
 use spec::asm::{Cond, Label, Size};
@@ -11,31 +11,33 @@ use super::value::{CONTEXT, PACKET};
 use crate::abi::Known;
 use crate::{Base, Payload};
 
-/// Offsets in `struct filter_packet`.
+/// Offset of `network` in `struct filter_packet`.
 pub const NETWORK: i16 = 64;
+/// Offset of `transport` in `struct filter_packet`.
 pub const TRANSPORT: i16 = 66;
-/// A verifier follows no offset into a packet that is higher.
+/// The highest offset into a packet that the verifier follows.
 const FURTHEST: i32 = 0xffff;
 
-/// No header that is read begins behind this, so it is a mask that every offset survives.
+/// The highest offset of a header, which is a mask that does not change an offset.
 const HEADERS: i32 = 0x3fff;
 
-/// Branches that may lead past a rule with this test.
+/// The number of branches of this test that skip the rule.
 pub fn branches(payload: &Payload) -> usize {
     3 + payload.value.len().div_ceil(4)
 }
 
-/// Whether a packet can have such bytes where they can be looked at.
+/// Whether the bytes are within the offsets that can be loaded.
 pub fn is_within(payload: &Payload) -> bool {
     room(payload) >= 0
 }
 
-/// The greatest base from which the bytes can be reached.
+/// The highest base from which the bytes can be loaded.
 fn room(payload: &Payload) -> i32 {
     FURTHEST - i32::from(payload.offset) - payload.value.len() as i32
 }
 
 impl Code<'_> {
+    /// Jumps to `fail` unless the test holds.
     pub(super) fn payload(&mut self, payload: &Payload, fail: Label) {
         let a = &mut self.asm;
         a.load64(R3, CONTEXT).packet(R2, R3, R3);
@@ -73,7 +75,7 @@ impl Code<'_> {
         }
     }
 
-    /// Goes on behind it where the bytes are those of the rule.
+    /// Jumps to `differs` unless the packet has the bytes of the rule.
     fn bytes(&mut self, payload: &Payload, differs: Label) {
         let mut at = 0;
         while at < payload.value.len() {

@@ -1,11 +1,11 @@
-//! A search among many boundaries of a wide field, load for load as `Ranges::class`.
+//! Code for searches among many boundaries of a wide field, load for load as `Ranges::class`.
 //!
-//! Rule: probes compute and do not branch: which way they go is as good as random, and a verifier
-//! would follow both ways of each. Comparing leaves 1 for "not greater" and 0, which times the
-//! step is what the place grows by.
+//! Rule: probes do not branch: their direction is unpredictable, and the verifier would follow both
+//! directions of each. A comparison yields 1 for "not greater" and 0 otherwise, which is multiplied
+//! by the step and added to the position.
 //!
-//! Entries lie in memory as the key and behind it the class: 8 bytes (class below, key above), 16
-//! (key, class) or 24 (high half, low half, class).
+//! An entry in memory is the key followed by the class: 8 bytes (class low, key high), 16 (key,
+//! class) or 24 (high half, low half, class).
 
 use spec::asm::Reg::{R0, R1, R3, R4, R5, R9};
 use spec::asm::{Cond, Label, MemRef, Reg};
@@ -16,15 +16,15 @@ use super::value::{HIGH, LOW, at_least, below};
 use crate::Field;
 use crate::compile::plan::{Entries, Level, Node, Ranges, Runs};
 
-/// Probes of runs that are not called long, where a step has both.
+/// Probes of short runs, in a step that also has long ones.
 pub const SHORT: u32 = 3;
-/// Set in the start of a run that has more probes.
+/// The bit in the start of a run with more probes.
 pub const LONG_RUN: u32 = 1 << 31;
 
-/// Words of windows are not less than this, among those that are no class.
+/// The lowest word of a window, among words that are not a class.
 const WINDOWS: i32 = (Node::TAG << Node::TAG_SHIFT | Node::WINDOW).cast_signed();
 
-/// What it is searched in.
+/// The memory of a search.
 struct Search<'a> {
     ranges: &'a Ranges,
     nodes: Place,
@@ -38,18 +38,18 @@ struct Sorted {
     layout: Layout,
 }
 
-/// How entries lie in memory.
+/// The layout of entries in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Short,
-    /// Keys of up to 63 bits: their difference has a sign.
+    /// Keys of up to 63 bits, whose difference has a sign.
     Long,
     /// Keys of 64 bits.
     Word,
     Full,
 }
 
-/// The class of the value in R2 (and R1), into R0.
+/// Sets R0 to the class of the value in R2 (and R1).
 pub fn search(code: &mut Code<'_>, field: Field, ranges: &Ranges) {
     let [inside, high, low, done] = std::array::from_fn(|_| code.asm.label());
     below(&mut code.asm, field, ranges.low, low);
@@ -62,9 +62,9 @@ pub fn search(code: &mut Code<'_>, field: Field, ranges: &Ranges) {
     code.asm.bind(high).mov32(R0, ranges.above.cast_signed()).bind(done);
 }
 
-/// The next state, into R0, from the run's start in R0 and the key in R2.
+/// Sets R0 to the next state, from the start of the run in R0 and the key in R2.
 pub fn run(code: &mut Code<'_>, runs: &Runs, done: Label) {
-    // The greatest number that has a difference with a sign to any key.
+    // The highest number whose difference from any key has a sign.
     let key = |key: &u64| (*key).min(i64::MAX as u64);
     let words = runs.keys.iter().map(key).zip(runs.next.iter().map(|next| u64::from(*next)));
     let bytes = words.flat_map(|(key, next)| [key, next]).flat_map(u64::to_le_bytes).collect();
@@ -79,7 +79,7 @@ pub fn run(code: &mut Code<'_>, runs: &Runs, done: Label) {
     sorted.probes(code, runs.probes);
 }
 
-/// From value to key, in place.
+/// Replaces the value by its key.
 fn cut(code: &mut Code<'_>, field: Field, ranges: &Ranges) {
     let a = &mut code.asm;
     let shift = ranges.shift as i32;
@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
         Self { ranges, nodes, entries: Sorted { place: entries, layout } }
     }
 
-    /// Falls through with the class, or goes to `done` with it.
+    /// Sets R0 to the class; falls through or jumps to `done`.
     fn walk(&self, code: &mut Code<'_>, done: Label) {
         let run = code.asm.label();
         let levels = &self.ranges.levels;
@@ -144,7 +144,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// R0 = the node of a key in a level; behind the first level R0 says in which window.
+    /// Sets R0 to the node of a key in a level; after the first level, R0 is the window.
     fn node(&self, code: &mut Code<'_>, level: Level, window: bool) {
         let (from, shift) =
             if level.shift >= 64 { (HIGH, level.shift - 64) } else { (LOW, level.shift) };
@@ -163,8 +163,8 @@ impl<'a> Search<'a> {
 }
 
 impl Sorted {
-    /// From where a run begins, in the low bits of R0, to the class of the last key that is
-    /// not greater.
+    /// Sets R0 to the class of the last key that is not greater, in the run that begins at the low
+    /// bits of R0.
     fn probes(&self, code: &mut Code<'_>, probes: u32) {
         let stride = self.layout.stride();
         code.asm.and32(R0, self.place.mask);
@@ -172,19 +172,19 @@ impl Sorted {
         code.point(self.place);
         code.asm.add(R4, R0);
         match self.layout {
-            // Not greater than the key is less than the next key.
+            // "Not greater than the key" is "less than the key plus one".
             Layout::Short | Layout::Long => _ = code.asm.add(LOW, 1),
             Layout::Word => _ = code.asm.mov(R1, LOW).xor(R1, -1),
             Layout::Full => {}
         }
         for step in Ranges::probe(probes) {
-            // Steps end at the number of entries, which fit the memory.
+            // Steps are below the number of entries, which fit into memory.
             self.probe(code, i32::try_from(step).unwrap_or(i32::MAX) * stride);
         }
         code.asm.load32(R0, R4.at(self.layout.class()));
     }
 
-    /// Goes `bytes` further if the key there is not greater.
+    /// Advances by `bytes` if the key there is not greater.
     fn probe(&self, code: &mut Code<'_>, bytes: i32) {
         let a = &mut code.asm;
         let key = match i16::try_from(bytes + 8) {
@@ -208,7 +208,7 @@ impl Sorted {
     }
 }
 
-/// A shift costs a third of a multiplication.
+/// Multiplies, by a shift where possible, which costs a third of a multiplication.
 fn times(code: &mut Code<'_>, number: Reg, factor: i32) {
     if factor.count_ones() == 1 {
         code.asm.lsh(number, factor.trailing_zeros() as i32);
@@ -217,16 +217,15 @@ fn times(code: &mut Code<'_>, number: Reg, factor: i32) {
     }
 }
 
-/// R3 = 1 if the 128 bits at `key` are not greater than R1 and R2. What is borrowed by a
-/// subtraction
-/// k - e is the top bit of `(!k & e) | ((!k | e) & (k - e))`.
+/// Sets R3 to 1 if the 128 bits at `key` are not greater than R1 and R2. The borrow of a
+/// subtraction k - e is the top bit of `(!k & e) | ((!k | e) & (k - e))`.
 fn full(code: &mut Code<'_>, key: MemRef) {
     let a = &mut code.asm;
-    // R0 = what the low halves borrow.
+    // R0 is the borrow of the low halves.
     a.load64(R3, key.base.at(key.off + 8)).mov(R0, LOW).sub(R0, R3);
     a.mov(R9, LOW).xor(R9, -1).or(R9, R3).and(R0, R9);
     a.mov(R9, LOW).xor(R9, -1).and(R9, R3).or(R0, R9).rsh(R0, 63);
-    // R0 = the difference of the high halves.
+    // R0 is the difference of the high halves.
     a.load64(R3, key).mov(R5, HIGH).sub(R5, R3).sub(R5, R0).mov(R0, R5);
     a.mov(R9, HIGH).xor(R9, -1).mov(R5, R9).or(R9, R3).and(R0, R9);
     a.and(R3, R5).or(R3, R0).rsh(R3, 63).xor(R3, 1);
@@ -241,7 +240,7 @@ impl Layout {
         }
     }
 
-    /// Where an entry's class is.
+    /// Offset of the class in an entry.
     const fn class(self) -> i16 {
         match self {
             Self::Short => 0,
@@ -251,7 +250,7 @@ impl Layout {
     }
 }
 
-/// Nodes of the greatest window.
+/// The number of nodes of the largest window.
 fn most(levels: &[Level]) -> usize {
     levels.iter().map(|level| 1 << level.bits).max().unwrap_or_default()
 }

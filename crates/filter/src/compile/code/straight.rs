@@ -1,8 +1,7 @@
-//! Rules that are tested one by one.
+//! Code for rules that are tested one by one.
 //!
-//! Rule: a test that is cheap and fails often comes first. A packet that does not have a field is
-//! found out by one look at `known` for all fields of the rule, and only for those whose tests 0
-//! would pass: what is not there is 0.
+//! Rule: tests that are cheap and fail often come first. One test of `known` checks that the packet
+//! has all fields of the rule. Only fields whose test accepts 0 need it: a missing field is 0.
 
 use std::borrow::Cow;
 
@@ -14,26 +13,26 @@ use super::value::{CONTEXT, LOW, PACKET, boundaries, is, is_not, load, tree};
 use crate::compile::plan::Classifier;
 use crate::{EFFECT, Family, Field, Rule, Ruleset, Test, Values};
 
-/// Boundaries of a set that are compared by code.
+/// The most boundaries of a set that code compares.
 const BRANCHES: usize = 33;
 
-/// What the code of a rule leads to.
+/// Where the code of a rule continues.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Leads {
-    /// Packets that do not match go on behind it.
+    /// After the rule, for packets that do not match.
     On,
-    /// Every packet matches, and the rule decides: nothing comes behind it.
+    /// Nowhere: every packet matches, and the rule decides.
     Nowhere,
 }
 
-/// The tests of a field, with what they cost and let through.
+/// The test of a field.
 struct Tested<'a> {
     field: Field,
     values: Cow<'a, Values>,
 }
 
-/// Branches of rules that are tested one by one, for which a verifier has ways to walk later while
-/// it walks the rules behind.
+/// The number of branches of rules that are tested one by one. The verifier keeps one path for each
+/// while it follows the next rules.
 pub fn branches(rules: &Ruleset, tested: &[u32]) -> usize {
     let of_test = |test: &Test| match test {
         Test::Payload(payload) => super::payload::branches(payload),
@@ -46,7 +45,7 @@ pub fn branches(rules: &Ruleset, tested: &[u32]) -> usize {
 }
 
 impl<'a> Code<'a> {
-    /// A rule's tests, then what it does; no match goes on behind it.
+    /// The tests of a rule, then its action; packets that do not match continue after it.
     pub(super) fn rule(
         &mut self,
         family: Family,
@@ -68,7 +67,7 @@ impl<'a> Code<'a> {
         if tested || !rule.action.decides() { Leads::On } else { Leads::Nowhere }
     }
 
-    /// R0 = the rule's number; the end.
+    /// Returns the number of the rule.
     pub(super) fn decide(&mut self, number: u32) {
         self.answers.insert(number);
         self.asm.mov32(R0, number.cast_signed());
@@ -78,7 +77,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Lets a rule do what it does; goes on behind it or ends the search.
+    /// Calls the effect of a rule; continues at `next` or ends the search.
     pub(super) fn effect(&mut self, number: u32, next: Label) {
         self.asm.load64(R1, CONTEXT).mov(R2, PACKET).mov32(R3, number.cast_signed());
         self.asm.call_function(EFFECT).jump32_if(R0, Cond::Eq, 0, next);
@@ -143,7 +142,8 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// Bits of `known` that say whether a packet of the family in hand has the field; 0 if it has.
+    /// Bits of `known` of which one is set if the packet has the field; 0 if every packet of the
+    /// current family has it.
     pub(super) fn unsure(&self, field: Field) -> u32 {
         let known = field.place().known;
         if known & self.sure == 0 { known } else { 0 }
@@ -151,7 +151,7 @@ impl<'a> Code<'a> {
 }
 
 impl Tested<'_> {
-    /// Narrow fields first, and among those the ones that let few values through.
+    /// Order of tests: narrow fields first, then those with few values.
     fn order(&self) -> (u32, u128) {
         let width = self.field.bits().max(32).next_power_of_two();
         let many = u32::from(self.values.ranges().len() > BRANCHES / 2);
@@ -164,13 +164,14 @@ impl Tested<'_> {
     }
 }
 
-/// A set of a few single values.
+/// The values, if they are a few single ones.
 fn few(values: &Values) -> Option<&[(u128, u128)]> {
     let ranges = values.ranges();
     (ranges.len() <= 4 && ranges.iter().all(|(first, last)| first == last)).then_some(ranges)
 }
 
-/// A set of the values that are `value` under a mask, or (false) of all others.
+/// Mask and value, if the set is all values that have this value under the mask (`true`), or all
+/// others (`false`).
 fn masked(field: Field, values: &Values) -> Option<(i32, i32, bool)> {
     if field.bits() > 16 || values.ranges().len() < 2 {
         return None;

@@ -1,6 +1,7 @@
-//! Tables: the lowest rule of a group that decides, or a group's list of rules that do not.
+//! Code for tables: the first rule of a group that decides, or a list of rules that do not.
 //!
-//! Rule: load for load what `Table::walk` does. A walk leaves its final state in R0: bit 31 is set.
+//! Rule: the code does the same as `Table::walk`, load for load. It returns the final state in R0,
+//! with bit 31 set.
 
 use spec::asm::Cond;
 use spec::asm::Reg::{R0, R1, R3, R4, R5, R7, R8};
@@ -12,7 +13,7 @@ use crate::Field;
 use crate::compile::plan::{Classifier, Comb, FINAL, NO_RULE, RunRow, Runs, Table, Transition};
 
 impl Code<'_> {
-    /// R0 = the final state of the packet.
+    /// Sets R0 to the final state of the packet.
     pub(super) fn walk(&mut self, table: &Table) {
         let end = self.asm.label();
         let last = table.steps.len() - 1;
@@ -39,7 +40,7 @@ impl Code<'_> {
         self.residual(&table.residual);
     }
 
-    /// R7 = the lowest of what it was and of what each table finds, all with the bit `FINAL`.
+    /// Sets R7 to the lowest rule that the tables find, or `otherwise`, with the bit `FINAL`.
     pub(super) fn lowest(&mut self, tables: &[Table], otherwise: u32) {
         if let ([only], NO_RULE) = (tables, otherwise) {
             self.walk(only);
@@ -61,7 +62,7 @@ impl Code<'_> {
         }
     }
 
-    /// R0 = the next state, from the state in R8 and the class in R0.
+    /// Sets R0 to the next state, from the state in R8 and the class in R0.
     fn comb(&mut self, comb: &Comb) {
         let words = comb.rows.iter().map(|row| [row.base, row.default]);
         self.row(words.collect());
@@ -82,7 +83,7 @@ impl Code<'_> {
         a.jump32_if(R1, Cond::Eq, R8, done).bind(default).mov32(R0, R5).bind(done);
     }
 
-    /// R0 = the next state, from the state in R8 and the packet's value.
+    /// Sets R0 to the next state, from the state in R8 and the value of the packet.
     fn runs(&mut self, field: Field, ranks: Option<&Classifier>, runs: &Runs) {
         let done = self.asm.label();
         let start = |row: &RunRow| row.start | if row.probes > SHORT { LONG_RUN } else { 0 };
@@ -106,7 +107,7 @@ impl Code<'_> {
         self.asm.bind(done);
     }
 
-    /// R4 = the row of the state in R8, of two words. Overwrites R1.
+    /// Sets R4 to the address of the row of the state in R8, which has two words. Overwrites R1.
     fn row(&mut self, rows: Vec<[u32; 2]>) {
         let place = self.data.pairs(rows);
         self.point(place);

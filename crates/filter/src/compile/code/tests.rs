@@ -19,7 +19,7 @@ use crate::compile::plan::{Budget, NO_RULE, Plan};
 use crate::{Base, EFFECT, Family, Field, MATCH, PacketFields, Payload, Ruleset, Test, Values};
 
 const PACKET: i16 = abi::Packet::SIZE as i16;
-/// Behind the packet: the answer, the number of effects, up to so many of them.
+/// After the packet: the result, the number of effects, and up to this number of them.
 const ANSWER: i16 = PACKET;
 const COUNT: i16 = PACKET + 4;
 const EFFECTS: i16 = PACKET + 8;
@@ -128,7 +128,7 @@ impl Engine {
         Self(engine)
     }
 
-    /// The answer, and the rules whose effects were asked for.
+    /// The result, and the rules whose effects were called.
     fn ask(&mut self, packet: &PacketFields, ends: u32) -> (u32, Vec<u32>) {
         self.ask_bytes(frame(packet, ends))
     }
@@ -196,7 +196,7 @@ fn straight_code_answers_the_same() {
     }
 }
 
-/// So many that they are in several functions.
+/// Enough rules for several functions.
 #[test]
 fn straight_code_in_parts_answers_the_same() {
     let payload = |number: u32| Payload {
@@ -306,7 +306,7 @@ fn facts_with(random: &mut Random, field: Field) -> PacketFields {
     }
 }
 
-/// Rules that look at bytes of the frame, which is the packet as rules see it.
+/// Rules that match bytes of the frame, which contains the packet fields.
 #[test]
 fn payloads_are_looked_at_inside_the_frame_only() {
     let mut random = Random(77);

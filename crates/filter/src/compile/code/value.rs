@@ -1,7 +1,7 @@
-//! One field's value in registers, and comparing it.
+//! Code that loads the value of a field into registers and compares it.
 //!
-//! Rule: R2 holds the value, or its low half; R1 the high half of values of 128 bits. Comparing
-//! overwrites R3 and keeps the value.
+//! Rule: R2 has the value, or its low half; R1 has the high half of values of 128 bits. A
+//! comparison overwrites R3 and preserves the value.
 
 use spec::asm::Reg::{R1, R2, R3, R6, R10};
 use spec::asm::{Assembler, Cond, Label, MemRef, Reg};
@@ -9,13 +9,15 @@ use spec::asm::{Assembler, Cond, Label, MemRef, Reg};
 use crate::compile::plan::Boundary;
 use crate::{Field, Values};
 
-/// `struct filter_packet`, all through the code.
+/// The register that points to `struct filter_packet` throughout the code.
 pub const PACKET: Reg = R6;
-/// The pointer to the program's context, at the top of the stack.
+/// The place on the stack of the pointer to the context of the program.
 pub const CONTEXT: MemRef = R10.at(-8);
-/// Bytes of the stack above all else.
+/// Bytes at the top of the stack that are in use.
 pub const TOP: i16 = 8;
+/// The register of the value, or its low half.
 pub const LOW: Reg = R2;
+/// The register of the high half of a value of 128 bits.
 pub const HIGH: Reg = R1;
 const CONSTANT: Reg = R3;
 
@@ -29,17 +31,17 @@ pub fn load(a: &mut Assembler, field: Field) {
     }
 }
 
-/// Goes to `to` when the value is `from` or more.
+/// Jumps to `to` if the value is at least `from`.
 pub fn at_least(a: &mut Assembler, field: Field, from: u128, to: Label) {
     order(a, field, from, (Cond::Ge, Cond::Gt, Cond::Lt), to);
 }
 
-/// Goes to `to` when the value is less than `end`.
+/// Jumps to `to` if the value is less than `end`.
 pub fn below(a: &mut Assembler, field: Field, end: u128, to: Label) {
     order(a, field, end, (Cond::Lt, Cond::Lt, Cond::Gt), to);
 }
 
-/// Goes to `to` when the value is this one.
+/// Jumps to `to` if the value is this one.
 pub fn is(a: &mut Assembler, field: Field, value: u128, to: Label) {
     if field.bits() > 64 {
         let other = a.label();
@@ -51,7 +53,7 @@ pub fn is(a: &mut Assembler, field: Field, value: u128, to: Label) {
     }
 }
 
-/// Goes to `to` when the value is another one.
+/// Jumps to `to` if the value is another one.
 pub fn is_not(a: &mut Assembler, field: Field, value: u128, to: Label) {
     if field.bits() > 64 {
         half(a, HIGH, Cond::Ne, high(value), to);
@@ -61,8 +63,8 @@ pub fn is_not(a: &mut Assembler, field: Field, value: u128, to: Label) {
     }
 }
 
-/// Goes to the label of the value's class. The code behind it begins with `next`; if `last` is
-/// not set, nothing may fall through.
+/// Jumps to the label of the class of the value. The following code begins with the label `next`;
+/// if that is `None`, no path may fall through.
 pub fn tree(
     a: &mut Assembler,
     field: Field,
@@ -113,7 +115,7 @@ fn halves(
     }
 }
 
-/// A set as boundaries between class 1, which is inside, and 0.
+/// The boundaries of a set: class 1 for its values, class 0 for others.
 pub fn boundaries(field: Field, values: &Values) -> Vec<Boundary> {
     let mut boundaries = Vec::with_capacity(2 * values.ranges().len() + 1);
     if values.ranges().first().is_none_or(|(first, _)| *first > 0) {
@@ -128,7 +130,8 @@ pub fn boundaries(field: Field, values: &Values) -> Vec<Boundary> {
     boundaries
 }
 
-/// `whole`: for values of one register; `sure` and `not`: what decides in the high half.
+/// Compares with a limit: `whole` for values in one register; `sure` and `not` decide by the high
+/// half.
 fn order(
     a: &mut Assembler,
     field: Field,

@@ -1,12 +1,13 @@
-//! Limits: token buckets for any number of senders in fixed memory, as `bpf/filter/limit.h` does.
+//! `Limits`: token buckets for any number of senders in fixed memory; see `bpf/filter/limit.h`.
 //!
 //! ```text
 //!  Limit ──▶ abi::Limit: times of a token and of the burst, lines of buckets for each level
 //!            filter_lines: lines of eight buckets, 64 bytes each
 //! ```
 //!
-//! Rule: nobody gets more than a limit, whatever the number of senders; what an honest sender can
-//! lose is `runtime::limits::LossBound`. Not here: which packets a limit is for.
+//! Rule: no sender exceeds its limit, for any number of senders. The loss of a sender that keeps
+//! its limit is bounded by `runtime::limits::LossBound`. Not here: which packets a limit applies
+//! to.
 
 mod times;
 
@@ -24,24 +25,24 @@ pub struct Limits {
     exact: bool,
 }
 
-/// A limit that cannot be kept.
+/// A limit that cannot be implemented.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("a limit needs a rate and a burst of at least one packet or byte")]
     Zero,
-    #[error("a burst of {burst} is more than can be counted; take at most {most}")]
+    #[error("a burst of {burst} is too large; expected at most {most}")]
     Burst { burst: u64, most: u64 },
-    #[error("a limit of the whole rule is its own total; leave one of them out")]
+    #[error("a limit of the whole rule is its own total; remove one of them")]
     Total,
     #[error("the limits need more than {} MiB; use fewer, or `per rule`", MOST_LINES >> 14)]
     Memory,
 }
 
 impl Limits {
-    /// Adds a limit and answers its number.
+    /// Adds a limit and returns its number.
     ///
     /// # Errors
-    /// It cannot be kept, or not with those before; nothing is added then.
+    /// The limit cannot be implemented, alone or with the previous ones; it is not added.
     pub fn add(&mut self, limit: &Limit) -> Result<u32, Error> {
         let (own, total) = LimitTerms::of(limit)?;
         if total.is_some() && limit.per == Per::Rule {
@@ -49,7 +50,7 @@ impl Limits {
         }
         let all = || [own].into_iter().chain(total);
         let scale = Scale::of(all());
-        let is_exact = all().any(|said| said.needs_exact_clock());
+        let is_exact = all().any(|terms| terms.needs_exact_clock());
         let (own, total) = (own.times(scale)?, total.map(|total| total.times(scale)).transpose()?);
         let mut wanted = abi::Limit {
             unit: unit(limit.unit) as u32,
@@ -79,26 +80,27 @@ impl Limits {
         Ok(self.limits.len() as u32 - 1)
     }
 
+    /// Whether there is no limit.
     pub fn is_empty(&self) -> bool {
         self.limits.is_empty()
     }
 
-    /// As the program has them.
+    /// The limits in the layout of the program.
     pub fn limits(&self) -> &[abi::Limit] {
         &self.limits
     }
 
-    /// Of the buckets, all limits together.
+    /// Bytes of the buckets of all limits.
     pub fn bytes(&self) -> usize {
         self.lines as usize * abi::Line::SIZE
     }
 
-    /// Whether some burst is spent in less time than a few ticks of the kernel's clock.
+    /// Whether a burst is shorter than a few ticks of the kernel's clock.
     pub fn needs_exact_clock(&self) -> bool {
         self.exact
     }
 
-    /// Sizes of the maps, before they are made.
+    /// Sets the sizes of the maps, before they are created.
     pub(crate) fn resize(&self, maps: &mut [MapDef]) {
         for map in maps {
             match map.name.as_str() {
@@ -110,19 +112,19 @@ impl Limits {
     }
 }
 
-/// What shares a bucket, and how many times the limit it may have.
+/// A level of a limit: the packets that share a bucket, and the multiple of the limit.
 struct Level {
     masks: abi::Level,
     multiple: u64,
 }
 
 impl Level {
-    /// One bucket for all.
+    /// The level with one bucket for all packets.
     fn whole() -> Self {
         Self { masks: abi::Level::default(), multiple: 1 }
     }
 
-    /// As many buckets as earn [`FLOOD_PPS`] together, as far as caches hold them.
+    /// The number of lines: enough buckets to earn [`FLOOD_PPS`] together, limited by the caches.
     fn lines(&self, limit: &Limit) -> u32 {
         if self.masks == abi::Level::default() {
             return 1;
@@ -137,8 +139,8 @@ impl Level {
     }
 }
 
-/// A whole source comes with the prefixes around it: who can invent addresses of a prefix gets no
-/// more than the prefix.
+/// The levels of a limit. A limit per source address has also levels for its prefixes, because a
+/// sender may forge all addresses of its prefix.
 fn levels(per: Per) -> Vec<Level> {
     let level = |masks, multiple| Level { masks, multiple };
     let source =
@@ -190,17 +192,16 @@ impl abi::Line {
     pub const BUCKETS: usize = Self::SIZE / 8;
 }
 
-/// A prefix around a source may have this many times the source's limit, the prefix around that as
-/// many times more.
+/// The limit of a prefix is this multiple of the limit of the next longer prefix.
 pub const PARENT: u64 = 16;
-/// Packets a second of senders that send one each, up to which honest ones lose nothing, as far as
-/// memory goes.
+/// Packets per second, from senders of one packet each, at which other senders lose no packets, if
+/// memory suffices.
 const FLOOD_PPS: u64 = 16_000_000;
-/// Bits of the shortest frame.
+/// The length of the shortest frame in bits.
 pub(crate) const LEAST_BITS: u64 = 480;
 const LEAST_LINES: u32 = 256;
-/// Of one level: 256 KiB, of which a second-level cache holds all, or each packet of a new sender
-/// waits for memory. Hashes could choose among 65,536.
+/// The most lines of one level: 256 KiB, which fit a second-level cache. With more, each packet of
+/// a new sender waits for memory. Hashes could select one of 65,536 lines.
 const MOST_LEVEL_LINES: u64 = 1 << 12;
-/// Of all limits: 64 MiB.
+/// The most lines of all limits: 64 MiB.
 const MOST_LINES: u32 = 1 << 20;

@@ -1,37 +1,37 @@
-//! Rates and bursts as times: a token is the time in which it is earned, the burst the time in
-//! which all of it is.
+//! Rates and bursts as times: the time to earn one token, and the time to earn a whole burst.
 //!
-//! Rule: the unit of time is a power of two nanoseconds, as fine as a 48-bit clock allows whose
-//! turn is 4096 times the burst. So a rate is kept to a part in 128, mostly to one in a million.
+//! Rule: the unit of time is a power of two in nanoseconds, the finest one for which a 48-bit clock
+//! wraps after 4096 bursts. So the error of a rate is at most 1/128, mostly 1/1,000,000.
 
 use super::{Error, Limit, Unit};
 
-/// What turns the clock's nanoseconds into a limit's time: << finer >> coarser.
+/// The conversion from nanoseconds to the time of a limit: `<< finer >> coarser`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scale {
     pub finer: u32,
     pub coarser: u32,
 }
 
-/// Of one bucket, in the limit's time.
+/// The times of one bucket, in the unit of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Times {
-    /// Of one packet or byte.
+    /// Time to earn one packet or byte.
     pub cost: u64,
+    /// Time to earn a burst.
     pub burst: u64,
 }
 
-/// A bucket as a rule says it.
+/// Rate and burst of a bucket, as in a rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LimitTerms {
     rate: u128,
     burst: u64,
-    /// Of a token, in what rate and burst count.
+    /// Size of a token, in the unit of rate and burst.
     size: u64,
 }
 
 impl LimitTerms {
-    /// The limit's own, and the total's.
+    /// The terms of the limit and of its total.
     pub fn of(limit: &Limit) -> Result<(Self, Option<Self>), Error> {
         let own = Self::new(limit.unit, limit.rate, limit.burst)?;
         let total = limit.total.map(|total| Self::new(limit.unit, total.rate, total.burst));
@@ -49,16 +49,17 @@ impl LimitTerms {
         Ok(Self { rate: rate.into(), burst, size })
     }
 
-    /// Until an empty bucket is full.
+    /// The time until an empty bucket is full.
     fn burst_ns(&self) -> u128 {
         u128::from(self.burst) * SECOND / self.rate
     }
 
-    /// With ticks of up to 10 ms, a burst of two of them is never lost to the waiting.
+    /// Whether the clock of ticks, which are up to 10 ms long, is too coarse for the burst.
     pub fn needs_exact_clock(&self) -> bool {
         self.burst_ns() < 20_000_000
     }
 
+    /// The times in a scale.
     pub fn times(&self, scale: Scale) -> Result<Times, Error> {
         let token = (u128::from(self.size) * SECOND) << scale.finer >> scale.coarser;
         let cost = ((token + self.rate / 2) / self.rate) as u64;
@@ -71,9 +72,9 @@ impl LimitTerms {
 }
 
 impl Scale {
-    /// In which each of the bursts can be counted.
+    /// The finest scale that can represent all of the bursts.
     pub fn of(all: impl IntoIterator<Item = LimitTerms>) -> Self {
-        let longest = all.into_iter().map(|said| said.burst_ns()).max().unwrap_or_default();
+        let longest = all.into_iter().map(|terms| terms.burst_ns()).max().unwrap_or_default();
         let bits = i64::from(u128::BITS - longest.leading_zeros());
         let shift = (BURST_BITS - bits).min(MOST_FINER);
         Self { finer: shift.max(0) as u32, coarser: (-shift).max(0) as u32 }
@@ -81,11 +82,11 @@ impl Scale {
 }
 
 const SECOND: u128 = 1_000_000_000;
-/// A burst takes less than 2^36 units; times wrap at 2^48.
+/// Bits of a burst: it takes less than 2^36 units. Times wrap at 2^48.
 const BURST_BITS: i64 = 36;
-/// Finer than 2^-16 ns is not worth the clock's turning.
+/// The finest unit is 2^-16 ns.
 const MOST_FINER: i64 = 16;
-/// A token of 64 units is wrong by half a unit at most.
+/// The shortest token: of 64 units, the error is at most half a unit.
 const LEAST_COST: u64 = 64;
 
 #[cfg(test)]
@@ -128,12 +129,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_refused() {
+    fn limits_that_cannot_be_implemented_are_errors() {
         assert_eq!(times(0, Unit::Packets, 1), Err(Error::Zero));
         assert_eq!(times(1, Unit::Packets, 0), Err(Error::Zero));
         assert_eq!(times(1, Unit::Bits, 7), Err(Error::Zero));
         let error = times(1, Unit::Packets, 1 << 31).unwrap_err();
-        assert!(error.to_string().contains("take at most 1073741824"), "{error}");
+        assert!(error.to_string().contains("expected at most 1073741824"), "{error}");
     }
 
     #[test]
@@ -147,7 +148,7 @@ mod tests {
         assert!(!is_short(1_000_000, Unit::Bits, 20_000));
     }
 
-    /// Both are kept in one scale, whichever takes longer.
+    /// Limit and total are represented in one scale.
     #[test]
     fn a_total_beside_the_limit() {
         for (own, total) in [((5, 10), (5_000, 100)), ((1000, 100), (1, 600)), ((1, 1), (1, 1))] {
@@ -157,15 +158,15 @@ mod tests {
             let total = total.unwrap();
             let scale = Scale::of([own, total]);
             let second = 1e9 * f64::from(scale.finer).exp2() / f64::from(scale.coarser).exp2();
-            for said in [own, total] {
-                let times = said.times(scale).unwrap();
-                let kept = second / times.cost as f64 / said.rate as f64;
+            for terms in [own, total] {
+                let times = terms.times(scale).unwrap();
+                let kept = second / times.cost as f64 / terms.rate as f64;
                 assert!((kept - 1.0).abs() < 1.0 / 128.0, "{limit:?}: {kept}");
-                assert_eq!(times.burst / times.cost, said.burst, "{limit:?}");
+                assert_eq!(times.burst / times.cost, terms.burst, "{limit:?}");
                 assert!(times.burst <= 1 << 37, "{limit:?}");
             }
         }
-        // Seconds of ten millions, and days: no clock of 48 bits has both.
+        // Ten million per second, and days: a clock of 48 bits cannot represent both.
         let total = Some(Total { rate: 1, burst: 1_000_000 });
         let far = Limit { total, ..limit(10_000_000, Unit::Packets, 100) };
         let (own, total) = LimitTerms::of(&far).unwrap();

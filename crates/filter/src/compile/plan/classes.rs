@@ -1,7 +1,7 @@
-//! Values of a field that no rule of a group tells apart are one class.
+//! `Classes`: values of a field that no rule of a group distinguishes are one class.
 //!
-//! Rule: in a class the same sets hold for all values. Class 0 is where no set holds: that of most
-//! values, and of packets without the field. Found by one sweep over the ends of all ranges.
+//! Rule: all values of a class are in the same sets. Class 0 is in no set: it has most values, and
+//! packets without the field. Classes are found by one sweep over the ends of all ranges.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -10,28 +10,28 @@ use super::conjunction::{Conjunction, Sets};
 use super::{Boundary, Classifier};
 use crate::Field;
 
-/// A field as the rules of a group see it.
+/// The classes of one field, for the rules of a group.
 #[derive(Debug)]
 pub struct Classes {
     pub field: Field,
-    /// Sorted, the first one at 0; neighbours differ.
+    /// Sorted, with the first one at 0; adjacent classes differ.
     pub boundaries: Vec<Boundary>,
     pub count: u32,
-    /// By rule of the group: the number of its set among those of the group, or `Classes::ANY`.
+    /// The number of each rule's set in the group, or `Classes::ANY`.
     pub sets: Vec<u32>,
-    /// Of set n: its number in the family.
+    /// The number of each set in the family.
     numbers: Vec<u32>,
-    /// Of set n: `classes[starts[n]..starts[n + 1]]`, in order.
+    /// Set n has the classes `classes[starts[n]..starts[n + 1]]`, in order.
     starts: Vec<u32>,
     classes: Vec<u32>,
 }
 
 impl Classes {
-    /// The rule does not test the field.
+    /// The number for a rule that does not test the field.
     pub const ANY: u32 = u32::MAX;
 
-    /// Of a group's rules; `None` if pairs of a class and a set that holds in it are more than
-    /// `most`.
+    /// The classes for the rules of a group; `None` if there are more than `most` pairs of a class
+    /// and a set that contains it.
     pub fn new(
         field: Field,
         rules: &[&Conjunction],
@@ -41,14 +41,14 @@ impl Classes {
         let (sets, numbers) = used(field, rules);
         let mut sweep = Sweep::new(numbers.len(), most);
         for (value, change) in events(field, &numbers, values) {
-            sweep.go(value, change)?;
+            sweep.process(value, change)?;
         }
         let boundaries = sweep.finish(field)?;
         let (starts, classes) = by_set(numbers.len(), &sweep.pairs);
         Some(Self { field, boundaries, count: sweep.count, sets, numbers, starts, classes })
     }
 
-    /// Classes in which a rule's set holds, in order; `None` for one that does not test the field.
+    /// The classes in a rule's set, in order; `None` if the rule does not test the field.
     pub fn of_rule(&self, rule: u32) -> Option<&[u32]> {
         let set = self.sets[rule as usize];
         (set != Self::ANY).then(|| {
@@ -57,18 +57,19 @@ impl Classes {
         })
     }
 
-    /// The values of a rule's set; `None` for one that does not test the field.
+    /// The values of a rule's set; `None` if the rule does not test the field.
     pub fn ranges<'a>(&self, rule: u32, values: &'a Sets<'_>) -> Option<&'a [(u128, u128)]> {
         let number = self.numbers.get(self.sets[rule as usize] as usize)?;
         Some(values.set(self.field, *number).ranges())
     }
 
-    /// Whether ranks stand for values: boundaries before and at a value, less one.
+    /// Whether values are replaced by ranks. A rank is the index of the last boundary up to a
+    /// value.
     pub const fn has_ranks(&self) -> bool {
         self.field.bits() > 32
     }
 
-    /// The rank of a value where a range of some set begins or has just ended; or itself.
+    /// The rank of a value at a boundary, or the value itself.
     pub fn rank(&self, value: u128) -> u32 {
         let rank = if self.has_ranks() {
             self.boundaries.partition_point(|one| one.first <= value) as u128 - 1
@@ -78,20 +79,20 @@ impl Classes {
         u32::try_from(rank).expect("less than 2^32 boundaries")
     }
 
-    /// A classifier that gives ranks.
+    /// A classifier that returns ranks.
     pub fn ranks(&self) -> Option<Classifier> {
         let rank = |(rank, one): (u32, &Boundary)| Boundary { class: rank, ..*one };
         let ranks = || (0..).zip(&self.boundaries).map(rank).collect();
         self.has_ranks().then(|| Classifier::new(self.field, ranks()))
     }
 
-    /// In how many classes a rule can match.
+    /// The number of classes in which a rule can match.
     pub fn cover(&self, rule: u32) -> u32 {
         self.of_rule(rule).map_or(self.count, |classes| classes.len() as u32)
     }
 }
 
-/// Each rule's set by a number in the group, and the family's numbers of those.
+/// The number of each rule's set in the group, and the numbers of these sets in the family.
 fn used(field: Field, rules: &[&Conjunction]) -> (Vec<u32>, Vec<u32>) {
     let mut numbers = Vec::new();
     let mut known = HashMap::new();
@@ -107,7 +108,7 @@ fn used(field: Field, rules: &[&Conjunction]) -> (Vec<u32>, Vec<u32>) {
     (rules.iter().map(number).collect(), numbers)
 }
 
-/// A set begins or ends to hold.
+/// A range of a set begins or ends.
 #[derive(Clone, Copy)]
 enum Change {
     Begin(u32),
@@ -124,27 +125,28 @@ fn events(field: Field, numbers: &[u32], values: &Sets<'_>) -> Vec<(u128, Change
             }
         }
     }
-    // Stable: quick where ranges are in order already.
+    // A stable sort is fast where ranges are already in order.
     events.sort_by_key(|(value, _)| *value);
     events
 }
 
-/// Where the sweep is, and what it has found.
+/// The state of the sweep.
 struct Sweep {
     most: usize,
-    /// Sets that hold here, in any order, and where each one is among them.
+    /// Sets that contain the current value, in any order.
     active: Vec<u32>,
+    /// The index of each set in `active`.
     places: Vec<u32>,
-    /// The sum of random numbers, one for each set that holds here: equal sets have equal sums,
-    /// and others differ but for a chance of 2^-128 that no one can bring about from outside.
+    /// The sum of a random number for each active set. Equal combinations have equal sums; others
+    /// have equal sums with a probability of 2^-128, which input cannot influence.
     sum: u128,
     random: [RandomState; 2],
     known: HashMap<u128, u32>,
     count: u32,
-    /// Class and set.
+    /// Pairs of class and set.
     pairs: Vec<(u32, u32)>,
     boundaries: Vec<Boundary>,
-    /// Where the values begin that are not in a class yet.
+    /// The first value that is not in a class yet.
     open: u128,
 }
 
@@ -164,7 +166,7 @@ impl Sweep {
         }
     }
 
-    fn go(&mut self, value: u128, change: Change) -> Option<()> {
+    fn process(&mut self, value: u128, change: Change) -> Option<()> {
         if value > self.open {
             self.close()?;
             self.open = value;
@@ -192,7 +194,7 @@ impl Sweep {
         high << 64 | low
     }
 
-    /// Gives the values from `open` up to here their class.
+    /// Assigns a class to the values from `open` up to the current one.
     fn close(&mut self) -> Option<()> {
         let count = self.count;
         let class = *self.known.entry(self.sum).or_insert(count);
@@ -214,7 +216,7 @@ impl Sweep {
     }
 }
 
-/// Classes by set, where pairs are in order of classes.
+/// The classes of each set, from pairs in the order of classes.
 fn by_set(sets: usize, pairs: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0; sets + 1];
     for (_, set) in pairs {

@@ -1,47 +1,43 @@
-//! A field's value becomes a class: one of few numbers, the same for values that no rule tells
-//! apart.
+//! `Classifier`: maps the value of a field to its class, which is the same for values that no rule
+//! distinguishes.
 //!
-//! Rule: every value of the field has exactly one class; a classifier never fails. Which form it
-//! takes depends on how many boundaries there are and how wide the field is. Not here: which
-//! values belong together (`classes`), and packets that do not have the field (`Step::absent`).
+//! Rule: every value of the field has exactly one class. The form of a classifier depends on the
+//! number of boundaries and the width of the field. Not here: which values have the same class
+//! (`classes`), and packets that lack the field (`Transition`).
 
-use super::Ranges;
+use super::boundary::{Boundary, class_at};
+use super::ranges::Ranges;
 use crate::{Field, Values};
 
-/// How a value becomes a class.
+/// A map from the values of a field to classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Classifier {
-    /// Few boundaries: compared by code. Sorted; the first one is at 0, neighbours differ.
+    /// Few boundaries, which code compares: sorted, with the first one at 0; adjacent classes
+    /// differ.
     Branches(Vec<Boundary>),
-    /// A class for each value: fields of at most 16 bits.
+    /// A class for each value, in fields of at most 16 bits.
     Direct(Vec<u32>),
-    /// Boundaries in memory, searched: wide fields, and fewer boundaries than a direct table is
-    /// worth.
+    /// Boundaries in memory, which are searched: in wide fields, and where a direct table would be
+    /// large for the number of boundaries.
     Ranges(Ranges),
 }
 
-/// Values from `first` up to the next boundary have this class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Boundary {
-    pub first: u128,
-    pub class: u32,
-}
-
 impl Classifier {
-    /// Boundaries that are still compared by code, in fields that could have a direct table, and
-    /// in wider ones.
+    /// The most boundaries that code compares, in fields that could have a direct table.
     const BRANCHES_NARROW: usize = 4;
+    /// The most boundaries that code compares, in wider fields.
     const BRANCHES_WIDE: usize = 8;
-    /// Fields up to so many bits always have a direct table, and up to so many if there are more
-    /// boundaries than can be searched in some kilobytes.
+    /// Fields up to this width always have a direct table.
     const BYTE_BITS: u32 = 8;
+    /// Fields up to this width have a direct table if they have many boundaries.
     const NARROW_BITS: u32 = 16;
+    /// The most boundaries of such a field that are searched, which takes a few kilobytes.
     const SEARCHED: usize = 256;
 
-    /// From sorted boundaries, of which the first is at 0.
+    /// A classifier from sorted boundaries, of which the first is at 0.
     ///
     /// # Panics
-    /// If there is none at 0, or they are not sorted.
+    /// There is no boundary at 0, or they are not sorted.
     pub fn new(field: Field, mut boundaries: Vec<Boundary>) -> Self {
         assert_eq!(boundaries.first().map(|one| one.first), Some(0), "every value has a class");
         assert!(boundaries.is_sorted_by_key(|one| one.first), "boundaries in order");
@@ -72,15 +68,16 @@ impl Classifier {
         Self::new(field, boundaries)
     }
 
+    /// The class of a value.
     pub fn class(&self, value: u128) -> u32 {
         match self {
-            Self::Branches(boundaries) => at(boundaries, value),
+            Self::Branches(boundaries) => class_at(boundaries, value),
             Self::Direct(classes) => classes[usize::try_from(value).expect("at most 16 bits")],
             Self::Ranges(ranges) => ranges.class(value),
         }
     }
 
-    /// Bytes of memory that it reads, as it is here: 4 for a class.
+    /// Bytes of memory that it reads, with 4 bytes per class.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Branches(_) => 0,
@@ -88,11 +85,6 @@ impl Classifier {
             Self::Ranges(ranges) => ranges.bytes(),
         }
     }
-}
-
-/// The class of a value by sorted boundaries, of which the first is at 0.
-fn at(boundaries: &[Boundary], value: u128) -> u32 {
-    boundaries[boundaries.partition_point(|one| one.first <= value) - 1].class
 }
 
 fn direct(field: Field, boundaries: &[Boundary]) -> Vec<u32> {

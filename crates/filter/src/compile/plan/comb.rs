@@ -1,38 +1,39 @@
-//! A step from one field to the next by state and class.
+//! `Comb`: the next state by state and class.
 //!
-//! Most states go to one and the same next state for most classes, so only what differs is kept:
-//! the states' rows lie in one array, displaced so that the entries of one fill the holes of
-//! others. Rule: an entry says whose it is; in the place of a class that a state has no entry for
-//! is another state's entry, or none, and the row's default holds.
+//! Most states have the same next state for most classes, so only the exceptions are stored. The
+//! rows of all states share one array, displaced so that entries of one row fill the holes of
+//! others. Rule: an entry names its state. Where a state has no entry for a class, there is an
+//! entry of another state or none, and the default of the row applies.
 
 use super::{FREE, State};
 
-/// Rows of all states of a step.
+/// The transitions of all states of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comb {
     /// By state.
     pub rows: Vec<Row>,
-    /// At `base + class`, with 32 bits of sum; behind the end is no entry.
+    /// The entry at `base + class`, computed with 32 bits; there is none beyond the end.
     pub entries: Vec<Entry>,
 }
 
-/// Where a state's entries are, and what holds for classes without one.
+/// The place of a state's entries, and the next state for classes without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     pub base: u32,
     pub default: State,
 }
 
+/// The next state for one state and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Whose it is; `FREE` for nobody's.
+    /// The state that the entry belongs to; `FREE` for a hole.
     pub state: State,
     pub next: State,
 }
 
-/// A row before it has a place: classes in order, those with the default left out. In front of
-/// [`Runs`](super::Runs): first values in order, the first one 0, and as default what becomes of
-/// packets without the field.
+/// A row before it is placed: the classes with another state than the default, in order. For
+/// [`Runs`](super::Runs): the first values of ranges in order, from 0, and as default the next
+/// state of packets without the field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sparse {
     pub default: State,
@@ -40,7 +41,7 @@ pub struct Sparse {
 }
 
 impl Comb {
-    /// The fullest rows are given a place first, while there are few holes to fit.
+    /// Places the rows, the longest first.
     pub(super) fn new(sparse: &[Sparse]) -> Self {
         let mut order: Vec<usize> = (0..sparse.len()).collect();
         order.sort_by_key(|state| std::cmp::Reverse(sparse[*state].entries.len()));
@@ -59,6 +60,7 @@ impl Comb {
         comb
     }
 
+    /// The next state by state and class.
     pub fn next(&self, state: State, class: u32) -> State {
         let row = self.rows[state as usize];
         match self.entries.get(row.base.wrapping_add(class) as usize) {
@@ -72,7 +74,7 @@ impl Comb {
         8 * (self.rows.len() + self.entries.len())
     }
 
-    /// The first displacement that fits, of so many from the first hole on; else behind the end.
+    /// The first displacement that fits, of a number of holes; otherwise the end of the array.
     fn base(&self, entries: &[(u32, State)], free: usize) -> u32 {
         const TRIES: usize = 256;
         let first = entries[0].0;
@@ -82,7 +84,7 @@ impl Comb {
         let fits = |base: &u32| {
             entries.iter().all(|(class, _)| !self.taken(base.wrapping_add(*class) as usize))
         };
-        bases.find(fits).expect("there is room behind the end")
+        bases.find(fits).expect("the end of the array has no entries")
     }
 
     fn taken(&self, place: usize) -> bool {
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_say_what_they_were_made_of() {
+    fn rows_have_their_entries() {
         let mut random = Random(7);
         for classes in [1, 2, 10, 1_000, 100_000] {
             let rows: Vec<Sparse> = (0..300)
@@ -136,7 +138,7 @@ mod tests {
         }
     }
 
-    /// The promise of size: holes are filled.
+    /// Most holes are filled.
     #[test]
     fn few_entries_stay_free() {
         let mut random = Random(11);

@@ -1,32 +1,33 @@
-//! What rules ask of the packets of one family: a set of values for each field that they test.
+//! `Conjunction`: the tests of a rule for packets of one family, as numbers of sets of values.
 //!
-//! Rule: equal sets of a field are one set with one number, whichever rules they come from, so all
-//! that follows costs what is different in the rules and not what they repeat.
+//! Rule: equal sets of a field have one number, so that later steps process equal sets once.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::{Family, Field, Values};
 
-/// A rule: all its fields are in their sets.
+/// A rule, which matches if all its fields are in their sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conjunction {
-    /// Of the rule, in its ruleset.
+    /// The number of the rule in its ruleset.
     pub number: u32,
-    /// Field, and number of its set. A field once; none that holds for all packets.
+    /// Fields, with the number of their set. Each field occurs at most once; sets that hold for all
+    /// packets are left out.
     pub tests: Vec<(Field, u32)>,
 }
 
-/// Sets of values by field and number.
+/// Sets of values, by field and number.
 #[derive(Debug)]
 pub struct Sets<'a> {
     sets: [Vec<Cow<'a, Values>>; Field::COUNT],
     by_content: HashMap<(Field, Cow<'a, Values>), u32>,
-    /// Sets that are borrowed, by where they are: a quick look before their content's.
+    /// Borrowed sets by address, which is compared before the content.
     by_place: HashMap<(Field, usize), u32>,
 }
 
 impl<'a> Sets<'a> {
+    /// No sets.
     pub fn new() -> Self {
         Self {
             sets: [const { Vec::new() }; Field::COUNT],
@@ -35,11 +36,12 @@ impl<'a> Sets<'a> {
         }
     }
 
+    /// The set with this number.
     pub fn set(&self, field: Field, number: u32) -> &Values {
         &self.sets[field as usize][number as usize]
     }
 
-    /// A rule as sets with numbers.
+    /// The conjunction of a rule.
     pub fn conjunction(
         &mut self,
         number: u32,
@@ -72,7 +74,7 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// Every value, of a field that every packet of the family has.
+/// Whether the set has all values of a field that every packet of the family has.
 fn holds_always(field: Field, family: Family, values: &Values) -> bool {
     let always_there = match field {
         Field::Source4 | Field::Dest4 => family == Family::Ipv4,

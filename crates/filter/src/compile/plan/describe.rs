@@ -1,4 +1,4 @@
-//! What was made of rules, in words and numbers, for people.
+//! `Description`: a plan as text for people.
 //!
 //! ```text
 //! Ipv4: 10000 rules in 3 tables, 2 one by one, otherwise rule 12000
@@ -11,12 +11,12 @@ use std::fmt;
 
 use super::{Classifier, Effects, FamilyPlan, NO_RULE, Plan, Residual, Step, Table, Transition};
 
-/// A plan in words: [`Plan::describe`].
+/// A plan as text: [`Plan::describe`].
 #[derive(Debug)]
 pub struct Description<'a>(&'a Plan);
 
 impl Plan {
-    /// One line for each family, table and field. Numbers are rules' places in the ruleset.
+    /// Describes the plan: one line per family, table and field, with rules by number.
     pub fn describe(&self) -> Description<'_> {
         Description(self)
     }
@@ -52,14 +52,14 @@ fn table(out: &mut fmt::Formatter<'_>, table: &Table) -> fmt::Result {
     if !table.residual.is_empty() {
         let Residual { fields, rules } = &table.residual;
         let bytes = Bytes(table.residual.bytes());
-        writeln!(out, "    few rules left: {} compared in {fields:?}, {bytes}", rules.len())?;
+        writeln!(out, "    residual: {} rules compared in {fields:?}, {bytes}", rules.len())?;
     }
     Ok(())
 }
 
 fn effects(out: &mut fmt::Formatter<'_>, effects: &Effects) -> fmt::Result {
     let lists = many(effects.starts.len() - 1, "list");
-    writeln!(out, "  rules that go on, {lists}, the longest of {}:", effects.longest)?;
+    writeln!(out, "  rules that continue, {lists}, the longest of {}:", effects.longest)?;
     table(out, &effects.table)
 }
 
@@ -107,7 +107,7 @@ fn many(count: usize, noun: &str) -> String {
     }
 }
 
-/// In thousands and millions.
+/// A number of bytes, written in bytes, kB or MB.
 struct Bytes(usize);
 
 impl fmt::Display for Bytes {

@@ -1,21 +1,21 @@
-//! States that mean the same become one.
+//! Joins equivalent states.
 //!
-//! Rule: two states of a step mean the same if their rows are equal, once the states behind them
-//! that mean the same are one; so this goes from the last step to the first.
+//! Rule: two states of a step are equivalent if their rows are equal after the equivalent states of
+//! the next step were joined, so this goes from the last step to the first.
 
 use std::collections::HashMap;
 
 use super::comb::Sparse;
 use super::{FINAL, State};
 
-/// Rows of a step, by state.
+/// The rows of a step, by state.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub form: Form,
     pub rows: Vec<Sparse>,
 }
 
-/// What entries of rows are about.
+/// The keys of the entries of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Classes,
@@ -23,8 +23,8 @@ pub(super) enum Form {
     Values,
 }
 
-/// Renumbers states, so that equal ones are one; those that have but one way on are left out if
-/// it is a final one.
+/// Renumbers states so that equal ones are one. States with only one next state are left out if
+/// that is final.
 pub(super) fn join_equal(steps: &mut [Rows]) {
     let mut joined: Vec<State> = Vec::new();
     for (step, Rows { form, rows }) in steps.iter_mut().enumerate().rev() {
@@ -33,8 +33,8 @@ pub(super) fn join_equal(steps: &mut [Rows]) {
         let mut numbers = Vec::with_capacity(rows.len());
         for row in rows.drain(..) {
             let row = renumber(row, *form, &joined);
-            // The first step has one row, whatever it says.
-            let only = only_way(&row, *form).filter(|next| step > 0 && next & FINAL != 0);
+            // The first step always has a row.
+            let only = only_next(&row, *form).filter(|next| step > 0 && next & FINAL != 0);
             numbers.push(only.unwrap_or_else(|| {
                 *known.entry(row).or_insert_with_key(|row| {
                     kept.push(row.clone());
@@ -61,7 +61,7 @@ fn renumber(mut row: Sparse, form: Form, joined: &[State]) -> Sparse {
 }
 
 /// The next state, if it is the same for all packets.
-fn only_way(row: &Sparse, form: Form) -> Option<State> {
+fn only_next(row: &Sparse, form: Form) -> Option<State> {
     let only = match form {
         Form::Classes => row.entries.is_empty(),
         Form::Values => row.entries.iter().all(|(_, next)| *next == row.default),

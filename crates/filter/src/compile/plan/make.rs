@@ -1,23 +1,26 @@
-//! A ruleset becomes a plan: which of a family's rules go where.
+//! Makes the plan of a ruleset: assigns the rules of each family to tables, effects or straight
+//! code.
 
-use super::build::{Built, Count};
+use super::build::Built;
 use super::conjunction::{Conjunction, Sets};
+use super::group::Count;
 use super::split::{self, Allowance};
 use super::{Budget, Effects, FamilyPlan, NO_RULE, Plan};
 use crate::{Family, Rule, Ruleset, Test};
 
 impl Plan {
-    /// What to make of a ruleset; `ifindex` knows interfaces by name.
+    /// The plan of a ruleset; `ifindex` resolves names of interfaces.
     pub fn new(ruleset: &Ruleset, ifindex: impl Fn(&str) -> Option<u32>, budget: &Budget) -> Self {
         Self { families: Family::ALL.map(|family| plan(ruleset, family, &ifindex, budget)) }
     }
 }
 
-/// A family's rules by what becomes of them.
+/// The rules of a family, by kind.
 #[derive(Default)]
 struct Sorted {
     decide: Vec<Conjunction>,
-    go_on: Vec<Conjunction>,
+    /// Rules that do not decide.
+    continues: Vec<Conjunction>,
     straight: Vec<u32>,
     otherwise: Option<u32>,
 }
@@ -31,12 +34,12 @@ fn plan(
     let mut sets = Sets::new();
     let mut sorted = sort(&ruleset.rules, family, ifindex, &mut sets);
     let decide = many(sorted.decide, &sets, budget, &mut sorted.straight);
-    let go_on = many(sorted.go_on, &sets, budget, &mut sorted.straight);
+    let continues = many(sorted.continues, &sets, budget, &mut sorted.straight);
     sorted.straight.sort_unstable();
     FamilyPlan {
         family,
         tables: build(&decide, &sets, budget, Count::First).map(|built| built.table).collect(),
-        effects: build(&go_on, &sets, budget, Count::All).map(effects).collect(),
+        effects: build(&continues, &sets, budget, Count::All).map(effects).collect(),
         straight: sorted.straight,
         otherwise: sorted.otherwise.unwrap_or(NO_RULE),
     }
@@ -63,13 +66,13 @@ fn sort<'a>(
         } else if decides {
             sorted.decide.push(conjunction);
         } else {
-            sorted.go_on.push(conjunction);
+            sorted.continues.push(conjunction);
         }
     }
     sorted
 }
 
-/// The rules, if they are many or have big sets; few small ones are given to `straight`.
+/// The rules, if they are many or have large sets; a few small ones are moved to `straight`.
 fn many(
     rules: Vec<Conjunction>,
     sets: &Sets<'_>,

@@ -1,22 +1,24 @@
-//! plan: from rules to what a program is made of, in plain data.
+//! Plan: the structure of the code for a ruleset, as plain data.
 //!
 //! ```text
-//!  rules of a family ─┬─▶ few, or looking into payloads ──────────▶ straight: one after other
-//!                     ├─▶ many that decide ──▶ groups ──▶ tables    the least match counts
-//!                     └─▶ many that go on ───▶ groups ──▶ effects   all matches, in order
+//!  rules of a family ─┬─▶ few, or with tests of payload ───────────▶ straight: one by one
+//!                     ├─▶ many that decide ────▶ groups ──▶ tables   the first match
+//!                     └─▶ many that continue ──▶ groups ──▶ effects  all matches, in order
 //! ```
 //!
-//! Rule: for every packet, the plan answers what its rules answer one after the other; each part
-//! has a simulator that does what generated code does, and tests hold it to the rules. Making a
-//! plan always ends: a group whose table would grow too big is split, and the table of one rule is
-//! no bigger than the rule. Not here: code (`code`), and text for people but for `describe`.
+//! Rule: for every packet, the plan has the same result as its rules one by one. Each part has a
+//! simulator that does the same as the generated code, and tests compare it with the rules. Making
+//! a plan always terminates: a group whose table would be too large is split, and the table of one
+//! rule is not larger than the rule. Not here: code (`code`).
 
+mod boundary;
 mod build;
 mod classes;
 mod classifier;
 mod comb;
 mod conjunction;
 mod describe;
+mod group;
 mod join;
 mod make;
 mod ranges;
@@ -24,6 +26,7 @@ mod residual;
 mod row;
 mod runs;
 mod split;
+mod states;
 mod table;
 
 #[cfg(test)]
@@ -31,7 +34,8 @@ pub(crate) mod random;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use classifier::{Boundary, Classifier};
+pub use boundary::Boundary;
+pub use classifier::Classifier;
 pub use comb::{Comb, Entry, Row};
 pub use describe::Description;
 pub use ranges::{Entries, Level, Node, Ranges};
@@ -41,28 +45,34 @@ pub use table::{Step, Table, Transition};
 
 use crate::{Family, PacketFields};
 
-/// A number of a state in a step; or, with the bit `FINAL`, what becomes of the packet: a rule's
-/// number (in an [`Effects`], a list's), where a list of [`Residual`] begins, or `NO_RULE`.
+/// The number of a state in a step or, with the bit `FINAL`, a result: the number of a rule (in an
+/// [`Effects`], of a list), the beginning of a list of [`Residual`], or `NO_RULE`.
 pub type State = u32;
-/// Set in states that end the walk through a table. Other states are less than 2^30.
+/// The bit that is set in final states. Other states are less than 2^30.
 pub const FINAL: State = 1 << 31;
-/// No rule matches. As `FILTER_NO_RULE`.
+/// The result if no rule matches, as `FILTER_NO_RULE`.
 pub const NO_RULE: State = u32::MAX;
-/// The state of an entry that is nobody's.
+/// The state of an entry that no state uses.
 pub const FREE: State = u32::MAX;
 
-/// What a plan may cost.
+/// The budget of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Bytes of rows for a family's rules that decide, and as many for the others. Classifiers are
-    /// beyond it: they cost what the rules' sets cost.
+    /// Bytes of rows for the rules of a family that decide, and the same for the others.
+    /// Classifiers do not count: their size is that of the sets.
     pub bytes: usize,
-    /// Up to so many rules of fields, with so many ranges together, are tested one by one. Measured
-    /// by test run of the same rules in both forms, for hosts, ports, hosts with ports, and mixed
-    /// prefixes: with 2 to 8 rules code is level with tables or up to 5 ns ahead where the last
-    /// rule drops, and level or up to 3 ns behind where all rules pass; at 10 and 12 it is level
-    /// and up to 5 ns behind, at 32 it is 5 to 9 and 8 to 11 ns behind, of some 60.
+    /// The most rules of fields that are tested one by one.
+    ///
+    /// Time per packet of rules one by one, compared with tables, of about 60 ns. Measured by test
+    /// runs with hosts, ports, hosts with ports, and mixed prefixes:
+    ///
+    /// | rules | the last rule drops | all rules pass |
+    /// |---|---|---|
+    /// | 2 to 8 | 5 ns less to equal | equal to 3 ns more |
+    /// | 10 and 12 | equal | up to 5 ns more |
+    /// | 32 | 5 to 9 ns more | 8 to 11 ns more |
     pub straight_rules: usize,
+    /// The most ranges of these rules together.
     pub straight_ranges: usize,
 }
 
@@ -72,47 +82,48 @@ impl Default for Budget {
     }
 }
 
-/// What is made of a ruleset.
+/// The plan of a ruleset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// In the order of [`Family::ALL`].
     pub families: [FamilyPlan; Family::ALL.len()],
 }
 
-/// What is made of the rules that packets of a family can match.
+/// The plan for packets of one family.
 ///
-/// Code looks through `tables` for the lowest rule that decides, or takes `otherwise`. Rules with
-/// lower numbers that are not in these tables may end the search before: `straight` ones by their
-/// tests, those in the lists of `effects` without any; all in order of their numbers.
+/// Code searches `tables` for the first rule that decides, or takes `otherwise`. Before that, rules
+/// with lower numbers may end the search, in the order of their numbers: `straight` rules, which
+/// are tested, and rules in the lists of `effects`, which are known to match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilyPlan {
     pub family: Family,
-    /// Of rules that decide, in order of `least`. One whose `least` is not below what was found
-    /// cannot win and is not looked at.
+    /// Tables of rules that decide, in the order of `least`. A table whose `least` is not below the
+    /// rule found so far is skipped.
     pub tables: Vec<Table>,
-    /// Of rules that do not decide.
+    /// Tables of rules that do not decide.
     pub effects: Vec<Effects>,
-    /// Rules that are tested one by one, in order, whether they decide or not.
+    /// Rules that are tested one by one, in order; some of them decide.
     pub straight: Vec<u32>,
-    /// The first rule that decides and that every packet of the family matches, or `NO_RULE`. No
-    /// rule behind it is in the plan.
+    /// The first rule that decides and that every packet of the family matches, or `NO_RULE`. Later
+    /// rules are not in the plan.
     pub otherwise: u32,
 }
 
-/// All rules of a group that a packet matches. The table's final states are numbers of lists.
+/// A table that finds all rules of a group that a packet matches. Its final states are numbers of
+/// lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effects {
     pub table: Table,
-    /// List n is `rules[starts[n]..starts[n + 1]]`; never empty.
+    /// List n is `rules[starts[n]..starts[n + 1]]`, which is never empty.
     pub starts: Vec<u32>,
-    /// Numbers, in order within a list.
+    /// Numbers of rules, in order within a list.
     pub rules: Vec<u32>,
-    /// The longest list.
+    /// Length of the longest list.
     pub longest: u32,
 }
 
 impl Effects {
-    /// Rules that a packet matches, in order.
+    /// The rules that a packet matches, in order.
     pub fn matches(&self, packet: &PacketFields) -> &[u32] {
         let state = self.table.walk(packet);
         if state == NO_RULE {
@@ -124,13 +135,14 @@ impl Effects {
 }
 
 impl Plan {
+    /// The plan for packets of a family.
     pub fn family(&self, family: Family) -> &FamilyPlan {
         &self.families[family as usize]
     }
 
-    /// The rule that ends the search, or `NO_RULE`, as code finds it. `matches` tests a rule that
-    /// is `straight`; `ends` is what a rule does that matches and is not in a table of rules that
-    /// decide: for one that decides, true.
+    /// The rule that ends the search, or `NO_RULE`, as the generated code finds it. `matches` tests
+    /// a `straight` rule. `ends` is called for each rule that matches and is not in a table of
+    /// rules that decide; it returns whether the rule ends the search.
     pub fn decide(
         &self,
         packet: &PacketFields,
@@ -142,7 +154,7 @@ impl Plan {
 }
 
 impl FamilyPlan {
-    /// As [`Plan::decide`], for a packet of the family.
+    /// The rule that ends the search for a packet of the family; see [`Plan::decide`].
     pub fn decide(
         &self,
         packet: &PacketFields,
@@ -159,7 +171,7 @@ impl FamilyPlan {
         before.into_iter().find(|rule| ends(*rule)).unwrap_or(decided)
     }
 
-    /// Bytes of memory that its tables read.
+    /// Bytes of memory that the tables read.
     pub fn bytes(&self) -> usize {
         let tables = self.tables.iter().chain(self.effects.iter().map(|effects| &effects.table));
         let lists = self.effects.iter().map(|one| 4 * (one.starts.len() + one.rules.len()));

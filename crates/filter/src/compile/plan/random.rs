@@ -1,6 +1,6 @@
-//! Random numbers for tests: the same everywhere, from a seed.
+//! Random numbers for tests, from a seed.
 
-/// xorshift64*.
+/// A generator (xorshift64*).
 pub struct Random(pub u64);
 
 impl Random {

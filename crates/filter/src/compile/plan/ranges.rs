@@ -1,4 +1,4 @@
-//! Sorted boundaries of a field, searched in few dependent loads.
+//! `Ranges`: sorted boundaries of a field, searched with few dependent loads.
 //!
 //! ```text
 //!  value ── in low..high? ──▶ key ──▶ node of level 0 ──▶ …… ──▶ run of entries ──▶ class
@@ -7,53 +7,53 @@
 //!      below or above                                    a class: done
 //! ```
 //!
-//! Rule: entries are in order all through, whatever points at them, so a search that looks behind
-//! its run sees only keys that are greater than the one that it looks for.
+//! Rule: all entries are in order, so a search that reads beyond its run sees only greater keys.
 //!
-//! Cost: one load of the root says the class where no boundary is near. Behind it, at most
-//! `LEVELS` - 1 more nodes and `short` probes (1 to 3) where boundaries are even enough, `long`
-//! probes otherwise: the bits of the number of boundaries in the longest run, never more than
-//! those of all boundaries. Probes of a short run are within 7 entries, one or two cache lines.
-//! Memory: an entry for each boundary, a root of at most two words an entry (eight where they are
-//! few), and at most two words for each entry in a level's crowded places.
+//! Cost: one load of the root returns the class where no boundary is near. Otherwise there are at
+//! most `LEVELS` - 1 further nodes, then `short` probes (1 to 3) where boundaries are evenly
+//! spread, or `long` probes: the bits of the number of boundaries in the longest run. Probes of a
+//! short run are within 7 entries, which are one or two cache lines. Memory: one entry per
+//! boundary, a root of at most two words per entry (eight if there are few entries), and at most
+//! two words per entry in crowded parts of a level.
 
-use super::Boundary;
+use super::boundary::Boundary;
 
-/// Many boundaries of a field.
+/// The boundaries of a field, for fields with many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    /// Values under `low` have the class `below`, values from `high` on the class `above`.
+    /// Values below `low` have the class `below`, values from `high` the class `above`.
     pub low: u128,
     pub high: u128,
     pub below: u32,
     pub above: u32,
-    /// The key of a value is `value >> shift`, cut to `width` bits: what is common to all
-    /// boundaries, in front and behind, is left out.
+    /// The key of a value is `value >> shift`, truncated to `width` bits: leading and trailing bits
+    /// that all boundaries share are left out.
     pub shift: u32,
     pub width: u32,
-    /// At least one; level by level, with the nodes that each one's windows have.
+    /// The levels of nodes; at least one.
     pub levels: Vec<Level>,
-    /// See [`Node`].
+    /// The windows of all levels; see [`Node`].
     pub nodes: Vec<u32>,
     pub entries: Entries,
-    /// Probes in short and in long runs; see [`Ranges::probe`]. No long runs: 0.
+    /// Probes in short runs; see [`Ranges::probe`].
     pub short: u32,
+    /// Probes in long runs; 0 if there are none.
     pub long: u32,
 }
 
-/// Which bits of a key choose a node of a window: `key >> shift`, cut to `bits`. A window never
-/// lies across bit 64.
+/// The bits of a key that select a node of a window: `key >> shift`, truncated to `bits`. These
+/// bits are on one side of bit 64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Level {
     pub shift: u32,
     pub bits: u32,
 }
 
-/// Keys in order, each with the class of values from there on. The first key is 0 and stands for
-/// `below`; behind the last one are sentinels with the key of `high`.
+/// Keys in order, each with the class of the values from it on. The first key is 0, for `below`;
+/// sentinels with the key of `high` follow the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entries {
-    /// Keys of at most 32 bits: the key in the high half, the class in the low one.
+    /// Keys of at most 32 bits, with the key in the high half and the class in the low half.
     Short(Vec<u64>),
     /// Keys of at most 64 bits, and their classes.
     Long(Vec<u64>, Vec<u32>),
@@ -61,29 +61,32 @@ pub enum Entries {
     Full(Vec<u128>, Vec<u32>),
 }
 
-/// What a word of `nodes` says. Classes (and states, which first steps have in their place) never
-/// begin with the bits 01, so those mark what is none: then bit 29 is set for the next level's
-/// window, and bit 28 for a long run; the other bits are where it begins.
+/// The meaning of a word of `nodes`. Classes (in first steps: states) never begin with the bits 01,
+/// so these mark windows and runs: bit 29 is set for a window of the next level, bit 28 for a long
+/// run; the other bits are the index of its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
+    /// The class of all values of the node.
     Class(u32),
-    /// Index of the window in `nodes`.
+    /// The index of a window in `nodes`.
     Window(u32),
-    /// Index of an entry whose key is not greater than any that comes here.
-    Run {
-        start: u32,
-        long: bool,
-    },
+    /// The index of an entry whose key is not greater than any key of the node.
+    Run { start: u32, long: bool },
 }
 
 impl Node {
-    /// `word >> TAG_SHIFT == TAG`: no class.
+    /// A word is not a class if `word >> TAG_SHIFT` is [`Self::TAG`].
     pub const TAG_SHIFT: u32 = 30;
+    /// The tag of windows and runs.
     pub const TAG: u32 = 1;
+    /// The bit of a window.
     pub const WINDOW: u32 = 1 << 29;
+    /// The bit of a long run.
     pub const LONG: u32 = 1 << 28;
+    /// The bits of an index.
     pub const INDEX: u32 = Self::LONG - 1;
 
+    /// Decodes a word.
     pub const fn parse(word: u32) -> Self {
         match word {
             class if class >> Self::TAG_SHIFT != Self::TAG => Self::Class(class),
@@ -108,15 +111,16 @@ impl Node {
 }
 
 impl Ranges {
-    /// Levels of nodes, the root among them.
+    /// The most levels of nodes, including the root.
     pub const LEVELS: usize = 4;
-    /// Probes in a short run, at most: up to 7 entries.
+    /// The most probes of a short run, which has up to 7 entries.
     const SHORT: u32 = 3;
+    /// The most bits of the root.
     const ROOT_BITS: u32 = 22;
-    /// Up to so many boundaries have a root of more words than usual, so that runs are shorter.
+    /// With at most this number of boundaries, the root has more words, so that runs are shorter.
     const SMALL: u32 = 1 << 12;
 
-    /// From at least three boundaries, sorted, the first one at 0.
+    /// Ranges from at least three boundaries, which are sorted, with the first one at 0.
     pub(super) fn new(boundaries: &[Boundary]) -> Self {
         let [first, inner @ .., last] = boundaries else { panic!("three boundaries at least") };
         let low = inner.first().expect("three boundaries at least").first;
@@ -139,17 +143,18 @@ impl Ranges {
         }
     }
 
-    /// Bits of a value that its key has.
+    /// The key of a value.
     pub fn key(&self, value: u128) -> u128 {
         value >> self.shift & mask(self.width)
     }
 
-    /// Steps of a search with so many probes, each half of the one before: an entry so far behind
-    /// the place where the search is, if its key is not greater, is the new place.
+    /// The steps of a binary search with a number of probes, each half of the previous one. The
+    /// search moves a step ahead if the key there is not greater.
     pub fn probe(probes: u32) -> impl Iterator<Item = usize> {
         (0..probes).rev().map(|power| 1 << power)
     }
 
+    /// The class of a value.
     pub fn class(&self, value: u128) -> u32 {
         if value < self.low {
             return self.below;
@@ -192,6 +197,7 @@ impl Ranges {
 }
 
 impl Entries {
+    /// The number of entries, including sentinels.
     pub fn len(&self) -> usize {
         match self {
             Self::Short(packed) => packed.len(),
@@ -200,11 +206,12 @@ impl Entries {
         }
     }
 
-    /// Never: the first one stands for `below`.
+    /// Always `false`: the first entry is that of `below`.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// The key of an entry.
     pub fn key(&self, place: usize) -> u128 {
         match self {
             Self::Short(packed) => u128::from(packed[place] >> 32),
@@ -213,6 +220,7 @@ impl Entries {
         }
     }
 
+    /// The class of an entry.
     pub fn class(&self, place: usize) -> u32 {
         match self {
             Self::Short(packed) => packed[place] as u32,
@@ -221,10 +229,10 @@ impl Entries {
     }
 }
 
-/// Nodes in the making.
+/// The search structure that is being built.
 struct Search {
     width: u32,
-    /// Key and class in order, from `below` at 0 to the one before `high`.
+    /// Keys and classes in order, from `below` at 0 to the one before `high`.
     keys: Vec<(u128, u32)>,
     high: (u128, u32),
     levels: Vec<Level>,
@@ -233,8 +241,7 @@ struct Search {
     long: u32,
 }
 
-/// A part of the keys' space, aligned to its size, and the entries with keys inside of it, behind
-/// its beginning.
+/// An aligned part of the space of keys, and the entries within it, except one at its beginning.
 #[derive(Clone, Copy)]
 struct Bucket {
     first: u128,
@@ -271,11 +278,11 @@ impl Search {
         self.close(&crowded);
     }
 
-    /// Gives each bucket a window of a level; its parts that are crowded, with their nodes.
+    /// Makes a window of a level for each bucket; returns crowded parts with their nodes.
     fn open(&mut self, level: Level, buckets: &[(usize, Bucket)]) -> Vec<(usize, Bucket)> {
         let mut crowded = Vec::new();
         for (node, bucket) in buckets {
-            // The root's window begins at 0, in the place of the node that stood for all.
+            // The root's window begins at 0, where it replaces the initial node.
             let window = if self.levels.is_empty() { 0 } else { self.nodes.len() };
             if window != 0 {
                 self.nodes[*node] = Node::Window(as_index(window)).word();
@@ -292,7 +299,7 @@ impl Search {
                 } else if inside > 0 {
                     self.short = self.short.max(inside.ilog2() + 1);
                 }
-                // An entry at the very beginning of the next part is not inside of it.
+                // An entry at the beginning of the next part is not within it.
                 let next = part.first.wrapping_add(1 << level.shift);
                 start += usize::from(self.begins(start, next));
             }
@@ -300,7 +307,7 @@ impl Search {
         crowded
     }
 
-    /// Entries from `start` on that lie in a part of a bucket, behind its beginning.
+    /// The entries from `start` that are in a part of a bucket, except one at its beginning.
     fn part(&self, bucket: Bucket, level: Level, place: usize, start: usize) -> Bucket {
         let first = bucket.first + ((place as u128) << level.shift);
         let last = first + mask(level.shift);
@@ -320,7 +327,7 @@ impl Search {
         }
     }
 
-    /// A level for the crowded buckets, if it makes them less crowded.
+    /// A further level for the crowded buckets, if it would spread their entries.
     fn next_level(&self, above: Level, crowded: &[(usize, Bucket)]) -> Option<Level> {
         if crowded.is_empty() || self.levels.len() == Ranges::LEVELS {
             return None;
@@ -335,13 +342,13 @@ impl Search {
         (4 * crowded.iter().filter(|one| spread(one)).count() >= crowded.len()).then_some(level)
     }
 
-    /// Whether a level tells a bucket's first entry from the one in its middle.
+    /// Whether a level separates the first entry of a bucket from the one in its middle.
     fn spreads(&self, level: Level, bucket: Bucket) -> bool {
         let middle = bucket.start + (bucket.end - bucket.start) / 2;
         self.keys[bucket.start].0 >> level.shift != self.keys[middle].0 >> level.shift
     }
 
-    /// What is still crowded becomes long runs.
+    /// Makes long runs of the buckets that are still crowded.
     fn close(&mut self, crowded: &[(usize, Bucket)]) {
         for (node, bucket) in crowded {
             let entries = bucket.end - bucket.start;
@@ -371,7 +378,7 @@ impl Search {
 }
 
 impl Level {
-    /// The same top bit, but no bits on the other side of bit 64.
+    /// The level with the same top bit, without bits below bit 64 if that is above.
     fn within_a_word(self) -> Self {
         let end = self.shift + self.bits;
         let shift = if self.shift < 64 && end > 64 { 64 } else { self.shift };
@@ -396,7 +403,7 @@ mod tests {
     use super::super::random::Random;
     use super::*;
 
-    /// Boundaries in crowds, many of them or wide apart, with lone ones between.
+    /// Boundaries in clusters, with single ones between them.
     fn crowds(crowds: u64, each: u64, apart: u32, bits: u32, seed: u64) -> Vec<Boundary> {
         let mut random = Random(seed);
         let mut firsts = vec![0];
@@ -439,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn words_say_what_nodes_are() {
+    fn nodes_are_encoded_in_words() {
         for node in [
             Node::Class(0),
             Node::Class(u32::MAX),

@@ -1,63 +1,65 @@
-//! Residual: where few rules are left, what they still ask, side by side in memory.
+//! `Residual`: short lists of remaining rules, whose fields are compared directly.
 //!
-//! A step from field to field takes loads that wait for each other, however few rules are left.
-//! What one rule asks of all fields is compared without waiting, and costs about a step. Rule: a
-//! list is in the order of its rules, and the first one that holds decides; comparing
-//! again what steps have found out changes nothing. Not here: which states become lists (`build`).
+//! A step from field to field takes dependent loads, even if few rules are left. All fields of one
+//! rule can be compared with independent loads, at the cost of about one step. Rule: a list is in
+//! the order of its rules, and the first one that holds decides. Fields that earlier steps have
+//! tested are compared again, which does not change the result. Not here: which states become lists
+//! (`states`).
 
 use std::collections::HashMap;
 
-use super::build::{Count, Group};
 use super::classes::Classes;
+use super::group::{Count, Group};
 use super::{FINAL, NO_RULE, State};
 use crate::{Field, PacketFields};
 
-/// What is left to compare in a table.
+/// The lists of remaining rules of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Residual {
-    /// At most [`Residual::FIELDS`].
+    /// The fields that are compared; at most [`Residual::FIELDS`].
     pub fields: Vec<Field>,
-    /// List after list.
+    /// The rules of all lists, list by list.
     pub rules: Vec<ResidualRule>,
 }
 
-/// What a rule asks of the fields.
+/// The ranges of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResidualRule {
-    /// By number.
+    /// The number of the rule.
     pub rule: u32,
-    /// No other rule is in the list behind it.
+    /// Whether it is the last one of its list.
     pub is_last: bool,
-    /// First and last value by field; of fields wider than 64 bits, those of a prefix. `None`
-    /// where the rule does not ask, and packets need not have the field.
+    /// First and last value, by field; in fields wider than 64 bits, those of a prefix. `None` if
+    /// the rule does not test the field.
     pub ranges: Vec<Option<(u128, u128)>>,
 }
 
 impl Residual {
-    /// Rules in a list. More are told apart sooner by one more step.
+    /// The most rules in a list. For more rules, a further step is faster.
     pub const LONGEST: usize = 4;
-    /// Fields that are compared.
+    /// The most fields that are compared.
     pub const FIELDS: usize = 6;
-    /// In final states that are lists: where they begin is in the bits below.
+    /// The bits that mark a final state as a list; the lower bits are its beginning.
     pub const LIST: State = FINAL | 1 << 30;
 
-    /// What a final state means for a packet.
+    /// The result of a final state for a packet.
     pub fn resolve(&self, state: State, packet: &PacketFields) -> State {
         if state == NO_RULE || state & Self::LIST != Self::LIST {
             return state;
         }
         let list = &self.rules[(state & !Self::LIST) as usize..];
-        for rest in list {
-            if rest.holds(&self.fields, packet) {
-                return FINAL | rest.rule;
+        for rule in list {
+            if rule.holds(&self.fields, packet) {
+                return FINAL | rule.rule;
             }
-            if rest.is_last {
+            if rule.is_last {
                 break;
             }
         }
         NO_RULE
     }
 
+    /// Whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
@@ -67,12 +69,12 @@ impl Residual {
         self.rules.len() * self.stride()
     }
 
-    /// Bytes of a rest: its rule, the fields that it needs to be there, and what it asks of each.
+    /// Bytes of one rule: its number, the fields that it needs, and the range of each field.
     pub fn stride(&self) -> usize {
         8 + self.fields.iter().map(|field| Self::width(*field)).sum::<usize>()
     }
 
-    /// Bytes of what is asked of a field: two numbers, or mask and value of both halves.
+    /// Bytes of the range of a field: two numbers, or mask and value of both halves.
     pub fn width(field: Field) -> usize {
         match field.bits() {
             ..=32 => 8,
@@ -92,20 +94,20 @@ impl ResidualRule {
     }
 }
 
-/// Lists in the making.
-pub(super) struct Lists {
+/// Lists of residual rules that are being built.
+pub(super) struct ResidualLists {
     made: Residual,
-    /// By rule of the group.
+    /// The rules of the group.
     rules: Vec<ResidualRule>,
-    /// By rule: the step behind which all that it asks can be compared.
+    /// By rule: the step after which all its remaining tests can be compared.
     from: Vec<usize>,
     known: HashMap<Box<[u32]>, State>,
-    /// Residual that may still be made.
+    /// Rules that may still be added.
     most: usize,
 }
 
-impl Lists {
-    /// Of a group, in as much memory as so many entries of rows.
+impl ResidualLists {
+    /// The lists for a group, in the memory of this number of entries of rows.
     pub fn new(group: Group<'_>, entries: usize) -> Self {
         let fields = match group.count {
             Count::First => fields(group),
@@ -132,7 +134,7 @@ impl Lists {
         Self { made, rules, from, known: HashMap::new(), most }
     }
 
-    /// The state of a list of rules behind a step, if they are few and can be compared.
+    /// The state of a list of rules after a step, if they are few and can be compared.
     pub fn state(&mut self, step: usize, list: &[u32]) -> Option<State> {
         let fits = |rule: &u32| self.from[*rule as usize] <= step;
         if self.made.fields.is_empty() || list.len() > Residual::LONGEST || !list.iter().all(fits) {
@@ -152,12 +154,13 @@ impl Lists {
         Some(Residual::LIST | start)
     }
 
+    /// The finished lists.
     pub fn finish(self) -> Residual {
         if self.made.is_empty() { Residual::default() } else { self.made }
     }
 }
 
-/// The fields behind the first step; those that most rules ask for, where they are many.
+/// The fields of the steps after the first one; if they are many, those that most rules test.
 fn fields(group: Group<'_>) -> Vec<Field> {
     let mut asked: Vec<&Classes> = group.order.iter().skip(1).collect();
     let ask = |classes: &&Classes| classes.sets.iter().filter(|set| **set != Classes::ANY).count();
@@ -166,7 +169,7 @@ fn fields(group: Group<'_>) -> Vec<Field> {
     asked.iter().map(|classes| classes.field).collect()
 }
 
-/// Wide fields are compared under a mask, so only prefixes will do.
+/// Whether a range can be compared: in wide fields, which are compared under a mask, only a prefix.
 fn is_comparable(field: Field, (first, last): (u128, u128)) -> bool {
     let host = first ^ last;
     field.bits() <= 64 || host & host.wrapping_add(1) == 0 && first & host == 0
@@ -178,7 +181,7 @@ mod tests {
 
     #[test]
     fn the_first_that_holds_decides_and_lists_end() {
-        let rest = |rule, is_last, ranges: [Option<(u128, u128)>; 2]| ResidualRule {
+        let residual_rule = |rule, is_last, ranges: [Option<(u128, u128)>; 2]| ResidualRule {
             rule,
             is_last,
             ranges: ranges.to_vec(),
@@ -186,9 +189,9 @@ mod tests {
         let residual = Residual {
             fields: vec![Field::DestPort, Field::Ttl],
             rules: vec![
-                rest(3, false, [Some((10, 20)), None]),
-                rest(4, true, [Some((15, 30)), Some((0, 5))]),
-                rest(5, true, [None, None]),
+                residual_rule(3, false, [Some((10, 20)), None]),
+                residual_rule(4, true, [Some((15, 30)), Some((0, 5))]),
+                residual_rule(5, true, [None, None]),
             ],
         };
         let packet = |port: Option<u8>, ttl: u8| {

@@ -1,14 +1,14 @@
-//! The row of one state: what its list becomes by a field's classes, or by its values.
+//! Makes the row of one state: its next states by the classes of a field, or by its values.
 
 use std::collections::HashMap;
 
 use super::State;
-use super::build::{Build, Lists};
 use super::classes::Classes;
 use super::comb::Sparse;
 use super::conjunction::Sets;
+use super::states::{Lists, States};
 
-/// What to make a row of: the rules that are possible before a step.
+/// A row to make: the step, and the rules that are possible before it.
 #[derive(Clone, Copy)]
 pub(super) struct RowRequest<'a> {
     pub step: usize,
@@ -16,9 +16,9 @@ pub(super) struct RowRequest<'a> {
     pub list: &'a [u32],
 }
 
-/// By class: the default is that of classes in which none of the sets holds.
+/// The row by class; the default is for classes that are in none of the sets.
 pub(super) fn by_class(
-    build: &mut Build<'_>,
+    states: &mut States<'_>,
     asked: RowRequest<'_>,
     next: &mut Lists,
 ) -> Option<Sparse> {
@@ -28,27 +28,27 @@ pub(super) fn by_class(
         match classes.of_rule(*rule) {
             None => stay.push(*rule),
             Some(holds) => {
-                build.work(holds.len())?;
+                states.work(holds.len())?;
                 pairs.extend(holds.iter().map(|class| (*class, *rule)));
             }
         }
     }
     pairs.sort_unstable();
-    let default = build.state(step, &stay, next);
+    let default = states.state(step, &stay, next);
     let (mut entries, mut left) = (Vec::new(), Vec::new());
     for group in pairs.chunk_by(|one, other| one.0 == other.0) {
         left.clear();
         merge(&stay, group.iter().map(|(_, rule)| *rule), &mut left);
-        build.work(left.len())?;
-        entries.push((group[0].0, build.state(step, &left, next)));
+        states.work(left.len())?;
+        entries.push((group[0].0, states.state(step, &left, next)));
     }
     Some(sparse(default, entries, classes.count))
 }
 
-/// By value: the first values of ranges with a next state each, from 0 on; the default is for
+/// The row by value: the first values of ranges, from 0, each with a next state. The default is for
 /// packets without the field.
 pub(super) fn by_value(
-    build: &mut Build<'_>,
+    states: &mut States<'_>,
     asked: RowRequest<'_>,
     sets: &Sets<'_>,
     next: &mut Lists,
@@ -68,14 +68,14 @@ pub(super) fn by_value(
         }
     }
     changes.sort_unstable();
-    let default = build.state(step, &stay, next);
+    let default = states.state(step, &stay, next);
     let (mut entries, mut left) = (Vec::new(), Vec::new());
     if changes.first().is_none_or(|(value, _)| *value > 0) {
         entries.push((0, default));
     }
     let mut holds: Vec<u32> = Vec::new();
     for group in changes.chunk_by(|one, other| one.0 == other.0) {
-        // A change of a rule ends what holds and begins what does not.
+        // At a change, a rule that matches ends, and another one begins to match.
         for (_, rule) in group {
             match holds.binary_search(rule) {
                 Ok(place) => drop(holds.remove(place)),
@@ -84,14 +84,14 @@ pub(super) fn by_value(
         }
         left.clear();
         merge(&stay, holds.iter().copied(), &mut left);
-        build.work(left.len() + 1)?;
-        entries.push((group[0].0, build.state(step, &left, next)));
+        states.work(left.len() + 1)?;
+        entries.push((group[0].0, states.state(step, &left, next)));
     }
     entries.dedup_by_key(|(_, next)| *next);
     Some(Sparse { default, entries })
 }
 
-/// Rules of both, in order.
+/// Merges two ordered lists of rules.
 fn merge(stay: &[u32], holds: impl Iterator<Item = u32>, into: &mut Vec<u32>) {
     let mut stay = stay.iter().copied().peekable();
     for rule in holds {
@@ -103,8 +103,8 @@ fn merge(stay: &[u32], holds: impl Iterator<Item = u32>, into: &mut Vec<u32>) {
     into.extend(stay);
 }
 
-/// A row without entries that say what its default says; where most classes have entries, what
-/// most of them say becomes the default.
+/// A row without entries that equal its default. If most classes have entries, the most common next
+/// state becomes the default.
 fn sparse(default: State, mut entries: Vec<(u32, State)>, classes: u32) -> Sparse {
     let without = (classes as usize).saturating_sub(entries.len());
     if entries.len() > without
@@ -121,7 +121,7 @@ fn sparse(default: State, mut entries: Vec<(u32, State)>, classes: u32) -> Spars
     Sparse { default, entries }
 }
 
-/// The state that more entries have than so many, and more than any other.
+/// The most common next state, if more than `than` entries have it.
 fn most_common(entries: &[(u32, State)], than: usize) -> Option<State> {
     let mut counts: HashMap<State, usize> = HashMap::new();
     for (_, next) in entries {

@@ -1,43 +1,44 @@
-//! A step from one field to the next, where states have few rules left: each state has a sorted
-//! run of values of its own, with the next state from each on.
+//! `Runs`: the next state by value, for states with few remaining rules. Each state has a sorted
+//! run of values, each with the next state from there on.
 //!
-//! Rule: the keys of all runs are one sorted array, with the state in front of the value, so a
-//! search that looks behind its run sees greater keys only and needs no end. What a run costs
-//! depends on the ranges of the rules in its state, and not on how finely others part the field.
+//! Rule: the keys of all runs are one sorted array of state and value, so a search that reads
+//! beyond its run sees only greater keys. The cost of a run depends on the ranges of the rules in
+//! its state only, not on the other rules.
 
 use super::State;
 use super::comb::Sparse;
 
-/// Runs of all states of a step.
+/// The runs of all states of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     /// By state.
     pub rows: Vec<RunRow>,
-    /// The state in the high half, the first value in the low one; the first of a run has value 0.
-    /// Behind all runs are sentinels, greater than any.
+    /// The state in the high half, the first value in the low half; a run begins with value 0.
+    /// Sentinels, which are greater than all keys, follow the last run.
     pub keys: Vec<u64>,
-    /// By place of the key.
+    /// The next states, by index of the key.
     pub next: Vec<State>,
-    /// Enough for the longest run; see [`Ranges::probe`](super::Ranges::probe). At most 8.
+    /// Probes for the longest run; see [`Ranges::probe`](super::Ranges::probe). At most 8.
     pub probes: u32,
 }
 
+/// The run of one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunRow {
-    /// Where the run begins in `keys`.
+    /// The beginning of the run in `keys`.
     pub start: u32,
-    /// Enough probes for this run: fewer than those of the step where it is short.
+    /// Probes for this run, which may be fewer than those of the step.
     pub probes: u32,
-    /// Where packets go that do not have the field.
+    /// The next state of packets without the field.
     pub absent: State,
 }
 
 impl Runs {
-    /// Ranges in the longest run that is searched.
+    /// The most ranges of a run.
     pub const LONGEST: usize = (1 << Self::PROBES) - 1;
     const PROBES: u32 = 8;
 
-    /// From rows whose entries are first values, each run's first one 0.
+    /// Runs from rows whose entries are first values, of which the first is 0.
     pub(super) fn new(sparse: &[Sparse]) -> Self {
         let mut runs = Self::default();
         for (state, row) in (0_u64..).zip(sparse) {
@@ -55,7 +56,7 @@ impl Runs {
         runs
     }
 
-    /// The next state by a value; with the step's number of probes, or the row's own.
+    /// The next state by state and value.
     pub fn next(&self, state: State, value: u32) -> State {
         let row = self.rows[state as usize];
         let key = u64::from(state) << 32 | u64::from(value);
@@ -65,6 +66,7 @@ impl Runs {
         self.next[found]
     }
 
+    /// The next state of packets without the field.
     pub fn absent(&self, state: State) -> State {
         self.rows[state as usize].absent
     }
@@ -80,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_say_what_they_were_made_of() {
+    fn runs_have_their_entries() {
         let row = |entries: &[(u32, State)]| Sparse { default: 99, entries: entries.to_vec() };
         let rows = [
             row(&[(0, 1)]),

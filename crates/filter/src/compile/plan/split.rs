@@ -1,31 +1,32 @@
-//! Rules become groups, each of which is a table of affordable size.
+//! Splits rules into groups, each with a table of affordable size.
 //!
-//! Tables grow where rules that say much about a field meet rules that say little: each of the
-//! latter is then in every state that the former make. So a group that costs too much is parted
-//! into rules that are narrow in some field, and the others; and where that does not part them, in
-//! two halves.
-//! Rule: it ends, since both parts are smaller than the group, and a single rule is a table
-//! whatever it costs: one state a step, one entry a class of its own.
+//! A table grows where rules that are selective in a field meet rules that are not: each of the
+//! latter is then in every state of the former. So a group whose table would be too large is split
+//! into the rules that are selective in some field, and the others; or else into halves.
+//!
+//! Rule: this terminates, because both parts are smaller than the group, and a single rule always
+//! has a table, with one state per step and one entry per class.
 
 use super::Budget;
-use super::build::{self, Built, Count, Group, TableBudget};
+use super::build::{self, Built};
 use super::classes::Classes;
 use super::conjunction::{Conjunction, Sets};
+use super::group::{Count, Group, TableBudget};
 use crate::Field;
 
-/// What groups may cost.
+/// The budget of all groups together.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     count: Count,
-    /// Entries that each rule may bring.
+    /// Entries per rule.
     entries: usize,
-    /// Entries that all rules may share, beyond.
+    /// Further entries that all rules share.
     shared: usize,
-    /// How many rules share them.
+    /// The number of rules that share them.
     rules: usize,
 }
 
-/// Tables of rules that each test a field, in order of their lowest rules.
+/// The tables of rules, each of which tests a field, in the order of their lowest rules.
 pub fn tables(rules: &[&Conjunction], sets: &Sets<'_>, allowance: Allowance) -> Vec<Built> {
     let mut tables = Vec::new();
     let mut groups = vec![rules.to_vec()];
@@ -40,13 +41,14 @@ pub fn tables(rules: &[&Conjunction], sets: &Sets<'_>, allowance: Allowance) -> 
 }
 
 impl Allowance {
-    /// Work that may be done for each entry that may be made.
+    /// Steps of work per entry.
     const WORK: usize = 8;
-    /// More would not fit the processor's caches.
+    /// The most entries per rule; with more, tables would not fit the caches of the processor.
     const ENTRIES: usize = 64;
     const SHARED: usize = 1 << 16;
     const ENTRY_BYTES: usize = 8;
 
+    /// The allowance of a number of rules, from the budget of the plan.
     pub fn new(budget: &Budget, rules: usize, count: Count) -> Self {
         let all = budget.bytes / Self::ENTRY_BYTES;
         let entries = (all / rules).clamp(1, Self::ENTRIES);
@@ -62,7 +64,7 @@ impl Allowance {
     }
 }
 
-/// The table of a group, or the two parts of it that are to be tried instead.
+/// The table of a group, or the two parts of the group to try instead.
 fn attempt<'a>(
     group: &[&'a Conjunction],
     sets: &Sets<'_>,
@@ -83,16 +85,17 @@ fn tests(rule: &Conjunction, field: Field) -> bool {
     rule.tests.iter().any(|(tested, _)| *tested == field)
 }
 
-/// The share of rules that is left when a field's class is known: fields that leave few come
-/// first, so that later ones have short lists to do with.
+/// The average share of rules that are left by a class of a field. Fields with a small share come
+/// first, so that the lists of later ones are short.
 fn survivors(classes: &Classes, group: &[&Conjunction]) -> f64 {
     let left: u64 = (0..group.len() as u32).map(|rule| u64::from(classes.cover(rule))).sum();
     left as f64 / f64::from(classes.count) / group.len() as f64
 }
 
-/// Rules that are narrow in the field where most are so, and the others.
+/// The rules that are selective in the field where most are, and the others.
 fn part<'a>(group: &[&'a Conjunction], fields: &[Classes]) -> [Vec<&'a Conjunction>; 2] {
-    /// Narrow is who matches in one of so many classes; the next where that does not part them.
+    /// A rule is selective if it matches in at most one of this number of classes; the next number
+    /// is tried if that does not split the rules.
     const SHARES: [u32; 4] = [16, 64, 256, 1024];
     let narrow = |classes: &Classes, share: u32| -> Vec<bool> {
         let is_narrow = |rule| u64::from(classes.cover(rule)) * u64::from(share);

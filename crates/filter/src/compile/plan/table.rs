@@ -1,26 +1,26 @@
-//! A group of rules as memory: field after field, state and value become the next state, until
-//! the state is final, or says that few rules are left, which are compared (`residual`).
+//! `Table`: a group of rules as memory. Field by field, state and value determine the next state,
+//! until a state is final or refers to few remaining rules, which are compared (`residual`).
 //!
-//! Rule: what [`Table::walk`] does is what generated code does, load for load; so what is shown of
-//! it in tests holds for the code. Not here: how a table is made (`build`).
+//! Rule: [`Table::walk`] does the same as the generated code, load for load, so its tests hold for
+//! the code. Not here: building a table (`build`).
 
 use super::{Classifier, Comb, FINAL, NO_RULE, Residual, Runs, State};
 use crate::{Field, PacketFields};
 
-/// The lowest rule of a group that a packet matches.
+/// A table that finds the first rule of a group that a packet matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The lowest number in it: there is no need to look if that cannot win.
+    /// The lowest number of a rule in it.
     pub least: u32,
-    /// How many rules it is made of.
+    /// The number of rules in it.
     pub rules: u32,
-    /// At least one.
+    /// The steps, one per field; at least one.
     pub steps: Vec<Step>,
-    /// Of rules that decide: what final states may lead to.
+    /// The lists that final states may refer to, in a table of rules that decide.
     pub residual: Residual,
 }
 
-/// One field.
+/// The step of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub field: Field,
@@ -30,18 +30,18 @@ pub struct Step {
 /// How a step finds the next state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// The first step, and no other: there is one state, so a class is a state already. `absent`
-    /// is that of packets without the field.
+    /// The first step: there is one state, so classes are states. `absent` is the state of packets
+    /// without the field.
     First { classifier: Classifier, absent: State },
     /// By state and class; `absent` is the class of packets without the field.
     Comb { classifier: Classifier, absent: u32, comb: Comb },
-    /// By the state's own ranges of values; or, in fields of more than 32 bits, of the ranks that
-    /// a classifier gives values: greater for greater values.
+    /// By the state's run of values or, in fields of more than 32 bits, of ranks, which a
+    /// classifier assigns to values in ascending order.
     Runs { ranks: Option<Classifier>, runs: Runs },
 }
 
 impl Table {
-    /// The final state of a packet: `NO_RULE`, or a number with the bit `FINAL` set.
+    /// The final state of a packet: `NO_RULE`, or a number with the bit `FINAL`.
     pub fn walk(&self, packet: &PacketFields) -> State {
         let mut state = 0;
         for step in &self.steps {
@@ -53,7 +53,7 @@ impl Table {
         unreachable!("the last step leads to final states only")
     }
 
-    /// The lowest rule that a packet matches, or `NO_RULE`.
+    /// The first rule that a packet matches, or `NO_RULE`.
     pub fn decide(&self, packet: &PacketFields) -> u32 {
         match self.walk(packet) {
             NO_RULE => NO_RULE,
@@ -68,6 +68,7 @@ impl Table {
 }
 
 impl Step {
+    /// The next state of a packet.
     pub fn next(&self, state: State, packet: &PacketFields) -> State {
         let value = packet.field(self.field);
         let class =

@@ -1,11 +1,12 @@
 //! Rules written for nftables: a table `netdev xway` with one chain at a device's ingress.
 //!
-//! Rule: a rule about addresses of both families, or of what each family has in a place of its own,
-//! becomes two. nft judges odd packets by the rules.
+//! Rule: a rule about addresses of both families, or about a field that nft has once per family,
+//! becomes two rules. nft applies the rules to malformed packets.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::import_export::Error;
+use crate::import_export::error::nft::ExportError;
 use crate::import_export::remarks::{fail, line, remarks};
 use crate::{Action, Base, Family, Field, Limit, Payload, Per, Rule, Ruleset, Test, Unit, Values};
 use functions::PassOrDrop;
@@ -13,7 +14,7 @@ use functions::PassOrDrop;
 /// The script for `nft -f` that makes a device's ingress decide as the rules do.
 ///
 /// # Errors
-/// The first rule that nft cannot say.
+/// The first rule that nft cannot express.
 pub fn export(ruleset: &Ruleset, device: &str) -> Result<String, Error> {
     let mut text = String::new();
     remarks(&mut text, &ruleset.policies);
@@ -22,11 +23,10 @@ pub fn export(ruleset: &Ruleset, device: &str) -> Result<String, Error> {
     let hook = format!("type filter hook ingress device \"{device}\" priority 0; policy {policy};");
     line(&mut text, format_args!("\t\t{hook}"));
     for rule in &ruleset.rules {
-        let action = action(&rule.action).map_err(|reason| fail(rule, reason))?;
-        let all = matches(rule).map_err(|reason| fail(rule, reason))?;
+        let action = action(&rule.action).map_err(|cause| fail(rule, cause))?;
+        let all = matches(rule).map_err(|cause| fail(rule, cause))?;
         if all.len() > 1 && matches!(rule.action, Action::Limit(_)) {
-            let reason = "over both families, it would be two rules with a limit each";
-            return Err(fail(rule, reason));
+            return Err(fail(rule, ExportError::LimitOfFamilies));
         }
         for tests in all {
             let space = if tests.is_empty() { "" } else { " " };
@@ -37,7 +37,7 @@ pub fn export(ruleset: &Ruleset, device: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-fn action(action: &Action) -> Result<String, String> {
+fn action(action: &Action) -> Result<String, ExportError> {
     match action {
         Action::Pass => Ok("counter accept".to_owned()),
         Action::Drop => Ok("counter drop".to_owned()),
@@ -45,13 +45,13 @@ fn action(action: &Action) -> Result<String, String> {
         Action::Limit(Limit { rate, unit: Unit::Packets, burst, per: Per::Rule, total: None }) => {
             Ok(format!("limit rate over {rate}/second burst {burst} packets counter drop"))
         }
-        Action::Limit(_) => Err("of limits, nft has those of packets for a whole rule".to_owned()),
-        _ => Err("nft has no such action at ingress".to_owned()),
+        Action::Limit(_) => Err(ExportError::Limit),
+        _ => Err(ExportError::Action),
     }
 }
 
-/// The matches of a rule, once for each family that has to be told apart.
-fn matches(rule: &Rule) -> Result<Vec<String>, String> {
+/// The matches of a rule, once for each family that nft distinguishes.
+fn matches(rule: &Rule) -> Result<Vec<String>, ExportError> {
     let mut others = Vec::new();
     for test in &rule.tests {
         match test {
@@ -61,10 +61,8 @@ fn matches(rule: &Rule) -> Result<Vec<String>, String> {
                 others.push(format!("iifname {not}{{ {} }}", names.join(", ")));
             }
             Test::Payload(payload) => others.push(raw(payload)),
-            Test::Expression(_) => return Err("nft has no tcpdump expressions".to_owned()),
-            Test::Is(Field::Interface, _) => {
-                return Err("nft is given interfaces by name".to_owned());
-            }
+            Test::Expression(_) => return Err(ExportError::Expression),
+            Test::Is(Field::Interface, _) => return Err(ExportError::InterfaceNumber),
             Test::Is(..) | Test::Address { .. } => {}
         }
     }
@@ -75,10 +73,10 @@ fn matches(rule: &Rule) -> Result<Vec<String>, String> {
     let families = if is_split { &[Family::Ipv4, Family::Ipv6][..] } else { &[Family::Ipv4][..] };
     let mut all = Vec::new();
     for family in families {
-        // The interface's number is of no interest: it stands there by its name.
+        // The interface is matched by its name, so its number does not matter.
         let Some(fields) = rule.fields(*family, |_| Some(1)) else { continue };
         let fields: Vec<_> = fields.iter().map(|(field, values)| (*field, &**values)).collect();
-        // Behind a family's match, nft takes no match of a tag.
+        // nft does not accept the match of a tag after the match of a family.
         let (tags, fields): (Vec<_>, Vec<_>) =
             fields.into_iter().partition(|(field, _)| *field == Field::Vlan);
         let mut words = Vec::new();
@@ -103,13 +101,13 @@ fn matches(rule: &Rule) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// Fields that nft has once for each family.
+/// Whether nft has a field once for each family.
 const fn is_of_family(field: Field) -> bool {
     use Field::{Dest4, Dest6, Dscp, Extensions, Fragment, Source4, Source6, Ttl};
     matches!(field, Source4 | Dest4 | Source6 | Dest6 | Ttl | Dscp | Fragment | Extensions)
 }
 
-/// What the protocol must be for the fields to be there.
+/// The match of the protocols that have the fields.
 fn protocols(fields: &[(Field, &Values)]) -> Option<String> {
     let has = |wanted: &[Field]| fields.iter().any(|(field, _)| wanted.contains(field));
     if has(&[Field::TcpFlags]) {
@@ -122,7 +120,11 @@ fn protocols(fields: &[(Field, &Values)]) -> Option<String> {
     ports.then(|| "meta l4proto { 6, 17, 33, 132, 136 }".to_owned())
 }
 
-fn field_match(field: Field, values: &Values, family: Family) -> Result<Option<String>, String> {
+fn field_match(
+    field: Field,
+    values: &Values,
+    family: Family,
+) -> Result<Option<String>, ExportError> {
     let is_v4 = family == Family::Ipv4;
     let plain = |number: u128| format!("{number}");
     let hex = |number: u128| format!("{number:#x}");
@@ -144,7 +146,7 @@ fn field_match(field: Field, values: &Values, family: Family) -> Result<Option<S
             let shorter = shorter.map(|(first, last)| (first.saturating_sub(14), last - 14));
             let shorter = Values::new(shorter);
             if shorter.is_empty() {
-                return Err("no frame is that short".to_owned());
+                return Err(ExportError::NoFrame);
             }
             format!("meta length {}", set(&shorter, plain))
         }
@@ -163,12 +165,12 @@ fn field_match(field: Field, values: &Values, family: Family) -> Result<Option<S
         Field::Extensions if *values == Values::one(0_u8) => {
             "ip6 nexthdr != { 0, 43, 44, 51, 60 }".to_owned()
         }
-        _ => return Err("nft at ingress does not know one of its fields".to_owned()),
+        _ => return Err(ExportError::Field),
     };
     Ok(Some(text))
 }
 
-fn fragment(values: &Values) -> Result<Option<String>, String> {
+fn fragment(values: &Values) -> Result<Option<String>, ExportError> {
     let [whole, first, later] = [0, 1, 2].map(|kind| values.contains(kind));
     let test = match (whole, first, later) {
         (true, true, true) => return Ok(None),
@@ -177,12 +179,12 @@ fn fragment(values: &Values) -> Result<Option<String>, String> {
         (true, false, false) => "ip frag-off & 0x3fff == 0",
         (false, true, true) => "ip frag-off & 0x3fff != 0",
         (false, true, false) => "ip frag-off & 0x3fff == 0x2000",
-        _ => return Err("nft cannot say this set of fragments in one rule".to_owned()),
+        _ => return Err(ExportError::Fragments),
     };
     Ok(Some(test.to_owned()))
 }
 
-/// The numbers as a set of ranges.
+/// The values as a set of ranges.
 fn set(values: &Values, show: impl Fn(u128) -> String) -> String {
     let items: Vec<_> = values
         .ranges()
@@ -195,15 +197,19 @@ fn set(values: &Values, show: impl Fn(u128) -> String) -> String {
     format!("{{ {} }}", items.join(", "))
 }
 
-/// The numbers one by one, or those that are not meant, for what nft has no ranges of.
-fn singles(field: Field, values: &Values, show: impl Fn(u128) -> String) -> Result<String, String> {
+/// The values one by one, or those that are excluded, for fields that nft has no ranges of.
+fn singles(
+    field: Field,
+    values: &Values,
+    show: impl Fn(u128) -> String,
+) -> Result<String, ExportError> {
     let others = values.complement(field.highest());
     let few = [("", values), ("!= ", &others)].into_iter().find(|(_, values)| {
         let counts = values.ranges().iter().map(|(first, last)| (last - first).saturating_add(1));
-        (1..=MOST_SINGLES).contains(&counts.fold(0, u128::saturating_add))
+        (1..=MAX_SINGLES).contains(&counts.fold(0, u128::saturating_add))
     });
     let Some((not, values)) = few else {
-        return Err("nft has no ranges of this field, and these are too many numbers".to_owned());
+        return Err(ExportError::TooManyValues);
     };
     let all = values.ranges().iter().flat_map(|(first, last)| *first..=*last);
     let items: Vec<_> = all.map(show).collect();
@@ -230,8 +236,8 @@ fn raw(payload: &Payload) -> String {
     format!("@{base},{offset},{bits} {mask}{sign} {}", hex(&payload.value))
 }
 
-/// All TCP flags.
-const MOST_SINGLES: u128 = 256;
+/// Values that are written one by one: all sets of TCP flags.
+const MAX_SINGLES: u128 = 256;
 
 #[cfg(test)]
 mod tests {
@@ -241,14 +247,14 @@ mod tests {
     fn exported(rules: &[&str]) -> Result<String, Error> {
         let rules = rules.iter().map(|rule| Rule::parse(rule, &Scope::default()).unwrap());
         let mut ruleset = Ruleset { rules: rules.collect(), ..Ruleset::default() };
-        for oddity in crate::Reason::ALL {
-            ruleset.policies.set(oddity, Policy::Judge);
+        for reason in crate::Reason::ALL {
+            ruleset.policies.set(reason, Policy::Judge);
         }
         export(&ruleset, "eth7")
     }
 
     #[test]
-    fn rules_in_the_words_of_nft() {
+    fn rules_become_nft_rules() {
         for (rule, want) in [
             ("r: drop", vec!["counter drop"]),
             (
@@ -298,21 +304,21 @@ mod tests {
     }
 
     #[test]
-    fn what_nft_cannot_say_is_named() {
-        for (rule, word) in [
-            ("r: ban 60s", "no such action"),
-            ("r: mark 7", "no such action"),
-            ("r: drop for 60s", "no such action"),
-            ("r: limit 1Mbps", "of packets"),
-            ("r: limit 10pps per source", "whole rule"),
-            ("r: limit 10pps ttl 1", "a limit each"),
-            ("r: drop queue 1", "does not know"),
-            ("r: drop inner-vlan 1", "does not know"),
-            ("r: drop extension routing", "does not know"),
-            ("r: drop fragment later", "does not know"),
+    fn unsupported_rules_are_named_with_the_cause() {
+        for (rule, cause) in [
+            ("r: ban 60s", ExportError::Action),
+            ("r: mark 7", ExportError::Action),
+            ("r: drop for 60s", ExportError::Action),
+            ("r: limit 1Mbps", ExportError::Limit),
+            ("r: limit 10pps per source", ExportError::Limit),
+            ("r: limit 10pps ttl 1", ExportError::LimitOfFamilies),
+            ("r: drop queue 1", ExportError::Field),
+            ("r: drop inner-vlan 1", ExportError::Field),
+            ("r: drop extension routing", ExportError::Field),
+            ("r: drop fragment later", ExportError::Field),
         ] {
-            let error = exported(&[rule]).unwrap_err().to_string();
-            assert!(error.starts_with("rule r: ") && error.contains(word), "{rule}: {error}");
+            let error = exported(&[rule]).unwrap_err();
+            assert_eq!((&*error.place, error.cause), ("rule r", cause.into()), "{rule}");
         }
     }
 }

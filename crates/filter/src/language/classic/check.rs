@@ -1,20 +1,20 @@
-//! From instructions to a program that is right.
+//! Checks instructions and decodes them into a valid program.
 
 use spec::asm::{Alu, Cond, Size};
 use thiserror::Error as ThisError;
 
 use super::{Base, Classic, Op, Register, Source, WORDS};
 
-/// Why a program is none.
+/// Why a program is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, ThisError)]
 pub enum Error {
-    #[error("a program has between 1 and {LONGEST} instructions, this has {0}")]
+    #[error("invalid length of {0} instructions; expected 1 to {LONGEST}")]
     Length(usize),
     #[error("instruction {at}: unknown operation {code:#06x}")]
     Unknown { at: usize, code: u16 },
     #[error(
-        "it asks for what only a socket knows (direction or interface: `inbound`, `outbound`, \
-         `ifindex`); use the rule's own words for the interface"
+        "it tests a property of sockets (`inbound`, `outbound`, `ifindex`), which packets at the \
+         filter lack: use `in` or `ifindex` of the rule language"
     )]
     Ancillary,
     #[error(
@@ -25,12 +25,13 @@ pub enum Error {
     Shift { at: usize },
     #[error("instruction {at} divides by zero")]
     Division { at: usize },
-    #[error("instruction {at} uses memory word {word}, which is not there or was not written")]
+    #[error("instruction {at} uses memory word {word}, which does not exist or was not written")]
     Memory { at: usize, word: u32 },
     #[error("the last instruction does not return")]
     End,
 }
 
+/// Checks and decodes the instructions of a program.
 pub(super) fn check(instructions: &[Classic]) -> Result<Vec<Op>, Error> {
     let len = instructions.len();
     if len == 0 || len > LONGEST {
@@ -117,7 +118,7 @@ fn jump(insn: Classic, at: usize, len: usize) -> Result<Op, Error> {
         to.filter(|to| *to < len).ok_or(Error::Jump { at })
     };
     let cond = match insn.code & OPERATION {
-        // A jump back is a large number here: it leads out.
+        // A backward jump has a large unsigned distance, which leaves the program.
         0x00 => return place(insn.k as usize).map(Op::Jump),
         0x10 => Cond::Eq,
         0x20 => Cond::Gt,
@@ -141,9 +142,9 @@ fn word(k: u32, at: usize) -> Result<u8, Error> {
     word.ok_or(Error::Memory { at, word: k })
 }
 
-/// Whatever way led there, a word was written before it is read.
+/// Checks that each memory word is written before it is read, on every path.
 fn memory(ops: &[Op]) -> Result<(), Error> {
-    // Words written on all ways to an instruction; all of them where none leads.
+    // Words that are written on all paths to an instruction; all words if it is unreachable.
     let mut written = vec![u16::MAX; ops.len() + 1];
     written[0] = 0;
     for (at, op) in ops.iter().enumerate() {
@@ -162,9 +163,9 @@ fn memory(ops: &[Op]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Instructions of a program; the kernel's own limit for classic programs (`BPF_MAXINSNS`).
+/// The most instructions of a program; the limit of the kernel for classic BPF (`BPF_MAXINSNS`).
 const LONGEST: usize = 4096;
-/// From here on offsets mean something else to Linux (`SKF_NET_OFF` and above).
+/// Offsets from here on have a special meaning in Linux (`SKF_NET_OFF` and above).
 const ANCILLARY: u32 = 0x8000_0000;
 
 // linux/bpf_common.h

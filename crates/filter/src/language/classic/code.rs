@@ -1,10 +1,9 @@
-//! A program translated for the kernel, with every load inside the packet.
+//! Translation of a program to eBPF, with every load inside the packet.
 //!
-//! Registers: R0 is A, R1 is X, R2 the packet, R3 its end, R4 the packet at X, R5 for a moment.
-//! A and X are 32 bits, so all arithmetic is of 32 bits and clears the upper half.
+//! Registers: R0 is A, R1 is X, R2 the packet, R3 its end, R4 the packet at X, R5 is temporary. A
+//! and X have 32 bits, so all arithmetic has 32 bits and clears the upper half.
 //!
-//! What lies behind the first 64 KiB is not there, and in a frame of several buffers what is not
-//! in the first one.
+//! Bytes beyond the first 64 KiB, or beyond the first buffer of a frame, cannot be loaded.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R5, R10};
 use spec::asm::{Alu, Assembler, Cond, Label, MemRef, Operand, Reg, Size};
@@ -13,7 +12,7 @@ use super::flow::{FURTHEST, Known, Need, known, needs};
 use super::{Base, Op, Program, Register, Source, bytes};
 use crate::Field;
 
-/// Where a translation stands in other code.
+/// The place of a translation in other code.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// Points to `struct filter_packet`; one of R6 to R9.
@@ -22,18 +21,18 @@ pub struct Site {
     pub context: MemRef,
     /// Offset from R10 of [`Program::MEMORY`] bytes of stack; used if the program has memory.
     pub memory: i16,
-    /// Where a packet that matches goes on.
+    /// The target for a packet that matches.
     pub matched: Label,
-    /// Where any other goes on.
+    /// The target for any other packet.
     pub unmatched: Label,
 }
 
 impl Program {
-    /// Bytes of the stack for the word memory.
+    /// Bytes of stack for the memory words.
     pub const MEMORY: i16 = 4 * super::WORDS as i16;
 
-    /// Appends the program to `asm`: it goes on at one of the site's labels, both of which the
-    /// kernel's verifier sees a way to. R0 to R5 are overwritten.
+    /// Appends the program to `asm`. It continues at one of the labels of the site; the kernel's
+    /// verifier sees a path to both. R0 to R5 are overwritten.
     pub fn append(&self, asm: &mut Assembler, site: Site) {
         let needs = needs(&self.0);
         let known = known(&self.0, &needs);
@@ -41,7 +40,7 @@ impl Program {
         let mut out = Translation { asm, site, labels };
         out.enter(&self.0, &known);
         for (at, op) in self.0.iter().enumerate() {
-            // The kernel takes no code that nothing leads to.
+            // The kernel refuses unreachable code.
             if let Some(known) = known[at] {
                 let label = out.labels[at];
                 out.asm.bind(label);
@@ -58,7 +57,7 @@ struct Translation<'a> {
 }
 
 impl Translation<'_> {
-    /// The packet's ends, and zero in registers that are read before they are written.
+    /// Loads the bounds of the packet, and zeroes registers that are read before they are written.
     fn enter(&mut self, ops: &[Op], known: &[Option<Known>]) {
         if ops.iter().any(|op| matches!(op, Op::Load(..) | Op::LoadHeaderLength(_))) {
             self.asm.load64(R3, self.site.context).packet(R2, R3, R3);
@@ -78,7 +77,8 @@ impl Translation<'_> {
         }
     }
 
-    /// A program may always or never match; what follows it is not to be unreachable for that.
+    /// Adds a path to each label: a program that always or never matches must not make the code
+    /// after it unreachable.
     fn lead_to_both(&mut self, ops: &[Op], known: &[Option<Known>]) {
         let mut leads = [false; 2];
         for (op, _) in ops.iter().zip(known).filter(|(_, known)| known.is_some()) {
@@ -138,7 +138,8 @@ impl Translation<'_> {
         };
     }
 
-    /// Bytes up to `end` are there, or the packet does not match. `None` when none has them.
+    /// Checks that the packet has the bytes up to `end`; otherwise it does not match. `None` if no
+    /// packet has them.
     fn check(&mut self, (base, end): (Base, u32), known: Known, need: Need) -> Option<()> {
         if known.has(base, end) {
             return Some(());
@@ -185,7 +186,7 @@ impl Translation<'_> {
             (Alu::Div | Alu::Mod, Operand::Reg(by)) => {
                 self.asm.jump32_if(by, Cond::Eq, 0, self.site.unmatched).alu32(alu, R0, by);
             }
-            // The processor looks at five bits of the distance only.
+            // The processor uses the low five bits of the distance only.
             (Alu::Lsh | Alu::Rsh, Operand::Reg(by)) => {
                 let small = self.asm.label();
                 self.asm.mov32(R5, by).jump32_if(by, Cond::Lt, 32, small);
@@ -240,12 +241,12 @@ impl Translation<'_> {
 }
 
 impl Op {
-    /// Whether it may end matched, and whether unmatched.
+    /// Whether the instruction may end as a match, and whether as no match.
     fn leads(self) -> (bool, bool) {
         match self {
             Self::Return(Source::Constant(k)) => (k != 0, k == 0),
             Self::Return(_) => (true, true),
-            // The first load is checked, and no other comes without a first one.
+            // The first load is checked, and it precedes all others.
             Self::Load(..) | Self::LoadHeaderLength(_) => (false, true),
             Self::Alu(Alu::Div | Alu::Mod, Source::Register(_)) => (false, true),
             _ => (false, false),
@@ -284,5 +285,5 @@ const fn inverse(cond: Cond) -> Option<Cond> {
     }
 }
 
-/// Bytes of the longest IPv4 header: X at its most when it is small.
+/// Length of the longest IPv4 header, which is the maximum of X where it is small.
 const LONGEST_HEADER: u32 = 60;

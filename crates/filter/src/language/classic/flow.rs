@@ -1,38 +1,39 @@
-//! What is known before each instruction, and what will be asked for behind it: so that bounds are
-//! checked once for many loads.
+//! Data flow of a program: what is known before each instruction, and which bytes the following
+//! instructions need. One check of bounds then serves many loads.
 //!
-//! Rule: a check may ask for more than its load needs only where every way from there ends
-//! unmatched anyway when that is missing. All jumps lead forward, so one pass each way will do.
+//! Rule: a check may require more bytes than its load only where every path without them ends as no
+//! match. All jumps lead forward, so one pass in each direction suffices.
 
 use super::{Base, Op, Register, Source, bytes};
 
-/// What the translation may rely on, whatever way led there.
+/// Facts that hold on every path to an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The registers were written.
+    /// The register A was written.
     pub a: bool,
+    /// The register X was written.
     pub x: bool,
-    /// Bytes of the frame that are there.
+    /// Bytes of the frame that exist.
     pub frame: u32,
-    /// Bytes behind X that are there; the pointer to X in the frame is made then.
+    /// Bytes from offset X that exist; the pointer to them is then in R4.
     pub behind_x: Option<u32>,
-    /// X is the length of a header: small.
+    /// X is the length of a header, so it is small.
     pub x_is_small: bool,
 }
 
-/// Bytes without which no way leads to a match; `ANY` where there is none at all.
+/// Bytes that every path to a match needs; `ANY` if there is no such path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Need {
     pub frame: u32,
     pub behind_x: u32,
 }
 
-/// A load behind here misses in every frame: the kernel's verifier follows offsets into packets
-/// up to this (`MAX_PACKET_OFF`).
+/// The highest offset of a load: the kernel's verifier does not follow higher offsets into packets
+/// (`MAX_PACKET_OFF`).
 pub(super) const FURTHEST: u32 = 0xffff;
 const ANY: u32 = u32::MAX;
 
-/// Before each instruction.
+/// The bytes that are needed from each instruction on.
 pub(super) fn needs(ops: &[Op]) -> Vec<Need> {
     let mut needs = vec![Need { frame: ANY, behind_x: ANY }; ops.len()];
     for (at, op) in ops.iter().enumerate().rev() {
@@ -46,7 +47,7 @@ pub(super) fn needs(ops: &[Op]) -> Vec<Need> {
     needs
 }
 
-/// Before each instruction; `None` where no way leads.
+/// The facts before each instruction; `None` if it is unreachable.
 pub(super) fn known(ops: &[Op], needs: &[Need]) -> Vec<Option<Known>> {
     let mut known: Vec<Option<Known>> = vec![None; ops.len()];
     known[0] = Some(Known::default());
@@ -68,7 +69,7 @@ impl Need {
 
     fn before(self, op: Op) -> Self {
         let more = |end: u32, then: u32| if then == ANY { then } else { then.max(end) };
-        // What is asked of another X says nothing of this one.
+        // The needs of another X do not apply to this one.
         let other_x = if self.behind_x == ANY { ANY } else { 0 };
         match op {
             Op::Load(size, Base::Frame, k) => {
@@ -83,16 +84,16 @@ impl Need {
         }
     }
 
-    /// Bytes to check for a load that ends at `end`.
+    /// The number of bytes to check for a load that ends at `end`.
     pub fn of_load(self, base: Base, end: u32) -> u32 {
         let need = if base == Base::X { self.behind_x } else { self.frame };
-        // Where nothing can match any more, any check will do.
+        // Where no match is possible any more, any check suffices.
         if need == ANY { end } else { need.max(end) }
     }
 }
 
 impl Known {
-    /// `None` when it cannot be left: its load always misses.
+    /// The facts after an instruction; `None` if its load always fails.
     fn after(mut self, op: Op, need: Need) -> Option<Self> {
         match op {
             Op::Load(size, base, k) => {

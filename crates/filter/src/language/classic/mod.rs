@@ -1,14 +1,13 @@
-//! Classic BPF, the language that libpcap makes of tcpdump expressions: checked, run, translated.
+//! Classic BPF, to which libpcap compiles tcpdump expressions: checked, run and translated.
 //!
 //! ```text
 //!  instructions ──check──▶ Program ──▶ matches(frame)          (plain Rust, the model)
 //!                                  ──▶ append to an assembler  (what the kernel runs)
 //! ```
 //!
-//! Rule: a [`Program`] can only be right: every jump leads forward and stays inside, the last
-//! instruction returns, memory is written before it is read, nothing divides by a constant zero.
-//! So neither half has a case for what is wrong. A load behind the packet's end is "no match".
-//! Not here: the compiler (`sys::pcap`).
+//! Rule: a [`Program`] is always valid: every jump leads forward within it, the last
+//! instruction returns, memory is written before it is read, no division is by a constant zero. A
+//! load beyond the end of the packet fails the match. Not here: the compiler (`sys::pcap`).
 
 mod check;
 mod code;
@@ -29,20 +28,20 @@ pub struct Classic {
     pub k: u32,
 }
 
-/// A program that was checked.
+/// A valid program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program(Vec<Op>);
 
-/// What an instruction does. Targets of jumps are places in the program.
+/// An instruction. The targets of jumps are indices of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op {
-    /// A = bytes of the packet, in network order.
+    /// Sets A to bytes of the packet, in network byte order.
     Load(Size, Base, u32),
-    /// X = 4 * (the low half of a byte of the packet): the length of an IPv4 header.
+    /// Sets X to four times the low half of a byte of the packet: the length of an IPv4 header.
     LoadHeaderLength(u32),
     Set(Register, Source),
     Store(Register, u8),
-    /// A = A op what.
+    /// Applies an operation to A.
     Alu(Alu, Source),
     Negate,
     Jump(usize),
@@ -52,7 +51,7 @@ enum Op {
         yes: usize,
         no: usize,
     },
-    /// Ends; the packet matches unless it is 0.
+    /// Ends the program; the packet matches unless the value is 0.
     Return(Source),
 }
 
@@ -62,7 +61,7 @@ enum Register {
     X,
 }
 
-/// Where the offset of a load counts from.
+/// The base of the offset of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
     Frame,
@@ -79,30 +78,32 @@ enum Source {
 }
 
 impl Program {
+    /// Checks the instructions of a program.
+    ///
     /// # Errors
-    /// The first instruction that is wrong, or that asks for what a packet does not tell.
+    /// The first instruction that is not valid, or that needs more than the packet.
     pub fn new(instructions: &[Classic]) -> Result<Self, Error> {
         check::check(instructions).map(Self)
     }
 
-    /// Whether it has the word memory, which the translation keeps on the stack.
+    /// Whether it uses memory words, which the translation keeps on the stack.
     pub fn has_memory(&self) -> bool {
         self.0.iter().any(|op| matches!(op, Op::Store(..)))
     }
 
-    /// Instructions.
+    /// The number of instructions.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Never: a program returns.
+    /// Always `false`: a program has at least one instruction.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 impl Op {
-    /// Where it may go on: at most two places.
+    /// The instructions that may follow: at most two.
     fn next(self, at: usize) -> impl Iterator<Item = usize> {
         let (first, second) = match self {
             Self::Return(_) => (None, None),
@@ -114,9 +115,9 @@ impl Op {
     }
 }
 
-/// Words of memory.
+/// The number of memory words.
 const WORDS: u32 = 16;
-/// Bytes of a load.
+/// The length of a load in bytes.
 const fn bytes(size: Size) -> u32 {
     match size {
         Size::Byte => 1,

@@ -1,11 +1,11 @@
-//! A program on a frame, in plain Rust: what the translation is held to.
+//! Runs a program on a frame, in plain Rust: the reference for the translation.
 
 use spec::asm::{Alu, Cond};
 
 use super::{Base, Op, Program, Register, Source, WORDS, bytes};
 
 impl Program {
-    /// Whether a frame matches. `length` is the frame's, of which `bytes` are what can be read.
+    /// Whether a frame of this length matches; `bytes` is the part of it that can be read.
     pub fn matches(&self, bytes: &[u8], length: u32) -> bool {
         let state = State { bytes, length, a: 0, x: 0, memory: [0; WORDS as usize] };
         state.run(&self.0).is_some_and(|answer| answer != 0)
@@ -21,10 +21,10 @@ struct State<'a> {
 }
 
 impl State<'_> {
-    /// `None` when a load misses or something is divided by zero: no match.
+    /// `None` if a load fails or a division is by zero: the packet does not match.
     fn run(mut self, ops: &[Op]) -> Option<u32> {
         let mut at = 0;
-        // Jumps lead forward, so this ends.
+        // Jumps lead forward, so the loop ends.
         loop {
             let op = ops[at];
             at += 1;

@@ -1,4 +1,4 @@
-//! What is no program, and what programs answer, here and translated on the engine.
+//! Invalid programs, and the results of programs, in Rust and translated on the engine.
 
 use spec::asm::Reg::{R1, R2, R6, R10};
 use spec::asm::{Assembler, Object, Size};
@@ -68,30 +68,32 @@ fn translation(program: &[Classic]) -> Spec {
 }
 
 #[test]
-fn what_is_wrong_is_no_program() {
-    let table: [(&[Classic], &str); 17] = [
-        (&[], "between 1 and"),
-        (&[YES; 4097], "between 1 and"),
-        (&[insn(0x28, 0, 0, 12)], "does not return"),
-        (&[insn(0x05, 0, 0, u32::MAX), YES], "jumps back or out"),
-        (&[insn(0x05, 0, 0, 1), YES], "jumps back or out"),
-        (&[insn(0x15, 1, 0, 1), YES], "jumps back or out"),
-        (&[insn(0x15, 0, 1, 1), YES], "jumps back or out"),
-        (&[insn(0x28, 0, 0, 0xffff_f004), YES], "inbound"),
-        (&[insn(0x34, 0, 0, 0), YES], "divides by zero"),
-        (&[insn(0x94, 0, 0, 0), YES], "divides by zero"),
-        (&[insn(0x64, 0, 0, 32), YES], "shifts"),
-        (&[insn(0x02, 0, 0, 16), YES], "memory word 16"),
-        (&[insn(0x60, 0, 0, 3), YES], "memory word 3"),
-        // Written on one of two ways.
-        (&[insn(0x15, 0, 1, 7), insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES], "memory word 3"),
-        (&[insn(0x38, 0, 0, 0), YES], "unknown operation 0x0038"),
-        (&[insn(0x0e, 0, 0, 0), YES], "unknown operation"),
-        (&[insn(0x29, 0, 0, 0), YES], "unknown operation"),
+fn invalid_programs_are_errors() {
+    let table: [(&[Classic], Error); 17] = [
+        (&[], Error::Length(0)),
+        (&[YES; 4097], Error::Length(4097)),
+        (&[insn(0x28, 0, 0, 12)], Error::End),
+        (&[insn(0x05, 0, 0, u32::MAX), YES], Error::Jump { at: 0 }),
+        (&[insn(0x05, 0, 0, 1), YES], Error::Jump { at: 0 }),
+        (&[insn(0x15, 1, 0, 1), YES], Error::Jump { at: 0 }),
+        (&[insn(0x15, 0, 1, 1), YES], Error::Jump { at: 0 }),
+        (&[insn(0x28, 0, 0, 0xffff_f004), YES], Error::Ancillary),
+        (&[insn(0x34, 0, 0, 0), YES], Error::Division { at: 0 }),
+        (&[insn(0x94, 0, 0, 0), YES], Error::Division { at: 0 }),
+        (&[insn(0x64, 0, 0, 32), YES], Error::Shift { at: 0 }),
+        (&[insn(0x02, 0, 0, 16), YES], Error::Memory { at: 0, word: 16 }),
+        (&[insn(0x60, 0, 0, 3), YES], Error::Memory { at: 0, word: 3 }),
+        // Written on one of two paths.
+        (
+            &[insn(0x15, 0, 1, 7), insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES],
+            Error::Memory { at: 2, word: 3 },
+        ),
+        (&[insn(0x38, 0, 0, 0), YES], Error::Unknown { at: 0, code: 0x38 }),
+        (&[insn(0x0e, 0, 0, 0), YES], Error::Unknown { at: 0, code: 0x0e }),
+        (&[insn(0x29, 0, 0, 0), YES], Error::Unknown { at: 0, code: 0x29 }),
     ];
-    for (program, word) in table {
-        let error = Program::new(program).unwrap_err().to_string();
-        assert!(error.contains(word), "{program:?}: {error}");
+    for (program, error) in table {
+        assert_eq!(Program::new(program), Err(error), "{program:?}");
     }
     let memory = [insn(0x02, 0, 0, 3), insn(0x60, 0, 0, 3), YES];
     assert!(Program::new(&memory).unwrap().has_memory());
@@ -154,7 +156,7 @@ fn arithmetic_is_that_of_32_bits() {
 fn bounds_are_checked_once() {
     let spec = translation(&PAYLOAD);
     let above = |insn: &&spec::Insn| insn.code == 0x2d;
-    // One for the frame up to the fragment's offset, one for what is behind its header.
+    // One for the frame up to the fragment's offset, one for the bytes after its header.
     assert_eq!(spec.programs[0].insns.iter().filter(above).count(), 2, "{spec:?}");
 }
 

@@ -1,21 +1,22 @@
-//! `Errors`: all that is wrong with a file of rules, so that it is corrected in one go.
+//! `Errors`: all mistakes in a rule file, so that they can be corrected together.
 
 use std::fmt;
 
-/// One place; the author of the file must act.
+/// One mistake in a rule file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     pub file: String,
-    /// From 1 on; `None` when the whole file is meant.
+    /// Line number from 1; `None` if the error is about the whole file.
     pub line: Option<usize>,
     pub reason: String,
 }
 
-/// At least one.
+/// All mistakes in a rule file; at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errors(pub Vec<Error>);
 
 impl Error {
+    /// An error in a file, with a line if it is known.
     pub(super) fn new(file: &str, line: Option<usize>, reason: impl Into<String>) -> Self {
         Self { file: file.to_owned(), line, reason: reason.into() }
     }
@@ -51,5 +52,5 @@ impl From<Error> for Errors {
 impl std::error::Error for Error {}
 impl std::error::Error for Errors {}
 
-/// More of them on a screen help nobody.
+/// The number of errors that are listed; the others are counted.
 const SHOWN: usize = 20;

@@ -1,19 +1,20 @@
-//! Lines of a text by offset: counted once, not again for each error.
+//! `Lines`: line numbers of a text by offset, counted once instead of once per error.
 
 use crate::language::bounds::step;
 
-/// Where lines begin.
+/// The offsets where lines begin.
 #[derive(Debug)]
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
+    /// The lines of a text.
     pub fn of(text: &str) -> Self {
         step(text.len());
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Self(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
-    /// The number of the line of an offset, from 1 on.
+    /// The line number of an offset, from 1.
     pub fn line(&self, at: usize) -> usize {
         step(1);
         self.0.partition_point(|begin| *begin <= at)

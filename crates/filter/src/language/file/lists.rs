@@ -1,7 +1,7 @@
-//! Lists of addresses beside the rules, which may hold other sets.
+//! Lists of addresses in a rule file, which may contain other sets.
 //!
-//! Rule: a list is read once, after all that it holds; what it holds is copied, so the ranges of
-//! all lists together are bounded.
+//! Rule: a list is read once, after all sets that it contains. These are copied into it, so the
+//! ranges of all lists together are limited.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,8 +21,8 @@ impl Reader<'_> {
         while let Some(name) = ready.pop_front() {
             let Some(whole) = self.list(name, lists[name], sets, &mut work) else {
                 let reason = format!(
-                    "set `{name}`: the lists hold more than {RANGES} ranges, each with what the \
-                     sets in it hold: refer to these sets in rules instead"
+                    "set `{name}`: the lists, with the sets that they contain, have more than \
+                     {RANGES} ranges: use these sets in rules instead"
                 );
                 self.wrong(lists[name], reason);
                 return;
@@ -39,12 +39,12 @@ impl Reader<'_> {
             }
         }
         for name in waiting.into_keys() {
-            let reason = format!("set `{name}` holds itself, by way of other sets");
+            let reason = format!("set `{name}` contains itself through other sets");
             self.wrong(lists[name], reason);
         }
     }
 
-    /// Addresses and items of a list; `None` if they are more than may be copied.
+    /// Addresses and items of a list; `None` if they exceed the limit.
     fn list(
         &mut self,
         name: &str,
@@ -56,7 +56,7 @@ impl Reader<'_> {
         for item in value.get_ref().as_array().into_iter().flatten() {
             step(1);
             let Some(text) = item.get_ref().as_str() else {
-                self.wrong(item, "an address, prefix, range or @set in quotes");
+                self.wrong(item, "expected an address, prefix, range or @set in quotes");
                 continue;
             };
             items.push(text.to_owned());
@@ -81,7 +81,7 @@ impl Reader<'_> {
     }
 }
 
-/// Own addresses with those of other sets.
+/// The addresses of a list, with those of the sets that it contains.
 fn together(
     own: Addresses,
     held: &BTreeSet<&str>,
@@ -106,8 +106,9 @@ fn together(
     Some(Addresses { v4, v6, ..Addresses::default() })
 }
 
-/// Lists that hold no other list; of the others how many they hold; and who holds each.
-#[expect(clippy::type_complexity, reason = "three parts of one answer, used in one place")]
+/// Lists that contain no other list, the number of lists in each other list, and the lists that
+/// contain each list.
+#[expect(clippy::type_complexity, reason = "three parts of one result, used in one place")]
 fn order<'v>(
     lists: &Lists<'_, 'v>,
 ) -> (VecDeque<&'v str>, BTreeMap<&'v str, usize>, BTreeMap<&'v str, Vec<&'v str>>) {
@@ -127,16 +128,16 @@ fn order<'v>(
     (ready, waiting, holders)
 }
 
-/// Names of the sets that a list holds.
+/// The names of the sets that a list contains.
 fn members<'v>(value: &'v Value<'_>) -> impl Iterator<Item = &'v str> {
     let items = value.get_ref().as_array().into_iter().flat_map(|items| items.iter());
     items.filter_map(|item| item.get_ref().as_str()?.strip_prefix('@'))
 }
 
-/// In TOML a key belongs to the table above it, which who writes rules may not know.
+/// Adds a hint to an error: in TOML, a key belongs to the table that precedes it.
 fn misplaced(set: &str, reason: String) -> String {
     match set {
-        "rules" | "default" => format!("{reason}; `{set}` stands above [policy] and [sets]"),
+        "rules" | "default" => format!("{reason}; `{set}` must precede [policy] and [sets]"),
         _ => reason,
     }
 }

@@ -1,4 +1,4 @@
-//! `File`: rules, policies and sets as TOML, read with all that is wrong in it, and written.
+//! `File`: rules, policies and sets as TOML. Reading collects all mistakes.
 //!
 //! ```toml
 //! default = "pass"
@@ -10,9 +10,8 @@
 //! office = ["10.0.0.0/8", "2001:db8::/32"]
 //! ```
 //!
-//! Rule: names of rules are unique, and what is written reads as an equal file. Comments are not
-//! kept. Not here: the words of a rule (`text`), and what may be a mistake in spite of being
-//! right (`lint`).
+//! Rule: names of rules are unique, and a file that is written reads as an equal file. Comments are
+//! not kept. Not here: the text of a rule (`text`), and warnings about valid rules (`lint`).
 
 mod error;
 mod lines;
@@ -33,7 +32,7 @@ use super::text::{self, nearest};
 use crate::language::names::Unique;
 use crate::{Compile, Rule, Ruleset, Scope};
 
-/// Rules with what they refer to.
+/// Rules, with the sets that they use.
 #[derive(Clone, Debug, Default)]
 pub struct File {
     pub ruleset: Ruleset,
@@ -41,35 +40,36 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a file, and the files of its sets, whose paths count from its folder.
+    /// Reads a file and the files of its sets, whose paths are relative to its folder.
     ///
     /// # Errors
-    /// Everything that is wrong, each with file and line.
+    /// All mistakes, with file and line.
     pub fn read(path: &Path, compile: Compile) -> Result<Self, Errors> {
         let name = path.display().to_string();
-        let text = list::text(path).map_err(|reason| Error::new(&name, None, reason))?;
+        let text =
+            list::text(path).map_err(|reason| Error::new(&name, None, reason.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&name, &text, folder, compile)
     }
 
-    /// Reads text; `name` stands in errors, and paths count from `folder`.
+    /// Reads a text; `name` is used in errors, and paths are relative to `folder`.
     ///
     /// # Errors
-    /// Everything that is wrong, each with file and line.
+    /// All mistakes, with file and line.
     pub fn parse(name: &str, text: &str, folder: &Path, compile: Compile) -> Result<Self, Errors> {
         read::Reader::new(name, text, folder).read(compile)
     }
 
-    /// Adds a rule as text in front of the rule that has number `at` now; behind the last one when
-    /// there are fewer. Returns its number.
+    /// Inserts a rule before the rule that has number `at` now, or at the end if there are fewer
+    /// rules. Returns its number.
     ///
     /// # Errors
-    /// It is no rule, or its name is taken.
+    /// The text is not a valid rule, or its name is taken.
     pub fn insert(&mut self, at: usize, text: &str) -> Result<usize, text::Error> {
         let mut rule = Rule::parse(text, &self.scope)?;
         if let Some(other) = self.ruleset.number(&rule.name) {
             if rule.name != rule.derived_name() {
-                let reason = format!("rule {} has this name already", other + 1);
+                let reason = format!("rule {} already has this name", other + 1);
                 return Err(text::Error { word: Some(rule.name), at: 0, reason, hint: None });
             }
             let mut names = Unique::default();
@@ -81,7 +81,10 @@ impl File {
         Ok(at)
     }
 
-    /// Takes out the rule of this name; `Err` has the name that was perhaps meant.
+    /// Removes the rule with this name.
+    ///
+    /// # Errors
+    /// There is none; the error has a similar name, if there is one.
     pub fn remove(&mut self, name: &str) -> Result<Rule, Option<String>> {
         match self.ruleset.number(name) {
             Some(number) => Ok(self.ruleset.rules.remove(number)),
@@ -92,14 +95,14 @@ impl File {
         }
     }
 
-    /// The whole as TOML.
+    /// The file as TOML.
     pub fn to_toml(&self) -> String {
         write::file(self)
     }
 }
 
 impl Ruleset {
-    /// The number of the rule of this name.
+    /// The number of the rule with this name.
     pub fn number(&self, name: &str) -> Option<usize> {
         self.rules.iter().position(|rule| rule.name == name)
     }

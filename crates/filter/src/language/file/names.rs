@@ -1,12 +1,12 @@
-//! Names of rules: those that people gave are unique or refused, those that are made get a number.
+//! Unique names of rules: equal given names are an error, equal derived names get a number.
 
 use std::collections::HashMap;
 
 use crate::Rule;
 use crate::language::names::Unique;
 
-/// Gives rules with a made name that is taken another one. `Err` has the numbers of two rules that
-/// were given the same one.
+/// Gives rules another name if their derived name is taken. `Err` has the numbers of pairs of rules
+/// that were given the same name.
 pub(super) fn distinguish(rules: &mut [Rule]) -> Result<(), Vec<(usize, usize)>> {
     let mut given: HashMap<String, usize> = HashMap::new();
     let mut names = Unique::default();

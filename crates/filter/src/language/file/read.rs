@@ -1,4 +1,4 @@
-//! TOML → `File`. What is wrong is collected, and reading goes on where that makes sense.
+//! Reads a `File` from TOML. Mistakes are collected, and reading continues where that is useful.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::language::bounds::{HINTS, RANGES, Work};
 use crate::language::text::{self, nearest};
 use crate::{Addresses, Compile, Policies, Policy, Reason, Rule, Ruleset, Scope, Sets, Source};
 
-/// The text, and what was found wrong so far.
+/// The text, and the mistakes found so far.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     name: &'a str,
@@ -20,17 +20,20 @@ pub(super) struct Reader<'a> {
     folder: &'a Path,
     lines: Lines,
     errors: Vec<Error>,
-    /// Errors that may still propose a name.
+    /// Errors that may still suggest a name.
     hints: usize,
 }
 
+/// A TOML value with its place in the text.
 pub(super) type Value<'a> = Spanned<DeValue<'a>>;
 
 impl<'a> Reader<'a> {
+    /// A reader of a text; paths of sets are relative to `folder`.
     pub fn new(name: &'a str, text: &'a str, folder: &'a Path) -> Self {
         Self { name, text, folder, lines: Lines::of(text), errors: Vec::new(), hints: HINTS }
     }
 
+    /// Reads the file.
     pub fn read(mut self, compile: Compile) -> Result<File, Errors> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let line = error.span().map(|span| self.lines.line(span.start));
@@ -38,7 +41,7 @@ impl<'a> Reader<'a> {
         })?;
         let table = table.get_ref();
         let known = ["default", "rules", "policy", "sets"];
-        let what = "a file has default, rules, [policy] and [sets]";
+        let what = "unknown key; expected default, rules, [policy] or [sets]";
         self.only(table, &known, what);
         let sets = table.get("sets").map_or_else(Sets::default, |value| self.sets(value));
         let scope = Scope { sets, compile };
@@ -62,7 +65,7 @@ impl<'a> Reader<'a> {
 
     fn rules(&mut self, value: &Value<'_>, scope: &Scope) -> Vec<Rule> {
         let Some(items) = value.get_ref().as_array() else {
-            self.wrong(value, "a list of rules, each in quotes: rules = [\"drop udp\"]");
+            self.wrong(value, "expected a list of rules, each in quotes: rules = [\"drop udp\"]");
             return Vec::new();
         };
         let mut rules = Vec::with_capacity(items.len());
@@ -76,8 +79,8 @@ impl<'a> Reader<'a> {
             match Rule::parse(text, scope) {
                 Ok(rule) if !work.spend(rule.own_ranges()) => {
                     let reason = format!(
-                        "rule {}: the rules have more than {RANGES} ranges of values, each with \
-                         what several sets in braces hold: give such a list a name in [sets]",
+                        "rule {}: the rules, with the sets in their lists, have more than {RANGES} \
+                         ranges of values: define such a list as a set in [sets]",
                         number + 1
                     );
                     self.wrong(item, reason);
@@ -97,7 +100,8 @@ impl<'a> Reader<'a> {
             for (one, other) in twice {
                 let line = self.lines.line(lines[one]);
                 let name = &rules[other].name;
-                let reason = format!("two rules are called `{name}`, the other in line {line}");
+                let reason =
+                    format!("two rules have the name `{name}`; the other is in line {line}");
                 let at = Some(self.lines.line(lines[other]));
                 self.errors.push(Error::new(self.name, at, reason));
             }
@@ -108,26 +112,26 @@ impl<'a> Reader<'a> {
     fn policies(&mut self, value: &Value<'_>) -> Policies {
         let mut policies = Policies::default();
         let Some(table) = self.table(value, "[policy]") else { return policies };
-        let oddities: Vec<_> = policies.iter().map(|(oddity, _)| oddity.label()).collect();
-        let what = format!("unknown packet condition; expected {}", oddities.join(", "));
-        self.only(table, &oddities, &what);
+        let anomalies: Vec<_> = policies.iter().map(|(anomaly, _)| anomaly.label()).collect();
+        let what = format!("unknown packet condition; expected {}", anomalies.join(", "));
+        self.only(table, &anomalies, &what);
         for (key, value) in table {
-            let Some(oddity) = Reason::ALL.into_iter().find(|it| it.label() == key.get_ref())
+            let Some(anomaly) = Reason::ALL.into_iter().find(|it| it.label() == key.get_ref())
             else {
                 continue;
             };
             let allowed: Vec<_> =
-                Policy::ALL.into_iter().filter(|it| Policies::allows(oddity, *it)).collect();
+                Policy::ALL.into_iter().filter(|it| Policies::allows(anomaly, *it)).collect();
             let word = value.get_ref().as_str();
             match allowed.iter().find(|policy| Some(policy.label()) == word) {
                 Some(policy) => {
-                    policies.set(oddity, *policy);
+                    policies.set(anomaly, *policy);
                 }
-                None if oddities.contains(&key.get_ref().as_ref()) => {
+                None if anomalies.contains(&key.get_ref().as_ref()) => {
                     let words: Vec<_> = allowed.iter().map(|policy| policy.label()).collect();
                     let near = word.and_then(|word| nearest(word, words.iter().copied()));
                     let key = key.get_ref();
-                    let reason = format!("{key}: one of {}", quoted(&words));
+                    let reason = format!("{key}: expected one of {}", quoted(&words));
                     self.wrong(value, with_hint(reason, near));
                 }
                 None => {}
@@ -136,7 +140,8 @@ impl<'a> Reader<'a> {
         policies
     }
 
-    /// All sets; one that is wrong is there and empty, so that rules do not miss it.
+    /// Reads all sets. An invalid one exists and is empty, so that rules that use it are not
+    /// errors too.
     fn sets(&mut self, value: &Value<'_>) -> Sets {
         let mut sets = Sets::default();
         let Some(table) = self.table(value, "[sets]") else { return sets };
@@ -144,7 +149,8 @@ impl<'a> Reader<'a> {
         for (key, value) in table {
             let name = key.get_ref().as_ref();
             if !Rule::is_name(name) {
-                let reason = format!("`{name}`: the name of a set is a-z, A-Z, 0-9, `_`, `.`, `-`");
+                let reason =
+                    format!("`{name}`: invalid name; expected a-z, A-Z, 0-9, `_`, `.` and `-`");
                 self.wrong_at(key.span().start, reason);
                 continue;
             }
@@ -153,12 +159,16 @@ impl<'a> Reader<'a> {
                     lists.insert(name, value);
                 }
                 DeValue::Table(table) => {
-                    self.only(table, &["file"], "a set is a list or { file = \"NAME\" }");
+                    self.only(
+                        table,
+                        &["file"],
+                        "unknown key; expected a list or { file = \"NAME\" }",
+                    );
                     if let Some((addresses, source)) = self.set_file(value, table) {
                         sets.insert(name, addresses, source);
                     }
                 }
-                _ => self.wrong(value, "a set is a list of addresses or { file = \"NAME\" }"),
+                _ => self.wrong(value, "expected a list of addresses or { file = \"NAME\" }"),
             }
             if sets.set(name).is_none() {
                 sets.insert(name, Addresses::default(), Source::List(Vec::new()));
@@ -170,7 +180,7 @@ impl<'a> Reader<'a> {
 
     fn set_file(&mut self, value: &Value<'_>, table: &DeTable<'_>) -> Option<(Addresses, Source)> {
         let Some(file) = table.get("file").and_then(|file| file.get_ref().as_str()) else {
-            self.wrong(value, "a set is a list of addresses or { file = \"NAME\" }");
+            self.wrong(value, "expected a list of addresses or { file = \"NAME\" }");
             return None;
         };
         let path = self.folder.join(file);
@@ -180,7 +190,7 @@ impl<'a> Reader<'a> {
                 Some((addresses, Source::File(path)))
             }
             Err(mut error) if error.line.is_none() => {
-                // The file that names it is where to look.
+                // The error is about the file that names it.
                 error.reason = format!("the set's file {} {}", error.file, error.reason);
                 self.wrong(value, error.reason);
                 None
@@ -192,7 +202,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of a few words.
+    /// Reads a value that is one of a few words.
     fn word<T: std::str::FromStr>(&mut self, value: &Value<'_>, expected: &str) -> Option<T> {
         let word = value.get_ref().as_str().and_then(|word| word.parse().ok());
         if word.is_none() {
@@ -204,12 +214,12 @@ impl<'a> Reader<'a> {
     fn table<'v>(&mut self, value: &'v Value<'_>, name: &str) -> Option<&'v DeTable<'v>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
-            self.wrong(value, format!("{name} is a table of keys and values"));
+            self.wrong(value, format!("{name} must be a table of keys and values"));
         }
         table
     }
 
-    /// Refuses keys that nobody knows.
+    /// Reports unknown keys.
     fn only(&mut self, table: &DeTable<'_>, known: &[&str], what: &str) {
         for (key, _) in table {
             let word = key.get_ref().as_ref();
@@ -220,7 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The name that was perhaps meant, for the first errors.
+    /// A similar name, for the first errors only.
     pub(super) fn hint<'k>(
         &mut self,
         word: &str,
@@ -230,6 +240,7 @@ impl<'a> Reader<'a> {
         nearest(word, known)
     }
 
+    /// Adds an error about a value.
     pub(super) fn wrong(&mut self, value: &Value<'_>, reason: impl Into<String>) {
         self.wrong_at(value.span().start, reason);
     }
@@ -240,7 +251,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The rule with a mark under the word that is wrong.
+/// The rule, with a mark under the invalid word.
 fn pointed(text: &str, error: &text::Error) -> String {
     if text.contains('\n') {
         return String::new();
@@ -250,6 +261,7 @@ fn pointed(text: &str, error: &text::Error) -> String {
     format!("    {text}\n    {}{}", " ".repeat(before), "^".repeat(width))
 }
 
+/// Appends a suggestion to a message, if there is one.
 pub(super) fn with_hint(reason: String, near: Option<&str>) -> String {
     match near {
         Some(near) => format!("{reason}; did you mean `{near}`?"),

@@ -1,4 +1,4 @@
-//! Files as tables: what they say, what is wrong with them and where.
+//! Rule files: their content, and their mistakes with line numbers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn what_is_written_is_read() {
         let again = parse(&file.to_toml()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((again.ruleset, again.scope.sets), (file.ruleset, file.scope.sets));
     }
-    assert!(!parse("").unwrap().to_toml().contains("policy"), "the usual ones are not written");
+    assert!(!parse("").unwrap().to_toml().contains("policy"), "defaults are not written");
 }
 
 #[test]
@@ -75,30 +75,34 @@ fn what_is_wrong_is_told_with_its_line() {
         ("rules = [\n 7 ]", 2, "rule 1: a rule must be in quotes"),
         ("rules = [\n'drop',\n'drop dprot 5']", 3, "rule 2: `dprot`"),
         ("rules = [\n'drop',\n'drop dprot 5']", 3, "\n    drop dprot 5\n         ^^^^^"),
-        ("rules = [\n'a: drop',\n'a: pass']", 3, "two rules are called `a`, the other in line 2"),
+        (
+            "rules = [\n'a: drop',\n'a: pass']",
+            3,
+            "two rules have the name `a`; the other is in line 2",
+        ),
         ("rules = ['drop from @x']\n[sets]\ny = []", 1, "unknown set"),
-        ("policy = 7", 1, "[policy] is a table"),
+        ("policy = 7", 1, "[policy] must be a table"),
         ("[policy]\noption = \"drop\"", 2, "did you mean `options`?"),
         ("[policy]\nrule = \"drop\"", 2, "unknown packet condition"),
         (
             "[policy]\noptions = \"dorp\"",
             2,
-            "options: one of \"judge\", \"pass\", \"drop\"; did you",
+            "options: expected one of \"judge\", \"pass\", \"drop\"; did you",
         ),
-        ("[policy]\noptions = \"track\"", 2, "options: one of"),
-        ("[sets]\n\"a b\" = []", 2, "the name of a set"),
+        ("[policy]\noptions = \"track\"", 2, "options: expected one of"),
+        ("[sets]\n\"a b\" = []", 2, "invalid name; expected a-z"),
         ("[sets]\na = \"10.0.0.1\"", 2, "a list of addresses or"),
         ("[sets]\na = [\n\"10.0.0.1/8\"]", 3, "did you mean 10.0.0.0/8?"),
         ("[sets]\na = [\"@b\"]\nbb = []", 2, "unknown set; did you mean `@bb`?"),
-        ("[sets]\na = [\"@b\"]\nb = [\"@a\"]", 2, "set `a` holds itself"),
+        ("[sets]\na = [\"@b\"]\nb = [\"@a\"]", 2, "set `a` contains itself"),
         ("[sets]\na = [7]", 2, "in quotes"),
         ("[sets]\na = { fiel = \"x\" }", 2, "did you mean `file`?"),
         ("[sets]\na = { file = \"x\" }", 2, "the set's file /nowhere/x cannot be read"),
-        ("[sets]\nrules = [\"drop\"]", 2, "stands above [policy]"),
+        ("[sets]\nrules = [\"drop\"]", 2, "must precede [policy]"),
     ] {
         let errors = parse(text).err().unwrap_or_else(|| panic!("{text}")).0;
-        let told = errors.iter().any(|one| one.line == Some(line) && one.reason.contains(reason));
-        assert!(told, "{text}: {errors:?}");
+        let found = errors.iter().any(|one| one.line == Some(line) && one.reason.contains(reason));
+        assert!(found, "{text}: {errors:?}");
     }
     let both = parse("default = 1\nrules = [\"dorp\", \"pass from @gone\"]").unwrap_err();
     assert_eq!(both.0.len(), 3, "{both}");
@@ -110,7 +114,7 @@ fn lists_have_one_item_a_line() {
     let items: Vec<_> = parse_list("bad.txt", text).unwrap().items().collect();
     assert_eq!(items, ["10.0.0.0/8", "192.0.2.1", "2001:db8::/32"]);
     let error = parse_list("bad.txt", "::1\n\nx\n1.2.3\n10.0.0.1/8\n").unwrap_err().to_string();
-    assert_eq!(error, "bad.txt:3: `x`: no IPv4 or IPv6 address (and 2 more lines are wrong)");
+    assert_eq!(error, "bad.txt:3: `x`: no IPv4 or IPv6 address (and 2 more invalid lines)");
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn lists_as_other_programs_write_them() {
         ("10.0.0.1 10.0.0.2\n", "list:1: `10.0.0.1 10.0.0.2`"),
         ("10.0.0.1,\n", "list:1: `10.0.0.1,`"),
         ("\0\u{fffd}\u{1b}[2J\n", "list:1: `\\0\u{fffd}\\u{1b}[2J`"),
-        ("10.0.0.256\n\n10.0.0.9-10.0.0.1\n::1-10.0.0.1\n", "(and 2 more lines are wrong)"),
+        ("10.0.0.256\n\n10.0.0.9-10.0.0.1\n::1-10.0.0.1\n", "(and 2 more invalid lines)"),
     ] {
         let error = parse_list("list", text).unwrap_err().to_string();
         assert!(error.contains(told), "{text:?}: {error}");
@@ -159,7 +163,7 @@ fn one_wrong_line_of_a_million_is_found() {
     text.insert_str(at, "/8");
     let error = parse_list("list", &text).unwrap_err();
     assert_eq!(error.line, Some(765_432), "{error}");
-    assert!(!error.reason.contains("more lines"), "{error}");
+    assert!(!error.reason.contains("more invalid lines"), "{error}");
 }
 
 #[test]
@@ -190,7 +194,7 @@ fn rules_come_and_go() {
     assert_eq!(file.insert(99, "pass tcp").unwrap(), 3);
     assert_eq!(names(&file), ["drop-icmp", "a", "pass-tcp", "pass-tcp-2"]);
     let error = file.insert(0, "a: pass").unwrap_err().to_string();
-    assert!(error.contains("rule 2 has this name already"), "{error}");
+    assert!(error.contains("rule 2 already has this name"), "{error}");
     assert!(file.insert(0, "dorp").is_err());
     assert_eq!(file.remove("a").unwrap().name, "a");
     assert_eq!(file.remove("pass-tpc"), Err(Some("pass-tcp".to_owned())));

@@ -1,10 +1,11 @@
-//! `File` → TOML.
+//! Writes a `File` as TOML.
 
 use std::fmt::Write;
 
 use super::File;
 use crate::{Policies, Source};
 
+/// The text of a file.
 pub(super) fn file(file: &File) -> String {
     let mut text = format!("default = {}\n", quoted(&file.ruleset.default.to_string()));
     text.push_str("rules = [\n");
@@ -17,7 +18,7 @@ pub(super) fn file(file: &File) -> String {
         text.push_str("\n[sets]\n");
     }
     for (name, set) in file.scope.sets.iter() {
-        // A name may have dots, which would be tables of tables.
+        // Without quotes, dots in a name would separate keys.
         let name = quoted(name);
         match &set.source {
             Source::File(path) => {
@@ -33,14 +34,14 @@ pub(super) fn file(file: &File) -> String {
     text
 }
 
-/// Those that are not the usual ones.
+/// Writes the policies that differ from the defaults.
 fn policies(text: &mut String, policies: &Policies) {
     let usual = Policies::default();
-    let mut others = policies.iter().filter(|(oddity, it)| usual.policy(*oddity) != Some(*it));
+    let mut others = policies.iter().filter(|(anomaly, it)| usual.policy(*anomaly) != Some(*it));
     let mut head = "\n[policy]\n";
-    others.by_ref().for_each(|(oddity, policy)| {
+    others.by_ref().for_each(|(anomaly, policy)| {
         text.push_str(std::mem::take(&mut head));
-        line(text, format_args!("{} = \"{}\"", oddity.label(), policy.label()));
+        line(text, format_args!("{} = \"{}\"", anomaly.label(), policy.label()));
     });
 }
 

@@ -1,22 +1,24 @@
-//! What a rule asks of the packets of a family: fields and values, with what these imply.
+//! The tests of a rule for packets of one family: fields and values, with the tests they imply.
 
 use super::pool::{Id, Pool};
 use crate::{Family, Field, Rule, Test, Values};
 
-/// A rule's tests of each family.
+/// The tests of a rule, for each family.
 #[derive(Clone, Debug)]
 pub(super) struct Conjunctions {
-    /// In the order of `Family::ALL`; `None` when no packet of it can match. Sorted by field.
+    /// In the order of `Family::ALL`, sorted by field; `None` if no packet of the family can match.
     families: [Option<Vec<(Field, Id)>>; 3],
     /// Tests that are compared as a whole, sorted.
     pub opaque: Vec<usize>,
 }
 
 impl Conjunctions {
+    /// The conjunctions of a rule.
     pub fn new<'a>(rule: &'a Rule, pool: &mut Pool<'a>) -> Self {
         Self::of_tests(&rule.tests, pool)
     }
 
+    /// The conjunctions of a list of tests.
     pub fn of_tests<'a>(tests: &'a [Test], pool: &mut Pool<'a>) -> Self {
         let mut opaque: Vec<_> =
             tests.iter().filter_map(whole).map(|text| pool.opaque(text)).collect();
@@ -25,29 +27,31 @@ impl Conjunctions {
         Self { families: Family::ALL.map(|family| conjunction(tests, family, pool)), opaque }
     }
 
+    /// The tests for packets of a family; `None` if none can match.
     pub fn family(&self, family: Family) -> Option<&[(Field, Id)]> {
         self.families[family as usize].as_deref()
     }
 
+    /// Whether a packet of some family can match.
     pub fn is_possible(&self) -> bool {
         self.families.iter().any(Option::is_some)
     }
 
-    /// Every packet matches.
+    /// Whether every packet matches.
     pub fn is_everything(&self) -> bool {
         let free = |family: &Option<Vec<_>>| family.as_ref().is_some_and(Vec::is_empty);
         self.opaque.is_empty() && self.families.iter().all(free)
     }
 
-    /// All that the packets of a family can have in a field; `None` when nothing is asked.
+    /// The values of a field in packets that match; `None` if the field is not tested.
     pub fn field(&self, family: Family, field: Field) -> Option<Id> {
         let fields = self.family(family)?;
         fields.iter().find(|(one, _)| *one == field).map(|(_, id)| *id)
     }
 }
 
-/// A test as a text that equal ones share; `None` for those of values. Names of interfaces may be
-/// any numbers, so they are compared as names.
+/// A test as a text that is equal for equal tests; `None` for tests of values. Interfaces are
+/// compared by name, because their indices are unknown.
 fn whole(test: &Test) -> Option<String> {
     match test {
         Test::Is(..) | Test::Address { .. } => None,
@@ -105,8 +109,8 @@ fn narrow(fields: &mut Vec<(Field, Id)>, field: Field, id: Id, pool: &mut Pool<'
     }
 }
 
-/// What a packet with these fields has, too: only some protocols have them, and of a datagram's
-/// fragments only the first.
+/// Tests that these fields imply: only some protocols have them, and only the first fragment of a
+/// datagram.
 fn implied(fields: &[(Field, Id)], family: Family) -> Vec<(Field, Values)> {
     let has = |field: Field| fields.iter().any(|(one, _)| *one == field);
     let mut implied = Vec::new();
@@ -127,7 +131,7 @@ fn implied(fields: &[(Field, Id)], family: Family) -> Vec<(Field, Values)> {
     implied
 }
 
-/// Every packet of the family has such a value.
+/// Whether every packet of the family has one of these values.
 fn is_free(field: Field, family: Family, values: &Values) -> bool {
     let highest = match field {
         Field::Fragment => 2,
@@ -152,6 +156,7 @@ fn is_free(field: Field, family: Family, values: &Values) -> bool {
     always && values.covers(&Values::range(0_u8, highest))
 }
 
+/// The IP protocol number of TCP.
 pub(super) const TCP: u8 = packet::IpProtocol::TCP.0;
 const ICMP: u8 = packet::IpProtocol::ICMP.0;
 const ICMPV6: u8 = packet::IpProtocol::ICMPV6.0;

@@ -1,8 +1,8 @@
-//! `Cover`: which rules in front decide about every packet of a rule.
+//! `Cover`: finds the earlier rules that decide about every packet of a rule.
 //!
-//! A rule can cover another one only where the lowest value of each field that it tests is its own,
-//! too. So each rule stands in an index under its most telling field, by the shortest prefix that
-//! holds all its values, and few rules are compared.
+//! A rule can cover another one only if it contains the lowest value of each field of the other. So
+//! each rule is indexed by its most selective field, under the shortest prefix that contains all
+//! its values, and few rules are compared.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,30 @@ use super::conjunction::Conjunctions;
 use super::pool::{Id, Pool};
 use crate::{Family, Field, Values};
 
-/// Rules that decide and are reached.
+/// The rules that decide and can be reached.
 #[derive(Debug, Default)]
 pub(super) struct Cover {
     rules: Vec<(usize, Conjunctions)>,
     families: [Index; 3],
-    /// Comparisons so far, of one rule and of several together.
+    /// Comparisons with single rules so far.
     spent: usize,
+    /// Comparisons with unions of rules so far.
     joined: usize,
 }
 
-/// Places in `Cover::rules`.
+/// Indices in `Cover::rules`.
 #[derive(Debug, Default)]
 struct Index {
     /// By field, the length of a prefix, and the prefix.
     keyed: BTreeMap<(Field, u32, u128), Vec<usize>>,
     /// Lengths that some key of a field has.
     lengths: BTreeMap<Field, Vec<u32>>,
-    /// Without any field.
+    /// Rules without a test of a field.
     free: Vec<usize>,
 }
 
 impl Cover {
-    /// Adds a rule, which stands behind all that were added.
+    /// Adds a rule, which follows all rules that were added before.
     pub fn add(&mut self, number: usize, rule: Conjunctions, pool: &Pool<'_>) {
         let place = self.rules.len();
         for family in Family::ALL {
@@ -47,12 +48,13 @@ impl Cover {
         self.rules.push((number, rule));
     }
 
-    /// Whether it gave up to compare all that could have been.
+    /// Whether the search stopped at its limit.
     pub const fn is_exhausted(&self) -> bool {
         self.spent >= LONGEST_SEARCH
     }
 
-    /// The rule, or those together, that decide about all packets of a family that `rule` matches.
+    /// The rule, or the rules together, that decide about all packets of a family that match
+    /// `rule`.
     pub fn search(
         &mut self,
         family: Family,
@@ -81,7 +83,7 @@ impl Cover {
         }
     }
 
-    /// Rules that cover all but one field, and that field together.
+    /// Rules that each cover all fields except one, and together cover that field.
     fn union(
         &mut self,
         family: Family,
@@ -136,7 +138,7 @@ impl Index {
         }
     }
 
-    /// Rules that have the lowest values of all these fields, as far as their keys say.
+    /// Rules whose keys contain the lowest value of one of these fields.
     fn candidates(&self, fields: &[(Field, Id)], pool: &Pool<'_>) -> Vec<usize> {
         let mut places = self.free.clone();
         for (field, id) in fields {
@@ -149,7 +151,7 @@ impl Index {
         places
     }
 
-    /// Rules whose keys are of this field and meet the values; `None` if they are too many.
+    /// Rules with a key of this field that overlaps the values; `None` if they are too many.
     fn within(&self, field: Field, values: &Values) -> Option<Vec<usize>> {
         let (lowest, highest) = bounds(values)?;
         let mut places = Vec::new();
@@ -167,8 +169,8 @@ impl Index {
     }
 }
 
-/// Whether every packet of the family that `inner` matches is matched by `outer`, whatever it has
-/// in the field that is left out.
+/// Whether `outer` matches every packet of the family that `inner` matches, without regard to the
+/// field `without`.
 fn covers(
     outer: &Conjunctions,
     inner: &Conjunctions,
@@ -184,7 +186,7 @@ fn covers(
         })
 }
 
-/// The longest prefix that holds all values, as it stands in the index.
+/// The key of the index: the longest prefix that contains all values.
 fn key(field: Field, values: &Values) -> (Field, u32, u128) {
     let Some((lowest, highest)) = bounds(values) else { return (field, 0, 0) };
     let length = field.bits() - (128 - (lowest ^ highest).leading_zeros());
@@ -199,8 +201,9 @@ fn bounds(values: &Values) -> Option<(u128, u128)> {
     Some((values.ranges().first()?.0, values.ranges().last()?.1))
 }
 
-// Limits: what a lint of ten thousand rules may cost is about a second.
+/// Comparisons with single rules; with these limits, a lint of 10,000 rules takes about a second.
 const LONGEST_SEARCH: usize = 10_000_000;
+/// Comparisons with unions of rules.
 const LONGEST_JOINING: usize = 2_000_000;
-/// Rules, and ranges of each, that may cover another rule together.
+/// Rules in a union, and ranges of each.
 const WIDEST_UNION: usize = 256;

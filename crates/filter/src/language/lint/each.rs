@@ -1,4 +1,4 @@
-//! What is said of a rule: one function for each kind of warning.
+//! The texts of warnings: one function per kind.
 
 use super::conjunction::{Conjunctions, TCP};
 use super::pool::Pool;
@@ -8,7 +8,7 @@ use crate::{
     Action, Family, Field, Limit, Needs, Reason, Rule, Ruleset, Test, Total, Unit, Values,
 };
 
-/// `last` is the test with which no packet is left.
+/// The rule never matches; `last` is the first test that excludes all packets.
 pub(super) fn never(rules: &[Rule], number: usize, last: usize) -> Warning {
     let rule = &rules[number];
     let why = match rule.tests.get(last) {
@@ -20,7 +20,7 @@ pub(super) fn never(rules: &[Rule], number: usize, last: usize) -> Warning {
                 None => "its list of addresses is empty".to_owned(),
             }
         }
-        _ if last == 0 => format!("nothing is `{}`", rule.test_text(0)),
+        _ if last == 0 => format!("no packet has `{}`", rule.test_text(0)),
         _ => {
             let before: Vec<_> = (0..last).map(|place| rule.test_text(place)).collect();
             format!("no packet has `{}` and `{}`", before.join(" "), rule.test_text(last))
@@ -30,36 +30,39 @@ pub(super) fn never(rules: &[Rule], number: usize, last: usize) -> Warning {
     Warning { kind: Kind::NeverMatches, rules: vec![number], because: Vec::new(), text }
 }
 
+/// The rule equals an earlier one.
 pub(super) fn duplicate(rules: &[Rule], number: usize, first: usize) -> Warning {
     let text = format!("{} is the same as {}", named(rules, number), named(rules, first));
     Warning { kind: Kind::Duplicate, rules: vec![number], because: vec![first], text }
 }
 
+/// Earlier rules decide about all packets of the rule.
 pub(super) fn unreached(rules: &[Rule], number: usize, because: Vec<usize>) -> Warning {
     let (decide, before) = match &because[..] {
         [one] => ("decides", named(rules, *one)),
         several => ("decide together", all_named(rules, several)),
     };
     let text = format!(
-        "{} is never reached: {before} {decide} about all that it matches",
+        "{} is never reached: {before} {decide} about all packets that it matches",
         named(rules, number)
     );
     Warning { kind: Kind::NeverReached, rules: vec![number], because, text }
 }
 
-/// Those behind a rule that every packet matches.
-pub(super) fn behind_all(rules: &[Rule], number: usize) -> Option<Warning> {
-    let behind: Vec<_> = (number + 1..rules.len()).collect();
-    let who = match &behind[..] {
+/// Rules that follow a rule that every packet matches are never reached.
+pub(super) fn after_all(rules: &[Rule], number: usize) -> Option<Warning> {
+    let after: Vec<_> = (number + 1..rules.len()).collect();
+    let subject = match &after[..] {
         [] => return None,
         [one] => format!("{} is", named(rules, *one)),
         [first, .., last] => format!("rules {} to {} are", first + 1, last + 1),
     };
-    let text = format!("{who} never reached: {} decides everything", named(rules, number));
-    Some(Warning { kind: Kind::NeverReached, rules: behind, because: vec![number], text })
+    let text =
+        format!("{subject} never reached: {} decides about every packet", named(rules, number));
+    Some(Warning { kind: Kind::NeverReached, rules: after, because: vec![number], text })
 }
 
-/// Fragments that have a policy never come to the rules.
+/// A policy decides about the fragments that the rule matches before the rules are evaluated.
 pub(super) fn policy(
     rules: &Ruleset,
     number: usize,
@@ -73,14 +76,14 @@ pub(super) fn policy(
         let all = values.iter().flatten();
         values.is_some() && all.clone().all(|values| **values == Values::one(one as u32))
     };
-    let oddity = if only(Fragment::First) {
+    let anomaly = if only(Fragment::First) {
         Reason::FirstFragment
     } else if only(Fragment::Later) {
         Reason::LaterFragment
     } else {
         return None;
     };
-    let policy = rules.policies.policy(oddity)?;
+    let policy = rules.policies.policy(anomaly)?;
     let decides = match policy {
         Policy::Judge => false,
         Policy::Pass | Policy::Drop => true,
@@ -90,16 +93,16 @@ pub(super) fn policy(
         }
     };
     let text = format!(
-        "{} is never asked: policy {} = \"{}\" decides before the rules",
+        "{} is never evaluated: policy {} = \"{}\" decides before the rules",
         named(&rules.rules, number),
-        oddity.label(),
+        anomaly.label(),
         policy.label()
     );
     let rules = vec![number];
     decides.then_some(Warning { kind: Kind::Policy, rules, because: Vec::new(), text })
 }
 
-/// What an action cannot do, or does to more than is seen at once.
+/// The action has no effect, or affects more packets than the rule suggests.
 pub(super) fn action(
     rules: &[Rule],
     number: usize,
@@ -107,25 +110,23 @@ pub(super) fn action(
     pool: &Pool<'_>,
 ) -> Option<Warning> {
     let why = match &rules[number].action {
-        Action::Limit(Limit { burst: 0, .. }) => "lets nothing through: its burst is 0".to_owned(),
+        Action::Limit(Limit { burst: 0, .. }) => "passes no packet: its burst is 0".to_owned(),
         Action::Limit(Limit { unit: Unit::Bits, burst, .. }) if *burst < FRAME_BITS => {
-            format!("lets no frame of more than {} bytes through: its burst is less", burst / 8)
+            format!("passes no frame of more than {} bytes: its burst is smaller", burst / 8)
         }
         Action::Limit(Limit { total: Some(Total { burst: 0, .. }), .. }) => {
-            "lets nothing through: the burst of its total is 0".to_owned()
+            "passes no packet: the burst of its total is 0".to_owned()
         }
         Action::Limit(Limit { unit: Unit::Bits, total: Some(Total { burst, .. }), .. })
             if *burst < FRAME_BITS =>
         {
             let most = burst / 8;
-            format!("lets no frame of more than {most} bytes through: its total's burst is less")
+            format!("passes no frame of more than {most} bytes: the burst of its total is smaller")
         }
         Action::Limit(Limit { rate, total: Some(total), .. }) if total.rate <= *rate => {
-            "never limits one sender alone: its total is no more than each may have".to_owned()
+            "never limits a single sender: its total is not above the limit of each".to_owned()
         }
-        Action::SynProxy(_) if !is_tcp(of, pool) => {
-            "answers TCP alone: say `tcp`, so that nothing else is asked for".to_owned()
-        }
+        Action::SynProxy(_) if !is_tcp(of, pool) => "answers TCP only: add `tcp`".to_owned(),
         _ => return None,
     };
     let text = format!("{} {why}", named(rules, number));
@@ -140,19 +141,22 @@ fn is_tcp(of: &Conjunctions, pool: &Pool<'_>) -> bool {
     })
 }
 
+/// No rule uses the set.
 pub(super) fn unused(set: &str) -> Warning {
-    let text = format!("set `{set}` is used by no rule");
+    let text = format!("no rule uses the set `{set}`");
     Warning { kind: Kind::UnusedSet, rules: Vec::new(), because: Vec::new(), text }
 }
 
+/// The search for rules that are never reached stopped at its limit.
 pub(super) fn incomplete() -> Warning {
-    let text = "there are too many rules to compare each with all in front of it; some that are \
-                never reached may not be named here"
-        .to_owned();
+    let text =
+        "there are too many rules to compare each with all earlier ones; some that are never \
+                reached may not be listed"
+            .to_owned();
     Warning { kind: Kind::Incomplete, rules: Vec::new(), because: Vec::new(), text }
 }
 
-/// By number as people count, and name.
+/// A rule by its number, from 1, and its name.
 fn named(rules: &[Rule], number: usize) -> String {
     format!("rule {} `{}`", number + 1, rules[number].name)
 }
@@ -166,7 +170,7 @@ fn all_named(rules: &[Rule], numbers: &[usize]) -> String {
     }
 }
 
-/// A full frame of Ethernet.
+/// Bits of an Ethernet frame of full length.
 const FRAME_BITS: u64 = 1514 * 8;
-/// Rules that are named one by one.
+/// Rules that are named in one warning.
 const NAMED: usize = 4;

@@ -1,12 +1,11 @@
-//! lint: rules that are right and perhaps not meant: what never matches, what is never reached.
+//! Lint: warnings about valid rules, such as rules that never match or are never reached.
 //!
 //! ```text
 //!  rules ─▶ conjunctions of each family ─▶ earlier rules that could cover one ─▶ covers?
 //! ```
 //!
-//! Rule: a warning is true for every packet; what would take too long to find out is not looked
-//! for (`limits` below). Not here: what is wrong (`text`, `file`), and what only a running system
-//! can tell, such as names of interfaces that are not there.
+//! Rule: a warning holds for every packet. A search that would take too long stops at a limit. Not
+//! here: errors (`text`, `file`), and facts of the running system, such as missing interfaces.
 
 mod conjunction;
 mod cover;
@@ -23,40 +22,41 @@ use self::cover::Cover;
 use self::pool::Pool;
 use crate::{Family, File, Rule, Test};
 
-/// Something that is perhaps not meant.
+/// A warning about rules or sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     pub kind: Kind,
-    /// The rules that it is about, by number; none where it is about a set.
+    /// The rules that it is about, by number; empty if it is about a set.
     pub rules: Vec<usize>,
-    /// Those in front that are the reason.
+    /// Earlier rules that are the reason, by number.
     pub because: Vec<usize>,
-    /// A sentence that names them all.
+    /// The warning as a sentence.
     pub text: String,
 }
 
+/// The kind of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// No packet can match.
     NeverMatches,
-    /// Rules in front decide about all that match.
+    /// Earlier rules decide about all packets that match.
     NeverReached,
-    /// The same tests and action as one in front.
+    /// An earlier rule has the same tests and action.
     Duplicate,
-    /// An oddity's policy decides before any rule is asked.
+    /// A policy decides before the rules are evaluated.
     Policy,
-    /// The action does not do what it seems to.
+    /// The action does not have the effect that it suggests.
     Action,
-    /// Packets are dropped that most hosts need.
+    /// The rules drop packets that most hosts need.
     CutOff,
-    /// A set that no rule refers to.
+    /// No rule uses a set.
     UnusedSet,
     /// Too many rules for all pairs to be compared.
     Incomplete,
 }
 
 impl Kind {
-    /// As JSON spells it.
+    /// The name in JSON.
     pub const fn label(self) -> &'static str {
         match self {
             Self::NeverMatches => "never-matches",
@@ -71,7 +71,7 @@ impl Kind {
     }
 }
 
-/// All that is found, in the order of rules.
+/// All warnings, in the order of rules.
 pub fn lint(file: &File) -> Vec<Warning> {
     let rules = &file.ruleset.rules;
     let mut pool = Pool::default();
@@ -95,7 +95,7 @@ pub fn lint(file: &File) -> Vec<Warning> {
             Some(because) => warnings.push(each::unreached(rules, number, because)),
             None if rule.action.decides() => {
                 if of.is_everything() {
-                    warnings.extend(each::behind_all(rules, number));
+                    warnings.extend(each::after_all(rules, number));
                     break;
                 }
                 cover.add(number, of, &pool);
@@ -110,7 +110,7 @@ pub fn lint(file: &File) -> Vec<Warning> {
     warnings
 }
 
-/// The rules that decide about all packets of a rule, whatever their family.
+/// The earlier rules that decide about all packets of a rule, of any family.
 fn covered(of: &Conjunctions, cover: &mut Cover, pool: &mut Pool<'_>) -> Option<Vec<usize>> {
     let mut because = BTreeSet::new();
     for family in Family::ALL {
@@ -121,7 +121,7 @@ fn covered(of: &Conjunctions, cover: &mut Cover, pool: &mut Pool<'_>) -> Option<
     Some(because.into_iter().collect())
 }
 
-/// The first test with which, after those in front of it, no packet is left.
+/// The first test that, together with the preceding ones, excludes all packets.
 fn impossible_at<'a>(rule: &'a Rule, pool: &mut Pool<'a>) -> usize {
     let possible =
         |tests: &'a [Test], pool: &mut Pool<'a>| Conjunctions::of_tests(tests, pool).is_possible();

@@ -1,34 +1,37 @@
-//! `Pool`: sets of values by number, so that what rules share is compared once.
+//! `Pool`: sets of values by number, so that sets that rules share are compared once.
 //!
-//! Rule: equal small sets have equal numbers; a big one is known by its place in memory, which
-//! rules that share a named set share too.
+//! Rule: equal small sets have equal numbers. A large set is identified by its address in memory,
+//! which is the same for all rules that use a named set.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::Values;
 
-/// A set in the pool.
+/// The number of a set in the pool.
 pub(super) type Id = usize;
 
+/// Sets of values, with cached results of operations on them.
 #[derive(Debug, Default)]
 pub(super) struct Pool<'a> {
     values: Vec<Cow<'a, Values>>,
     small: HashMap<Values, Id>,
-    /// Addresses in memory.
+    /// Large sets, by their address in memory.
     big: HashMap<usize, Id>,
     complements: HashMap<(Id, u128), Id>,
     intersections: HashMap<(Id, Id), Id>,
     covers: HashMap<(Id, Id), bool>,
-    /// Tests that are compared as a whole, by how they are written down.
+    /// Tests that are compared as a whole, by their text.
     opaque: HashMap<String, usize>,
 }
 
 impl<'a> Pool<'a> {
+    /// The values of a set.
     pub fn values(&self, id: Id) -> &Values {
         &self.values[id]
     }
 
+    /// Adds a borrowed set, or finds an equal one.
     pub fn borrow(&mut self, values: &'a Values) -> Id {
         if values.ranges().len() <= SMALL {
             return self.own(values.clone());
@@ -42,6 +45,7 @@ impl<'a> Pool<'a> {
         self.values.len() - 1
     }
 
+    /// Adds a set, or finds an equal small one.
     pub fn own(&mut self, values: Values) -> Id {
         if let Some(id) = self.small.get(&values) {
             return *id;
@@ -54,6 +58,7 @@ impl<'a> Pool<'a> {
         id
     }
 
+    /// The complement of a set, up to `highest`.
     pub fn complement(&mut self, id: Id, highest: u128) -> Id {
         if let Some(known) = self.complements.get(&(id, highest)) {
             return *known;
@@ -64,6 +69,7 @@ impl<'a> Pool<'a> {
         made
     }
 
+    /// The intersection of two sets.
     pub fn intersection(&mut self, one: Id, other: Id) -> Id {
         if one == other {
             return one;
@@ -77,7 +83,7 @@ impl<'a> Pool<'a> {
         made
     }
 
-    /// Whether all of `inner` is in `outer`.
+    /// Whether `outer` contains all values of `inner`.
     pub fn covers(&mut self, outer: Id, inner: Id) -> bool {
         if outer == inner {
             return true;
@@ -93,11 +99,12 @@ impl<'a> Pool<'a> {
         covers
     }
 
+    /// The number of a text, which is the same for equal texts.
     pub fn opaque(&mut self, text: String) -> usize {
         let next = self.opaque.len();
         *self.opaque.entry(text).or_insert(next)
     }
 }
 
-/// Ranges of a set that is cheaper to compare than to remember.
+/// Sets with at most this number of ranges are cheaper to compare than to look up.
 const SMALL: usize = 16;

@@ -1,4 +1,4 @@
-//! Rulesets and what is said of them; and that what is said is true.
+//! Rulesets and their warnings, which are checked against packets.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ fn found(rules: &[&str]) -> Vec<(Kind, Vec<usize>, Vec<usize>)> {
 #[test]
 fn what_never_matches() {
     for (rule, why) in [
-        ("drop dport {}", "nothing is `dport {}`"),
+        ("drop dport {}", "no packet has `dport {}`"),
         ("drop dport 1 dport 2", "no packet has `dport 1` and `dport 2`"),
         ("drop vlan 1 udp flags syn", "no packet has `vlan 1 udp` and `flags syn`"),
         ("drop icmp dport 5", "`icmp` and `dport 5`"),
@@ -35,7 +35,7 @@ fn what_never_matches() {
         ("drop from 10.0.0.0/8 to ::1", "and `to ::1`"),
         ("drop fragment later dport 5", "and `dport 5`"),
         ("drop from {}", "its list of addresses is empty"),
-        ("drop from not any", "nothing is `from not any`"),
+        ("drop from not any", "no packet has `from not any`"),
     ] {
         let warnings = lint(&file(&[rule], ""));
         let [warning] = &warnings[..] else { panic!("{rule}: {warnings:?}") };
@@ -89,7 +89,10 @@ fn other_warnings() {
     assert_eq!(found(&["count udp", "count udp"]), [(Kind::Duplicate, vec![1], vec![0])]);
     assert_eq!(found(&["drop", "pass udp", "count"]), [(Kind::NeverReached, vec![1, 2], vec![0])]);
     let all = lint(&file(&["a: drop", "pass udp", "count"], ""));
-    assert_eq!(all[0].text, "rules 2 to 3 are never reached: rule 1 `a` decides everything");
+    assert_eq!(
+        all[0].text,
+        "rules 2 to 3 are never reached: rule 1 `a` decides about every packet"
+    );
     assert_eq!(found(&["limit 1mbps burst 1kbyte"])[0].0, Kind::Action);
     assert_eq!(found(&["limit 5kpps per source total 5kpps udp"])[0].0, Kind::Action);
     assert_eq!(found(&["limit 5kpps per source total 6kpps udp"]), []);
@@ -107,7 +110,7 @@ fn other_warnings() {
     let sets = "[sets]\na = []\nb = [\"@a\"]\nc = [\"::1\"]";
     let warnings = lint(&file(&["drop from not @b"], sets));
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    assert_eq!(warnings[0].text, "set `c` is used by no rule");
+    assert_eq!(warnings[0].text, "no rule uses the set `c`");
 }
 
 proptest! {
@@ -176,7 +179,7 @@ fn rule() -> impl Strategy<Value = String> {
         .prop_map(|(action, tests)| format!("{action} {}", tests.join(" ")))
 }
 
-/// Packets such as there can be, with values that the rules tell apart.
+/// Possible packets, with values that the rules distinguish.
 fn packets() -> Vec<PacketFields> {
     let mut packets = vec![link(0x806)];
     for (source, dest) in [(0x0a00_0000, 7), (0x0a00_0001, 7), (0x0b00_0000, 7)] {

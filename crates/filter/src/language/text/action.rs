@@ -1,20 +1,23 @@
-//! What becomes of a packet: the first word of a rule, with its options.
+//! The action of a rule, which is its first word, and the options of the action.
 //!
-//! Options (`burst`, `per`, `total`, `above`, `for`) may stand behind tests too: `synproxy tcp
-//! above 1000pps`, `drop udp for 60s`. A `burst` right behind a `total` is the total's.
+//! Options (`burst`, `per`, `total`, `above`, `for`) may also follow tests: `synproxy tcp above
+//! 1000pps`, `drop udp for 60s`. A `burst` that directly follows a `total` belongs to the total.
 
 use std::time::Duration;
 
-use super::words::{Word, Words};
+use super::number::digits;
+use super::word::{Word, quoted};
+use super::words::Words;
 use super::{Error, hint, measure, nearest};
 use crate::{Action, Limit, Per, Redirect, SynProxy, Total, Unit};
 
-/// An action whose options may still come.
+/// An action whose options may still follow.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     action: Action,
-    /// What its options are, for messages.
+    /// The options that the action accepts.
     options: &'static [&'static str],
+    /// The options that were read.
     given: Vec<&'static str>,
 }
 
@@ -64,13 +67,10 @@ impl Draft {
                 "for" => "drop",
                 _ => "limit",
             };
-            return Err(Error::at(
-                word,
-                format!("an option of `{of}`, and this is another action"),
-            ));
+            return Err(Error::at(word, format!("is an option of `{of}`, not of this action")));
         }
         if self.given.contains(option) {
-            return Err(Error::at(word, "is given twice"));
+            return Err(Error::at(word, "the option is given twice"));
         }
         self.given.push(option);
         match (*option, &mut self.action) {
@@ -90,14 +90,15 @@ impl Draft {
         Ok(true)
     }
 
+    /// The action with its options.
     pub fn finish(self) -> Action {
         self.action
     }
 }
 
 impl Limit {
-    /// What may be spent at once when a rule does not say it: a tenth of a second's tokens, and no
-    /// less than ten packets, or ten full frames of Ethernet.
+    /// The burst of a rule that does not specify one: the tokens of a tenth of a second, but at
+    /// least ten packets, or ten Ethernet frames of full length.
     pub fn usual_burst(rate: u64, unit: Unit) -> u64 {
         match unit {
             Unit::Packets => (rate / 10).max(10),
@@ -113,17 +114,17 @@ fn unknown(word: &Word<'_>) -> Error {
 }
 
 fn time(words: &mut Words<'_>, longest: (Duration, &'static str)) -> Result<Duration, Error> {
-    measure::time(&words.expect("how long, such as 60s")?, longest)
+    measure::time(&words.expect("a duration such as 60s")?, longest)
 }
 
 fn one_in(word: &Word<'_>) -> Result<u32, Error> {
-    let number = word.text.strip_prefix("1/").and_then(super::value::digits);
+    let number = word.text.strip_prefix("1/").and_then(digits);
     let number = number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0);
     number.ok_or_else(|| Error::at(word, "invalid share; expected one packet in N, such as 1/100"))
 }
 
 fn mark(word: &Word<'_>) -> Result<u32, Error> {
-    let number = super::value::digits(&word.text).and_then(|number| u32::try_from(number).ok());
+    let number = digits(&word.text).and_then(|number| u32::try_from(number).ok());
     number.ok_or_else(|| Error::at(word, "invalid mark; expected a number of up to 32 bits"))
 }
 
@@ -136,7 +137,7 @@ fn redirect(words: &mut Words<'_>) -> Result<Redirect, Error> {
         return Ok(Redirect::Interface(interface(&word)?));
     }
     let word = words.expect("the processor's number")?;
-    let number = super::value::digits(&word.text).and_then(|number| u32::try_from(number).ok());
+    let number = digits(&word.text).and_then(|number| u32::try_from(number).ok());
     number.map(Redirect::Cpu).ok_or_else(|| {
         Error::at(
             &word,
@@ -145,15 +146,15 @@ fn redirect(words: &mut Words<'_>) -> Result<Redirect, Error> {
     })
 }
 
-/// The name of an interface, as the kernel allows it.
+/// Checks that a word is a valid name of an interface, by the rules of the kernel.
 pub(super) fn interface(word: &Word<'_>) -> Result<String, Error> {
     let name = word.text.as_ref();
-    let odd = |letter: char| letter.is_whitespace() || matches!(letter, '/' | ':');
+    let invalid = |letter: char| letter.is_whitespace() || matches!(letter, '/' | ':');
     let sign = !word.quoted && matches!(name, "{" | "}" | "<" | ">" | "=" | "!");
     if sign
         || name.is_empty()
         || name.len() > 15
-        || name.contains(odd)
+        || name.contains(invalid)
         || matches!(name, "." | "..")
     {
         return Err(Error::at(
@@ -170,7 +171,8 @@ fn per(word: &Word<'_>) -> Result<Per, Error> {
     let (v4, v6) = lengths.map_or(Some((32, 128)), prefix_lengths).ok_or_else(|| {
         Error::at(
             word,
-            "lengths are IPv4's up to 32, and IPv6's up to 128: source/24, source/24,56",
+            "invalid prefix length; expected up to 32 for IPv4 and up to 128 for IPv6, such as \
+             source/24 or source/24,56",
         )
     })?;
     match (key, lengths) {
@@ -191,9 +193,10 @@ fn per(word: &Word<'_>) -> Result<Per, Error> {
     }
 }
 
-/// One alone is IPv4's, with the usual subnet of IPv6 beside it, unless it is too long for that.
+/// Prefix lengths for IPv4 and IPv6. One length alone is for IPv4, with the usual subnet length
+/// for IPv6, unless it is too long for IPv4.
 fn prefix_lengths(text: &str) -> Option<(u8, u8)> {
-    let number = |text: &str| super::value::digits(text).and_then(|it| u8::try_from(it).ok());
+    let number = |text: &str| digits(text).and_then(|it| u8::try_from(it).ok());
     let (v4, v6) = match text.split_once(',') {
         Some((v4, v6)) => (number(v4)?, number(v6)?),
         None => match number(text)? {
@@ -204,12 +207,12 @@ fn prefix_lengths(text: &str) -> Option<(u8, u8)> {
     (v4 <= 32 && v6 <= 128).then_some((v4, v6))
 }
 
-/// A rate in the limit's unit, and its burst if that is said.
+/// A rate in the unit of the limit, with its burst if one is specified.
 fn total(words: &mut Words<'_>, unit: Unit) -> Result<Total, Error> {
-    let word = words.expect("the rate of all together, such as 5kpps")?;
+    let word = words.expect("the total rate, such as 5kpps")?;
     let (rate, other) = measure::rate(&word)?;
     if other != unit {
-        return Err(Error::at(&word, "a total is in the unit of its limit: packets, or bits"));
+        return Err(Error::at(&word, "a total must be in the unit of its limit: packets or bits"));
     }
     let burst = match words.take("burst") {
         true => measure::burst(&words.expect("an amount")?, unit)?,
@@ -218,7 +221,7 @@ fn total(words: &mut Words<'_>, unit: Unit) -> Result<Total, Error> {
     Ok(Total { rate, burst })
 }
 
-/// The action, as a rule begins with it.
+/// The action as text, as it begins a rule.
 pub(super) fn show(action: &Action) -> String {
     match action {
         Action::Pass => "pass".to_owned(),
@@ -232,7 +235,7 @@ pub(super) fn show(action: &Action) -> String {
         Action::Redirect(Redirect::Socket) => "redirect socket".to_owned(),
         Action::Redirect(Redirect::Interface(name)) => {
             let word = matches!(name.as_str(), "cpu" | "socket");
-            format!("redirect {}", super::show::quoted(name, word))
+            format!("redirect {}", quoted(name, word))
         }
         Action::SynProxy(SynProxy { above: 0 }) => "synproxy".to_owned(),
         Action::SynProxy(SynProxy { above }) => {
@@ -263,11 +266,13 @@ fn show_limit(limit: &Limit) -> String {
     format!("limit {rate} burst {burst}{per}{}", total.unwrap_or_default())
 }
 
+/// Words that begin a rule.
 pub(super) const ACTIONS: &[&str] =
     &["pass", "drop", "ban", "limit", "count", "sample", "mark", "redirect", "synproxy"];
+/// Words that begin an option of an action.
 pub(super) const OPTIONS: &[&str] = &["burst", "per", "total", "above", "for"];
-const LONGEST_RULE: (Duration, &str) = (Action::LONGEST, "no rule holds for more than a year");
-const LONGEST_BAN: (Duration, &str) = (Action::LONGEST_BAN, "no ban lasts more than 68 years");
-const PER: &str = "what has a limit of its own: source, source/24, dest, dport, flow or rule";
-/// What a site gives to one link.
+const LONGEST_RULE: (Duration, &str) = (Action::LONGEST, "a rule cannot last more than a year");
+const LONGEST_BAN: (Duration, &str) = (Action::LONGEST_BAN, "a ban cannot last more than 68 years");
+const PER: &str = "expected one of source, source/24, dest, dport, flow or rule";
+/// Length of the prefix of one link.
 const SUBNET6: u8 = 64;

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::words::{Word, Words};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, nearest, value};
 use crate::{Addresses, Sets, Side, Test, Values};
 use packet::Prefix;
@@ -15,7 +16,21 @@ pub enum Span {
     V6(u128, u128),
 }
 
-/// Reads what stands behind `from` or `to`.
+/// Why a text is not a range of addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpanError {
+    /// With the reason why it is not a prefix.
+    #[error("{0}")]
+    Prefix(String),
+    #[error("invalid range; expected one such as 10.0.0.5-10.0.0.9")]
+    Range,
+    #[error("one end is IPv4 and the other IPv6")]
+    MixedFamilies,
+    #[error("the first address of the range is greater than the last")]
+    Descending,
+}
+
+/// Reads what follows `from` or `to`.
 pub(super) fn parse(side: Side, words: &mut Words<'_>, sets: &Sets) -> Result<Test, Error> {
     let negated = words.take("not") || words.take("!=");
     let first = words.expect(EXPECTED)?;
@@ -30,7 +45,7 @@ pub(super) fn parse(side: Side, words: &mut Words<'_>, sets: &Sets) -> Result<Te
     Ok(Test::Address { side, addresses, negated })
 }
 
-/// Behind the brace. One set alone is that set.
+/// Reads a list after its opening brace. A list of one set alone is that set.
 fn list(words: &mut Words<'_>, sets: &Sets) -> Result<Arc<Addresses>, Error> {
     let (mut spans, mut held) = (Vec::new(), Vec::new());
     value::items(words, EXPECTED, |word| {
@@ -61,17 +76,20 @@ fn named(word: &Word<'_>, name: &str, sets: &Sets) -> Result<Arc<Addresses>, Err
 fn span(word: &Word<'_>, sets: &Sets) -> Result<Span, Error> {
     word.text.parse::<Span>().map_err(|reason| {
         let set = sets.set(&word.text).map(|_| format!("@{}", word.text));
-        Error::at(word, reason).hint(set)
+        Error::at(word, reason.to_string()).hint(set)
     })
 }
 
 impl std::str::FromStr for Span {
-    type Err = String;
+    type Err = SpanError;
 
-    /// A prefix, an address, or two addresses with a dash between them.
-    fn from_str(text: &str) -> Result<Self, String> {
+    /// Reads a prefix, an address, or two addresses with a dash between them.
+    fn from_str(text: &str) -> Result<Self, SpanError> {
         let Some((first, last)) = text.split_once('-') else {
-            return text.parse::<Prefix>().map(Self::from).map_err(|error| error.reason);
+            return text
+                .parse::<Prefix>()
+                .map(Self::from)
+                .map_err(|it| SpanError::Prefix(it.reason));
         };
         match (first.parse(), last.parse()) {
             (Ok(IpAddr::V4(first)), Ok(IpAddr::V4(last))) if first <= last => {
@@ -81,10 +99,10 @@ impl std::str::FromStr for Span {
                 Ok(Self::V6(first.to_bits(), last.to_bits()))
             }
             (Ok(first), Ok(last)) if IpAddr::is_ipv4(&first) == IpAddr::is_ipv4(&last) => {
-                Err("the range goes down".to_owned())
+                Err(SpanError::Descending)
             }
-            (Ok(_), Ok(_)) => Err("one end is IPv4 and the other IPv6".to_owned()),
-            _ => Err("invalid range; expected one such as 10.0.0.5-10.0.0.9".to_owned()),
+            (Ok(_), Ok(_)) => Err(SpanError::MixedFamilies),
+            _ => Err(SpanError::Range),
         }
     }
 }
@@ -105,7 +123,7 @@ impl From<Prefix> for Span {
 }
 
 impl Addresses {
-    /// From ranges in any order.
+    /// Addresses of ranges in any order.
     pub fn of(spans: impl IntoIterator<Item = Span>) -> Self {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for span in spans {
@@ -117,11 +135,12 @@ impl Addresses {
         Self { v4: Values::new(v4), v6: Values::new(v6), ..Self::default() }
     }
 
+    /// Whether there is no address.
     pub fn is_empty(&self) -> bool {
         self.v4.is_empty() && self.v6.is_empty()
     }
 
-    /// A list of these and of sets with names.
+    /// A list of these addresses and of named sets.
     #[must_use]
     pub(super) fn with(self, sets: &[Arc<Self>]) -> Self {
         let names = sets.iter().flat_map(|set| &set.name).map(|name| format!("@{name}"));
@@ -134,13 +153,13 @@ impl Addresses {
         Self { name: None, parts, v4, v6 }
     }
 
-    /// Names of the sets that it is or holds.
+    /// The name of the set, and the names of sets that the list contains.
     pub fn sets(&self) -> impl Iterator<Item = &str> {
         let held = self.parts.iter().filter_map(|part| part.strip_prefix('@'));
         self.name.as_deref().into_iter().chain(held)
     }
 
-    /// As prefixes and ranges that [`Span`] reads, IPv4 first.
+    /// The addresses as prefixes and ranges that [`Span`] can parse, IPv4 first.
     pub fn items(&self) -> impl Iterator<Item = String> + '_ {
         let v4 = self.v4.ranges().iter().map(|(first, last)| {
             let address = |bits: u128| IpAddr::V4(Ipv4Addr::from_bits(bits as u32));
@@ -154,7 +173,8 @@ impl Addresses {
     }
 }
 
-/// `distance` is that of the ends. They are a prefix's if all its bits are ones behind the first.
+/// A range as text; `distance` is between its ends. It is a prefix if all bits of the distance
+/// are ones, from the highest that is set.
 fn item(first: IpAddr, last: IpAddr, distance: u128, width: u8) -> String {
     let free = distance.count_ones() as u8;
     let whole = distance & distance.wrapping_add(1) == 0;
@@ -162,7 +182,7 @@ fn item(first: IpAddr, last: IpAddr, distance: u128, width: u8) -> String {
     prefix.map_or_else(|| format!("{first}-{last}"), |prefix| prefix.to_string())
 }
 
-/// The addresses, as they are read behind `from` and `to`.
+/// The addresses as text, as they follow `from` and `to`.
 pub(super) fn show(addresses: &Addresses, negated: bool) -> String {
     let not = if negated { "not " } else { "" };
     if let Some(name) = &addresses.name {
@@ -181,7 +201,7 @@ pub(super) fn show(addresses: &Addresses, negated: bool) -> String {
     }
 }
 
-/// All that have an address.
+/// All addresses of both families.
 fn everything() -> Addresses {
     Addresses::of([Span::V4(0, u32::MAX), Span::V6(0, u128::MAX)])
 }

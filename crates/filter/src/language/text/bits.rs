@@ -1,10 +1,11 @@
-//! Fields that are sets of bits: `syn/syn,ack` is "of these two, SYN alone", `syn` "with SYN".
+//! Fields that are sets of bits: `syn/syn,ack` means "of these two, SYN only", `syn` means "SYN is
+//! set".
 //!
-//! An item is a value under a mask. Any set of such numbers is shown as items that have none in
-//! common, found by halving at the highest bit that matters.
+//! An item is a value under a mask. A set of values is written as disjoint items, which are found
+//! by splitting at the highest bit that makes a difference.
 
 use super::names::{self, Names};
-use super::words::Word;
+use super::word::Word;
 use super::{Error, nearest};
 use crate::Values;
 
@@ -15,7 +16,7 @@ pub(super) fn parse(word: &Word<'_>, bits: Names) -> Result<Values, Error> {
     let value = set(value, word, bits)?;
     let mask = match mask {
         Some(mask) => set(mask, word, bits)?,
-        // Without any bit there would be nothing to ask.
+        // An empty mask would match everything.
         None if value == 0 => ALL,
         None => value,
     };
@@ -32,8 +33,10 @@ fn set(text: &str, word: &Word<'_>, bits: Names) -> Result<u16, Error> {
         "all" => Ok(ALL),
         _ => names::number(bits, name).or_else(|| hexadecimal(name)).ok_or_else(|| {
             let known: Vec<_> = bits.iter().map(|(name, _)| *name).collect();
-            let reason =
-                format!("`{name}` is none of {}, none, all or a number as 0x10", known.join(", "));
+            let reason = format!(
+                "unknown bit `{name}`; expected {}, none, all or a number such as 0x10",
+                known.join(", ")
+            );
             Error::at(word, reason).hint(nearest(name, known))
         }),
     };
@@ -45,17 +48,18 @@ fn hexadecimal(text: &str) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok().filter(|number| *number <= ALL)
 }
 
-/// The items of a set, as they are read.
+/// The items of a set as text.
 pub(super) fn show(values: &Values, bits: Names, joint: &str) -> Vec<String> {
     items(values).into_iter().map(|(mask, value)| item(mask, value, bits, joint)).collect()
 }
 
-/// Masks and values whose union is a set of numbers of eight bits; no two have any in common.
+/// Disjoint masks and values whose union is a set of numbers of eight bits.
 pub(crate) fn items(values: &Values) -> Vec<(u16, u16)> {
     under(values, 0, 0)
 }
 
-/// Those of what `values` has under `mask` and `value`; the mask grows from the highest bit down.
+/// The items of the numbers in `values` that have `value` under `mask`. The mask grows from the
+/// highest bit down.
 fn under(values: &Values, mask: u16, value: u16) -> Vec<(u16, u16)> {
     let here = values.intersection(&Values::masked(mask, value, ALL));
     if here.is_empty() {
@@ -68,7 +72,7 @@ fn under(values: &Values, mask: u16, value: u16) -> Vec<(u16, u16)> {
     all
 }
 
-/// Every number with this bit the other way.
+/// Every number with this bit inverted.
 fn flipped(values: &Values, bit: u16) -> Values {
     let numbers = (0..=ALL).filter(|number| values.contains((number ^ bit).into()));
     Values::new(numbers.map(|number| (number.into(), number.into())))
@@ -97,5 +101,5 @@ fn names_of(set: u16, bits: Names, joint: &str) -> String {
     each.collect::<Vec<_>>().join(joint)
 }
 
-/// Such fields are a byte.
+/// All bits: these fields are one byte.
 const ALL: u16 = 0xff;

@@ -1,34 +1,36 @@
-//! `Error`: a word of a rule that does not belong where it stands.
+//! `Error`: a word that is not valid in its place in a rule.
 
 use std::fmt;
 
-use super::words::Word;
+use super::word::Word;
 
-/// The author of the rule must act.
+/// A mistake in the text of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// As it was written; `None` when the rule ends too early.
+    /// The word as it is written; `None` if the rule ends too early.
     pub word: Option<String>,
-    /// Bytes of the text in front of it.
+    /// Offset of the word in the text, in bytes.
     pub at: usize,
-    /// What is wrong with it, or was expected in its place.
+    /// What is wrong with the word, or what was expected instead.
     pub reason: String,
-    /// What was perhaps meant.
+    /// The word that was probably meant.
     pub hint: Option<String>,
 }
 
 impl Error {
+    /// An error about a word.
     pub(super) fn at(word: &Word<'_>, reason: impl Into<String>) -> Self {
         let text = word.text.clone().into_owned();
         Self { word: Some(text), at: word.at, reason: reason.into(), hint: None }
     }
 
-    /// The rule ends where there should be more.
+    /// The rule ends where `expected` was expected.
     pub(super) fn end(text: &str, expected: &str) -> Self {
         let reason = format!("the rule ends where {expected} was expected");
         Self { word: None, at: text.len(), reason, hint: None }
     }
 
+    /// The error with a suggestion.
     #[must_use]
     pub(super) fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.hint = hint.map(Into::into);

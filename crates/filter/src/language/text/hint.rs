@@ -1,25 +1,26 @@
-//! What was perhaps meant: words of other tools, and words that differ in a letter or two.
+//! Suggestions for unknown words: words of other tools, and words that differ in one or two
+//! letters.
 
 use crate::language::bounds::step;
 
-/// The word that is nearest to a misspelt one, if any is near: at most one edit for every three
-/// letters. An edit adds, leaves out or changes a letter, or exchanges two that are neighbours.
+/// The known word that is most similar to a misspelled one, with at most one edit per three
+/// letters. An edit inserts, deletes or replaces a letter, or swaps two adjacent ones.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     step(length);
     let bound = (length / 3).max(1);
-    // Words of other lengths are further away, and comparing takes time for each letter of both.
+    // Words of other lengths need more edits, and a comparison takes time for each pair of letters.
     let near = known.into_iter().filter(|one| one.chars().count().abs_diff(length) <= bound);
     let distances = near.map(|one| (distance(word, one), one));
     distances.filter(|(edits, _)| *edits <= bound).min_by_key(|(edits, _)| *edits).map(|it| it.1)
 }
 
-/// This filter's word for one of tcpdump, nft, iptables or pf.
+/// The word of this language for a word of tcpdump, nft, iptables or pf.
 pub(super) fn synonym(word: &str) -> Option<&'static str> {
     SYNONYMS.iter().find(|(other, _)| *other == word).map(|(_, ours)| *ours)
 }
 
-/// Edits from one word to the other.
+/// The number of edits from one word to the other.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     step(from.len() * to.len());

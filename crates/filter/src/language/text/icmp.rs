@@ -1,15 +1,15 @@
 //! Types and codes of ICMP: `echo-request`, `3/1-3`, `destination-unreachable/port-unreachable`.
 //!
-//! A field's number is the type and, in the low byte, the code. Names differ between the versions,
-//! so they need the protocol in front of them; numbers do not.
+//! The number of the field is the type and, in the low byte, the code. Names differ between the
+//! versions, so they need a preceding test of the protocol; numbers do not.
 
 use super::names::{self, Names};
-use super::value::{between, digits, upwards};
-use super::words::Word;
+use super::number::{between, digits, upwards};
+use super::word::Word;
 use super::{Error, nearest};
 use crate::{Field, Test, Values};
 
-/// Whose names count.
+/// The names of one version of ICMP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version {
     types: Names,
@@ -17,7 +17,7 @@ pub(super) struct Version {
 }
 
 impl Version {
-    /// By the tests in front.
+    /// The version that the preceding tests select.
     pub fn of(tests: &[Test]) -> Option<Self> {
         let protocols = tests.iter().filter_map(|test| match test {
             Test::Is(Field::Protocol, values) => Some(values),
@@ -46,7 +46,7 @@ pub(super) fn parse(word: &Word<'_>, version: Option<Version>) -> Result<Values,
     Ok(Values::range(first << 8, last << 8 | 0xff))
 }
 
-/// Reads one code or a range of them, of a type.
+/// Reads one code of a type, or a range of codes.
 pub(super) fn parse_codes(
     text: &str,
     word: &Word<'_>,
@@ -61,7 +61,7 @@ pub(super) fn parse_codes(
     Ok(Values::range(kind << 8 | first, kind << 8 | last))
 }
 
-/// The one type that all of these are of, with every code.
+/// The type, if the values are exactly all codes of one type.
 pub(super) fn whole_type(values: &Values) -> Option<u16> {
     let [(first, last)] = values.ranges() else { return None };
     (first & 0xff == 0 && *last == first | 0xff).then(|| (first >> 8) as u16)
@@ -72,7 +72,7 @@ fn type_number(text: &str, word: &Word<'_>, version: Option<Version>) -> Result<
         return in_byte(number, word);
     }
     let Some(version) = version else {
-        return Err(Error::at(word, "names of types need `icmp` or `icmpv6` before `type`"));
+        return Err(Error::at(word, "names of types need a preceding `icmp` or `icmpv6`"));
     };
     names::number(version.types, text).ok_or_else(|| {
         let known = version.types.iter().map(|(name, _)| *name);
@@ -112,17 +112,17 @@ fn no_code(word: &Word<'_>) -> Error {
 }
 
 fn in_byte(number: u128, word: &Word<'_>) -> Result<u16, Error> {
-    u8::try_from(number).map(u16::from).map_err(|_| Error::at(word, "a number up to 255"))
+    u8::try_from(number).map(u16::from).map_err(|_| Error::at(word, "expected a number up to 255"))
 }
 
-/// The items of a set: whole types, and parts of one type.
+/// The items of a set as text: whole types, and ranges of codes of one type.
 pub(super) fn show(values: &Values, version: Option<Version>) -> Vec<String> {
     let mut items = Vec::new();
     for (first, last) in values.ranges() {
         let (mut first, last) = (*first as u32, *last as u32);
         while first <= last {
             let end = if first & 0xff == 0 && last - first >= 0xff {
-                // As many whole types as there are.
+                // All whole types in the range.
                 (last + 1) / 0x100 * 0x100 - 1
             } else {
                 last.min(first | 0xff)

@@ -1,24 +1,24 @@
 //! Rates, amounts and times: `1000pps`, `10mbps`, `32kbyte`, `60s`.
 //!
-//! What is shown uses the largest unit that leaves a whole number.
+//! Values are written in the largest unit in which they are whole numbers.
 
 use std::time::Duration;
 
 use super::Error;
-use super::value::digits;
-use super::words::Word;
+use super::number::digits;
+use super::word::Word;
 use crate::{Action, Unit};
 
-/// A unit's name and how many of the smallest it is.
+/// Names of units, with their size in the smallest unit.
 type Units = &'static [(&'static str, u64)];
 
-/// Tokens a second.
+/// Reads a rate: tokens per second, and their unit.
 pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
     let text = word.text.to_ascii_lowercase();
     let packets = scaled(&text, PACKET_RATES).map(|rate| (rate, Unit::Packets));
     let rate = packets.or_else(|| scaled(&text, BIT_RATES).map(|rate| (rate, Unit::Bits)));
     match rate {
-        Some((0, _)) => Err(Error::at(word, "a rate of 0 lets nothing through: `drop` does that")),
+        Some((0, _)) => Err(Error::at(word, "a rate of 0 passes no packet: use `drop`")),
         Some(rate) => Ok(rate),
         None => Err(Error::at(
             word,
@@ -28,29 +28,30 @@ pub(super) fn rate(word: &Word<'_>) -> Result<(u64, Unit), Error> {
     }
 }
 
-/// Packets a second.
+/// Reads a rate in packets per second.
 pub(super) fn packet_rate(word: &Word<'_>) -> Result<u64, Error> {
     match rate(word)? {
         (rate, Unit::Packets) => Ok(rate),
-        (_, Unit::Bits) => Err(Error::at(word, "packets a second, such as 1000pps")),
+        (_, Unit::Bits) => Err(Error::at(word, "expected packets per second, such as 1000pps")),
     }
 }
 
-/// Tokens at once; those of bits need their unit.
+/// Reads a burst in tokens. An amount of bits needs a unit.
 pub(super) fn burst(word: &Word<'_>, unit: Unit) -> Result<u64, Error> {
     let text = word.text.to_ascii_lowercase();
     let (units, reason) = match unit {
-        Unit::Packets => (COUNTS, "a number of packets, such as 200"),
-        Unit::Bits => (SIZES, "an amount, such as 64kbyte or 500kbit"),
+        Unit::Packets => (COUNTS, "expected a number of packets, such as 200"),
+        Unit::Bits => (SIZES, "expected an amount such as 64kbyte or 500kbit"),
     };
     let burst = scaled(&text, units).ok_or_else(|| Error::at(word, reason))?;
     if burst == 0 {
-        return Err(Error::at(word, "a burst of 0 lets no packet pass: `drop` does that"));
+        return Err(Error::at(word, "a burst of 0 passes no packet: use `drop`"));
     }
     Ok(burst)
 }
 
-/// From what the program's clock can keep up to `longest`, which is said as `bound`.
+/// Reads a duration: at least the resolution of the program's clock, at most `longest`; `bound` is
+/// the message for a longer one.
 pub(super) fn time(
     word: &Word<'_>,
     (longest, bound): (Duration, &'static str),
@@ -61,15 +62,14 @@ pub(super) fn time(
     };
     if time < Action::LEAST {
         let least = show_time(Action::LEAST);
-        let why = format!(
-            "too short: the filter ends times in steps of up to 67 ms: {least} is the least"
-        );
+        let why =
+            format!("too short: durations end in steps of up to 67 ms, so the minimum is {least}");
         return Err(Error::at(word, why));
     }
     if time > longest { Err(Error::at(word, bound)) } else { Ok(time) }
 }
 
-/// A whole number with a unit, in the smallest one.
+/// A whole number with a unit, converted to the smallest unit.
 fn scaled(text: &str, units: Units) -> Option<u64> {
     let end = text.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -77,16 +77,18 @@ fn scaled(text: &str, units: Units) -> Option<u64> {
     u64::try_from(digits(number)?).ok()?.checked_mul(*factor)
 }
 
+/// A rate as text.
 pub(super) fn show_rate(rate: u64, unit: Unit) -> String {
     shown(rate, if unit == Unit::Packets { PACKET_RATES } else { BIT_RATES })
 }
 
+/// A burst as text.
 pub(super) fn show_burst(burst: u64, unit: Unit) -> String {
-    // A number of packets is easier to read with all its digits.
+    // A number of packets is easier to read with all digits.
     if unit == Unit::Packets { burst.to_string() } else { shown(burst, SIZES) }
 }
 
-/// Parts of a millisecond are left out: no rule that was read has any.
+/// A duration as text, without fractions of a millisecond: the language has none.
 pub(super) fn show_time(time: Duration) -> String {
     shown(u64::try_from(time.as_millis()).unwrap_or(u64::MAX), TIMES)
 }
@@ -97,7 +99,7 @@ fn shown(amount: u64, units: Units) -> String {
     format!("{}{name}", amount / factor)
 }
 
-// Upwards, the smallest first.
+// Units, the smallest first.
 const PACKET_RATES: Units =
     &[("pps", 1), ("kpps", 1_000), ("mpps", 1_000_000), ("gpps", 1_000_000_000)];
 const BIT_RATES: Units =

@@ -1,4 +1,4 @@
-//! Rules as people write them, one a line: `drop udp dport 53 from not @office`.
+//! Rules as text, one per line: `drop udp dport 53 from not @office`.
 //!
 //! ```text
 //! rule  = [NAME ":"] action {test} ["as" NAME]
@@ -6,9 +6,9 @@
 //! value = ["not"] (item | "{" item "," … "}" | "any" | "<" item | …)
 //! ```
 //!
-//! Rule: what is shown parses to an equal rule, and what cannot be compiled is refused here with
-//! the word that is wrong and what was expected in its place. `docs/filter.md` has the whole
-//! grammar. Not here: files of rules (`file`), and what a rule means for a packet (`model`).
+//! Rule: a rule that is written parses to an equal rule. A text that cannot be compiled is an error
+//! here, with the invalid word and what was expected instead. `docs/filter.md` has the complete
+//! grammar. Not here: rule files (`file`), and the meaning of a rule for a packet (`model`).
 
 mod action;
 mod address;
@@ -18,16 +18,18 @@ mod hint;
 mod icmp;
 mod measure;
 pub(crate) mod names;
+mod number;
 mod payload;
 mod show;
 mod test;
 mod value;
+mod word;
 mod words;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use address::Span;
+pub use address::{Span, SpanError};
 pub use error::Error;
 pub use hint::nearest;
 
@@ -36,16 +38,16 @@ use self::words::Words;
 use crate::language::bounds::{RANGES, TESTS, Work};
 use crate::{Rule, Scope};
 
-/// What an IP protocol is called in rules; `None` for one that has a number alone.
+/// The name of an IP protocol in rules; `None` if it has no name.
 pub fn protocol_name(protocol: u8) -> Option<&'static str> {
     names::name(names::PROTOCOLS, protocol.into())
 }
 
 impl Rule {
-    /// Reads a rule. One that says no name gets one that is made from its text.
+    /// Reads a rule. A rule without a name gets one that is derived from its text.
     ///
     /// # Errors
-    /// The first word that does not belong where it stands.
+    /// The first word that is not valid in its place.
     pub fn parse(text: &str, scope: &Scope) -> Result<Self, Error> {
         let mut words = Words::new(text)?;
         let mut name = words.label()?;
@@ -56,7 +58,7 @@ impl Rule {
             if word.is("as") {
                 let given = words.name()?;
                 if name.replace(given).is_some() {
-                    return Err(Error::at(&word, "the rule has a name already"));
+                    return Err(Error::at(&word, "the rule already has a name"));
                 }
             } else if !action.option(&word, &mut words)? {
                 test::parse(&word, &mut words, scope, &mut tests)?;
@@ -71,13 +73,13 @@ impl Rule {
         Ok(rule)
     }
 
-    /// Whether a rule or a set may be called this.
+    /// Whether a word is a valid name for a rule or a set.
     pub fn is_name(word: &str) -> bool {
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
         (1..=LONGEST_NAME).contains(&word.len()) && word.bytes().all(fits)
     }
 
-    /// The name of a rule that says none: its words, those of a long rule cut and numbered.
+    /// The name of a rule without one: its words, for a long rule truncated and with a hash.
     pub fn derived_name(&self) -> String {
         let body = self.body();
         let mut name = String::with_capacity(body.len());
@@ -98,11 +100,11 @@ impl Rule {
     }
 }
 
-/// Why a rule is refused that has more tests or ranges than the limits allow.
+/// The error for a rule with more tests or ranges than the limits allow.
 const TOO_LONG: &str = "a rule has at most 256 tests and 16,777,216 ranges of values";
-/// Characters of a name that someone chose.
+/// Maximum length of a name that the author of a rule chose.
 const LONGEST_NAME: usize = 63;
-/// Characters of one that is made.
+/// Maximum length of a derived name.
 const LONG_NAME: usize = 48;
 /// FNV-1a, 32 bits.
 const FNV_START: u32 = 0x811c_9dc5;

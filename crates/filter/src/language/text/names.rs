@@ -1,7 +1,7 @@
-//! Names of numbers, a table for each field that has some.
+//! Names of numbers, with one table per field.
 //!
-//! A number may have several names: the first is shown. Names of ports are read only, because a
-//! number says no less and does not promise a protocol.
+//! A number may have several names, of which the first is written. Names of ports are only read:
+//! a port number is as clear, and does not suggest a protocol.
 
 /// Names and their numbers.
 pub(crate) type Names = &'static [(&'static str, u16)];
@@ -16,9 +16,10 @@ pub(super) fn name(names: Names, number: u128) -> Option<&'static str> {
     names.iter().find(|(_, one)| u128::from(*one) == number).map(|(name, _)| *name)
 }
 
+/// No names.
 pub(super) const NONE: Names = &[];
 
-/// EtherTypes, of IANA's registry.
+/// EtherTypes (IANA).
 pub(super) const ETHERTYPES: Names = &[
     ("ipv4", 0x0800),
     ("arp", 0x0806),
@@ -35,7 +36,7 @@ pub(super) const ETHERTYPES: Names = &[
     ("slow", 0x8809),
 ];
 
-/// IP protocols that can stand alone as a test.
+/// IP protocols whose names are tests of their own.
 pub(super) const PROTOCOLS: Names = &[
     ("icmp", 1),
     ("igmp", 2),
@@ -57,7 +58,7 @@ pub(super) const PROTOCOLS: Names = &[
     ("udplite", 136),
 ];
 
-/// Ports that floods and rules name most.
+/// Ports that are common in rules and floods.
 pub(super) const PORTS: Names = &[
     ("ftp", 21),
     ("ssh", 22),
@@ -94,7 +95,7 @@ pub(super) const PORTS: Names = &[
     ("vxlan", 4789),
 ];
 
-/// Code points of DiffServ: RFC 2474, 2597, 3246, 5865, 8622.
+/// DiffServ code points: RFC 2474, 2597, 3246, 5865, 8622.
 pub(crate) const DSCP: Names = &[
     ("cs0", 0),
     ("le", 1),
@@ -121,7 +122,7 @@ pub(crate) const DSCP: Names = &[
     ("cs7", 56),
 ];
 
-/// Types of ICMP, of IANA's registry without what is deprecated.
+/// Types of ICMP (IANA), without deprecated ones.
 pub(super) const ICMP: Names = &[
     ("echo-reply", 0),
     ("destination-unreachable", 3),
@@ -159,7 +160,7 @@ pub(super) const ICMPV6: Names = &[
     ("extended-echo-reply", 161),
 ];
 
-/// Codes, with the type that they belong to in the high byte.
+/// Codes of ICMP, with their type in the high byte.
 pub(super) const ICMP_CODES: Names = &[
     ("net-unreachable", 0x0300),
     ("host-unreachable", 0x0301),
@@ -173,6 +174,7 @@ pub(super) const ICMP_CODES: Names = &[
     ("reassembly-timeout", 0x0b01),
 ];
 
+/// Codes of ICMPv6, with their type in the high byte.
 pub(super) const ICMPV6_CODES: Names = &[
     ("no-route", 0x0100),
     ("admin-prohibited", 0x0101),
@@ -183,7 +185,7 @@ pub(super) const ICMPV6_CODES: Names = &[
     ("reassembly-timeout", 0x0301),
 ];
 
-/// `abi::Fragment`.
+/// Values of `abi::Fragment`.
 pub(super) const FRAGMENTS: Names = &[("whole", 0), ("first", 1), ("later", 2)];
 
 /// Bits of the TCP header's flags.

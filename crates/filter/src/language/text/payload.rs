@@ -1,11 +1,12 @@
 //! Bytes under a mask: `payload transport+8 0xffff0000 = 0x12340000`,
 //! `payload transport+8 = "GET"`.
 
-use super::words::{Word, Words};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, nearest};
 use crate::{Base, Payload};
 
-/// Reads what stands behind `payload`.
+/// Reads what follows `payload`.
 pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, Error> {
     let (from, offset) = place(&words.expect(PLACE)?)?;
     let is_sign = |word: &Word<'_>| SIGNS.iter().any(|(sign, _)| word.is(sign));
@@ -25,7 +26,7 @@ pub(super) fn parse(words: &mut Words<'_>) -> Result<Payload, Error> {
 
 fn check(word: &Word<'_>, mask: &[u8], value: &[u8]) -> Result<(), Error> {
     if mask.len() != value.len() {
-        let reason = format!("{} bytes, and the mask has {}", value.len(), mask.len());
+        let reason = format!("the value has {} bytes, the mask {}", value.len(), mask.len());
         return Err(Error::at(word, reason));
     }
     if mask.iter().zip(value).any(|(mask, value)| value & !mask != 0) {
@@ -45,11 +46,12 @@ fn place(word: &Word<'_>) -> Result<(Base, u16), Error> {
         return Err(Error::at(word, format!("invalid offset; expected {PLACE}")).hint(near));
     };
     let offset = offset.parse().ok().filter(|_| !offset.starts_with('+'));
-    let offset = offset.ok_or_else(|| Error::at(word, "the offset is a number up to 65535"))?;
+    let offset =
+        offset.ok_or_else(|| Error::at(word, "invalid offset; expected a number up to 65535"))?;
     Ok((*from, offset))
 }
 
-/// Hexadecimal digits behind `0x`, two a byte, or text in quotes.
+/// Reads bytes: hexadecimal digits after `0x`, two per byte, or text in quotes.
 fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Error> {
     let bytes = if word.quoted { Some(word.text.as_bytes().to_vec()) } else { hex(&word.text) };
     let bytes = bytes.ok_or_else(|| {
@@ -63,7 +65,7 @@ fn bytes(word: &Word<'_>) -> Result<Vec<u8>, Error> {
     }
     Err(Error::at(
         word,
-        format!("{} bytes, and 1 to {} can be compared", bytes.len(), Payload::LONGEST),
+        format!("invalid length of {} bytes; expected 1 to {}", bytes.len(), Payload::LONGEST),
     ))
 }
 
@@ -77,7 +79,7 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// The test, as it is read behind `payload`.
+/// The test as text, as it follows `payload`.
 pub(super) fn show(payload: &Payload) -> String {
     let base = BASES.iter().find(|(_, base)| *base == payload.from).map_or("", |(name, _)| name);
     let mask = match payload.mask.iter().all(|byte| *byte == 0xff) {
@@ -93,7 +95,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     format!("0x{}", digits.collect::<String>())
 }
 
-/// How bytes are compared, and whether they are to be others.
+/// Signs of a comparison, and whether they negate it.
 const SIGNS: [(&str, bool); 4] = [("=", false), ("==", false), ("!=", true), ("not", true)];
 const COMPARED: &str = "`=` or `!=` and the value of the bytes";
 const PLACE: &str = "frame, network or transport, with an offset such as transport+8";

@@ -1,14 +1,15 @@
-//! Rules as text that parses to equal rules.
+//! Rules written as text that parses to equal rules.
 
 use std::fmt;
 
 use super::test::FIELDS;
 use super::value::{self, Notation};
+use super::word::quoted;
 use super::{action, address, names, payload};
 use crate::{Addresses, Field, Rule, Test, Values};
 
 impl Rule {
-    /// What it does and to which packets, without its name.
+    /// The action and the tests as text, without the name.
     pub fn body(&self) -> String {
         let mut words = vec![action::show(&self.action)];
         for (place, one) in self.tests.iter().enumerate() {
@@ -17,13 +18,16 @@ impl Rule {
         words.join(" ")
     }
 
-    /// One of its tests; there must be one at this place.
+    /// One of its tests as text.
+    ///
+    /// # Panics
+    /// There is no test with this number.
     pub fn test_text(&self, place: usize) -> String {
         test(&self.tests[place], &self.tests[..place])
     }
 }
 
-/// The whole rule; a name that is made from the text is left out.
+/// The whole rule, without a name that is derived from the text.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.name != self.derived_name() {
@@ -33,7 +37,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// A test, with those in front of it.
+/// A test as text; `before` are the preceding tests.
 fn test(test: &Test, before: &[Test]) -> String {
     match test {
         Test::Is(Field::Protocol, values) if named_protocol(values).is_some() => {
@@ -66,7 +70,7 @@ fn of_field(field: Field, values: &Values, before: &[Test]) -> String {
     match field {
         Field::Source4 if full => "ipv4".to_owned(),
         Field::Source6 if full => "ipv6".to_owned(),
-        // Rules that were read test addresses of both families at once.
+        // Only imported rules test the addresses of one family.
         Field::Source4 => format!("from {}", addresses(values, &Values::default())),
         Field::Source6 => format!("from {}", addresses(&Values::default(), values)),
         Field::Dest4 => format!("to {}", addresses(values, &Values::default())),
@@ -83,17 +87,4 @@ fn named_protocol(values: &Values) -> Option<&'static str> {
         [(first, last)] if first == last => names::name(names::PROTOCOLS, *first),
         _ => None,
     }
-}
-
-/// A word as it is read, in quotes where it would be taken for something else.
-pub(super) fn quoted(word: &str, always: bool) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_.-@:".contains(letter);
-    if !always && !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    let escaped = word.chars().flat_map(|letter| {
-        let escape = matches!(letter, '"' | '\\').then_some('\\');
-        escape.into_iter().chain([letter])
-    });
-    format!("\"{}\"", escaped.collect::<String>())
 }

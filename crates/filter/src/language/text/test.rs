@@ -1,11 +1,12 @@
-//! Tests of a packet: a word that names a field, and values.
+//! Tests of a packet: the name of a field, and values.
 
 use super::value::{self, Notation};
-use super::words::{Word, Words};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, action, address, hint, icmp, names, nearest, payload};
 use crate::{Expression, Field, Scope, Side, Test, Values};
 
-/// Reads one test, whose first word was taken, and adds it to those in front.
+/// Reads one test, whose first word was already taken, and adds it to the preceding ones.
 pub(super) fn parse(
     word: &Word<'_>,
     words: &mut Words<'_>,
@@ -29,7 +30,7 @@ pub(super) fn parse(
     Ok(())
 }
 
-/// Words that are a whole test.
+/// The test that a word alone stands for.
 fn alone(word: &str) -> Option<Test> {
     if let Some(number) = names::number(names::PROTOCOLS, word) {
         return Some(Test::Is(Field::Protocol, Values::one(number)));
@@ -67,11 +68,11 @@ fn unknown(word: &Word<'_>, tests: &[Test]) -> Error {
     let known = known.chain(action::OPTIONS.iter().copied());
     let near = hint::synonym(text).or_else(|| nearest(text, known));
     if word.is("not") || word.is("!=") {
-        let reason = "it must follow a field's name: protocol not tcp, dport not {22, 80}";
+        let reason = "must follow the name of a field: protocol not tcp, dport not {22, 80}";
         return Error::at(word, reason);
     }
     let reason = match action::ACTIONS.contains(&text) {
-        true => "a rule has one action, its first word",
+        true => "a rule has one action, which is its first word",
         false => "unknown test",
     };
     Error::at(word, reason).hint(near)
@@ -105,7 +106,7 @@ fn expression(words: &mut Words<'_>, scope: &Scope) -> Result<Test, Error> {
     }
 }
 
-/// `type T code C`: narrows the type in front.
+/// `type T code C`: restricts the preceding test of a type.
 fn code(word: &Word<'_>, words: &mut Words<'_>, tests: &mut [Test]) -> Result<(), Error> {
     let version = icmp::Version::of(tests);
     let Some(Test::Is(Field::Icmp, values)) = tests.last_mut() else {
@@ -114,7 +115,7 @@ fn code(word: &Word<'_>, words: &mut Words<'_>, tests: &mut [Test]) -> Result<()
     let Some(kind) = icmp::whole_type(values) else {
         return Err(Error::at(
             word,
-            "must follow a single type; for several, write type {3/1, 11/0}",
+            "must follow a single type; for several, use type {3/1, 11/0}",
         ));
     };
     let negated = words.take("!=") || words.take("not");
@@ -133,7 +134,7 @@ fn code(word: &Word<'_>, words: &mut Words<'_>, tests: &mut [Test]) -> Result<()
     Ok(())
 }
 
-/// Fields by the words that test them.
+/// Fields, by the words that test them.
 pub(super) const FIELDS: &[(&str, Field)] = &[
     ("ifindex", Field::Interface),
     ("queue", Field::Queue),
@@ -153,6 +154,6 @@ pub(super) const FIELDS: &[(&str, Field)] = &[
     ("flags", Field::TcpFlags),
     ("type", Field::Icmp),
 ];
-/// Words that begin another test.
+/// Other words that begin a test or an option.
 const OTHERS: &[&str] =
     &["from", "to", "in", "ipv4", "ipv6", "arp", "lldp", "payload", "expr", "as"];

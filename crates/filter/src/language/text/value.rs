@@ -1,27 +1,28 @@
-//! Values of a field: numbers, names, ranges, comparisons, lists, and `not` all of these.
+//! Values of a field: numbers, names, ranges, comparisons and lists, each of which can be negated.
 
 use super::icmp::{self, Version};
 use super::names::{self, Names};
-use super::words::{Word, Words};
+use super::number::{between, digits, upwards};
+use super::word::Word;
+use super::words::Words;
 use super::{Error, bits, nearest};
-use crate::language::bounds::step;
 use crate::{Field, Test, Values};
 
-/// How a field's numbers are written.
+/// The notation of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notation {
     /// A number, or a name.
     Number(Names),
-    /// A number, with names that are read and not shown.
-    Read(Names),
+    /// A number, with names that are read but not written.
+    ReadNames(Names),
     Mac,
     Bits(Names),
-    /// Type and code; names are those of the version.
+    /// A type and code; the names depend on the version.
     Icmp(Option<Version>),
 }
 
 impl Notation {
-    /// `tests` are those in front of it.
+    /// The notation of a field; `tests` are the preceding tests.
     pub fn of(field: Field, tests: &[Test]) -> Self {
         match field {
             Field::SourceMac | Field::DestMac => Self::Mac,
@@ -29,7 +30,7 @@ impl Notation {
             Field::Protocol => Self::Number(names::PROTOCOLS),
             Field::Dscp => Self::Number(names::DSCP),
             Field::Fragment => Self::Number(names::FRAGMENTS),
-            Field::SourcePort | Field::DestPort => Self::Read(names::PORTS),
+            Field::SourcePort | Field::DestPort => Self::ReadNames(names::PORTS),
             Field::TcpFlags => Self::Bits(names::TCP_FLAGS),
             Field::Extensions => Self::Bits(names::EXTENSIONS),
             Field::Icmp => Self::Icmp(Version::of(tests)),
@@ -62,7 +63,7 @@ fn positive(field: Field, notation: Notation, words: &mut Words<'_>) -> Result<V
     }
 }
 
-/// Behind the brace.
+/// Reads a list after its opening brace.
 fn list(field: Field, notation: Notation, words: &mut Words<'_>) -> Result<Values, Error> {
     let mut ranges = Vec::new();
     items(words, expected(notation), |word| {
@@ -72,7 +73,7 @@ fn list(field: Field, notation: Notation, words: &mut Words<'_>) -> Result<Value
     Ok(Values::new(ranges))
 }
 
-/// What stands between braces, the first of which was read.
+/// Reads the items of a list after its opening brace.
 pub(super) fn items(
     words: &mut Words<'_>,
     expected: &str,
@@ -84,12 +85,12 @@ pub(super) fn items(
             return Ok(());
         }
         each(&word)?;
-        let behind = words.expect("`,` or `}`")?;
-        if behind.is("}") {
+        let separator = words.expect("`,` or `}`")?;
+        if separator.is("}") {
             return Ok(());
         }
-        if !behind.is(",") {
-            return Err(Error::at(&behind, "values between braces are separated by commas"));
+        if !separator.is(",") {
+            return Err(Error::at(&separator, "values in braces must be separated by commas"));
         }
     }
 }
@@ -101,8 +102,8 @@ fn comparison(
     words: &mut Words<'_>,
 ) -> Result<Values, Error> {
     let word = words.expect(expected(notation))?;
-    if !matches!(notation, Notation::Number(_) | Notation::Read(_)) {
-        return Err(Error::at(sign, "these values have no order"));
+    if !matches!(notation, Notation::Number(_) | Notation::ReadNames(_)) {
+        return Err(Error::at(sign, "the values of this field have no order"));
     }
     let bound = number(&word.text, field, notation);
     let bound = bound.ok_or_else(|| wrong(&word.text, &word, field, notation))?;
@@ -113,7 +114,7 @@ fn comparison(
         _ => (bound, Some(field.highest())),
     };
     let last = last.filter(|last| first <= *last);
-    let last = last.ok_or_else(|| Error::at(&word, format!("nothing is {} it", sign.text)))?;
+    let last = last.ok_or_else(|| Error::at(&word, format!("no value is {} it", sign.text)))?;
     Ok(Values::range(first, last))
 }
 
@@ -132,32 +133,10 @@ fn item(word: &Word<'_>, field: Field, notation: Notation) -> Result<Values, Err
     }
 }
 
-/// # Errors
-/// The range's ends are the wrong way round.
-pub(super) fn upwards<T: PartialOrd>(word: &Word<'_>, first: T, last: T) -> Result<(), Error> {
-    if first <= last { Ok(()) } else { Err(Error::at(word, "the range goes down")) }
-}
-
-/// `one` or `first-last`; names may have dashes in them.
-pub(super) fn between<T: Copy>(text: &str, one: impl Fn(&str) -> Option<T>) -> Option<(T, T)> {
-    step(text.len());
-    if let Some(value) = one(text) {
-        return Some((value, value));
-    }
-    let mut dashes = text.match_indices('-').take(DASHES);
-    dashes.find_map(|(at, _)| {
-        step(text.len());
-        Some((one(&text[..at])?, one(&text[at + 1..])?))
-    })
-}
-
-/// Dashes of two names with one between them.
-const DASHES: usize = 8;
-
 fn number(text: &str, field: Field, notation: Notation) -> Option<u128> {
     let named = match notation {
         Notation::Mac => return mac(text),
-        Notation::Number(names) | Notation::Read(names) => names::number(names, text),
+        Notation::Number(names) | Notation::ReadNames(names) => names::number(names, text),
         _ => None,
     };
     let number = named.map(u128::from).or_else(|| digits(text));
@@ -180,7 +159,7 @@ fn wrong(text: &str, word: &Word<'_>, field: Field, notation: Notation) -> Error
         _ => format!("expected a number up to {} or a known name", field.highest()),
     };
     let names = match notation {
-        Notation::Number(names) | Notation::Read(names) => names,
+        Notation::Number(names) | Notation::ReadNames(names) => names,
         _ => names::NONE,
     };
     Error::at(word, reason).hint(nearest(text, names.iter().map(|(name, _)| *name)))
@@ -188,20 +167,10 @@ fn wrong(text: &str, word: &Word<'_>, field: Field, notation: Notation) -> Error
 
 const fn expected(notation: Notation) -> &'static str {
     match notation {
-        Notation::Number(_) | Notation::Read(_) => "a number",
+        Notation::Number(_) | Notation::ReadNames(_) => "a number",
         Notation::Mac => "an Ethernet address",
         Notation::Bits(_) => "the name of a bit",
         Notation::Icmp(_) => "a type",
-    }
-}
-
-/// Decimal, or hexadecimal behind `0x`; `_` may stand between digits.
-pub(super) fn digits(text: &str) -> Option<u128> {
-    let plain = text.replace('_', "");
-    match plain.strip_prefix("0x") {
-        _ if plain.contains(['+', '-']) => None,
-        Some(digits) => u128::from_str_radix(digits, 16).ok(),
-        None => plain.parse().ok(),
     }
 }
 
@@ -218,7 +187,7 @@ fn mac(text: &str) -> Option<u128> {
     mac.filter(|_| bytes.next().is_none())
 }
 
-/// All addresses that begin with the same bits, such as those of one maker.
+/// Reads a prefix of Ethernet addresses, such as those of one vendor.
 fn mac_prefix(word: &Word<'_>) -> Result<Values, Error> {
     let (address, length) = word.text.split_once('/').unwrap_or((&word.text, ""));
     let reason = "invalid Ethernet prefix; expected an Ethernet address with a length up to 48, \
@@ -236,7 +205,7 @@ fn mac_prefix(word: &Word<'_>) -> Result<Values, Error> {
     Ok(Values::range(address, address | free))
 }
 
-/// The values, as they are read behind the field's word.
+/// The values as text, as they follow the name of the field.
 pub(super) fn show(field: Field, notation: Notation, values: &Values) -> String {
     let full = Values::range(0_u8, field.highest());
     if field == Field::Fragment && *values == Values::range(1_u8, 2_u8) {
@@ -257,7 +226,7 @@ pub(super) fn show(field: Field, notation: Notation, values: &Values) -> String 
     }
 }
 
-/// One item stands alone, and several in braces.
+/// One item, or several in braces.
 fn listed(
     items: &[String],
     field: Field,
@@ -266,7 +235,7 @@ fn listed(
     negated: bool,
 ) -> String {
     match (items, notation) {
-        // Outside of braces bits are joined as nft joins them.
+        // Outside of braces, bits are joined by a comma, as in nft.
         ([_], Notation::Bits(names)) => {
             let others = values.complement(field.highest());
             bits::show(if negated { &others } else { values }, names, ",").concat()
@@ -277,7 +246,8 @@ fn listed(
 }
 
 fn show_comparison(field: Field, notation: Notation, values: &Values) -> Option<String> {
-    let (Notation::Number(&[]) | Notation::Read(_), [(first, last)]) = (notation, values.ranges())
+    let (Notation::Number(&[]) | Notation::ReadNames(_), [(first, last)]) =
+        (notation, values.ranges())
     else {
         return None;
     };

@@ -1,23 +1,14 @@
-//! `Words`: a rule's text, word after word.
+//! `Words`: the text of a rule as words.
 //!
-//! Words end at spaces; braces, comparison signs and, inside of braces, commas are words of their
-//! own. What stands in double quotes is one word, in which a backslash takes the next letter as it
-//! is.
+//! Words end at spaces. Braces, comparison signs and, within braces, commas are words of their own.
+//! Text in double quotes is one word, in which a backslash escapes the next character.
 
 use std::borrow::Cow;
 
+use super::word::Word;
 use super::{Error, Rule};
 
-/// One word, and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
-    pub text: Cow<'a, str>,
-    /// Bytes of the rule in front of it.
-    pub at: usize,
-    pub quoted: bool,
-}
-
-/// Those that were not read yet.
+/// The words of a rule that were not read yet.
 #[derive(Clone, Debug)]
 pub(super) struct Words<'a> {
     text: &'a str,
@@ -25,16 +16,11 @@ pub(super) struct Words<'a> {
     read: usize,
 }
 
-impl Word<'_> {
-    /// Whether it is this word of the grammar; one in quotes never is.
-    pub fn is(&self, text: &str) -> bool {
-        !self.quoted && self.text == text
-    }
-}
-
 impl<'a> Words<'a> {
+    /// Splits a text into words.
+    ///
     /// # Errors
-    /// A quote or brace that does not end.
+    /// A quote or brace is not closed.
     pub fn new(text: &'a str) -> Result<Self, Error> {
         let mut words = Vec::new();
         let (mut at, mut inside) = (0, false);
@@ -57,18 +43,19 @@ impl<'a> Words<'a> {
         Ok(Self { text, words, read: 0 })
     }
 
-    /// The next word; the rule may end here.
+    /// Takes the next word; `None` at the end of the rule.
     pub fn next(&mut self) -> Option<Word<'a>> {
         let word = self.words.get(self.read).cloned();
         self.read += usize::from(word.is_some());
         word
     }
 
+    /// The next word, which is not taken.
     pub fn peek(&self) -> Option<&Word<'a>> {
         self.words.get(self.read)
     }
 
-    /// The next word; `expected` says what it is when there is none.
+    /// Takes the next word; `expected` describes it in the error at the end of the rule.
     pub fn expect(&mut self, expected: &str) -> Result<Word<'a>, Error> {
         self.next().ok_or_else(|| Error::end(self.text, expected))
     }
@@ -80,7 +67,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// The name in front of a rule, with its colon.
+    /// Takes the name before a rule, with its colon.
     pub fn label(&mut self) -> Result<Option<String>, Error> {
         let Some(word) = self.peek().filter(|word| !word.quoted) else { return Ok(None) };
         let Some(name) = word.text.strip_suffix(':') else { return Ok(None) };
@@ -89,6 +76,7 @@ impl<'a> Words<'a> {
         Ok(Some(name))
     }
 
+    /// Takes a name.
     pub fn name(&mut self) -> Result<String, Error> {
         let word = self.expect("a name")?;
         checked(&word.text, &word)
@@ -99,7 +87,7 @@ fn checked(name: &str, word: &Word<'_>) -> Result<String, Error> {
     if Rule::is_name(name) {
         return Ok(name.to_owned());
     }
-    Err(Error::at(word, "a name is up to 63 of a-z, A-Z, 0-9, `_`, `.` and `-`"))
+    Err(Error::at(word, "invalid name; expected up to 63 of a-z, A-Z, 0-9, `_`, `.` and `-`"))
 }
 
 fn plain(text: &str, at: usize, inside: bool) -> (Word<'_>, usize) {

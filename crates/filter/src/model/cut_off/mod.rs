@@ -1,9 +1,9 @@
-//! Traffic that most hosts need and a ruleset drops: ARP, neighbour discovery, replies to the
-//! host's own connections, DHCP, path MTU discovery, and the SSH session that the command runs in.
+//! Warnings about traffic that most hosts need and a ruleset drops: ARP, neighbor discovery,
+//! replies to the host's own connections, DHCP, path MTU discovery, and the current SSH session.
 //!
-//! Rule: packets are made and judged by the model, so a rule of any form counts. Something is cut
-//! off only if it passes from no sender, to no address and in no VLAN that some rule names. Not
-//! here: which packets these are (`probe`).
+//! Rule: sample packets are judged by the model, so rules of any form count. Traffic is cut off
+//! only if it passes from no source, to no destination and in no VLAN that a rule names. Not here:
+//! the sample packets (`probe`).
 
 mod probe;
 #[cfg(test)]
@@ -19,12 +19,12 @@ use crate::language::lint::{Kind, Warning};
 use crate::{Action, Family, Field, Frame, Model, Reason, Rule, Ruleset, Side, Test};
 use functions::PassOrDrop;
 
-/// What is known of the place that rules are for.
+/// The interface that rules are for, and the current session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surroundings {
-    /// The interface that they are loaded on; `None` for any.
+    /// The interface; `None` for any.
     pub interface: Option<String>,
-    /// The SSH session, if it arrives there.
+    /// The SSH session, if it uses this interface.
     pub session: Option<Session>,
 }
 
@@ -36,7 +36,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Reads the variable `SSH_CONNECTION`: address and port of the client, then of the server.
+    /// Reads the environment variable `SSH_CONNECTION`: address and port of client and server.
     pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split_whitespace();
         let mut end = || {
@@ -47,7 +47,7 @@ impl Session {
     }
 }
 
-/// What the rules cut off there.
+/// Warnings about the traffic that the rules cut off.
 pub fn cut_off(rules: &Ruleset, place: &Surroundings) -> Vec<Warning> {
     let mut judge = Judge::new(rules, place);
     let mut warnings: Vec<_> = place.session.iter().filter_map(|one| judge.session(one)).collect();
@@ -61,7 +61,7 @@ pub fn cut_off(rules: &Ruleset, place: &Surroundings) -> Vec<Warning> {
     warnings
 }
 
-/// `default = "drop"` is the reason.
+/// A warning that `default = "drop"` drops packets of these families.
 fn warning(need: &Probe, families: &[Family]) -> Warning {
     let rules = families.iter().map(|family| format!("`{}`", (need.remedy)(*family)));
     let rules: BTreeSet<_> = rules.collect();
@@ -95,7 +95,7 @@ impl<'a> Judge<'a> {
         Self { rules, model: Model::new(rules, index), places }
     }
 
-    /// No packet of the kind passes anywhere, for want of a rule.
+    /// Whether the default drops the packets of a probe at every place.
     fn is_cut_off(&mut self, need: &Probe, family: Family) -> bool {
         let model = &mut self.model;
         self.places.iter().all(|place| {
@@ -107,7 +107,7 @@ impl<'a> Judge<'a> {
         })
     }
 
-    /// A session is cut off by whatever drops its packets.
+    /// A warning if the packets of a session are dropped, by a rule or by the default.
     fn session(&mut self, session: &Session) -> Option<Warning> {
         let places: BTreeSet<_> = self.places.iter().map(|one| (one.ifindex, one.vlan)).collect();
         let mut by = None;
@@ -120,13 +120,13 @@ impl<'a> Judge<'a> {
             by = by.or(Some(judgement.rule));
         }
         let (rule, client) = (by?, session.client.ip());
-        let who = match rule {
+        let by = match rule {
             Some(number) => format!("rule {} `{}`", number + 1, self.rules.rules[number].name),
             None => "the default".to_owned(),
         };
         let port = session.server.port();
         let text = format!(
-            "{who} drops the SSH session from {client} that this command runs in: put \
+            "{by} drops the SSH session from {client} that this command runs in: put \
              `pass tcp dport {port} from {client}` before it"
         );
         let rules = rule.into_iter().collect();
@@ -138,7 +138,7 @@ const fn drops(action: &Action) -> bool {
     matches!(action, Action::Drop | Action::DropFor(_) | Action::Ban(_))
 }
 
-/// Names that rules have for interfaces, which the model gets numbers for.
+/// The names of interfaces in rules, which get artificial indices.
 fn interfaces(rules: &Ruleset) -> Vec<&str> {
     let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
     let names = tests.filter_map(|test| match test {
@@ -152,7 +152,7 @@ fn index_of(place: usize) -> u32 {
     place as u32 + 1
 }
 
-/// Where packets are that a rule may pass: the first of what it names.
+/// A place where a rule may pass packets: the first address, interface and VLAN that it names.
 fn named(rule: &Rule, index: impl Fn(&str) -> Option<u32>) -> Place {
     let mut place = Place::default();
     for test in &rule.tests {
@@ -179,5 +179,5 @@ fn named(rule: &Rule, index: impl Fn(&str) -> Option<u32>) -> Place {
     place
 }
 
-/// Places that are tried.
+/// The most places that are tried.
 const PLACES: usize = 16;

@@ -1,4 +1,4 @@
-//! Packets of each kind that a host needs, as they would arrive.
+//! Sample packets of the traffic that hosts need.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -7,18 +7,18 @@ use packet::tcp_flag::{ACK, PSH as PUSH, SYN};
 use super::Session;
 use crate::Family;
 
-/// Something that a host needs.
+/// A kind of traffic that hosts need.
 pub(super) struct Probe {
     pub what: &'static str,
     pub why: &'static str,
     pub families: &'static [Family],
-    /// Packets of it; it is cut off if one of them is.
+    /// Sample packets; the traffic is cut off if one of them is dropped.
     pub frames: fn(Family, &Place) -> Vec<Vec<u8>>,
-    /// A rule that passes it.
+    /// A rule that passes the traffic.
     pub remedy: fn(Family) -> &'static str,
 }
 
-/// Where a packet comes from and goes to.
+/// The interface, VLAN and addresses of a sample packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub ifindex: u32,
@@ -28,7 +28,7 @@ pub(super) struct Place {
 }
 
 impl Default for Place {
-    /// Addresses for documentation (RFC 5737, RFC 3849).
+    /// A place with addresses for documentation (RFC 5737, RFC 3849).
     fn default() -> Self {
         let v6 = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
         let (source, dest) = (Ipv4Addr::new(198, 51, 100, 7), Ipv4Addr::new(192, 0, 2, 1));
@@ -36,6 +36,7 @@ impl Default for Place {
     }
 }
 
+/// All kinds of traffic that hosts need.
 pub(super) const NEEDS: &[Probe] = &[
     Probe {
         what: "ARP",
@@ -45,10 +46,10 @@ pub(super) const NEEDS: &[Probe] = &[
         remedy: |_| "pass arp",
     },
     Probe {
-        what: "IPv6 neighbour discovery",
+        what: "IPv6 neighbor discovery",
         why: "no host on the link is reached over IPv6 once its entry expires",
         families: &[Family::Ipv6],
-        frames: |_, place| vec![neighbour(place, 135), neighbour(place, 136)],
+        frames: |_, place| vec![neighbor(place, 135), neighbor(place, 136)],
         remedy: |_| "pass icmpv6 type 133-136",
     },
     Probe {
@@ -134,8 +135,8 @@ fn arp(place: &Place, operation: u8) -> Vec<u8> {
     ethernet(place, if operation == 1 { [0xff; 6] } else { OWN_MAC }, 0x806, &packet)
 }
 
-/// From and to addresses of the link (RFC 4861).
-fn neighbour(place: &Place, kind: u8) -> Vec<u8> {
+/// A message of neighbor discovery, with link-local addresses (RFC 4861).
+fn neighbor(place: &Place, kind: u8) -> Vec<u8> {
     let source = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 2);
     let [.., high, middle, low] = place.dest.1.octets();
     let group = Ipv6Addr::new(
@@ -203,5 +204,5 @@ fn ports(source: u16, dest: u16) -> Vec<u8> {
 }
 
 const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
-/// Of the range that Linux takes for its own connections.
+/// A port of the range that Linux uses for its own connections.
 const OWN_PORT: u16 = 40_000;

@@ -19,7 +19,7 @@ fn found(default: &str, written: &[&str], place: &Surroundings) -> Vec<String> {
     warnings.into_iter().map(|one| one.text).collect()
 }
 
-const WHATS: [&str; 6] = ["drops ARP", "neighbour", "TCP", "DNS", "DHCP", "path MTU"];
+const WHATS: [&str; 6] = ["drops ARP", "neighbor", "TCP", "DNS", "DHCP", "path MTU"];
 
 fn whats(texts: &[String]) -> Vec<&'static str> {
     let all = WHATS.into_iter();
@@ -53,12 +53,12 @@ fn what_some_rule_passes_from_somewhere_is_not_cut_off() {
     let anywhere = Surroundings::default();
     for (written, left) in [
         (&["pass arp"][..], &WHATS[1..]),
-        (&["pass from {10.0.0.0/8, fd00::/8}"], &["drops ARP", "neighbour"]),
+        (&["pass from {10.0.0.0/8, fd00::/8}"], &["drops ARP", "neighbor"]),
         (&["pass in eth1"], &[]),
         (&["pass vlan 7"], &[]),
-        (&["pass udp sport 53"], &["drops ARP", "neighbour", "TCP", "DHCP", "path MTU"]),
+        (&["pass udp sport 53"], &["drops ARP", "neighbor", "TCP", "DHCP", "path MTU"]),
         (&["drop udp sport 53", "pass"], &[]),
-        (&["limit 5pps tcp", "pass tcp"], &["drops ARP", "neighbour", "DNS", "DHCP", "path MTU"]),
+        (&["limit 5pps tcp", "pass tcp"], &["drops ARP", "neighbor", "DNS", "DHCP", "path MTU"]),
     ] {
         assert_eq!(whats(&found("drop", written, &anywhere)), left, "{written:?}");
     }

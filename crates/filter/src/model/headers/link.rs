@@ -1,4 +1,4 @@
-//! Ethernet and VLAN tags.
+//! Reads Ethernet headers and VLAN tags.
 
 use packet::EtherType;
 
@@ -7,23 +7,28 @@ use super::{Layer, Reader};
 use crate::abi::Need;
 use crate::{Field, PacketFields, Reason};
 
+/// EtherType of IPv4.
 pub(super) const IPV4: u16 = EtherType::IPV4.0;
+/// EtherType of IPv6.
 pub(super) const IPV6: u16 = EtherType::IPV6.0;
+/// EtherType of PPPoE sessions.
 pub(super) const PPPOE: u16 = EtherType::PPPOE_SESSION.0;
+/// EtherType of MPLS.
 pub(super) const MPLS: u16 = EtherType::MPLS.0;
+/// EtherType of MPLS with upstream-assigned labels.
 pub(super) const MPLS_MULTICAST: u16 = EtherType::MPLS_MULTICAST.0;
 const TAGS: [u16; 2] = [EtherType::VLAN.0, EtherType::SERVICE_VLAN.0];
 const MAX_TAGS: usize = 4;
 
 impl Reader<'_> {
-    /// The outermost frame's link; the type of what is behind it, or `None` if nobody asks.
+    /// Reads the link header of the frame; returns the EtherType, or `None` if it is not needed.
     pub(super) fn link(
         &self,
         layer: &mut Layer,
         cursor: &mut Cursor<'_>,
     ) -> Result<Option<u16>, Reason> {
         let (macs, link) = (self.needs.has(Need::Macs), self.needs.has(Need::Link));
-        // What every packet has is zero where it cannot be read.
+        // Fields that every packet has are zero if they cannot be read.
         if macs {
             layer.fields.set(Field::SourceMac, 0_u8).set(Field::DestMac, 0_u8);
         }
@@ -44,7 +49,7 @@ impl Reader<'_> {
     }
 }
 
-/// An Ethernet header without its tags; its type field.
+/// Reads an Ethernet header without tags; returns its EtherType.
 pub(super) fn ethernet(
     cursor: &mut Cursor<'_>,
     packet: Option<&mut PacketFields>,
@@ -57,7 +62,7 @@ pub(super) fn ethernet(
     Ok(word(header, 12))
 }
 
-/// Tags, and the type behind the last one.
+/// Reads VLAN tags; returns the EtherType that follows the last one.
 pub(super) fn tags(
     cursor: &mut Cursor<'_>,
     mut kind: u16,

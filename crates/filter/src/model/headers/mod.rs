@@ -1,10 +1,10 @@
-//! What the filter sees of a packet, in plain Rust: bytes in, facts and oddities out, one layer
-//! for each packet inside of a packet.
+//! Reads the headers of a frame, in plain Rust: fields and anomalies, with one layer for each
+//! encapsulated packet.
 //!
-//! Rule: `bpf/filter/read.h` finds the same, field by field, for any bytes; it is written from the
-//! same words and not from this code. Headers are taken in the order in which they stand, never
-//! beyond the packet that they belong to, and what could be read before something broke is kept.
-//! Not here: policies and rules (`model`).
+//! Rule: `bpf/filter/read.h` finds the same fields and anomalies in any bytes; both are written
+//! from the same specification. Headers are read in order, never beyond the packet that they belong
+//! to. Fields that were read before a malformed header are kept. Not here: policies and rules
+//! (`model`).
 
 mod cursor;
 mod link;
@@ -17,57 +17,61 @@ use crate::{Field, Needs, PacketFields, Reason};
 use cursor::Cursor;
 use tunnel::Inside;
 
-/// Packets inside of each other that are looked at, as `FILTER_LAYERS`.
+/// The most nested packets that are read, as `FILTER_LAYERS`.
 pub const LAYERS: usize = 3;
-/// Bytes into a frame at which an inner packet may begin.
+/// The highest offset in a frame where an encapsulated packet may begin.
 pub const FARTHEST: usize = 0x1fff;
 
-/// A frame as it arrives.
+/// A received frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// From the Ethernet header on.
+    /// The bytes, with the Ethernet header.
     pub bytes: &'a [u8],
-    /// Index of the interface.
+    /// Index of the receiving interface.
     pub ifindex: u32,
+    /// Number of the receive queue.
     pub queue: u32,
 }
 
-/// All that was read.
+/// The packets that were read in a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
-    /// The outermost first; never empty.
+    /// The packets, from the outermost; never empty.
     pub layers: Vec<Layer>,
-    /// What is odd behind the last layer: another packet is in there, but it cannot be reached.
+    /// The anomaly that prevents reading a packet inside the last layer.
     pub beyond: Option<Reason>,
 }
 
-/// One packet: its own headers, and the link of the outermost one that has an Ethernet header.
+/// One packet: its own headers, with the link header of the next outer packet that has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layer {
+    /// The fields.
     pub fields: PacketFields,
-    /// In the order in which they were found. A fault, after which nothing could be read, is last.
-    pub oddities: Vec<Reason>,
-    /// Where its network header begins in the frame; `None` when even that could not be found.
+    /// Anomalies in the order in which they were found. A fault, which ends the reading, is last.
+    pub anomalies: Vec<Reason>,
+    /// Offset of the network header in the frame; `None` if it could not be found.
     pub network: Option<usize>,
+    /// Offset of the transport header in the frame.
     pub transport: Option<usize>,
-    /// Of fragments: what fragments of one packet have in common.
-    pub siblings: Option<Siblings>,
-    /// Where the packet ends that this layer's headers belong to.
+    /// The key of a fragment, which all fragments of one packet share.
+    pub fragment_key: Option<FragmentKey>,
+    /// Offset of the end of the packet in the frame.
     limit: usize,
+    /// The packet contains another one.
     inner: bool,
 }
 
-/// Fragments of one packet.
+/// The key of all fragments of one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Siblings {
+pub struct FragmentKey {
     pub source: u128,
     pub dest: u128,
-    /// In IPv4 with the protocol above 16 bits.
+    /// The identification; in IPv4 with the protocol in the higher bits.
     pub identification: u32,
     pub is_ipv6: bool,
 }
 
-/// Reads a frame as far as something needs it. Total: any bytes have an answer.
+/// Reads the headers of a frame that are needed. Any bytes have a result.
 pub fn read(frame: &Frame<'_>, needs: Needs) -> Reading {
     let mut reader = Reader { frame: *frame, needs, is_cut: false };
     let mut reading = Reading::default();
@@ -79,7 +83,7 @@ pub fn read(frame: &Frame<'_>, needs: Needs) -> Reading {
         let next = reader.open(&layer, reading.layers.len() + 1);
         reading.layers.push(layer);
         match next {
-            Ok(Some((inner, behind))) => (layer, inside) = (inner, Some(behind)),
+            Ok(Some((inner, content))) => (layer, inside) = (inner, Some(content)),
             Ok(None) => return reading,
             Err(reason) => return Reading { beyond: Some(reason), ..reading },
         }
@@ -89,12 +93,12 @@ pub fn read(frame: &Frame<'_>, needs: Needs) -> Reading {
 struct Reader<'a> {
     frame: Frame<'a>,
     needs: Needs,
-    /// A first fragment is around this: what is inside may go on beyond its end.
+    /// The packet is inside a first fragment, so it may continue beyond the end.
     is_cut: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// The link, and what is behind it if anybody asks.
+    /// Reads the link header; returns the network header if it is needed.
     fn outermost(&self) -> (Layer, Option<Inside<'a>>) {
         let bytes = self.frame.bytes;
         let mut layer = Layer { limit: bytes.len(), ..Layer::default() };
@@ -109,13 +113,13 @@ impl<'a> Reader<'a> {
             Ok(Some(kind)) if self.needs.has(Need::Network) => (layer, Some((kind, cursor))),
             Ok(_) => (layer, None),
             Err(reason) => {
-                layer.oddities.push(reason);
+                layer.anomalies.push(reason);
                 (layer, None)
             }
         }
     }
 
-    /// What is behind the link headers.
+    /// Reads the headers that follow the link header.
     fn network(&mut self, layer: &mut Layer, (kind, mut cursor): Inside<'_>) {
         let mut network = network::Network::default();
         let result = match kind {
@@ -129,28 +133,30 @@ impl<'a> Reader<'a> {
             _ => return,
         };
         let is_ipv6 = kind == link::IPV6;
-        network.tell(layer, is_ipv6);
+        network.set_fields(layer, is_ipv6);
         let result = result.and_then(|()| {
-            network.note(layer);
+            network.add_anomalies(layer);
             layer.limit = cursor.limit();
             self.transport(layer, cursor, &network, is_ipv6)
         });
-        layer.oddities.extend(result.err());
+        layer.anomalies.extend(result.err());
         self.is_cut |= network.fragment() == Fragment::First;
     }
 }
 
 impl Layer {
+    /// Whether it is a fragment other than the first.
     pub fn is_later_fragment(&self) -> bool {
         self.fields.field(Field::Fragment) == Some(Fragment::Later as u128)
     }
 
+    /// Whether it is a first fragment.
     pub fn is_first_fragment(&self) -> bool {
         self.fields.field(Field::Fragment) == Some(Fragment::First as u128)
     }
 }
 
-/// Names of the extension headers in a set of bits.
+/// The names of the extension headers in a set of bits.
 pub fn extension_names(bits: u128) -> Vec<&'static str> {
     let has = |extension: &Extension| bits & *extension as u128 != 0;
     Extension::ALL.into_iter().filter(has).map(Extension::label).collect()

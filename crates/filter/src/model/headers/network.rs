@@ -1,11 +1,12 @@
-//! IPv4 with options, IPv6 with extension headers.
+//! Reads IPv4 with options, and IPv6 with extension headers.
 
 use packet::IpProtocol;
 
 use super::cursor::{Cursor, number, word};
-use super::{Layer, Reader, Siblings};
+use super::{FragmentKey, Layer, Reader};
 use crate::abi::{Extension, Fragment};
 use crate::{Field, Reason};
+use packet::IpProtocol;
 
 const AUTHENTICATION: u8 = IpProtocol::AH.0;
 const HOP_BY_HOP: u8 = IpProtocol::HOP_BY_HOP.0;
@@ -13,26 +14,28 @@ const ROUTING: u8 = IpProtocol::ROUTING.0;
 const FRAGMENT: u8 = IpProtocol::FRAGMENT.0;
 const DESTINATION: u8 = IpProtocol::DESTINATION_OPTIONS.0;
 const MAX_EXTENSIONS: usize = 8;
-/// Loose and strict source route.
+/// IPv4 options for loose and strict source routes.
 const SOURCE_ROUTES: [u8; 2] = [131, 137];
 
-/// What the headers say together.
+/// The result of the network header and its options or extension headers.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     protocol: Option<u8>,
-    /// The offset in bytes, and 1 for "more".
+    /// Fragment offset in bytes, with bit 0 for more fragments.
     fragment: u16,
     identification: u32,
     extensions: u32,
     is_known: bool,
-    odd: Option<Reason>,
+    anomaly: Option<Reason>,
 }
 
 impl Network {
+    /// The protocol that follows; 0 if it is unknown.
     pub fn protocol(&self) -> u8 {
         self.protocol.unwrap_or_default()
     }
 
+    /// Whether the packet is a fragment.
     pub fn fragment(&self) -> Fragment {
         match self.fragment {
             0 => Fragment::Whole,
@@ -41,8 +44,8 @@ impl Network {
         }
     }
 
-    /// Also when a header was broken: what was in front of it.
-    pub fn tell(&self, layer: &mut Layer, is_ipv6: bool) {
+    /// Sets the fields of a layer, including those before a malformed header.
+    pub fn set_fields(&self, layer: &mut Layer, is_ipv6: bool) {
         if !self.is_known {
             return;
         }
@@ -56,7 +59,7 @@ impl Network {
         }
         let (source, dest) =
             if is_ipv6 { (Field::Source6, Field::Dest6) } else { (Field::Source4, Field::Dest4) };
-        layer.siblings = (self.fragment != 0).then(|| Siblings {
+        layer.fragment_key = (self.fragment != 0).then(|| FragmentKey {
             source: packet.field(source).unwrap_or_default(),
             dest: packet.field(dest).unwrap_or_default(),
             identification: self.identification,
@@ -64,18 +67,19 @@ impl Network {
         });
     }
 
-    /// Oddities of headers that were sound.
-    pub fn note(&self, layer: &mut Layer) {
-        layer.oddities.extend(self.odd);
+    /// Adds anomalies of valid headers.
+    pub fn add_anomalies(&self, layer: &mut Layer) {
+        layer.anomalies.extend(self.anomaly);
         match self.fragment() {
             Fragment::Whole => (),
-            Fragment::First => layer.oddities.push(Reason::FirstFragment),
-            Fragment::Later => layer.oddities.push(Reason::LaterFragment),
+            Fragment::First => layer.anomalies.push(Reason::FirstFragment),
+            Fragment::Later => layer.anomalies.push(Reason::LaterFragment),
         }
     }
 }
 
 impl Reader<'_> {
+    /// Reads an IPv4 header with its options.
     pub(super) fn ipv4(
         &self,
         layer: &mut Layer,
@@ -100,19 +104,20 @@ impl Reader<'_> {
         let options = cursor.take(length - 20)?;
         let fragment = word(header, 6);
         network.fragment = (fragment & 0x1fff) << 3 | (fragment & 0x2000) >> 13;
-        // The protocol as it stands here, which is all that a later fragment shows.
+        // The protocol of this header, which is the only one in a later fragment.
         network.identification = u32::from(header[9]) << 16 | u32::from(word(header, 4));
-        network.odd = option_oddity(options)?;
+        network.anomaly = option_anomaly(options)?;
         network.protocol = Some(header[9]);
         if header[9] == AUTHENTICATION && network.fragment() != Fragment::Later {
             let result = network.extension(cursor);
-            // Behind a broken header there is no protocol.
+            // After a malformed header, the protocol is unknown.
             network.protocol = network.protocol.filter(|_| result.is_ok());
             return result;
         }
         Ok(())
     }
 
+    /// Reads an IPv6 header with its extension headers.
     pub(super) fn ipv6(
         &self,
         layer: &mut Layer,
@@ -131,7 +136,7 @@ impl Reader<'_> {
         packet.set(Field::Ttl, header[7]).set(Field::Dscp, class >> 2);
 
         let length = match (word(header, 4), header[6]) {
-            // Linux takes what is there, whether or not the options hold a jumbogram's length.
+            // Linux uses the length of the frame, whether or not there is a jumbo payload option.
             (0, HOP_BY_HOP) => cursor.left().min(0xffff),
             (length, _) => usize::from(length),
         };
@@ -142,7 +147,7 @@ impl Reader<'_> {
         result
     }
 
-    /// The packet ends after so many more bytes, which must be there unless it is cut.
+    /// Sets the end of the packet after a number of bytes, which must exist unless it is cut.
     fn bound(&self, cursor: &mut Cursor<'_>, bytes: usize) -> Result<(), Reason> {
         if bytes > cursor.left() && !self.is_cut {
             return Err(Reason::Truncated);
@@ -165,7 +170,7 @@ impl Network {
         Ok(())
     }
 
-    /// One extension header; the protocol is that of what follows it.
+    /// Reads one extension header and sets the protocol that follows it.
     fn extension(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Reason> {
         let kind = self.protocol();
         let header = cursor.take(8)?;
@@ -181,7 +186,7 @@ impl Network {
                 self.fragment |= word(header, 2) & 0xfff9;
                 self.identification = number(&header[4..8]) as u32;
             }
-            ROUTING => self.odd = worse(self.odd, routing_oddity(header[2])),
+            ROUTING => self.anomaly = worse(self.anomaly, routing_anomaly(header[2])),
             _ => (),
         }
         self.protocol = Some(header[0]);
@@ -189,7 +194,7 @@ impl Network {
     }
 }
 
-/// A chosen way is worse than an unknown one.
+/// The more serious anomaly: a source route before unknown options.
 fn worse(one: Option<Reason>, other: Option<Reason>) -> Option<Reason> {
     if other == Some(Reason::SourceRoute) { other } else { one.or(other) }
 }
@@ -205,7 +210,7 @@ fn bit(protocol: u8) -> Option<Extension> {
     })
 }
 
-fn routing_oddity(kind: u8) -> Option<Reason> {
+fn routing_anomaly(kind: u8) -> Option<Reason> {
     match kind {
         0 => Some(Reason::SourceRoute),
         // Mobile IPv6, RPL, segment routing.
@@ -214,13 +219,13 @@ fn routing_oddity(kind: u8) -> Option<Reason> {
     }
 }
 
-/// Of IPv4 options up to the one that ends them.
-fn option_oddity(options: &[u8]) -> Result<Option<Reason>, Reason> {
+/// The anomaly of IPv4 options, up to the end of the list.
+fn option_anomaly(options: &[u8]) -> Result<Option<Reason>, Reason> {
     if options.is_empty() {
         return Ok(None);
     }
     let mut rest = options;
-    let mut odd = Reason::Options;
+    let mut anomaly = Reason::Options;
     while let Some(kind) = rest.first() {
         let length = match kind {
             0 => break,
@@ -231,9 +236,9 @@ fn option_oddity(options: &[u8]) -> Result<Option<Reason>, Reason> {
             return Err(Reason::BadHeader);
         }
         if SOURCE_ROUTES.contains(kind) {
-            odd = Reason::SourceRoute;
+            anomaly = Reason::SourceRoute;
         }
         rest = rest.get(length..).ok_or(Reason::BadHeader)?;
     }
-    Ok(Some(odd))
+    Ok(Some(anomaly))
 }

@@ -1,4 +1,4 @@
-//! What is behind the IP headers: ports, flags, messages, or another packet.
+//! The headers that follow IP: ports, flags and ICMP types.
 
 use packet::IpProtocol;
 
@@ -8,16 +8,17 @@ use super::{Layer, Reader, tunnel};
 use crate::abi::{Fragment, Need};
 use crate::{Field, Reason};
 
-pub(super) const UDP: u8 = IpProtocol::UDP.0;
+const UDP: u8 = IpProtocol::UDP.0;
 const ICMP: u8 = IpProtocol::ICMP.0;
 const TCP: u8 = IpProtocol::TCP.0;
 const DCCP: u8 = IpProtocol::DCCP.0;
 const ICMPV6: u8 = IpProtocol::ICMPV6.0;
-const NOTHING: u8 = IpProtocol::NO_NEXT_HEADER.0;
+const NO_NEXT_HEADER: u8 = IpProtocol::NO_NEXT_HEADER.0;
 const SCTP: u8 = IpProtocol::SCTP.0;
 const UDP_LITE: u8 = IpProtocol::UDPLITE.0;
 
 impl Reader<'_> {
+    /// Reads the header that follows IP.
     pub(super) fn transport(
         &self,
         layer: &mut Layer,
@@ -37,7 +38,7 @@ impl Reader<'_> {
             UDP if wanted => {
                 udp(layer, &mut cursor, self.is_cut || network.fragment() != Fragment::Whole)
             }
-            // Where the port cannot be seen a tunnel could hide.
+            // A datagram without a readable port could be a tunnel.
             UDP if self.needs.has(Need::Inner) => cursor.take(4).map(|_| ()),
             DCCP | SCTP | UDP_LITE if wanted => ports(layer, cursor.take(4)?),
             ICMP | ICMPV6 if (protocol == ICMPV6) == is_ipv6 => {
@@ -48,10 +49,10 @@ impl Reader<'_> {
                 }
             }
             TCP | UDP | DCCP | SCTP | UDP_LITE => Ok(()),
-            NOTHING if is_ipv6 => Ok(()),
+            NO_NEXT_HEADER if is_ipv6 => Ok(()),
             _ if tunnel::PROTOCOLS.contains(&protocol) => Ok(()),
             _ => {
-                layer.oddities.push(Reason::UnknownProtocol);
+                layer.anomalies.push(Reason::UnknownProtocol);
                 Ok(())
             }
         }
@@ -63,13 +64,13 @@ fn ports(layer: &mut Layer, header: &[u8]) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Of a datagram that is cut the rest follows.
+/// Reads UDP. If `is_cut`, the rest of the datagram is in later fragments.
 fn udp(layer: &mut Layer, cursor: &mut Cursor<'_>, is_cut: bool) -> Result<(), Reason> {
-    let room = cursor.left();
+    let available = cursor.left();
     let header = cursor.take(8)?;
     ports(layer, header)?;
     let length = usize::from(word(header, 4));
-    if length < 8 || length > room && !is_cut {
+    if length < 8 || length > available && !is_cut {
         return Err(Reason::BadLength);
     }
     Ok(())

@@ -1,15 +1,15 @@
-//! Packets inside of packets: PPPoE, MPLS, IP in IP, GRE, Ethernet in IP, VXLAN, Geneve.
+//! Encapsulated packets: PPPoE, MPLS, IP in IP, GRE, Ethernet in IP, VXLAN, Geneve.
 //!
-//! Rule: what is inside is a layer of its own; whether there is something inside is told by the
-//! outer headers alone, and where it cannot be reached the answer is an oddity, never silence.
+//! Rule: an encapsulated packet is a layer of its own. The outer headers alone determine whether
+//! there is one, and if it cannot be read, that is an anomaly.
 
 use packet::{EtherType, IpProtocol, Port};
 
 use super::cursor::{Cursor, word};
-use super::{FARTHEST, LAYERS, Layer, Reader, link, transport};
+use super::{FARTHEST, LAYERS, Layer, Reader, link};
 use crate::{Field, PacketFields, Reason};
 
-/// The type of an inner packet, and where it begins.
+/// The EtherType of an encapsulated packet, and its beginning.
 pub(super) type Inside<'a> = (u16, Cursor<'a>);
 
 const IPV4: u8 = IpProtocol::IN_IPV4.0;
@@ -18,20 +18,20 @@ const GRE: u8 = IpProtocol::GRE.0;
 const ETHER_IP: u8 = IpProtocol::ETHER_IP.0;
 const MPLS: u8 = IpProtocol::MPLS.0;
 const ETHERNET: u8 = IpProtocol::ETHERNET.0;
-/// Protocols that hold a packet.
+/// Protocols that contain a packet.
 pub(super) const PROTOCOLS: [u8; 6] = [IPV4, IPV6, GRE, ETHER_IP, MPLS, ETHERNET];
 
 const VXLAN_PORTS: [u16; 2] = [Port::VXLAN.0, Port::LINUX_VXLAN.0];
 const GENEVE_PORT: u16 = Port::GENEVE.0;
-/// EtherType of a whole Ethernet frame in GRE and Geneve.
+/// EtherType of an Ethernet frame in GRE and Geneve.
 const BRIDGED: u16 = EtherType::BRIDGED.0;
-/// PPP, WCCP and ERSPAN in GRE hold packets, too, behind headers that are not read.
+/// EtherTypes in GRE of PPP, WCCP and ERSPAN, which contain packets but are not read.
 const UNREAD: [u16; 4] = [0x880b, 0x883e, 0x88be, 0x22eb];
 const MAX_LABELS: usize = 8;
 
-/// Whether the protocol, or UDP's port, says that a packet is inside.
+/// Whether the protocol, or the port of UDP, indicates an encapsulated packet.
 pub(super) fn is_one(protocol: u8, cursor: &Cursor<'_>) -> bool {
-    if protocol != transport::UDP {
+    if protocol != IpProtocol::UDP.0 {
         return PROTOCOLS.contains(&protocol);
     }
     cursor.peek(4).is_some_and(|ports| {
@@ -41,7 +41,10 @@ pub(super) fn is_one(protocol: u8, cursor: &Cursor<'_>) -> bool {
 }
 
 impl<'a> Reader<'a> {
-    /// The layer inside of one, which is the `number`th; an oddity when it cannot be reached.
+    /// Reads the link header of the packet inside a layer, of which `layer` is number `number`.
+    ///
+    /// # Errors
+    /// The anomaly, if the packet cannot be read.
     pub(super) fn open(
         &self,
         layer: &Layer,
@@ -75,7 +78,7 @@ impl<'a> Reader<'a> {
         Ok(Some((inner, (kind, cursor))))
     }
 
-    /// Takes the tunnel's header off; `None` when there is no packet in there after all.
+    /// Reads the header of the tunnel; `None` if it contains no packet.
     fn header(&self, layer: &Layer, cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
         let Some(protocol) = layer.fields.field(Field::Protocol) else {
             return match layer.fields.field(Field::EtherType) {
@@ -95,7 +98,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What an inner packet without an Ethernet header has of the outer one's.
+/// Fields that a packet without an Ethernet header has from the outer packet.
 const LINK: [Field; 7] = [
     Field::Interface,
     Field::Queue,
@@ -106,7 +109,7 @@ const LINK: [Field; 7] = [
     Field::InnerVlan,
 ];
 
-/// RFC 2516; a PPP protocol below 256 may be one byte long (RFC 1661, section 6.5).
+/// Reads PPPoE (RFC 2516). A PPP protocol below 256 may be one byte long (RFC 1661, section 6.5).
 fn pppoe(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     let header = cursor.take(6)?;
     if header[0] != 0x11 || header[1] != 0 {
@@ -128,7 +131,7 @@ fn pppoe(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     }
 }
 
-/// MPLS labels (RFC 3032); what is behind the last one is told by its version alone.
+/// Reads MPLS labels (RFC 3032). The type of the packet after them is its IP version.
 fn labels(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     for _ in 0..MAX_LABELS {
         if cursor.take(4)?[2] & 1 == 1 {
@@ -142,7 +145,7 @@ fn labels(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     Err(Reason::Tunnel)
 }
 
-/// RFC 2784 and 2890. Routed GRE and version 1 (PPTP) are not read.
+/// Reads GRE (RFC 2784 and 2890), except routed GRE and version 1 (PPTP).
 fn gre(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     let header = cursor.take(4)?;
     let (flags, kind) = (word(header, 0), word(header, 2));
@@ -155,15 +158,15 @@ fn gre(cursor: &mut Cursor<'_>) -> Result<Option<u16>, Reason> {
     Ok(Some(kind))
 }
 
-/// VXLAN (RFC 7348) or Geneve (RFC 8926), by port. Other things may use these ports, too: what
-/// does not look like either is no tunnel. Of a packet that is cut, what is missing may be one.
+/// Reads VXLAN (RFC 7348) or Geneve (RFC 8926), by port. Other protocols may use these ports, so a
+/// datagram without a matching header is not a tunnel, unless its header is cut off.
 fn over_udp(cursor: &mut Cursor<'_>, is_cut: bool) -> Result<Option<u16>, Reason> {
     let Some(headers) = cursor.peek(16) else {
         return if is_cut { Err(Reason::Truncated) } else { Ok(None) };
     };
     let is_geneve = word(headers, 2) == GENEVE_PORT;
     let flags = headers[8];
-    // With a next protocol, VXLAN-GPE: not always an Ethernet frame.
+    // VXLAN-GPE with a next protocol, which may differ from Ethernet.
     if !is_geneve && flags & 4 != 0 {
         return Err(Reason::Tunnel);
     }

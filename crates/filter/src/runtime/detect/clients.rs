@@ -1,51 +1,52 @@
-//! `Clients`: how many of some packets are likely not part of a flood.
+//! `Clients`: estimates how many packets likely belong to clients, not to a flood.
 //!
-//! What can be seen on the way in alone:
+//! The estimate uses incoming packets only:
 //!
-//! - A source *talks* when connections of it go on: sequence and acknowledged numbers of packets of
-//!   one connection move on a little and mostly forwards. Who invents addresses is not answered and
-//!   has no such numbers. Other packets of a source that talks count, too, as many as it talks.
-//! - A connection too short to be seen twice has begun in front of us: of packets that belong to
-//!   open connections, so many are a client's as are usual for the requests seen. Requests are
-//!   clients', as far as they are followed by twice as many packets of open connections.
-//! - What came in the quietest tenth of the time would come without the flood; that counts if it is
-//!   less than half of the mean, so that there was a quiet time.
+//! - A source is *active* if its connections progress: sequence and acknowledgment numbers of one
+//! connection advance by small amounts. A sender that forges addresses receives no answers and does
+//! not know these numbers. Other packets of an active source count up to the same number.
+//! - Connections that are too short to be sampled twice are estimated by their requests: packets of
+//!   open connections count up to the usual number per request, and requests count if twice their
+//!   number of packets of open connections follow.
+//! - The rate in the quietest tenth of the time would exist without the flood; it counts if it is
+//!   less than half of the mean.
 //!
-//! Rule: whoever imitates clients well is taken for one: the estimate errs towards leaving alone.
-//! What cannot be seen: clients of UDP services that speak nothing else, when the flood was there
-//! from the beginning.
+//! Rule: a good imitation of a client counts as a client, so the estimate errs towards not
+//! proposing a rule. Clients of UDP services without other traffic cannot be recognized if the
+//! flood lasts from the beginning.
 
 use std::collections::HashMap;
 
 use super::{Address, Packet};
 
-/// What is known of all sources.
+/// Statistics of all sources.
 #[derive(Debug)]
 pub(super) struct Clients {
-    /// Of sources that talk: how many packets.
-    talking: HashMap<Address, f64>,
+    /// Packets of active sources.
+    active: HashMap<Address, f64>,
     first_ns: u64,
     last_ns: u64,
 }
 
-/// Parts of the packets that were asked about, from 0 to 1.
+/// Shares of a set of packets, from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// From sources that talk, or of connections that were seen to begin.
+    /// Packets of active sources, or of connections whose beginning was sampled.
     pub clients: f64,
-    /// What came in the quietest tenth of the time; `None`: there was no quiet time.
+    /// The rate in the quietest tenth of the time; `None` if there was no quiet time.
     pub quiet: Option<f64>,
-    /// Sources that were seen, of these those that talk.
+    /// The number of sources.
     pub sources: usize,
-    pub talking: usize,
+    /// The number of active sources.
+    pub active: usize,
 }
 
-/// Ends of a connection.
+/// Addresses and ports of a connection.
 type Flow = (Address, Address, (u16, u16));
 
-/// How the numbers of a connection's packets follow each other.
+/// The progress of the sequence numbers of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Course {
+struct Progress {
     last: (u32, u32),
     packets: f64,
     likely: u32,
@@ -53,29 +54,29 @@ struct Course {
 }
 
 impl Clients {
-    /// All packets that were seen, whatever became of them.
+    /// Statistics of all sampled packets, with their weights.
     pub fn of(packets: &[(Packet, f64)]) -> Self {
         let times = packets.iter().map(|(packet, _)| packet.time_ns);
         let mut inside: Vec<_> = packets.iter().filter(|(packet, _)| packet.is_inside()).collect();
         inside.sort_by_key(|(packet, _)| packet.time_ns);
-        let mut courses: HashMap<Flow, Course> = HashMap::new();
+        let mut courses: HashMap<Flow, Progress> = HashMap::new();
         for (packet, weight) in inside {
             let (Some(flow), Some(numbers)) = (flow(packet), packet.numbers) else { continue };
             courses.entry(flow).or_default().follow(numbers, *weight);
         }
-        let mut talking = HashMap::new();
+        let mut active = HashMap::new();
         for ((source, ..), course) in courses.iter().filter(|(_, course)| course.is_likely()) {
-            *talking.entry(*source).or_default() += course.packets;
+            *active.entry(*source).or_default() += course.packets;
         }
         Self {
-            talking,
+            active,
             first_ns: times.clone().min().unwrap_or_default(),
             last_ns: times.max().unwrap_or_default(),
         }
     }
 
-    /// About the packets that `holds`, of which `of_connections` says which belong to the same
-    /// connections.
+    /// Evidence about the packets for which `holds` is true; `of_connections` is true for the
+    /// packets of the same connections.
     pub fn among<'p>(
         &self,
         packets: impl Iterator<Item = &'p (Packet, f64)>,
@@ -88,36 +89,36 @@ impl Clients {
         let mut others: HashMap<Address, f64> = HashMap::new();
         let mut sources: HashMap<Address, bool> = HashMap::new();
         for (packet, weight) in packets {
-            let talks = packet.source.is_some_and(|source| self.talking.contains_key(&source));
+            let is_active = packet.source.is_some_and(|source| self.active.contains_key(&source));
             if of_connections(packet) {
-                tally.whole[usize::from(talks)].add(packet, *weight);
+                tally.whole[usize::from(is_active)].add(packet, *weight);
             }
             if !holds(packet) {
                 continue;
             }
             all += weight;
             slices[self.slice(packet.time_ns)] += weight;
-            sources.extend(packet.source.map(|source| (source, talks)));
+            sources.extend(packet.source.map(|source| (source, is_active)));
             match packet.source {
-                Some(source) if talks && !packet.is_inside() && !packet.is_request() => {
+                Some(source) if is_active && !packet.is_inside() && !packet.is_request() => {
                     *others.entry(source).or_default() += weight;
                 }
-                _ => tally.held[usize::from(talks)].add(packet, *weight),
+                _ => tally.held[usize::from(is_active)].add(packet, *weight),
             }
         }
         if all == 0.0 {
             return Evidence::default();
         }
-        let least = |(source, count): (&Address, &f64)| {
-            count.min(self.talking.get(source).copied().unwrap_or_default())
+        let limited = |(source, count): (&Address, &f64)| {
+            count.min(self.active.get(source).copied().unwrap_or_default())
         };
-        let clients = tally.clients() + others.iter().map(least).sum::<f64>();
+        let clients = tally.clients() + others.iter().map(limited).sum::<f64>();
         let quietest = slices.iter().copied().fold(f64::INFINITY, f64::min) * SLICES as f64 / all;
         Evidence {
             clients: (clients / all).min(1.0),
             quiet: (quietest < 0.5).then_some(quietest),
             sources: sources.len(),
-            talking: sources.values().filter(|talks| **talks).count(),
+            active: sources.values().filter(|is_active| **is_active).count(),
         }
     }
 
@@ -129,13 +130,13 @@ impl Clients {
 }
 
 impl Evidence {
-    /// The part that is likely not of a flood.
+    /// The share that likely does not belong to a flood.
     pub fn part(&self) -> f64 {
         self.clients.max(self.quiet.unwrap_or_default())
     }
 }
 
-impl Course {
+impl Progress {
     fn follow(&mut self, numbers: (u32, u32), weight: f64) {
         if self.packets > 0.0 && numbers != self.last {
             let near = |new: u32, old: u32| new.wrapping_sub(old).cast_signed().abs() < NEAR;
@@ -154,27 +155,27 @@ impl Course {
     }
 }
 
-/// Packets of TCP: of sources that do not talk, and of those that do.
+/// TCP packets of inactive and of active sources.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Of whole connections.
+    /// All packets of the connections.
     whole: [Segments; 2],
-    /// Of these those that were asked about.
+    /// The packets in question.
     held: [Segments; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Segments {
     requests: f64,
-    /// Of connections that are open, if they are what they seem.
+    /// Packets that seem to belong to open connections.
     inside: f64,
 }
 
 impl Tally {
     fn clients(&self) -> f64 {
-        let [silent, talking] = self.whole;
+        let [silent, active] = self.whole;
         let silent = Segments { inside: silent.inside.min(silent.requests * SHORT), ..silent };
-        let parts = [silent, talking].map(|likely| Segments {
+        let parts = [silent, active].map(|likely| Segments {
             requests: likely.requests.min(likely.inside / FOLLOWING),
             inside: likely.inside,
         });
@@ -203,13 +204,12 @@ fn flow(packet: &Packet) -> Option<Flow> {
     Some((packet.source?, packet.dest?, packet.ports?))
 }
 
-/// Parts of the time.
+/// Slices of the time.
 const SLICES: usize = 10;
-/// How far numbers of a connection move between two packets that are seen: 64 MiB. By chance both
-/// of two random numbers are that near in one case of a thousand.
+/// The most that sequence numbers advance between two sampled packets: 64 MiB. Two random pairs are
+/// that close with a probability of 1/1000.
 const NEAR: i32 = 1 << 26;
-/// Packets inside of a connection that was too short to be seen twice.
+/// Packets of a connection that is too short to be sampled twice.
 const SHORT: f64 = 20.0;
-/// Packets that follow upon a request at least, where it was meant: the end of the handshake, and
-/// what it was for.
+/// The least packets that follow the request of a client: the end of the handshake, and data.
 const FOLLOWING: f64 = 2.0;

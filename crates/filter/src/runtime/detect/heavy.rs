@@ -1,17 +1,17 @@
-//! `Heavy`: the patterns that most packets have.
+//! `Heavy`: the patterns with the most packets.
 //!
-//! Rule: one shape at a time, so that memory is that of the sample.
+//! Rule: shapes are processed one by one, so that memory is limited to that of the sample.
 
 use std::collections::HashMap;
 
 use super::sample::Rate;
 use super::{Packet, Pattern, Shape};
 
-/// A pattern and how much of the traffic has it.
+/// A pattern with its traffic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Heavy {
     pub pattern: Pattern,
-    /// Its place in [`Shape::ALL`].
+    /// Index of its shape in [`Shape::ALL`].
     pub shape: usize,
     pub rate: Rate,
 }
@@ -23,7 +23,7 @@ pub struct Busy {
     pub most: Vec<Heavy>,
 }
 
-/// The `most` patterns of a shape that most packets have, the first one first.
+/// The `most` patterns of a shape with the most packets, in descending order.
 pub(super) fn heaviest<'p>(
     packets: impl Iterator<Item = &'p (Packet, f64)>,
     shape: usize,

@@ -1,14 +1,13 @@
-//! detect: what of an interface's traffic is too much, and rules that would stop it.
+//! Detection of floods in the traffic of an interface, and rules that would stop them.
 //!
 //! ```text
-//!  filter_seen ─▶ Packet ─▶ Sample: so many, each with a weight ─▶ heavy patterns ─▶ findings
-//!                                     └─▶ Clients: who proved to be one ───────┘  rule, collateral
+//!  filter_seen ─▶ Packet ─▶ Sample: packets with weights ─▶ heavy patterns ─▶ findings:
+//!                              └─▶ Clients: active sources ───────┘            rule, collateral
 //! ```
 //!
-//! Memory is bounded by the sample's size, whatever comes, and everything is estimated from it,
-//! with its error. Rule: nothing is suggested that takes a packet which a rule passes, or one from
-//! an address that is not to be touched. Not here: how a program comes to show packets to user
-//! space, and what is done with a suggestion.
+//! Memory is limited by the size of the sample, from which everything is estimated, with its error.
+//! Rule: a suggested rule does not drop packets that a rule passes, or packets from allowed
+//! addresses. Not here: sampling packets (`tap`), and applying a suggestion.
 
 mod clients;
 mod heavy;

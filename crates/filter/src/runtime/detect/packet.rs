@@ -1,6 +1,6 @@
-//! `Packet`: what is remembered of one that was shown.
+//! `Packet`: the fields of a sampled packet.
 //!
-//! Rule: fields are those that rules test, of the outermost packet, read as the filter reads them.
+//! Rule: fields are those of the outermost packet, read as the filter reads them.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,29 +9,30 @@ use packet::tcp_flag::{ACK, RST, SYN};
 use spec::Verdict;
 
 use crate::abi::{Fragment, Reason};
+use crate::runtime::decision::Decision;
 use crate::runtime::tap::TappedPacket;
-use crate::runtime::trial::Decision;
 use crate::{Field, Frame, Needs, read};
 
+/// A sampled packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Packet {
-    /// On the monotonic clock.
+    /// Time on the monotonic clock.
     pub time_ns: u64,
     pub outcome: Outcome,
-    /// Of the frame.
+    /// Length of the frame.
     pub length: u32,
-    /// `None` for what is not IP.
+    /// `None` if the packet is not IP.
     pub source: Option<Address>,
     pub dest: Option<Address>,
     pub protocol: Option<u8>,
-    /// Source, then destination.
+    /// Source and destination port.
     pub ports: Option<(u16, u16)>,
     pub flags: Option<u8>,
     /// Type and code of ICMP.
     pub message: Option<u16>,
-    /// A later fragment.
+    /// Whether it is a later fragment.
     pub is_later: bool,
-    /// Of TCP: sequence and acknowledged number.
+    /// Sequence and acknowledgment number of TCP.
     pub numbers: Option<(u32, u32)>,
 }
 
@@ -47,8 +48,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub fn of(opinion: &Decision) -> Self {
-        match (opinion.verdict, opinion.reason) {
+    /// The outcome of a decision.
+    pub fn of(decision: &Decision) -> Self {
+        match (decision.verdict, decision.reason) {
             (Verdict::Drop | Verdict::Aborted | Verdict::Tx, _) => Self::Dropped,
             (_, Some(Reason::Rule | Reason::LaterFragment)) => Self::Accepted,
             _ => Self::Undecided,
@@ -56,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// Of either family.
+/// An address of either family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address {
     pub is_ipv6: bool,
@@ -64,7 +66,8 @@ pub struct Address {
 }
 
 impl Packet {
-    /// `buffer` is room for the whole frame: what was not kept of it is taken for zeros.
+    /// Reads a sampled packet. `buffer` is reused for the whole frame, in which missing bytes are
+    /// zero.
     pub fn of(seen: &TappedPacket<'_>, buffer: &mut Vec<u8>) -> Self {
         buffer.clear();
         buffer.extend_from_slice(seen.bytes);
@@ -94,19 +97,19 @@ impl Packet {
         }
     }
 
-    /// Asks for a connection.
+    /// Whether it is a connection request.
     pub fn is_request(&self) -> bool {
         self.flags.is_some_and(|flags| flags & (SYN | ACK) == SYN)
     }
 
-    /// Belongs to a connection that is open, if it is what it seems.
+    /// Whether it seems to belong to an open connection.
     pub fn is_inside(&self) -> bool {
         self.flags.is_some_and(|flags| flags & (SYN | ACK | RST) == ACK)
     }
 }
 
 impl Address {
-    /// The first bits alone.
+    /// The address with only its first `length` bits.
     #[must_use]
     pub fn prefix(self, length: u8) -> Self {
         let width: u32 = if self.is_ipv6 { 128 } else { 32 };
@@ -129,7 +132,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Longer frames are rebuilt up to here: no header is behind it.
+/// Frames are rebuilt up to this length, which includes all headers.
 const LONGEST: usize = 1 << 14;
 
 #[cfg(test)]
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_became_of_a_packet() {
+    fn decisions_have_outcomes() {
         let of = |verdict, reason| {
             Outcome::of(&Decision { rule: Some(1), verdict, reason: Some(reason) })
         };

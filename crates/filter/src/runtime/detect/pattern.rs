@@ -1,15 +1,15 @@
-//! `Pattern`: packets that are alike in some fields, and the rule that takes them.
+//! `Pattern`: packets with equal values in some fields, and the rule that matches them.
 //!
-//! Rule: what a pattern holds for and what its rule matches are the same packets.
+//! Rule: a pattern and its rule match the same packets.
 
 use super::{Address, Packet};
 
-/// Which fields a pattern is about.
+/// The fields of a pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// As JSON and people call it.
+    /// Name in JSON and in reports.
     pub name: &'static str,
-    /// Lengths of the prefix in IPv4 and IPv6.
+    /// Prefix lengths of the source in IPv4 and IPv6.
     source: Option<(u8, u8)>,
     dest: Option<(u8, u8)>,
     protocol: bool,
@@ -19,14 +19,14 @@ pub struct Shape {
     message: bool,
     later: bool,
     length: bool,
-    /// It says so little that a rule made of it would be more than anybody means.
+    /// The pattern is too broad for a rule.
     pub is_broad: bool,
 }
 
-/// All fields that are there must be equal.
+/// A combination of values: each field that is set must be equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pattern {
-    /// With the length of its prefix.
+    /// Source prefix, with its length.
     pub source: Option<(Address, u8)>,
     dest: Option<(Address, u8)>,
     protocol: Option<u8>,
@@ -39,7 +39,8 @@ pub struct Pattern {
 }
 
 impl Shape {
-    /// From the least telling to the most: of two that say the same, the later one is proposed.
+    /// All shapes, from the least to the most specific. Of equivalent patterns, the last is
+    /// proposed.
     pub const ALL: &[Self] = &[
         Self { name: "protocol", protocol: true, is_broad: true, ..NONE },
         Self { name: "dest", dest: Some(WHOLE), is_broad: true, ..NONE },
@@ -82,7 +83,7 @@ impl Shape {
 }
 
 impl Pattern {
-    /// `None` when the packet lacks a field.
+    /// The pattern of a packet; `None` if the packet lacks a field.
     pub fn of(packet: &Packet, shape: &Shape) -> Option<Self> {
         if shape.request && !packet.is_request() || shape.later && !packet.is_later {
             return None;
@@ -100,6 +101,7 @@ impl Pattern {
         })
     }
 
+    /// Whether a packet has the pattern.
     pub fn holds(&self, packet: &Packet) -> bool {
         let inside = |block: Option<(Address, u8)>, address: Option<Address>| {
             block.is_none_or(|(prefix, length)| {
@@ -118,13 +120,13 @@ impl Pattern {
             && self.length.is_none_or(|length| length == packet.length)
     }
 
-    /// The same without what differs between packets of one connection.
+    /// The pattern without fields that differ between packets of one connection.
     #[must_use]
     pub fn of_whole_connections(self) -> Self {
         Self { request: false, length: None, ..self }
     }
 
-    /// Its tests, as a rule has them.
+    /// The tests of its rule as text.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         if let Some(protocol) = self.protocol {
@@ -154,7 +156,7 @@ impl Pattern {
     }
 }
 
-/// `Some(None)`: not asked for; `None`: asked for and not there.
+/// `Some(None)` if the field is not part of the shape; `None` if the packet lacks it.
 fn given<A, T>(asked: Option<A>, find: impl FnOnce(A) -> Option<T>) -> Option<Option<T>> {
     match asked {
         None => Some(None),
@@ -186,5 +188,5 @@ const NONE: Shape = Shape {
     length: false,
     is_broad: false,
 };
-/// Lengths of whole addresses.
+/// Prefix lengths of whole addresses.
 const WHOLE: (u8, u8) = (32, 128);

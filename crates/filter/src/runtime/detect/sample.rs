@@ -1,18 +1,19 @@
-//! `Sample`: packets of any number in fixed memory, each standing for some.
+//! `Sample`: a weighted sample of any number of packets in fixed memory.
 //!
-//! Priority sampling: of packets that stand for w each, those with the highest w/u are kept, u
-//! random in (0, 1]; each then stands for at least the highest w/u that was not kept. So the sum
-//! over any packets, chosen before or after, is right on average, whatever came. Rule: whoever adds
-//! says how many packets one stands for. (N. Duffield, C. Lund, M. Thorup: Priority sampling for
-//! estimation of arbitrary subset sums, 2007.)
+//! Priority sampling: a packet of weight w has the priority w/u, with u random in (0, 1]. The
+//! packets with the highest priorities are kept, and their weight becomes at least the highest
+//! priority that was not kept. So the expected sum over any subset is correct, even if the subset
+//! is selected later. Rule: the caller provides the weight of each packet. (N. Duffield, C. Lund,
+//! M. Thorup: Priority sampling for estimation of arbitrary subset sums, 2007.)
 
 use super::Packet;
 
+/// A weighted sample of packets.
 #[derive(Clone, Debug)]
 pub struct Sample {
     most: usize,
     kept: Vec<Kept>,
-    /// The highest priority of what was not kept.
+    /// The highest priority of a packet that was not kept.
     lowest: f64,
     random: u64,
 }
@@ -24,26 +25,28 @@ struct Kept {
     packet: Packet,
 }
 
-/// A sum over packets that were kept, as an estimate of all that came.
+/// A sum over sampled packets, as an estimate for all packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
-    /// Packets.
+    /// Estimated number of packets.
     pub packets: f64,
+    /// Estimated number of bytes.
     pub bytes: f64,
-    /// Packets that were kept.
+    /// Number of sampled packets.
     pub kept: usize,
     variance: f64,
 }
 
 impl Sample {
-    /// Keeps `most` packets; less than 200 bytes each, twice.
+    /// A sample of `most` packets, which takes less than 400 bytes per packet.
     pub fn new(most: usize, seed: u64) -> Self {
         let kept = Vec::with_capacity(2 * most.max(1));
         Self { most: most.max(1), kept, lowest: 0.0, random: seed | 1 }
     }
 
+    /// Adds a packet with its weight.
     pub fn add(&mut self, packet: Packet, weight: f64) {
-        let priority = weight / self.draw();
+        let priority = weight / self.random_share();
         if priority <= self.lowest || priority.is_nan() {
             return;
         }
@@ -53,7 +56,7 @@ impl Sample {
         }
     }
 
-    /// What was kept, each with how many packets it stands for.
+    /// The sampled packets, with their weights.
     pub fn finish(mut self) -> Vec<(Packet, f64)> {
         if self.kept.len() > self.most {
             self.prune();
@@ -69,8 +72,8 @@ impl Sample {
         self.kept.truncate(most);
     }
 
-    /// In (0, 1], by xorshift.
-    fn draw(&mut self) -> f64 {
+    /// A random number in (0, 1] (xorshift).
+    fn random_share(&mut self) -> f64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -79,6 +82,7 @@ impl Sample {
 }
 
 impl Rate {
+    /// Adds a sampled packet with its weight.
     pub fn add(&mut self, packet: &Packet, weight: f64) {
         self.packets += weight;
         self.bytes += weight * f64::from(packet.length);
@@ -86,14 +90,14 @@ impl Rate {
         self.variance += weight * (weight - 1.0).max(0.0);
     }
 
-    /// The true number is this far away at most, 19 times out of 20.
+    /// The error of `packets` with a confidence of 95 %.
     pub fn error(&self) -> f64 {
-        NINETEEN_OF_TWENTY * self.variance.sqrt()
+        CONFIDENCE * self.variance.sqrt()
     }
 }
 
-/// Standard deviations.
-pub(super) const NINETEEN_OF_TWENTY: f64 = 1.96;
+/// Standard deviations for a confidence of 95 %.
+pub(super) const CONFIDENCE: f64 = 1.96;
 
 #[cfg(test)]
 mod tests {

@@ -1,77 +1,82 @@
-//! Findings: what is over the threshold, each with the rule that would stop it.
+//! Findings: floods over the threshold, each with the rule that would stop it.
 //!
-//! Patterns overlap: a flood to a port is one of its protocol, too. So the one that takes most of
-//! what is likely no client's, and little else, is found first; of several that take about as much,
-//! the one that says most; then what it takes is left out, and so on, until nothing that is left
-//! is over the threshold. Rule: packets that a rule passes, that are dropped already, or that come
-//! from an address that is allowed, are in no finding.
+//! Patterns overlap: a flood to a port is also one of its protocol. So the pattern that matches the
+//! most packets of the flood and the fewest of clients is found first; of several that are similar,
+//! the most specific. Its packets are removed, and the search repeats until the rest is below the
+//! threshold. Rule: no finding has packets that a rule passes, that are already dropped, or that
+//! come from an allowed address.
 
 use std::time::Duration;
 
 use super::clients::Clients;
 use super::heavy::{Busy, Heavy, heaviest};
-use super::sample::{NINETEEN_OF_TWENTY, Rate};
+use super::sample::{CONFIDENCE, Rate};
 use super::{Address, Evidence, Outcome, Packet, Pattern, Shape};
 use crate::language::text;
 use crate::{Action, Addresses, Rule, Scope, Test};
 
-/// What is too much, and what may be proposed.
+/// Settings of a detection.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub threshold: Threshold,
-    /// That suggested rules hold.
+    /// The duration of suggested rules.
     pub hold: Duration,
-    /// Findings at most.
+    /// The most findings.
     pub most: usize,
-    /// Rows in each list of the busiest.
+    /// The rows of each list of busiest patterns.
     pub top: usize,
-    /// Never touched: `@set`, or an address or prefix, with what it stands for.
+    /// Addresses that rules must not drop: `@set`, an address or a prefix, with its addresses.
     pub allowed: Vec<(String, Addresses)>,
 }
 
+/// The rate above which traffic is a flood.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threshold {
-    /// Packets a second.
+    /// Packets per second.
     Pps(u64),
-    /// A part of all traffic, from 0 to 1; and no less than [`Threshold::LEAST`].
+    /// A share of all traffic, from 0 to 1, and at least [`Threshold::LEAST`].
     Share(f64),
 }
 
-/// What was found.
+/// The result of a detection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detection {
+    /// Duration of the sample.
     pub seconds: f64,
-    /// All packets, and what became of them: dropped already, passed by a rule or from an allowed
-    /// address, and open.
+    /// All packets.
     pub all: Rate,
+    /// Packets that the active rules drop.
     pub dropped: Rate,
+    /// Packets that a rule passes, or from an allowed address.
     pub chosen: Rate,
+    /// All other packets.
     pub open: Rate,
-    /// Of what is open.
+    /// The busiest patterns of `open`.
     pub busy: Vec<Busy>,
-    /// In the order in which they were found: what stops most comes first.
+    /// The findings, with the most effective rule first.
     pub findings: Vec<Finding>,
 }
 
-/// One flood, or what looks like one.
+/// A probable flood.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     pub pattern: Pattern,
     pub shape: &'static str,
     /// The rule that would stop it, without a name.
     pub rule: String,
-    /// What that would take.
+    /// The packets that the rule would drop.
     pub takes: Rate,
-    /// Of all that is likely no client's, from 0 to 1.
+    /// The share of all flood packets that the rule would drop, from 0 to 1.
     pub of_flood: f64,
-    /// The part of what it takes that is likely clients', and how high that may be for all that so
-    /// few packets can tell.
+    /// The share of client packets among the dropped ones.
     pub collateral: f64,
+    /// The upper bound of `collateral`, with a confidence of 95 %.
     pub collateral_most: f64,
+    /// The evidence for clients among the packets.
     pub evidence: Evidence,
 }
 
-/// Looks through packets that were seen within a time, each with how many it stands for.
+/// Detects floods in packets with weights that were sampled within a time.
 pub fn detect(packets: &[(Packet, f64)], seconds: f64, settings: &Settings) -> Detection {
     let outcome = |packet: &Packet| match packet.outcome {
         Outcome::Undecided if settings.is_allowed(packet) => Outcome::Accepted,
@@ -108,7 +113,7 @@ struct Search<'a> {
     seconds: f64,
 }
 
-/// A pattern that could be proposed.
+/// A pattern that may become a finding.
 struct Candidate {
     heavy: Heavy,
     evidence: Evidence,
@@ -132,19 +137,20 @@ impl Search<'_> {
     fn best(&self, rest: &[(Packet, f64)]) -> Option<Candidate> {
         let shapes = Shape::ALL.iter().enumerate().filter(|(_, shape)| !shape.is_broad);
         let heavy = shapes.flat_map(|(number, _)| heaviest(rest.iter(), number, CANDIDATES));
-        let heavy = heavy.filter(|one| self.is_too_much(&one.rate));
+        let heavy = heavy.filter(|one| self.is_over_threshold(&one.rate));
         let candidates: Vec<_> = heavy.map(|heavy| self.candidate(heavy, rest)).collect();
         let most = candidates.iter().map(Candidate::worth).fold(f64::NEG_INFINITY, f64::max);
-        // What is worth nothing is clients' for the most part: it is told as what it is.
+        // Without a pattern of positive worth, most packets are of clients; such findings are
+        // listed too, with their collateral.
         let good = |one: &Candidate| match most > 0.0 {
             true => one.worth() >= ALIKE * most,
             false => true,
         };
         let widest = candidates.iter().filter(|one| good(one)).map(|one| one.heavy.rate.packets);
         let widest = widest.fold(0.0, f64::max);
-        let telling =
+        let specific =
             |one: &Candidate| good(one) && (most > 0.0 || one.heavy.rate.packets >= ALIKE * widest);
-        candidates.into_iter().filter(telling).max_by(|a, b| {
+        candidates.into_iter().filter(specific).max_by(|a, b| {
             let by_shape = a.heavy.shape.cmp(&b.heavy.shape);
             by_shape.then(a.heavy.rate.packets.total_cmp(&b.heavy.rate.packets))
         })
@@ -160,7 +166,7 @@ impl Search<'_> {
         Candidate { heavy, evidence }
     }
 
-    fn is_too_much(&self, rate: &Rate) -> bool {
+    fn is_over_threshold(&self, rate: &Rate) -> bool {
         let pps = rate.packets / self.seconds;
         let enough = match self.settings.threshold {
             Threshold::Pps(least) => pps >= least as f64,
@@ -171,14 +177,14 @@ impl Search<'_> {
         enough && rate.kept >= FEWEST
     }
 
-    /// With all that its rule would take, also what is in other findings.
+    /// The finding, with all packets that its rule would drop, including those of other findings.
     fn finding(&self, best: &Candidate, open: &[(Packet, f64)], flood: f64) -> Finding {
         let Heavy { pattern, shape, .. } = best.heavy;
         let takes = total(open.iter().filter(|(packet, _)| pattern.holds(packet)));
         let Candidate { evidence, .. } = self.candidate(Heavy { rate: takes, ..best.heavy }, open);
         let collateral = evidence.part();
         let kept = takes.kept as f64;
-        let spread = NINETEEN_OF_TWENTY * (collateral * (1.0 - collateral) / kept).sqrt();
+        let spread = CONFIDENCE * (collateral * (1.0 - collateral) / kept).sqrt();
         let of_flood = takes.packets * (1.0 - evidence.clients) / flood.max(1.0);
         Finding {
             pattern,
@@ -187,7 +193,7 @@ impl Search<'_> {
             takes,
             of_flood: of_flood.min(1.0),
             collateral,
-            // None of n seen: less than 3/n, 19 times out of 20.
+            // With no client among n packets, the share is below 3/n with a confidence of 95 %.
             collateral_most: (collateral + spread + 3.0 / kept).min(1.0),
             evidence,
         }
@@ -195,7 +201,7 @@ impl Search<'_> {
 }
 
 impl Candidate {
-    /// Packets of a flood that it takes; each of a client's counts against many of them.
+    /// The number of flood packets that the rule drops, less a multiple of the client packets.
     fn worth(&self) -> f64 {
         let clients = self.evidence.part();
         self.heavy.rate.packets * ((1.0 - clients) - clients * WORTH_OF_A_CLIENT)
@@ -203,10 +209,10 @@ impl Candidate {
 }
 
 impl Settings {
-    /// What `--allow` names: `@set`, an address or a prefix.
+    /// Adds allowed addresses: `@set`, an address or a prefix.
     ///
     /// # Errors
-    /// It is none of these, or there is no such set.
+    /// The text is none of these, or the set is unknown.
     pub fn allow(&mut self, what: &str, scope: &Scope) -> Result<(), text::Error> {
         let rule = Rule::parse(&format!("drop from {what}"), scope)?;
         if let [Test::Address { addresses, negated: false, .. }] = &rule.tests[..] {
@@ -220,18 +226,18 @@ impl Settings {
         self.allowed.iter().any(|(_, addresses)| values(addresses, source).contains(source.bits))
     }
 
-    /// Drops what a pattern holds for, but from nobody who is allowed.
+    /// The rule that drops the packets of a pattern, except those from allowed addresses.
     fn rule(&self, pattern: &Pattern) -> String {
         let action =
             Rule { name: String::new(), tests: Vec::new(), action: Action::DropFor(self.hold) };
-        let touched = self.allowed.iter().filter(|(_, addresses)| touches(pattern, addresses));
-        let but: String = touched.map(|(name, _)| format!(" from not {name}")).collect();
-        format!("{} {}{but}", action.body(), pattern.words())
+        let overlapping = self.allowed.iter().filter(|(_, addresses)| overlaps(pattern, addresses));
+        let except: String = overlapping.map(|(name, _)| format!(" from not {name}")).collect();
+        format!("{} {}{except}", action.body(), pattern.words())
     }
 }
 
 impl Threshold {
-    /// Packets a second: less is no flood, whatever its share.
+    /// The lowest rate of a flood in packets per second, for any share.
     pub const LEAST: f64 = 1000.0;
 }
 
@@ -239,8 +245,8 @@ fn values(addresses: &Addresses, of: Address) -> &crate::Values {
     if of.is_ipv6 { &addresses.v6 } else { &addresses.v4 }
 }
 
-/// Whether a packet from one of these could be among those of the pattern.
-fn touches(pattern: &Pattern, addresses: &Addresses) -> bool {
+/// Whether packets from these addresses may have the pattern.
+fn overlaps(pattern: &Pattern, addresses: &Addresses) -> bool {
     pattern.source.is_none_or(|(prefix, length)| {
         let width = if prefix.is_ipv6 { 128 } else { 32 };
         let rest = u128::MAX.checked_shr(128 - (width - u32::from(length))).unwrap_or(0);
@@ -256,11 +262,11 @@ fn total<'p>(packets: impl Iterator<Item = &'p (Packet, f64)>) -> Rate {
     })
 }
 
-/// Patterns of a shape that are looked at more closely.
+/// Patterns per shape that become candidates.
 const CANDIDATES: usize = 4;
-/// Packets that must have been kept for a finding.
+/// The least sampled packets of a finding.
 const FEWEST: usize = 20;
-/// So much of the best counts as the same.
+/// The share of the best value that counts as similar.
 const ALIKE: f64 = 0.9;
-/// A packet of a client's counts against so many of a flood.
+/// The number of flood packets that outweigh one packet of a client.
 const WORTH_OF_A_CLIENT: f64 = 10.0;

@@ -66,7 +66,7 @@ fn clients(connections: u32, packets: u32) -> Vec<Packet> {
     all
 }
 
-/// So many packets made by their number.
+/// A number of packets, made by their index.
 fn flood(count: u32, make: impl Fn(u32) -> Packet) -> Vec<Packet> {
     (0..count).map(make).collect()
 }
@@ -151,7 +151,7 @@ fn floods_of_many_kinds_beside_clients() {
         assert!(first.of_flood > 0.9, "{rule}: {first:#?}");
         assert!((first.takes.packets - 50_000.0).abs() < 3000.0, "{rule}: {first:#?}");
         Rule::parse(&first.rule, &Scope::default()).unwrap();
-        // What is left are clients, and is told to be.
+        // The remaining packets are from clients, and are reported as such.
         for other in &detection.findings[1..] {
             assert!(other.collateral > 0.5, "{rule}: {other:#?}");
         }
@@ -211,7 +211,7 @@ fn who_invents_numbers_does_not_talk() {
     let detection = found(&[clients(100, 20), flood(5000, acks)], &settings());
     assert_eq!(rules(&detection)[..1], ["drop for 1m tcp dport 80 from 203.0.113.9"]);
     assert!(detection.findings[0].collateral < 0.05, "{:#?}", detection.findings[0]);
-    assert_eq!(detection.findings[0].evidence.talking, 0);
+    assert_eq!(detection.findings[0].evidence.active, 0);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn what_is_passed_or_allowed_is_not_touched() {
     settings.allow("192.0.2.0/24", &file.scope).unwrap();
     assert!(settings.allow("@nobody", &file.scope).is_err());
     assert!(settings.allow("eth0", &file.scope).is_err());
-    // All from the office: nothing to be said.
+    // All packets are from allowed addresses: there is no finding.
     let office = flood(5000, from(0x0a09_0000));
     assert_eq!(rules(&found(std::slice::from_ref(&office), &settings)), Vec::<&str>::new());
     // Others beside it: a rule that leaves them alone, and one that cannot touch them.
@@ -331,7 +331,7 @@ fn packets_are_read_from_what_is_shown() {
     let bytes = hex(&tcp.concat());
     let seen = TappedPacket {
         time_ns: 5,
-        decision: crate::runtime::trial::Decision {
+        decision: crate::runtime::decision::Decision {
             rule: None,
             verdict: spec::Verdict::Pass,
             reason: Some(crate::Reason::Default),

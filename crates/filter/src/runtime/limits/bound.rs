@@ -1,31 +1,31 @@
-//! What a sender below its limit can lose to others, as a chance.
+//! `LossBound`: the probability that a sender below its limit loses packets because of others.
 //!
-//! A sender without a bucket takes over the fullest of its line, with what is missing from it: at
-//! most an eighth of what others took out of the line and what was not earned back since, and one
-//! token. What others take is a queue that eight buckets serve. For senders that come by chance
-//! (Poisson), which is what invented addresses do under a random hash, such a queue is longer than
-//! x with a chance of at most e^(-θx), where load·(e^θ - 1) = θ (Cramér-Lundberg).
+//! A sender without a bucket takes the fullest bucket of its line, with the tokens that are missing
+//! from it: at most an eighth of those that others took from the line and that were not earned
+//! since, plus one. The tokens that others take are a queue that eight buckets serve. For Poisson
+//! arrivals, which forged addresses under a random hash are, the queue is longer than x with a
+//! probability of at most e^(-θx), where load·(e^θ - 1) = θ (Cramér-Lundberg).
 
 use crate::abi::Line;
 
-/// Others that send one packet each.
+/// A bound for a flood of senders with one packet each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LossBound {
-    /// Packets a second of others, over all that the buckets earn in a second: from 1 on, the limit
-    /// is one for all senders together, and each has its part.
+    /// Packets per second of others, divided by the tokens that all buckets earn. From 1, all
+    /// senders share one limit.
     pub load: f64,
-    /// Buckets that make up for each other: those of a line, or the one that there is.
+    /// The number of buckets that share a queue: those of a line, or one.
     together: f64,
 }
 
 impl LossBound {
-    /// `flood_pps` from others, on a limit of `rate_pps` with so many buckets.
+    /// The bound for `flood_pps` from others, at a limit of `rate_pps` with a number of buckets.
     pub fn new(flood_pps: f64, rate_pps: f64, buckets: f64) -> Self {
         Self { load: flood_pps / (rate_pps * buckets), together: buckets.min(Line::BUCKETS as f64) }
     }
 
-    /// The chance that a packet is lost of a sender that never leaves less than `spare` tokens in a
-    /// bucket of its own.
+    /// The probability of a loss for a sender that always leaves at least `spare` tokens in its
+    /// bucket.
     pub fn chance(&self, spare: f64) -> f64 {
         if self.load >= 1.0 {
             return 1.0;
@@ -34,7 +34,7 @@ impl LossBound {
         (-self.exponent() * queue).exp()
     }
 
-    /// θ > 0 with load·(e^θ - 1) = θ, by halving.
+    /// The θ > 0 with load·(e^θ - 1) = θ, by bisection.
     fn exponent(&self) -> f64 {
         let (mut low, mut high) = (0.0_f64, 64.0_f64);
         for _ in 0..100 {

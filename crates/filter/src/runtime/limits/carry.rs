@@ -1,16 +1,16 @@
-//! Buckets taken along when rules change.
+//! Carries buckets over when rules change.
 //!
-//! Rule: a limit that is the same goes on where it was. What packets take out of the old buckets
-//! while they are copied is lost: milliseconds of one burst.
+//! Rule: an unchanged limit continues with its buckets. Tokens that packets take from the old
+//! buckets during the copy, which lasts milliseconds, are not counted.
 
 use spec::{Expect, Map};
 
 use super::Maps;
 use crate::abi;
 
-/// Copies the buckets of limits into maps that were filled and are not in use yet: from and to
-/// which number. Answers how many limits were taken along; those whose rate or memory changed begin
-/// anew. The seed becomes the old one.
+/// Copies buckets into filled maps that are not in use yet, together with the seed; `pairs` are
+/// numbers of equal limits, old and new. Returns the number of limits that were carried over; a
+/// limit whose rate or memory changed starts with full buckets.
 pub fn carry<M: Map>(
     from: &Maps<'_, M>,
     to: &Maps<'_, M>,
@@ -43,7 +43,7 @@ fn limit<M: Map>(map: &M, number: u32) -> Result<Option<abi::Limit>, M::Error> {
     Ok(bytes.map(|bytes| abi::Limit::from_bytes(&bytes)))
 }
 
-/// But for the place of the lines, and for where to look first.
+/// Whether two limits are equal, except for the place of their lines and the level to check first.
 fn is_same(old: &abi::Limit, new: &abi::Limit) -> bool {
     let placeless = |mut limit: abi::Limit| {
         limit.ended_by = 0;

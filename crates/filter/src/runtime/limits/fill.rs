@@ -1,4 +1,4 @@
-//! Maps of limits, found by name and filled after loading.
+//! `Maps`: the maps of limits, which are filled after loading.
 
 use spec::{Expect, Map};
 
@@ -15,15 +15,15 @@ pub struct Maps<'a, M> {
 }
 
 impl<'a, M> Maps<'a, M> {
-    /// Finds them by the names that they have in the object.
+    /// Finds the maps by their names in the object.
     pub fn find<E>(map: impl Fn(&str) -> Result<&'a M, E>) -> Result<Self, E> {
         Ok(Self { limits: map(LIMITS)?, lines: map(LINES)?, seed: map(SEED)? })
     }
 }
 
 impl Limits {
-    /// Fills maps that are new, in which all buckets are full, with a random seed. A seed that is
-    /// there, because an older program's map is used again, remains: buckets are found by it.
+    /// Fills new maps, in which all buckets are full, with a random seed. An existing seed, of a
+    /// map that is reused from an older program, is kept, because it locates the buckets.
     pub fn fill<M: Map>(&self, maps: &Maps<'_, M>) -> Result<(), M::Error> {
         self.fill_limits(maps)?;
         fill_seed(maps.seed)

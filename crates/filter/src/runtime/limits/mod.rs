@@ -1,4 +1,4 @@
-//! Limits of a loaded program: filled, read and carried over through their maps.
+//! Limits of a loaded program: their maps are filled, read and carried over.
 
 mod bound;
 mod carry;

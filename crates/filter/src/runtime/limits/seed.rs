@@ -1,6 +1,6 @@
-//! The random numbers of the hash that finds a sender's line.
+//! The random numbers of the hash that selects the line of a sender.
 //!
-//! Rule: nobody outside can know them, or he could choose addresses that share a line.
+//! Rule: they are secret; otherwise a sender could choose addresses that share a line.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -8,13 +8,13 @@ use std::hash::BuildHasher as _;
 use crate::abi::Seed;
 
 impl Seed {
-    /// From the system's random numbers, as hash tables get theirs.
+    /// A random seed of the operating system, as for hash tables.
     pub fn random() -> Self {
         let state = RandomState::new();
         Self { words: std::array::from_fn(|place| state.hash_one(place)) }
     }
 
-    /// The same for the same number; for tests (splitmix64).
+    /// A seed from a number, for tests (splitmix64).
     pub fn from_number(number: u64) -> Self {
         let word = |place: usize| {
             let mut word = (place as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number;

@@ -1,8 +1,8 @@
-//! The state of limits at one moment: how many senders have used some of their burst, how many
-//! have none left, and what an honest one can lose.
+//! `State`: the state of a limit: the number of senders that used part of their burst, the number
+//! without tokens, and the possible loss of others.
 //!
-//! Rule: it is read from the program's own maps while packets go on, so it is no consistent cut.
-//! Buckets know no addresses: who is over a limit is told by watching packets (`talkers`).
+//! Rule: it is read while packets are processed, so it is not a consistent snapshot. Buckets have
+//! no addresses: sampled packets show which senders are over a limit (`talkers`).
 
 use spec::Map;
 
@@ -10,54 +10,56 @@ use super::LossBound;
 use crate::abi::{self, Level, Line};
 use crate::compile::limits::LEAST_BITS;
 
-/// Buckets of one level of a limit.
+/// The use of the buckets of one level of a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fill {
-    /// Who shares a bucket, as rules say it.
+    /// The packets that share a bucket, as in rules.
     pub per: String,
+    /// The number of buckets.
     pub buckets: u64,
-    /// Those that are not full: each is a sender that is remembered.
+    /// Buckets that are not full; each belongs to a sender.
     pub used: u64,
-    /// Of these, those that have not enough for a packet.
+    /// Buckets with too few tokens for a packet.
     pub empty: u64,
-    /// What the used ones have left of the burst, on average; 1 when none is used.
+    /// The average share of the burst that is left in used buckets; 1 if none is used.
     pub left: f64,
 }
 
-/// What packets met a limit over a time.
+/// The traffic at a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
+    /// Packets per second.
     pub pps: f64,
-    /// Bits a second.
+    /// Bits per second.
     pub bps: f64,
 }
 
-/// What those who meet a limit do to each other.
+/// The effect of the senders at a limit on each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sharing {
-    /// Of what all buckets earn, or all senders together may have: from 1 on, the limit is one for
-    /// all of them.
+    /// The share of the tokens that all buckets earn, or of the total. From 1, all senders share
+    /// one limit.
     pub load: f64,
-    /// The chance that a packet is lost which should not be.
+    /// The probability that a sender below its limit loses a packet.
     pub loss: f64,
 }
 
-/// A limit as the program has it, to be asked.
+/// The settings of a limit in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     limit: abi::Limit,
 }
 
 impl State {
-    /// `None` when there is no such limit.
+    /// Reads a limit; `None` if it does not exist.
     pub fn read<M: Map>(limits: &M, number: u32) -> Result<Option<Self>, M::Error> {
         let bytes = limits.lookup(&number.to_le_bytes())?;
         let bytes = bytes.and_then(|bytes| <[u8; abi::Limit::SIZE]>::try_from(bytes).ok());
         Ok(bytes.map(|bytes| Self { limit: abi::Limit::from_bytes(&bytes) }))
     }
 
-    /// One for each level, the sender's own first. `line` answers the bytes of a line of buckets;
-    /// what it does not know counts as full.
+    /// The use of each level, of which the first is that of the sender. `line` returns the bytes of
+    /// a line of buckets; buckets of other lines count as full.
     pub fn fills(&self, line: impl Fn(u32) -> Option<[u8; Line::SIZE]>, now_ns: u64) -> Vec<Fill> {
         let now = now_ns << (self.limit.finer & 63) >> (self.limit.coarser & 63);
         let name = |place, level: &Level| match is_whole(level) && place > 0 {
@@ -81,7 +83,8 @@ impl State {
         for bytes in (level.first..=level.first + level.mask).filter_map(line) {
             for bucket in bytes.as_chunks::<8>().0.iter().map(|one| u64::from_le_bytes(*one)) {
                 let missing = (bucket >> TAG_BITS).wrapping_sub(now) & TIME_MASK;
-                // More than a burst: a program's clock was ahead of ours; beyond that, it is past.
+                // More than a burst is missing if the clock of a processor is ahead; more than two
+                // if the time is past.
                 if missing == 0 || missing > 2 * level.burst {
                     continue;
                 }
@@ -97,13 +100,13 @@ impl State {
         fill
     }
 
-    /// What the packets that meet it mean for an honest sender which keeps to half of its burst, if
-    /// all of them came from invented addresses. `None` for one bucket alone: there are no others.
+    /// The effect on a sender that uses at most half of its burst, if all packets come from forged
+    /// addresses. `None` for a limit with one bucket.
     pub fn sharing(&self, load: Load) -> Option<Sharing> {
         let own = self.levels().next().filter(|level| level.mask > 0)?;
         let total = self.levels().skip(1).find(|level| is_whole(level));
         let met = if self.is_of_bytes() { load.bps / 8.0 } else { load.pps };
-        // What is over the total takes nothing out of senders' own buckets.
+        // Packets over the total take no tokens from the buckets of senders.
         let taken = total.map_or(met, |total| met.min(self.rate(total)));
         let bound = |level, met| LossBound::new(met, self.rate(level), buckets(level) as f64);
         let half = self.burst(own, load) / 2.0;
@@ -118,14 +121,14 @@ impl State {
         Some(sharing)
     }
 
-    /// Tokens a second.
+    /// Tokens per second.
     fn rate(&self, level: &Level) -> f64 {
         let second =
             1e9 * f64::from(self.limit.finer).exp2() / f64::from(self.limit.coarser).exp2();
         second / level.cost as f64
     }
 
-    /// In packets as they come.
+    /// The burst of a level in packets of average size.
     fn burst(&self, level: &Level, load: Load) -> f64 {
         let tokens = level.burst / level.cost.max(1);
         let size = if !self.is_of_bytes() {
@@ -147,17 +150,17 @@ impl State {
     }
 }
 
-/// Whether all packets share it.
+/// Whether all packets share one bucket.
 fn is_whole(level: &Level) -> bool {
     level.mask == 0
 }
 
-/// Of a whole line, all packets find the same one.
+/// The number of buckets of a level; if all packets share one, they find the same one of the line.
 fn buckets(level: &Level) -> u64 {
     if is_whole(level) { 1 } else { u64::from(level.mask + 1) * WAYS }
 }
 
-/// As rules spell it.
+/// The packets that share a bucket, as rules write it.
 fn name(level: &Level) -> String {
     let length =
         |v4: u32, [high, low]: [u64; 2]| (v4.count_ones(), high.count_ones() + low.count_ones());
@@ -179,7 +182,7 @@ fn name(level: &Level) -> String {
 const WAYS: u64 = Line::BUCKETS as u64;
 const TAG_BITS: u32 = 16;
 const TIME_MASK: u64 = (1 << 48) - 1;
-/// Bytes.
+/// Length of a full frame in bytes.
 const FULL_FRAME: f64 = 1514.0;
 
 #[cfg(test)]
@@ -232,7 +235,7 @@ mod tests {
         assert_eq!((own.used, own.empty), (3, 2));
         assert!((own.left - 0.5 / 3.0).abs() < 0.001, "{own:?}");
         let own = &fills(&limits, &model, SECOND + SECOND * 3 / 2)[0];
-        assert_eq!((own.used, own.empty), (2, 0), "the second has all of it back");
+        assert_eq!((own.used, own.empty), (2, 0), "the second bucket is full again");
         assert_eq!(fills(&limits, &model, 4 * SECOND)[0].used, 0);
     }
 
@@ -251,7 +254,7 @@ mod tests {
         assert_eq!([burst(8_000.0), burst(40_000.0)], [10.0, 2.0], "frames of 100 and 500 bytes");
     }
 
-    /// Of more than a minute: times are coarser than the clock's.
+    /// The times of bursts of more than a minute are coarser than those of the clock.
     #[test]
     fn long_bursts_are_shown_as_well() {
         let limits = limits(1, Unit::Packets, 1000, Per::Rule);
@@ -277,8 +280,7 @@ mod tests {
         assert_eq!(state(&limits).burst(&limits.limits()[0].levels[0], load), 20.0);
     }
 
-    /// What a flood takes out of senders' buckets is no more than the total; whether that has
-    /// enough for one more packet is another chance.
+    /// A flood takes at most the total from the buckets of senders; the total itself may be empty.
     #[test]
     fn a_total_bounds_the_load() {
         let total = Some(Total { rate: 5_000, burst: 100 });

@@ -151,8 +151,8 @@ fn ipv6_addresses_count_in_all_their_parts() {
     }
 }
 
-/// Sixteen times the limit for a /24, sixteen times that for a /16: whoever invents addresses in a
-/// prefix does not get more than the prefix.
+/// Sixteen times the limit for a /24, sixteen times that for a /16: a sender that forges addresses
+/// in a prefix does not get more than the prefix.
 #[test]
 fn inventing_addresses_within_a_prefix_does_not_win() {
     let mut model = model(&packets(10, 10, SOURCE));
@@ -182,7 +182,7 @@ fn a_million_invented_senders_do_not_give_one_sender_more() {
     assert!(got >= 100, "{got}");
 }
 
-/// Processors read the clock at their packets' beginnings, and one may be held up behind that: what
+/// Processors read the clock at their packets' beginnings, and one may be delayed after that: what
 /// it finds then was written later than its own time.
 #[test]
 fn a_clock_that_is_behind_finds_an_empty_bucket_empty() {

@@ -56,7 +56,7 @@ pub fn one_by_one(ruleset: &Ruleset, packet: &PacketFields) -> (u32, Vec<u32>) {
     (NO_RULE, before)
 }
 
-/// The same from a plan.
+/// The decision and the effects, from a plan.
 pub fn planned(plan: &Plan, ruleset: &Ruleset, packet: &PacketFields) -> (u32, Vec<u32>) {
     let rule = |number: u32| &ruleset.rules[number as usize];
     let mut before = Vec::new();

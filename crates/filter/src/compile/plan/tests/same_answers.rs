@@ -98,7 +98,7 @@ fn plans_within_a_tiny_budget_answer_the_same() {
     assert!(split > 40, "only {split} were split");
 }
 
-/// No ruleset is too small to be in tables, if told so.
+/// A budget without straight rules puts every ruleset into tables.
 #[test]
 fn single_rules_in_tables() {
     let none = Budget { straight_rules: 0, straight_ranges: 0, ..Budget::default() };

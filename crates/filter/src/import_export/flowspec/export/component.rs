@@ -3,22 +3,24 @@
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::import_export::error::flowspec::ExportError;
 use crate::import_export::flowspec::import::{HEADER, SHORTEST};
 use crate::language::text::bits;
 use crate::{Field, Values, model};
 
-/// A rule's tests in one family, without its EtherType.
+/// The fields that a rule tests in packets of one family, without the EtherType.
 type Fields<'a> = [(Field, Cow<'a, Values>)];
 
-/// The components of the routes that match together what the tests match; none when no packet can.
-pub(super) fn routes(fields: &Fields<'_>, is_v6: bool) -> Result<Vec<Vec<String>>, String> {
+/// The components of the routes that together match the packets of the tests; empty if no packet
+/// can match.
+pub(super) fn routes(fields: &Fields<'_>, is_v6: bool) -> Result<Vec<Vec<String>>, ExportError> {
     let Some(protocols) = protocols(fields, is_v6)? else { return Ok(Vec::new()) };
     let mut all = vec![Vec::new()];
     for (field, values) in fields {
         let one_of = components(*field, values, is_v6)?;
         let joined = all.len().saturating_mul(one_of.len());
-        if joined > MOST {
-            return Err(format!("its addresses make more than {MOST} routes"));
+        if joined > MAX_ROUTES {
+            return Err(ExportError::TooManyAddresses(MAX_ROUTES));
         }
         let with = |route: &Vec<String>| {
             let route = route.clone();
@@ -31,9 +33,9 @@ pub(super) fn routes(fields: &Fields<'_>, is_v6: bool) -> Result<Vec<Vec<String>
     for route in &mut all {
         route.extend(protocols.clone());
         let is_prefix = |it: &String| it.starts_with("destination ") || it.starts_with("source ");
-        // What asks for a header's field asks for the header, which a frame may be too short for.
+        // A match of a header's field needs the header, which a short frame may not have.
         let is_read = !has_address || route.iter().any(|it| !it.starts_with("packet-length "));
-        // Without a prefix it would be about IPv4.
+        // A route without a prefix matches IPv4.
         if is_v6 && !route.iter().any(is_prefix) || !is_read {
             route.push(any.to_owned());
         }
@@ -41,9 +43,9 @@ pub(super) fn routes(fields: &Fields<'_>, is_v6: bool) -> Result<Vec<Vec<String>
     Ok(all)
 }
 
-/// What is to be said of the protocol: ports, flags and messages ask for some themselves. `None`
-/// when no packet has what is asked for.
-fn protocols(fields: &Fields<'_>, is_v6: bool) -> Result<Option<Vec<String>>, String> {
+/// The component for the protocol, unless ports, flags or ICMP types imply it. `None` if no packet
+/// can have all of the fields.
+fn protocols(fields: &Fields<'_>, is_v6: bool) -> Result<Option<Vec<String>>, ExportError> {
     let has = |wanted: &[Field]| fields.iter().any(|(field, _)| wanted.contains(field));
     let asked = fields.iter().find(|(field, _)| *field == Field::Protocol);
     let mut possible =
@@ -64,8 +66,7 @@ fn protocols(fields: &Fields<'_>, is_v6: bool) -> Result<Option<Vec<String>>, St
         return Ok(None);
     }
     if has_ports && !numbers(&TCP_AND_UDP).covers(&possible) {
-        let reason = "routes know ports of TCP and UDP alone: say `protocol {tcp, udp}`";
-        return Err(reason.to_owned());
+        return Err(ExportError::PortsOfProtocol);
     }
     let is_said =
         asked.is_none() || possible == implied && possible != Values::range(0_u8, 0xff_u8);
@@ -73,13 +74,13 @@ fn protocols(fields: &Fields<'_>, is_v6: bool) -> Result<Option<Vec<String>>, St
     Ok(Some(if is_said { Vec::new() } else { vec![said()] }))
 }
 
-/// What is said of a field: one of these lists of components.
-fn components(field: Field, values: &Values, is_v6: bool) -> Result<Vec<Vec<String>>, String> {
+/// The components for a field: one of these lists must match.
+fn components(field: Field, values: &Values, is_v6: bool) -> Result<Vec<Vec<String>>, ExportError> {
     let one = |text: String| Ok(vec![vec![text]]);
     match field {
         Field::Source4 | Field::Source6 => Ok(prefixes("source", values, is_v6)),
         Field::Dest4 | Field::Dest6 => Ok(prefixes("destination", values, is_v6)),
-        // Said beside the fields that ask for some.
+        // See `protocols`.
         Field::Protocol => Ok(vec![Vec::new()]),
         Field::SourcePort => one(format!("source-port {}; ", listed(values, 0xffff))),
         Field::DestPort => one(format!("destination-port {}; ", listed(values, 0xffff))),
@@ -92,7 +93,7 @@ fn components(field: Field, values: &Values, is_v6: bool) -> Result<Vec<Vec<Stri
         }
         Field::Length => Ok(vec![lengths(values)?]),
         Field::Icmp => Ok(messages(values)),
-        _ => Err(format!("routes know nothing of the {}", model::name(field))),
+        _ => Err(ExportError::Field(model::name(field))),
     }
 }
 
@@ -102,11 +103,11 @@ fn prefixes(word: &str, values: &Values, is_v6: bool) -> Vec<Vec<String>> {
         true => Ipv6Addr::from_bits(bits).to_string(),
         false => Ipv4Addr::from_bits(bits as u32).to_string(),
     };
-    // Nothing is asked of them.
+    // Any address matches.
     if *values == Values::range(0_u8, u128::MAX >> (128 - bits)) {
         return vec![Vec::new()];
     }
-    let all = values.prefixes(bits).take(MOST + 1);
+    let all = values.prefixes(bits).take(MAX_ROUTES + 1);
     all.map(|(first, length)| vec![format!("{word} {}/{length}; ", address(first))]).collect()
 }
 
@@ -128,7 +129,7 @@ fn bracketed(terms: &[String]) -> String {
     }
 }
 
-/// Set bits and clear ones of each value under a mask.
+/// The flags as terms: bits that are set and bits that are clear.
 fn flags(values: &Values) -> String {
     let names = |bits: u16| {
         let set = FLAGS.iter().enumerate().filter(|(place, _)| bits & 1 << place != 0);
@@ -139,7 +140,7 @@ fn flags(values: &Values) -> String {
         let set = (set != 0).then(|| format!("={}", names(set)));
         let clear = (clear != 0).then(|| format!("!{}", names(clear)));
         match mask {
-            // Whatever they are, they are there.
+            // Any flags match, but the packet must have some.
             0 => "fin !fin".to_owned(),
             _ => set.into_iter().chain(clear).collect::<Vec<_>>().join("&"),
         }
@@ -153,16 +154,13 @@ fn fragments(values: &Values) -> Vec<String> {
     some.map(|(_, name)| (*name).to_owned()).collect()
 }
 
-/// From lengths of frames to those of their packets; nothing where any will do.
-fn lengths(values: &Values) -> Result<Vec<String>, String> {
+/// The component for the lengths of packets in frames of these lengths; none if any length
+/// matches.
+fn lengths(values: &Values) -> Result<Vec<String>, ExportError> {
     let filled = Values::new([(0, SHORTEST + HEADER)]);
     let short = values.intersection(&filled);
     if !short.is_empty() && short != filled {
-        return Err(format!(
-            "routers see packets, which Ethernet fills up: frames of up to {} bytes cannot be \
-             told apart",
-            SHORTEST + HEADER
-        ));
+        return Err(ExportError::PaddedLength(SHORTEST + HEADER));
     }
     let longest = 0xffff + HEADER;
     let lengths = values.ranges().iter().filter(|(first, _)| *first <= longest);
@@ -170,13 +168,13 @@ fn lengths(values: &Values) -> Result<Vec<String>, String> {
         lengths.map(|(first, last)| (first.saturating_sub(HEADER), (*last).min(longest) - HEADER)),
     );
     match &lengths {
-        none if none.is_empty() => Err("no packet is that long".to_owned()),
+        none if none.is_empty() => Err(ExportError::NoPacket),
         all if *all == Values::range(0_u8, 0xffff_u16) => Ok(Vec::new()),
         some => Ok(vec![format!("packet-length {}; ", listed(some, 0xffff))]),
     }
 }
 
-/// Types with the same codes, each a list of its own.
+/// Types and codes of ICMP; types with equal codes share one list.
 fn messages(values: &Values) -> Vec<Vec<String>> {
     let mut groups: Vec<(Values, Vec<u128>)> = Vec::new();
     for kind in 0..=0xff_u128 {
@@ -204,10 +202,11 @@ fn numbers(of: &[u128]) -> Values {
 }
 
 const ADDRESSES: [Field; 4] = [Field::Source4, Field::Dest4, Field::Source6, Field::Dest6];
-/// From the lowest bit on.
+/// TCP flags by bit, from the lowest.
 const FLAGS: [&str; 8] = ["fin", "syn", "rst", "push", "ack", "urgent", "ece", "cwr"];
-/// Protocols whose ports the filter reads, and those whose ports routes know.
+/// Protocols whose ports the filter reads.
 const WITH_PORTS: [u128; 5] = [6, 17, 33, 132, 136];
+/// Protocols whose ports routes match.
 const TCP_AND_UDP: [u128; 2] = [6, 17];
-/// Routes that one rule may become.
-const MOST: usize = 1000;
+/// The most routes of one rule.
+const MAX_ROUTES: usize = 1000;

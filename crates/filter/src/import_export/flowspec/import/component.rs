@@ -1,11 +1,14 @@
-//! Components of a route: what their terms mean, and how BGP carries them (for their order).
+//! Components of a route: the values that their terms match, and their BGP encoding, which
+//! determines the order of routes.
 
 use packet::Prefix;
 
 use crate::Values;
+use crate::import_export::error::NoMatch;
+use crate::import_export::error::flowspec::ImportError;
 use crate::language::bounds::step;
 
-/// What a component is about; numbers are BGP's types.
+/// The type of a component, numbered as in BGP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -23,16 +26,18 @@ pub(super) enum Kind {
     Fragment = 12,
 }
 
+/// One match of a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Component {
     pub kind: Kind,
     pub body: Body,
 }
 
+/// The values of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Prefix(Prefix),
-    /// Numbers that match, and the operators and values as BGP carries them.
+    /// Values that match, and the operators and values as BGP encodes them.
     Numbers {
         values: Values,
         encoded: Vec<u8>,
@@ -40,6 +45,7 @@ pub(super) enum Body {
 }
 
 impl Kind {
+    /// The type with this name.
     pub fn of(word: &str) -> Option<Self> {
         Some(match word {
             "destination" => Self::Destination,
@@ -84,7 +90,8 @@ impl Kind {
 }
 
 impl Component {
-    pub fn read(kind: Kind, words: &[&str]) -> Result<Self, String> {
+    /// Reads the values of a component.
+    pub fn read(kind: Kind, words: &[&str]) -> Result<Self, ImportError> {
         let body = match kind {
             Kind::Destination | Kind::Source => prefix(words)?,
             Kind::TcpFlags => terms(words, kind, flags)?,
@@ -95,34 +102,34 @@ impl Component {
     }
 }
 
-/// What one term says: its numbers, and its operator and value as BGP carries them.
+/// One term: the values that it matches, and its operator and value as BGP encodes them.
 struct Term {
     values: Values,
     operator: u8,
     value: u16,
 }
 
-fn prefix(words: &[&str]) -> Result<Body, String> {
-    let [word] = words else { return Err("one prefix stands here".to_owned()) };
-    // RFC 8956 may leave bits out in front; none are left out with `/0` behind.
+fn prefix(words: &[&str]) -> Result<Body, ImportError> {
+    let [word] = words else { return Err(ImportError::SeveralPrefixes) };
+    // RFC 8956 allows an offset after the length; `/0` is the only one that is supported.
     let plain = match word.strip_suffix("/0") {
         Some(rest) if rest.contains('/') => rest,
         _ => word,
     };
-    plain.parse().map(Body::Prefix).map_err(|_| format!("`{word}` is not a valid prefix"))
+    plain.parse().map(Body::Prefix).map_err(|_| ImportError::Prefix((*word).to_owned()))
 }
 
-/// One of the words holds; of a word's parts joined by `&`, all do.
+/// Terms of which one must hold; the parts of a term that are joined by `&` must all hold.
 fn terms(
     words: &[&str],
     kind: Kind,
-    read: impl Fn(&str) -> Result<Term, String>,
-) -> Result<Body, String> {
+    read: impl Fn(&str) -> Result<Term, ImportError>,
+) -> Result<Body, ImportError> {
     let highest = kind.highest().into();
     let (mut ranges, mut encoded, mut last) = (Vec::new(), Vec::new(), None);
     for word in words {
-        // What all of the parts hold is what none of them leaves out.
-        let mut left_out = Vec::new();
+        // The values of all parts are those that no part excludes.
+        let mut excluded = Vec::new();
         for (number, part) in word.split('&').enumerate() {
             let term = read(part)?;
             last = Some(encoded.len());
@@ -130,17 +137,17 @@ fn terms(
             encode(&mut encoded, and | term.operator, term.value);
             let others = term.values.complement(highest);
             step(others.ranges().len());
-            left_out.extend_from_slice(others.ranges());
+            excluded.extend_from_slice(others.ranges());
         }
-        let held = Values::new(left_out).complement(highest);
+        let held = Values::new(excluded).complement(highest);
         step(held.ranges().len());
         ranges.extend_from_slice(held.ranges());
     }
-    let last = last.ok_or("a value is missing")?;
+    let last = last.ok_or(ImportError::NoValue)?;
     encoded[last] |= END;
     let values = Values::new(ranges);
     if values.is_empty() {
-        return Err("no packet can match this".to_owned());
+        return Err(NoMatch.into());
     }
     Ok(Body::Numbers { values, encoded })
 }
@@ -155,10 +162,10 @@ fn encode(out: &mut Vec<u8>, operator: u8, value: u16) {
     }
 }
 
-fn number(kind: Kind, word: &str) -> Result<Term, String> {
+fn number(kind: Kind, word: &str) -> Result<Term, ImportError> {
     let signs = word.len() - word.trim_start_matches(['=', '<', '>', '!']).len();
     let (sign, digits) = word.split_at(signs);
-    let value = kind.number(digits).ok_or_else(|| format!("`{word}` is not a valid number"))?;
+    let value = kind.number(digits).ok_or_else(|| ImportError::Number(word.to_owned()))?;
     let (number, highest) = (u128::from(value), u128::from(kind.highest()));
     let below =
         || number.checked_sub(1).map_or_else(Values::default, |last| Values::new([(0, last)]));
@@ -170,24 +177,20 @@ fn number(kind: Kind, word: &str) -> Result<Term, String> {
         ">=" => (below().complement(highest), GREATER | EQUAL),
         "<=" => (upto(), LESS | EQUAL),
         "!=" => (Values::one(number).complement(highest), LESS | GREATER),
-        _ => return Err(format!("`{sign}` is not an operator")),
+        _ => return Err(ImportError::Operator(sign.to_owned())),
     };
     Ok(Term { values, operator, value })
 }
 
-/// `syn+ack`: any of them; `=syn+ack`: all of them; `!` before it: not so.
-fn flags(word: &str) -> Result<Term, String> {
+/// `syn+ack` is any of the flags, `=syn+ack` all of them; `!` negates either.
+fn flags(word: &str) -> Result<Term, ImportError> {
     let (word, not) = word.strip_prefix('!').map_or((word, false), |rest| (rest, true));
     let (word, all) = word.strip_prefix('=').map_or((word, false), |rest| (rest, true));
     let mut bits = word.split('+').map(|name| {
         let known = FLAGS.iter().find(|(one, _)| *one == name).map(|(_, bit)| *bit);
-        known.ok_or_else(|| {
-            format!(
-                "`{name}` is not a TCP flag; expected fin, syn, rst, push, ack, urgent, ece or cwr"
-            )
-        })
+        known.ok_or_else(|| ImportError::UnknownFlag(name.to_owned()))
     });
-    let bits = bits.try_fold(0_u16, |bits, bit| Ok::<_, String>(bits | bit?))?;
+    let bits = bits.try_fold(0_u16, |bits, bit| Ok::<_, ImportError>(bits | bit?))?;
     let any = || Values::masked(bits, 0, 0xff).complement(0xff);
     let values = if all { Values::masked(bits, bits, 0xff) } else { any() };
     let values = if not { values.complement(0xff) } else { values };
@@ -195,7 +198,7 @@ fn flags(word: &str) -> Result<Term, String> {
     Ok(Term { values, operator, value: bits })
 }
 
-fn fragment(word: &str) -> Result<Term, String> {
+fn fragment(word: &str) -> Result<Term, ImportError> {
     let (word, not) = word.strip_prefix('!').map_or((word, false), |rest| (rest, true));
     let word = word.strip_prefix('=').unwrap_or(word);
     let (kind, value) = match word {
@@ -203,11 +206,9 @@ fn fragment(word: &str) -> Result<Term, String> {
         "first-fragment" => (1, 4),
         "is-fragment" => (2, 2),
         "dont-fragment" | "last-fragment" => {
-            return Err(format!("the filter does not know of `{word}`"));
+            return Err(ImportError::UnsupportedFragment(word.to_owned()));
         }
-        _ => {
-            return Err(format!("`{word}` is none of not-a-fragment, first-fragment, is-fragment"));
-        }
+        _ => return Err(ImportError::UnknownFragment(word.to_owned())),
     };
     let values = Values::one(kind);
     let values = if not { values.complement(2) } else { values };
@@ -225,7 +226,7 @@ const FLAGS: &[(&str, u16)] = &[
     ("cwr", 0x80),
 ];
 
-// RFC 8955 section 4.2.1
+// Bits of an operator: RFC 8955, section 4.2.1.
 const END: u8 = 0x80;
 const AND: u8 = 0x40;
 const TWO_BYTES: u8 = 0x10;

@@ -9,24 +9,25 @@
 //! }
 //! ```
 //!
-//! Rule: the order of the text says nothing; routes decide in the order that RFC 8955 section 5.1
-//! gives them, so that is the order of the rules. A route without a prefix is one of IPv4.
+//! Rule: the order in the text has no meaning. Routes are evaluated in the order of RFC 8955,
+//! section 5.1, so the rules are in that order. A route without a prefix matches IPv4.
 
 mod component;
 mod order;
 mod route;
 mod words;
 
-pub(crate) use route::{HEADER, MOST_BYTES, SHORTEST};
+pub(crate) use route::{HEADER, MAX_RATE, SHORTEST};
 
 use crate::import_export::Error;
+use crate::import_export::error::flowspec::ImportError;
 use crate::language::bounds::{RANGES, Work, step};
 use crate::{Policies, Rule, Ruleset};
 
-/// Reads routes. What no route matches passes.
+/// Reads routes. A packet that matches no route passes.
 ///
 /// # Errors
-/// What is not in the subset, by line.
+/// A route that is not in the supported subset, with its line.
 pub fn import(text: &str) -> Result<Ruleset, Error> {
     let mut routes = route::read(text)?;
     routes.sort_by(|one, other| order::compare(&one.components, &other.components));
@@ -39,23 +40,22 @@ pub fn import(text: &str) -> Result<Ruleset, Error> {
         let ranges = ruleset.rules[first..].iter().map(Rule::own_ranges).sum();
         step(1 + ranges);
         if !work.spend(ranges) {
-            let reason = format!("the routes have more than {RANGES} ranges of values");
-            return Err(Error::new("", reason));
+            return Err(Error::new("", ImportError::TooLarge(RANGES)));
         }
     }
     Ok(ruleset)
 }
 
-/// Two routes of a text that do not decide in the order in which they stand there.
+/// Two routes that routers do not evaluate in the order of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Misplaced {
-    /// They match the same packets, so that BGP keeps the one that comes last.
+    /// They match the same packets, so BGP keeps the last one only.
     Same(String, String),
-    /// RFC 8955 asks the second one first, some packets match both, and it matters which decides.
+    /// RFC 8955 evaluates the second one first, and they decide differently about some packets.
     Exchanged(String, String),
 }
 
-/// Whether the routes of a text would decide otherwise in the order in which they stand there.
+/// Two routes whose order in the text would lead to other decisions than that of RFC 8955.
 ///
 /// # Errors
 /// As [`import`].

@@ -1,4 +1,4 @@
-//! Which of two routes decides first: RFC 8955 section 5.1.
+//! The order in which routers evaluate routes: RFC 8955, section 5.1.
 
 use std::cmp::Ordering;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::component::{Body, Component};
 use packet::Prefix;
 
-/// `Less` when the first is to be asked first. Both are sorted by type.
+/// `Less` if the first route is evaluated first. The components of both are sorted by type.
 pub(super) fn compare(one: &[Component], other: &[Component]) -> Ordering {
     for (a, b) in one.iter().zip(other) {
         let order = a.kind.cmp(&b.kind).then_with(|| match (&a.body, &b.body) {
@@ -19,11 +19,11 @@ pub(super) fn compare(one: &[Component], other: &[Component]) -> Ordering {
             return order;
         }
     }
-    // What asks for more comes first.
+    // A route with more components comes first.
     other.len().cmp(&one.len())
 }
 
-/// One inside of another first, else the lower.
+/// A prefix within another one comes first, otherwise the lower one.
 fn prefixes(a: Prefix, b: Prefix) -> Ordering {
     let bits = |prefix: Prefix| match prefix.address() {
         IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
@@ -34,7 +34,7 @@ fn prefixes(a: Prefix, b: Prefix) -> Ordering {
     head(a).cmp(&head(b)).then(b.length().cmp(&a.length()))
 }
 
-/// One that continues another first, else the lower.
+/// A sequence that continues another one comes first, otherwise the lower one.
 fn bytes(a: &[u8], b: &[u8]) -> Ordering {
     let common = a.len().min(b.len());
     a[..common].cmp(&b[..common]).then(b.len().cmp(&a.len()))

@@ -1,4 +1,4 @@
-//! Routes as written, and the rules of one.
+//! Routes, and the rules that express one.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -7,26 +7,34 @@ use super::component::{Body, Component, Kind};
 use super::words::Words;
 use crate::import_export::Error;
 use crate::import_export::conjunction::{Conjunction, IPV4, IPV6};
+use crate::import_export::error::NoMatch;
+use crate::import_export::error::flowspec::ImportError;
+use crate::import_export::icmp;
 use crate::language::names::Unique;
 use crate::language::text::Span;
+use packet::IpProtocol;
+
 use crate::{Action, Addresses, Family, Field, Limit, Per, Rule, Side, Test, Unit, Values};
 
+/// A route as it is written.
 pub(super) struct Route {
     pub name: String,
     line: usize,
-    /// By type, each once.
+    /// Sorted by type; each type occurs once.
     pub components: Vec<Component>,
     pub then: Then,
 }
 
+/// The action of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     Accept,
     Discard,
-    /// Bytes a second.
+    /// With the limit in bytes per second.
     RateLimit(u64),
 }
 
+/// Reads all routes of a text.
 pub(super) fn read(text: &str) -> Result<Vec<Route>, Error> {
     let mut words = Words::new(text);
     let has_head = words.take("flow");
@@ -39,7 +47,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Route>, Error> {
         let route = Route::read(&mut words, routes.len() + 1)?;
         if !names.take(&route.name) {
             let place = format!("line {}", route.line);
-            return Err(Error::new(place, "another route has this name").of(route.name));
+            return Err(Error::new(place, ImportError::DuplicateName).about(route.name));
         }
         routes.push(route);
     }
@@ -48,7 +56,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Route>, Error> {
     }
     match words.next() {
         None => Ok(routes),
-        Some(word) => Err(words.wrong(word, "expected `route NAME { match { … } then { … } }`")),
+        Some(word) => Err(words.wrong(word, ImportError::Expected(ROUTE))),
     }
 }
 
@@ -62,9 +70,7 @@ impl Route {
                 name.to_owned()
             }
             Some(name) => {
-                return Err(
-                    words.wrong(name, "invalid name; expected letters, digits, `_`, `.`, `-`")
-                );
+                return Err(words.wrong(name, ImportError::Name));
             }
         };
         let mut route = Self { name, line, components: Vec::new(), then: Then::Accept };
@@ -81,7 +87,7 @@ impl Route {
         while !words.take("}") {
             let then = action(words)?;
             if std::mem::replace(&mut has_decided, true) {
-                return Err(words.wrong("then", "one action stands here"));
+                return Err(words.wrong("then", ImportError::SeveralActions));
             }
             route.then = then;
         }
@@ -94,23 +100,25 @@ impl Route {
         let text = statement.join(" ");
         let (word, values) = statement.split_first().unwrap_or((&"", &[]));
         let Some(kind) = Kind::of(word) else {
-            return Err(words.wrong(&text, "the filter knows no such component"));
+            return Err(words.wrong(&text, ImportError::UnknownComponent));
         };
         if self.components.iter().any(|known| known.kind == kind) {
-            return Err(words.wrong(&text, "this component is there already"));
+            return Err(words.wrong(&text, ImportError::DuplicateComponent));
         }
         let component = Component::read(kind, values);
-        self.components.push(component.map_err(|reason| words.wrong(&text, reason))?);
+        self.components.push(component.map_err(|cause| words.wrong(&text, cause))?);
         Ok(())
     }
 
-    /// Adds what decides as the route does.
+    fn fail(&self, cause: ImportError) -> Error {
+        Error::new(format!("line {}", self.line), cause).about(&self.name)
+    }
+
+    /// Adds rules that make the decisions of the route.
     pub fn add_to(&self, rules: &mut Vec<Rule>) -> Result<(), Error> {
-        let fail = |reason| Error::new(format!("line {}", self.line), reason).of(&self.name);
-        let all = self.alternatives().map_err(fail)?;
+        let all = self.alternatives().map_err(|cause| self.fail(cause))?;
         if all.len() > 1 && matches!(self.then, Then::RateLimit(_)) {
-            let reason = "`port` is source or destination, which are two rules with a limit each";
-            return Err(fail(reason.to_owned()));
+            return Err(self.fail(ImportError::LimitOfPorts));
         }
         for (number, tests) in all.into_iter().enumerate() {
             let name = match number {
@@ -125,18 +133,18 @@ impl Route {
                 let name = format!("{name}-limit");
                 rules.push(Rule { name, tests: tests.clone(), action: limit });
             }
-            // What is below the limit is done with: later routes are not asked.
+            // Packets below the limit pass: later routes are not evaluated.
             let action = if self.then == Then::Discard { Action::Drop } else { Action::Pass };
             rules.push(Rule { name, tests, action });
         }
         Ok(())
     }
 
-    /// Whether some packet may match both.
+    /// Whether some packet may match both routes.
     pub fn meets(&self, other: &Self) -> Result<bool, Error> {
         let [one, two] = [self, other].map(|route| {
-            let fail = |reason| Error::new(format!("line {}", route.line), reason).of(&route.name);
-            Ok((route.is_v6().map_err(fail)?, route.alternatives().map_err(fail)?))
+            let both = || Ok((route.is_v6()?, route.alternatives()?));
+            both().map_err(|cause| route.fail(cause))
         });
         let ((is_v6, ours), (other_is_v6, theirs)) = (one?, two?);
         let family = if is_v6 { Family::Ipv6 } else { Family::Ipv4 };
@@ -149,8 +157,8 @@ impl Route {
         Ok(is_v6 == other_is_v6 && pairs.any(both))
     }
 
-    /// One conjunction, or with `port` one for each side.
-    fn alternatives(&self) -> Result<Vec<Conjunction>, String> {
+    /// The tests of the route; with `port`, once for each side.
+    fn alternatives(&self) -> Result<Vec<Conjunction>, ImportError> {
         let mut tests = Conjunction::default();
         let is_v6 = self.is_v6()?;
         tests.require_ether_type(if is_v6 { IPV6 } else { IPV4 })?;
@@ -163,21 +171,21 @@ impl Route {
         };
         let sides = [Field::SourcePort, Field::DestPort].map(|side| {
             let mut tests = tests.clone();
-            // With `source-port` beside it, one of the sides may be out of question.
+            // Together with `source-port`, one of the sides may be impossible.
             tests.require(side, values).ok().map(|()| tests)
         });
         let sides: Vec<_> = sides.into_iter().flatten().collect();
-        if sides.is_empty() { Err("no packet can match this".to_owned()) } else { Ok(sides) }
+        if sides.is_empty() { Err(NoMatch.into()) } else { Ok(sides) }
     }
 
-    fn is_v6(&self) -> Result<bool, String> {
+    fn is_v6(&self) -> Result<bool, ImportError> {
         let prefixes = self.components.iter().filter_map(|component| match &component.body {
             Body::Prefix(prefix) => Some(matches!(prefix.address(), IpAddr::V6(_))),
             Body::Numbers { .. } => None,
         });
         let families: Vec<bool> = prefixes.collect();
         match &families[..] {
-            [one, other] if one != other => Err("one prefix is IPv4, the other IPv6".to_owned()),
+            [one, other] if one != other => Err(ImportError::MixedFamilies),
             [is_v6, ..] => Ok(*is_v6),
             [] => Ok(false),
         }
@@ -185,14 +193,14 @@ impl Route {
 }
 
 impl Then {
-    /// Whether it matters which of two decides; each rate has a bucket of its own.
+    /// Whether it matters which of two actions applies; each rate has its own bucket.
     pub fn differs(self, other: Self) -> bool {
         self != other || matches!(self, Self::RateLimit(_))
     }
 }
 
 impl Component {
-    fn add_to(&self, tests: &mut Conjunction, is_v6: bool) -> Result<(), String> {
+    fn add_to(&self, tests: &mut Conjunction, is_v6: bool) -> Result<(), ImportError> {
         let values = match &self.body {
             Body::Prefix(prefix) => {
                 let is_source = self.kind == Kind::Source;
@@ -203,52 +211,47 @@ impl Component {
             }
             Body::Numbers { values, .. } => values,
         };
-        let icmp = || Values::one(if is_v6 { 58_u8 } else { 1 });
-        // RFC 8955 section 4.2.2.4: of other protocols no packet has ports.
-        let with_ports = || Values::new([(6, 6), (17, 17)]);
-        match self.kind {
-            Kind::Protocol => tests.require(Field::Protocol, values),
-            Kind::Port => tests.require(Field::Protocol, &with_ports()),
-            Kind::DestPort => {
-                tests.require(Field::Protocol, &with_ports())?;
-                tests.require(Field::DestPort, values)
-            }
-            Kind::SourcePort => {
-                tests.require(Field::Protocol, &with_ports())?;
-                tests.require(Field::SourcePort, values)
-            }
-            Kind::IcmpType => {
-                tests.require(Field::Protocol, &icmp())?;
-                let types = values.ranges().iter().map(|(a, b)| (a << 8, b << 8 | 0xff));
-                tests.require(Field::Icmp, &Values::new(types))
-            }
-            Kind::IcmpCode => {
-                tests.require(Field::Protocol, &icmp())?;
-                let codes = (0..=0xff_u128).flat_map(|kind| {
-                    values.ranges().iter().map(move |(a, b)| (kind << 8 | a, kind << 8 | b))
-                });
-                tests.require(Field::Icmp, &Values::new(codes))
-            }
-            Kind::TcpFlags => {
-                tests.require(Field::Protocol, &Values::one(6_u8))?;
-                tests.require(Field::TcpFlags, values)
-            }
-            Kind::PacketLength => tests.require(Field::Length, &frame_lengths(values)?),
-            Kind::Dscp => tests.require(Field::Dscp, values),
-            Kind::Fragment => tests.require(Field::Fragment, values),
-            Kind::Destination | Kind::Source => Ok(()),
+        if let Some(protocols) = self.protocols(is_v6) {
+            tests.require(Field::Protocol, &protocols)?;
         }
+        let (field, values) = match self.kind {
+            Kind::Protocol => (Field::Protocol, values.clone()),
+            Kind::DestPort => (Field::DestPort, values.clone()),
+            Kind::SourcePort => (Field::SourcePort, values.clone()),
+            Kind::TcpFlags => (Field::TcpFlags, values.clone()),
+            Kind::Dscp => (Field::Dscp, values.clone()),
+            Kind::Fragment => (Field::Fragment, values.clone()),
+            Kind::PacketLength => (Field::Length, frame_lengths(values)?),
+            Kind::IcmpType => (Field::Icmp, icmp::with_types(values)),
+            Kind::IcmpCode => (Field::Icmp, icmp::with_codes(values)),
+            // `port` is a test of either side; prefixes were added above.
+            Kind::Port | Kind::Destination | Kind::Source => return Ok(()),
+        };
+        Ok(tests.require(field, &values)?)
+    }
+
+    /// The protocols of packets that have the component's field, if that restricts them.
+    fn protocols(&self, is_v6: bool) -> Option<Values> {
+        let numbers = match self.kind {
+            // RFC 8955, section 4.2.2.4: only these protocols have ports.
+            Kind::Port | Kind::DestPort | Kind::SourcePort => {
+                vec![IpProtocol::TCP, IpProtocol::UDP]
+            }
+            Kind::TcpFlags => vec![IpProtocol::TCP],
+            Kind::IcmpType | Kind::IcmpCode if is_v6 => vec![IpProtocol::ICMPV6],
+            Kind::IcmpType | Kind::IcmpCode => vec![IpProtocol::ICMP],
+            _ => return None,
+        };
+        Some(Values::new(numbers.into_iter().map(|it| (it.0.into(), it.0.into()))))
     }
 }
 
-/// From lengths of packets to those of their frames, of which the shortest are filled up.
-fn frame_lengths(values: &Values) -> Result<Values, String> {
+/// The lengths of the frames of packets of these lengths. Ethernet pads the shortest frames.
+fn frame_lengths(values: &Values) -> Result<Values, ImportError> {
     let filled = Values::new([(0, SHORTEST)]);
     let short = values.intersection(&filled);
     if !short.is_empty() && short != filled {
-        return Err(format!(
-            "Ethernet fills frames up: packets of up to {SHORTEST} bytes cannot be told apart"
-        ));
+        return Err(ImportError::PaddedLength(SHORTEST));
     }
     let lengths = values
         .ranges()
@@ -264,19 +267,17 @@ fn action(words: &mut Words<'_>) -> Result<Then, Error> {
         ["discard"] => Ok(Then::Discard),
         ["rate-limit", rate] => match rate.parse() {
             Ok(0) => Ok(Then::Discard),
-            Ok(rate) if rate <= MOST_BYTES => Ok(Then::RateLimit(rate)),
-            _ => Err(words.wrong(&statement.join(" "), "expected a number of bytes per second")),
+            Ok(rate) if rate <= MAX_RATE => Ok(Then::RateLimit(rate)),
+            _ => Err(words.wrong(&statement.join(" "), ImportError::Rate)),
         },
-        _ => Err(words.wrong(
-            &statement.join(" "),
-            "of actions, accept, discard and rate-limit can be taken over",
-        )),
+        _ => Err(words.wrong(&statement.join(" "), ImportError::UnknownAction)),
     }
 }
 
-/// Bytes of a packet that fills the shortest frame.
+const ROUTE: &str = "route NAME { match { … } then { … } }";
+/// Length in bytes of the longest packet in a frame of minimum length.
 pub(crate) const SHORTEST: u128 = 46;
-/// Bytes of an Ethernet header.
+/// Length in bytes of an Ethernet header.
 pub(crate) const HEADER: u128 = 14;
-/// So that bits a second fit.
-pub(crate) const MOST_BYTES: u64 = 1 << 40;
+/// The highest rate in bytes per second.
+pub(crate) const MAX_RATE: u64 = 1 << 40;

@@ -1,6 +1,8 @@
-//! Routes, the rules that they become and their order, and what is refused by its line.
+//! Routes, the rules that they become and their order, and errors with their lines.
 
 use super::*;
+use crate::import_export::error::flowspec::ImportError as E;
+use crate::import_export::{Cause, NoMatch};
 use crate::{Field, Rule, Test, Values};
 
 fn rules(text: &str) -> Vec<String> {
@@ -115,7 +117,7 @@ fn routes_are_in_the_order_of_the_rfc() {
     });
     let names: Vec<_> =
         import(&text.concat()).unwrap().rules.into_iter().map(|it| it.name).collect();
-    // The last operator of a list says so, which makes lists that go on lower.
+    // The last operator of a list has a flag, so longer lists come first.
     let want = [
         "low",
         "narrow-tcp",
@@ -133,41 +135,55 @@ fn routes_are_in_the_order_of_the_rfc() {
 }
 
 #[test]
-fn what_cannot_be_said_is_told_by_its_line() {
-    for (components, word) in [
-        ("flow-label 5;", "no such component"),
-        ("protocol;", "a value is missing"),
-        ("protocol 256;", "not a valid number"),
-        ("protocol >>5;", "not an operator"),
-        ("destination 10.0.0.0/33;", "not a valid prefix"),
-        ("destination 2001:db8::/32/8;", "not a valid prefix"),
-        ("destination 10.0.0.0/8; source ::/0;", "one prefix is IPv4"),
-        ("dscp 64;", "not a valid number"),
-        ("tcp-flags nothing;", "not a TCP flag"),
-        ("fragment dont-fragment;", "does not know"),
-        ("fragment last-fragment;", "does not know"),
-        ("packet-length >20;", "fills frames up"),
-        ("protocol tcp; protocol udp;", "there already"),
-        ("protocol icmp; port =1;", "no packet"),
-        ("protocol >5&<5;", "no packet"),
-        ("protocol tcp", "ends with `;`"),
+fn errors_have_line_statement_and_cause() {
+    for (components, cause) in [
+        ("flow-label 5;", E::UnknownComponent),
+        ("protocol;", E::NoValue),
+        ("protocol 256;", E::Number("256".into())),
+        ("protocol >>5;", E::Operator(">>".into())),
+        ("destination 10.0.0.0/33;", E::Prefix("10.0.0.0/33".into())),
+        ("destination 2001:db8::/32/8;", E::Prefix("2001:db8::/32/8".into())),
+        ("destination 10.0.0.0/8; source ::/0;", E::MixedFamilies),
+        ("dscp 64;", E::Number("64".into())),
+        ("tcp-flags nothing;", E::UnknownFlag("nothing".into())),
+        ("fragment dont-fragment;", E::UnsupportedFragment("dont-fragment".into())),
+        ("fragment last-fragment;", E::UnsupportedFragment("last-fragment".into())),
+        ("packet-length >20;", E::PaddedLength(46)),
+        ("protocol tcp; protocol udp;", E::DuplicateComponent),
+        ("protocol icmp; port =1;", E::NoMatch(NoMatch)),
+        ("protocol >5&<5;", E::NoMatch(NoMatch)),
+        ("protocol tcp", E::Unterminated),
     ] {
-        let error = one(components).unwrap_err().to_string();
-        assert!(error.contains(word) && error.starts_with("line 1: "), "{components}: {error}");
+        let error = one(components).unwrap_err();
+        assert_eq!((&*error.place, error.cause), ("line 1", cause.into()), "{components}");
     }
-    for (text, word) in [
-        ("flow {\n route a {\n match { }\n then { redirect 1:2; } } }", "line 4: `redirect 1:2`"),
-        ("flow {\n route a {\n match { }\n then { mark 5; } } }", "line 4: `mark 5`"),
-        ("route a { match { } then { discard; accept; } }", "one action"),
-        ("route a { match { port =1; } then { rate-limit 5; } }", "a limit each"),
-        ("route a { match { } then { rate-limit -1; } }", "expected a number"),
-        ("route a { match { } then { } }\nroute a { match { } then { } }", "line 2: `a`"),
-        ("route a b", "expected `{`"),
-        ("route a! { }", "invalid name"),
-        ("flow { route a { match { } then { } }", "the text ends"),
-        ("neighbor 10.0.0.1 { }", "expected `route"),
+    const ROUTE: &str = "route NAME { match { … } then { … } }";
+    for (text, (place, statement), cause) in [
+        (
+            "flow {\n route a {\n match { }\n then { redirect 1:2; } } }",
+            ("line 4", "redirect 1:2"),
+            E::UnknownAction,
+        ),
+        (
+            "flow {\n route a {\n match { }\n then { mark 5; } } }",
+            ("line 4", "mark 5"),
+            E::UnknownAction,
+        ),
+        ("route a { match { } then { discard; accept; } }", ("line 1", "then"), E::SeveralActions),
+        ("route a { match { port =1; } then { rate-limit 5; } }", ("line 1", "a"), E::LimitOfPorts),
+        ("route a { match { } then { rate-limit -1; } }", ("line 1", "rate-limit -1"), E::Rate),
+        (
+            "route a { match { } then { } }\nroute a { match { } then { } }",
+            ("line 2", "a"),
+            E::DuplicateName,
+        ),
+        ("route a b", ("line 1", "b"), E::Expected("{")),
+        ("route a! { }", ("line 1", "a!"), E::Name),
+        ("flow { route a { match { } then { } }", ("", ""), E::End("}")),
+        ("neighbor 10.0.0.1 { }", ("line 1", "neighbor"), E::Expected(ROUTE)),
     ] {
-        let error = import(text).map(|_| ()).unwrap_err().to_string();
-        assert!(error.contains(word), "{text}: {error}");
+        let error = import(text).map(|_| ()).unwrap_err();
+        assert_eq!((&*error.place, &*error.statement), (place, statement), "{text}");
+        assert_eq!(error.cause, Cause::from(cause), "{text}");
     }
 }

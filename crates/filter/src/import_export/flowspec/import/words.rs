@@ -1,14 +1,16 @@
-//! Text cut into words with their lines.
+//! Text as words with their lines.
 
 use crate::import_export::Error;
+use crate::import_export::error::flowspec::ImportError;
 
-/// The words of a text: `{`, `}`, `[`, `]` and `;` stand for themselves, `#` begins a remark.
+/// The words of a text. `{`, `}`, `[`, `]` and `;` are words of their own, `#` begins a comment.
 pub(super) struct Words<'a> {
     words: Vec<(usize, &'a str)>,
     at: usize,
 }
 
 impl<'a> Words<'a> {
+    /// Splits a text into words.
     pub fn new(text: &'a str) -> Self {
         let mut words = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -25,10 +27,12 @@ impl<'a> Words<'a> {
         Self { words, at: 0 }
     }
 
+    /// The next word, which is not taken.
     pub fn peek(&self) -> Option<&'a str> {
         self.words.get(self.at).map(|(_, word)| *word)
     }
 
+    /// Takes the next word.
     pub fn next(&mut self) -> Option<&'a str> {
         let word = self.peek();
         self.at += 1;
@@ -42,15 +46,16 @@ impl<'a> Words<'a> {
         is_next
     }
 
-    pub fn expect(&mut self, word: &str) -> Result<(), Error> {
+    /// Takes the next word, which must be this one.
+    pub fn expect(&mut self, word: &'static str) -> Result<(), Error> {
         match self.next() {
             Some(next) if next == word => Ok(()),
-            Some(next) => Err(self.wrong(next, format!("expected `{word}`"))),
-            None => Err(Error::new("", format!("the text ends where `{word}` was expected"))),
+            Some(next) => Err(self.wrong(next, ImportError::Expected(word))),
+            None => Err(Error::new("", ImportError::End(word))),
         }
     }
 
-    /// All words up to `;`, without the brackets of a list.
+    /// The words up to `;`, without the brackets of a list.
     pub fn statement(&mut self) -> Result<Vec<&'a str>, Error> {
         let mut words = Vec::new();
         loop {
@@ -58,20 +63,20 @@ impl<'a> Words<'a> {
                 Some(";") => return Ok(words),
                 Some("[" | "]") => {}
                 Some(word @ ("{" | "}")) => {
-                    return Err(self.wrong(word, "a statement ends with `;`"));
+                    return Err(self.wrong(word, ImportError::Unterminated));
                 }
                 Some(word) => words.push(word),
-                None => return Err(Error::new("", "the text ends inside of a statement")),
+                None => return Err(Error::new("", ImportError::EndOfStatement)),
             }
         }
     }
 
-    /// About the word that was taken last.
-    pub fn wrong(&self, statement: &str, reason: impl Into<String>) -> Error {
-        Error::new(format!("line {}", self.line()), reason).of(statement)
+    /// An error in the line of the word that was taken last.
+    pub fn wrong(&self, statement: &str, cause: ImportError) -> Error {
+        Error::new(format!("line {}", self.line()), cause).about(statement)
     }
 
-    /// Of the word that was taken last.
+    /// The line of the word that was taken last, from 1.
     pub fn line(&self) -> usize {
         let last = self.words.get(self.at.saturating_sub(1)).or_else(|| self.words.last());
         last.map_or(1, |(line, _)| *line)

@@ -1,19 +1,20 @@
-//! Where rules stand in nft's text: nft lists what it was given as JSON, which has no lines.
+//! `Lines`: the lines of rules in a text for nft. The JSON that nft lists has no lines.
 //!
-//! Rule: rules are counted by chain, in nft's order. What is written in a way that is not counted
-//! here (rules put behind others by number, chains without names) makes a chain's count another
-//! one than nft's, and then its rules are told by number alone.
+//! Rule: rules are counted per chain, in the order of nft. Text that is not counted here (rules
+//! that are inserted after others by number, chains without names) gives a chain another number of
+//! rules than nft has. Such a chain has no lines, and errors name its rules by number alone.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::listing::Key;
+use super::key::Key;
 use crate::import_export::Error;
+use crate::import_export::error::nft::ImportError;
 
 /// Lines of rules, by chain.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines(BTreeMap<Key, VecDeque<usize>>);
 
-/// What a brace opened.
+/// The block that a brace opened.
 #[derive(Clone, Debug)]
 enum Block {
     Table {
@@ -21,27 +22,30 @@ enum Block {
         name: String,
     },
     Chain(Key),
-    /// A set, a map, the value of a variable.
+    /// A set, a map or the value of a variable.
     Other,
 }
 
-/// Text on its way.
+/// The state of a scan.
 #[derive(Debug, Default)]
 struct Scan {
     lines: Lines,
     blocks: Vec<Block>,
-    /// Of the statement in hand, and where it begins.
+    /// Words of the current statement.
     words: Vec<String>,
     /// Whether one of them is `rule`.
     is_rule: bool,
+    /// The line where it begins.
     begins: usize,
-    /// Braces that the statement has opened.
+    /// Braces that the statement has opened and not closed.
     depth: usize,
 }
 
 impl Lines {
+    /// Finds the rules in a text.
+    ///
     /// # Errors
-    /// Another file is included, whose rules nobody could find.
+    /// It includes another file, whose rules would have no lines.
     pub fn of(text: &str) -> Result<Self, Error> {
         let mut scan = Scan::default();
         let mut continues = false;
@@ -62,7 +66,7 @@ impl Lines {
         Ok(scan.lines)
     }
 
-    /// Of a chain that has so many rules.
+    /// The lines of a chain's rules, if it has this number of rules.
     pub(super) fn of_chain(&self, key: &Key, rules: usize) -> Option<&VecDeque<usize>> {
         self.0.get(key).filter(|lines| lines.len() == rules)
     }
@@ -95,7 +99,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Braces inside of a rule are its own; elsewhere they hold statements.
+    /// Whether a brace opens a block of statements: within a rule, braces are part of the rule.
     fn opens_block(&self) -> bool {
         !self.is_rule && !matches!(self.blocks.last(), Some(Block::Chain(_)))
     }
@@ -120,7 +124,7 @@ impl Scan {
         }
     }
 
-    /// A statement ends, unless braces of its own are open.
+    /// Ends a statement, unless it has open braces.
     fn end(&mut self) -> Result<(), Error> {
         if self.depth > 0 || self.words.is_empty() {
             return Ok(());
@@ -131,8 +135,9 @@ impl Scan {
         match (&words[..], self.blocks.last()) {
             (["include", file, ..], _) => {
                 let place = format!("line {}", self.begins);
-                let reason = "other files cannot be included: give one file that has all of it";
-                return Err(Error::new(place, reason).of(format!("include {file}")));
+                return Err(
+                    Error::new(place, ImportError::Include).about(format!("include {file}"))
+                );
             }
             ([word, ..], Some(Block::Chain(_))) if OF_CHAINS.contains(word) => {}
             (_, Some(Block::Chain(key))) => {
@@ -155,7 +160,7 @@ impl Scan {
     }
 }
 
-/// The family in front of a name; nft takes `ip` for none.
+/// Splits off the family before a name; the default of nft is `ip`.
 fn family<'a, 'w>(words: &'a [&'w str]) -> (String, &'a [&'w str]) {
     match words {
         [family, rest @ ..] if FAMILIES.contains(family) => ((*family).to_owned(), rest),
@@ -163,7 +168,7 @@ fn family<'a, 'w>(words: &'a [&'w str]) -> (String, &'a [&'w str]) {
     }
 }
 
-/// Words of a line without its remark; signs and what stands in quotes are words of their own.
+/// The words of a line without its comment. Signs and quoted text are words of their own.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for letter in line.chars() {
@@ -183,7 +188,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Statements of a chain that are no rules.
+/// Statements of a chain that are not rules.
 const OF_CHAINS: [&str; 3] = ["type", "policy", "comment"];
 const FAMILIES: [&str; 6] = ["ip", "ip6", "inet", "arp", "bridge", "netdev"];
 
@@ -226,7 +231,7 @@ add rule t c drop
         };
         let input = key("inet", "filter", "input");
         assert_eq!(lines.of_chain(&input, 6), Some(&[21, 9, 14, 14, 15, 20].into()));
-        assert_eq!(lines.of_chain(&input, 5), None, "nft counts otherwise");
+        assert_eq!(lines.of_chain(&input, 5), None, "nft has another number of rules");
         assert_eq!(lines.of_chain(&key("ip", "t", "c"), 1), Some(&[24].into()));
         assert_eq!(lines.of_chain(&key("inet", "filter", "other"), 1), None);
     }

@@ -1,64 +1,62 @@
-//! The objects of a listing, by name.
+//! `Listing`: the objects of a ruleset, by name.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::key::{Key, text};
 use super::lines::Lines;
 use crate::import_export::Error;
+use crate::import_export::error::nft::ImportError;
 use crate::language::bounds::step;
 
-/// What has a name of its own in a table.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub family: String,
-    pub table: String,
-    pub name: String,
-}
-
+/// The chains and sets of a ruleset.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     pub chains: BTreeMap<Key, Chain>,
     sets: BTreeMap<Key, Value>,
-    /// Values in it.
+    /// The number of JSON values in it.
     pub weight: usize,
 }
 
+/// A chain and its rules.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// Of a base chain: its type, hook and policy.
+    /// `None` if the chain is not a base chain.
     pub base: Option<Base>,
     pub rules: Vec<Rule>,
 }
 
+/// Type, hook and policy of a base chain.
 #[derive(Debug)]
 pub(super) struct Base {
     pub kind: String,
     pub hook: String,
+    /// Whether the policy is to drop.
     pub drops: bool,
 }
 
+/// A rule as nft lists it.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub statements: Vec<Value>,
-    /// Values in them.
+    /// The number of JSON values in the statements.
     pub weight: usize,
-    /// In the text that nft was given, if there was one.
+    /// The line in the text for nft, if there is a text.
     pub line: Option<usize>,
 }
 
 impl Listing {
+    /// Reads the JSON of `nft -j list ruleset`.
     pub fn read(json: &str) -> Result<Self, Error> {
-        let wrong = |reason: String| Error::new("", reason);
-        let json: Value = serde_json::from_str(json)
-            .map_err(|error| wrong(format!("not the JSON of `nft -j list ruleset`: {error}")))?;
-        let objects = json["nftables"].as_array();
-        let objects = objects.ok_or_else(|| wrong("there is no list `nftables` in it".into()))?;
+        let json: Value =
+            serde_json::from_str(json).map_err(|error| ImportError::Json(error.to_string()))?;
+        let objects = json["nftables"].as_array().ok_or(ImportError::NoObjects)?;
         let mut listing = Self { weight: weight(&json), ..Self::default() };
         for object in objects {
             let named = object.as_object().and_then(|object| object.iter().next());
             let Some((kind, body)) = named else {
-                return Err(wrong("an object has no kind".into()).of(object));
+                return Err(Error::from(ImportError::ObjectWithoutKind).about(object));
             };
             listing.add(kind, body)?;
         }
@@ -84,15 +82,15 @@ impl Listing {
             "set" => {
                 self.sets.insert(Key::of(body, "name"), body.clone());
             }
-            // Of no effect unless a rule names them, and then that is refused.
+            // These have no effect unless a rule uses them, and such a rule is an error.
             "metainfo" | "table" | "map" | "counter" | "quota" | "limit" | "flowtable"
             | "ct helper" | "ct timeout" | "ct expectation" | "secmark" | "synproxy" => {}
-            _ => return Err(Error::new("", "an object of a kind that is not known").of(kind)),
+            _ => return Err(Error::from(ImportError::UnknownObject).about(kind)),
         }
         Ok(())
     }
 
-    /// Tells rules their lines.
+    /// Sets the lines of rules.
     pub fn locate(&mut self, lines: &Lines) {
         for (key, chain) in &mut self.chains {
             let found = lines.of_chain(key, chain.rules.len()).into_iter().flatten();
@@ -102,34 +100,23 @@ impl Listing {
         }
     }
 
-    /// The elements of a set that is not written by rules or by time.
-    pub fn set(&self, of: &Key, name: &str) -> Result<&[Value], String> {
+    /// The elements of a set, which must not change at run time.
+    pub fn set(&self, of: &Key, name: &str) -> Result<&[Value], ImportError> {
         let key = Key { name: name.to_owned(), ..of.clone() };
-        let set = self.sets.get(&key).ok_or_else(|| format!("there is no set {name}"))?;
+        let name = || name.to_owned();
+        let set = self.sets.get(&key).ok_or_else(|| ImportError::UnknownSet(name()))?;
         let mut flags = set["flags"].as_array().into_iter().flatten().filter_map(Value::as_str);
         if let Some(flag) = flags.find(|flag| matches!(*flag, "dynamic" | "timeout")) {
-            return Err(format!("the set {name} changes by itself ({flag})"));
+            return Err(ImportError::DynamicSet { name: name(), flag: flag.to_owned() });
         }
         if !set["type"].is_string() {
-            return Err(format!("the set {name} holds more than one thing an element"));
+            return Err(ImportError::CombinedSet(name()));
         }
         Ok(set["elem"].as_array().map_or(&[], Vec::as_slice))
     }
 }
 
-impl Key {
-    fn of(body: &Value, name: &str) -> Self {
-        Self { family: text(body, "family"), table: text(body, "table"), name: text(body, name) }
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}/{}", self.family, self.table, self.name)
-    }
-}
-
-/// Values in a value, which JSON nests 128 deep at most.
+/// The number of values in a JSON value, which `serde_json` nests 128 deep at most.
 fn weight(value: &Value) -> usize {
     step(1);
     match value {
@@ -137,8 +124,4 @@ fn weight(value: &Value) -> usize {
         Value::Object(values) => 1 + values.values().map(weight).sum::<usize>(),
         _ => 1,
     }
-}
-
-fn text(body: &Value, key: &str) -> String {
-    body[key].as_str().unwrap_or_default().to_owned()
 }

@@ -1,22 +1,25 @@
-//! nftables, as `nft -j list ruleset` prints it.
+//! Rulesets of nftables, as `nft -j list ruleset` prints them.
 //!
 //! ```text
-//!  JSON ──▶ Listing: chains, sets ──▶ one base chain, what it jumps to in its place ──▶ Ruleset
+//!  JSON ──▶ Listing: chains, sets ──▶ one base chain, with the chains it jumps to ──▶ Ruleset
 //!                                          └─ matching: a match statement → tests
 //! ```
 //!
-//! Rule: one base chain is taken over, with its policy. An `ip`, `ip6` or `inet` chain sees packets
-//! of its families only, so its rules ask for them. The subset is in `docs/filter.md`.
+//! Rule: one base chain is imported, with its policy. A chain of family `ip`, `ip6` or `inet` sees
+//! packets of its families only, so its rules test for these. `docs/filter.md` lists the supported
+//! subset.
 
 mod chain;
+mod key;
+mod limit;
 mod lines;
 mod listing;
 mod matching;
 mod meter;
 mod names;
 mod number;
-mod refusal;
 mod subject;
+mod unsupported;
 
 pub use lines::Lines;
 
@@ -27,15 +30,15 @@ use crate::import_export::Error;
 /// `family/table/chain`.
 ///
 /// # Errors
-/// What is not in the subset, by rule and statement.
+/// A statement that is not in the supported subset, with its rule.
 pub fn import(json: &str, chain: Option<&str>) -> Result<Ruleset, Error> {
     import_with_lines(json, &Lines::default(), chain)
 }
 
-/// The same of text that nft has listed: errors have its lines, too.
+/// Reads a ruleset that was listed from a text: errors have the lines of the text.
 ///
 /// # Errors
-/// What is not in the subset, by line, rule and statement.
+/// A statement that is not in the supported subset, with its line and rule.
 pub fn import_with_lines(json: &str, lines: &Lines, chain: Option<&str>) -> Result<Ruleset, Error> {
     let mut listing = listing::Listing::read(json)?;
     listing.locate(lines);

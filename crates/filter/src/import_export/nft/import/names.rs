@@ -1,7 +1,8 @@
-//! Numbers by the names that nft prints, where rules here do not have the same.
+//! Names of numbers that nft prints, where they differ from those of the rule language.
 
 pub(super) use crate::language::text::names::{DSCP, Names, number};
 
+/// IP protocols.
 pub(super) const PROTOCOLS: Names = &[
     ("icmp", 1),
     ("igmp", 2),
@@ -22,6 +23,7 @@ pub(super) const PROTOCOLS: Names = &[
     ("udplite", 136),
 ];
 
+/// EtherTypes of `meta protocol` and `ether type`.
 pub(super) const ETHER_TYPES: Names = &[
     ("ip", 0x0800),
     ("arp", 0x0806),
@@ -31,8 +33,10 @@ pub(super) const ETHER_TYPES: Names = &[
     ("vlan", 0x8100),
 ];
 
+/// EtherTypes of the families of `meta nfproto`.
 pub(super) const FAMILIES: Names = &[("ipv4", 0x0800), ("ipv6", 0x86dd)];
 
+/// Bits of the TCP flags.
 pub(super) const TCP_FLAGS: Names = &[
     ("fin", 0x01),
     ("syn", 0x02),
@@ -44,6 +48,7 @@ pub(super) const TCP_FLAGS: Names = &[
     ("cwr", 0x80),
 ];
 
+/// Types of ICMP.
 pub(super) const ICMP_TYPES: Names = &[
     ("echo-reply", 0),
     ("destination-unreachable", 3),
@@ -62,6 +67,7 @@ pub(super) const ICMP_TYPES: Names = &[
     ("address-mask-reply", 18),
 ];
 
+/// Codes of ICMP.
 pub(super) const ICMP_CODES: Names = &[
     ("net-unreachable", 0),
     ("host-unreachable", 1),
@@ -73,6 +79,7 @@ pub(super) const ICMP_CODES: Names = &[
     ("admin-prohibited", 13),
 ];
 
+/// Types of ICMPv6.
 pub(super) const ICMPV6_TYPES: Names = &[
     ("destination-unreachable", 1),
     ("packet-too-big", 2),
@@ -95,6 +102,7 @@ pub(super) const ICMPV6_TYPES: Names = &[
     ("mld2-listener-report", 143),
 ];
 
+/// Codes of ICMPv6.
 pub(super) const ICMPV6_CODES: Names = &[
     ("no-route", 0),
     ("admin-prohibited", 1),

@@ -1,15 +1,16 @@
-//! What a match statement looks at: its left side.
+//! `Subject`: the left side of a match statement.
 
 use serde_json::Value;
 
 use super::names::{self, Names};
-use super::refusal;
+use super::unsupported;
+use crate::import_export::error::nft::ImportError;
 use crate::{Base, Field, Side};
 
 /// The left side of a match.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Subject {
-    /// A field, and what else must hold for it to be there.
+    /// A field, with the conditions under which packets have it.
     Field(Number),
     /// Type or code of ICMP in version 4 or 6.
     Icmp {
@@ -17,7 +18,7 @@ pub(super) enum Subject {
         is_code: bool,
     },
     Address(Side, Family),
-    /// Flags of TCP under a mask.
+    /// TCP flags under a mask.
     TcpFlags(Option<u8>),
     /// The fragment offset of IPv4.
     FragmentOffset,
@@ -31,26 +32,27 @@ pub(super) enum Subject {
     },
 }
 
-/// A number that is a field here too.
+/// A number of nft that is a field of the filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     pub field: Field,
     pub names: Names,
     pub ether_type: Option<u16>,
     pub protocol: Protocol,
-    /// What ours is more than nft's.
+    /// The difference between the value here and the value in nft.
     pub more: u128,
 }
 
-/// What the protocol must be.
+/// The protocol that packets with a field have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Any,
     One(u8),
-    /// One that another match has named, with ports.
+    /// A protocol with ports, which another match names.
     WithPorts,
 }
 
+/// The family of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     V4,
@@ -58,8 +60,9 @@ pub(super) enum Family {
 }
 
 impl Subject {
-    pub fn read(left: &Value) -> Result<Self, String> {
-        let unknown = || refusal::subject(left).to_owned();
+    /// Reads the left side of a match.
+    pub fn read(left: &Value) -> Result<Self, ImportError> {
+        let unknown = || unsupported::expression(left);
         if let Some(key) = left["meta"]["key"].as_str() {
             return Self::meta(key).ok_or_else(unknown);
         }
@@ -131,12 +134,16 @@ impl Subject {
         Some(Self::Field(Number { protocol, ..Number::plain(field, &[]) }))
     }
 
-    fn masked(subject: Result<Self, String>, of: &Value, mask: &Value) -> Result<Self, String> {
+    fn masked(
+        subject: Result<Self, ImportError>,
+        of: &Value,
+        mask: &Value,
+    ) -> Result<Self, ImportError> {
         let number = mask.as_u64();
         if of["payload"]["protocol"] == "ip" && of["payload"]["field"] == "frag-off" {
             return match number {
                 Some(0x1fff) => Ok(Self::FragmentOffset),
-                _ => Err("of `frag-off`, only `& 0x1fff` can be taken over".to_owned()),
+                _ => Err(ImportError::FragmentMask),
             };
         }
         match subject? {
@@ -146,11 +153,11 @@ impl Subject {
             Self::Raw { base, offset, bytes, mask: None } if number.is_some() => {
                 Ok(Self::Raw { base, offset, bytes, mask: number })
             }
-            _ => Err("a mask can be taken over for TCP flags and raw bytes only".to_owned()),
+            _ => Err(ImportError::Mask),
         }
     }
 
-    /// Whole bytes, at most eight of them.
+    /// Whole bytes, at most eight.
     fn raw(payload: &Value) -> Option<Self> {
         let base = match payload["base"].as_str()? {
             "ll" => Base::Frame,

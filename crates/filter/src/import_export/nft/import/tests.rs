@@ -1,8 +1,10 @@
-//! Statements as nft prints them, what they become, and what is refused by its name.
+//! Statements as nft prints them, the rules that they become, and the errors for unsupported ones.
 
 use serde_json::{Value, json};
 
 use super::*;
+use crate::import_export::error::nft::ImportError as E;
+use crate::import_export::{Cause, NoMatch};
 use crate::{Action, Field, Rule, Test, Values};
 use functions::PassOrDrop;
 
@@ -186,17 +188,17 @@ fn verdicts_counters_and_jumps() {
 }
 
 #[test]
-fn a_counter_counts_what_comes_to_the_limit_behind_it() {
+fn a_counter_before_a_limit_counts_all_packets() {
     let limit = json!({"limit": {"rate": 1, "burst": 3, "per": "second", "inv": true}});
     let counter = json!({"counter": {"packets": 7, "bytes": 9}});
     let rules = one(json!([counter, limit, drop()])).unwrap().rules;
-    let told: Vec<_> = rules.iter().map(|rule| (rule.name.as_str(), rule.body())).collect();
+    let found: Vec<_> = rules.iter().map(|rule| (rule.name.as_str(), rule.body())).collect();
     let wanted = [("in-1-count", "count"), ("in-1", "limit 1pps burst 3")];
-    assert_eq!(told, wanted.map(|(name, body)| (name, body.to_owned())));
+    assert_eq!(found, wanted.map(|(name, body)| (name, body.to_owned())));
 }
 
 #[test]
-fn names_have_the_letters_that_rules_may_have() {
+fn names_of_chains_become_names_of_rules() {
     let listing = listing("netdev", "accept", &[json!([drop()])], &[]);
     let listing = listing.replace("\"in\"", "\"in_a.b-c d/é\"");
     let rules = import(&listing, None).unwrap().rules;
@@ -236,11 +238,15 @@ fn errors_have_lines_of_the_text() {
         import_with_lines(&listing("netdev", "accept", &rules, &[]), &lines, None).unwrap_err();
     assert_eq!(error.place, "line 5, chain netdev/t/in, rule 2");
     let error = import_with_lines(&listing("netdev", "accept", &rules[1..], &[]), &lines, None);
-    assert_eq!(error.unwrap_err().place, "chain netdev/t/in, rule 1", "the text has others");
+    assert_eq!(
+        error.unwrap_err().place,
+        "chain netdev/t/in, rule 1",
+        "the text has another number of rules"
+    );
 }
 
 #[test]
-fn chains_of_a_family_leave_others_alone() {
+fn chains_of_a_family_do_not_match_other_packets() {
     let ruleset = import(&listing("ip", "drop", &[json!([{"accept": null}])], &[]), None).unwrap();
     assert_eq!(ruleset.default, PassOrDrop::Pass);
     let tests: Vec<_> = ruleset.rules.iter().map(|rule| rule.tests.clone()).collect();
@@ -248,72 +254,104 @@ fn chains_of_a_family_leave_others_alone() {
     assert_eq!(ruleset.rules[1].action, Action::Drop);
 }
 
+/// Fails unless a rule of these statements is refused for this cause.
+#[track_caller]
+fn refused(statements: &Value, cause: E) {
+    let jumped = [json!([{"return": null}])];
+    let json = listing("netdev", "accept", std::slice::from_ref(statements), &jumped);
+    let error = import(&json, None).unwrap_err();
+    let chain = if cause == E::NestedReturn { "sub" } else { "in" };
+    assert_eq!(error.place, format!("chain netdev/t/{chain}, rule 1"), "{statements}");
+    assert_eq!(error.cause, Cause::NftImport(cause), "{statements}");
+    let is_of_rule = matches!(error.cause, Cause::NftImport(E::LimitWithoutDrop { .. }));
+    assert_eq!(error.statement.is_empty(), is_of_rule, "{error}");
+}
+
 #[test]
-fn what_cannot_be_said_is_named() {
-    let dport = || payload("tcp", "dport");
+fn unsupported_matches_are_named_with_the_cause() {
+    let (dport, saddr) = (|| payload("tcp", "dport"), || payload("ip", "saddr"));
+    let timed = json!({"elem": {"val": 1, "timeout": 9}});
+    let table = [
+        (json!({"ct": {"key": "state"}}), "in", json!("new"), E::UnsupportedExpression(TRACKING)),
+        (meta("mark"), "==", json!(1), E::UnsupportedExpression(MARK)),
+        (meta("nothing"), "==", json!(1), E::UnsupportedExpression(OTHER)),
+        (payload("ip", "length"), ">", json!(1), E::UnsupportedExpression(LENGTH)),
+        (json!({"exthdr": {"name": "frag"}}), "==", json!(1), E::UnsupportedExpression(EXTENSION)),
+        (payload("th", "dport"), "==", json!(1), E::PortsOfUnknownProtocol),
+        (saddr(), "==", json!("@none"), E::UnknownSet("none".into())),
+        (
+            saddr(),
+            "==",
+            json!("@timed"),
+            E::DynamicSet { name: "timed".into(), flag: "timeout".into() },
+        ),
+        (saddr(), "==", json!("@pairs"), E::CombinedSet("pairs".into())),
+        (saddr(), "==", json!("::1"), E::UnknownValue("\"::1\"".into())),
+        (dport(), "==", json!(65536), E::UnknownValue("65536".into())),
+        (dport(), "^", json!(1), E::Operator("^".into())),
+        (dport(), "==", timed, E::Element("timeout".into())),
+        (dport(), "<", json!(0), E::NoMatch(NoMatch)),
+        (payload("ip6", "nexthdr"), "==", json!(44), E::ExtensionHeader),
+        (payload("ether", "type"), "==", json!(0x8100), E::TagEtherType),
+        (meta("iifname"), "==", json!("a*"), E::InterfacePattern),
+        (meta("iifname"), "==", json!({"set": ["a", "b*"]}), E::InterfacePattern),
+    ];
+    for (left, op, right, cause) in table {
+        refused(&json!([matched(left, op, right)]), cause);
+    }
+    let udp = matched(payload("udp", "dport"), "==", json!(1));
+    refused(&json!([matched(dport(), "==", json!(1)), udp]), E::NoMatch(NoMatch));
+}
+
+#[test]
+fn unsupported_statements_are_named_with_the_cause() {
     let bytes = json!({"limit": {"rate": 1, "rate_unit": "mbytes", "per": "second", "inv": true}});
     let below = json!({"limit": {"rate": 10, "per": "second"}});
     let over = json!({"limit": {"rate": 10, "per": "second", "inv": true}});
-    let over_odd = json!({"limit": {"rate": 10, "per": "minute", "inv": true}});
+    let fractional = json!({"limit": {"rate": 10, "per": "minute", "inv": true}});
     let vmap = json!({"vmap": {"key": meta("protocol"), "data": {"set": []}}});
     let jump = |to: &str| json!({"jump": {"target": to}});
+    let set = |op: &str| json!({"set": {"op": op, "elem": payload("ip", "saddr"), "set": "@x"}});
     let meter =
         |key: Value, limit: &Value| json!({"meter": {"key": key, "stmt": limit, "name": "m"}});
-    let table = [
-        (json!([matched(json!({"ct": {"key": "state"}}), "in", json!("new"))]), "connections"),
-        (json!([matched(meta("mark"), "==", json!(1))]), "no mark yet"),
-        (json!([matched(meta("nothing"), "==", json!(1))]), "cannot look"),
-        (json!([matched(payload("ip", "length"), ">", json!(1))]), "`meta length`"),
-        (json!([matched(json!({"exthdr": {"name": "frag"}}), "==", json!(1))]), "`extension`"),
-        (json!([{"set": {"op": "delete", "elem": payload("ip", "saddr"), "set": "@x"}}]), "write"),
-        (json!([{"set": {"op": "add", "elem": payload("ip", "saddr"), "set": "@x"}}]), "write"),
-        (json!([meter(payload("tcp", "dport"), &over), drop()]), "of meters, only"),
-        (json!([meter(payload("ip", "saddr"), &below), drop()]), "rate over"),
-        (json!([meter(payload("ip", "saddr"), &over)]), "without a drop"),
-        (json!([matched(payload("th", "dport"), "==", json!(1))]), "meta l4proto"),
-        (json!([matched(payload("ip", "saddr"), "==", json!("@none"))]), "no set none"),
-        (json!([matched(payload("ip", "saddr"), "==", json!("@timed"))]), "changes by itself"),
-        (json!([matched(payload("ip", "saddr"), "==", json!("@pairs"))]), "more than one thing"),
-        (json!([matched(payload("ip", "saddr"), "==", json!("::1"))]), "not known"),
-        (json!([matched(dport(), "==", json!(65536))]), "not known"),
-        (json!([matched(dport(), "^", json!(1))]), "`^`"),
-        (json!([matched(dport(), "==", json!({"elem": {"val": 1, "timeout": 9}}))]), "timeout"),
-        (json!([matched(dport(), "<", json!(0))]), "no packet"),
-        (json!([matched(payload("ip6", "nexthdr"), "==", json!(44))]), "extension header"),
-        (json!([matched(payload("ether", "type"), "==", json!(0x8100))]), "vlan id"),
-        (json!([matched(meta("iifname"), "==", json!("a*"))]), "whole names"),
-        (json!([matched(meta("iifname"), "==", json!({"set": ["a", "b*"]}))]), "whole names"),
-        (json!([bytes, drop()]), "whole frames"),
-        (json!([below, drop()]), "rate over"),
-        (json!([over]), "without a drop"),
-        (json!([over, {"accept": null}]), "only `drop`"),
-        (json!([over, over, drop()]), "only `drop`"),
-        (json!([over_odd, drop()]), "whole packets a second"),
-        (json!([{"log": null}]), "`{\"log\":null}`"),
-        (json!([{"reject": null}]), "answers nobody"),
-        (json!([{"unheard-of": null}]), "this statement cannot be taken over"),
-        (json!([{"counter": "named"}]), "names"),
-        (json!([vmap]), "write a rule for each entry"),
-        (json!([drop(), {"counter": {}}]), "follows a verdict"),
-        (json!([jump("nowhere")]), "no chain nowhere"),
-        (json!([jump("in")]), "too many"),
-        (json!([jump("sub")]), "chain netdev/t/sub, rule 1"),
-        (
-            json!([
-                matched(payload("tcp", "dport"), "==", json!(1)),
-                matched(payload("udp", "dport"), "==", json!(1))
-            ]),
-            "no packet",
-        ),
-    ];
-    for (statements, word) in table {
-        let jumped = [json!([{"return": null}])];
-        let json = listing("netdev", "accept", std::slice::from_ref(&statements), &jumped);
-        let error = import(&json, None).unwrap_err().to_string();
-        assert!(error.contains(word), "{statements}: {error}");
-        assert!(error.starts_with("chain netdev/t/"), "{error}");
+    for (statements, cause) in [
+        (json!([set("delete")]), E::UnsupportedStatement(SET)),
+        (json!([set("add")]), E::UnsupportedStatement(SET)),
+        (json!([meter(payload("tcp", "dport"), &over), drop()]), E::UnsupportedStatement(METER)),
+        (json!([meter(payload("ip", "saddr"), &below), drop()]), E::LimitBelow),
+        (json!([meter(payload("ip", "saddr"), &over)]), E::LimitWithoutDrop { rate: 10 }),
+        (json!([bytes, drop()]), E::ByteLimit),
+        (json!([below, drop()]), E::LimitBelow),
+        (json!([over]), E::LimitWithoutDrop { rate: 10 }),
+        (json!([over, {"accept": null}]), E::AfterLimit),
+        (json!([over, over, drop()]), E::AfterLimit),
+        (json!([fractional, drop()]), E::FractionalRate),
+        (json!([{"log": null}]), E::UnsupportedStatement(LOG)),
+        (json!([{"reject": null}]), E::UnsupportedStatement(REJECT)),
+        (json!([{"unheard-of": null}]), E::UnsupportedStatement(UNKNOWN)),
+        (json!([{"counter": "named"}]), E::NamedCounter),
+        (json!([vmap]), E::UnsupportedStatement(VERDICT_MAP)),
+        (json!([drop(), {"counter": {}}]), E::AfterVerdict),
+        (json!([jump("nowhere")]), E::UnknownChain("nowhere".into())),
+        (json!([jump("in")]), E::TooDeep(16)),
+        (json!([jump("sub")]), E::NestedReturn),
+    ] {
+        refused(&statements, cause);
     }
 }
+
+const TRACKING: &str = "the filter runs before connection tracking: leave this to nft";
+const MARK: &str = "packets have no mark yet when the filter runs";
+const OTHER: &str = "the filter cannot match this";
+const UNKNOWN: &str = "this statement cannot be imported";
+const LENGTH: &str = "lengths of headers cannot be matched: `meta length` can be imported";
+const EXTENSION: &str = "write `extension` or `fragment` in the imported rules";
+const SET: &str =
+    "for sets that rules write, only `{ ip saddr limit rate over … } drop` can be imported";
+const METER: &str = "for meters, only `{ ip saddr limit rate over … } drop` can be imported";
+const LOG: &str = "the filter does not log packets: `sample` copies some of them";
+const REJECT: &str = "the filter sends no answers: `drop` drops silently";
+const VERDICT_MAP: &str = "verdict maps cannot be imported: write a rule for each entry";
 
 #[test]
 fn one_chain_is_chosen() {
@@ -329,25 +367,25 @@ fn one_chain_is_chosen() {
         chain("bridge", "b", "filter", "input"),
     ]})
     .to_string();
-    for (name, word) in [
-        (None, "ip/t/out"),
-        (Some("t/a"), "several"),
-        (Some("t/none"), "no such chain"),
-        (Some("t/out"), "hook output"),
-        (Some("t/nat"), "only filters"),
-        (Some("t/b"), "family bridge"),
+    let several = "ip/t/a, ip/t/nat, ip/t/out";
+    for (name, cause) in [
+        (None, E::SeveralBaseChains(format!("bridge/t/b, inet/t/a, {several}"))),
+        (Some("t/a"), E::SeveralBaseChains("inet/t/a, ip/t/a".into())),
+        (Some("t/none"), E::NoBaseChain),
+        (Some("t/out"), E::ChainHook("output".into())),
+        (Some("t/nat"), E::ChainType("nat".into())),
+        (Some("t/b"), E::TableFamily("bridge".into())),
     ] {
-        let error = import(&json, name).unwrap_err().to_string();
-        assert!(error.contains(word), "{name:?}: {error}");
+        assert_eq!(import(&json, name).unwrap_err().cause, cause.into(), "{name:?}");
     }
     assert!(import(&json, Some("inet/t/a")).is_ok());
-    for (json, word) in [
-        ("nope", "not the JSON"),
-        ("{}", "no list"),
-        (r#"{"nftables": [1]}"#, "no kind"),
-        (r#"{"nftables": [{"new": 1}]}"#, "not known"),
+    for (json, cause) in [
+        ("{}", E::NoObjects),
+        (r#"{"nftables": [1]}"#, E::ObjectWithoutKind),
+        (r#"{"nftables": [{"new": 1}]}"#, E::UnknownObject),
     ] {
-        let error = import(json, None).unwrap_err().to_string();
-        assert!(error.contains(word), "{error}");
+        assert_eq!(import(json, None).unwrap_err().cause, cause.into(), "{json}");
     }
+    let error = import("nope", None).unwrap_err();
+    assert!(matches!(error.cause, Cause::NftImport(E::Json(_))), "{error}");
 }

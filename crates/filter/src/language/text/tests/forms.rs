@@ -48,7 +48,7 @@ fn rule() -> impl Strategy<Value = String> {
     })
 }
 
-/// Its words in front, and options that may stand behind the tests.
+/// The words of an action, and options that may follow the tests.
 fn action() -> impl Strategy<Value = (String, Option<String>)> {
     let plain = select(ACTIONS).prop_map(|it| (it.to_owned(), None));
     let limit = (select(RATES), prop::option::of(select(PER)), any::<bool>()).prop_map(
@@ -198,7 +198,7 @@ const RATES: &[(&str, Option<&str>)] = &[
 const PER: &[&str] =
     &["rule", "source", "source/24", "source/24,56", "dest", "dest/16", "dport", "flow"];
 
-/// What stands between backticks in the tables of tests and values is read, alone or behind the
+/// Text between backticks in the tables of tests and values is valid, alone or after the
 /// words of its row.
 #[test]
 fn forms_of_the_page_are_read() {

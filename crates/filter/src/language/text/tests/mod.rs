@@ -230,7 +230,7 @@ fn actions_and_their_options() {
     assert_eq!(behind.body(), "limit 10pps burst 7 per source udp");
 }
 
-/// A burst right behind a total is the total's, any other the limit's.
+/// A burst that directly follows a total belongs to the total, any other to the limit.
 #[test]
 fn totals_of_limits() {
     for (text, shown) in [
@@ -292,7 +292,7 @@ fn names_are_given_or_made() {
     assert!(long(9).name.len() <= 48 && Rule::is_name(&long(9).name));
 }
 
-/// Texts that are not rules, the word that the error marks, and a part of its reason.
+/// Invalid rules, the word that the error marks, and a part of the reason.
 const NOT_RULES: &[(&str, &str, &str)] = &[
     ("", "", "an action (drop"),
     ("dorp udp", "dorp", "did you mean `drop`?"),
@@ -306,13 +306,13 @@ const NOT_RULES: &[(&str, &str, &str)] = &[
     ("drop udp dport 22 80", "80", "dport {22, 80}"),
     ("drop udp dport {22 80}", "80", "separated by commas"),
     ("drop udp dport {22, 80", "", "a closing `}`"),
-    ("drop udp dport 80-22", "80-22", "goes down"),
-    ("drop ttl < 0", "0", "nothing is < it"),
-    ("drop ttl > 255", "255", "nothing is > it"),
+    ("drop udp dport 80-22", "80-22", "greater than the last"),
+    ("drop ttl < 0", "0", "no value is < it"),
+    ("drop ttl > 255", "255", "no value is > it"),
     ("drop flags < syn", "<", "no order"),
     ("drop tcp flags sny", "sny", "did you mean `syn`?"),
     ("drop tcp flags syn/ack", "syn/ack", "must be among"),
-    ("drop type echo-request", "echo-request", "`icmp` or `icmpv6` before"),
+    ("drop type echo-request", "echo-request", "a preceding `icmp` or `icmpv6`"),
     ("drop icmp type echo-requst", "echo-requst", "did you mean `echo-request`?"),
     (
         "drop icmp type 3 code port-unreachabel",
@@ -331,7 +331,7 @@ const NOT_RULES: &[(&str, &str, &str)] = &[
     ("drop from {@office @good}", "@good", "separated by commas"),
     ("drop from {@office, not @good}", "not", "no IPv4 or IPv6 address"),
     ("drop from", "", "an address, a prefix or @set"),
-    ("drop from 10.0.0.9-10.0.0.5", "10.0.0.9-10.0.0.5", "goes down"),
+    ("drop from 10.0.0.9-10.0.0.5", "10.0.0.9-10.0.0.5", "greater than the last"),
     ("drop from 10.0.0.9-::1", "10.0.0.9-::1", "IPv4 and the other IPv6"),
     ("drop from-mac 02:00", "02:00", "invalid Ethernet address"),
     (
@@ -351,30 +351,30 @@ const NOT_RULES: &[(&str, &str, &str)] = &[
     ("drop pass", "pass", "one action"),
     ("drop burst 7", "burst", "an option of `limit`"),
     ("drop udp as", "", "a name"),
-    ("drop udp as a/b", "a/b", "a name is"),
-    ("a: drop udp as b", "as", "has a name already"),
+    ("drop udp as a/b", "a/b", "invalid name"),
+    ("a: drop udp as b", "as", "already has a name"),
     ("drop payload trnsport+8 = 0x12", "trnsport+8", "did you mean `transport`?"),
     ("drop payload transport+8 0xff 0x12", "0x12", "`=`"),
     ("drop payload transport+8 0xff", "", "`=`"),
-    ("drop payload transport+8 0xffff = 0x12", "0x12", "1 bytes, and the mask has 2"),
+    ("drop payload transport+8 0xffff = 0x12", "0x12", "the value has 1 bytes, the mask 2"),
     ("drop payload transport+8 0xf0 = 0x12", "0x12", "did you mean 0x10?"),
     ("drop payload transport+8 = 0x123", "0x123", "two digits"),
     ("drop payload transport+8 = \"\"", "", "1 to 16"),
 ];
 
 #[test]
-fn what_is_no_rule() {
+fn invalid_rules_are_errors() {
     for (text, word, reason) in NOT_RULES {
         refused(text, word, reason);
     }
 }
 
 #[test]
-fn what_is_no_action() {
+fn invalid_actions_are_errors() {
     for (text, word, reason) in [
-        ("ban 0s", "0s", "steps of up to 67 ms: 100ms is the least"),
-        ("ban 99ms", "99ms", "100ms is the least"),
-        ("drop for 50ms", "50ms", "steps of up to 67 ms: 100ms is the least"),
+        ("ban 0s", "0s", "steps of up to 67 ms, so the minimum is 100ms"),
+        ("ban 99ms", "99ms", "the minimum is 100ms"),
+        ("drop for 50ms", "50ms", "steps of up to 67 ms, so the minimum is 100ms"),
         ("drop for 0.5s", "0.5s", "invalid time; expected whole milliseconds"),
         ("ban 60", "60", "invalid time"),
         ("ban 100us", "100us", "invalid time"),
@@ -386,18 +386,18 @@ fn what_is_no_action() {
         ("mark 0x100000000", "0x100000000", "32 bits"),
         ("redirect cpu eth0", "eth0", "in quotes"),
         ("limit 1000", "1000", "1000pps"),
-        ("limit 0pps", "0pps", "`drop` does that"),
-        ("limit 10pps burst 0", "0", "`drop` does that"),
+        ("limit 0pps", "0pps", "use `drop`"),
+        ("limit 10pps burst 0", "0", "use `drop`"),
         ("limit 10mbps burst 200", "200", "64kbyte"),
         ("limit 10pps burst 1 burst 2", "burst", "twice"),
         ("limit 10pps per src", "src", "did you mean `source`?"),
         ("limit 10pps per source/33,64", "source/33,64", "up to 32"),
         ("limit 10pps per source total 10mbps", "10mbps", "in the unit of its limit"),
         ("limit 10pps per source total 9kpps total 8kpps", "total", "twice"),
-        ("limit 10pps per source total 9kpps burst 0", "0", "`drop` does that"),
+        ("limit 10pps per source total 9kpps burst 0", "0", "use `drop`"),
         ("drop udp total 10pps", "total", "an option of `limit`"),
         ("limit 10pps above 5pps", "above", "an option of `synproxy`"),
-        ("synproxy above 5mbps", "5mbps", "packets a second"),
+        ("synproxy above 5mbps", "5mbps", "packets per second"),
     ] {
         refused(text, word, reason);
     }
