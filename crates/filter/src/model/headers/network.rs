@@ -6,7 +6,6 @@ use super::cursor::{Cursor, number, word};
 use super::{FragmentKey, Layer, Reader};
 use crate::abi::{Extension, Fragment};
 use crate::{Field, Reason};
-use packet::IpProtocol;
 
 const AUTHENTICATION: u8 = IpProtocol::AH.0;
 const HOP_BY_HOP: u8 = IpProtocol::HOP_BY_HOP.0;
