@@ -5,7 +5,10 @@
 //! through its pins. The rules themselves, and the program made of them, are in the crate `filter`.
 
 pub mod active;
+mod bans;
 mod clock;
+pub mod cut_off;
+mod edit;
 mod globals;
 mod handover;
 pub mod limits;
@@ -13,11 +16,14 @@ mod listeners;
 mod load;
 pub mod memory;
 pub mod monitor;
+pub mod observation;
 mod pair;
 pub mod report;
 pub mod ruleset;
 pub mod sampler;
+pub mod samples;
 pub mod source;
+pub mod temporary;
 pub mod top;
 pub mod trial;
 pub mod update;

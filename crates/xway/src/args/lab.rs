@@ -19,7 +19,7 @@ pub struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum LabAction {
-    /// Create a lab that stays until `lab down`
+    /// Create a lab that persists until `lab down`
     Up {
         shape: Shape,
         /// Number of receive and transmit queues of each interface

@@ -52,8 +52,8 @@ fn chosen<'a>(opened: &'a Opened, wanted: Option<&str>) -> Result<Vec<&'a Progra
     Ok(opened.spec.programs.iter().collect())
 }
 
-/// Lack of a right says nothing about the program, so that is an error and no answer. The kernel's
-/// `EPERM` in spite of all rights is an answer: it does not offer that kind of program.
+/// Loads a program. A lack of rights is an error, because it does not depend on the program. The
+/// kernel's `EPERM` despite all rights is a result: it does not support this type of program.
 pub(super) fn load(spec: &Spec, program: &Program, with_log: bool) -> Result<Outcome> {
     let programs = Some(vec![program.name.clone()]);
     let object = match Object::load(spec, &LoadOptions { programs, ..LoadOptions::default() }) {
@@ -76,7 +76,7 @@ pub(super) fn load(spec: &Spec, program: &Program, with_log: bool) -> Result<Out
     }))
 }
 
-/// Those of the object's maps that the program refers to.
+/// Names of the object's maps that the program refers to.
 fn used(object: &Object, ids: &[u32]) -> Vec<String> {
     let maps = object.maps().iter().filter(|map| ids.contains(&map.id()));
     maps.map(|map| map.name().to_owned()).collect()
@@ -102,8 +102,8 @@ fn refusal(log: &VerifierLog, at: &str, program: &Program, with_log: bool) -> Re
     }
 }
 
-/// Without `CAP_PERFMON` the verifier forbids what every packet program does, so nothing that it
-/// says then is about the program.
+/// A hint about the verifier's error. Without `CAP_PERFMON`, the verifier rejects what every packet
+/// program does, so its message does not concern the program.
 fn hint(log: &VerifierLog) -> Option<String> {
     match Caps::effective() {
         Ok(caps) if !caps.allows(Cap::Perfmon) => Some(

@@ -1,27 +1,30 @@
-//! What only `/proc/self/fdinfo` tells of a BPF object: memory charged, frozen or not.
+//! Properties of a BPF object that only `/proc/self/fdinfo` reports: charged memory, frozen state.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Facts of one open object; unknown where the kernel does not say.
+/// Properties of one open object; `None` if the kernel does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct DescriptorInfo {
     pub memlock_bytes: Option<u64>,
-    /// User space may no longer write.
+    /// Whether user space may no longer write.
     pub frozen: bool,
 }
 
-pub fn facts(object: &impl AsFd) -> Facts {
+pub fn facts(object: &impl AsFd) -> DescriptorInfo {
     let path = format!("/proc/self/fdinfo/{}", object.as_fd().as_raw_fd());
     parse(&fs::read_to_string(path).unwrap_or_default())
 }
 
-fn parse(text: &str) -> Facts {
+fn parse(text: &str) -> DescriptorInfo {
     let field = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
         line.and_then(|value| value.trim().parse::<u64>().ok())
     };
-    Facts { memlock_bytes: field("memlock"), frozen: field("frozen").is_some_and(|word| word != 0) }
+    DescriptorInfo {
+        memlock_bytes: field("memlock"),
+        frozen: field("frozen").is_some_and(|word| word != 0),
+    }
 }
 
 #[cfg(test)]
@@ -31,7 +34,7 @@ mod tests {
     #[test]
     fn fields_are_found_by_their_whole_name() {
         let text = "pos:\t0\nmap_type:\t2\nmemlock:\t4096\nmap_id:\t7\nfrozen:\t1\n";
-        assert_eq!(parse(text), Facts { memlock_bytes: Some(4096), frozen: true });
-        assert_eq!(parse("memlocked:\t1\nfrozen:\t0\n"), Facts::default());
+        assert_eq!(parse(text), DescriptorInfo { memlock_bytes: Some(4096), frozen: true });
+        assert_eq!(parse("memlocked:\t1\nfrozen:\t0\n"), DescriptorInfo::default());
     }
 }

@@ -19,6 +19,6 @@ mod tests {
         let bytes = [0, 10, 255];
         let text = tagged(&bytes);
         assert_eq!(text, "hex:000aff");
-        assert_eq!(crate::args::parse_bytes(&text, 3).as_deref(), Ok(bytes.as_slice()));
+        assert_eq!(crate::args::parse_bytes(&text, 3).unwrap(), bytes.as_slice());
     }
 }

@@ -1,4 +1,4 @@
-//! `filter check`: a file of rules as it is understood.
+//! `filter check`: the rules of a file as they are understood.
 //!
 //! Rule: the rules are read after rights were given up, and the loaded program cannot be attached
 //! or run.
@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use control::filter::memory;
 use control::filter::source::read;
+use control::filter::{cut_off, memory};
 use filter::abi::Need;
 use filter::language::lint::lint;
 use filter::model::cut_off::Session;
@@ -17,7 +17,6 @@ use filter::{
 };
 use sys::net::Netlink;
 
-use super::cut_off;
 use crate::args::FilterCheckArgs;
 use crate::cmd::{Context, Exit, check, confine};
 use crate::view::check::Outcome;
@@ -40,7 +39,7 @@ pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
     Ok(if is_refused { Exit::No } else { Exit::Done })
 }
 
-/// What the check uses of the host, read before the process is confined.
+/// Properties of the host, read before the process is confined.
 struct Host {
     interfaces: HashMap<String, u32>,
     session: Option<Session>,
@@ -50,11 +49,11 @@ impl Host {
     fn now() -> Self {
         let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
         let interfaces = links.into_iter().map(|link| (link.name, link.ifindex.0)).collect();
-        Self { interfaces, session: cut_off::session() }
+        Self { interfaces, session: cut_off::own_session() }
     }
 }
 
-/// From here on, the rules are read and programs are loaded, and nothing else.
+/// Confines the process to reading the rules and loading programs.
 fn confined(path: &Path) -> Result<()> {
     let mut named = confine::begin_loading()?;
     named.rules(path);
@@ -78,8 +77,8 @@ fn understood(path: &Path, limit: Option<u64>, host: &Host) -> Result<Checked> {
     })
 }
 
-/// What the compiler makes of it here, and whether this kernel takes that: it is not asked about
-/// what it has no memory for.
+/// The compiled program, and whether this kernel accepts it. A program whose maps do not fit into
+/// the memory is not loaded.
 fn program(rules: &Ruleset, limit: Option<u64>, host: &Host) -> Result<Program> {
     let fast = program_as(rules, Form::Fast, limit, host)?;
     let is_refused = |program: &Program| matches!(program.kernel, Some(Outcome::Refused(_)));
@@ -102,7 +101,7 @@ fn program_as(rules: &Ruleset, form: Form, limit: Option<u64>, host: &Host) -> R
     let kernel = match check::load(&compiled.spec, entry, false) {
         Ok(outcome) => Some(outcome),
         Err(error) => match error.downcast_ref() {
-            // Not asked, so there is no answer.
+            // Without rights there is no result.
             Some(kernel::Error::Denied { .. }) => None,
             _ => return Err(error),
         },
@@ -110,7 +109,7 @@ fn program_as(rules: &Ruleset, form: Form, limit: Option<u64>, host: &Host) -> R
     Ok(Program { description: compiled.description, memory, too_much: None, kernel })
 }
 
-/// Interfaces that rules name and that are there.
+/// Interfaces that rules name and that exist.
 fn environment(rules: &Ruleset, host: &Host) -> Environment {
     let tests = rules.rules.iter().flat_map(|rule| &rule.tests);
     let names = tests.filter_map(|test| match test {
@@ -161,7 +160,7 @@ fn warnings(file: &File, host: &Host) -> Vec<Warning> {
     let names = |numbers: &[usize]| {
         numbers.iter().map(|number| file.ruleset.rules[*number].name.clone()).collect()
     };
-    let found = lint(file).into_iter().chain(cut_off::anywhere(&file.ruleset, host.session));
+    let found = lint(file).into_iter().chain(cut_off::warnings(&file.ruleset, host.session));
     let warnings = found.map(|one| Warning {
         kind: one.kind.label(),
         rules: names(&one.rules),

@@ -48,7 +48,7 @@ fn caller(keeps_root: bool) -> Option<Identity> {
 fn up(shape: Shape, queues: u32, mtu: u32, context: &Context) -> Result<()> {
     let topology = topology(shape);
     let lab = topology.build(&LinkOptions { queues, mtu, ..LinkOptions::default() })?;
-    // Looked at before it is kept: a lab that cannot be described goes again.
+    // Described before it is kept: a lab that cannot be described is removed.
     let hosts = lab.hosts().iter().map(describe).collect::<Result<_>>()?;
     let id = lab.keep()?;
     context.show(&Up { id, topology: topology.name(), drawing: topology.drawing(), hosts })

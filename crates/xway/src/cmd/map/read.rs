@@ -21,7 +21,7 @@ pub fn dump(map: &Map, context: &Context) -> Result<Exit> {
         .into_iter()
         .map(|(key, value)| Entry { key: types.key(&key), content: of(map, &types, value) })
         .collect();
-    // Hashes come in no order; the same contents shall read the same.
+    // Hash maps have no order; equal contents must be printed equally.
     entries.sort_by(|a, b| order(&a.key, &b.key));
     context.show(&Entries { map: reference, entries })?;
     Ok(Exit::Done)

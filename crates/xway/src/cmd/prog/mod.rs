@@ -1,4 +1,4 @@
-//! `prog list|show|dump`: programs in the kernel, whoever loaded them.
+//! `prog list|show|dump`: programs in the kernel, of any owner.
 
 mod facts;
 mod machine;
