@@ -66,7 +66,7 @@ pub struct FilterPlacement {
     #[arg(long)]
     pub replace: bool,
 
-    /// Set a global variable before the program is loaded (may be repeated)
+    /// Set a global variable before the program is loaded, such as port=53 (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 
@@ -322,13 +322,15 @@ pub struct FilterBansArgs {
 /// `xway filter import`.
 #[derive(Debug, Args)]
 pub struct FilterImportArgs {
+    /// Tool whose rules are translated
     #[arg(value_enum)]
     pub from: ForeignImport,
 
     /// File to translate; - for standard input
     pub file: PathBuf,
 
-    /// For nft: chain to translate if several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN
+    /// For nft: chain to translate if several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN,
+    /// such as inet/filter/input
     #[arg(long)]
     pub chain: Option<String>,
 }
@@ -336,13 +338,14 @@ pub struct FilterImportArgs {
 /// `xway filter export`.
 #[derive(Debug, Args)]
 pub struct FilterExportArgs {
+    /// Tool to translate the rules for
     #[arg(value_enum)]
     pub to: ForeignExport,
 
     /// Rule file, in TOML
     pub file: PathBuf,
 
-    /// For nft: interface whose packets the rules apply to
+    /// For nft: interface to whose packets the rules apply, such as eth0
     #[arg(long, required_if_eq("to", "nft"))]
     pub device: Option<String>,
 }

@@ -107,9 +107,15 @@ pub enum Command {
     /// Show a flooded service with and without XDP
     Demo(DemoArgs),
     /// Print a completion script for a shell
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// Shell that reads the script
+        shell: clap_complete::Shell,
+    },
     /// Write the manual pages to a directory
-    Man { dir: PathBuf },
+    Man {
+        /// Directory, which is created if it is missing
+        dir: PathBuf,
+    },
 }
 
 /// `xway state`.

@@ -50,9 +50,7 @@ impl Interrupt {
             if signal.is_some() && self.asked.swap(true, Ordering::Relaxed) {
                 self.end();
             } else if signal.is_some() && prints {
-                say(
-                    "ends after this turn and keeps what was measured; press again to end immediately",
-                );
+                say("ends after this turn and keeps its results; press again to end immediately");
             }
         }
     }
