@@ -28,6 +28,7 @@ pub use transient::Transient;
 
 use anyhow::{Result, bail};
 use report::Bench;
+use serde::Serialize;
 
 use machine::CpuWatch;
 
@@ -55,19 +56,23 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// A measurement that is run by name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scenario {
+    /// The name on the command line.
     pub name: &'static str,
+    /// Whether it is a figure or a part of the project.
     pub kind: Kind,
     /// A description of one line.
     pub about: &'static str,
     /// Rounds and seconds unless the user chooses others.
+    #[serde(flatten)]
     pub effort: Effort,
+    #[serde(skip)]
     run: fn(&mut Harness, &Testbed) -> Result<Bench>,
 }
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
     /// Counted rounds.
     pub rounds: usize,
@@ -84,9 +89,10 @@ impl Effort {
 }
 
 /// The purpose of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A figure that shows what XDP is chosen for.
+    /// A figure that compares XDP with alternatives.
     Picture,
     /// A part of the project alone, or the machine.
     Part,

@@ -27,7 +27,7 @@ pub mod template;
 mod transmit;
 
 pub use error::{Error, Result};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Quantiles};
 pub use rate::{Profile, Rate};
 pub use stamp::{Expect, Kind, Stamp};
 pub use template::Template;

@@ -4,10 +4,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::packet::Template;
 
 /// What a worker does with its sockets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Sends numbered packets.
     Tx,
@@ -31,6 +34,7 @@ impl Role {
 /// The parameters of a run.
 #[derive(Debug)]
 pub struct Plan {
+    /// What each worker does with packets.
     pub role: Role,
     /// Packets per batch.
     pub batch: usize,
@@ -52,17 +56,24 @@ pub struct Plan {
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Counters {
+    /// Packets that all workers sent.
     pub sent: AtomicU64,
+    /// Packets that all workers received.
     pub received: AtomicU64,
+    /// Numbers that have not arrived.
     pub missing: AtomicU64,
 }
 
 /// What all workers have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
+    /// Time since the first packet.
     pub elapsed: Duration,
+    /// Packets that all workers sent.
     pub sent: u64,
+    /// Packets that all workers received.
     pub received: u64,
+    /// Numbers that have not arrived.
     pub missing: u64,
 }
 
@@ -82,6 +93,7 @@ impl Plan {
         }
     }
 
+    /// The totals of all workers so far.
     pub fn progress(&self) -> Progress {
         let sum = |field: fn(&Counters) -> &AtomicU64| -> u64 {
             self.counters.iter().map(|one| field(one).load(Ordering::Relaxed)).sum()

@@ -1,4 +1,4 @@
-//! Bans of sources by an operator.
+//! Bans of sources by an operator, and `BanReport`: the active bans of a filter.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use filter::maps::BANS;
 use filter::runtime::bans::{self, Ban};
 use kernel::Map;
+use serde::Serialize;
 use sys::thread::monotonic_ns;
 
 use super::active::ActiveFilter;
@@ -50,10 +51,22 @@ impl Update {
     }
 }
 
-impl ActiveFilter {
-    /// Active bans, sorted by address.
-    pub fn ban_list(&self) -> Result<Vec<Ban>> {
-        list(&self.map(BANS)?)
+/// The active bans of an interface.
+#[derive(Clone, Debug, Serialize)]
+pub struct BanReport {
+    /// Name of the interface.
+    pub interface: String,
+    /// Bans, sorted by address.
+    pub bans: Vec<Ban>,
+}
+
+impl BanReport {
+    /// Reads the bans of a filter.
+    ///
+    /// # Errors
+    /// The map of bans cannot be read.
+    pub fn read(interface: &str, active: &ActiveFilter) -> Result<Self> {
+        Ok(Self { interface: interface.to_owned(), bans: list(&active.map(BANS)?)? })
     }
 }
 

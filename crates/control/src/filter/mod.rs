@@ -5,10 +5,14 @@
 //! through its pins. The rules themselves, and the program made of them, are in the crate `filter`.
 
 pub mod active;
-mod bans;
+pub mod bans;
+pub mod check;
 mod clock;
+pub mod comparison;
 pub mod cut_off;
+pub mod detection;
 mod edit;
+pub mod explanation;
 mod globals;
 mod handover;
 pub mod limits;
@@ -20,6 +24,7 @@ pub mod observation;
 mod pair;
 pub mod report;
 pub mod ruleset;
+pub mod sample_reader;
 pub mod sampler;
 pub mod samples;
 pub mod source;

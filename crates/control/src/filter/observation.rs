@@ -1,4 +1,4 @@
-//! `Observation`: a weighted sample of the traffic of an interface, the input of flood detection.
+//! `ObservedTraffic`: a weighted sample of the traffic of an interface, the input of flood detection.
 //!
 //! Rule: the active rules decide as before. If another process changes them, the observation ends,
 //! and its sample is valid up to that time.
@@ -15,7 +15,7 @@ use crate::error::Result;
 
 /// Traffic that was observed for a time.
 #[derive(Debug)]
-pub struct Observation {
+pub struct ObservedTraffic {
     pub sample: Sample,
     pub seconds: f64,
     pub ended: Ended,
@@ -27,7 +27,7 @@ pub struct Observation {
 
 /// Observes traffic until the time is over, a signal arrives, or other rules are loaded. Restores
 /// the previous program.
-pub fn observe(mut sampler: PacketSampler, time: Duration, stop: &Stop) -> Result<Observation> {
+pub fn observe(mut sampler: PacketSampler, time: Duration, stop: &Stop) -> Result<ObservedTraffic> {
     let mut collector = Collector::new();
     let begin = Instant::now();
     for round in 1.. {
@@ -83,9 +83,9 @@ impl Collector {
         }
     }
 
-    fn finish(self, time: Duration, ended: Ended) -> Observation {
+    fn finish(self, time: Duration, ended: Ended) -> ObservedTraffic {
         let Self { sample, read, lost, .. } = self;
-        Observation { sample, seconds: time.as_secs_f64(), ended, read, lost }
+        ObservedTraffic { sample, seconds: time.as_secs_f64(), ended, read, lost }
     }
 }
 

@@ -19,6 +19,7 @@ mod pacing;
 mod plan;
 mod report;
 mod run;
+mod summary;
 mod supervisor;
 mod worker;
 
@@ -30,6 +31,7 @@ use kernel::Map;
 
 pub use config::{Action, Config, Load, Rewrite};
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
+pub use summary::{Interval, StreamFrames, Summary};
 
 use crate::error::{Error, Result};
 use crate::rate::Profile;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
 use spec::Verdict;
 
 use crate::histogram::Histogram;
@@ -29,24 +30,30 @@ pub struct Snapshot {
     pub blind: Option<String>,
 }
 
-/// One thread's part.
-#[derive(Clone, Debug, PartialEq)]
+/// The part of one thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThreadReport {
-    /// Where it was told to run.
+    /// Processor that the thread was bound to; `null`: any.
     pub cpu: Option<usize>,
     /// Frames given to the interface.
+    #[serde(rename = "frames")]
     pub sent: u64,
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// Processor time of the thread, its receiver's included where that runs on the same one.
+    /// Processor time of the thread in seconds, its receiver's included where that runs on the
+    /// same processor.
+    #[serde(rename = "cpu_s", serialize_with = "seconds")]
     pub cpu_time: Duration,
 }
 
 /// Frames that were not sent, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
-    pub frames: u64,
-    /// `ENXIO`, and so on; 0: its queue was full.
+    /// Name of the error (`ENXIO`, …); `full`: the interface's queue had no room.
+    #[serde(rename = "error", serialize_with = "error_name")]
     pub errno: i32,
+    /// Frames that were not sent for it.
+    pub frames: u64,
     /// What to change.
     pub advice: String,
 }
@@ -66,13 +73,35 @@ pub struct Report {
 }
 
 /// How well the schedule was kept.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pacing {
-    /// How far from its time each frame left, in ns, whether early or late: frames of a group
-    /// leave together, in the middle of their times.
+    /// Distance of each frame from its scheduled time, early or late, in nanoseconds. Frames of a
+    /// group leave together, in the middle of their times.
     pub error_ns: Histogram,
-    /// Frames of a group.
+    /// Frames that leave together.
     pub group: u32,
-    /// Groups so late that those behind them were moved, too.
+    /// Groups so late that those after them were delayed, too.
     pub slipped: u64,
+}
+
+impl Fault {
+    /// `ENXIO`, and so on; `full` where the interface's queue was.
+    pub fn error(&self) -> String {
+        error(self.errno)
+    }
+}
+
+fn error(errno: i32) -> String {
+    match errno {
+        0 => "full".to_owned(),
+        errno => sys::errno_name(errno),
+    }
+}
+
+fn error_name<S: Serializer>(errno: &i32, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&error(*errno))
+}
+
+fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
 }

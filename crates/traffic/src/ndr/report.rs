@@ -1,96 +1,129 @@
 //! What a measurement found: a row for each load, with every trial.
 
+use serde::{Serialize, Serializer};
+
 use super::search::Binding;
 use super::size::FrameSize;
 use crate::histogram::Histogram;
+use crate::rate::per_second;
 
 /// The whole measurement.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NdrReport {
-    /// The loss that was accepted: 0 to 1.
+    /// Loss that was accepted, 0 to 1.
     pub loss: f64,
-    /// How close the rates are to the limit, as a share of them.
+    /// Distance of the rates from the limit, as a share of them.
     pub resolution: f64,
-    /// In the order of the loads; those that were finished.
+    /// A row for each load that was finished, in the order of the loads.
     pub rows: Vec<Row>,
-    /// Whether it was ended before the last of them.
+    /// Ended before the last load.
     pub stopped: bool,
 }
 
+/// Sums over all trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Frames sent in all trials together.
+    pub sent: u64,
+    /// Frames of all trials that the interface did not take.
+    pub not_sent: u64,
+    /// Time of all trials together, in seconds.
+    pub seconds: f64,
+    /// Frames sent per second, over all trials.
+    pub pps: f64,
+}
+
 /// One load.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
+    /// Bytes of a frame with the Ethernet checksum, as text, or `imix`.
+    #[serde(serialize_with = "text")]
     pub size: FrameSize,
-    /// Of a frame as software sees it; the mean of a mix.
+    /// Bytes of a frame without the checksum; the mean of a mix.
     pub bytes: f64,
-    /// The highest rate that lost no more than was accepted, as it was offered. Nothing when even
-    /// the lowest one lost more.
+    /// Highest rate that lost no more than was accepted, as it was offered; `null` when the lowest
+    /// one lost more.
     pub pps: Option<f64>,
-    /// At that rate, counting the frames' own bytes.
+    /// Gigabits per second at that rate, of the frames' own bytes.
     pub gbit_per_second: Option<f64>,
-    /// What was lost at that rate: 0 to 1.
+    /// Loss at that rate, 0 to 1.
     pub loss: Option<f64>,
-    /// The lowest rate above it that was tried and lost too much, and how much it lost.
-    pub above: Option<(f64, f64)>,
+    /// Lowest higher rate that was tried and lost too much.
+    pub above_pps: Option<f64>,
+    /// Loss at `above_pps`, 0 to 1.
+    pub above_loss: Option<f64>,
+    /// What limits the rate.
     pub binding: Binding,
-    /// Whether trials agreed: no rate that was passed once was failed later, or the reverse.
+    /// Trials agreed: no rate that passed once failed later, or the reverse.
     pub steady: bool,
+    /// Longest burst without loss, where it was measured.
     pub burst: Option<Burst>,
-    /// In the order of the shares; empty when there is no rate.
+    /// Latency at shares of the rate, in their order; empty when there is no rate.
     pub latencies: Vec<Latency>,
-    /// In the order in which they were made.
+    /// Trials in the order in which they were made.
     pub trials: Vec<Trial>,
 }
 
 /// The longest burst without loss, all of it sent as fast as the generator can.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Burst {
-    /// Nothing when even the shortest one lost frames.
+    /// Frames of the burst; `null` when the shortest one lost frames.
     pub frames: Option<u64>,
-    /// `Device`: longer ones lost frames. `Ceiling`: the longest one that was asked for did not.
+    /// `device`: longer ones lost frames; `ceiling`: the longest one that was asked for did not.
     pub binding: Binding,
 }
 
-/// One latency.
-#[derive(Clone, Debug, PartialEq)]
+/// Latency at one share of the rate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latency {
+    /// Share of the rate that was found, 0 to 1.
     pub share: f64,
-    /// As it was offered.
+    /// Frames per second, as they were offered.
     pub pps: f64,
+    /// Frames lost.
     pub lost: u64,
-    /// Of every frame; empty when the clocks of both ends have nothing in common.
+    /// Latency of every frame; empty when the clocks of both ends have nothing in common.
     pub latency_ns: Histogram,
+    /// Difference of the latency from that of the frame before.
     pub jitter_ns: Histogram,
 }
 
 /// What one trial was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Purpose {
     /// The rate.
     Rate,
     /// The longest burst.
     Burst,
+    /// The latency at a share of the rate.
     Latency,
 }
 
 /// One trial, as it was seen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
+    /// What the trial was for.
     pub purpose: Purpose,
-    /// Nothing in a burst, which leaves as fast as it can.
+    /// Frames per second that were asked for; `null` in a burst, which leaves as fast as it can.
     pub asked_pps: Option<f64>,
-    /// What was asked for, in a burst.
+    /// Frames that were asked for in a burst.
     pub asked_frames: Option<u64>,
-    /// What was sent, over the time in which it was.
+    /// Frames sent per second, over the time in which they were.
     pub offered_pps: f64,
-    /// In which frames were sent; of a burst to the millisecond in which that was seen.
+    /// Time in which frames were sent, in seconds; of a burst to the millisecond.
     pub seconds: f64,
+    /// Frames sent.
     pub sent: u64,
     /// Frames that the interface did not take: the generator's loss, not the device's.
     pub not_sent: u64,
+    /// Frames received.
     pub received: u64,
+    /// Frames lost.
     pub lost: u64,
-    /// Whether it lost no more than was accepted.
+    /// Share of the frames sent that were lost, 0 to 1.
+    pub loss: f64,
+    /// Lost no more than was accepted.
     pub passed: bool,
 }
 
@@ -109,9 +142,17 @@ pub enum Progress<'a> {
     Row(&'a Row),
 }
 
-impl Trial {
-    /// 0 to 1.
-    pub fn loss(&self) -> f64 {
-        if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
+impl NdrReport {
+    /// Sums over all trials.
+    pub fn totals(&self) -> Totals {
+        let trials = || self.rows.iter().flat_map(|row| &row.trials);
+        let sent = trials().map(|trial| trial.sent).sum();
+        let seconds = trials().map(|trial| trial.seconds).sum();
+        let not_sent = trials().map(|trial| trial.not_sent).sum();
+        Totals { sent, not_sent, seconds, pps: per_second(sent as f64, seconds) }
     }
+}
+
+fn text<S: Serializer>(size: &FrameSize, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(size)
 }

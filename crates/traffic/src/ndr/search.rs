@@ -8,6 +8,8 @@
 //!
 //! Rule: the search ends, whatever it is told. Not here: traffic, time.
 
+use serde::Serialize;
+
 use crate::error::{Error, Result};
 
 /// What to search for.
@@ -71,13 +73,14 @@ pub struct Outcome {
 }
 
 /// Why a level is not higher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Binding {
     /// The device under test lost frames above it.
     Device,
     /// The generator could not offer more.
     Generator,
-    /// Nothing more was asked for.
+    /// No more was asked for.
     Ceiling,
 }
 

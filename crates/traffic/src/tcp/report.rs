@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::histogram::Histogram;
 
 /// All flows together, at one moment.
@@ -36,20 +38,20 @@ pub struct Snapshot {
     pub rtt_ns: Histogram,
 }
 
-/// How flows ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How connections ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ends {
-    /// Both FINs acknowledged.
+    /// Connections of which both FINs were acknowledged.
     pub closed: u64,
-    /// The SYN was answered by RST: nobody listens.
+    /// Connections whose SYN was answered by RST: no process listens.
     pub refused: u64,
-    /// RST after the handshake.
+    /// Connections ended by RST after the handshake.
     pub reset: u64,
-    /// No SYN was answered.
+    /// Connections of which no SYN was answered.
     pub unanswered: u64,
-    /// Nothing came back for too long after the handshake.
+    /// Connections on which nothing arrived for too long after the handshake.
     pub timed_out: u64,
-    /// Reset by us when the run's patience was over.
+    /// Connections reset by `xway` after its time limit at the end.
     pub aborted: u64,
 }
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
+use serde::Serialize;
 use sys::errno::EINVAL;
 use sys::net::xsk::{BIND_SHARED, RingKind, XskBinding, XskSocket};
 use sys::net::{Ifindex, NetdevFamily, XskListed, xsk_listed};
@@ -16,9 +17,11 @@ use sys::process::descriptor_of;
 use super::facts::Kernel;
 
 /// A process with a socket.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Holder {
+    /// Process id.
     pub pid: u32,
+    /// Name of the command, at most 15 characters.
     pub command: String,
 }
 

@@ -9,9 +9,11 @@ mod explain;
 mod facts;
 mod holder;
 mod memory;
+mod sockets;
 
 pub use advice::advice;
 pub use busy::busy;
 pub use explain::explain;
 pub use facts::{Attempt, Facts, Kernel};
 pub use holder::{Holder, QueueHolders, holders};
+pub use sockets::{HeldQueue, Sockets, sockets};

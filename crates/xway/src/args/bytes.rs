@@ -96,6 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn bytes_that_are_shown_can_be_typed() {
+        let bytes = [0, 10, 255];
+        let text = control::inventory::tagged(&bytes);
+        assert_eq!(text, "hex:000aff");
+        assert_eq!(parse_bytes(&text, 3).unwrap(), bytes.as_slice());
+    }
+
+    #[test]
     fn bytes_as_people_write_them() {
         let table: &[(&str, usize, &[u8])] = &[
             ("1", 4, &[1, 0, 0, 0]),

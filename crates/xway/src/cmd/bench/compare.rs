@@ -11,7 +11,6 @@ use super::run_writer::RAW;
 use crate::args::BenchCompareArgs;
 use crate::cmd::{Context, Exit, confine};
 use crate::text;
-use crate::view::bench::Compared;
 
 /// Compares two runs. The result is negative if a value became slower by more than its rounds
 /// differ.
@@ -29,7 +28,7 @@ pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
     );
     let mut rows = comparison.scenarios.iter().flat_map(|compared| &compared.rows);
     let is_slower = rows.any(|change| change.verdict == Verdict::Slower);
-    context.show(&Compared(comparison))?;
+    context.show(&comparison)?;
     Ok(if is_slower { Exit::No } else { Exit::Done })
 }
 

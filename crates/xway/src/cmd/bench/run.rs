@@ -11,7 +11,6 @@ use super::run_dir::RunDir;
 use super::run_writer::RunWriter;
 use crate::args::BenchRunArgs;
 use crate::cmd::{Context, Exit, rights};
-use crate::view::bench::Answer;
 use crate::view::say;
 
 pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
@@ -60,7 +59,7 @@ impl Session {
         let done = match self.measure(one, args) {
             Ok(report) => {
                 self.is_cut |= report.notes.cut.is_some();
-                reads_on = context.show_next(&Answer(report))?;
+                reads_on = context.show_next(&report)?;
                 self.run_writer.save()
             }
             Err(fault) if self.interrupt.is_asked() => {

@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use control::filter::active::ActiveFilter;
+use control::filter::bans::BanReport;
 use control::filter::update::Update;
 
 use crate::args::{FilterBanArgs, FilterBansArgs, FilterUnbanArgs};
 use crate::cmd::{Context, Exit};
-use crate::view::filter::bans::{Ban, Banned};
 
 pub fn ban(args: &FilterBanArgs, context: &Context) -> Result<Exit> {
     let mut update = Update::begin(&context.control, &args.iface)?;
@@ -25,7 +25,6 @@ pub fn list(args: &FilterBansArgs, context: &Context) -> Result<Exit> {
 }
 
 fn show(interface: &str, active: &ActiveFilter, context: &Context) -> Result<Exit> {
-    let bans = active.ban_list()?.iter().map(Ban::from).collect();
-    context.show(&Banned { interface: interface.to_owned(), bans })?;
+    context.show(&BanReport::read(interface, active)?)?;
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@
 
 use anyhow::{Context as _, Result};
 use control::filter::FilterPlacement;
+use control::filter::detection::{DetectionReport, Observation};
 use control::filter::observation::observe;
 use control::filter::sampler::{HEADERS, PacketSampler, SampleFilter, SampleRate};
 use control::filter::temporary::TemporaryRules;
@@ -15,22 +16,21 @@ use sys::signal::Stop;
 
 use crate::args::FilterDetectArgs;
 use crate::cmd::{Context, Exit};
-use crate::view::filter::detect::{Detected, Watched};
 use crate::view::say;
 
 pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let (settings, sampler) = begin(args, context)?;
-    let observation = observe(sampler, args.time, &stop)?;
-    let watched = Watched {
-        seconds: observation.seconds,
-        ended: observation.ended,
-        looked_at: observation.read,
-        lost: observation.lost,
+    let traffic = observe(sampler, args.time, &stop)?;
+    let observation = Observation {
+        seconds: traffic.seconds,
+        ended: traffic.ended,
+        looked_at: traffic.read,
+        lost: traffic.lost,
         hold_s: args.hold.as_secs_f64(),
     };
-    let detection = detect(&observation.sample.finish(), watched.seconds, &settings);
-    let mut detected = Detected::new(&args.iface, &detection, &watched);
+    let detection = detect(&traffic.sample.finish(), observation.seconds, &settings);
+    let mut detected = DetectionReport::new(&args.iface, &detection, observation);
     let exit = if detection.findings.is_empty() { Exit::No } else { Exit::Done };
     if !args.auto {
         context.show(&detected)?;
@@ -47,7 +47,7 @@ pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
 
 /// Loads the chosen rules; `None` if none were chosen.
 fn apply(
-    detected: &mut Detected,
+    detected: &mut DetectionReport,
     args: &FilterDetectArgs,
     context: &Context,
 ) -> Result<Option<TemporaryRules>> {

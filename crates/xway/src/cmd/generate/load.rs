@@ -66,10 +66,10 @@ fn of_host<S: Args>(protocol: QuickProtocol, args: &HostArgs<S>, stamped: bool) 
 /// The stream of frame options. SYN segments and ARP requests, which carry no data, are stamped
 /// only on request.
 fn of_frame(protocol: QuickProtocol, to: &Destination, args: &FrameArgs, stamped: bool) -> Quick {
-    let payload = args.payload.as_ref().map(|payload| Payload {
-        hex: Some(payload.0.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ..Payload::default()
-    });
+    let payload = args
+        .payload
+        .as_ref()
+        .map(|payload| Payload { hex: Some(packet::hex(&payload.0)), ..Payload::default() });
     let name = match protocol {
         QuickProtocol::Udp => "udp",
         QuickProtocol::TcpSyn => "syn",

@@ -1,17 +1,19 @@
-//! Properties of a BPF object that only `/proc/self/fdinfo` reports: charged memory, frozen state.
+//! What only `/proc/self/fdinfo` reports of a BPF object: memory charged, frozen or not.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// Properties of one open object; `None` if the kernel does not report them.
+/// The attributes of one open object; unknown where the kernel does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DescriptorInfo {
+    /// Memory that is charged for the object, in bytes.
     pub memlock_bytes: Option<u64>,
-    /// Whether user space may no longer write.
+    /// User space may no longer write to the map.
     pub frozen: bool,
 }
 
-pub fn facts(object: &impl AsFd) -> DescriptorInfo {
+/// Reads the attributes of an open object.
+pub fn descriptor(object: &impl AsFd) -> DescriptorInfo {
     let path = format!("/proc/self/fdinfo/{}", object.as_fd().as_raw_fd());
     parse(&fs::read_to_string(path).unwrap_or_default())
 }
