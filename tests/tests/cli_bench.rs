@@ -211,7 +211,7 @@ fn an_interrupt_ends_it_after_the_turn_and_keeps_all() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once() {
+fn a_second_interrupt_ends_it_immediately() {
     let (xway, folder) = (Xway::new(), Folder::new("twice"));
     let mut child = start(&xway, &["bench", "run", "noise", "--seconds", "600"]);
     let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
