@@ -6,7 +6,7 @@ use report::figure::Shape;
 use xway_tests::cell::{assert_nothing_left, assert_present, reason, run};
 
 #[test]
-fn points_are_of_rates_that_were_offered_and_nothing_stays() {
+fn points_are_of_rates_that_were_offered_and_nothing_remains() {
     let bench = run("cpu");
     assert_nothing_left();
     for (taker, rates) in [("xdp-native", RATES), ("nft-raw", RATES), (POLL, POLL_RATES)] {

@@ -23,7 +23,7 @@ fn surroundings() -> (Vec<usize>, i32, Vec<String>) {
 }
 
 #[test]
-fn each_point_has_rows_or_a_reason_and_nothing_stays() {
+fn each_point_has_rows_or_a_reason_and_nothing_remains() {
     let before = surroundings();
     let bench = rounds("ddos", 1);
     assert_nothing_left();

@@ -47,7 +47,7 @@ fn carries(line: &Line, path: &Path) {
 }
 
 #[test]
-fn what_is_spoilt_on_its_way_is_seen() {
+fn what_is_corrupted_on_its_way_is_seen() {
     let _alone = alone();
     let line = Line::build(&Testbed::Lab).unwrap();
     let judge = |journey: Journey, sent: &[u8], got: &[u8]| {

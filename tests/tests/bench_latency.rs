@@ -8,7 +8,7 @@ use report::figure::Shape;
 use xway_tests::cell::{assert_nothing_left, assert_present, run};
 
 #[test]
-fn each_way_has_times_and_nothing_stays() {
+fn each_path_has_times_and_nothing_remains() {
     let bench = run("latency");
     assert_nothing_left();
     let rates: BTreeSet<&str> =

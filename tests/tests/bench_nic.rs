@@ -125,7 +125,7 @@ fn rows(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn hooks_are_measured_between_two_cards_and_nothing_stays() {
+fn hooks_are_measured_between_two_cards_and_nothing_remains() {
     let net = Net::new();
     let before = net.states();
     let others = ["other", "way-out", "far"].map(|name| counted(&net, name));

@@ -54,7 +54,7 @@ fn each_destination_is_reached_by_every_router() {
 }
 
 #[test]
-fn without_a_route_nothing_gets_behind_the_router() {
+fn without_a_route_nothing_passes_the_router() {
     let destinations = Table::of(ROUTES).unwrap().destinations(40).unwrap();
     let net = Net::build().unwrap();
     let _ending = net.end_frames().unwrap();

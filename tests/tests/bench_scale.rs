@@ -8,7 +8,7 @@ use report::figure::Shape;
 use xway_tests::cell::{assert_nothing_left, is_held_up, reason, run};
 
 #[test]
-fn every_number_of_queues_has_its_rows_and_nothing_stays() {
+fn every_number_of_queues_has_its_rows_and_nothing_remains() {
     let bench = run("scale");
     assert_nothing_left();
     let cpus = sys::cpu::affinity().unwrap().len();

@@ -24,7 +24,7 @@ stories! {
     rules_without_a_socket_match_nothing
     as_many_rules_as_fit
     jumbo_frames
-    metadata_stands_in_front_of_what_goes_to_sockets
+    metadata_precedes_packets_to_sockets
 }
 
 /// One rule, one packet, and whether it goes to the socket.
@@ -355,7 +355,7 @@ fn jumbo_frames<R: Arm>() {
     }
 }
 
-fn metadata_stands_in_front_of_what_goes_to_sockets<R: Arm>() {
+fn metadata_precedes_packets_to_sockets<R: Arm>() {
     const TIME: u32 = 2;
     const VLAN_TAG: u32 = 4;
     const SOFTWARE: u32 = 8;

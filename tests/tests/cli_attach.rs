@@ -123,7 +123,7 @@ fn the_old_listings_work_as_they_are() {
 }
 
 #[test]
-fn what_is_not_counted_is_said() {
+fn uncounted_packets_are_reported() {
     let stage = Stage::new();
     let folder = stage.xway.state();
     let (any, deep) = (compile(folder, "any", SOURCE), compile(folder, "deep", DEEP));

@@ -211,7 +211,7 @@ fn an_interrupt_ends_it_after_the_turn_and_keeps_all() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once() {
+fn a_second_interrupt_ends_it_immediately() {
     let (xway, folder) = (Xway::new(), Folder::new("twice"));
     let mut child = start(&xway, &["bench", "run", "noise", "--seconds", "600"]);
     let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
@@ -225,10 +225,10 @@ fn a_second_interrupt_ends_it_at_once() {
     let busy_ns = || sys::proc::run_ns(child.id()).unwrap();
     until("the first turn", PATIENCE, || Ok((busy_ns() > BEGUN_NS).then_some(()))).unwrap();
     signal(&child, "INT");
-    assert!(line().contains("once more: at once"));
+    assert!(line().contains("press again to end immediately"));
     signal(&child, "TERM");
     let last = line();
-    assert!(last.starts_with("xway: ended at once"), "{last}");
+    assert!(last.starts_with("xway: ended immediately"), "{last}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
     assert!(names(&folder.0).is_empty());
 }

@@ -123,7 +123,7 @@ char _license[] SEC("license") = "GPL";
 "#;
 
 #[test]
-fn what_the_kernel_refuses_without_a_word_is_explained() {
+fn what_the_kernel_refuses_without_a_message_is_explained() {
     let xway = Xway::new();
     let object = compile(xway.state(), "flawed", FLAWED);
     let object = object.to_str().unwrap();
@@ -151,7 +151,7 @@ fn what_the_kernel_refuses_without_a_word_is_explained() {
 }
 
 #[test]
-fn nothing_stays_loaded() {
+fn nothing_remains_loaded() {
     let xway = Xway::new();
     xway.run(&["check", prebuilt("test/old_maps.o").to_str().unwrap()]).ended(0);
     let programs = xway.run(&["prog", "list"]).ended(0);

@@ -302,7 +302,7 @@ fn killed_while_replacing_a_program_always_runs() {
 const ROUNDS: u32 = 30;
 
 #[test]
-fn two_at_once_wait_for_each_other() {
+fn two_in_parallel_wait_for_each_other() {
     let stage = Stage::new();
     stage.run(&["drop", "eth0", "any udp 1"]).ended(0);
     let rules: Vec<String> = (2..8).map(|port| format!("any udp {port}")).collect();

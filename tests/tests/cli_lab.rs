@@ -44,7 +44,7 @@ fn is_named(link: &str) -> bool {
 }
 
 #[test]
-fn a_lab_stays_until_it_is_taken_down() {
+fn a_lab_remains_until_it_is_removed() {
     let xway = Xway::new();
     let (up, answer) = Up::new(&xway, &["router", "--queues", "2", "--mtu", "9000"]);
     assert_eq!(answer["topology"], "router");

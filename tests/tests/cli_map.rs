@@ -99,7 +99,7 @@ fn what_a_map_does_not_take_is_explained() {
         ("update", &full, &["hex:0102", "1"], "is 2 bytes, the map takes 4"),
         ("update", &full, &["1", "hex:010203"], "value `hex:010203` is 3 bytes, the map takes 4"),
         ("update", &full, &["1", "4294967296"], "does not fit 4 bytes"),
-        ("lookup", &full, &["10.0.0.1,2"], "say its width"),
+        ("lookup", &full, &["10.0.0.1,2"], "specify its width"),
         ("update", &array, &["2", "1"], "the last index is 1"),
         ("delete", &array, &["1"], "cannot be deleted"),
         ("update", &frozen, &["0", "1"], "is frozen"),

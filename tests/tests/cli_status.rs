@@ -168,7 +168,7 @@ impl Watch {
 }
 
 #[test]
-fn watching_goes_on_until_a_signal() {
+fn watching_continues_until_a_signal() {
     let stage = Stage::new();
     stage.run(&["drop", "eth0", "any udp 9"]).ended(0);
     for signal in ["INT", "TERM"] {

@@ -186,7 +186,7 @@ fn every_miss_is_counted_under_a_name() {
 }
 
 #[test]
-fn all_queues_work_at_once() {
+fn all_queues_work_in_parallel() {
     let net = Net::with(LinkOptions { queues: 2, ..LinkOptions::default() });
     let receiver = net.start(&net.net.b, "rx --dev eth0 --queue all --count 10000 --time 20s");
     let sent =
@@ -235,7 +235,7 @@ fn steering_leaves_the_rest_to_the_stack() {
 }
 
 #[test]
-fn an_interrupt_ends_every_role_and_nothing_stays() {
+fn an_interrupt_ends_every_role_and_nothing_remains() {
     let net = Net::new();
     for role in ["tx", "rx", "echo", "forward", "rtt"] {
         let out = if role == "forward" { "--out-dev eth1" } else { "" };

@@ -246,7 +246,7 @@ fn tail_calls_return_to_be_counted() {
 }
 
 #[test]
-fn a_chain_goes_on_behind_a_tail_call() {
+fn a_chain_continues_after_a_tail_call() {
     let (first, second) = (tail_calling(1, 400), obedient_spec(1, ProgramKind::XDP));
     let go_on = VerdictSet::default();
     let links = [

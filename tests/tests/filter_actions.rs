@@ -22,7 +22,7 @@ use xway_tests::stories;
 stories! {
     rules_act_in_order
     a_rule_with_a_time_decides_while_it_lasts
-    a_mark_is_in_front_of_the_packet
+    a_mark_precedes_the_packet
     a_redirect_without_a_target
     a_source_is_banned_until_its_ban_is_taken_back
     when_no_more_can_be_banned_it_is_counted
@@ -139,7 +139,7 @@ fn a_rule_with_a_time_decides_while_it_lasts<R: Arm>() {
     assert_eq!(run_until(u32::MAX), rule(vec![(3, 3), (1, 0)]));
 }
 
-fn a_mark_is_in_front_of_the_packet<R: Arm>() {
+fn a_mark_precedes_the_packet<R: Arm>() {
     let packet = from([10, 0, 0, 1]);
     let mut filter = Filter::<R>::new(&[Action::Mark(7), Action::Mark(0x0102_0304)]);
     let (verdict, _, metadata) = filter.run(&packet);

@@ -186,7 +186,7 @@ fn a_full_map_of_bans_is_reported_and_lets_nothing_pass() {
 /// Unmounting the file system of pins detaches the programs that it held: the kernel has no other
 /// holder.
 #[test]
-fn without_its_pins_a_filter_is_gone_and_said_to_be() {
+fn without_its_pins_a_filter_is_gone_and_reported_so() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     sys::mount::unmount(&stage.xway.state().join("bpf")).unwrap();

@@ -32,7 +32,7 @@ fn seven(stage: &Stage) -> Vec<u8> {
 }
 
 #[test]
-fn down_and_up_the_filter_stays_with_its_counts() {
+fn down_and_up_the_filter_remains_with_its_counts() {
     let stage = Stage::new();
     load(&stage, &[SEVEN]);
     let program = stage.attached();

@@ -192,7 +192,7 @@ fn killed_in_the_middle_of_a_change_nothing_is_lost() {
 }
 
 #[test]
-fn two_at_once_wait_for_each_other() {
+fn two_in_parallel_wait_for_each_other() {
     let stage = Stage::new();
     load(&stage, &["drop udp dport 1"]);
     let spawn = |port: u16| {

@@ -87,7 +87,7 @@ fn rules_come_and_go_and_the_others_count_on() {
 }
 
 #[test]
-fn a_refused_change_leaves_the_rules_in_force() {
+fn a_refused_change_leaves_the_active_rules() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     to(&stage, &[7]);

@@ -100,7 +100,7 @@ fn state_of_other_traffic_is_reported_as_the_program_saw_it() {
 }
 
 #[test]
-fn only_some_packets_are_looked_at() {
+fn only_some_packets_are_sampled() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let look = looking(&stage, &["--only", "udp dport {7, 9}", "--count", "2", "--for", "60s"]);
@@ -123,7 +123,7 @@ fn only_some_packets_are_looked_at() {
 }
 
 #[test]
-fn one_in_so_many_is_looked_at_and_all_are_counted() {
+fn one_in_n_is_shown_and_all_are_counted() {
     let stage = Stage::new();
     load(&stage, &["all: drop udp"]);
     let look = looking(&stage, &["--sample", "1/10", "--count", "1000", "--for", "3s"]);
@@ -135,7 +135,7 @@ fn one_in_so_many_is_looked_at_and_all_are_counted() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_is_refused() {
+fn uninspectable_packets_are_refused() {
     let stage = Stage::new();
     let text = stage.run(&["filter", "explain", "eth0", "--live"]).error();
     assert!(text.contains("no filter runs on eth0"), "{text}");
@@ -157,7 +157,7 @@ fn what_cannot_be_looked_at_is_refused() {
 }
 
 #[test]
-fn killed_in_the_middle_the_rules_in_force_go_on() {
+fn killed_in_the_middle_the_active_rules_continue() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let before = stage.attached();
@@ -222,7 +222,7 @@ fn sampling_stops_when_the_command_is_killed() {
 }
 
 #[test]
-fn others_change_rules_while_packets_are_looked_at() {
+fn others_change_rules_while_packets_are_sampled() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     let look = looking(&stage, &["--for", "60s", "--count", "1000"]);

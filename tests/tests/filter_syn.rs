@@ -202,7 +202,7 @@ fn without_plain_timestamps_a_cookie_remembers_the_segment_size_alone() {
 }
 
 #[test]
-fn a_flood_of_requests_stays_outside_and_a_client_comes_in() {
+fn a_flood_of_requests_is_rejected_and_a_client_connects() {
     let guarded = Guarded::new(0, 2);
     let listener = guarded.listen("10.0.0.2");
     let wire = Capture::open(&guarded.net.a, "eth0").unwrap();

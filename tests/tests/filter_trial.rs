@@ -133,7 +133,7 @@ fn others_change_rules_during_a_trial_which_then_is_over() {
 }
 
 #[test]
-fn who_changes_no_program_does_not_disturb_a_trial() {
+fn commands_that_change_no_program_do_not_disturb_a_trial() {
     let stage = Stage::new();
     load(&stage, &["seven: drop udp dport 7"]);
     stage.run(&["filter", "ban", "eth0", "192.0.2.1"]).ended(0);

@@ -3,7 +3,7 @@
 //! rules of nft stop, or the reverse, without a listed reason.
 //!
 //! `XWAY_HOSTILE_FRAMES=N XWAY_HOSTILE_SEED=S` set the number of frames and the seed. Not here:
-//! which rule of nft decides (`filter_nft_odd`).
+//! which rule of nft decides (`filter_nft_anomalies`).
 #![allow(clippy::unwrap_used, reason = "what cannot be set up has failed the test")]
 
 use filter::import_export::nft;

@@ -48,7 +48,7 @@ fn programs_die_with_their_lab() {
 }
 
 #[test]
-fn kept_labs_stay_until_they_are_removed() {
+fn kept_labs_remain_until_they_are_removed() {
     let net = TwoHosts::build(&LinkOptions::default()).unwrap();
     let id = net.lab.keep().unwrap();
     lab::gc(false).unwrap();

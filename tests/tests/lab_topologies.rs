@@ -112,7 +112,7 @@ fn server_polls_in_pinned_threads() {
 }
 
 #[test]
-fn the_caller_stays_where_it_was() {
+fn the_caller_remains_where_it_was() {
     let before = NetNs::current().unwrap().id().unwrap();
     let links_before = names_here();
     for topology in Topology::ALL {

@@ -89,7 +89,7 @@ fn a_peer_that_stops_listening_is_reported() {
 }
 
 #[test]
-fn a_link_that_goes_down_is_counted_and_the_run_goes_on() {
+fn a_link_that_goes_down_is_counted_and_the_run_continues() {
     let net = two_hosts();
     let counter = Counter::attach(&net.b);
     let generator = start(&net.a, steady(stream(&net.b))).unwrap();

@@ -269,7 +269,7 @@ fn a_bad_path_is_reported_in_every_detail() {
 }
 
 #[test]
-fn two_processors_receive_one_stream_at_once() {
+fn two_processors_receive_one_stream_in_parallel() {
     const COUNT: u64 = 200_000;
     let cpus = sys::cpu::online().unwrap();
     let net = TwoHosts::build(&LinkOptions { queues: 2, ..LinkOptions::default() }).unwrap();
@@ -287,7 +287,7 @@ fn two_processors_receive_one_stream_at_once() {
 
 /// Round trips between two hosts that are configured to have no common clock.
 #[test]
-fn what_is_sent_back_tells_the_time_both_ways() {
+fn reflected_frames_measure_round_trips() {
     for via in [Via::Xdp, Via::Stack] {
         let net = TwoHosts::build(&LinkOptions::default()).unwrap();
         let far = SinkConfig { via, fate: Fate::Reflect, ..SinkConfig::new("eth0") };

@@ -87,7 +87,7 @@ fn many_flows_of_two_senders_are_opened_and_closed() {
 /// On a busy machine the duration can be over before the handshake is: then nothing was sent, and
 /// the run is repeated with more time.
 #[test]
-fn a_duration_ends_with_a_fin_behind_what_was_sent() {
+fn a_duration_ends_with_a_fin_after_what_was_sent() {
     let mut duration = Duration::from_millis(200);
     let (report, heard) = loop {
         let (net, ip) = two_hosts();
@@ -267,7 +267,7 @@ fn what_a_peer_sends_is_acknowledged_and_forgotten() {
 }
 
 #[test]
-fn who_does_not_read_is_reset_when_patience_is_over() {
+fn a_peer_that_does_not_read_is_reset_after_a_timeout() {
     let (net, ip) = two_hosts();
     let (go, wait) = std::sync::mpsc::channel();
     // It has our FIN, so only an attempt to send shows whether the connection still exists.

@@ -95,7 +95,7 @@ fn what_is_not_there_is_missed_alike() {
 }
 
 #[test]
-fn packets_behind_dynptrs_are_alike() {
+fn packets_behind_dynptrs_are_equal() {
     agree(MEMORY, &["memory_packet"], 100, &["answers", "rooms"]);
     for len in [64, 1514, 5000] {
         agree(MEMORY, &["memory_fragments"], len, &["answers", "rooms"]);

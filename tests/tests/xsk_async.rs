@@ -213,7 +213,7 @@ fn a_frame_in_a_dropped_future_is_free_again() {
 }
 
 #[test]
-fn a_receiver_without_frames_goes_on_when_some_are_free() {
+fn a_receiver_without_frames_continues_when_some_are_free() {
     let net = net();
     let (mut tx, _rx) = open(&net.a, &umem());
     let (_tx, mut rx) = open(&net.b, &Umem::builder().frames(64).build().unwrap());

@@ -252,7 +252,7 @@ fn udp_sum(ip: &[u8]) -> u32 {
 }
 
 #[test]
-fn whatever_is_wrong_is_refused() {
+fn invalid_input_is_refused() {
     let program = Installed::once().checked("misuse.c");
     let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
     said(start(&lab.b, &program, &["eth0"]));

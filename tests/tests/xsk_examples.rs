@@ -211,7 +211,7 @@ fn threads_share_what_the_queues_receive() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said() {
+fn a_failure_to_open_is_reported() {
     let net = two_hosts();
     for (name, words, reason) in [
         ("xsk-01-send", "eth9", "there is no such interface"),

@@ -368,7 +368,7 @@ fn the_hash_is_that_of_the_flow() {
 
 /// The frame was used before: by a packet with metadata of the program, or by one that imitates it.
 #[test]
-fn nothing_old_in_front_of_a_packet_is_believed() {
+fn stale_bytes_before_a_packet_are_ignored() {
     let net = link(1500);
     let mut a = End::new(&net.a, memory(2048, 0), false);
     // The program passes no metadata, which a process that received its map does not know.

@@ -157,7 +157,7 @@ fn what_came_in_several_frames_goes_back_in_them() {
 
 /// The head of a received packet moves anywhere in its frame, and the packet can still be sent.
 #[test]
-fn a_header_is_put_in_front_and_taken_off() {
+fn a_header_is_put_and_removed() {
     let net = link(1500);
     for (size, headroom) in [(2048, 0), (3000, 0), (3000, 33)] {
         let mut a = End::new(&net.a, memory(size, headroom), false);

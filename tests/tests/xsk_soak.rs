@@ -25,7 +25,7 @@ struct Tally {
 }
 
 #[test]
-fn no_frame_is_lost_and_no_queue_stays_busy() {
+fn no_frame_is_lost_and_no_queue_remains_busy() {
     let seconds = std::env::var("XWAY_SOAK_SECONDS").ok().and_then(|text| text.parse().ok());
     let (start, length) = (Instant::now(), Duration::from_secs(seconds.unwrap_or(3)));
     let umem = Umem::builder().frames(2048).build().unwrap();

@@ -35,7 +35,7 @@ fn numbers(rx: &mut Rx, count: usize) -> Vec<u64> {
 }
 
 #[test]
-fn packets_arrive_in_order_and_every_frame_comes_home() {
+fn packets_arrive_in_order_and_every_frame_is_returned() {
     let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
     let (left, right) = (Umem::builder().build().unwrap(), Umem::builder().build().unwrap());
     let (mut tx, _rx) = lab.a.run(|| socket("eth0", &left)).unwrap().split();

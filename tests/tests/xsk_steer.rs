@@ -125,7 +125,7 @@ fn a_dropped_entry_leaves_the_slot_of_another_socket() {
 }
 
 #[test]
-fn what_cannot_be_put_in_is_said() {
+fn invalid_entries_are_reported() {
     let net = Net::new(2);
     let steered = net.steer(1, &Steer::All, AUTO).unwrap();
     let other = net.socket(0);
@@ -339,7 +339,7 @@ fn a_missing_right_is_named() {
 }
 
 #[test]
-fn many_at_once_find_one_program() {
+fn many_in_parallel_find_one_program() {
     let net = Net::new(1);
     let steerings: Vec<Steering> = std::thread::scope(|scope| {
         let attach = || net.attach(&Steer::All, Mode::Auto, Options::default()).unwrap();

@@ -205,7 +205,7 @@ fn a_removed_interface_ends_a_wait_without_deadline() {
 }
 
 #[test]
-fn a_receiver_without_frames_goes_on_when_some_are_free() {
+fn a_receiver_without_frames_continues_when_some_are_free() {
     let net = net();
     let (mut tx, _rx) = open(&net.a);
     for policy in [Wait::Spin, Wait::Poll, Wait::Adaptive] {
@@ -460,7 +460,7 @@ fn a_partial_batch_is_sent_by_every_wait() {
 }
 
 #[test]
-fn what_was_not_handed_over_is_taken_back() {
+fn undelivered_frames_are_reclaimed() {
     let net = net();
     let memory = umem();
     let (mut tx, rx) = open_with(&net.a, &memory, |builder| builder.batch(64)).split();

@@ -37,6 +37,7 @@ pub mod metrics;
 mod notice;
 pub mod object;
 pub mod rates;
+pub mod session;
 pub mod state;
 pub mod status;
 mod tags;

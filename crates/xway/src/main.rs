@@ -1,4 +1,4 @@
-//! `xway`: puts the pieces together; alone chooses a runtime, prints and exits.
+//! `xway`: the command line. It alone chooses a runtime, prints and exits.
 //!
 //! Arguments become plain values (`args`), a command passes them to a library (`cmd`), and its
 //! result becomes text or JSON (`view`).
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Ok(Exit::No) => ExitCode::from(1),
         Ok(Exit::Code(code)) => ExitCode::from(code),
         Err(error) => {
-            view::say(&format!("xway: {}", story(&error)));
+            view::say(&format!("xway: {}", full(&error)));
             ExitCode::from(2)
         }
     }
@@ -68,16 +68,16 @@ fn run(command: Command, context: &Context) -> anyhow::Result<Exit> {
     }
 }
 
-/// Causes from the outside in; one whose words were told already is left out.
-fn story(error: &anyhow::Error) -> String {
-    let mut told = String::new();
+/// The error and its causes in one line, without causes that the text already contains.
+fn full(error: &anyhow::Error) -> String {
+    let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if !told.contains(&cause) {
-            let separator = if told.is_empty() { "" } else { ": " };
-            told.push_str(&format!("{separator}{cause}"));
+        if !text.contains(&cause) {
+            let separator = if text.is_empty() { "" } else { ": " };
+            text.push_str(&format!("{separator}{cause}"));
         }
     }
-    told
+    text
 }
 
 #[cfg(test)]
@@ -85,11 +85,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_told_once() {
+    fn each_cause_is_printed_once() {
         let cause = sys::Error::new("bpf(MAP_CREATE)", "x", 7);
         let words = cause.to_string();
         let denied = kernel::Error::Denied { source: cause, missing: Vec::new() };
-        let text = story(&anyhow::Error::new(denied).context("outer"));
+        let text = full(&anyhow::Error::new(denied).context("outer"));
         assert_eq!(text.matches(&words).count(), 1, "{text}");
         assert!(text.starts_with("outer: bpf(MAP_CREATE)"), "{text}");
     }

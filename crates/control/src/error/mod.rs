@@ -8,6 +8,7 @@ mod malformed;
 mod memory;
 mod object;
 
+use std::net::IpAddr;
 use std::{fmt, io};
 
 use sys::cap::Cap;
@@ -80,6 +81,27 @@ pub enum Error {
          to see or change the filter, or detach it with `xway detach --force {interface}`"
     )]
     MovedFilter { interface: String },
+    /// The filter has no rule of this name.
+    #[error("there is no rule `{name}`{}", did_you_mean(similar.as_deref()))]
+    NoRule {
+        name: String,
+        /// The name of an existing rule that was probably meant.
+        similar: Option<String>,
+    },
+    /// The source is not banned.
+    #[error("{source_address} is not banned")]
+    NotBanned { source_address: IpAddr },
+    /// No rule of the filter has the action `sample`.
+    #[error(
+        "no rule on {interface} samples: `xway filter add {interface} 'sample 1/100 udp'` adds one"
+    )]
+    NoSampleRule { interface: String },
+    /// Several interfaces run a filter, of which one must be chosen.
+    #[error("{} run filters: select one with --iface", interfaces.join(", "))]
+    SeveralFilters { interfaces: Vec<String> },
+    /// No interface of this namespace runs a filter.
+    #[error("no interface runs a filter: specify rules with --rules FILE")]
+    NoFilters,
     /// The filter was replaced during each attempt to read it.
     #[error("the filter of {interface} changes faster than it can be read: try again")]
     Unstable { interface: String },
@@ -185,6 +207,10 @@ impl<T, E: Into<Error>> Context<T> for std::result::Result<T, E> {
 /// The message for an interface without a filter.
 pub fn no_filter(interface: &str) -> String {
     format!("no filter runs on {interface}: `xway filter load {interface} FILE` loads one")
+}
+
+fn did_you_mean(similar: Option<&str>) -> String {
+    similar.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
 fn names(capabilities: &[Cap]) -> String {

@@ -74,6 +74,24 @@ impl ActiveFilter {
         })
     }
 
+    /// Opens the only filter of this namespace.
+    ///
+    /// # Errors
+    /// No interface runs a filter, or several do.
+    pub fn open_only(control: &Control) -> Result<Self> {
+        let links = Netlink::open()?.links()?.into_iter();
+        let found = links.filter_map(|link| Some((Self::open(control, &link.name).ok()?, link)));
+        let mut found: Vec<_> = found.collect();
+        match found.len() {
+            0 => Err(Error::NoFilters),
+            1 => Ok(found.remove(0).0),
+            _ => {
+                let interfaces = found.into_iter().map(|(_, link)| link.name).collect();
+                Err(Error::SeveralFilters { interfaces })
+            }
+        }
+    }
+
     /// Reads the filter of an interface by `read`. No lock is taken: if the filter is replaced, and
     /// its pins are removed, during the call, the new filter is read instead.
     ///

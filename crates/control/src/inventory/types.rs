@@ -29,7 +29,7 @@ impl Types {
         Self { kind: map.kind(), btf, key: info.key_type, value: info.value_type }
     }
 
-    /// The types of a map of an object, whatever runtime creates it.
+    /// Types of an object's map, for either runtime.
     pub fn of_def(def: &MapDef, btf: Option<&Btf>) -> Self {
         let (key, value) = (def.key_type, def.value_type);
         Self { kind: def.kind, btf: btf.cloned(), key, value }

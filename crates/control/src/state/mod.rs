@@ -47,6 +47,19 @@ pub use trial::Trial;
 use crate::Control;
 use crate::notice::Notice;
 
+/// Creates the state directory, mounts its bpffs, and makes a user the owner of both. Returns the
+/// directory.
+///
+/// # Errors
+/// This process may not mount (`CAP_SYS_ADMIN`) or change owners (`CAP_CHOWN`), or the user could
+/// replace a directory above it.
+pub fn prepare(control: &Control, owner: u32) -> Result<PathBuf> {
+    let directory = std::path::absolute(control.root()).context("--state is not a valid path")?;
+    sys::mount::bpffs_for(&directory.join(BPFFS), Some(owner))
+        .with_context(|| format!("cannot prepare {} (--state)", directory.display()))?;
+    Ok(directory)
+}
+
 /// The state directory, for reading.
 #[derive(Debug)]
 pub struct State {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::object::ObjectArgs;
+use super::value::{assignment, duration};
 
 /// Where in the receive path a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -17,7 +18,7 @@ pub enum ModeArg {
     Offload,
 }
 
-/// How a program is put on an interface.
+/// How a program is attached to an interface.
 #[derive(Clone, Debug, Args)]
 pub struct Placement {
     /// Mode in which the program is attached
@@ -145,69 +146,4 @@ pub struct ForwardArgs {
 
     #[command(flatten)]
     pub placement: Placement,
-}
-
-pub(super) fn assignment(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as NAME=VALUE".to_owned()),
-    }
-}
-
-/// `250ms`, `2s`, `1.5m`, `1h`, or a bare number of seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let time = traffic::rate::duration(text).map_err(|error| error.to_string())?;
-    if time.is_zero() || time > LONGEST {
-        return Err("a time must be above zero and at most a day".to_owned());
-    }
-    Ok(time)
-}
-
-/// `65536`, `64KiB`, `16MiB`, `1GiB`.
-pub(super) fn memory(text: &str) -> Result<u64, String> {
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("", 0)];
-    let found = units.into_iter().find_map(|(unit, shift)| {
-        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
-        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
-    });
-    found.ok_or_else(|| {
-        format!("`{text}` is not an amount of memory: expected 65536, 64KiB or 16MiB")
-    })
-}
-
-const LONGEST: Duration = Duration::from_secs(86_400);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn amounts_of_memory() {
-        for (text, bytes) in
-            [("65536", 65_536), ("64KiB", 65_536), ("16MiB", 16 << 20), ("2 GiB", 2 << 30)]
-        {
-            assert_eq!(memory(text), Ok(bytes));
-        }
-        for wrong in ["", "0", "MiB", "-1", "16MB", "16mib", "1.5MiB", "99999999999GiB"] {
-            assert!(memory(wrong).unwrap_err().contains("16MiB"), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn times() {
-        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
-        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
-        assert_eq!(duration("24h"), Ok(Duration::from_secs(86_400)));
-        for wrong in ["", "s", "-1s", "0", "inf", "nan", "soon", "25h", "99999999999s"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn assignments() {
-        assert_eq!(assignment("port=1=2"), Ok(("port".into(), "1=2".into())));
-        assert!(assignment("=1").is_err());
-        assert!(assignment("port").is_err());
-    }
 }

@@ -1,12 +1,13 @@
-//! `bench`.
+//! `bench`: scenarios and runs to compare.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
+
+use super::value::ValueError;
 
 #[derive(Debug, Subcommand)]
 pub enum BenchAction {
@@ -64,20 +65,18 @@ pub struct BenchRunArgs {
     pub peer: Option<String>,
 }
 
-fn rounds(text: &str) -> Result<usize> {
-    bounded(text, bench::ROUNDS, "rounds")
+fn rounds(text: &str) -> Result<usize, ValueError> {
+    bounded(text, &bench::ROUNDS, " rounds")
 }
 
-fn seconds(text: &str) -> Result<f64> {
-    bounded(text, bench::SECONDS, "seconds")
+fn seconds(text: &str) -> Result<f64, ValueError> {
+    bounded(text, &bench::SECONDS, " seconds")
 }
 
-fn bounded<T>(text: &str, bounds: RangeInclusive<T>, unit: &str) -> Result<T>
+fn bounded<T>(text: &str, bounds: &RangeInclusive<T>, unit: &'static str) -> Result<T, ValueError>
 where
     T: FromStr + PartialOrd + Display,
 {
-    let (least, most) = (bounds.start(), bounds.end());
-    let Ok(value) = text.parse() else { bail!("\"{text}\" is not a number") };
-    ensure!(bounds.contains(&value), "from {least} to {most} {unit}");
-    Ok(value)
+    let value = text.parse().ok().filter(|value| bounds.contains(value));
+    value.ok_or_else(|| ValueError::range(bounds, unit))
 }

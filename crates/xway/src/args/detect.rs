@@ -1,11 +1,12 @@
-//! `filter detect`: what is too much, and what may be done about it.
+//! `filter detect`: thresholds of a flood, and limits of the suggested rules.
 
 use std::time::Duration;
 
 use clap::Args;
 use filter::runtime::detect::Threshold;
 
-use super::attach::{ModeArg, duration};
+use super::attach::ModeArg;
+use super::value::{ValueError, duration, scaled, whole_seconds};
 
 /// `xway filter detect`.
 #[derive(Debug, Args)]
@@ -57,38 +58,24 @@ pub struct FilterDetectArgs {
     pub mode: Option<ModeArg>,
 }
 
-fn threshold(text: &str) -> Result<Threshold, String> {
+fn threshold(text: &str) -> Result<Threshold, ValueError> {
     if text.ends_with('%') {
         return part(text).map(Threshold::Share);
     }
     let lower = text.to_ascii_lowercase();
-    let number = lower.strip_suffix("pps").unwrap_or(&lower);
-    let (number, factor) = match number.strip_suffix(['k', 'm']) {
-        Some(digits) => (digits, if number.ends_with('k') { 1_000 } else { 1_000_000 }),
-        None => (number, 1),
-    };
-    let pps = number.parse::<u64>().ok().and_then(|pps| pps.checked_mul(factor));
-    match pps {
+    match scaled(lower.strip_suffix("pps").unwrap_or(&lower)) {
         Some(pps) if pps > 0 => Ok(Threshold::Pps(pps)),
-        _ => Err(format!(
-            "`{text}` is not a rate: expected one such as 50kpps, or 20% of all traffic"
+        _ => Err(ValueError::Expected(
+            "a rate such as 50kpps, or a share of all packets such as 20%",
         )),
     }
 }
 
-fn part(text: &str) -> Result<f64, String> {
+fn part(text: &str) -> Result<f64, ValueError> {
     let percent = text.strip_suffix('%').and_then(|text| text.parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("`{text}` is not a share: expected one such as 5%")),
-    }
-}
-
-fn whole_seconds(text: &str) -> Result<Duration, String> {
-    let time = duration(text)?;
-    match time.subsec_nanos() {
-        0 => Ok(time),
-        _ => Err("rules hold for whole seconds: write 60s".to_owned()),
+        _ => Err(ValueError::Expected("a share such as 5%")),
     }
 }
 
@@ -98,18 +85,12 @@ mod tests {
 
     #[test]
     fn thresholds() {
-        assert_eq!(threshold("50kpps"), Ok(Threshold::Pps(50_000)));
-        assert_eq!(threshold("2Mpps"), Ok(Threshold::Pps(2_000_000)));
-        assert_eq!(threshold("700"), Ok(Threshold::Pps(700)));
-        assert_eq!(threshold("20%"), Ok(Threshold::Share(0.2)));
+        assert_eq!(threshold("50kpps").unwrap(), Threshold::Pps(50_000));
+        assert_eq!(threshold("2Mpps").unwrap(), Threshold::Pps(2_000_000));
+        assert_eq!(threshold("700").unwrap(), Threshold::Pps(700));
+        assert_eq!(threshold("20%").unwrap(), Threshold::Share(0.2));
         for text in ["0pps", "0%", "101%", "much", "-5%", "kpps", "5.5kpps", ""] {
             assert!(threshold(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn rules_hold_for_whole_seconds() {
-        assert_eq!(whole_seconds("2m"), Ok(Duration::from_mins(2)));
-        assert!(whole_seconds("1500ms").is_err());
     }
 }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::FilterDetectArgs;
-use super::attach::{ModeArg, assignment, duration, memory};
-use super::sink::Telling;
+use super::attach::ModeArg;
+use super::sink::MonitorArgs;
+use super::value::{assignment, duration, memory, one_in};
 
 #[derive(Debug, Subcommand)]
 pub enum FilterAction {
@@ -53,7 +54,7 @@ pub enum FilterAction {
     Bans(FilterBansArgs),
 }
 
-/// How the program of the rules is put on an interface.
+/// How the program of the rules is attached to an interface.
 #[derive(Clone, Debug, Default, Args)]
 pub struct FilterPlacement {
     /// Mode in which the program is attached; the mode of the active filter, else native, without
@@ -65,7 +66,7 @@ pub struct FilterPlacement {
     #[arg(long)]
     pub replace: bool,
 
-    /// Set a global variable before the program is loaded (may be repeated)
+    /// Set a global variable before the program is loaded, such as port=53 (may be repeated)
     #[arg(long = "set", value_name = "GLOBAL=VALUE", value_parser = assignment)]
     pub set: Vec<(String, String)>,
 
@@ -184,7 +185,7 @@ pub struct FilterTopArgs {
     pub rules_only: bool,
 
     #[command(flatten)]
-    pub telling: Telling,
+    pub monitor: MonitorArgs,
 }
 
 /// `xway filter check`.
@@ -202,24 +203,6 @@ pub struct FilterCheckArgs {
     /// Refuse rules whose maps take more kernel memory than this, such as 16MiB
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<u64>,
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-mod tests {
-    use clap::Parser;
-
-    use crate::args::Cli;
-
-    #[test]
-    fn a_file_or_policies() {
-        let taken = |words: &str| {
-            Cli::try_parse_from("xway filter check".split(' ').chain(words.split_whitespace()))
-        };
-        assert!(taken("rules.toml").is_ok() && taken("--policies").is_ok());
-        let error = taken("").unwrap_err().to_string();
-        assert!(error.contains("FILE"), "{error}");
-    }
 }
 
 /// `xway filter try`.
@@ -303,12 +286,6 @@ pub struct FilterExplainArgs {
     pub time: Duration,
 }
 
-/// `1/N`.
-fn one_in(text: &str) -> Result<u32, String> {
-    let number = text.strip_prefix("1/").unwrap_or(text).parse().ok();
-    number.filter(|one_in| *one_in > 0).ok_or_else(|| "write 1/N, such as 1/100".to_owned())
-}
-
 /// `xway filter ban`.
 #[derive(Debug, Args)]
 pub struct FilterBanArgs {
@@ -345,13 +322,15 @@ pub struct FilterBansArgs {
 /// `xway filter import`.
 #[derive(Debug, Args)]
 pub struct FilterImportArgs {
+    /// Tool whose rules are translated
     #[arg(value_enum)]
     pub from: ForeignImport,
 
     /// File to translate; - for standard input
     pub file: PathBuf,
 
-    /// For nft: chain to translate if several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN
+    /// For nft: chain to translate if several have hooks, as TABLE/CHAIN or FAMILY/TABLE/CHAIN,
+    /// such as inet/filter/input
     #[arg(long)]
     pub chain: Option<String>,
 }
@@ -359,18 +338,19 @@ pub struct FilterImportArgs {
 /// `xway filter export`.
 #[derive(Debug, Args)]
 pub struct FilterExportArgs {
+    /// Tool to translate the rules for
     #[arg(value_enum)]
     pub to: ForeignExport,
 
     /// Rule file, in TOML
     pub file: PathBuf,
 
-    /// For nft: interface whose packets the rules apply to
+    /// For nft: interface to whose packets the rules apply, such as eth0
     #[arg(long, required_if_eq("to", "nft"))]
     pub device: Option<String>,
 }
 
-/// Whose rules can be read.
+/// A tool whose rules can be imported.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ForeignImport {
     /// nftables: JSON from `nft -j list ruleset`, or an nft script (requires root)
@@ -379,11 +359,29 @@ pub enum ForeignImport {
     Flowspec,
 }
 
-/// Whose rules can be written.
+/// A tool for which rules can be exported.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ForeignExport {
     /// nftables: a table for `nft -f`
     Nft,
     /// BGP FlowSpec routes in the syntax of ExaBGP's configuration
     Flowspec,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use clap::Parser;
+
+    use crate::args::Cli;
+
+    #[test]
+    fn a_file_or_policies() {
+        let taken = |words: &str| {
+            Cli::try_parse_from("xway filter check".split(' ').chain(words.split_whitespace()))
+        };
+        assert!(taken("rules.toml").is_ok() && taken("--policies").is_ok());
+        let error = taken("").unwrap_err().to_string();
+        assert!(error.contains("FILE"), "{error}");
+    }
 }

@@ -19,8 +19,9 @@ pub struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum LabAction {
-    /// Create a lab that stays until `lab down`
+    /// Create a lab that persists until `lab down`
     Up {
+        /// Topology of the lab
         shape: Shape,
         /// Number of receive and transmit queues of each interface
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
@@ -33,15 +34,20 @@ pub enum LabAction {
     /// List labs with their hosts and addresses
     List,
     /// Remove a lab
-    Down { lab: String },
+    Down {
+        /// Lab from `lab list`
+        lab: String,
+    },
     /// Run a command on a host of a lab, or in a lab created for it
     Run {
         /// Lab from `lab list`, or a topology to create
         lab: String,
+        /// Host of the lab, from `lab list`
         host: String,
         /// Run as root; without it, a command started by sudo runs as the invoking user
         #[arg(long)]
         root: bool,
+        /// Command and its arguments
         #[arg(trailing_var_arg = true, required = true, allow_hyphen_values = true)]
         command: Vec<String>,
     },
@@ -49,6 +55,7 @@ pub enum LabAction {
     Shell {
         /// Lab from `lab list`, or a topology to create
         lab: String,
+        /// Host of the lab, from `lab list`
         host: String,
         /// Run as root; without it, a shell started by sudo runs as the invoking user
         #[arg(long)]

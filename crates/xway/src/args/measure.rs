@@ -15,7 +15,7 @@ pub struct DemoArgs {
     pub runtime: Option<RuntimeArg>,
 
     /// Duration of each phase; 6s in the kernel and 100ms of the generated capture without it
-    #[arg(long, value_parser = super::attach::duration, value_name = "TIME")]
+    #[arg(long, value_parser = super::value::duration, value_name = "TIME")]
     pub phase: Option<Duration>,
 
     /// Frames per second that the attacker sends

@@ -1,7 +1,8 @@
-//! What was typed, as plain values: no I/O happens here.
+//! Command-line arguments as plain values: no I/O happens here.
 
 mod attach;
 mod bench;
+mod bytes;
 mod detect;
 mod filter;
 pub mod generate;
@@ -12,6 +13,7 @@ mod object;
 mod page;
 mod run;
 mod sink;
+mod value;
 mod xsk;
 
 use std::path::PathBuf;
@@ -21,6 +23,7 @@ use clap::{Parser, Subcommand};
 pub use self::xsk::{BenchArgs, CopyArg, PacketArgs, QueueArg, RoleArg, WaitArg, XskAction};
 pub use attach::{AttachArgs, DetachArgs, DropArgs, ForwardArgs, StatusArgs};
 pub use bench::{BenchAction, BenchCompareArgs, BenchRunArgs};
+pub use bytes::parse_bytes;
 pub use detect::FilterDetectArgs;
 pub use filter::{
     FilterAction, FilterAddArgs, FilterBanArgs, FilterBansArgs, FilterCheckArgs, FilterExplainArgs,
@@ -31,9 +34,9 @@ pub use filter::{
 pub use generate::GenArgs;
 pub use lab::{LabAction, LabArgs, Shape};
 pub use measure::DemoArgs;
-pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref, parse_bytes};
+pub use object::{Dump, MapAction, ObjectArgs, ProgAction, Ref};
 pub use run::{RunArgs, RuntimeArg};
-pub use sink::{SinkArgs, Telling, ViaArg};
+pub use sink::{MonitorArgs, SinkArgs, ViaArg};
 
 /// The eXpress Data Path from end to end.
 #[derive(Debug, Parser)]
@@ -104,9 +107,15 @@ pub enum Command {
     /// Show a flooded service with and without XDP
     Demo(DemoArgs),
     /// Print a completion script for a shell
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// Shell that reads the script
+        shell: clap_complete::Shell,
+    },
     /// Write the manual pages to a directory
-    Man { dir: PathBuf },
+    Man {
+        /// Directory, which is created if it is missing
+        dir: PathBuf,
+    },
 }
 
 /// `xway state`.

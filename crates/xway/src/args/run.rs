@@ -1,13 +1,13 @@
-//! `run`: a program, a capture, and what surrounds them.
+//! `run`: a program, a capture, and the environment of the run.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::attach::assignment;
 use super::object::ObjectArgs;
+use super::value::assignment;
 
-/// Who runs the program.
+/// Runtime of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RuntimeArg {
     /// The engine in user space: no root, any machine, reproducible

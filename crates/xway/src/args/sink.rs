@@ -1,13 +1,14 @@
-//! `sink`: where to listen, for how long, and what becomes of frames that are counted.
+//! `sink`: where to receive, for how long, and what happens to counted frames.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::attach::{ModeArg, duration};
+use super::attach::ModeArg;
+use super::value::duration;
 
-/// Where frames are taken from.
+/// Source of the frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ViaArg {
     /// XDP program on the interface
@@ -17,9 +18,9 @@ pub enum ViaArg {
     Stack,
 }
 
-/// How a run tells of itself while it lasts.
+/// Progress output and metrics during a run.
 #[derive(Clone, Copy, Debug, Args)]
-pub struct Telling {
+pub struct MonitorArgs {
     /// Interval between progress lines, such as 1s; with --json a line of JSON each
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub interval: Option<Duration>,
@@ -71,5 +72,5 @@ pub struct SinkArgs {
     pub judge: bool,
 
     #[command(flatten)]
-    pub telling: Telling,
+    pub monitor: MonitorArgs,
 }

@@ -8,8 +8,8 @@ use packet::Mac;
 use traffic::Rate;
 use xsk::steer::Rule;
 
-use super::attach::duration;
 use super::generate::{Cpus, parse_count, parse_cpus};
+use super::value::{ValueError, duration};
 
 #[derive(Debug, Subcommand)]
 pub enum XskAction {
@@ -24,7 +24,7 @@ pub enum XskAction {
     },
 }
 
-/// What a socket does.
+/// Role of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RoleArg {
     /// Send numbered packets
@@ -49,7 +49,7 @@ pub enum CopyArg {
     ZeroCopy,
 }
 
-/// What is done when nothing has come.
+/// How a thread waits for packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum WaitArg {
     /// Poll without a pause
@@ -139,7 +139,7 @@ pub struct BenchArgs {
     pub force: bool,
 }
 
-/// What `tx` and `rtt` send: UDP over IPv4 without a checksum, with a number of 64 bits.
+/// Packets that `tx` and `rtt` send: UDP over IPv4 without a checksum, with a 64-bit number.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PacketArgs {
     /// Packet size in bytes, without the Ethernet checksum
@@ -162,12 +162,12 @@ pub struct PacketArgs {
     pub dst_mac: Option<Mac>,
 }
 
-fn queue(text: &str) -> Result<QueueArg, String> {
+fn queue(text: &str) -> Result<QueueArg, ValueError> {
     if text == "all" {
         return Ok(QueueArg::All);
     }
     let number = text.parse().map(QueueArg::One);
-    number.map_err(|_| format!("`{text}` is not a queue: expected a number from 0, or all"))
+    number.map_err(|_| ValueError::Expected("a number from 0, or all"))
 }
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_why() {
+    fn errors_name_the_cause() {
         for (words, reason) in [
             ("tx", "--dev"),
             ("forward --dev e", "--out-dev"),

@@ -1,8 +1,8 @@
-//! Commands that parse files and do not need the kernel give up their rights first.
+//! Confinement of commands that parse files and do not need the kernel.
 //!
-//! Rule: whatever needs rights, an open library or the network is done before; after that the
-//! process can open the files named on the command line and nothing else, as the user who started
-//! it. `docs/confinement.md` lists the commands.
+//! Rule: everything that needs rights, libraries or the network is done before; afterwards the
+//! process can only open the files named on the command line, as the user who started it.
+//! `docs/confinement.md` lists the commands.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use sys::confine::{self, Files, KernelUse, Unprivileged};
 use super::folder::Folder;
 use crate::text;
 
-/// Collects what a command names.
+/// Files that a command names.
 #[derive(Debug)]
 pub struct Named {
     files: Files,
@@ -24,9 +24,10 @@ pub fn begin() -> Result<Named> {
     begin_with(KernelUse::None)
 }
 
-/// The same for a command that loads programs to learn whether the kernel accepts them.
+/// Becomes the invoking user, for a command that loads programs to test whether the kernel accepts
+/// them.
 pub fn begin_loading() -> Result<Named> {
-    // Opened by their numbers, which needs CAP_SYS_ADMIN.
+    // They are opened by id, which needs CAP_SYS_ADMIN.
     kernel::open_module_types();
     // Only kernels before 5.11 have this limit.
     let _unprivileged = sys::cap::lift_memlock();
@@ -49,9 +50,9 @@ impl Named {
         self.files.read(path.as_ref());
     }
 
-    /// A file of rules with the files of its sets.
+    /// A rule file with the files of its sets.
     pub fn rules(&mut self, path: &Path) {
-        // For expressions; it is opened later otherwise, when libraries cannot be.
+        // Libraries for expressions cannot be opened after the process is confined.
         control::filter::source::prepare_expressions();
         set_files(path).iter().for_each(|file| self.input(file));
         self.input(path);
@@ -64,22 +65,22 @@ impl Named {
         Ok(())
     }
 
-    /// A file for output: its directory, because it gets its name when it is whole.
+    /// A file for output: its directory, because the file gets its name when it is complete.
     pub fn output(&mut self, path: &Path) {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let is_device = path.starts_with("/dev");
         self.files.write(if is_device { path } else { parent.unwrap_or(Path::new(".")) });
     }
 
-    /// From here on, only those.
+    /// Confines the process to these files.
     pub fn end(self) -> Result<()> {
         let Self { files, privileges } = self;
         privileges.confine(&files).context("this process cannot be confined")
     }
 }
 
-/// Files that rules name as `file = "PATH"`, as far as they exist. A quick look at the text, so
-/// that the parser, which is to be confined, is not needed for it.
+/// Existing files that rules name as `file = "PATH"`. The text is searched without the parser,
+/// which runs only after the process is confined.
 fn set_files(rules: &Path) -> Vec<PathBuf> {
     // A pipe can be read once only, and that is the parser's.
     let text = rules.is_file().then(|| text::read(rules).ok()).flatten();

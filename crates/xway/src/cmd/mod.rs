@@ -1,7 +1,7 @@
-//! What is done: one file a command, each from plain arguments to an answer.
+//! Commands, one file each: plain arguments, one call of a library, a view of the result.
 //!
-//! Rule: an answer goes out through [`Context::show`], so that every command has `--json`; what
-//! fails leaves everything as it was and says who must do what.
+//! Rule: results are printed by [`Context::show`], so that every command has `--json`. A command
+//! that fails changes nothing, and its error names the remedy.
 
 pub mod attach;
 pub mod bench;
@@ -35,20 +35,20 @@ use control::{Control, Notice};
 use crate::args::Cli;
 use crate::view::{self, Form, Paint, View};
 
-/// How soon a command that waits sees the end, or a packet.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Longest time until a waiting command notices its end, or a packet.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a command ended, when it did not fail.
+/// How a command that did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Done,
-    /// It worked, and the answer is no.
+    /// It worked, and the result is negative.
     No,
-    /// That of a command which was run for the caller.
+    /// Exit code of a command that was run for the caller.
     Code(u8),
 }
 
-/// What holds for every command.
+/// Options and objects that all commands share.
 #[derive(Clone, Debug)]
 pub struct Context {
     pub json: bool,
@@ -63,12 +63,13 @@ impl Context {
         Self { json: cli.json, control, style: Paint::stdout() }
     }
 
-    /// Prints an answer in the way that was asked for.
+    /// Prints a result as text or JSON.
     pub fn show(&self, answer: &impl View) -> Result<()> {
         self.write(answer, Form::Json).map(drop)
     }
 
-    /// Prints one of several answers, in JSON on a line of its own. `false` when nobody reads on.
+    /// Prints one of several results, in JSON on a line of its own. Returns `false` if standard
+    /// output was closed.
     pub fn show_next(&self, answer: &impl View) -> Result<bool> {
         self.write(answer, Form::JsonLine)
     }
@@ -76,7 +77,7 @@ impl Context {
     fn write(&self, answer: &impl View, json: Form) -> Result<bool> {
         let form = if self.json { json } else { Form::Text };
         let text =
-            view::rendered(answer, form, self.style).context("cannot write the answer as JSON")?;
+            view::rendered(answer, form, self.style).context("cannot write the result as JSON")?;
         view::print(&text).context("cannot write to standard output")
     }
 }

@@ -1,13 +1,13 @@
-//! From what was typed to one object of the kernel: by name there may be none, or several.
+//! Finds an object of the kernel by name, which none or several may have.
 
 use anyhow::{Result, bail};
 
-/// Something that can be named.
+/// An object with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub id: u32,
     pub name: String,
-    /// What tells it from others of the same name, such as its type.
+    /// What distinguishes it from others of the same name, such as its type.
     pub about: String,
 }
 
@@ -21,7 +21,7 @@ pub fn by_name(what: &str, name: &str, all: &[Candidate]) -> Result<u32> {
         [] => bail!("no {what} is called `{name}`: see `xway {} list`", command(what)),
         several => {
             let lines: Vec<_> = several.iter().map(|one| one.line()).collect();
-            bail!("several {what}s are called `{name}`, say which by id:\n{}", lines.join("\n"))
+            bail!("several {what}s are called `{name}`, select one by id:\n{}", lines.join("\n"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A refusal for lack of rights names the right that is missing, not only the call that failed.
+//! Adds missing capabilities to errors for lack of rights.
 
 use std::io;
 
@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use sys::cap::{Cap, Caps};
 use sys::errno::{EACCES, EPERM};
 
-/// What entering and making namespaces takes.
+/// Capabilities to enter and create namespaces.
 pub const LAB: &[Cap] = &[Cap::SysAdmin, Cap::NetAdmin];
-/// What looking at programs and maps of others takes.
+/// Capabilities to inspect programs and maps of other owners.
 pub const LISTING: &[Cap] = &[Cap::SysAdmin];
 
 /// The error of a command that needs some capabilities, with those that this process lacks.
@@ -23,7 +23,7 @@ pub fn explained(error: anyhow::Error, needed: &[Cap]) -> anyhow::Error {
     anyhow!("{refusal}; this process lacks {}: run it as root or grant it", lacks.join(" and "))
 }
 
-/// The innermost words of a refusal for lack of rights.
+/// The message of the innermost error for lack of rights.
 fn refusal(error: &anyhow::Error) -> Option<String> {
     let call =
         |error: &sys::Error| (error.is(EPERM) || error.is(EACCES)).then(|| error.to_string());
@@ -34,7 +34,7 @@ fn refusal(error: &anyhow::Error) -> Option<String> {
         if let Some(lab::Error::Record { source, .. }) = cause.downcast_ref() {
             return (source.kind() == io::ErrorKind::PermissionDenied).then(|| cause.to_string());
         }
-        // A change that the map itself refuses is another matter.
+        // The refusal of a change by the map itself is not a lack of capabilities.
         call(cause.downcast_ref()?).filter(|words| words.contains("_ID)"))
     })
 }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_refusals_for_lack_of_rights_are_told_anew() {
+    fn only_refusals_for_lack_of_rights_are_explained() {
         let denied = |call| sys::Error::new(call, "7", EPERM);
         let table = [
             (anyhow::Error::new(denied("bpf(PROG_GET_FD_BY_ID)")), true),

@@ -1,4 +1,4 @@
-//! `state init`: a state directory for a user who has capabilities, but is not root.
+//! `state init`: prepares a state directory for a user who has capabilities, but is not root.
 
 use std::fs;
 
@@ -16,15 +16,12 @@ pub fn run(action: &StateAction, context: &Context) -> Result<Exit> {
 
 fn init(args: &StateInitArgs, context: &Context) -> Result<Exit> {
     let owner = user(&args.owner)?;
-    let directory =
-        std::path::absolute(context.control.root()).context("--state is not a valid path")?;
-    sys::mount::bpffs_for(&directory.join("bpf"), Some(owner))
-        .with_context(|| format!("cannot prepare {} (--state)", directory.display()))?;
+    let directory = control::state::prepare(&context.control, owner)?;
     context.show(&Initialized { state: directory.display().to_string(), owner })?;
     Ok(Exit::Done)
 }
 
-/// A number, or a name in `/etc/passwd`.
+/// Finds a user by number, or by name in `/etc/passwd`.
 fn user(text: &str) -> Result<u32> {
     if let Ok(number) = text.parse() {
         return Ok(number);
@@ -32,7 +29,7 @@ fn user(text: &str) -> Result<u32> {
     let passwd = fs::read_to_string(PASSWD).with_context(|| format!("cannot read {PASSWD}"))?;
     match number_of(text, &passwd) {
         Some(number) => Ok(number),
-        None => bail!("unknown user `{text}` in {PASSWD}: give the user's number"),
+        None => bail!("unknown user `{text}` in {PASSWD}: specify the user's number"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! What a run tells of itself while it lasts: a picture on a terminal, lines elsewhere, JSON when
-//! that was asked for; and the numbers for whoever scrapes them.
+//! Progress of a run: a live view on a terminal, lines elsewhere, JSON with `--json`; and metrics
+//! for Prometheus.
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -21,18 +21,18 @@ pub struct Watch<'a> {
     endpoint: Option<Endpoint>,
 }
 
-/// Where states go.
+/// Output of states.
 enum To {
     Picture(Box<Screen>),
-    /// Standard output, a line each.
+    /// One line for each state on standard output.
     Json,
-    /// Standard error, a line each.
+    /// One line for each state on standard error.
     Lines,
     Nowhere,
 }
 
 impl<'a> Watch<'a> {
-    /// `height` rows of a terminal are used. Answers scrapes at `prometheus` until dropped.
+    /// Uses `height` rows of a terminal, and serves metrics at `prometheus` until it is dropped.
     pub fn new(
         (interval, prometheus): (Option<Duration>, Option<SocketAddr>),
         height: u16,
@@ -55,24 +55,24 @@ impl<'a> Watch<'a> {
         Ok(Self { context, to, every, next: Instant::now() + every, endpoint })
     }
 
-    /// Whether it is time for the next state. Scrapes get one that is at most this old.
+    /// Whether the next state is due. Metrics are at most this old.
     pub fn is_due(&mut self) -> bool {
         let now = Instant::now();
         if now < self.next {
             return false;
         }
-        // One that was missed is not made up for.
+        // A missed state is skipped.
         let next = self.next + self.every;
         self.next = if next > now { next } else { now + self.every };
         true
     }
 
-    /// Time counts from now on.
+    /// Restarts the interval.
     pub fn begin(&mut self) {
         self.next = Instant::now() + self.every;
     }
 
-    /// `false` when nobody reads on.
+    /// Shows a state. Returns `false` if standard output was closed.
     pub fn tell(&mut self, state: &(impl View + Drawing)) -> Result<bool> {
         match &mut self.to {
             To::Picture(screen) => screen.show(state),
@@ -83,7 +83,7 @@ impl<'a> Watch<'a> {
         Ok(true)
     }
 
-    /// `page` is made only where somebody may scrape it.
+    /// Replaces the page of metrics; `page` is called only if there is an endpoint.
     pub fn publish(&self, page: impl FnOnce() -> String) {
         if let Some(endpoint) = &self.endpoint {
             endpoint.publish(page());
@@ -102,7 +102,7 @@ impl std::fmt::Debug for To {
     }
 }
 
-/// Between pictures.
+/// Time between two drawings.
 const REDRAW: Duration = Duration::from_millis(250);
-/// Between lines that nobody asked for.
+/// Time between lines without `--interval`.
 const LINE: Duration = Duration::from_secs(1);

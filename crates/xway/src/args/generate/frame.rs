@@ -1,11 +1,11 @@
-//! What the frames of a stream look like, by flags.
+//! Contents of a stream's frames, by option.
 
 use clap::{Args, ValueEnum};
 use traffic::stream::{Sizes, Value};
 
-use super::parse;
+use super::parse::{self, Bytes, Vlans};
 
-/// What a device under test should do with the frames.
+/// Expected outcome of the frames at a device under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ExpectArg {
     /// They arrive
@@ -65,10 +65,3 @@ pub struct FrameArgs {
     #[arg(long)]
     pub bad_checksum: bool,
 }
-
-/// From the outside in. A type of its own, so that it is one value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Vlans(pub Vec<Value>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bytes(pub Vec<u8>);

@@ -1,7 +1,7 @@
-//! `gen`: what to send, from where, how fast and how long.
+//! `gen`: frames to send, their interface, rate and duration.
 //!
 //! Kinds of frames are subcommands that take the same options (`frame`, `sending`); `inject` and
-//! `ndr` take them again, with what is done with the frames.
+//! `ndr` take them too, with options of their own.
 
 mod frame;
 mod ndr;
@@ -32,7 +32,7 @@ pub struct GenArgs {
     #[arg(value_name = "STREAMS")]
     pub streams: Option<PathBuf>,
 
-    /// With `streams` alone.
+    /// Options for `streams`.
     #[command(flatten)]
     pub run: SendArgs,
 }
@@ -52,7 +52,7 @@ pub enum Action {
     Ndr(Load<NdrArgs>),
 }
 
-/// Frames that a stream makes, with the options `S` of what is done with them.
+/// Frames of a stream, with the options `S` for their use.
 #[derive(Debug, Subcommand)]
 pub enum Load<S: Args> {
     /// Send the streams of a file

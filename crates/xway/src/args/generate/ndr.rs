@@ -1,4 +1,4 @@
-//! `gen ndr`: what is searched for, how finely, for how long.
+//! `gen ndr`: range, resolution and duration of the search.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use traffic::Rate;
 use traffic::ndr::FrameSize;
 
 use super::parse;
-use crate::args::attach::duration;
+use crate::args::value::{ValueError, duration};
 
 #[derive(Clone, Debug, Args)]
 pub struct NdrArgs {
@@ -83,8 +83,8 @@ pub struct NdrArgs {
     pub force: bool,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+fn percent(text: &str) -> Result<f64, ValueError> {
     let number = text.trim_end_matches('%').parse().ok();
     let inside = number.filter(|number: &f64| (0.0..=100.0).contains(number));
-    inside.ok_or_else(|| format!("`{text}` is not a percentage: expected a number from 0 to 100"))
+    inside.ok_or(ValueError::Expected("a percentage from 0 to 100"))
 }

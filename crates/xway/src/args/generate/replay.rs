@@ -1,4 +1,4 @@
-//! `gen pcap`: a capture, when its frames leave, and what is changed in them.
+//! `gen pcap`: a capture, the times of its frames, and changes to them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use traffic::replay::{AddressMap, MacMap, PortMap, Vlan};
 
 use super::parse;
 use super::sending::SendArgs;
-use crate::args::attach::duration;
+use crate::args::value::duration;
 
-/// What becomes of frames that the capture cut.
+/// What happens to frames that were captured in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum CutArg {
     /// Send the part that was captured
@@ -22,7 +22,7 @@ pub enum CutArg {
     Skip,
 }
 
-/// With `--rate` frames leave evenly, or flat out for `max`; else when they were captured.
+/// With `--rate`, frames are sent at that rate; without it, at the times of the capture.
 #[derive(Clone, Debug, Args)]
 pub struct PcapArgs {
     /// Capture file, pcap or pcapng

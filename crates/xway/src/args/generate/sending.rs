@@ -1,4 +1,4 @@
-//! Where frames leave, how fast and how long, and how a run tells of itself.
+//! Egress interface, rate and duration of a run, and its output.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 use traffic::Rate;
 
 use super::parse;
-use crate::args::attach::duration;
-use crate::args::sink::Telling;
+use crate::args::sink::MonitorArgs;
+use crate::args::value::duration;
 
-/// Whether headers are written again into each frame.
+/// Whether headers are rewritten in each frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RewriteArg {
     /// If the receiver may change the frames, as on veth
@@ -20,7 +20,7 @@ pub enum RewriteArg {
     Never,
 }
 
-/// Of every command that sends frames.
+/// Options of every command that sends frames.
 #[derive(Clone, Debug, Args)]
 pub struct SendArgs {
     /// Egress interface (required)
@@ -94,7 +94,7 @@ pub struct SendArgs {
     pub sink: SinkSide,
 
     #[command(flatten)]
-    pub telling: Telling,
+    pub monitor: MonitorArgs,
 }
 
 /// A sink in the same process.

@@ -1,4 +1,4 @@
-//! `gen tcp`: to where, how many connections, carrying what.
+//! `gen tcp`: destination, number and payload of connections.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -7,8 +7,8 @@ use clap::{Args, ValueEnum};
 use traffic::Rate;
 
 use super::parse;
-use crate::args::attach::duration;
-use crate::args::sink::Telling;
+use crate::args::sink::MonitorArgs;
+use crate::args::value::duration;
 
 /// How the congestion window grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -94,5 +94,5 @@ pub struct TcpArgs {
     pub force: bool,
 
     #[command(flatten)]
-    pub telling: Telling,
+    pub monitor: MonitorArgs,
 }

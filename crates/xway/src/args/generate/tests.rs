@@ -1,4 +1,4 @@
-//! What is typed behind `xway gen`, as tables.
+//! Arguments of `xway gen`, as tables.
 
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn what_does_not_fit_is_refused() {
         ("udp [fd00::2 --dev a", "brackets"),
         ("udp 10.0.0.2: --dev a", "brackets"),
         ("tcp 10.0.0.2 --dev a", "invalid"),
-        ("tcp 10.0.0.2:80 --dev a --sport 9..1", "not a range of ports"),
+        ("tcp 10.0.0.2:80 --dev a --sport 9..1", "a range of ports"),
         ("ndr udp 10.0.0.2 --dev a", "--sink"),
         ("ndr udp 10.0.0.2 --dev a --sink b --loss 101", "percentage"),
         ("ndr udp 10.0.0.2 --dev a --sink b --frames 63", "frame size"),

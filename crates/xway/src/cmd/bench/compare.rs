@@ -12,7 +12,8 @@ use crate::args::BenchCompareArgs;
 use crate::cmd::{Context, Exit, confine};
 use crate::text;
 
-/// The answer is no when something became slower than the rounds differ.
+/// Compares two runs. The result is negative if a value became slower by more than its rounds
+/// differ.
 pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
     let paths = [&args.before, &args.after].map(|path| file_of(path));
     let mut named = confine::begin()?;

@@ -1,7 +1,7 @@
-//! Ctrl-C: once to end after the turn that is on, twice to end at once.
+//! Ctrl-C: the first one ends the run after the current turn, the second one immediately.
 //!
-//! Rule: the second one is heard on a thread of its own, because a turn may hang; no other thread
-//! looks at the signals.
+//! Rule: the second one is handled by a thread of its own, because a turn may hang; no other thread
+//! handles signals.
 
 use std::io::{self, IsTerminal};
 use std::process;
@@ -25,13 +25,13 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens from now on. Call it before there is any other thread. `tells` is for where no
-    /// picture says it.
-    pub fn listen(tells: bool) -> Result<Self> {
+    /// Starts handling signals. It must be called before another thread is started. `prints`
+    /// selects messages, which a live view shows itself.
+    pub fn listen(prints: bool) -> Result<Self> {
         let (this, stop) = (Self::default(), Stop::new()?);
         let heard = this.clone();
         let thread = thread::Builder::new().name("interrupt".into());
-        thread.spawn(move || heard.hear(&stop, tells)).context("cannot listen for signals")?;
+        thread.spawn(move || heard.hear(&stop, prints)).context("cannot listen for signals")?;
         Ok(this)
     }
 
@@ -44,18 +44,19 @@ impl Interrupt {
         arm.clone_into(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn hear(&self, stop: &Stop, tells: bool) {
+    fn hear(&self, stop: &Stop, prints: bool) {
         // A wait that fails once fails always: then a signal is as if it were not there.
         while let Ok(signal) = stop.wait(LONG) {
             if signal.is_some() && self.asked.swap(true, Ordering::Relaxed) {
                 self.end();
-            } else if signal.is_some() && tells {
-                say("ends after this turn and keeps what was measured; once more: at once");
+            } else if signal.is_some() && prints {
+                say("ends after this turn and keeps its results; press again to end immediately");
             }
         }
     }
 
-    /// Nothing is cleaned up: the lab's record stays, by which the next lab removes what it made.
+    /// Ends without cleaning up: the lab's record remains, by which the next lab removes its
+    /// objects.
     fn end(&self) -> ! {
         if io::stderr().is_terminal() {
             // Below the picture, which hides the cursor. A terminal that went away needs neither.
@@ -75,7 +76,7 @@ fn farewell(arm: &str) -> String {
         arm => format!(", in the turn of \"{arm}\""),
     };
     format!(
-        "xway: ended at once{place}; the next lab, or `xway lab gc`, removes what this one leaves"
+        "xway: ended immediately{place}; the next lab, or `xway lab gc`, removes what this one left"
     )
 }
 
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn the_arm_that_hangs_is_named() {
-        assert!(farewell("tc").starts_with("xway: ended at once, in the turn of \"tc\"; "));
-        assert!(farewell("").starts_with("xway: ended at once; "));
+        assert!(farewell("tc").starts_with("xway: ended immediately, in the turn of \"tc\"; "));
+        assert!(farewell("").starts_with("xway: ended immediately; "));
     }
 }

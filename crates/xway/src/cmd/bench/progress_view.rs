@@ -1,7 +1,7 @@
-//! What a run tells of itself: a picture on a terminal, a line for each value elsewhere, nothing
-//! when JSON was asked for and nobody looks.
+//! Progress of a run: a live view on a terminal, a line for each value elsewhere, nothing with
+//! `--json` and without a terminal.
 //!
-//! Rule: it draws between two turns only, so that drawing takes no time from what is measured.
+//! Rule: it draws between two turns only, so that drawing does not affect measurements.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ pub struct ProgressView {
     title: String,
     state: ScenarioState,
     screen: Option<Screen>,
-    /// Of the turn that is on.
+    /// Start of the current turn.
     begin: Instant,
 }
 
-/// How much to tell.
+/// Amount of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     Picture,

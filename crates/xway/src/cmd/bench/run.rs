@@ -10,7 +10,6 @@ use super::progress_view::{Output, ProgressView};
 use super::run_dir::RunDir;
 use super::run_writer::RunWriter;
 use crate::args::BenchRunArgs;
-use crate::cmd::generate::guard;
 use crate::cmd::{Context, Exit, rights};
 use crate::view::say;
 
@@ -54,7 +53,7 @@ struct Session {
 }
 
 impl Session {
-    /// One scenario. `false` when there shall be no next one.
+    /// Runs one scenario. Returns `false` if no further one must run.
     fn play(&mut self, one: &Scenario, args: &BenchRunArgs, context: &Context) -> Result<bool> {
         let mut reads_on = true;
         let done = match self.measure(one, args) {
@@ -119,7 +118,7 @@ impl Session {
     }
 }
 
-/// Those who are told.
+/// Receivers of progress.
 struct Observers<'s> {
     progress_view: &'s mut ProgressView,
     run_writer: &'s mut RunWriter,
@@ -181,7 +180,7 @@ fn wanted(args: &BenchRunArgs) -> Result<Vec<&'static Scenario>> {
 fn testbed(args: &BenchRunArgs) -> Result<Testbed> {
     let (Some(iface), Some(peer)) = (&args.iface, &args.peer) else { return Ok(Testbed::Lab) };
     for card in [iface, peer] {
-        if let Some(client) = guard::carried(card)? {
+        if let Some(client) = control::session::client_on(card)? {
             bail!("{card} carries your own SSH session (from {client}): name another card");
         }
     }

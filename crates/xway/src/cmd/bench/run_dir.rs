@@ -19,7 +19,7 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    /// The folder that was asked for, or a new one where runs are kept.
+    /// The requested directory, or a new one where runs are kept.
     pub fn choose(out: Option<&Path>, host: &Host) -> Result<Self> {
         if let Some(out) = out {
             return Ok(Self { folder: Some(Folder::make(out)?), runs: None });
@@ -36,7 +36,7 @@ impl RunDir {
 }
 
 impl Drop for RunDir {
-    /// A run that measured nothing leaves no folder; one with files in it stays.
+    /// Removes the directory if it is empty, as after a run without measurements.
     fn drop(&mut self) {
         let name = self.folder.as_ref().and_then(|folder| folder.path().file_name());
         if let Some((runs, name)) = self.runs.as_ref().zip(name) {
@@ -73,7 +73,7 @@ fn name(host: &Host) -> String {
     if name.is_empty() { "run".to_owned() } else { name }
 }
 
-/// What tells one processor from another: `AMD EPYC 7763 64-Core Processor` is `epyc-7763`.
+/// The distinctive part of a processor's name: `epyc-7763` for `AMD EPYC 7763 64-Core Processor`.
 fn model(cpu: &str) -> String {
     let cpu = cpu.to_lowercase().replace("(r)", "").replace("(tm)", "");
     let cpu = cpu.split('@').next().unwrap_or_default();
@@ -99,9 +99,9 @@ fn version(release: &str) -> Option<String> {
 /// In the working directory, which is then that of the project.
 const RUNS: &str = "bench/runs";
 const RUNS_A_DAY: usize = 99;
-/// Of a processor's name, as many as are needed.
+/// Largest number of words of a processor's name.
 const WORDS: usize = 3;
-/// Words that say nothing.
+/// Words that many processors' names contain.
 const EVERYWHERE: [&str; 7] = ["intel", "amd", "cpu", "processor", "core", "gen", "virtual"];
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The files of a run, kept up to date while it goes on.
+//! The files of a run, updated during the run.
 //!
-//! Rule: after each round `raw.json` has every value so far, so that a run which is killed keeps
-//! them and says that it was cut off; the other files are made again after each scenario.
+//! Rule: after each round, `raw.json` has every value so far and is marked as incomplete, so that a
+//! run that is killed keeps them; the other files are written again after each scenario.
 
 use anyhow::Result;
 use report::bench::Report;
@@ -45,7 +45,7 @@ impl RunWriter {
         let mut bench = so_far.clone();
         bench.cut(format!("cut off after round {round} of {rounds}"));
         self.open = Some(bench.scenario().to_owned());
-        // What is in the way of it now is told at the end, when all is written again.
+        // An error is reported at the end, when all files are written again.
         let _ = self.keep(&bench);
     }
 
@@ -68,14 +68,14 @@ impl RunWriter {
         Ok(())
     }
 
-    /// A scenario failed: what it measured before stays, with the reason.
+    /// Records that a scenario failed, with the reason; earlier values remain.
     pub fn fail(&mut self, reason: &str) {
         let Some(open) = self.open.take() else { return };
         let mut known = self.run.scenarios.iter_mut();
         if let Some(measured) = known.find(|measured| measured.report.scenario == open) {
             measured.report.notes.cut = Some(reason.to_owned());
         }
-        // A failure is being told already, and what was written before is whole.
+        // The scenario's failure is reported already, and earlier files are complete.
         let _ = self.save();
     }
 

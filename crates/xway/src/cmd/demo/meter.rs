@@ -1,7 +1,7 @@
-//! Rates out of totals, phase by phase.
+//! Rates from totals, for each phase.
 //!
-//! Rule: only measured time counts. The clock stands still between phases, while one thing is
-//! taken down and the next set up, so that the phases lie side by side in the figure.
+//! Rule: only measured time counts. The clock stops between phases, while programs are exchanged,
+//! so that phases are adjacent in the figure.
 
 use std::time::{Duration, Instant};
 

@@ -1,9 +1,9 @@
-//! `demo`: a flooded service dies without XDP and lives with it.
+//! `demo`: a flooded service fails without XDP and works with it.
 //!
-//! The story of figure 7 of "The eXpress Data Path" (CoNEXT 2018), on this machine: TCP clients ask
-//! and are answered while an attacker behind the same link sends 60-byte UDP frames. Four phases,
-//! the same placement in all of them. Everything is in namespaces of its own and gone afterwards,
-//! also on Ctrl-C.
+//! It reproduces figure 7 of "The eXpress Data Path" (CoNEXT 2018) on this machine: TCP clients
+//! send requests while an attacker on the same link sends 60-byte UDP frames, in four phases with
+//! the same placement. Everything is in namespaces of its own and removed afterwards, also on
+//! Ctrl-C.
 
 mod meter;
 mod phase;
@@ -61,7 +61,7 @@ fn in_the_kernel(args: &DemoArgs, context: &Context) -> Result<Exit> {
 struct Story {
     screen: Screen,
     meter: Meter,
-    /// Of each phase.
+    /// Duration of each phase.
     time: Duration,
 }
 

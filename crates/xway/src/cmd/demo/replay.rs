@@ -219,7 +219,7 @@ const PHASE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
 /// Points of the figure in each phase.
 const BINS: u32 = 40;
-/// The capture says 2026-01-01.
+/// Time of the first packet of the capture, 2026-01-01.
 const EPOCH_NS: u64 = 1_767_225_600_000_000_000;
 /// How long the machine has been up.
 const UP_NS: u64 = 3_600_000_000_000;

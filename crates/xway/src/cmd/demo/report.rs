@@ -16,7 +16,7 @@ use crate::cmd::folder::Folder;
 use crate::view::demo::{Answer, Row};
 use crate::view::filter::show;
 
-/// Everything that was measured, for whoever wants to draw it differently.
+/// All measured values, for other figures.
 #[derive(Debug, Serialize)]
 struct Raw<'a> {
     host: &'a Host,
@@ -26,7 +26,7 @@ struct Raw<'a> {
     samples: Vec<&'a [report::timeline::Sample]>,
 }
 
-/// Writes all files and answers what they say in short.
+/// Writes all files and returns their summary.
 pub fn write(meter: &Meter, args: &DemoArgs, method: &str) -> Result<Answer> {
     let host = Host::read();
     let timeline = timeline(meter, args);
@@ -92,7 +92,7 @@ fn page(
         )
         .paragraph(
             "Clients ask a service over TCP, each one request at a time. An attacker \
-             behind the same link floods the server with small UDP frames, each from another \
+             on the same link floods the server with small UDP frames, each from another \
              one of ten million invented addresses. The filter's rules let a little of them \
              through and discard the rest before the network stack spends anything on it: in \
              generic mode after the kernel has made a socket buffer of each, in native mode \
@@ -122,8 +122,8 @@ fn page(
 fn rules(page: &mut Page, filter: &FilterReport) {
     page.section("The rules, and what they counted")
         .paragraph(
-            "As `xway filter show` tells it of the native phase: packets that met each rule. What \
-             is over a limit is dropped, the rest goes on to the next rule.",
+            "As `xway filter show` reports it for the native phase: packets that met each rule. \
+             Packets over a limit are dropped, the others continue with the next rule.",
         )
         .table(&show::decisions(filter, 0..filter.rules.len()))
         .table(&show::why(filter));

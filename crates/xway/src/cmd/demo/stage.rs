@@ -24,7 +24,7 @@ pub struct Stage {
     rate_pps: u64,
 }
 
-/// What runs during one phase; dropped, the interface is as it was and nobody sends.
+/// Programs and traffic of one phase. Dropping it restores the interface and ends the traffic.
 #[derive(Debug)]
 pub struct Scene<'a> {
     flood: Option<Generator>,
@@ -122,7 +122,7 @@ impl Scene<'_> {
         })
     }
 
-    /// What the filter's rules counted so far, as `filter show` tells it.
+    /// Counts of the filter's rules so far, as `filter show` reports them.
     pub fn filter(&self) -> Result<Option<FilterReport>> {
         self.shield.as_ref().map(Shield::shown).transpose()
     }

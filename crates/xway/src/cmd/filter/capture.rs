@@ -1,6 +1,6 @@
-//! `Capture`: packets that a filter gave, as a pcapng file.
+//! `Capture`: packets of a filter, as a pcapng file.
 //!
-//! Rule: the file has its name only when it is whole.
+//! Rule: the file gets its name when it is complete.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,12 +17,12 @@ use crate::cmd::folder::NewFile;
 pub struct Capture {
     file: NewFile,
     writer: Writer<File>,
-    /// What a time on the monotonic clock is on that of people, less itself, in nanoseconds.
+    /// Difference between the real-time clock and the monotonic clock, in nanoseconds.
     ahead_ns: u64,
 }
 
 impl Capture {
-    /// Of packets that came in by this interface.
+    /// Creates a capture of packets that this interface received.
     pub fn create(path: &Path, interface: &str) -> Result<Self> {
         let file = NewFile::at(path)?;
         let shown = || format!("cannot write {}", path.display());
@@ -34,7 +34,7 @@ impl Capture {
         Ok(Self { file, writer, ahead_ns })
     }
 
-    /// With the verdict that the packet met.
+    /// Writes a packet with the verdict that it got.
     pub fn write(&mut self, changed: &ChangedPacket) -> Result<()> {
         self.put(Packet {
             timestamp_ns: self.ahead_ns + changed.time_ns,
@@ -45,7 +45,7 @@ impl Capture {
         })
     }
 
-    /// With verdict and queue, and who decided as a comment.
+    /// Writes a packet with its verdict and queue, and the rule that decided as a comment.
     pub fn write_sample(&mut self, sample: &Sample, comment: String) -> Result<()> {
         self.put(Packet {
             timestamp_ns: self.ahead_ns + sample.time_ns,

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use control::filter::check::{RulesCheck, RulesReport};
+use control::filter::cut_off;
 use control::filter::source::read;
 use sys::net::Netlink;
 
-use super::cut_off;
 use crate::args::FilterCheckArgs;
 use crate::cmd::{Context, Exit, confine};
 
@@ -30,14 +30,14 @@ pub fn run(args: &FilterCheckArgs, context: &Context) -> Result<Exit> {
 fn check(path: &Path, limit: Option<u64>) -> Result<RulesReport> {
     let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
     let interfaces = links.into_iter().map(|link| (link.name, link.ifindex.0)).collect();
-    let session = cut_off::session();
+    let session = cut_off::own_session();
     confined(path)?;
     let file = read(path)?;
-    let warnings = cut_off::anywhere(&file.ruleset, session);
+    let warnings = cut_off::warnings(&file.ruleset, session);
     Ok(RulesCheck { path, limit, interfaces: &interfaces }.check(&file, warnings)?)
 }
 
-/// From here on, the rules are read and programs are loaded, and nothing else.
+/// Confines the process to reading the rules and loading programs.
 fn confined(path: &Path) -> Result<()> {
     let mut named = confine::begin_loading()?;
     named.rules(path);

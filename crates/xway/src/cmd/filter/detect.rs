@@ -1,31 +1,35 @@
-//! `filter detect`: traffic watched for a time, what is too much, and which rules would stop it.
+//! `filter detect`: finds floods in observed traffic, and rules that would stop them.
 //!
-//! Rule: the rules in force decide as ever while somebody watches, and others may change them: then
-//! the watching is over, and what was seen counts. Where no filter runs, the program that shows
-//! packets goes with its maker.
-
-use std::time::Instant;
+//! Rule: the active rules decide as before during the observation. Without a filter, the sampling
+//! program ends with this process.
 
 use anyhow::{Context as _, Result};
 use control::filter::FilterPlacement;
 use control::filter::detection::{DetectionReport, Observation};
-use control::filter::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter, SampleRate};
-use control::filter::trial::Ended;
+use control::filter::observation::observe;
+use control::filter::sampler::{HEADERS, PacketSampler, SampleFilter, SampleRate};
+use control::filter::temporary::TemporaryRules;
 use control::filter::update::Update;
 use filter::File;
-use filter::runtime::detect::{Packet, Sample, Settings, detect};
-use filter::runtime::tap::TappedPacket;
+use filter::runtime::detect::{Settings, detect};
 use sys::signal::Stop;
 
-use super::auto;
 use crate::args::FilterDetectArgs;
-use crate::cmd::{Context, Exit, LOOK_EVERY};
+use crate::cmd::{Context, Exit};
+use crate::view::say;
 
 pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
-    let (settings, watch) = begin(args, context)?;
-    let (sample, observation) = look(watch, args, &stop)?;
-    let detection = detect(&sample.finish(), observation.seconds, &settings);
+    let (settings, sampler) = begin(args, context)?;
+    let traffic = observe(sampler, args.time, &stop)?;
+    let observation = Observation {
+        seconds: traffic.seconds,
+        ended: traffic.ended,
+        looked_at: traffic.read,
+        lost: traffic.lost,
+        hold_s: args.hold.as_secs_f64(),
+    };
+    let detection = detect(&traffic.sample.finish(), observation.seconds, &settings);
     let mut detected = DetectionReport::new(&args.iface, &detection, observation);
     let exit = if detection.findings.is_empty() { Exit::No } else { Exit::Done };
     if !args.auto {
@@ -33,32 +37,61 @@ pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
         return Ok(exit);
     }
     detected.choose(args.max_rules, args.max_collateral);
-    let update = Update::begin(&context.control, &args.iface)?;
-    let applied = auto::apply(&update, standing(&update)?, &mut detected, args)?;
-    drop(update);
+    let rules = apply(&mut detected, args, context)?;
     context.show(&detected)?;
-    if let Some(applied) = applied {
-        applied.hold(&stop, context)?;
+    if let Some(rules) = rules {
+        hold(&rules, args, &stop, context)?;
     }
     Ok(exit)
 }
 
-/// Nobody changes anything until packets are shown.
+/// Loads the chosen rules; `None` if none were chosen.
+fn apply(
+    detected: &mut DetectionReport,
+    args: &FilterDetectArgs,
+    context: &Context,
+) -> Result<Option<TemporaryRules>> {
+    let update = Update::begin(&context.control, &args.iface)?;
+    let chosen = detected.findings.iter().filter(|finding| finding.chosen);
+    let texts: Vec<_> = chosen.map(|finding| finding.rule.as_str()).collect();
+    let rules = TemporaryRules::add(&update, PREFIX, &texts, &placement(args))?;
+    let names = rules.iter().flat_map(TemporaryRules::names);
+    let chosen = detected.findings.iter_mut().filter(|finding| finding.chosen);
+    chosen.zip(names).for_each(|(finding, name)| finding.applied = Some(name.clone()));
+    Ok(rules)
+}
+
+/// Waits until the rules have expired or a signal arrives, and removes them.
+fn hold(
+    rules: &TemporaryRules,
+    args: &FilterDetectArgs,
+    stop: &Stop,
+    context: &Context,
+) -> Result<()> {
+    let interrupted = stop.wait(args.hold)?.is_some();
+    let why = if interrupted { "interrupted" } else { "their time has expired" };
+    if let Some(packets) = rules.remove(&context.control)? {
+        let names = rules.names().join(", ");
+        say(&format!("xway: {why}: {names} removed after {packets} packets"));
+    }
+    Ok(())
+}
+
+/// Starts sampling. The writers' lock is held until the sampler runs.
 fn begin(args: &FilterDetectArgs, context: &Context) -> Result<(Settings, PacketSampler)> {
     let update = Update::begin(&context.control, &args.iface)?;
-    let settings = settings(args, &standing(&update)?)?;
+    let settings = settings(args, &update.rules()?.unwrap_or_default())?;
     let claim = update.claim(&context.control)?;
     let choice =
         SampleFilter { tests: Vec::new(), rate: SampleRate::About(args.samples), bytes: HEADERS };
-    let asked = FilterPlacement { mode: args.mode.map(Into::into), ..FilterPlacement::default() };
-    Ok((settings, PacketSampler::begin(&update, &asked, &choice, claim)?))
+    Ok((settings, PacketSampler::begin(&update, &placement(args), &choice, claim)?))
 }
 
-fn standing(update: &Update) -> Result<File> {
-    Ok(update.rules()?.unwrap_or_default())
+fn placement(args: &FilterDetectArgs) -> FilterPlacement {
+    FilterPlacement { mode: args.mode.map(Into::into), ..FilterPlacement::default() }
 }
 
-fn settings(args: &FilterDetectArgs, standing: &File) -> Result<Settings> {
+fn settings(args: &FilterDetectArgs, active: &File) -> Result<Settings> {
     let mut settings = Settings {
         threshold: args.above,
         hold: args.hold,
@@ -67,84 +100,12 @@ fn settings(args: &FilterDetectArgs, standing: &File) -> Result<Settings> {
         allowed: Vec::new(),
     };
     for what in &args.allow {
-        settings.allow(what, &standing.scope).with_context(|| format!("--allow {what}"))?;
+        settings.allow(what, &active.scope).with_context(|| format!("--allow {what}"))?;
     }
     Ok(settings)
 }
 
-/// Until the time is over, somebody interrupts, or other rules are in force.
-fn look(
-    mut watch: PacketSampler,
-    args: &FilterDetectArgs,
-    stop: &Stop,
-) -> Result<(Sample, Observation)> {
-    let mut looks = Looks::new();
-    let begin = Instant::now();
-    let mut ended = None;
-    for number in 1.. {
-        let left = args.time.saturating_sub(begin.elapsed());
-        let interrupted = stop.wait(left.min(LOOK_EVERY))?.is_some();
-        let is_asked = number % ASK_EVERY == 0 || left.is_zero() || interrupted;
-        ended = match (is_asked && !watch.runs()?, interrupted) {
-            (true, _) => Some(Ended::RulesChanged),
-            (_, true) => Some(Ended::Interrupted),
-            _ => left.is_zero().then_some(Ended::Time),
-        };
-        let look = watch.read(|seen| looks.see(seen))?;
-        looks.end(&look);
-        if ended.is_some() {
-            break;
-        }
-    }
-    let observation = Observation {
-        seconds: begin.elapsed().as_secs_f64(),
-        ended: ended.unwrap_or(Ended::Time),
-        looked_at: looks.looked_at,
-        lost: looks.lost,
-        hold_s: args.hold.as_secs_f64(),
-    };
-    Ok((looks.sample, observation))
-}
-
-/// Packets that are read in short looks.
-struct Looks {
-    seen: Vec<(Packet, f64)>,
-    buffer: Vec<u8>,
-    sample: Sample,
-    looked_at: u64,
-    lost: u64,
-}
-
-impl Looks {
-    fn new() -> Self {
-        Self {
-            seen: Vec::new(),
-            buffer: Vec::new(),
-            sample: Sample::new(KEPT, sys::thread::monotonic_ns()),
-            looked_at: 0,
-            lost: 0,
-        }
-    }
-
-    fn see(&mut self, seen: &TappedPacket<'_>) {
-        self.seen.push((Packet::of(seen, &mut self.buffer), f64::from(seen.one_in)));
-    }
-
-    /// Those that were lost meanwhile are stood for by those that were not.
-    fn end(&mut self, batch: &SampleBatch) {
-        let (read, lost) = (batch.read as f64, batch.lost as f64);
-        let factor = if batch.read > 0 { (read + lost) / read } else { 1.0 };
-        self.looked_at += batch.read;
-        self.lost += batch.lost;
-        for (packet, weight) in self.seen.drain(..) {
-            self.sample.add(packet, weight * factor);
-        }
-    }
-}
-
-/// At each of so many looks it asks whether its program still runs.
-const ASK_EVERY: u32 = 10;
-/// Packets that are remembered, of 200 bytes.
-const KEPT: usize = 1 << 16;
-/// What is told at most.
+/// Largest number of findings.
 const MOST_FINDINGS: usize = 8;
+/// Names of temporary rules begin with this.
+const PREFIX: &str = "detect-";

@@ -1,78 +1,58 @@
-//! `filter load`, `add`, `remove`, `flush`, `unload`: which rules are in force.
+//! `filter load`, `add`, `remove`, `flush`, `unload`: changes of the active rules.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use control::filter::update::Update;
-use control::filter::{ApplyOptions, Clock, source};
+use control::filter::{ApplyOptions, Clock, cut_off, source};
 use filter::File;
 
-use super::cut_off;
 use crate::args::{
     FilterAddArgs, FilterFlushArgs, FilterLoadArgs, FilterRemoveArgs, FilterUnloadArgs,
 };
 use crate::cmd::{Context, Exit};
+use crate::view::say;
 
 pub fn load(args: &FilterLoadArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let file = source::read(&args.file)?;
     let update = Update::begin(&context.control, &args.iface)?;
-    let how = ApplyOptions {
+    let options = ApplyOptions {
         reset_globals: true,
         ..ApplyOptions::with_placement(&(&args.placement).into())
     };
-    put(&update, &file, &how, clock, context)
+    put(&update, &file, &options, clock, context)
 }
 
-/// Where no filter runs, one with this rule alone does then.
+/// Adds a rule; without a filter, one with this rule alone is loaded.
 pub fn add(args: &FilterAddArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let mut file = update.rules()?.unwrap_or_default();
-    file.scope.compile = source::expression;
-    let at = match &args.before {
-        Some(name) => file.ruleset.number(name).with_context(|| unknown(&file, name))?,
-        None => usize::MAX,
-    };
     let named = args.name.as_ref().map(|name| format!("{name}: {}", args.rule));
-    file.insert(at, named.as_ref().unwrap_or(&args.rule))?;
+    let file = update.with_rule(named.as_ref().unwrap_or(&args.rule), args.before.as_deref())?;
     put(&update, &file, &ApplyOptions::with_placement(&(&args.placement).into()), clock, context)
 }
 
-/// All of them or none.
+/// Removes all of the rules or none.
 pub fn remove(args: &FilterRemoveArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let mut file = update.required()?.unexpired()?;
-    for name in &args.names {
-        if file.remove(name).is_err() {
-            bail!(unknown(&file, name));
-        }
-    }
+    let file = update.without_rules(&args.names)?;
     put(&update, &file, &ApplyOptions::default(), clock, context)
 }
 
 pub fn flush(args: &FilterFlushArgs, context: &Context) -> Result<Exit> {
     let clock = Clock::start();
     let update = Update::begin(&context.control, &args.iface)?;
-    let mut file = update.required()?.unexpired()?;
-    file.ruleset.rules.clear();
+    let file = update.without_all_rules()?;
     put(&update, &file, &ApplyOptions::default(), clock, context)
 }
 
-/// Programs other than a filter stay.
+/// Detaches the filter; other programs remain.
 pub fn unload(args: &FilterUnloadArgs, context: &Context) -> Result<Exit> {
     let update = Update::begin(&context.control, &args.iface)?;
     update.required()?;
     let detached = update.unload()?;
     context.show(&detached)?;
     Ok(if detached.programs.is_empty() { Exit::No } else { Exit::Done })
-}
-
-fn unknown(file: &File, name: &str) -> String {
-    let names = file.ruleset.rules.iter().map(|rule| rule.name.as_str());
-    match filter::language::text::nearest(name, names) {
-        Some(near) => format!("there is no rule `{name}`; did you mean `{near}`?"),
-        None => format!("there is no rule `{name}`"),
-    }
 }
 
 fn put(
@@ -83,7 +63,9 @@ fn put(
     context: &Context,
 ) -> Result<Exit> {
     let read_s = clock.lap();
-    cut_off::warn(&file.ruleset, update.interface());
+    for warning in cut_off::warnings_on(&file.ruleset, update.interface()) {
+        say(&format!("xway: warning: {}", warning.text));
+    }
     let mut report = update.apply(file, options)?;
     report.timings.read_s = read_s;
     context.show(&report)?;

@@ -1,10 +1,8 @@
-//! `filter`: rules read, checked and shown, one file an action.
+//! `filter`: one file for each action.
 
-mod auto;
 mod bans;
 mod capture;
 mod check;
-mod cut_off;
 mod detect;
 mod explain;
 mod import;

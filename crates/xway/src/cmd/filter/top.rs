@@ -1,4 +1,4 @@
-//! `filter top`: the rules in force while packets meet them, the busiest first.
+//! `filter top`: the active rules with their rates, the busiest first.
 
 use std::time::Instant;
 
@@ -13,23 +13,23 @@ use sys::signal::Stop;
 
 use crate::args::FilterTopArgs;
 use crate::cmd::watch::Watch;
-use crate::cmd::{Context, Exit, LOOK_EVERY};
+use crate::cmd::{Context, Exit, POLL_INTERVAL};
 use crate::view::filter::top::{Top, without};
 use crate::view::say;
 
 pub fn run(args: &FilterTopArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let mut senders = Senders::begin(args, context)?;
-    tell(args, context, &stop, &mut senders)
+    show(args, context, &stop, &mut senders)
 }
 
-/// Senders and ports, as long as they are wanted and can be had; without them there are the rules.
+/// Senders and ports, as long as they are requested and available; without them, rules are shown.
 struct Senders<'a> {
     args: &'a FilterTopArgs,
     context: &'a Context,
     is_wanted: bool,
     talkers: Option<TopSampler<'a>>,
-    /// Who else looks at packets, or tries something: one at a time.
+    /// The process that samples packets or runs a trial, which excludes sampling here.
     held: Option<Holder>,
 }
 
@@ -38,9 +38,9 @@ impl<'a> Senders<'a> {
         let is_wanted = !args.rules_only;
         let mut senders = Self { args, context, is_wanted, talkers: None, held: None };
         if is_wanted {
-            // What cannot be looked at at all is told as such.
+            // A filter that cannot be read at all is an error.
             ActiveFilter::open(&context.control, &args.iface)?;
-            senders.ask();
+            senders.start();
         }
         if let Some(holder) = &senders.held {
             say(&format!("xway: {}", without(&holder.to_string())));
@@ -48,7 +48,7 @@ impl<'a> Senders<'a> {
         Ok(senders)
     }
 
-    fn ask(&mut self) {
+    fn start(&mut self) {
         match TopSampler::begin(&self.context.control, &self.args.iface, self.args.sample) {
             Ok(Ok(talkers)) => (self.talkers, self.held) = (Some(talkers), None),
             Ok(Err(holder)) => self.held = Some(holder),
@@ -59,22 +59,22 @@ impl<'a> Senders<'a> {
         }
     }
 
-    fn look(&mut self) -> Result<()> {
+    fn read(&mut self) -> Result<()> {
         Ok(self.talkers.as_mut().map_or(Ok(()), TopSampler::read)?)
     }
 
-    /// Goes on, or begins, as soon as nobody else is in the way.
+    /// Continues, or starts, sampling as soon as no other process prevents it.
     fn follow(&mut self, running: &Program) -> Result<()> {
         match &mut self.talkers {
             Some(talkers) => self.held = talkers.follow(running)?,
-            None if self.is_wanted && Writer::is_free(&self.context.control) => self.ask(),
+            None if self.is_wanted && Writer::is_free(&self.context.control) => self.start(),
             None => {}
         }
         Ok(())
     }
 
-    /// What is told of them, or who is in the way.
-    fn told(&self) -> (Option<TopSenders>, Option<String>) {
+    /// The senders, or the holder that prevents sampling.
+    fn state(&self) -> (Option<TopSenders>, Option<String>) {
         match &self.held {
             Some(holder) => (None, Some(holder.to_string())),
             None => (self.talkers.as_ref().map(TopSampler::top), None),
@@ -82,27 +82,27 @@ impl<'a> Senders<'a> {
     }
 }
 
-fn tell(
+fn show(
     args: &FilterTopArgs,
     context: &Context,
     stop: &Stop,
     senders: &mut Senders<'_>,
 ) -> Result<Exit> {
-    let mut looks = FilterMonitor::new(&context.control, &args.iface)?;
+    let mut monitor_rules = FilterMonitor::new(&context.control, &args.iface)?;
     let rows = ratatui::crossterm::terminal::size().map_or(ROWS, |(_, rows)| rows);
-    let telling = (args.telling.interval, args.telling.prometheus);
-    let mut watch = Watch::new(telling, rows, context)?;
+    let monitor = (args.monitor.interval, args.monitor.prometheus);
+    let mut watch = Watch::new(monitor, rows, context)?;
     let end = args.time.map(|time| Instant::now() + time);
     let is_over = || end.is_some_and(|end| Instant::now() >= end);
-    while !is_over() && stop.wait(LOOK_EVERY)?.is_none() {
-        senders.look()?;
+    while !is_over() && stop.wait(POLL_INTERVAL)?.is_none() {
+        senders.read()?;
         if !watch.is_due() {
             continue;
         }
-        let shown = looks.read()?;
-        senders.follow(looks.program())?;
+        let shown = monitor_rules.read()?;
+        senders.follow(monitor_rules.program())?;
         watch.publish(|| metrics::filter(&shown));
-        let (talkers, talkers_held_by) = senders.told();
+        let (talkers, talkers_held_by) = senders.state();
         if !watch.tell(&Top { shown, talkers, talkers_held_by })? {
             break;
         }
@@ -110,5 +110,5 @@ fn tell(
     Ok(Exit::Done)
 }
 
-/// Of a terminal that does not say how many it has.
+/// Rows of a terminal that does not report its size.
 const ROWS: u16 = 24;

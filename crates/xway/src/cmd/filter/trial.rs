@@ -1,9 +1,6 @@
-//! `filter try`: new rules beside those in force, on the same packets, without effect.
+//! `filter try`: runs new rules beside the active ones, on the same packets, without effect.
 //!
-//! Rule: the rules in force decide as ever, with their own maps; the program of before is back
-//! when the trial is over. Killed in the middle, the program of the trial goes on deciding by the
-//! rules in force, until the next command that changes or shows something puts the one of before
-//! back. Who changes rules during a trial ends it.
+//! Rule: see `control::filter::trial`. Not here: how both rule sets run in one program.
 
 use std::time::{Duration, Instant};
 
@@ -52,8 +49,7 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     Ok(exit)
 }
 
-/// The rules in force, and the trial of new ones beside them. Nobody changes anything until it
-/// runs.
+/// The active rules, and a trial of new ones beside them. The writers' lock is held until it runs.
 fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Ruleset, Trial)> {
     let update = Update::begin(&context.control, &args.iface)?;
     let old = update.required()?.rules()?;

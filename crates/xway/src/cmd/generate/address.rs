@@ -24,7 +24,7 @@ pub struct Surroundings<'a> {
 }
 
 impl<'a> Surroundings<'a> {
-    /// Of `dev` in this namespace.
+    /// Addresses of `dev` in this namespace.
     pub fn of(dev: &str, inward: bool, stop: &'a Stop) -> Result<Self> {
         let mut netlink = Netlink::open()?;
         let link = match netlink.link(dev) {
@@ -37,7 +37,7 @@ impl<'a> Surroundings<'a> {
         Ok(Self { link, addresses, netlink: Some(netlink), inward, stop })
     }
 
-    /// For a run that sends nothing: addresses of documentation, and of nobody.
+    /// Addresses reserved for documentation, for a run that sends nothing.
     pub fn imagined(stop: &'a Stop) -> Self {
         let link = Link { mtu: 1500, mac: Some(OWN_MAC), ..Link::default() };
         let address = |ip, prefix| Address { ifindex: link.ifindex, ip, prefix, tentative: false };

@@ -1,7 +1,7 @@
-//! The first frames of a run as a capture, for people and other tools to look at: made by the
-//! model that the programs are held to, so that nothing has to be sent for it.
+//! Writes the first frames of a run to a capture. The model makes them, which the programs must
+//! agree with, so that nothing has to be sent.
 //!
-//! Rule: the file has its name only when it is whole.
+//! Rule: the file gets its name when it is complete.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::args::generate::{Action, GenArgs, Load, SendArgs};
 use crate::cmd::confine;
 
-/// Confines this process if nothing is sent and no interface is asked about.
+/// Confines this process if nothing is sent and no interface is queried.
 pub fn begin_dry_run(args: &GenArgs) -> Result<()> {
     let Some((run, input)) = files(args) else { return Ok(()) };
     if !run.dry_run || run.dev.is_some() {

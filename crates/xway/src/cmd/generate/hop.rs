@@ -8,8 +8,8 @@ use packet::Mac;
 use sys::net::{Ifindex, Link, Neighbour, Netlink, TableRoute};
 use sys::signal::Stop;
 
-/// As the routes and neighbours of this namespace have it; who is not known yet is asked for, by
-/// the kernel. Only routes through `link` count, since frames leave there.
+/// Resolves the next hop by the routes and neighbors of this namespace; the kernel resolves an
+/// unknown neighbor. Only routes through `link` count, since frames are sent there.
 pub fn resolve(netlink: &mut Netlink, link: &Link, to: IpAddr, stop: &Stop) -> Result<Mac> {
     if let Some(mac) = of_group(to) {
         return Ok(mac);
@@ -37,7 +37,7 @@ pub fn resolve(netlink: &mut Netlink, link: &Link, to: IpAddr, stop: &Stop) -> R
         if Instant::now() >= end {
             break;
         }
-        if stop.wait(LOOK_EVERY)?.is_some() {
+        if stop.wait(POLL_INTERVAL)?.is_some() {
             bail!("stopped before {hop} had answered");
         }
     }
@@ -71,7 +71,7 @@ fn neighbour(all: &[Neighbour], on: Ifindex, ip: IpAddr) -> Option<Neighbour> {
 
 /// The kernel asks three times, a second apart.
 const PATIENCE: Duration = Duration::from_secs(4);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {

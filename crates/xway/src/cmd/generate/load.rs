@@ -1,4 +1,4 @@
-//! From what was typed to streams: those of a file, or one made of flags.
+//! Converts arguments to streams: those of a file, or one described by options.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use traffic::stream::{File, Payload, Quick, QuickProtocol, Value};
 use crate::args::generate::{Destination, ExpectArg, FrameArgs, HostArgs, Load, PortArgs};
 use crate::text;
 
-/// What to send, as it was described; addresses may be missing yet. `stamped`: protocols that
-/// have room for a stamp carry one, unless that was refused.
+/// The streams that arguments describe, whose addresses may still be missing. With `stamped`,
+/// protocols with room for a stamp carry one, unless it was disabled.
 pub fn file<S: Args>(load: &Load<S>, stamped: bool) -> Result<File> {
     match load {
         Load::File(args) => read(&args.streams),
@@ -27,7 +27,7 @@ pub fn file<S: Args>(load: &Load<S>, stamped: bool) -> Result<File> {
     }
 }
 
-/// The options of what is done with it.
+/// The options for the use of the streams.
 pub fn run<S: Args>(load: &Load<S>) -> &S {
     match load {
         Load::File(args) => &args.run,
@@ -37,18 +37,18 @@ pub fn run<S: Args>(load: &Load<S>) -> &S {
     }
 }
 
-/// Streams of a file, TOML or JSON.
+/// Reads the streams of a file, TOML or JSON.
 pub fn read(path: &Path) -> Result<File> {
     File::parse(&text::read(path)?).with_context(|| format!("{}", path.display()))
 }
 
 fn of_ports<S: Args>(protocol: QuickProtocol, args: &PortArgs<S>, stamped: bool) -> Result<File> {
     if args.to.port.is_some() && args.dport.is_some() {
-        bail!("the port stands behind the address, or in --dport, not in both");
+        bail!("specify the port after the address or in --dport, not in both");
     }
     let (sport, dport) = (args.sport.clone(), args.to.port.clone().or(args.dport.clone()));
     if dport.is_none() && protocol == QuickProtocol::TcpSyn {
-        bail!("say the port behind the address: 10.0.0.2:80");
+        bail!("specify the port after the address: 10.0.0.2:80");
     }
     // Discard (RFC 863), at both ends.
     let port = |given: Option<Value>| given.or_else(|| Some(Value::from(9)));
@@ -63,7 +63,8 @@ fn of_host<S: Args>(protocol: QuickProtocol, args: &HostArgs<S>, stamped: bool) 
     Ok(alone(&of_frame(protocol, &args.to, &args.frame, stamped)))
 }
 
-/// A SYN carries no data, and ARP's padding is nobody's: they are stamped when asked to be.
+/// The stream of frame options. SYN segments and ARP requests, which carry no data, are stamped
+/// only on request.
 fn of_frame(protocol: QuickProtocol, to: &Destination, args: &FrameArgs, stamped: bool) -> Quick {
     let payload = args
         .payload

@@ -1,8 +1,8 @@
-//! `gen`: sends what was described, at the rate that was asked for, and says what became of it.
+//! `gen`: sends described frames at a given rate, and reports the outcome.
 //!
-//! Order of events: what was typed becomes streams (`load`) or a recording (`replay`), gets the
-//! addresses that it lacks (`address`, `hop`), is refused where it would harm its author
-//! (`guard`), and is sent while somebody watches (`run`).
+//! Order of events: arguments become streams (`load`) or a recording (`replay`), get missing
+//! addresses (`address`, `hop`), are refused if they endanger the user's session (`guard`), and are
+//! sent with progress output (`run`).
 
 mod address;
 mod capture;
@@ -32,7 +32,9 @@ pub fn run(args: &GenArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     confine::begin_dry_run(args)?;
     let Some(action) = &args.action else {
-        let Some(path) = &args.streams else { bail!("say what to send: see `xway gen --help`") };
+        let Some(path) = &args.streams else {
+            bail!("specify what to send: see `xway gen --help`")
+        };
         return send(load::read(path)?, &args.run, Action::Transmit, (&stop, context));
     };
     match action {
@@ -84,7 +86,7 @@ fn inject(args: &InjectArgs, place: Place<'_>) -> Result<Exit> {
         }
     };
     match &args.what {
-        // Whoever takes them is no sink.
+        // The receiver of injected frames is not a sink, so they carry no stamps.
         Injected::Load(load) => send(load::file(load, false)?, load::run(load), action, place),
         Injected::Pcap(args) => send_again(args, action, place),
     }

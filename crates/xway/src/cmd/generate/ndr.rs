@@ -1,4 +1,4 @@
-//! `gen ndr`: the measurement, told trial by trial, and its files.
+//! `gen ndr`: the measurement, with a report of each trial, and its files.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -48,8 +48,8 @@ pub fn run(load: &Load<NdrArgs>, stop: &Stop, context: &Context) -> Result<Exit>
     Ok(if found { Exit::Done } else { Exit::No })
 }
 
-/// A load for each size; those of the RFC that do not hold the headers, or leave the MTU, are left
-/// out, and it is said.
+/// A load for each size. Sizes of the RFC that are too small for the headers, or larger than the
+/// MTU, are left out with a message.
 fn loads(file: &File, args: &NdrArgs, mtu: usize) -> Result<Vec<ndr::Load>> {
     let sizes = if args.frames.is_empty() { &FrameSize::ALL[..] } else { &args.frames };
     let mut loads = Vec::new();
@@ -66,7 +66,7 @@ fn loads(file: &File, args: &NdrArgs, mtu: usize) -> Result<Vec<ndr::Load>> {
     Ok(loads)
 }
 
-/// The same streams with frames of this size, all of them stamped.
+/// The streams with frames of this size, all of them stamped.
 fn sized(file: &File, size: FrameSize) -> File {
     let mut file = file.clone();
     for stream in &mut file.streams {

@@ -10,7 +10,7 @@ use traffic::replay::{Cut, Edits, Framing, Options, Recording, Timing};
 use crate::args::generate::{CutArg, PcapArgs};
 use crate::view::say;
 
-/// What is worth a remark is said on the way.
+/// Reads a capture, and prints remarks about it.
 pub fn read(args: &PcapArgs) -> Result<Recording> {
     let path = args.capture.display();
     let input = File::open(&args.capture).with_context(|| format!("cannot read {path}"))?;

@@ -1,4 +1,5 @@
-//! A run from its start to its answer: sends, looks on, counts what arrives where that is asked.
+//! A run from its start to its report: sends, shows progress, and counts arriving frames on
+//! request.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,21 +23,21 @@ pub struct Run<'a> {
     pub config: Config,
     /// Ids and names of the streams, in their order.
     pub names: Vec<(u16, String)>,
-    /// Of the first frames, where it was written.
+    /// File to which the first frames were written.
     pub capture: Option<PathBuf>,
 }
 
 impl Run<'_> {
     pub fn carry_out(self, stop: &Stop, context: &Context) -> Result<Exit> {
         let sink = start_sink(&self.args.sink)?;
-        let telling = (self.args.telling.interval, self.args.telling.prometheus);
-        let mut watch = Watch::new(telling, Sending::HEIGHT, context)?;
+        let monitor = (self.args.monitor.interval, self.args.monitor.prometheus);
+        let mut watch = Watch::new(monitor, Sending::HEIGHT, context)?;
         let generator = Generator::start(self.config.clone())?;
         watch.begin();
         let mut look = Look::new(&self, generator.snapshot()?);
         let mut over = false;
         while !over && !generator.is_done() {
-            over = stop.wait(LOOK_EVERY)?.is_some();
+            over = stop.wait(POLL_INTERVAL)?.is_some();
             if watch.is_due() {
                 over |= !look.tell(&generator, sink.as_ref(), &mut watch)?;
             }
@@ -57,7 +58,7 @@ impl Run<'_> {
     }
 }
 
-/// Looking at a generator, and at the sink beside it, while they run.
+/// Progress of a generator, and of the sink beside it.
 struct Look<'a> {
     config: &'a Config,
     names: Vec<String>,
@@ -73,7 +74,7 @@ impl<'a> Look<'a> {
         Self { config: &run.config, names, sent, received, history: Vec::new() }
     }
 
-    /// `false` when nobody reads on.
+    /// Returns `false` if standard output was closed.
     fn tell(
         &mut self,
         generator: &Generator,
@@ -115,17 +116,18 @@ pub fn listen(interface: &str, netns: Option<&str>) -> Result<Sink> {
     started.with_context(|| format!("cannot listen on {interface}"))
 }
 
-/// Waits for the sender's end, or until it must be lost, and for what is behind it.
+/// Waits until the sink has received the end of the sender's streams and later frames, or a
+/// timeout.
 fn finish(sink: Sink) -> Result<SinkReport> {
     let end = Instant::now() + END_PATIENCE;
     while Instant::now() < end && !sink.all_ended()? {
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
     settle(&sink)?;
     Ok(sink.stop()?)
 }
 
 /// How soon an end or a signal is seen.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// For the sender's end to arrive.
 const END_PATIENCE: Duration = Duration::from_millis(500);

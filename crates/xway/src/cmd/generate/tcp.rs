@@ -20,13 +20,13 @@ pub fn run(args: &TcpArgs, stop: &Stop, context: &Context) -> Result<Exit> {
         let rate = config.rate_bps.map_or(Rate::Max, |bps| Rate::BitsPerSecond(bps as f64));
         guard::check(&args.dev, rate, SEGMENT)?;
     }
-    let telling = (args.telling.interval, args.telling.prometheus);
-    let mut watch = Watch::new(telling, HEIGHT, context)?;
+    let monitor = (args.monitor.interval, args.monitor.prometheus);
+    let mut watch = Watch::new(monitor, HEIGHT, context)?;
     let run = Run::start(&config)?;
     let mut last = Snapshot::default();
     let mut over = false;
     while !over && !run.is_done() {
-        over = stop.wait(LOOK_EVERY)?.is_some();
+        over = stop.wait(POLL_INTERVAL)?.is_some();
         if watch.is_due() {
             let now = run.snapshot()?;
             watch.publish(|| metrics::connections(&now));
@@ -42,7 +42,7 @@ pub fn run(args: &TcpArgs, stop: &Stop, context: &Context) -> Result<Exit> {
 
 fn config(args: &TcpArgs) -> Result<Config> {
     let default = Config::new(&args.dev, args.to);
-    let Ok(flows) = u32::try_from(args.flows) else { bail!("so many connections there cannot be") };
+    let Ok(flows) = u32::try_from(args.flows) else { bail!("too many connections") };
     let rate_bps = match args.rate {
         None | Some(Rate::Max) => None,
         Some(Rate::BitsPerSecond(bps)) => Some(bps as u64),
@@ -72,4 +72,4 @@ fn config(args: &TcpArgs) -> Result<Config> {
 
 /// Bytes of a frame, for the guard.
 const SEGMENT: f64 = 1514.0;
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);

@@ -1,8 +1,8 @@
-//! A command on a host of a lab: one that is up, or one made for it and removed behind it.
+//! Runs a command on a host of a lab: an existing lab, or one created for the command.
 //!
-//! Rule: whatever ends the command, a lab made for it goes. Ctrl-C on a terminal reaches the
-//! command as well and is its own to answer; asked a second time, or by a signal to `xway` alone,
-//! the command is killed. Started by sudo, the command has the rights of the user who called it,
+//! Rule: a lab created for the command is removed however the command ends. Ctrl-C on a terminal
+//! reaches the command too, which handles it; after a second one, or a signal to `xway` alone, the
+//! command is killed. Started by sudo, the command has the rights of the user who called it,
 //! set-user-ID programs and file capabilities included: `ping` and `sudo` work as usual.
 
 use std::ffi::OsStr;
@@ -55,7 +55,7 @@ pub fn shell(place: &str, host: &str, user: Option<&Identity>) -> Result<Exit> {
     command(place, host, &[shell], user)
 }
 
-/// By name, or a new one in the shape of a topology. A lab's name is no topology's.
+/// Finds a lab by name, or creates one of a topology. Names of labs and topologies are different.
 fn find(place: &str) -> Result<Lab> {
     match place.parse::<Topology>() {
         Ok(topology) => Ok(topology.build(&LinkOptions::default())?),
@@ -81,13 +81,13 @@ fn wait(mut child: Child, stop: &Stop) -> Result<ExitStatus> {
             patience.signal(signal, io::stdin().is_terminal());
         }
         if patience.is_over(Instant::now()) {
-            // Ended by itself at this moment: as good.
+            // It fails if the command has ended already.
             let _ = child.kill();
         }
     }
 }
 
-/// How long the command may go on after signals.
+/// How long the command may continue after signals.
 #[derive(Clone, Copy, Debug, Default)]
 struct Patience {
     asked: bool,
@@ -108,7 +108,7 @@ impl Patience {
     }
 }
 
-/// As shells tell it: 128 and the signal for a command that was killed.
+/// The exit code as shells report it: 128 plus the signal for a command that was killed.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),
@@ -123,7 +123,7 @@ fn killed_by(signal: i32) -> u8 {
 const SIGINT: i32 = 2;
 /// How often to look after the command.
 const LOOK: Duration = Duration::from_millis(10);
-/// Time for a command that heard the same signal to end by itself.
+/// Time that a command which received the same signal has to end.
 const GRACE: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

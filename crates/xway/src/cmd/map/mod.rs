@@ -1,4 +1,4 @@
-//! `map list|show|dump|lookup|update|delete|pin`: maps in the kernel, whoever made them.
+//! `map list|show|dump|lookup|update|delete|pin`: maps in the kernel, of any owner.
 
 mod read;
 mod write;

@@ -63,7 +63,7 @@ fn put(map: &Map, key: &[u8], value: &str, expect: Expect) -> Result<kernel::Res
         bail!("`{}` holds kernel objects: it takes neither --exist nor --noexist", map.name());
     }
     if holds_objects {
-        let object: Ref = value.parse().map_err(|wrong: String| anyhow::anyhow!(wrong))?;
+        let object: Ref = value.parse()?;
         if map.kind().is_map_of_maps() {
             return Ok(map.put_map(key, &super::open(&object)?));
         }

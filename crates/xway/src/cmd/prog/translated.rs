@@ -54,7 +54,7 @@ fn readable(insn: Insn) -> Insn {
     if insn.is_local_call() { Insn { imm: insn.off.into(), off: 0, ..insn } } else { insn }
 }
 
-/// What the kernel tells of numbers in instructions.
+/// Names for numbers in instructions, as the kernel reports them.
 #[derive(Debug, Default)]
 struct KernelNames {
     functions: Vec<(usize, String)>,
@@ -87,7 +87,7 @@ impl KernelNames {
         (call.imm != 0).then_some(self.base?.wrapping_add_signed(call.imm.into()))
     }
 
-    /// `imm` slots behind the next one.
+    /// The function `imm` slots after the next one.
     fn function(&self, slot: usize, insn: Insn) -> Option<String> {
         let target = slot as i64 + 1 + i64::from(insn.imm);
         let found = self.functions.iter().find(|(start, _)| *start as i64 == target);

@@ -1,7 +1,7 @@
-//! The two runtimes under one roof: load, fill, run a packet, read the maps.
+//! `Arm`: one interface to both runtimes: load, fill maps, run a packet.
 //!
-//! Rule: both get the same object, the same map contents and the same packets; what they answer
-//! has one shape, so that whatever is printed, written or compared knows no runtime.
+//! Rule: both runtimes get the same object, map contents and packets, and return results of the
+//! same type, so that printing, writing and comparing do not depend on the runtime.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use vm::{Cause, Machine, Map, Options, Output, Port, Run, Worker};
 
 use super::Job;
 use super::configure::Configuration;
-use super::entries::Entries;
 use super::events::Events;
 use super::input::Played;
 use super::testable::{is_mapped, is_redirected, testable};
@@ -24,7 +23,7 @@ pub enum Arm {
     Kernel(Box<Kernel>),
 }
 
-/// The engine: one machine, of which one processor runs everything.
+/// The engine: one machine, in which one processor runs all packets.
 pub struct Vm {
     machine: Machine,
     maps: Vec<Arc<Map>>,
@@ -35,19 +34,20 @@ pub struct Vm {
     clock: Timeline,
 }
 
-/// The capture's times as times since boot: its first packet comes when the world starts.
+/// Converts times of the capture to times since boot: the first packet arrives when the
+/// world starts.
 struct Timeline {
     start_ns: u64,
     first_ns: Option<u64>,
 }
 
-/// The object in the kernel, attached to nothing.
+/// The object in the kernel, not attached.
 pub struct Kernel {
     object: Object,
     program: String,
     /// Names of the maps that can be read as memory.
     mapped: Vec<String>,
-    /// The one that runs it.
+    /// The processor that runs the program.
     cpu: usize,
     cpus: usize,
     egress: Vec<u32>,
@@ -58,8 +58,8 @@ impl Arm {
         Self::vm_with(job, job.args.cpus, 0, None)
     }
 
-    /// The engine as this machine's kernel would run it on that processor: with as many of them,
-    /// and with its types where the object asks for fields of theirs.
+    /// The engine with the properties of this machine's kernel on that processor: the same number
+    /// of processors, and the kernel's types if the object relocates fields of them.
     pub fn vm_like_kernel(job: &Job<'_>, cpu: usize) -> Result<Self> {
         let types = job.spec.needs_target().then(sys::proc::kernel_btf).transpose()?;
         let types = types.map(|raw| Btf::parse(&raw)).transpose()?;
@@ -67,7 +67,7 @@ impl Arm {
         Self::vm_with(job, cpus, u32::try_from(cpu)?, types)
     }
 
-    /// A machine of so many processors, of which the given one runs everything.
+    /// A machine of `cpus` processors, in which processor `cpu` runs all packets.
     fn vm_with(job: &Job<'_>, cpus: u32, cpu: u32, target: Option<Btf>) -> Result<Self> {
         let programs = Some(vec![job.program.name.clone()]);
         let world = job.world.clone();
@@ -82,7 +82,8 @@ impl Arm {
         Ok(Self::Vm(Box::new(Vm { machine, maps, worker, program, cpus, egress, clock })))
     }
 
-    /// From here on this thread stays on one processor, so that per-CPU values add up on it.
+    /// The kernel. Binds the calling thread to one processor, on which all per-CPU values are then
+    /// counted.
     pub fn kernel(job: &Job<'_>) -> Result<Self> {
         let cpu = sys::cpu::affinity()?.first().copied().unwrap_or(0);
         sys::cpu::set_affinity(&[cpu])?;
@@ -101,7 +102,7 @@ impl Arm {
             false => object?,
         };
         if is_redirected(job.program.kind) {
-            say("the kernel runs the program as a plain XDP program, not behind a redirect");
+            say("the kernel runs the program as a plain XDP program, not after a redirect");
         }
         let mapped = spec.maps.iter().filter(|def| is_mapped(def)).map(|def| def.name.clone());
         let mapped = mapped.collect();
@@ -117,7 +118,7 @@ impl Arm {
         }
     }
 
-    /// The processor that the kernel runs the program on; the engine's own have no such place.
+    /// The processor on which the kernel runs the program; 0 for the engine.
     pub fn cpu(&self) -> usize {
         match self {
             Self::Vm(_) => 0,
@@ -133,7 +134,7 @@ impl Arm {
         }
     }
 
-    /// Runs one packet and says what became of it.
+    /// Runs one packet and returns the outcome.
     pub fn run(&mut self, packet: &Played) -> Result<Run> {
         match self {
             Self::Vm(vm) => vm.run(packet),
@@ -142,19 +143,7 @@ impl Arm {
         .with_context(|| format!("packet {}", packet.number))
     }
 
-    /// Clears the fields of values that hold what only their runtime understands: addresses of
-    /// its objects, locks, timers. Both runtimes' values have them in the same places.
-    pub fn blank(&self, def: &MapDef, entries: &mut Entries) -> Result<()> {
-        let Self::Vm(vm) = self else { return Ok(()) };
-        let fields = &vm.find(&def.name)?.facts().fields;
-        let step = (def.value_size as usize).next_multiple_of(8).max(8);
-        for (_, value) in entries.iter_mut().filter(|_| !fields.is_empty()) {
-            value.chunks_mut(step).for_each(|one| fields.blank(one));
-        }
-        Ok(())
-    }
-
-    /// The buffers that the program sends to user space through.
+    /// Buffers by which the program sends records to user space.
     pub fn events(&self) -> Result<Events> {
         match self {
             Self::Vm(vm) => Events::open(&vm.machine),
@@ -162,7 +151,8 @@ impl Arm {
         }
     }
 
-    /// What the program printed with `bpf_trace_printk`; the kernel keeps it to itself.
+    /// Lines that the program printed with `bpf_trace_printk`; empty for the kernel, which writes
+    /// them to its trace buffer.
     pub fn log(&self) -> Vec<String> {
         match self {
             Self::Vm(vm) => vm.log(),
@@ -180,12 +170,12 @@ impl Vm {
         &self.maps
     }
 
-    /// What programs printed since this was asked last.
+    /// Lines that programs printed since the previous call.
     pub fn log(&self) -> Vec<String> {
         self.machine.take_trace().0.into_iter().map(|line| line.text).collect()
     }
 
-    /// The processor that runs everything, to watch it.
+    /// The processor that runs all packets, for observing it.
     pub fn worker(&mut self) -> &mut Worker {
         &mut self.worker
     }
@@ -201,15 +191,15 @@ impl Vm {
         Ok(self.worker.run(self.program, &packet.input)?)
     }
 
-    /// Nothing but the program, for measuring.
+    /// Runs the program only, for measurements.
     pub fn execute(&mut self, packet: &Played) -> Result<()> {
         self.worker.put(&packet.input)?;
-        // A fault was told in the counted pass.
+        // Faults were reported in the counted pass.
         let _code = self.worker.execute(self.program);
         Ok(())
     }
 
-    /// The packet in its buffer and no more.
+    /// Copies the packet to its buffer only, for measurements.
     pub fn put(&mut self, packet: &Played) -> Result<()> {
         Ok(self.worker.put(&packet.input)?)
     }
@@ -232,7 +222,7 @@ impl Timeline {
 }
 
 impl Kernel {
-    /// `None` where it was left out because no program uses it.
+    /// A map; `None` if it was not created because no program uses it.
     pub fn map(&self, name: &str) -> Option<&kernel::Map> {
         self.object.map(name).ok()
     }
@@ -246,7 +236,7 @@ impl Kernel {
         let port = match outcome.verdict() {
             Verdict::Pass => Some(Port::Stack { ifindex: input.ingress_ifindex }),
             Verdict::Tx => Some(Port::Device { ifindex: input.ingress_ifindex }),
-            // A test run ends with the verdict; where a redirect leads stays in the kernel.
+            // A test run ends with the verdict; the kernel does not report the redirect's target.
             Verdict::Redirect | Verdict::Drop | Verdict::Aborted => None,
         };
         let output = port.map(|port| Output {
@@ -269,8 +259,8 @@ impl Kernel {
         Ok(self.test(&packet.input, repeat)?.duration_ns)
     }
 
-    /// A test run takes an interface whose driver is ready for XDP. The loopback interface is
-    /// none, and is what it takes when none is named.
+    /// Runs the program once or repeatedly. A test run needs an interface whose driver supports
+    /// XDP; the loopback interface does not, and is the kernel's default if none is given.
     fn test(&self, input: &Input, repeat: u32) -> Result<TestOutcome> {
         let mut input = input.clone();
         if input.ingress_ifindex == LOOPBACK {
@@ -282,7 +272,7 @@ impl Kernel {
         let outcome = self.object.program(&self.program)?.run(&run);
         outcome.with_context(|| match ifindex {
             0 if len < ETHERNET_HEADER => {
-                "the kernel takes Ethernet frames of 14 bytes and more".to_owned()
+                "the kernel requires Ethernet frames of at least 14 bytes".to_owned()
             }
             0 => format!("the kernel refused a test run of `{}` on {len} bytes", self.program),
             _ => format!("is interface {ifindex} here, up, and ready for XDP?"),

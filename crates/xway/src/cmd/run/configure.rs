@@ -29,7 +29,7 @@ enum Function {
     Forward(forward::Config),
 }
 
-/// What a file says of one map.
+/// Contents of one map in a file.
 #[derive(Debug)]
 struct Entries {
     map: String,
@@ -126,9 +126,7 @@ fn entries(spec: &Spec, name: &str, file: &str) -> Result<Entries> {
 }
 
 fn entry(def: &MapDef, line: &str) -> Result<(Vec<u8>, Vec<u8>)> {
-    let bytes = |text: &str, size: u32| {
-        parse_bytes(text, size as usize).map_err(|wrong| anyhow::anyhow!(wrong))
-    };
+    let bytes = |text: &str, size: u32| parse_bytes(text, size as usize);
     if def.key_size == 0 {
         return Ok((Vec::new(), bytes(line, def.value_size)?));
     }

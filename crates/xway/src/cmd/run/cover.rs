@@ -19,7 +19,7 @@ pub struct Cover {
 }
 
 impl Cover {
-    /// Starts to watch; `None` when nobody asked for it.
+    /// Starts counting; `None` if coverage was not requested.
     pub fn start(arm: &mut Arm, wanted: Option<&Option<PathBuf>>) -> Result<Option<Self>> {
         let Some(file) = wanted else { return Ok(None) };
         let Arm::Vm(vm) = arm else {
@@ -30,7 +30,7 @@ impl Cover {
         Ok(Some(Self { counts, file: file.clone() }))
     }
 
-    /// Ends watching, and writes the file that was asked for.
+    /// Ends counting, and writes the requested file.
     pub fn finish(self, arm: &mut Arm, files: &mut Vec<PathBuf>) -> Result<Covered> {
         if let Arm::Vm(vm) = arm {
             let vm: &mut Vm = vm;

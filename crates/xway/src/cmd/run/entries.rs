@@ -1,7 +1,7 @@
-//! The contents of a map, read from either runtime.
+//! Reading the contents of a map from either runtime.
 //!
-//! Rule: elements of arrays that are zero are left out, because arrays may have tens of millions
-//! that nothing has ever written; a signal ends the reading.
+//! Rule: array elements that are zero are left out, because arrays may have tens of millions of
+//! elements that were never written; a signal ends the reading.
 
 use anyhow::{Result, bail};
 use spec::{Map as _, MapDef, MapKind};
@@ -13,6 +13,18 @@ use super::interrupt::Interrupt;
 pub type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 impl Arm {
+    /// Clears fields of values that only their runtime can interpret: addresses of its objects,
+    /// locks, timers. The values of both runtimes have them at the same offsets.
+    pub fn blank(&self, def: &MapDef, entries: &mut Entries) -> Result<()> {
+        let Self::Vm(vm) = self else { return Ok(()) };
+        let fields = &vm.find(&def.name)?.facts().fields;
+        let step = (def.value_size as usize).next_multiple_of(8).max(8);
+        for (_, value) in entries.iter_mut().filter(|_| !fields.is_empty()) {
+            value.chunks_mut(step).for_each(|one| fields.blank(one));
+        }
+        Ok(())
+    }
+
     /// The entries with the given keys, as [`Arm::entries`] returns them; `None` where the map
     /// cannot be read by key or was not created.
     pub fn entries_of<'k>(
@@ -33,11 +45,11 @@ impl Arm {
         Some(entries)
     }
 
-    /// The entries of a map, of arrays those that are not zero; `None` where it cannot be read by
+    /// The entries of a map, without array elements that are zero; `None` if it cannot be read by
     /// key or was not created.
     ///
     /// # Errors
-    /// A signal came meanwhile.
+    /// A signal arrived meanwhile.
     pub fn entries(&self, def: &MapDef, interrupt: &Interrupt) -> Result<Option<Entries>> {
         let mut proceed = interrupt.until_next();
         let read = match self {
@@ -57,7 +69,7 @@ impl Arm {
 
 enum Read {
     All(Entries),
-    /// Some types, and values that hold objects of the runtime, are not for user space.
+    /// User space cannot read some types of maps, and values that contain objects of the runtime.
     Unreadable,
     Interrupted,
 }
@@ -100,7 +112,7 @@ impl Kernel {
 }
 
 impl Kernel {
-    /// The entries of an array that was made to be read as memory.
+    /// The entries of an array that is mapped into memory; `None` if it is not.
     fn mapped(
         &self,
         map: &kernel::Map,
@@ -125,12 +137,12 @@ impl Kernel {
     }
 }
 
-/// Whether every key is always present, so that a value of zero says nothing.
+/// Whether every key is always present, so that a value of zero may never have been written.
 pub fn is_array(def: &MapDef) -> bool {
     matches!(def.kind, MapKind::ARRAY | MapKind::PERCPU_ARRAY)
 }
 
 /// Bytes of a word.
 const WORD: usize = 8;
-/// Elements between two looks at signals.
+/// Number of elements after which signals are checked.
 const ROUND: u64 = 4096;

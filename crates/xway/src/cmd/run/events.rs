@@ -50,7 +50,7 @@ impl Events {
         }
     }
 
-    /// Those buffers that held anything.
+    /// Buffers that held records.
     pub fn finish(self) -> Vec<Seen> {
         let seen = self.sources.into_iter().map(|(_, seen)| seen);
         seen.filter(|seen| seen.records + seen.lost > 0).collect()

@@ -1,7 +1,7 @@
-//! The capture that is played: packets in order, with a progress bar on big files.
+//! Reads the packets of a capture in order, with a progress bar for large files.
 //!
-//! Rule: what a damaged capture holds before the damage is used, and the damage is told. A
-//! signal ends the capture early; what was gathered is still reported.
+//! Rule: packets before the damage of a damaged capture are used, and the damage is reported. A
+//! signal ends the capture early; results so far are still reported.
 
 use std::fs::File;
 use std::io::IsTerminal;
@@ -21,7 +21,7 @@ use crate::view::say;
 /// One packet of the capture, ready to be run.
 #[derive(Clone, Debug, Default)]
 pub struct Played {
-    /// From 1, as capture tools count.
+    /// Position in the capture, from 1 as capture tools count.
     pub number: u64,
     pub timestamp_ns: u64,
     pub input: Input,
@@ -31,18 +31,18 @@ pub struct Capture<'a> {
     args: &'a RunArgs,
     reader: Reader<File>,
     packet: Packet,
-    /// The next one to be given.
+    /// The next packet.
     ahead: Option<Played>,
     played: u64,
     /// The first packets, for rounds that measure.
     kept: Vec<Played>,
     kept_bytes: usize,
-    /// Of packets that are given.
+    /// Accepted lengths of packets.
     lengths: RangeInclusive<usize>,
     unfit: Unfit,
     bar: ProgressBar,
     interrupt: Interrupt,
-    /// When signals were looked for last.
+    /// When signals were checked last.
     looked: Instant,
 }
 
@@ -70,8 +70,8 @@ impl<'a> Capture<'a> {
         Ok(capture)
     }
 
-    /// The same capture from its beginning, for the same programs; `None` where it cannot be read
-    /// twice, such as a pipe.
+    /// Opens the capture again from its beginning, for the same program; `None` if it cannot be
+    /// read twice, such as a pipe.
     pub fn again(&self) -> Result<Option<Self>> {
         if !self.args.input.is_file() {
             return Ok(None);
@@ -100,15 +100,15 @@ impl<'a> Capture<'a> {
         Ok(None)
     }
 
-    /// Gives only packets that a driver would give this program: whole Ethernet headers, and in
-    /// one buffer unless it takes several.
+    /// Accepts only packets that a driver would pass to this program: with a complete Ethernet
+    /// header, and in one buffer unless the program supports several.
     pub fn for_program(&mut self, program: &Program) {
         let takes_fragments = program.kind.flags & ProgramKind::XDP_FRAGS.flags != 0;
         let longest = if takes_fragments { usize::MAX } else { ONE_BUFFER };
         self.lengths = ETHERNET_HEADER..=longest;
     }
 
-    /// Packets left out because no driver would give them to the program.
+    /// Packets left out because no driver would pass them to the program.
     pub fn unfit(&self) -> Unfit {
         self.unfit
     }
@@ -132,7 +132,7 @@ impl<'a> Capture<'a> {
         self.played().map(Some)
     }
 
-    /// As much of the capture's beginning as is kept in memory.
+    /// The first packets of the capture, which are kept in memory.
     pub fn kept(&self) -> &[Played] {
         &self.kept
     }
@@ -188,7 +188,7 @@ impl Drop for Capture<'_> {
     }
 }
 
-/// Only for captures that take a while, and for people.
+/// A progress bar, hidden for small captures and without a terminal.
 fn bar(size: u64) -> ProgressBar {
     if size < BIG || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -199,13 +199,13 @@ fn bar(size: u64) -> ProgressBar {
 }
 
 const ETHERNET_HEADER: usize = 14;
-/// A page less what drivers keep in front (256) and behind (320).
+/// A page without the space that drivers reserve before (256) and after (320) a frame.
 const ONE_BUFFER: usize = 4096 - 256 - 320;
-/// Captures of that many bytes get a progress bar.
+/// Bytes of a capture from which a progress bar is shown.
 const BIG: u64 = 8 << 20;
-/// Packets between looks at signals.
+/// Number of packets after which signals are checked.
 const LOOK: u64 = 256;
-/// The same as a time, for slow programs.
+/// Time after which signals are checked, for slow programs.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
-/// What is kept of a capture to measure with.
+/// Bytes of a capture that are kept for measurements.
 const KEPT_BYTES: usize = 64 << 20;

@@ -22,7 +22,7 @@ pub fn rates(arm: &mut Arm, job: &Job<'_>, packets: &[Played]) -> Result<Option<
             Arm::Vm(vm) => engine_round(vm, packets, &job.interrupt)?,
             Arm::Kernel(kernel) => kernel_round(kernel, packets, &job.interrupt)?,
         };
-        // A round that was cut short is no measurement.
+        // An interrupted round is not a measurement.
         let Some(sample) = sample else { return Ok(None) };
         samples.push(sample);
     }
@@ -50,8 +50,8 @@ fn engine_round(vm: &mut Vm, packets: &[Played], interrupt: &Interrupt) -> Resul
     Ok(Some(net.as_nanos() as f64 / packets.len() as f64))
 }
 
-/// The kernel measures by itself: a system call costs more than most programs. It takes the
-/// mean over so many runs of each of some packets.
+/// Measures in the kernel, because a system call costs more than most programs: the mean over
+/// repeated runs of each of some packets.
 fn kernel_round(kernel: &Kernel, packets: &[Played], interrupt: &Interrupt) -> Result<Option<f64>> {
     let step = packets.len().div_ceil(SAMPLED);
     let mut sum = 0.0;
@@ -66,7 +66,7 @@ fn kernel_round(kernel: &Kernel, packets: &[Played], interrupt: &Interrupt) -> R
     Ok(Some(sum / count))
 }
 
-/// Packets between two looks at signals.
+/// Number of packets after which signals are checked.
 const LOOK: usize = 4096;
 /// Packets of the capture that the kernel measures in a round.
 const SAMPLED: usize = 256;

@@ -51,7 +51,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     capture.for_program(&job.program);
     let watched = args.explain.is_some() || args.trace || args.cover.is_some();
     if watched && args.runtime == RuntimeArg::Kernel {
-        bail!("the kernel keeps a program's path to itself: watch it with --runtime vm");
+        bail!("the kernel does not report the path of a program: use --runtime vm");
     }
     if args.diff {
         return diff::run(&job, capture, context);
@@ -100,7 +100,7 @@ pub fn run(args: &RunArgs, context: &Context) -> Result<Exit> {
     Ok(if report.tally.faults == 0 { Exit::Done } else { Exit::No })
 }
 
-/// From here on, only the files that were named are read and written. The engine needs no more.
+/// Confines the process to the named files. The engine needs no others.
 fn confine(args: &RunArgs) -> Result<()> {
     let mut named = confine::begin()?;
     named.input(&args.object);
@@ -121,16 +121,16 @@ fn confine(args: &RunArgs) -> Result<()> {
     named.end()
 }
 
-/// What is to be run, read and checked, before any runtime is chosen.
+/// A run whose inputs were read and checked, before a runtime is chosen.
 struct Job<'a> {
     args: &'a RunArgs,
-    /// What people call the object.
+    /// Short name of the object.
     name: String,
     spec: Spec,
     program: Program,
     world: World,
     configuration: Configuration,
-    /// What the program needs.
+    /// Objects that the program needs.
     plan: Plan,
     interrupt: Interrupt,
 }
@@ -190,8 +190,8 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Whether the world is that of this machine. The kernel has it in any case, so what is compared
-/// with the kernel has it too.
+/// Whether the world is that of this machine. The kernel always uses it, so a comparison with the
+/// kernel does too.
 fn wants_host(args: &RunArgs) -> bool {
     match &args.world {
         Some(path) => path.as_os_str() == "host",
@@ -202,7 +202,7 @@ fn wants_host(args: &RunArgs) -> bool {
 fn host_world() -> Result<World> {
     let snapshot = control::host::snapshot()?;
     for words in &snapshot.omitted {
-        say(&wrapped(&format!("the world leaves out {words}"), TEXT_WIDTH));
+        say(&wrapped(&format!("the world omits {words}"), TEXT_WIDTH));
     }
     Ok(snapshot.world)
 }
@@ -218,7 +218,7 @@ fn world(args: &RunArgs, time_ns: Option<u64>) -> Result<World> {
     World::from_toml(&text::read(path)?).with_context(|| path.display().to_string())
 }
 
-/// What describes the host's kernel and stays readable with `--world host`.
+/// Files that describe the host's kernel; they remain readable with `--world host`.
 const HOST_FILES: [&str; 2] = ["/proc/config.gz", "/proc/sys/kernel/osrelease"];
 /// Columns of running text.
 const TEXT_WIDTH: usize = 90;

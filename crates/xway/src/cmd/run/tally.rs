@@ -1,4 +1,4 @@
-//! What became of all packets, counted.
+//! Counts the outcomes of all packets.
 
 use std::collections::BTreeMap;
 

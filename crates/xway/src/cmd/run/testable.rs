@@ -1,6 +1,6 @@
-//! The object in a form that the kernel can run in a test, and whose maps can be read fast.
+//! Changes an object so that the kernel can run it in a test, and its maps can be read fast.
 //!
-//! Rule: instructions stay as they are. What changes is how the kernel is told to treat them.
+//! Rule: instructions are not changed, only attributes of programs and maps.
 
 use spec::btf::Kind;
 use spec::{Initial, MapDef, MapKind, Program, ProgramKind, Spec};

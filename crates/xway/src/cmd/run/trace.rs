@@ -1,6 +1,7 @@
-//! `run --trace`: every instruction as it runs, for as long as somebody reads.
+//! `run --trace`: prints every instruction as it runs.
 //!
-//! Rule: lines go out as they come, none is kept; a reader that went away ends the run quietly.
+//! Rule: lines are printed immediately and not kept; the run ends silently if standard output is
+//! closed.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
@@ -67,7 +68,7 @@ struct Tracer {
     current: Option<(Traced, [u64; 11], usize)>,
     /// File and line shown last.
     line: Option<(String, u32)>,
-    /// The packet's program was stopped, and that was told.
+    /// Whether a fault of the packet's program was reported.
     faulted: bool,
 }
 
@@ -111,8 +112,8 @@ impl Tracer {
         self.print(&line);
     }
 
-    /// Registers that are not as they were. Entering or leaving a function swaps most of them,
-    /// of which only its result is told.
+    /// Registers that changed. Entering or leaving a function exchanges most of them, of which only
+    /// its result is reported.
     fn changed(
         &mut self,
         before: &[u64; 11],
@@ -137,7 +138,7 @@ impl Tracer {
         Some(Source { file: now.0, line: now.1, text: source.text.trim().to_owned() })
     }
 
-    /// A reader that went away is no error.
+    /// A closed standard output is not an error.
     fn finish(&mut self) -> io::Result<()> {
         let result = match self.failed.take() {
             Some(failed) => Err(failed),

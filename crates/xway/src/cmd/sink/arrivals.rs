@@ -1,4 +1,4 @@
-//! Looking at a sink while it listens.
+//! Progress of a sink.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,12 @@ use anyhow::Result;
 use control::metrics;
 use traffic::sink::{Interval, Sink, SinkReport};
 
-use crate::args::Telling;
+use crate::args::MonitorArgs;
 use crate::cmd::Context;
 use crate::cmd::watch::Watch;
 use crate::view::sink::Arriving;
 
-/// What was seen last, and who is told.
+/// The last reading of a sink, and the receiver of progress.
 #[derive(Debug)]
 pub struct Arrivals<'a> {
     watch: Watch<'a>,
@@ -19,13 +19,13 @@ pub struct Arrivals<'a> {
 }
 
 impl<'a> Arrivals<'a> {
-    pub fn new(telling: Telling, context: &'a Context) -> Result<Self> {
-        let watch = Watch::new((telling.interval, telling.prometheus), HEIGHT, context)?;
+    pub fn new(monitor: MonitorArgs, context: &'a Context) -> Result<Self> {
+        let watch = Watch::new((monitor.interval, monitor.prometheus), HEIGHT, context)?;
         watch.publish(|| metrics::page(None, Some(&SinkReport::default())));
         Ok(Self { watch, last: SinkReport::default() })
     }
 
-    /// Tells of the sink where it is time to. `false` when nobody reads on.
+    /// Reports progress when it is due. Returns `false` if standard output was closed.
     pub fn look(&mut self, sink: &Sink) -> Result<bool> {
         if !self.watch.is_due() {
             return Ok(true);
@@ -55,6 +55,6 @@ pub fn settle(sink: &Sink) -> Result<()> {
 
 /// Rows on a terminal.
 const HEIGHT: u16 = 14;
-/// Longer than a frame stays on another queue of the same machine.
+/// Time after which all frames on other queues of this machine have arrived.
 const SETTLE: Duration = Duration::from_millis(20);
 const SETTLE_MAX: Duration = Duration::from_secs(2);

@@ -1,4 +1,4 @@
-//! `sink`: counts what arrives on an interface until told to end, and judges it.
+//! `sink`: counts arriving frames on an interface until a time or a signal, and judges them.
 
 mod arrivals;
 
@@ -18,11 +18,11 @@ pub use arrivals::settle;
 pub fn run(args: &SinkArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let sink = Sink::start(&config(args))?;
-    let mut arrivals = Arrivals::new(args.telling, context)?;
+    let mut arrivals = Arrivals::new(args.monitor, context)?;
     let end = Instant::now() + args.time.unwrap_or(limits::DURATION).min(limits::DURATION);
     while Instant::now() < end {
         let left = end.saturating_duration_since(Instant::now());
-        if stop.wait(left.min(LOOK_EVERY))?.is_some() || !arrivals.look(&sink)? {
+        if stop.wait(left.min(POLL_INTERVAL))?.is_some() || !arrivals.look(&sink)? {
             break;
         }
         if args.until_end && sink.all_ended()? {
@@ -52,4 +52,4 @@ fn config(args: &SinkArgs) -> SinkConfig {
 }
 
 /// How soon the end is seen.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);

@@ -1,7 +1,7 @@
-//! `filter explain --live`: the same for packets as they arrive at an interface.
+//! `filter explain --live`: explains packets as they arrive at an interface.
 //!
-//! Rule: verdict, reason and rule are what the program in force said; why not the rules before is
-//! the model's. Time and number are bounded; when others change rules, the look is over.
+//! Rule: verdict, reason and rule are those of the active program; the model explains why earlier
+//! rules do not decide. Time and number are bounded; a change of rules ends the observation.
 
 use std::time::Instant;
 
@@ -17,26 +17,26 @@ use sys::signal::Stop;
 
 use super::interfaces;
 use crate::args::FilterExplainArgs;
-use crate::cmd::{Context, Exit, LOOK_EVERY};
+use crate::cmd::{Context, Exit, POLL_INTERVAL};
 use crate::dissect::dissect;
 use crate::view::say;
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
-    let interface = args.what.to_str().context("an interface's name is text")?;
+    let interface = args.what.to_str().context("the name of the interface is not valid UTF-8")?;
     let stop = Stop::new()?;
     let (rules, bans, watch) = begin(args, context, interface)?;
-    let mut teller = Teller::new(&rules, bans);
-    let told = tell(args, context, &stop, watch, &mut teller)?;
-    let seconds = teller.begin.elapsed().as_secs_f64();
-    if told.other_rules {
+    let mut explainer = Explainer::new(&rules, bans);
+    let totals = explain(args, context, &stop, watch, &mut explainer)?;
+    let seconds = explainer.begin.elapsed().as_secs_f64();
+    if totals.other_rules {
         say("xway: other rules were loaded meanwhile, so the observation ended early");
     }
-    say(&format!("{} of {} packets in {seconds:.1} s", told.packets, told.met));
-    Ok(if told.packets > 0 { Exit::Done } else { Exit::No })
+    say(&format!("{} of {} packets in {seconds:.1} s", totals.packets, totals.met));
+    Ok(if totals.packets > 0 { Exit::Done } else { Exit::No })
 }
 
-/// The rules in force, whether there may be bans, and packets. Nobody changes anything until they
-/// are shown.
+/// The active rules, whether there may be bans, and a sampler. The writers' lock is held until the
+/// sampler runs.
 fn begin(
     args: &FilterExplainArgs,
     context: &Context,
@@ -52,51 +52,52 @@ fn begin(
     Ok((rules, bans, watch))
 }
 
-/// What a look was.
+/// Totals of an observation.
 #[derive(Default)]
-struct Told {
+struct Totals {
     packets: u64,
-    /// That came meanwhile.
+    /// Packets that arrived meanwhile.
     met: u64,
     other_rules: bool,
 }
 
-/// Until there are enough, the time is over, somebody interrupts, or other rules are in force.
-fn tell(
+/// Explains packets until there are enough, the time is over, a signal arrives, or other rules are
+/// loaded.
+fn explain(
     args: &FilterExplainArgs,
     context: &Context,
     stop: &Stop,
     mut watch: PacketSampler,
-    teller: &mut Teller<'_>,
-) -> Result<Told> {
-    let mut told = Told::default();
+    explainer: &mut Explainer<'_>,
+) -> Result<Totals> {
+    let mut totals = Totals::default();
     for number in 1.. {
-        let left = args.time.saturating_sub(teller.begin.elapsed());
-        let is_over = left.is_zero() || stop.wait(left.min(LOOK_EVERY))?.is_some();
-        told.other_rules = (is_over || number % ASK_EVERY == 0) && !watch.runs()?;
+        let left = args.time.saturating_sub(explainer.begin.elapsed());
+        let is_over = left.is_zero() || stop.wait(left.min(POLL_INTERVAL))?.is_some();
+        totals.other_rules = (is_over || number % CHECK_EVERY == 0) && !watch.runs()?;
         let mut shown = Ok(true);
-        let look = watch.read(|seen| {
-            if told.packets < args.count && matches!(shown, Ok(true)) {
-                told.packets += 1;
-                shown = context.show_next(&teller.arrived(told.packets, seen));
+        let batch = watch.read(|seen| {
+            if totals.packets < args.count && matches!(shown, Ok(true)) {
+                totals.packets += 1;
+                shown = context.show_next(&explainer.arrived(totals.packets, seen));
             }
         })?;
-        told.met += look.met;
-        if !shown? || is_over || told.other_rules || told.packets >= args.count {
+        totals.met += batch.met;
+        if !shown? || is_over || totals.other_rules || totals.packets >= args.count {
             break;
         }
     }
-    Ok(told)
+    Ok(totals)
 }
 
-/// Knows why.
-struct Teller<'a> {
+/// Explains sampled packets by the model.
+struct Explainer<'a> {
     rules: &'a Ruleset,
     model: Model<'a>,
     begin: Instant,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> Explainer<'a> {
     fn new(rules: &'a Ruleset, bans: bool) -> Self {
         let links = interfaces();
         let ifindex = |name: &str| links.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
@@ -108,7 +109,7 @@ impl<'a> Teller<'a> {
         Self { rules, model, begin: Instant::now() }
     }
 
-    /// What was not copied of a long frame is zeros here.
+    /// Explains a packet. The part of a long frame that was not copied is replaced with zeros.
     fn arrived(&mut self, n: u64, sample: &TappedPacket<'_>) -> ArrivedPacket {
         let mut bytes = sample.bytes.to_vec();
         bytes.resize(sample.length as usize, 0);
@@ -133,5 +134,5 @@ impl<'a> Teller<'a> {
     }
 }
 
-/// At each of so many looks it asks whether its program still runs.
-const ASK_EVERY: u32 = 10;
+/// Number of readings after which it checks whether its program still runs.
+const CHECK_EVERY: u32 = 10;

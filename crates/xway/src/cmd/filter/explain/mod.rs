@@ -1,8 +1,9 @@
-//! `filter explain`: for each packet of a capture the rule that decides, and why not those before.
+//! `filter explain`: for each packet of a capture, the rule that decides and why earlier rules do
+//! not.
 //!
-//! Rule: the answer is the model's, which the program is held to; no privilege is needed when rules
-//! come from a file. State is not known: no limit is exceeded, nobody is banned. Not here: packets
-//! that arrive now (`live`).
+//! Rule: the result is the model's, which the program must agree with; no privilege is needed if
+//! rules come from a file. State is not known: no limit is exceeded and no source is banned. Not
+//! here: packets as they arrive (`live`).
 
 mod live;
 
@@ -27,7 +28,7 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     let links = interfaces();
     let rules = match &args.rules {
         Some(_) => None,
-        None => Some(in_force(args, context)?),
+        None => Some(active_rules(args, context)?),
     };
     confine(args)?;
     let rules = match (&args.rules, rules) {
@@ -45,7 +46,7 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
         match reader.next_into(&mut packet) {
             Ok(true) => n += 1,
             Ok(false) => break,
-            // What is whole before the damage is used, as `xway run` does.
+            // Packets before the damage are used, as `xway run` does.
             Err(error) if n > 0 => {
                 say(&format!("xway: {name}: after packet {n}: {error}"));
                 break;
@@ -70,7 +71,7 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// From here on, only the rules and the capture are read.
+/// Confines the process to reading the rules and the capture.
 fn confine(args: &FilterExplainArgs) -> Result<()> {
     let mut named = confine::begin()?;
     named.input(&args.what);
@@ -78,26 +79,16 @@ fn confine(args: &FilterExplainArgs) -> Result<()> {
     named.end()
 }
 
-/// Of the interface that was named, or of the only one that has any.
-fn in_force(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
-    if let Some(interface) = &args.iface {
-        return Ok(ActiveFilter::open(&context.control, interface)?.unexpired()?.ruleset);
-    }
-    let links = interfaces().into_iter();
-    let lives = links.filter_map(|(name, _)| {
-        ActiveFilter::open(&context.control, &name).ok().map(|one| (name, one))
-    });
-    match &lives.collect::<Vec<_>>()[..] {
-        [(_, live)] => Ok(live.unexpired()?.ruleset),
-        [] => bail!("no interface runs a filter: say which rules with --rules FILE"),
-        several => {
-            let names: Vec<_> = several.iter().map(|(name, _)| name.as_str()).collect();
-            bail!("{} run filters: say which one with --iface", names.join(", "))
-        }
-    }
+/// The active rules of the named interface, or of the only one with a filter.
+fn active_rules(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
+    let active = match &args.iface {
+        Some(interface) => ActiveFilter::open(&context.control, interface)?,
+        None => ActiveFilter::open_only(&context.control)?,
+    };
+    Ok(active.unexpired()?.ruleset)
 }
 
-/// Names and indices; none where they cannot be asked for.
+/// Names and indices of all interfaces; empty if they cannot be listed.
 fn interfaces() -> Vec<(String, u32)> {
     let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
     links.into_iter().map(|link| (link.name, link.ifindex.0)).collect()

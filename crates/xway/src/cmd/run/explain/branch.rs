@@ -12,7 +12,7 @@ pub fn test(words: &mut Words, step: &Step<'_>) -> String {
     let Some(insn) = step.program.source().insns.get(step.slot) else { return String::new() };
     let operation = insn.code & 0xf0;
     if operation == JCOND {
-        return "may go on".to_owned();
+        return "may continue".to_owned();
     }
     let left = step.registers[usize::from(insn.dst).min(10)];
     let right = match insn.code & FROM_REG {

@@ -123,7 +123,7 @@ fn argument(
     }
 }
 
-/// As many bytes as keys or values of the map have.
+/// The bytes of a key or value of the map.
 fn bytes(
     words: &Words,
     step: &Step<'_>,

@@ -31,7 +31,7 @@ impl Values {
         change.and_modify(|known| known.new.clone_from(&new)).or_insert(Change { old, new });
     }
 
-    /// Those that did change, by type.
+    /// Entries that changed, formatted by type.
     pub fn finish(self, words: &Words) -> Vec<MapChange> {
         let changed = self.changes.into_iter().filter(|(_, change)| change.old != change.new);
         let told = changed.map(|((map, entry), change)| MapChange {

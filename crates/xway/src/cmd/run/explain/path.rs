@@ -1,7 +1,8 @@
-//! The path as it grows: what repeats becomes a loop at once, so that long runs stay short.
+//! The path of a run, in which repetitions become loops immediately, so that long runs remain
+//! short.
 //!
-//! Rule: two stretches are the same when they pass the same places, take the same branches and
-//! make the same calls; values may differ, and those of the first time are shown.
+//! Rule: two sections are equal if they pass the same places, take the same branches and make the
+//! same calls; values may differ, and those of the first section are shown.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -11,7 +12,7 @@ use crate::view::run::{Item, StepEffect};
 #[derive(Debug, Default)]
 pub struct Path {
     items: Vec<Item>,
-    /// Of each item but the newest, which may still get deeds.
+    /// Mark of each item except the newest, whose effects may be incomplete.
     marks: Vec<u64>,
     left_out: u64,
 }

@@ -1,8 +1,8 @@
-//! Watches a run and keeps its path: lines, branches, calls, what was written.
+//! Records the path of a run: lines, branches, calls, and writes.
 //!
-//! Rule: what an instruction is about to use is read before it runs, since it may be gone after;
-//! what came of it is added when the engine tells. Callbacks run inside a call, so calls wait in
-//! a stack by depth.
+//! Rule: operands of an instruction are read before it runs, since it may overwrite them; its
+//! effect is added when the engine reports it. Callbacks run inside a call, so open calls are kept
+//! on a stack by depth.
 
 use spec::insn::{self, Insn};
 use vm::{Called, Fault, Hook, Pointee, Step, Written};
@@ -24,7 +24,7 @@ pub struct Recorder {
     waiting: Vec<Waiting>,
     /// What is where the next write goes.
     before: Option<Vec<u8>>,
-    /// The last instruction's depth, function and result, to tell returns.
+    /// The last instruction's depth, function and result, to detect returns.
     last: Option<(usize, String)>,
     faulted: bool,
 }
@@ -45,11 +45,11 @@ struct Waiting {
     asked: Asked,
     /// What the map has under the key.
     old: Option<Vec<u8>>,
-    /// Of a tail call.
+    /// Index of a tail call.
     index: u64,
 }
 
-/// What a run leaves behind.
+/// The record of a run.
 pub struct Recorded {
     pub path: Vec<Item>,
     pub left_out: u64,
@@ -71,7 +71,7 @@ impl Recorder {
         }
     }
 
-    /// With what went wrong behind the last instruction, such as a lock that is still held.
+    /// Ends the record, with a fault after the last instruction, such as a lock that is still held.
     pub fn finish(mut self, fault: Option<&Fault>) -> Recorded {
         if let Some(fault) = fault.filter(|_| !self.faulted) {
             self.fault(fault);
@@ -85,7 +85,7 @@ impl Recorder {
         self.faulted = true;
     }
 
-    /// Goes on to a place; a new stretch unless it is in the same line.
+    /// Continues at a place; begins a new section unless it is in the same line.
     fn go(&mut self, step: &Step<'_>) {
         let function = step.program.function_name(step.slot).to_owned();
         let source = step.program.line_at(step.slot).filter(|source| source.line != 0);
@@ -116,7 +116,7 @@ impl Recorder {
         self.at = Some(at);
     }
 
-    /// Tells what changed of functions since the last instruction.
+    /// Records calls and returns since the last instruction.
     fn transfer(&mut self, step: &Step<'_>) {
         let Some((depth, function)) = self.last.take() else {
             let name = step.program.name().to_owned();
@@ -129,7 +129,7 @@ impl Recorder {
         }
         let waits = self.waiting.last().is_some_and(|call| call.depth == step.depth);
         if waits && let Some(call) = self.waiting.pop() {
-            // Any other call would have been told of.
+            // Any other call would have been reported.
             let program = step.program.name().to_owned();
             let map = call.asked.map.map_or_else(String::new, |map| self.words.map_name(map));
             self.path.add(StepEffect::TailCall { program, map, index: call.index });
@@ -229,7 +229,7 @@ impl Hook for Recorder {
         self.words.called(call.name, &call.args, call.result);
         self.effects(step, &waiting, call.result);
         let result = if Step::is_unset(call.result) {
-            "nothing: the program goes on".to_owned()
+            "nothing: the program continues".to_owned()
         } else {
             calls::answer(&mut self.words, step, &waiting.name, call.result)
         };

@@ -25,9 +25,9 @@ pub struct Words {
     spec: Spec,
     /// Keys of values that lookups have led to, by map and element.
     keys: BTreeMap<(u32, u64), Vec<u8>>,
-    /// Bytes of metadata in front of the packet now.
+    /// Current number of metadata bytes before the packet.
     metadata: i64,
-    /// Of the packet as it is now, made when it is asked for.
+    /// Dissection of the current packet, made on request.
     packet: Option<Dissection>,
 }
 
@@ -94,7 +94,7 @@ impl Words {
         self.keys.insert((map, element), key);
     }
 
-    /// The key of an element, where its place or a lookup tells it.
+    /// The key of an element, if its position or a lookup determines it.
     pub fn key_of(&self, map: u32, element: u64) -> Option<Vec<u8>> {
         let facts = self.map(map)?.facts();
         match facts.kind {

@@ -60,10 +60,10 @@ fn check(args: &BenchArgs) -> Result<()> {
         let rate = args.packet.rate.unwrap_or(Rate::Max);
         return guard::check(&args.dev, rate, f64::from(args.packet.size));
     }
-    if let (true, Some(client)) = (args.steer.is_empty(), guard::carried(&args.dev)?) {
+    if let (true, Some(client)) = (args.steer.is_empty(), control::session::client_on(&args.dev)?) {
         bail!(
             "{} carries your own SSH session (from {client}), whose packets would go to the \
-             socket: choose packets by --steer, another --dev, or say --force",
+             socket: choose packets by --steer, another --dev, or add --force",
             args.dev
         );
     }

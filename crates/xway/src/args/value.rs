@@ -1,0 +1,144 @@
+//! Parsers of option values that several commands share, and the error of all of them.
+
+use std::error::Error;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// Why the value of an option is invalid. clap prints the value and the option before it.
+#[derive(Debug, thiserror::Error)]
+pub enum ValueError {
+    /// The value has another form.
+    #[error("expected {0}")]
+    Expected(&'static str),
+    /// The number is not in the range.
+    #[error("expected a number from {min} to {max}{unit}")]
+    Range { min: String, max: String, unit: &'static str },
+    /// The time is zero or too long.
+    #[error("a time must be above zero and at most a day")]
+    Time,
+    /// A count of frames is zero.
+    #[error("a run sends at least one frame")]
+    ZeroCount,
+    /// A list of processors names one twice.
+    #[error("each processor runs one thread: name it once")]
+    RepeatedCpu,
+    /// A list of processors is longer than the largest number of threads.
+    #[error("at most {0} threads can send")]
+    TooManyThreads(usize),
+    /// A ramp has no final rate.
+    #[error("a ramp ends at a number, not at `max`")]
+    RampToMax,
+    /// More VLAN tags than a frame can have.
+    #[error("a frame has at most two VLANs")]
+    TooManyVlans,
+    /// The library that defines the type of the value refuses it.
+    #[error("{0}")]
+    Library(Box<dyn Error + Send + Sync>),
+}
+
+impl ValueError {
+    /// The error for a number outside a range. The unit begins with a space, or is empty.
+    pub fn range<T: fmt::Display>(range: &RangeInclusive<T>, unit: &'static str) -> Self {
+        Self::Range { min: range.start().to_string(), max: range.end().to_string(), unit }
+    }
+
+    /// The error of a library.
+    pub fn library(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Library(error.into())
+    }
+}
+
+/// A name and a value, such as `port=53`.
+pub fn assignment(text: &str) -> Result<(String, String), ValueError> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(ValueError::Expected("NAME=VALUE")),
+    }
+}
+
+/// A time such as `250ms`, `2s`, `1.5m`, `1h`, or a number of seconds.
+pub fn duration(text: &str) -> Result<Duration, ValueError> {
+    let time = traffic::rate::duration(text).map_err(ValueError::library)?;
+    if time.is_zero() || time > LONGEST {
+        return Err(ValueError::Time);
+    }
+    Ok(time)
+}
+
+/// A time in whole seconds.
+pub fn whole_seconds(text: &str) -> Result<Duration, ValueError> {
+    let time = duration(text)?;
+    match time.subsec_nanos() {
+        0 => Ok(time),
+        _ => Err(ValueError::Expected("whole seconds, such as 60s")),
+    }
+}
+
+/// An amount of memory in bytes, such as `65536`, `64KiB`, `16MiB`, `1GiB`.
+pub fn memory(text: &str) -> Result<u64, ValueError> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("", 0)];
+    let found = units.into_iter().find_map(|(unit, shift)| {
+        let number: u64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    });
+    found.ok_or(ValueError::Expected("an amount of memory such as 65536, 64KiB or 16MiB"))
+}
+
+/// A whole number with a decimal suffix, such as `1000`, `10k`, `5m`, `1g`; upper case too.
+pub fn scaled(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    let scales = [('k', 1_000), ('m', 1_000_000), ('g', 1_000_000_000)];
+    let scaled = scales.iter().find_map(|(letter, by)| Some((lower.strip_suffix(*letter)?, *by)));
+    let (digits, by) = scaled.unwrap_or((&lower, 1));
+    digits.parse::<u64>().ok()?.checked_mul(by)
+}
+
+/// A sampling rate such as `1/100`.
+pub fn one_in(text: &str) -> Result<u32, ValueError> {
+    let number = text.strip_prefix("1/").unwrap_or(text).parse().ok();
+    number.filter(|one_in| *one_in > 0).ok_or(ValueError::Expected("1/N, such as 1/100"))
+}
+
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_of_memory() {
+        for (text, bytes) in
+            [("65536", 65_536), ("64KiB", 65_536), ("16MiB", 16 << 20), ("2 GiB", 2 << 30)]
+        {
+            assert_eq!(memory(text).unwrap(), bytes);
+        }
+        for wrong in ["", "0", "MiB", "-1", "16MB", "16mib", "1.5MiB", "99999999999GiB"] {
+            assert!(memory(wrong).unwrap_err().to_string().contains("16MiB"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(duration("250ms").unwrap(), Duration::from_millis(250));
+        assert_eq!(duration("1.5s").unwrap(), Duration::from_millis(1500));
+        assert_eq!(duration("2m").unwrap(), Duration::from_secs(120));
+        assert_eq!(duration("24h").unwrap(), Duration::from_secs(86_400));
+        for wrong in ["", "s", "-1s", "0", "inf", "nan", "soon", "25h", "99999999999s"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rules_expire_after_whole_seconds() {
+        assert_eq!(whole_seconds("2m").unwrap(), Duration::from_mins(2));
+        assert!(whole_seconds("1500ms").is_err());
+    }
+
+    #[test]
+    fn assignments() {
+        assert_eq!(assignment("port=1=2").unwrap(), ("port".into(), "1=2".into()));
+        assert!(assignment("=1").is_err());
+        assert!(assignment("port").is_err());
+    }
+}
