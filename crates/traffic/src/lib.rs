@@ -26,7 +26,7 @@ pub mod tcp;
 pub mod template;
 mod transmit;
 
-pub use error::{Error, Result};
+pub use error::{ConfigError, Error, InterfaceReason, Result};
 pub use histogram::Histogram;
 pub use rate::{Profile, Rate};
 pub use stamp::{Expect, Kind, Stamp};

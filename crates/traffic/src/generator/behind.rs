@@ -10,7 +10,7 @@ use spec::asm::{self, Assembler, Helper, Reg};
 use spec::compose::{self, ENTRIES, Link, VERDICTS_MAP, VerdictSet};
 use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::program::abi;
 
 /// A program out of an object.
@@ -32,8 +32,7 @@ impl Behind {
             (Some(name), names) if names.contains(&name) => name.to_owned(),
             (None, [only]) => (*only).to_owned(),
             _ => {
-                let why = format!("name one of the object's XDP programs: {}", names.join(", "));
-                return Err(Error::Config(why));
+                return Err(ConfigError::ProgramName { names: names.join(", ") }.into());
             }
         };
         Ok(Self { spec, program, called: OnceLock::new() })
@@ -74,7 +73,7 @@ impl Behind {
         let go_on = VerdictSet::default();
         let first = Link { spec: &front, program: abi::PROGRAM, go_on };
         let whole = compose::chain(&[first, Link { spec: &stub, program: STUB, go_on }])
-            .map_err(|error| Error::Config(format!("calling the program: {error}")))?;
+            .map_err(ConfigError::Compose)?;
         let object = Object::load(&whole, options)?;
         let called = self.called()?;
         object.map(NEXT)?.put_program(0, called.program(&self.program)?)?;

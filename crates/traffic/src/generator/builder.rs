@@ -9,7 +9,7 @@ use spec::{Expect, Input, Map as _};
 use super::behind::Behind;
 use super::config::{Action, Load};
 use super::plan::Plan;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::program::{self, Clock, Job, Made, ReplayJob, abi};
 use crate::rate::Pace;
 
@@ -99,7 +99,11 @@ impl Builder {
 impl Built {
     pub fn map(&self, name: &str) -> Result<&Map> {
         let found = self.maps.iter().find(|map| map.name() == name);
-        found.ok_or_else(|| Error::Config(format!("the generator's program has no map {name}")))
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self.maps.iter().map(Map::name).collect();
+            let (name, known) = (name.to_owned(), known.join(", "));
+            ConfigError::UnknownMap { name, known }.into()
+        })
     }
 }
 

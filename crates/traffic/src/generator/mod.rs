@@ -31,7 +31,7 @@ use kernel::Map;
 pub use config::{Action, Config, Load, Rewrite};
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::rate::Profile;
 use plan::Plan;
 use run::Run;
@@ -83,7 +83,7 @@ impl Generator {
     /// As for [`start`](Self::start); the old pace stays. Nothing changes once it has ended.
     pub fn set_profile(&self, profile: Profile) -> Result<()> {
         let (answer, answered) = mpsc::channel();
-        let ended = |_| Error::Config("the run has ended".into());
+        let ended = |_| Error::Ended("the run has ended");
         self.commands.send(Command::Profile(profile, answer)).map_err(|_| ended(()))?;
         answered.recv().map_err(|_| ended(()))?
     }
@@ -121,8 +121,8 @@ impl Generator {
         let maps = self.run.user_maps();
         maps.iter().find(|map| map.name() == name).ok_or_else(|| {
             let known: Vec<&str> = maps.iter().map(Map::name).collect();
-            let why = format!("the program has no map \"{name}\"; it has: {}", known.join(", "));
-            Error::Config(why)
+            let (name, known) = (name.to_owned(), known.join(", "));
+            ConfigError::UnknownMap { name, known }.into()
         })
     }
 

@@ -17,7 +17,7 @@ use super::builder::Engine;
 use super::config::{Action, Load};
 use super::lane::Lane;
 use super::run::Run;
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 use crate::limits::{END_FRAMES, END_RUNS, INTERRUPT_EVERY, NICE};
 
 /// A thread that sends until its lane says that it is over.
@@ -49,7 +49,7 @@ impl Worker {
             .spawn(body)
             .map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
         let worker = Self { run: Arc::clone(run), place, thread: Some(thread) };
-        let lost = || Error::Config("the sending thread ended before it began".into());
+        let lost = || Error::Ended("the sending thread ended before it began");
         answer.recv().map_err(|_| lost())??;
         Ok(worker)
     }
@@ -157,24 +157,20 @@ fn tell_end(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     Ok(())
 }
 
-/// What the kernel's bare errno means for a live run.
+/// Explains the errno of a live run.
 fn explain(error: Error, run: &Run) -> Error {
     let refused = matches!(&error, Error::Kernel(error) if error.errno() == Some(EINVAL));
     if !refused {
         return error;
     }
     let name = &run.plan.interface.name;
-    let why = match run.plan.config.action {
-        Action::Transmit => {
-            "the kernel refuses live frames (Linux 5.18 has them), or these are too long for a page"
-                .to_owned()
+    let reason = match run.plan.config.action {
+        Action::Transmit => InterfaceReason::LiveFrames,
+        Action::Inject | Action::Program { .. } => {
+            InterfaceReason::Inject { interface: name.clone() }
         }
-        Action::Inject | Action::Program { .. } => format!(
-            "the kernel takes no frames as if {name} had received them: its driver has no receive \
-             queue for XDP, or none while neither XDP nor GRO is on: `ethtool -K {name} gro on`"
-        ),
     };
-    Error::Interface { interface: name.clone(), why }
+    Error::interface(name, reason)
 }
 
 /// Between two signals to a thread that is to end: long enough for a program that is told to hold

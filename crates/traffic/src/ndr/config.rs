@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::search::Options;
 use super::size::FrameSize;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::generator;
 use crate::limits::{DURATION, STREAMS};
 use crate::stream;
@@ -83,27 +83,26 @@ impl Config {
 
 impl Config {
     pub(super) fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(why));
+        let fail = |wrong| Err(Error::Config(wrong));
         let streams = || self.loads.iter().flat_map(|load| &load.streams);
         if self.loads.is_empty() || self.loads.iter().any(|load| load.streams.is_empty()) {
-            return fail("there is nothing to measure with: give a size, and a stream".into());
+            return fail(ConfigError::NoLoad);
         }
         if streams().count() > STREAMS {
-            let count = streams().count();
-            return fail(format!("all sizes have {count} streams, a sink counts {STREAMS}"));
+            return fail(ConfigError::TooManyStreams { count: streams().count() });
         }
         if let Some(bare) = streams().find(|stream| stream.stamp.is_none()) {
-            return fail(format!("stream \"{}\" has no stamp: nobody could count it", bare.name));
+            return fail(ConfigError::NoStamp { name: bare.name.clone() });
         }
         if !self.shares.iter().all(|share| (0.01..=1.0).contains(share)) {
-            return fail("latency is measured at a hundredth of the rate or more, up to it".into());
+            return fail(ConfigError::LatencyShare);
         }
         let times = [self.trial, self.latency, self.drain];
         if times.iter().any(|time| time.is_zero() || *time > DURATION) {
-            return fail("a trial lasts more than nothing, and no more than a day".into());
+            return fail(ConfigError::TrialDuration);
         }
         if self.bursts.is_some_and(|bursts| bursts.longest == 0) {
-            return fail("a burst has one frame or more".into());
+            return fail(ConfigError::EmptyBurst);
         }
         Ok(())
     }

@@ -14,4 +14,4 @@ pub use config::{Bursts, Config, Load};
 pub use measure::measure;
 pub use report::{Burst, Latency, NdrReport, Progress, Purpose, Row, Trial};
 pub use search::{Binding, Options, Outcome, Search, Seen};
-pub use size::FrameSize;
+pub use size::{FrameSize, UnknownFrameSize};

@@ -8,7 +8,7 @@
 //!
 //! Rule: the search ends, whatever it is told. Not here: traffic, time.
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 
 /// What to search for.
 #[derive(Clone, Debug, PartialEq)]
@@ -303,26 +303,26 @@ impl Search {
 
 impl Options {
     fn check(&self) -> Result<()> {
-        let fail = |why: &str| Err(Error::Config(why.to_owned()));
+        let fail = |wrong| Err(Error::Config(wrong));
         if !(0.0..1.0).contains(&self.loss) {
-            return fail("the accepted loss is 0 or more, and less than 1");
+            return fail(ConfigError::Loss);
         }
         if !(self.floor > 0.0 && self.floor <= self.ceiling && self.ceiling.is_finite()) {
-            return fail("the lowest level is above zero, and not above the highest");
+            return fail(ConfigError::Levels);
         }
         if !(1e-6..0.5).contains(&self.resolution) || !(0.0..f64::MAX).contains(&self.step) {
-            return fail("the resolution is between a millionth and a half, the step not negative");
+            return fail(ConfigError::Resolution);
         }
         if self.trials == 0 {
-            return fail("a search needs trials");
+            return fail(ConfigError::NoTrials);
         }
         Ok(())
     }
 }
 
-/// A loss that no hiccup explains: such a level is not tried again.
+/// A loss that cannot be a transient disturbance: such a level is not tried again.
 const BEYOND_DOUBT: f64 = 0.2;
-/// Aims that may be out of the generator's reach although higher ones were not, before the search
+/// Number of levels that the generator may miss although it reached higher ones, before the search
 /// gives up.
 const STALLS: u32 = 3;
 /// Of the resolution; doubled by each trial that passes. Less than a half, so that a failure just

@@ -9,7 +9,7 @@ use spec::{MapDef, MapKind, ProgramKind, Verdict};
 
 use super::abi::{self, control};
 use super::job::{Exit, Made};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::histogram::BUCKETS;
 
 /// The address of the state.
@@ -178,7 +178,7 @@ impl Draft {
     pub fn finish(mut self, frame: Vec<u8>) -> Result<Made> {
         self.write_wait();
         if self.pools.len() > POOLS || self.own > STATE_MAX {
-            return Err(too_much());
+            return Err(too_large());
         }
         let mut object = Object::new(abi::PROGRAM, "Dual MIT/GPL");
         object.map(array(abi::CONTROL, control::LEN, BPF_F_MMAPABLE));
@@ -199,7 +199,7 @@ impl Draft {
         }
         object.program(self.a);
         let spec = object.finish().map_err(|error| match error.fault {
-            Fault::TooFar { .. } => too_much(),
+            Fault::TooFar { .. } => too_large(),
             _ => error.into(),
         })?;
         Ok(Made { spec, frame, tables })
@@ -217,9 +217,8 @@ impl Draft {
     }
 }
 
-fn too_much() -> Error {
-    let why = "the streams have more fields or lists than one program can hold";
-    Error::Config(format!("{why}: send fewer streams at once"))
+fn too_large() -> Error {
+    ConfigError::ProgramTooLarge.into()
 }
 
 /// A word of the state.

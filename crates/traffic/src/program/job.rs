@@ -3,7 +3,7 @@
 use kernel::Ifindex;
 use spec::Spec;
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::limits::{BATCH, STREAMS, THREADS};
 use crate::template::Template;
 
@@ -39,34 +39,37 @@ impl Job<'_> {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let wrong = |why: String| Err(Error::Config(why));
+        let range = |what, max: u64, given: u64| {
+            Err(ConfigError::Range { what, min: 1, max, given }.into())
+        };
         if !(1..=STREAMS).contains(&self.templates.len()) {
-            return wrong(format!("1 to {STREAMS} streams, not {}", self.templates.len()));
+            return range("streams", STREAMS as u64, self.templates.len() as u64);
         }
         if !(1..=BATCH).contains(&self.group) {
-            return wrong(format!("1 to {BATCH} frames leave together, not {}", self.group));
+            return range("frames in a group", BATCH.into(), self.group.into());
         }
         if self.thread >= self.threads || self.threads as usize > THREADS {
-            return wrong(format!("1 to {THREADS} threads send, not {}", self.threads));
+            return range("threads", THREADS as u64, self.threads.into());
         }
         Ok(self.templates.iter().try_for_each(Template::check)?)
     }
 }
 
-/// What becomes of a frame that is ready.
+/// Where a finished frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It leaves through this interface.
+    /// Out of this interface.
     Redirect(Ifindex),
-    /// It goes up the stack, or on to the program that is composed behind this one.
+    /// Up the stack, or to the program that is composed after this one.
     Pass,
 }
 
-/// How groups of frames follow each other, at the interval in `control::INTERVAL`.
+/// The distances between groups of frames, with the mean in `control::INTERVAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
+    /// Equal distances.
     Even,
-    /// As if each frame came independently of the others.
+    /// Exponential distances, as of independent events.
     Poisson,
 }
 
@@ -76,7 +79,7 @@ pub enum Clock {
     /// For each frame.
     #[default]
     Frame,
-    /// For the first frame of each group: its others leave with it.
+    /// For the first frame of each group, with which the others are sent.
     Group,
 }
 
@@ -85,8 +88,8 @@ pub enum Clock {
 pub struct Made {
     /// `abi::PROGRAM` with its maps.
     pub spec: Spec,
-    /// What live runs are given.
+    /// The input of live runs.
     pub frame: Vec<u8>,
-    /// Values of arrays, by the map's name and in order, to be written before the first run.
+    /// Values of arrays in order, by the map's name, which must be written before the first run.
     pub tables: Vec<(String, Vec<Vec<u8>>)>,
 }

@@ -7,21 +7,20 @@ use spec::asm::Reg::{R1, R2};
 use spec::asm::{At, Cond};
 
 use super::draft::{Draft, ENDING, Table};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::template::Template;
 
 /// The streams of one round, by their places among the templates.
 ///
 /// # Errors
-/// Weights whose sum, divided by what they have in common, is above [`ROUND`].
+/// [`ConfigError::Weights`] when the sum of the weights, divided by their greatest common divisor,
+/// exceeds [`ROUND`].
 pub fn order(templates: &[Template]) -> Result<Vec<u8>> {
     let weights: Vec<u64> = templates.iter().map(|it| u64::from(it.weight)).collect();
     let common = weights.iter().copied().fold(0, divisor).max(1);
     let round: u64 = weights.iter().map(|weight| weight / common).sum();
     if round > ROUND {
-        return Err(Error::Config(format!(
-            "weights repeat after {round} frames, more than {ROUND}: take smaller numbers"
-        )));
+        return Err(ConfigError::Weights { round, max: ROUND }.into());
     }
     let mut credits = vec![0i64; weights.len()];
     let mut order = Vec::with_capacity(round as usize);
@@ -105,6 +104,7 @@ const ROUND: u64 = 1 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::program::fixture::plain;
 
     fn of(weights: &[u32]) -> Vec<u8> {
@@ -122,9 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_never_repeat_are_refused() {
+    fn weights_with_a_long_round_are_rejected() {
         let stream = |weight| Template { weight, ..plain(60) };
         let error = order(&[stream(u32::MAX), stream(1 << 20)]).unwrap_err();
-        assert!(error.to_string().contains("take smaller numbers"), "{error}");
+        assert!(matches!(error, Error::Config(ConfigError::Weights { .. })), "{error}");
     }
 }

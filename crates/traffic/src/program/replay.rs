@@ -24,7 +24,7 @@ use super::image::Image;
 use super::job::{Clock, Exit, Job, Made};
 use super::pace;
 use super::stream::Shared;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::limits::{FRAME_MAX, FRAME_MIN, SPARE};
 use crate::replay::{Frame, Recording};
 
@@ -37,15 +37,15 @@ pub struct ReplayJob<'a> {
     /// by `threads`. Only recordings without times have more than one.
     pub thread: u32,
     pub threads: u32,
-    /// Frames that leave together: the batch of every live run, 1 to `limits::BATCH`. Frames that
-    /// have times leave one by one.
+    /// Frames that are sent together: the batch of every live run, 1 to `limits::BATCH`. Frames with
+    /// times are sent one by one.
     pub group: u32,
 }
 
 /// Makes the program of a job.
 ///
 /// # Errors
-/// [`Error::Config`] when the recording cannot be sent so.
+/// [`Error::Config`] when the recording cannot be sent with these settings.
 pub fn replay(job: &ReplayJob) -> Result<Made> {
     job.check()?;
     let longest = job.recording.longest();
@@ -205,21 +205,21 @@ impl ReplayJob<'_> {
     }
 
     fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(why));
+        let fail = |wrong| Err(Error::Config(wrong));
         let Self { recording, threads, group, .. } = *self;
         let count = recording.frames.len();
         if recording.is_paced() && threads > 1 {
-            return fail("frames that have times are sent in order, by one thread".into());
+            return fail(ConfigError::RecordingThreads);
         }
         if recording.is_paced() && group != 1 {
-            return fail("frames that have times leave one by one: choose no batch".into());
+            return fail(ConfigError::RecordingBatch);
         }
         if count < threads as usize {
-            return fail(format!("{count} frames cannot be shared by {threads} threads"));
+            return fail(ConfigError::FewerFramesThanThreads { frames: count, threads });
         }
         let fits = |frame: &Frame| (FRAME_MIN..=FRAME_MAX).contains(&frame.len);
         if !recording.frames.iter().all(fits) {
-            return fail(format!("frames have {FRAME_MIN} to {FRAME_MAX} bytes"));
+            return fail(ConfigError::RecordingFrame);
         }
         Ok(())
     }
@@ -232,13 +232,13 @@ const BLOCK: usize = 1 << 18;
 const HEADER: usize = 16;
 const RECORD_MAX: usize = (HEADER + FRAME_MAX).next_multiple_of(8);
 
-// Where a record has what.
+// Offsets in a record.
 const DUE: i16 = 0;
 const NEXT: i16 = 8;
 const LEN: i16 = 12;
 
-/// How late the program may be and still catch up: a sender that was held up sends what has become
-/// due at once, but not more than this.
+/// The delay up to which the program catches up: a delayed sender immediately sends the frames that
+/// are due, but no more than those of this time.
 const SLACK_NS: i32 = 10_000_000;
 
 #[cfg(test)]

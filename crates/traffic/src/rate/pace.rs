@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Profile, Rate, Spacing};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::limits::{BATCH, RATE};
 use crate::program::{Gaps, abi};
 
@@ -42,23 +42,24 @@ impl Pacer {
         let pps = match (pps(profile.rate, mean_len)?, pps(to, mean_len)?) {
             (Some(from), Some(to)) => Some((from, to)),
             (None, None) if profile.ramp.is_none() => None,
-            _ => return Err(Error::Config("a ramp goes from one number to another".into())),
+            _ => return Err(ConfigError::RampToMax.into()),
         };
         if pps.is_none() && profile.spacing != Spacing::Constant {
-            return Err(Error::Config("frames are spaced at a rate; \"max\" has none".into()));
+            return Err(ConfigError::SpacingAtMax.into());
         }
         let size = match profile.spacing {
             Spacing::Bursts(frames) => Some(frames),
             Spacing::Constant | Spacing::Poisson => batch,
         };
-        if size.is_some_and(|size| !(1..=BATCH).contains(&size)) {
-            let why = format!("1 to {BATCH} frames leave together, in a batch or a burst");
-            return Err(Error::Config(why));
+        if let Some(size) = size.filter(|size| !(1..=BATCH).contains(size)) {
+            let (max, given) = (BATCH.into(), size.into());
+            let what = "frames in a batch or a burst";
+            return Err(ConfigError::Range { what, min: 1, max, given }.into());
         }
         Ok(Self { pps, ramp, spacing: profile.spacing, threads, batch: size })
     }
 
-    /// So long after the first frame, or after the profile was set.
+    /// The pace this long after the first frame, or after the profile was set.
     pub fn at(&self, elapsed: Duration) -> Pace {
         let Some((from, to)) = self.pps else {
             return Pace { group: self.batch.unwrap_or(BATCH), gaps: None, interval: 0 };
@@ -93,7 +94,7 @@ impl Pace {
     }
 }
 
-/// Packets a second; nothing for the highest rate.
+/// Packets a second; `None` for the highest rate.
 fn pps(rate: Rate, mean_len: f64) -> Result<Option<f64>> {
     let pps = match rate {
         Rate::Max => return Ok(None),
@@ -102,8 +103,8 @@ fn pps(rate: Rate, mean_len: f64) -> Result<Option<f64>> {
     };
     let (low, high) = (*RATE.start() as f64, *RATE.end() as f64);
     if !(low..=high).contains(&pps) {
-        let why = format!("{rate} is {pps:.1} frames a second; it must be {low} to {high}");
-        return Err(Error::Config(why));
+        let (rate, min, max) = (rate.to_string(), *RATE.start(), *RATE.end());
+        return Err(ConfigError::Rate { rate, pps, min, max }.into());
     }
     Ok(Some(pps))
 }
@@ -126,6 +127,7 @@ const UNIT: f64 = (1u64 << abi::FRACTION) as f64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn pacer(text: &str, threads: usize) -> Result<Pacer> {
         Pacer::new(&text.parse::<Profile>().unwrap(), threads, 125.0, None)

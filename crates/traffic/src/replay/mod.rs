@@ -12,7 +12,7 @@ mod options;
 mod read;
 mod recording;
 
-pub use edit::{AddressMap, Edits, MacMap, PortMap, Side, Vlan};
+pub use edit::{AddressMap, EditError, Edits, MacMap, PortMap, Side, Vlan};
 pub use notes::{Notes, Reason};
 pub use options::{Cut, Framing, Options, Timing};
 pub use recording::{Frame, Recording};

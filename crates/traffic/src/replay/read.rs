@@ -12,7 +12,7 @@ use super::framing;
 use super::notes::{Notes, Reason};
 use super::options::{Cut, Options, Timing};
 use super::recording::{Frame, Recording};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::limits::{FRAME_MAX, FRAME_MIN, RATE, RECORDING, RECORDING_FRAME};
 
 impl Recording {
@@ -115,11 +115,7 @@ impl<'a> Taker<'a> {
         let Recording { bytes, frames, .. } = &mut self.recording;
         let needed = bytes.len() + self.frame.len() + (frames.len() + 1) * RECORDING_FRAME;
         if needed > RECORDING {
-            return Err(Error::Config(format!(
-                "the capture has more frames than the {RECORDING} bytes that are kept in memory: \
-                 send only its first {}, or cut it into files",
-                frames.len()
-            )));
+            return Err(ConfigError::CaptureTooLarge { frames: frames.len() }.into());
         }
         frames.push(Frame { at: bytes.len(), len: self.frame.len(), due });
         bytes.extend_from_slice(&self.frame);
@@ -129,8 +125,8 @@ impl<'a> Taker<'a> {
     fn finish(mut self) -> Result<(Recording, Notes)> {
         if self.recording.frames.is_empty() {
             let lines = self.notes.lines();
-            let why = if lines.is_empty() { "it is empty".into() } else { lines.join("; ") };
-            return Err(Error::Config(format!("the capture has nothing to send: {why}")));
+            let notes = if lines.is_empty() { "it is empty".into() } else { lines.join("; ") };
+            return Err(ConfigError::NothingToSend { notes }.into());
         }
         self.options.timing.apply(&mut self.recording);
         self.recording.bytes.shrink_to_fit();
@@ -198,22 +194,22 @@ impl Timing {
 }
 
 impl Options {
-    /// The longest frame that is sent: a tag counts neither for the MTU, nor is it all that the
-    /// kernel adds to it (`xdp_ok_fwd_dev` in net/core/filter.c at v6.18).
+    /// Length of the longest frame that is sent. A VLAN tag does not count toward the MTU
+    /// (`xdp_ok_fwd_dev` in net/core/filter.c at v6.18).
     fn longest(&self) -> usize {
         FRAME_MAX.min(self.mtu + FRAME_MIN + TAG)
     }
 
     fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(why));
+        let fail = |wrong| Err(Error::Config(wrong));
         match self.timing {
-            Timing::Scaled(speed) if !SPEEDS.contains(&speed) => {
-                fail(format!("a speed is {:e} to {:e}, not {speed}", SPEEDS.start(), SPEEDS.end()))
+            Timing::Scaled(given) if !SPEEDS.contains(&given) => {
+                fail(ConfigError::Speed { min: *SPEEDS.start(), max: *SPEEDS.end(), given })
             }
-            Timing::PacketsPerSecond(pps) if !is_rate(pps) => {
-                fail(format!("a rate is {} packets a second at most, not {pps}", RATE.end()))
+            Timing::PacketsPerSecond(given) if !is_rate(given) => {
+                fail(ConfigError::PacketRate { max: *RATE.end(), given })
             }
-            _ if self.first == Some(0) => fail("the first 0 packets are none".into()),
+            _ if self.first == Some(0) => fail(ConfigError::FirstZero),
             _ => Ok(()),
         }
     }
@@ -223,11 +219,11 @@ fn is_rate(pps: f64) -> bool {
     pps >= SLOWEST && pps <= *RATE.end() as f64
 }
 
-/// Speeds in which the times of a capture still fit 64 bits of nanoseconds.
+/// Speeds at which the times of a capture fit 64 bits of nanoseconds.
 const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
-/// Packets a second: one in eleven days.
+/// Lowest rate in packets a second: one in eleven days.
 const SLOWEST: f64 = 1e-6;
-/// From round to round of a capture of one frame, which has no gap to tell.
+/// Time between two rounds of a capture of one frame, which has no gap of its own.
 const ALONE: Duration = Duration::from_secs(1);
 /// Bytes of a VLAN tag.
 const TAG: usize = 4;

@@ -2,7 +2,7 @@
 
 use kernel::Mode;
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::limits::{SOURCES, STREAMS};
 
 /// One sink. [`SinkConfig::new`] gives the rest of the fields a value.
@@ -83,18 +83,17 @@ impl SinkConfig {
 
     pub fn check(&self) -> Result<()> {
         if !(1..=STREAMS as u32).contains(&self.streams) {
-            let given = self.streams;
-            return Err(Error::Config(format!(
-                "a sink has room for 1 to {STREAMS} streams, not {given}"
-            )));
+            let (max, given) = (STREAMS as u64, self.streams.into());
+            let what = "streams of a sink";
+            return Err(ConfigError::Range { what, min: 1, max, given }.into());
         }
         if !self.sources.is_power_of_two() || self.sources > SOURCES {
-            let given = self.sources;
-            let why = format!("a sink's sources are a power of two up to {SOURCES}, not {given}");
-            return Err(Error::Config(why));
+            let (max, given) = (SOURCES.into(), self.sources.into());
+            let what = "sources of a sink";
+            return Err(ConfigError::PowerOfTwo { what, max, given }.into());
         }
         if self.via == Via::XdpIn(Mode::Offload) {
-            return Err(Error::Config("a sink does not run on a card: choose another mode".into()));
+            return Err(ConfigError::SinkOffload.into());
         }
         Ok(())
     }

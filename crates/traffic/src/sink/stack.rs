@@ -67,18 +67,18 @@ impl Listener {
         Ok(lock(&self.books).tracker.all_ended())
     }
 
-    /// Reads first what waits.
+    /// Stops the sink after it has read the frames that are queued.
     pub fn stop(mut self) -> Result<SinkReport> {
         self.end()?;
         Ok(lock(&self.books).report())
     }
 
     /// # Errors
-    /// The thread has ended although nobody told it to.
+    /// [`Error::Ended`] when the thread has ended without being stopped.
     fn check(&self) -> Result<()> {
         if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
-            let why = "the thread that reads the socket has ended; stop the sink to see why";
-            return Err(Error::Config(why.to_owned()));
+            let what = "the thread that reads the socket has ended; stop the sink to see why";
+            return Err(Error::Ended(what));
         }
         Ok(())
     }

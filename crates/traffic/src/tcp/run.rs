@@ -24,7 +24,7 @@ use super::plan::{self, Plan};
 use super::read;
 use super::report::{Report, Snapshot};
 use super::sender::{Sender, Task};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::generator::interface::Interface;
 
 /// Connections that are open, or being opened.
@@ -70,7 +70,7 @@ impl Run {
         let supervisor = thread::Builder::new()
             .name("tcp-supervisor".into())
             .spawn(move || work.supervise(&stopped))
-            .map_err(|error| Error::Config(format!("the supervising thread: {error}")))?;
+            .map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
         Ok(Self { engine, began, stop, supervisor: Some(supervisor) })
     }
 

@@ -49,9 +49,9 @@ impl Sender {
             send(&task)
         };
         let thread = thread::Builder::new().name("tcp-sender".into()).spawn(body);
-        let failed = |why: String| Error::Config(format!("the sending thread: {why}"));
-        let thread = thread.map_err(|error| failed(error.to_string()))?;
-        let handle = answer.recv().map_err(|_| failed("ended before it began".into()))??;
+        let thread = thread.map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
+        let lost = Error::Ended("the sending thread ended before it began");
+        let handle = answer.recv().map_err(|_| lost)??;
         Ok(Self { thread, handle })
     }
 
@@ -59,7 +59,7 @@ impl Sender {
         self.thread.is_finished()
     }
 
-    /// The flag that the task was given is set by now.
+    /// Joins the thread. The flag that ends its task must have been set before.
     pub fn join(self) -> Result<()> {
         // A signal just before the call begins is lost, so it is sent until the thread has ended.
         while !self.thread.is_finished() {

@@ -22,10 +22,10 @@ pub fn run(context: &Context) -> Result<Exit> {
 
 fn held(device: &Device, queue: u32) -> Option<Held> {
     let (processes, certain) = match holders(device.ifindex, queue) {
-        QueueHolders::Nobody => return None,
+        QueueHolders::None => return None,
         QueueHolders::Known(processes) => (processes, true),
         QueueHolders::Suspected(processes) => (processes, false),
-        QueueHolders::Unseen => (Vec::new(), true),
+        QueueHolders::Invisible => (Vec::new(), true),
     };
     let processes = processes.into_iter();
     let processes = processes.map(|one| Process { pid: one.pid, command: one.command });
