@@ -1,4 +1,4 @@
-//! `Plan`: a configuration that can be carried out.
+//! `Plan`: a checked configuration.
 
 use kernel::Ifindex;
 
@@ -10,20 +10,20 @@ use crate::program::Exit;
 use crate::rate::{Pacer, Profile, Rate};
 use crate::template::{Draw, Order, Template};
 
-/// All that was asked for, checked once.
+/// A configuration after all checks.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub config: Config,
     pub interface: Interface,
-    /// Headers are written into each frame.
+    /// Headers are rewritten in each frame.
     pub rewrite: bool,
-    /// One for each thread.
+    /// The processor of each thread.
     pub cpus: Vec<Option<usize>>,
     mean_len: f64,
 }
 
 impl Plan {
-    /// In the calling thread's namespace.
+    /// Checks a configuration in the network namespace of the calling thread.
     pub fn new(config: Config) -> Result<Self> {
         check_bounds(&config)?;
         let cpus = cpus(&config)?;
@@ -35,7 +35,7 @@ impl Plan {
         let rewrite = match config.rewrite {
             Rewrite::Always => true,
             Rewrite::Never => false,
-            // The stack, and whoever it hands frames to, works on the same memory as well.
+            // The stack, and the receivers of its frames, access the same memory, too.
             Rewrite::Auto => config.action != Action::Transmit || interface.is_veth(),
         };
         let plan = Self { config, interface, rewrite, cpus, mean_len };
@@ -158,7 +158,7 @@ fn check_streams(templates: &[Template]) -> Result<()> {
     Ok(())
 }
 
-/// Bytes of a frame in the mean, over all streams.
+/// Mean number of bytes of a frame, over all streams.
 fn mean_len(templates: &[Template]) -> f64 {
     let weight: f64 = templates.iter().map(|template| f64::from(template.weight)).sum();
     let bytes = templates.iter().map(|template| f64::from(template.weight) * stream_mean(template));
@@ -178,5 +178,5 @@ fn stream_mean(template: &Template) -> f64 {
     }
 }
 
-/// Live runs that name no interface seem to come from the namespace's loopback.
+/// Live runs without an interface appear to come from the loopback of the namespace.
 const LOOPBACK: Ifindex = Ifindex(1);

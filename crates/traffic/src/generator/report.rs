@@ -1,4 +1,4 @@
-//! What a run did so far, and in the end.
+//! Counters of a run, and its final report.
 
 use std::time::Duration;
 
@@ -6,73 +6,79 @@ use spec::Verdict;
 
 use crate::histogram::Histogram;
 
-/// A running generator's counters at one moment.
+/// The counters of a generator at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// Since the first frame.
+    /// Time since the first frame.
     pub elapsed: Duration,
-    /// Frames that the interface took.
+    /// Frames that the interface accepted.
     pub sent: u64,
-    /// Frames that it did not take: its queue was full, its link down, its peer not listening.
+    /// Frames that it rejected: its queue was full, its link down, or its peer not receiving XDP
+    /// frames.
     pub not_sent: u64,
-    /// Bytes of the frames given to the interface.
+    /// Bytes of the frames passed to the interface.
     pub bytes: u64,
-    /// Frames given to the interface, by stream, in the order of the run.
+    /// Frames passed to the interface by stream, in the order of the run.
     pub streams: Vec<u64>,
+    /// Counters by thread.
     pub threads: Vec<ThreadReport>,
-    /// Why frames were not sent, once each, with what to do about it.
+    /// The reasons why frames were not sent, each with advice.
     pub faults: Vec<Fault>,
-    /// What the program said of the frames, where they met one; its errors are with `Aborted`.
+    /// Verdicts of the caller's program, if there is one; its errors count as `Aborted`.
     pub verdicts: Vec<(Verdict, u64)>,
-    /// Why it is not known what the interface took, where it is not: `sent` is then what was given
-    /// to it.
+    /// Why the number of accepted frames is unknown; `sent` is then the number of frames passed to
+    /// the interface.
     pub blind: Option<String>,
 }
 
-/// One thread's part.
+/// The counters of one thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadReport {
-    /// Where it was told to run.
+    /// The processor that it is pinned to.
     pub cpu: Option<usize>,
-    /// Frames given to the interface.
+    /// Frames passed to the interface.
     pub sent: u64,
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// Processor time of the thread, its receiver's included where that runs on the same one.
+    /// Processor time of the thread, including that of its receiver if it runs on the same
+    /// processor.
     pub cpu_time: Duration,
 }
 
 /// Frames that were not sent, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
+    /// Number of frames.
     pub frames: u64,
-    /// `ENXIO`, and so on; 0: its queue was full.
+    /// Error number, such as `ENXIO`; 0 when the queue was full.
     pub errno: i32,
-    /// What to change.
+    /// The setting to change.
     pub advice: String,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
+    /// The final counters.
     pub totals: Snapshot,
-    /// From the first frame to the last; at a rate, to when the next one would have left.
+    /// Seconds from the first frame to the last; at a rate, to the time of the next frame.
     pub seconds: f64,
-    /// `sent` over `seconds`.
+    /// Frames a second: `sent` over `seconds`.
     pub pps: f64,
-    /// Nothing when unpaced.
+    /// Deviations from the schedule; `None` without a rate.
     pub pacing: Option<Pacing>,
-    /// Whether it was ended by `stop` or drop, before its count or time.
+    /// Whether it was ended by `stop` or drop, before its count or duration.
     pub stopped: bool,
 }
 
-/// How well the schedule was kept.
+/// Deviations from the schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pacing {
-    /// How far from its time each frame left, in ns, whether early or late: frames of a group
-    /// leave together, in the middle of their times.
+    /// Absolute deviation of each frame from its scheduled time in ns. Frames of a group are sent
+    /// together, in the middle of their times.
     pub error_ns: Histogram,
-    /// Frames of a group.
+    /// Number of frames of a group.
     pub group: u32,
-    /// Groups so late that those behind them were moved, too.
+    /// Groups so late that later groups were delayed, too.
     pub slipped: u64,
 }

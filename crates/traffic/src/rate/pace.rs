@@ -1,4 +1,4 @@
-//! A profile as numbers for programs: how many frames leave together, and how far apart groups are.
+//! Converts a profile to numbers for programs: the size of groups of frames, and their distance.
 
 use std::time::Duration;
 
@@ -7,21 +7,21 @@ use crate::error::{ConfigError, Result};
 use crate::limits::{BATCH, RATE};
 use crate::program::{Gaps, abi};
 
-/// What the program of each thread is told at one moment.
+/// The settings of the program of each thread at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
-    /// Frames that leave together.
+    /// Number of frames that are sent together.
     pub group: u32,
     /// `None` without pacing.
     pub gaps: Option<Gaps>,
-    /// From one group of a thread to its next, in units of 2^-20 ns; 0 without pacing.
+    /// Interval from one group of a thread to its next, in units of 2^-20 ns; 0 without pacing.
     pub interval: u64,
 }
 
-/// A profile that can be kept, for so many threads.
+/// A checked profile for a number of threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
-    /// Packets a second of all threads, from and to; `None` without pacing.
+    /// Packets a second of all threads at the start and at the end; `None` without pacing.
     pps: Option<(f64, f64)>,
     ramp: Duration,
     spacing: Spacing,
@@ -30,8 +30,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// `mean_len` is that of the frames, in bytes; `batch` is how many leave together where the
-    /// caller says so.
+    /// Checks a profile. `mean_len` is the mean length of the frames in bytes; `batch` is the
+    /// number of frames that are sent together, if the caller sets it.
     pub fn new(
         profile: &Profile,
         threads: usize,
@@ -81,14 +81,15 @@ impl Pacer {
         elapsed < self.ramp
     }
 
-    /// Whether frames of a group have each a time of their own, in whose middle they leave.
+    /// Whether each frame of a group has a scheduled time of its own, in whose middle the group is
+    /// sent.
     pub fn is_even(&self) -> bool {
         self.spacing == Spacing::Constant
     }
 }
 
 impl Pace {
-    /// Nanoseconds from one group to the next.
+    /// Interval from one group to the next in nanoseconds.
     pub fn interval_ns(&self) -> f64 {
         self.interval as f64 / UNIT
     }
@@ -109,8 +110,8 @@ fn pps(rate: Rate, mean_len: f64) -> Result<Option<f64>> {
     Ok(Some(pps))
 }
 
-/// Frames of a thread that leave together: as many as are due in [`SPREAD`], in steps of four, so
-/// that a ramp changes it rarely.
+/// Number of frames of a thread that are sent together: those due in [`SPREAD`], in steps of four,
+/// so that a ramp changes it rarely.
 fn group(pps: f64) -> u32 {
     let due = pps * SPREAD.as_secs_f64();
     GROUPS.into_iter().rev().find(|group| f64::from(*group) <= due).unwrap_or(1)
@@ -118,8 +119,8 @@ fn group(pps: f64) -> u32 {
 
 const GROUPS: [u32; 5] = [1, 4, 16, 64, BATCH];
 
-/// Frames leave at most half of this from their own times. Each group wakes its receiver, which
-/// costs more than a frame.
+/// Frames are sent at most half of this from their scheduled times. Each group wakes its receiver,
+/// which costs more than a frame.
 const SPREAD: Duration = Duration::from_micros(16);
 
 const UNIT: f64 = (1u64 << abi::FRACTION) as f64;

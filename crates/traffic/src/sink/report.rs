@@ -1,86 +1,94 @@
-//! What arrived.
+//! `SinkReport`: the counters of a sink.
 //!
-//! The books are exact: of every stream whose end was seen, `sent` = `received` + `lost`.
-//! A corrupted frame did not arrive: its number stays open and is lost unless a good copy comes.
+//! The counters are exact: for every stream whose end was received, `sent` = `received` + `lost`. A
+//! corrupted frame does not count as received: its number is lost unless a correct copy arrives.
 
 use std::time::Duration;
 
 use crate::histogram::Histogram;
 use crate::stamp::Expect;
 
-/// What a sink counted so far, or in the end.
+/// The counters of a sink, so far or final.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SinkReport {
+    /// Time since the start.
     pub elapsed: Duration,
-    /// By id.
+    /// Counters by stream, in the order of their ids.
     pub streams: Vec<StreamReport>,
-    /// Frames without a stamp, and, where the sink verifies, ICMP errors that quote one with a
-    /// stamp; they went on to the stack.
+    /// Frames without a stamp and, if the sink verifies, ICMP errors that quote a stamped frame;
+    /// they continued to the stack.
     pub foreign: u64,
+    /// Bytes of these frames.
     pub foreign_bytes: u64,
-    /// Frames whose stamp is damaged and names no stream that is known.
+    /// Frames whose stamp is damaged and names no known stream.
     pub damaged: u64,
-    /// Stamped frames of more streams or sources than there is room for.
+    /// Stamped frames of streams or sources beyond the configured number.
     pub beyond: u64,
-    /// Frames that this sink did not read in time, of any kind; they are among the lost ones.
-    /// Always 0 in XDP.
+    /// Frames of any kind that the socket dropped because they were not read in time; they count as
+    /// lost. Always 0 with XDP.
     pub missed: u64,
 }
 
-/// One stream, all of its sources together.
+/// The counters of one stream, over all its sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamReport {
+    /// Number of the stream.
     pub id: u16,
+    /// What the device under test must do with the frames.
     pub expect: Expect,
-    /// Threads that sent it.
+    /// Number of threads that sent it.
     pub sources: u32,
-    /// Different frames that arrived whole: no duplicates, no corrupted ones.
+    /// Distinct frames that arrived intact: neither duplicates nor corrupted frames.
     pub received: u64,
-    /// Theirs.
+    /// Bytes of these frames.
     pub bytes: u64,
-    /// How many there were, when the end of every source was seen.
+    /// Number of sent frames, if the end of every source was received.
     pub sent: Option<u64>,
-    /// Those sent (up to the highest number seen, where the end was not) that were not received.
+    /// Sent frames that were not received; without an end, up to the highest number received.
     pub lost: u64,
-    /// Received behind one with a higher number.
+    /// Frames received after one with a higher number.
     pub reordered: u64,
+    /// Frames received again.
     pub duplicated: u64,
-    /// Came with a checksum that does not agree with the frame: the stamp's own, or, where the
-    /// sink verifies, the IPv4 header's or that of UDP, TCP, ICMP or ICMPv6.
+    /// Frames with a wrong checksum: that of the stamp or, if the sink verifies, that of the IPv4
+    /// header, UDP, TCP, ICMP or ICMPv6.
     pub corrupted: u64,
-    /// Behind by more than the window: may be duplicates; in `received` and `reordered`.
+    /// Frames that arrived too late for the window: possibly duplicates, also counted in `received`
+    /// and `reordered`.
     pub late: u64,
-    /// Time from the sender's stamp to here, or there and back for reflected frames, of every
-    /// frame received. Empty when the clocks have nothing in common.
+    /// Time in ns from the stamp to the arrival of each received frame; the round trip for
+    /// reflected frames. Empty if the clocks are not comparable.
     pub latency_ns: Histogram,
-    /// How much that differs from the frame before, of the same source on the same processor.
+    /// Absolute difference in ns between this time and that of the previous frame of the same
+    /// source on the same processor.
     pub jitter_ns: Histogram,
 }
 
 impl SinkReport {
+    /// The counters of a stream.
     pub fn stream(&self, id: u16) -> Option<&StreamReport> {
         self.streams.iter().find(|stream| stream.id == id)
     }
 
-    /// Of all streams.
+    /// Received frames of all streams.
     pub fn received(&self) -> u64 {
         self.streams.iter().map(|stream| stream.received).sum()
     }
 
-    /// Of all streams.
+    /// Lost frames of all streams.
     pub fn lost(&self) -> u64 {
         self.streams.iter().map(|stream| stream.lost).sum()
     }
 
-    /// Of all streams; see [`StreamReport::wrong`].
+    /// Wrong frames of all streams; see [`StreamReport::wrong`].
     pub fn wrong(&self) -> u64 {
         self.streams.iter().map(StreamReport::wrong).sum()
     }
 }
 
 impl StreamReport {
-    /// Frames that the device under test judged wrong: lost ones, or those that arrived where
-    /// none should, in whatever state.
+    /// Frames that the device under test handled wrongly: lost frames or, if the stream must be
+    /// dropped, all frames that arrived.
     pub fn wrong(&self) -> u64 {
         match self.expect {
             Expect::Pass => self.lost,

@@ -12,10 +12,15 @@ use crate::limits;
 /// The parts of a path that headers contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// MTU of the interface in bytes.
     pub mtu: u32,
+    /// Hardware address of the interface.
     pub mac: Mac,
+    /// Hardware address of the next hop.
     pub next_hop: Mac,
+    /// Source address.
     pub source: IpAddr,
 }
 
@@ -88,4 +93,5 @@ fn resolve(netlink: &mut Netlink, ifindex: Ifindex, ip: IpAddr) -> Result<Mac> {
     Err(Error::NoNeighbor { peer: ip })
 }
 
+/// Interval of checks for the next hop's hardware address.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

@@ -1,4 +1,4 @@
-//! `Plan`: a configuration and a way, checked once and made into what the programs are told.
+//! `Plan`: a checked configuration and path, converted to the configuration of the programs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -11,33 +11,42 @@ use super::path::Path;
 use crate::error::{ConfigError, Error, Result};
 use crate::limits;
 
-/// The compiled programs, and their names.
+/// The compiled programs.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/tcp.o");
+/// Name of the sending program.
 pub const SEND: &str = "xway_tcp_send";
+/// Name of the receiving program.
 pub const RECEIVE: &str = "xway_tcp_receive";
-/// For an MTU above one page.
+/// Name of the receiving program for an MTU above one page.
 pub const RECEIVE_FRAGS: &str = "xway_tcp_receive_frags";
 
-/// Maps by name.
+/// Name of the map of flows.
 pub const FLOWS: &str = "tcp_flows";
+/// Name of the map of deadlines.
 pub const DEADLINES: &str = "tcp_deadlines";
+/// Name of the map of queues of flows that may send.
 pub const READY: &str = "tcp_ready";
+/// Name of the map of the ends of these queues.
 pub const TAILS: &str = "tcp_tails";
+/// Name of the map of senders.
 pub const SENDERS: &str = "tcp_senders";
+/// Name of the map of the run's phase.
 pub const CONTROL: &str = "tcp_control";
+/// Name of the map of counters.
 pub const TOTALS: &str = "tcp_totals";
+/// Name of the map of the histogram of round trips.
 pub const RTTS: &str = "tcp_rtts";
 
-/// Flows in an element of [`DEADLINES`].
+/// Number of flows in an element of [`DEADLINES`].
 pub const DEADLINES_EACH: u32 = 16;
 
-/// Bytes in front of each flow in [`FLOWS`]: its lock.
+/// Offset of the flow in an element of [`FLOWS`], after its lock.
 pub const FLOW_AT: usize = 8;
 
-/// What can be carried out. Pure: the same for the kernel and for the engine.
+/// A checked run, without side effects: the same for the kernel and the engine.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Of the first sender.
+    /// Configuration of the first sender.
     config: abi::Config,
     senders: u32,
     source: IpAddr,
@@ -45,10 +54,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `start` is now, by the clock that programs see; `seed` chooses initial sequence numbers.
+    /// Checks a configuration. `start` is the present time by the clock of the programs; `seed`
+    /// determines initial sequence numbers.
     ///
     /// # Errors
-    /// [`Error::Config`] for numbers that do not fit together.
+    /// [`Error::Config`] for numbers that contradict each other.
     pub fn new(config: &Config, path: &Path, start: u64, seed: u32) -> Result<Self> {
         check(config)?;
         let mss = largest(config, path)?;
@@ -61,7 +71,7 @@ impl Plan {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&path.next_hop.0);
         macs[6..].copy_from_slice(&path.mac.0);
-        let told = abi::Config {
+        let settings = abi::Config {
             macs,
             source: words(first),
             destination: words(config.destination.ip()),
@@ -94,29 +104,31 @@ impl Plan {
                 None => 0,
             },
         };
-        Ok(Self { config: told, senders, source: first, to: config.destination })
+        Ok(Self { config: settings, senders, source: first, to: config.destination })
     }
 
+    /// Number of senders.
     pub fn senders(&self) -> u32 {
         self.senders
     }
 
+    /// Number of flows.
     pub fn flows(&self) -> u32 {
         self.config.flows
     }
 
-    /// The object for sender `number`; all of one run share their maps.
+    /// The object for the sender with this number; all senders of a run share their maps.
     ///
     /// # Errors
-    /// [`Error::Object`]: a defect of this build.
+    /// [`Error::Object`] if the built-in object cannot be read: a defect of this build.
     pub fn object(&self, number: u32) -> Result<Spec> {
         let mut spec = Spec::parse("tcp.o", OBJECT)?;
-        let told = abi::Config { sender: number, ..self.config };
-        spec.set_global("tcp_config", &told.to_bytes())?;
+        let settings = abi::Config { sender: number, ..self.config };
+        spec.set_global("tcp_config", &settings.to_bytes())?;
         let entries = [
-            (FLOWS, told.flows),
-            (DEADLINES, told.flows.div_ceil(DEADLINES_EACH)),
-            (READY, told.ring * self.senders),
+            (FLOWS, settings.flows),
+            (DEADLINES, settings.flows.div_ceil(DEADLINES_EACH)),
+            (READY, settings.ring * self.senders),
             (TAILS, self.senders),
             (SENDERS, self.senders),
         ];
@@ -127,18 +139,19 @@ impl Plan {
         Ok(spec)
     }
 
-    /// The frame that live runs begin with: as long as the longest segment.
+    /// The input of live runs: a frame as long as the longest segment.
     pub fn frame(&self) -> Vec<u8> {
         vec![0; ETHERNET + self.headers() as usize + usize::from(self.config.mss)]
     }
 
-    /// Where flow `number` comes from.
+    /// Local address and port of the flow with this number.
     pub fn local(&self, number: u32) -> SocketAddr {
         let ip = beyond(self.source, number / self.config.ports).unwrap_or(self.source);
         let place = (number % self.config.ports) as u16;
         SocketAddr::new(ip, self.config.first_port + place)
     }
 
+    /// Destination address and port.
     pub fn destination(&self) -> SocketAddr {
         self.to
     }
@@ -242,17 +255,18 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// From one to the next at so many a second, in units of 2^-16 ns.
+/// Interval at a rate per second, in units of 2^-16 ns.
 fn interval(per_second: f64) -> u64 {
     (65_536e9 / per_second) as u64
 }
 
+/// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-/// RFC 6928.
+/// Initial congestion window in segments (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
-/// Short: both ends of a run are known.
+/// Duration of TIME-WAIT; short, because both ends of a run are known.
 const TIME_WAIT: Duration = Duration::from_millis(500);
-/// More than anybody sends, far from the ends of 64-bit positions.
+/// Number of bytes of an unlimited flow, far from the limit of 64-bit positions.
 const ENDLESS: u64 = 1 << 60;
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ impl Rx {
     }
 
     #[inline]
-    pub(super) fn is_ready(&mut self) -> bool {
+    pub(crate) fn is_ready(&mut self) -> bool {
         self.ring.available(1) > 0
     }
 
@@ -98,7 +98,7 @@ impl Rx {
 
     /// Refills, and returns whether the kernel has no frame at all. Then no packet can be received,
     /// and no event reports when another half returns frames.
-    pub(super) fn is_starved(&mut self) -> bool {
+    pub(crate) fn is_starved(&mut self) -> bool {
         self.feed();
         self.fill.inspect(super::Fill::is_empty)
     }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-use traffic::stream::Value;
+use traffic::stream::{Value, ValueError};
 use traffic::{Rate, limits};
 
 use super::frame::{Bytes, Vlans};
@@ -45,8 +45,9 @@ impl FromStr for Destination {
         if address.is_empty() || port.is_some_and(str::is_empty) {
             return Err(DESTINATION.to_owned());
         }
-        let address = format!("{order}{address}").parse()?;
-        Ok(Self { address, port: port.map(str::parse).transpose()? })
+        let address = value(&format!("{order}{address}")).map_err(|error| error.to_string())?;
+        let port = port.map(value).transpose().map_err(|error| error.to_string())?;
+        Ok(Self { address, port })
     }
 }
 
@@ -60,7 +61,7 @@ fn order(text: &str) -> (&str, &str) {
 }
 
 /// Constant or varying. (clap by itself would take the text as one constant.)
-pub fn value(text: &str) -> Result<Value, String> {
+pub fn value(text: &str) -> Result<Value, ValueError> {
     text.parse()
 }
 
@@ -136,7 +137,8 @@ pub fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
 
 /// `7`, `100:7`.
 pub fn vlans(text: &str) -> Result<Vlans, String> {
-    let ids = text.split(':').map(str::parse).collect::<Result<Vec<Value>, _>>()?;
+    let ids = text.split(':').map(value).collect::<Result<Vec<_>, _>>();
+    let ids = ids.map_err(|error| error.to_string())?;
     if ids.len() > 2 { Err("at most two VLANs".to_owned()) } else { Ok(Vlans(ids)) }
 }
 
