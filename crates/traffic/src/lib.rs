@@ -1,5 +1,5 @@
-//! The crate `xway-traffic`, used as `traffic`: generates packets with XDP live frames, and verifies
-//! what arrives.
+//! The crate `xway-traffic`, used as `traffic`: generates packets with XDP live frames, and
+//! verifies what arrives.
 //!
 //! A [`stream`] description becomes [`Template`]s: bytes, and the fields in them that vary. A
 //! [`generator`] runs programs made from templates on the processors of its configuration, at a

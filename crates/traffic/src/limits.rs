@@ -70,7 +70,8 @@ pub const END_RUNS: usize = 3;
 /// Stamps of each stream in one such run.
 pub const END_FRAMES: usize = 4;
 
-/// Nice value of a thread that is pinned to a processor, so that other threads there do not delay it.
+/// Nice value of a thread that is pinned to a processor, so that other threads there do not delay
+/// it.
 pub const NICE: i32 = -20;
 
 /// Most TCP connections in one run.

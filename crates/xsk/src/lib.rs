@@ -41,8 +41,8 @@
 //!
 //! # Guide
 //!
-//! `docs/xsk.md` explains setup, zero copy, waiting, metadata and steering; `examples/xsk` has eight
-//! programs. `xway-xsk-c` is the same library for C.
+//! `docs/xsk.md` explains setup, zero copy, waiting, metadata and steering; `examples/xsk` has
+//! eight programs. `xway-xsk-c` is the same library for C.
 #![deny(unsafe_code)]
 
 #[cfg(feature = "tokio")]

@@ -37,8 +37,8 @@ pub struct ReplayJob<'a> {
     /// by `threads`. Only recordings without times have more than one.
     pub thread: u32,
     pub threads: u32,
-    /// Frames that are sent together: the batch of every live run, 1 to `limits::BATCH`. Frames with
-    /// times are sent one by one.
+    /// Frames that are sent together: the batch of every live run, 1 to `limits::BATCH`. Frames
+    /// with times are sent one by one.
     pub group: u32,
 }
 

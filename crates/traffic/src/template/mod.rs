@@ -123,7 +123,8 @@ pub enum Values {
 pub struct Checksum {
     /// Offset of the checksum.
     pub at: usize,
-    /// Offset of the first byte that it covers. A pseudo header is part of [`Size::sums`] or `also`.
+    /// Offset of the first byte that it covers. A pseudo header is part of [`Size::sums`] or
+    /// `also`.
     pub from: usize,
     /// End of the bytes that it covers; the end of the frame when `None`.
     pub to: Option<usize>,

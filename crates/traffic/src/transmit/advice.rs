@@ -24,9 +24,7 @@ pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
         ),
         ENETDOWN => format!("it is down: `ip link set {interface} up`"),
         EMSGSIZE => {
-            format!(
-                "frames are longer than its MTU: `ip link set {interface} mtu N`, or send shorter ones"
-            )
+            format!("frames exceed its MTU: `ip link set {interface} mtu N`, or send shorter ones")
         }
         EOPNOTSUPP if veth => advice(ENXIO, interface, driver),
         EOPNOTSUPP => "its driver cannot transmit XDP frames".to_owned(),

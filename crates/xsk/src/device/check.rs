@@ -62,8 +62,9 @@ impl Device {
         }
     }
 
-    /// The reason why packets are copied with these options. `None` where the driver reports support
-    /// for zero copy, or the kernel (before 6.3) reports nothing; then only an attempt shows it.
+    /// The reason why packets are copied with these options. `None` where the driver reports
+    /// support for zero copy, or the kernel (before 6.3) reports nothing; then only an attempt
+    /// shows it.
     pub fn why_copy(&self, wanted: &Wanted) -> Option<String> {
         let features = self.features?;
         let segments = features.zero_copy_segments;

@@ -39,7 +39,10 @@ pub enum ConfigError {
     MetadataUnsupported { refusal: String },
 
     /// A ring whose number of slots is not a power of two within the limit.
-    #[error("{ring} of {slots} slots: use a power of two up to {max}, such as {near}", max = MOST_RING)]
+    #[error(
+        "{ring} of {slots} slots: use a power of two up to {max}, such as {near}",
+        max = MOST_RING
+    )]
     RingSlots { ring: &'static str, slots: u32, near: u32 },
     /// A batch of no packets, or of more than the tx ring holds.
     #[error("a batch of {batch} packets: use 1 to the {slots} slots of the tx ring")]
@@ -52,14 +55,14 @@ pub enum ConfigError {
     BesideOtherQueue { queue: u32, interface: String },
     /// A socket that shares the rings of a queue with other memory.
     #[error(
-        "beside queue {queue} of {interface}: sockets of one queue have the same memory; give none, \
-         or the same"
+        "beside queue {queue} of {interface}: sockets of one queue have the same memory; give \
+         none, or the same"
     )]
     BesideOtherMemory { queue: u32, interface: String },
     /// Multi-buffer with memory that was first bound without it.
     #[error(
-        "multi-buffer cannot be enabled on the memory of a socket without it: enable it there, too, \
-         or use other memory"
+        "multi-buffer cannot be enabled on the memory of a socket without it: enable it there, \
+         too, or use other memory"
     )]
     MultiBuffer,
 

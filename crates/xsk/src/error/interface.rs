@@ -18,7 +18,14 @@ pub enum InterfaceReason {
     Down { interface: String },
     /// The queue does not exist; `max` is the number of queues that the driver can set up.
     #[error("{}", no_queue(interface, direction, *queue, *count, *max))]
-    NoQueue { interface: String, direction: &'static str, queue: u32, count: u32, max: Option<u32> },
+    NoQueue {
+        interface: String,
+        /// `receive` or `transmit`.
+        direction: &'static str,
+        queue: u32,
+        count: u32,
+        max: Option<u32>,
+    },
     /// Received packets can be longer than a frame.
     #[error(
         "packets of up to {longest} bytes arrive (MTU {mtu}) and a frame of {frame_size} bytes has \

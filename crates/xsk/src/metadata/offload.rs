@@ -37,8 +37,8 @@ pub enum RequestError {
     /// The checksum is outside of the first part of the packet.
     Outside { at: usize, len: usize },
     #[error(
-        "a software checksum covers only the first part of a packet in several parts: compute it in \
-         the program, or build the memory without software checksums"
+        "a software checksum covers only the first part of a packet in several parts: compute it \
+         in the program, or build the memory without software checksums"
     )]
     /// The kernel would compute the checksum of the first part only.
     Fragmented,

@@ -87,7 +87,8 @@ impl Bound {
         }
     }
 
-    /// Registers it with its memory, whose registration it can lend and whose audit counts its rings.
+    /// Registers it with its memory, whose registration it can lend and whose audit counts its
+    /// rings.
     pub fn register(self: &Arc<Self>) {
         let socket: Weak<Self> = Arc::downgrade(self);
         self.pool.handle.region().remember(socket);

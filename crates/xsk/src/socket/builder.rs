@@ -269,8 +269,8 @@ impl Builder<'_> {
             Mode::Copy => "copying was requested".to_owned(),
             Mode::Auto | Mode::ZeroCopy => device.why_copy(wanted).unwrap_or_else(|| {
                 format!(
-                    "driver {} rejected zero copy for this queue or memory; request zero copy to see \
-                     the error",
+                    "driver {} rejected zero copy for this queue or memory; request zero copy for \
+                     its error",
                     device.driver
                 )
             }),

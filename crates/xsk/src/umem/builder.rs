@@ -158,7 +158,8 @@ impl Builder {
             let near = size.next_power_of_two().min(page);
             return wrong(ConfigError::FrameAlignment { size, near });
         }
-        // Linux 6.18 clears the lowest bit of returned addresses; at even addresses that is harmless.
+        // Linux 6.18 clears the lowest bit of returned addresses; at even addresses that is
+        // harmless.
         if !size.is_multiple_of(2) {
             return wrong(ConfigError::OddFrameSize { size });
         }

@@ -12,7 +12,7 @@
 //! | [`Wait::Spin`] | polling the ring | a processor |
 //! | [`Wait::Poll`] | sleeping in `poll(2)` | the wake-up of a thread for each batch |
 //! | [`Wait::BusyPoll`] | running the driver's receive code in the thread | a processor |
-//! | [`Wait::Adaptive`] | spinning where packets arrive singly and soon, otherwise sleeping | as these |
+//! | [`Wait::Adaptive`] | spinning while packets arrive singly and soon, or sleeping | as these |
 //!
 //! # Event loops
 //!

@@ -1,8 +1,8 @@
 //! `Edits`: changes to captured frames before they are sent.
 //!
 //! Rule: checksums are updated incrementally (RFC 1624), so that a correct checksum remains correct
-//! and a wrong one remains wrong, also in fragments and truncated packets. Only the outermost packet
-//! is changed, not packets in tunnels, nor packets that ICMP errors quote.
+//! and a wrong one remains wrong, also in fragments and truncated packets. Only the outermost
+//! packet is changed, not packets in tunnels, nor packets that ICMP errors quote.
 
 mod address;
 mod apply;
