@@ -130,7 +130,7 @@ fn the_manual_is_clean() {
 #[test]
 fn ten_are_received_and_ten_are_sent() {
     for linking in [Linking::Shared, Linking::Static] {
-        let program = Installed::once().example("07-receive-ten-send-ten", linking);
+        let program = Installed::once().example("02-receive-ten-send-ten", linking);
         let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
         let mut peer = socket(&lab.a);
         let child = start(&lab.b, &program, &["eth0", "0", "ethertype 0x88b5"]);
@@ -145,7 +145,7 @@ fn ten_are_received_and_ten_are_sent() {
 
 #[test]
 fn packets_come_back_with_their_addresses_swapped() {
-    let program = Installed::once().example("03-echo", Linking::Shared);
+    let program = Installed::once().example("01-echo", Linking::Shared);
     let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
     let mut peer = socket(&lab.a);
     let child = start(&lab.b, &program, &["eth0", "0", "ethertype 0x88b5", "100"]);
@@ -160,7 +160,7 @@ fn packets_come_back_with_their_addresses_swapped() {
 
 #[test]
 fn an_example_says_what_is_wrong() {
-    let program = Installed::once().example("07-receive-ten-send-ten", Linking::Shared);
+    let program = Installed::once().example("02-receive-ten-send-ten", Linking::Shared);
     let lab = TwoHosts::build(&LinkOptions::default()).unwrap();
     for (arguments, text) in [
         (["eth7", "0", "any"], "eth7"),

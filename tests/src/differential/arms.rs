@@ -11,6 +11,7 @@ use spec::{Input, MapDef, MapKind, Program, Spec};
 use vm::world::{Interface, World};
 use vm::{Machine, Options};
 
+use super::maps::padding_cleared;
 use super::touch::{Answer, Touch};
 
 /// All that a run of a case shows.
@@ -265,13 +266,4 @@ fn drained(
 fn contents(def: &MapDef, elements: Elements) -> Contents {
     let cleared = |(key, value)| (key, padding_cleared(def, value));
     Contents { map: def.name.clone(), elements: elements.into_iter().map(cleared).collect() }
-}
-
-/// What fills up a processor's value to eight bytes is nobody's.
-pub fn padding_cleared(def: &MapDef, mut value: Vec<u8>) -> Vec<u8> {
-    if def.kind.is_per_cpu() {
-        let (size, stride) = (def.value_size as usize, def.value_size.next_multiple_of(8) as usize);
-        value.chunks_mut(stride).for_each(|value| value[size..].fill(0));
-    }
-    value
 }

@@ -21,6 +21,9 @@ pub(super) struct Frame {
     pub transport: usize,
 }
 
+/// The name of a fault, and the change that makes it.
+pub(super) type Fault = (&'static str, fn(&mut Random, &mut Frame));
+
 impl Frame {
     /// A frame whose IP header, if it has one, has no options.
     pub fn new(place: &'static Place, bytes: Vec<u8>) -> Self {

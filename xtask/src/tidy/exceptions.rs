@@ -1,4 +1,4 @@
-//! What is allowed in spite of a rule: `RULE PATH BOUND reason`, one a line, `#` for comments.
+//! What is allowed despite a rule: `RULE PATH BOUND reason`, one a line, `#` for comments.
 //!
 //! Rule: the list may only shrink. An exception is for one rule in one file, or in one crate for
 //! words, with a bound: the worst measure for lengths and widths, the number of findings for all

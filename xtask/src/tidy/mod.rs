@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: the house rules that neither rustfmt nor clippy checks.
+//! `cargo xtask tidy`: the style rules that neither rustfmt nor clippy checks.
 //!
 //! Rule: a rule is here only if a machine can decide it, and an exception only with a reason and
 //! a bound (`exceptions`). Not here: matters of taste; they are in CONTRIBUTING.md.
@@ -35,7 +35,7 @@ pub struct Finding {
     message: String,
 }
 
-/// A file that rules look at.
+/// A file that rules are applied to.
 pub struct Source {
     path: String,
     text: String,

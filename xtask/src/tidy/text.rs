@@ -1,7 +1,7 @@
 //! Rust and C source as tidy sees it: comments and the insides of strings blanked, line for line,
 //! so that what is left is code.
 //!
-//! Rule: a blanked text has the bytes' positions and lines of the original. It is no parser: it
+//! Rule: a blanked text has the bytes' positions and lines of the original. It is not a parser: it
 //! relies on rustfmt for shape, and on the compiler for sense.
 
 use std::ops::Range;
@@ -115,7 +115,7 @@ fn body(code: &str, at: usize) -> Option<Range<usize>> {
     None
 }
 
-/// From an opening brace to behind the one that closes it.
+/// From an opening brace to the end of the one that closes it.
 fn braces(code: &str, open: usize) -> Option<Range<usize>> {
     let mut depth = 0;
     for (offset, byte) in code[open..].bytes().enumerate() {
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_are_no_code() {
+    fn comments_and_strings_are_not_code() {
         for (source, code) in [
             ("a // b", "a     "),
             ("a /* b /* c */ d */ e", "a                   e"),
@@ -297,7 +297,7 @@ let f: fn(u8);";
     }
 
     #[test]
-    fn test_items_are_told_apart() {
+    fn test_items_are_distinguished() {
         let source = "fn a() {}\n#[cfg(test)]\nmod tests {\n fn b() {}\n}\nfn c() {}";
         let text = Text::rust(source);
         let marks: Vec<bool> = text.words("fn").into_iter().map(|at| text.is_test(at)).collect();
