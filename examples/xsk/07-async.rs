@@ -1,7 +1,7 @@
 //! An echo on tokio: sockets are awaited beside whatever else the program does.
 //!
 //! `sudo target/debug/xsk-07-async eth0 'any udp 7' 1000`
-#![allow(clippy::print_stdout, reason = "an example talks")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 #![forbid(unsafe_code)]
 
 use std::time::Duration;

@@ -14,7 +14,7 @@ use xsk::Interface;
 use xway_tests::built;
 use xway_tests::stage::PATIENCE;
 
-/// An example that has said its first line: its sockets are open, if it receives.
+/// An example that has printed its first line: its sockets are open, if it receives.
 struct Example {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -33,7 +33,7 @@ impl Example {
         Self { child, lines }
     }
 
-    /// What else it said.
+    /// The rest of its output.
     #[track_caller]
     fn end(mut self) -> String {
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A case on either arm: what the packets became, and what is in the maps afterwards.
+//! A case on either arm: the packets and the contents of the maps afterwards.
 //!
 //! Rule: the kernel runs on one processor, the one whose number the engine is given.
 
@@ -23,7 +23,7 @@ pub struct Seen {
     pub made: Vec<String>,
 }
 
-/// What became of one packet.
+/// The result for one packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     pub code: u32,
@@ -33,7 +33,7 @@ pub struct Ran {
     pub answers: Vec<Answer>,
 }
 
-/// What is in a map; sorted where the order says nothing.
+/// The contents of a map; sorted where the order has no meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
     pub map: String,
@@ -106,7 +106,7 @@ impl Arms {
         Self { cpu: cpu as u32, cpus, target: None }
     }
 
-    /// The same for objects whose field accesses are to be made for these types.
+    /// Relocates field accesses for these types.
     #[must_use]
     pub fn with_types(self, target: Btf) -> Self {
         Self { target: Some(target), ..self }
@@ -160,7 +160,7 @@ impl Arms {
         Ok(Listing::new(&program, &Plain).labels(true).to_string())
     }
 
-    /// `like`: what the kernel's arm showed, whose maps are looked at.
+    /// `like`: the result of the kernel's arm, whose maps are compared.
     pub fn engine(&self, job: &Job<'_>, like: &Seen) -> Result<Seen, Failure> {
         let programs = Some(vec![job.program.to_owned()]);
         let target = self.target.clone();

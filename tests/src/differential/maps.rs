@@ -47,7 +47,7 @@ impl Maps {
         random.filter(|map| kinds.contains(&self.defs[*map].kind)).collect()
     }
 
-    /// Whether values stay where they are as long as the map lives.
+    /// Whether the addresses of values are fixed for the life of the map.
     pub fn is_array(&self, map: usize) -> bool {
         matches!(self.kind(map), MapKind::ARRAY | MapKind::PERCPU_ARRAY)
     }
