@@ -1,111 +1,121 @@
-//! What a measurement found: a row for each load, with every trial.
+//! `NdrReport`: the result of a measurement, a row for each load with all its trials.
 
 use super::search::Binding;
 use super::size::FrameSize;
 use crate::histogram::Histogram;
 
-/// The whole measurement.
+/// The result of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NdrReport {
-    /// The loss that was accepted: 0 to 1.
+    /// The accepted loss, The share of sent frames that were lost, 0 to 1.
     pub loss: f64,
-    /// How close the rates are to the limit, as a share of them.
+    /// Precision of the rates, as a share of them.
     pub resolution: f64,
-    /// In the order of the loads; those that were finished.
+    /// The finished rows, in the order of the loads.
     pub rows: Vec<Row>,
-    /// Whether it was ended before the last of them.
+    /// Whether it was ended before the last row.
     pub stopped: bool,
 }
 
-/// One load.
+/// The result for one load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
+    /// Size of the frames.
     pub size: FrameSize,
-    /// Of a frame as software sees it; the mean of a mix.
+    /// Bytes of a frame without the Ethernet checksum; the mean for a mix.
     pub bytes: f64,
-    /// The highest rate that lost no more than was accepted, as it was offered. Nothing when even
-    /// the lowest one lost more.
+    /// The highest offered rate with at most the accepted loss, in packets a second; `None` when
+    /// even the lowest rate lost more.
     pub pps: Option<f64>,
-    /// At that rate, counting the frames' own bytes.
+    /// That rate in Gbit/s of the frames' own bytes.
     pub gbit_per_second: Option<f64>,
-    /// What was lost at that rate: 0 to 1.
+    /// The loss at that rate, 0 to 1.
     pub loss: Option<f64>,
-    /// The lowest rate above it that was tried and lost too much, and how much it lost.
+    /// The lowest tried rate above it that exceeded the accepted loss, and its loss.
     pub above: Option<(f64, f64)>,
+    /// Why the rate is not higher.
     pub binding: Binding,
-    /// Whether trials agreed: no rate that was passed once was failed later, or the reverse.
+    /// Whether the trials were consistent: no rate that passed once failed later, or the reverse.
     pub steady: bool,
+    /// The longest burst, if bursts were measured.
     pub burst: Option<Burst>,
-    /// In the order of the shares; empty when there is no rate.
+    /// Latencies in the order of the shares; empty without a rate.
     pub latencies: Vec<Latency>,
-    /// In the order in which they were made.
+    /// All trials in order.
     pub trials: Vec<Trial>,
 }
 
-/// The longest burst without loss, all of it sent as fast as the generator can.
+/// The longest burst without loss, sent at the highest rate of the generator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// Nothing when even the shortest one lost frames.
+    /// Number of frames; `None` when even the shortest burst lost frames.
     pub frames: Option<u64>,
-    /// `Device`: longer ones lost frames. `Ceiling`: the longest one that was asked for did not.
+    /// Why it is not longer. `Device`: longer bursts lost frames. `Ceiling`: the longest requested
+    /// burst did not.
     pub binding: Binding,
 }
 
-/// One latency.
+/// The latency at one share of the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Latency {
+    /// The share of the found rate, 0 to 1.
     pub share: f64,
-    /// As it was offered.
+    /// The offered rate in packets a second.
     pub pps: f64,
+    /// Lost frames.
     pub lost: u64,
-    /// Of every frame; empty when the clocks of both ends have nothing in common.
+    /// Latency of each frame in ns; empty if the clocks are not comparable.
     pub latency_ns: Histogram,
+    /// Jitter of each frame in ns.
     pub jitter_ns: Histogram,
 }
 
-/// What one trial was for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// The rate.
+    /// To find the rate.
     Rate,
-    /// The longest burst.
+    /// To find the longest burst.
     Burst,
+    /// To measure latency.
     Latency,
 }
 
-/// One trial, as it was seen.
+/// The result of one trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
+    /// What it was for.
     pub purpose: Purpose,
-    /// Nothing in a burst, which leaves as fast as it can.
+    /// The requested rate; `None` for a burst, which is sent at the highest rate.
     pub asked_pps: Option<f64>,
-    /// What was asked for, in a burst.
+    /// The requested number of frames of a burst.
     pub asked_frames: Option<u64>,
-    /// What was sent, over the time in which it was.
+    /// Sent frames a second.
     pub offered_pps: f64,
-    /// In which frames were sent; of a burst to the millisecond in which that was seen.
+    /// Duration of sending; for a burst, until its end was detected, within a millisecond.
     pub seconds: f64,
+    /// Sent frames.
     pub sent: u64,
-    /// Frames that the interface did not take: the generator's loss, not the device's.
+    /// Frames that the interface rejected: losses of the generator, not of the device.
     pub not_sent: u64,
+    /// Received frames.
     pub received: u64,
+    /// Sent frames that were not received.
     pub lost: u64,
-    /// Whether it lost no more than was accepted.
+    /// Whether the loss was at most the accepted one.
     pub passed: bool,
 }
 
-/// What is told while it runs.
+/// The progress of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
-    /// A load begins: its index and how many there are.
-    Load {
-        size: FrameSize,
-        index: usize,
-        of: usize,
-    },
-    /// Several times a second, while a trial is under way.
+    /// A load begins: its index, and the number of loads.
+    Load { size: FrameSize, index: usize, of: usize },
+    /// A trial is in progress; sent several times a second.
     Wait(Purpose),
+    /// A trial has ended.
     Trial(&'a Trial),
+    /// A row is finished.
     Row(&'a Row),
 }
 

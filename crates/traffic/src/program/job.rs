@@ -1,4 +1,4 @@
-//! What a program is made for, and what comes of it.
+//! `Job`: the input of the compiler; `Made`: its output.
 
 use kernel::Ifindex;
 use spec::Spec;
@@ -7,33 +7,37 @@ use crate::error::{ConfigError, Result};
 use crate::limits::{BATCH, STREAMS, THREADS};
 use crate::template::Template;
 
-/// One thread's program.
+/// The description of one thread's program.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// At least one; mixed by their weights.
+    /// At least one template; streams are mixed by their weights.
     pub templates: &'a [Template],
+    /// Where frames go.
     pub exit: Exit,
-    /// Which of `threads` this is, from 0: it draws its own part of all numbers.
+    /// Number of this thread, from 0: it draws its own part of all numbers.
     pub thread: u32,
+    /// Number of threads.
     pub threads: u32,
+    /// Seed of random numbers.
     pub seed: u64,
-    /// Frames that leave together: the batch of every live run of this program, 1 to
+    /// Number of frames that are sent together: the batch of every live run of this program, 1 to
     /// `limits::BATCH`.
     pub group: u32,
-    /// How groups follow each other; `None` leaves pacing out of the program.
+    /// The distances between groups; `None` omits pacing from the program.
     pub pace: Option<Gaps>,
-    /// Headers are written anew into each frame.
+    /// Headers are rewritten in each frame.
     pub rewrite: bool,
+    /// When the clock is read for stamps.
     pub clock: Clock,
 }
 
 impl Job<'_> {
-    /// Whether any frame carries a stamp.
+    /// Whether any frame has a stamp.
     pub(super) fn is_stamped(&self) -> bool {
         self.templates.iter().any(|template| template.stamp.is_some())
     }
 
-    /// Whether the program must know where in its batch a frame is.
+    /// Whether the program needs the index of a frame in its batch.
     pub(super) fn needs_place(&self) -> bool {
         self.pace.is_some() || (self.is_stamped() && self.clock == Clock::Group)
     }

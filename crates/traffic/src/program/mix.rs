@@ -1,5 +1,5 @@
-//! Which stream comes next: all of them in an order that repeats, each as often as its weight
-//! says and spread as evenly as can be.
+//! Selects the next stream: a repeating order in which each stream appears according to its weight,
+//! spread as evenly as possible.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::draft::{Draft, ENDING, Table};
 use crate::error::{ConfigError, Result};
 use crate::template::Template;
 
-/// The streams of one round, by their places among the templates.
+/// The streams of one round, by their indices in the templates.
 ///
 /// # Errors
 /// [`ConfigError::Weights`] when the sum of the weights, divided by their greatest common divisor,
@@ -35,23 +35,23 @@ pub fn order(templates: &[Template]) -> Result<Vec<u8>> {
     Ok(order)
 }
 
-/// How a program picks streams.
+/// The selection of streams in a program.
 pub(super) struct Mix {
     order: Table,
     round: usize,
     next: At,
-    /// When they tell the end all streams take turns, whatever their weights.
+    /// The turn of streams that announce the end, independent of their weights.
     ends: Option<At>,
 }
 
 impl Mix {
-    pub fn new(draft: &mut Draft, order: &[u8], tells_end: bool) -> Self {
-        let ends = tells_end.then(|| draft.word());
+    pub fn new(draft: &mut Draft, order: &[u8], announces_end: bool) -> Self {
+        let ends = announces_end.then(|| draft.word());
         Self { order: draft.table(order), round: order.len(), next: draft.word(), ends }
     }
 
-    /// Picks the stream whose turn it is, and does what `write` writes for it. What it writes must
-    /// not fall through. Overwrites R1 and R2.
+    /// Selects the next stream, and executes the code that `write` writes for it, which must not
+    /// fall through. Overwrites R1 and R2.
     pub fn pick(
         &self,
         draft: &mut Draft,
@@ -60,7 +60,7 @@ impl Mix {
     ) {
         let [data, known] = [(); 2].map(|()| draft.a.label());
         if let Some(ends) = self.ends {
-            draft.a.note("whose end").jump_if(ENDING, Cond::Eq, 0, data);
+            draft.a.note("stream whose end is announced").jump_if(ENDING, Cond::Eq, 0, data);
             take_turns(draft, ends, streams);
             draft.a.jump(known);
         }
@@ -72,15 +72,15 @@ impl Mix {
     }
 }
 
-/// R1 becomes 0 to `of` less one, one more each time. Overwrites R2.
+/// Counts R1 from 0 to `of` - 1, then from 0 again. Overwrites R2.
 fn take_turns(draft: &mut Draft, turn: At, of: usize) {
     let again = draft.a.label();
     draft.a.load64(R1, turn).jump_if(R1, Cond::Lt, of as i32, again).mov(R1, 0).bind(again);
     draft.a.mov(R2, R1).add(R2, 1).store64(turn, R2);
 }
 
-/// Goes by R1 to one of these. Each stands where its branch ends, so that no jump spans more than
-/// half of all.
+/// Branches by R1 to one of these streams. The code of each is at the end of its branch, so that no
+/// jump spans more than half of all.
 fn branch(draft: &mut Draft, streams: Range<usize>, write: &mut dyn FnMut(&mut Draft, usize)) {
     if streams.len() == 1 {
         write(draft, streams.start);
@@ -98,7 +98,7 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Frames until the order repeats.
+/// Most frames until the order repeats.
 const ROUND: u64 = 1 << 20;
 
 #[cfg(test)]

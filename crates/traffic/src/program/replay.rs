@@ -42,7 +42,7 @@ pub struct ReplayJob<'a> {
     pub group: u32,
 }
 
-/// Makes the program of a job.
+/// Compiles the program of a job.
 ///
 /// # Errors
 /// [`Error::Config`] when the recording cannot be sent with these settings.
@@ -69,11 +69,12 @@ pub fn replay(job: &ReplayJob) -> Result<Made> {
     draft.finish(vec![0; longest + SPARE])
 }
 
-/// Where the program is in the recording; R9 is the address of the record from [`Cursor::find`] on.
+/// The position of the program in the recording; R9 is the address of the record after
+/// [`Cursor::find`].
 struct Cursor {
     block: At,
     offset: At,
-    /// The clock's time at which the round began, ns; 0 before the first frame.
+    /// Start of the round in ns of the clock; 0 before the first frame.
     base: At,
     blocks: usize,
 }
@@ -108,7 +109,7 @@ impl Cursor {
     }
 }
 
-/// Goes on when the record's frame is due, else gives the frame back.
+/// Continues if the frame of the record is due, otherwise returns the frame.
 fn wait(draft: &mut Draft, cursor: &Cursor, back: Label) {
     let due_at = draft.word();
     let [begun, near, due, kept] = [(); 4].map(|()| draft.a.label());
@@ -129,7 +130,7 @@ fn wait(draft: &mut Draft, cursor: &Cursor, back: Label) {
     pace::count_late(draft, due_at);
 }
 
-/// The frame becomes the record's; R8 is its length.
+/// Writes the frame of the record; R8 is its length.
 fn shape(draft: &mut Draft, longest: usize, back: Label) {
     let a = &mut draft.a;
     a.note("its length").load32(R8, R9.at(LEN)).jump_if(R8, Cond::Lt, FRAME_MIN as i32, back);
@@ -150,7 +151,7 @@ fn count(draft: &mut Draft) {
     a.count(word_at(state::BYTES), R8, R1);
 }
 
-/// The thread's frames as elements of the array.
+/// The frames of the thread as elements of the array.
 fn blocks(job: &ReplayJob) -> Vec<Vec<u8>> {
     let recording = job.recording;
     let mine = recording.frames.iter().skip(job.thread as usize).step_by(job.threads as usize);
@@ -227,7 +228,7 @@ impl ReplayJob<'_> {
 
 const FRAMES: &str = "gen_frames";
 
-/// Bytes of a block: large enough that little is lost at its end, small enough for any kernel.
+/// Bytes of a block: large enough to waste little space at its end, small enough for any kernel.
 const BLOCK: usize = 1 << 18;
 const HEADER: usize = 16;
 const RECORD_MAX: usize = (HEADER + FRAME_MAX).next_multiple_of(8);

@@ -1,7 +1,7 @@
-//! From a capture to a recording, packet by packet.
+//! Reads a capture into a recording, packet by packet.
 //!
-//! Rule: a damaged capture is sent as far as it is whole, and memory stays below
-//! `limits::RECORDING` whatever a capture says.
+//! Rule: the intact part of a damaged capture is sent, and memory remains below `limits::RECORDING`
+//! for any capture.
 
 use std::io::Read;
 use std::time::Duration;
@@ -19,46 +19,46 @@ impl Recording {
     /// Reads a capture, pcap or pcapng.
     ///
     /// # Errors
-    /// The capture cannot be read, is damaged before its first packet, holds nothing that can be
-    /// sent, or more than fits; options that make no sense. Damage behind the first packet is
-    /// [`Notes::damage`].
+    /// When the capture cannot be read, is damaged before its first packet, has no packet that can
+    /// be sent, or is too large, or when options are invalid. Damage after the first packet is
+    /// reported by [`Notes::damage`].
     pub fn read(input: impl Read, options: &Options) -> Result<(Self, Notes)> {
         options.check()?;
         let mut reader = Reader::new(input)?;
-        let mut taker = Taker::new(options);
+        let mut receiver = Receiver::new(options);
         let mut packet = Packet::default();
-        while options.first.is_none_or(|first| taker.notes.packets < first) {
+        while options.first.is_none_or(|first| receiver.notes.packets < first) {
             match reader.next_into(&mut packet) {
-                Ok(true) => taker.take(link_of(reader.interfaces(), &packet), &packet)?,
+                Ok(true) => receiver.take(link_of(reader.interfaces(), &packet), &packet)?,
                 Ok(false) => break,
                 Err(error @ pcap::Error::Read { .. }) => return Err(error.into()),
-                Err(error) if taker.notes.packets == 0 => return Err(error.into()),
+                Err(error) if receiver.notes.packets == 0 => return Err(error.into()),
                 Err(error) => {
-                    taker.notes.damage = Some(error.to_string());
+                    receiver.notes.damage = Some(error.to_string());
                     break;
                 }
             }
         }
-        taker.finish()
+        receiver.finish()
     }
 }
 
-/// What a packet starts with.
+/// The link type of a packet.
 fn link_of(interfaces: &[Interface], packet: &Packet) -> LinkType {
     interfaces.get(packet.interface).map(|interface| interface.link_type).unwrap_or_default()
 }
 
-/// The recording as it grows.
-struct Taker<'a> {
+/// A recording under construction.
+struct Receiver<'a> {
     options: &'a Options,
     recording: Recording,
     notes: Notes,
     clock: Clock,
-    /// The frame at work: edits may change its length.
+    /// The present frame, whose length edits may change.
     frame: Vec<u8>,
 }
 
-impl<'a> Taker<'a> {
+impl<'a> Receiver<'a> {
     fn new(options: &'a Options) -> Self {
         Self {
             options,
@@ -71,7 +71,7 @@ impl<'a> Taker<'a> {
 
     fn take(&mut self, link: LinkType, packet: &Packet) -> Result<()> {
         self.notes.packets += 1;
-        // The time of a packet that is left out counts for those behind it.
+        // The times of omitted packets count for later ones.
         let due = self.clock.tick(packet.timestamp_ns, self.options, &mut self.notes);
         match self.shape(link, packet) {
             Ok(()) => self.keep(due),
@@ -82,7 +82,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    /// Makes `self.frame` what is to be sent.
+    /// Builds the frame to send in `self.frame`.
     fn shape(&mut self, link: LinkType, packet: &Packet) -> Result<(), Reason> {
         let Self { options, notes, frame, .. } = self;
         frame.clear();
@@ -134,21 +134,21 @@ impl<'a> Taker<'a> {
     }
 }
 
-/// Follows a capture's times.
+/// Converts the times of a capture.
 #[derive(Debug, Default)]
 struct Clock {
-    /// Of the latest packet.
+    /// Time of the latest packet.
     last_ns: Option<u64>,
     due: Duration,
 }
 
 impl Clock {
-    /// When a packet of this time is due, in the capture's own speed.
+    /// The scheduled time of a packet with this time, at the speed of the capture.
     fn tick(&mut self, now_ns: u64, options: &Options, notes: &mut Notes) -> Duration {
         if !matches!(options.timing, Timing::Captured | Timing::Scaled(_)) {
             return Duration::ZERO;
         }
-        // Formats without a time say 0.
+        // Formats without times have 0.
         if now_ns == 0 {
             notes.untimed += 1;
             return self.due;
@@ -165,7 +165,7 @@ impl Clock {
 }
 
 impl Timing {
-    /// From times as they were captured to those at which frames are due.
+    /// Converts captured times to scheduled times.
     fn apply(self, recording: &mut Recording) {
         let frames = &mut recording.frames;
         let first = frames.first().map(|frame| frame.due).unwrap_or_default();

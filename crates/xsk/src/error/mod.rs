@@ -31,7 +31,7 @@ pub enum Error {
     /// A worker's thread panicked; the others were stopped.
     #[error("the worker of queue {queue} panicked: {message}")]
     Panicked { queue: u32, message: String },
-    /// The kernel rejected a call for a known reason; the advice says what to change.
+    /// The kernel rejected a call for a known reason; the advice names what to change.
     #[error("{source}; {advice}")]
     Refused { source: sys::Error, advice: String },
     /// A failed system call.

@@ -21,7 +21,7 @@ pub enum SendError {
     TooLong { len: usize, room: usize },
     #[error(
         "a packet of {len} bytes, and the interface takes {most}, which is its MTU, an Ethernet \
-         header and a VLAN tag: raise the MTU and open the socket again, or send less at once"
+         header and a VLAN tag: raise the MTU and open the socket again, or send shorter packets"
     )]
     OverMtu { len: usize, most: usize },
     #[error("the frame is of other memory than the socket's")]
@@ -31,7 +31,7 @@ pub enum SendError {
     #[error("a packet in {parts} parts, and {most} can be sent: use larger frames")]
     TooManyParts { parts: u32, most: u32 },
     #[error(
-        "{headroom} bytes are in front of the data, and memory with transmit metadata needs \
+        "{headroom} bytes are before the data, and memory with transmit metadata needs \
          {needed} there: move the head less far back"
     )]
     NoHeadroom { headroom: u32, needed: u32 },

@@ -15,7 +15,7 @@ use crate::Result;
 /// owner by then. This descriptor may be duplicated and kept.
 ///
 /// With edge-triggered events, read until the ring is empty before the next wait. The removal of an
-/// interface is no event: use a timeout, and call [`Rx::check`](crate::Rx::check) after it.
+/// interface causes no event: use a timeout, and call [`Rx::check`](crate::Rx::check) after it.
 ///
 /// ```
 /// # fn f(rx: &mut xsk::Rx) -> Result<(), Box<dyn std::error::Error>> {

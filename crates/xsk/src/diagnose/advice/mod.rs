@@ -19,7 +19,7 @@ pub fn advice(call: &str, errno: i32, environment: &Environment<'_>) -> Option<S
 
 /// The advice of one row.
 enum Advice {
-    /// The same in all cases.
+    /// A text that applies in all cases.
     Always(&'static str),
     /// An option, and the first Linux release that has it.
     Since(&'static str, Kernel),
