@@ -44,7 +44,7 @@ fn main() -> Result<()> {
             continue;
         };
         let p99 = seen.latency_ns.quantile(0.99).unwrap_or(0);
-        let (name, received, wrong) = (&stream.name, seen.received, seen.wrong());
+        let (name, received, wrong) = (&stream.name, seen.received, seen.wrong);
         println!("{name}: {given} sent, {received} arrived, {wrong} judged wrong, p99 {p99} ns");
     }
     Ok(())

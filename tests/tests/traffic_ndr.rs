@@ -152,7 +152,7 @@ fn a_known_limit_is_found_for_each_size() {
     for (row, bytes) in report.rows.iter().zip([1514.0, 357.8]) {
         let pps = row.pps.unwrap();
         assert!((40e3 * 0.98..41e3 * 1.01).contains(&pps), "{row:#?}");
-        let (above, loss) = row.above.unwrap();
+        let (above, loss) = (row.above_pps.unwrap(), row.above_loss.unwrap());
         assert!(above > pps && above < pps * 1.03 && loss > 0.0, "{row:#?}");
         assert_eq!((row.binding, row.loss), (Binding::Device, Some(0.0)));
         assert!((row.bytes - bytes).abs() < bytes * 0.01, "{}", row.bytes);
@@ -201,7 +201,7 @@ fn a_device_that_always_loses_has_no_rate_unless_that_is_accepted() {
     let report = net.measure(&net.config(&[FrameSize::Bytes(64)], strict.clone()));
     let row = &report.rows[0];
     assert_eq!((row.pps, row.binding), (None, Binding::Device), "{row:#?}");
-    assert!(row.latencies.is_empty() && row.above.is_some());
+    assert!(row.latencies.is_empty() && row.above_pps.is_some());
 
     let report =
         net.measure(&net.config(&[FrameSize::Bytes(64)], Options { loss: 0.02, ..strict }));

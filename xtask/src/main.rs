@@ -11,6 +11,8 @@ mod bpf;
 mod conformance;
 mod faults;
 mod header;
+#[cfg(test)]
+mod json_page;
 mod root;
 mod root_tests;
 mod soak;

@@ -28,6 +28,7 @@ pub use transient::Transient;
 
 use anyhow::{Result, bail};
 use report::Bench;
+use serde::Serialize;
 
 use machine::CpuWatch;
 
@@ -55,7 +56,7 @@ pub const SCENARIOS: &[Scenario] = &[
 ];
 
 /// A measurement that is run by name.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Scenario {
     /// The name on the command line.
     pub name: &'static str,
@@ -64,12 +65,14 @@ pub struct Scenario {
     /// A description of one line.
     pub about: &'static str,
     /// Rounds and seconds unless the user chooses others.
+    #[serde(flatten)]
     pub effort: Effort,
+    #[serde(skip)]
     run: fn(&mut Harness, &Testbed) -> Result<Bench>,
 }
 
 /// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Effort {
     /// Counted rounds.
     pub rounds: usize,
@@ -86,7 +89,8 @@ impl Effort {
 }
 
 /// The purpose of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// A figure that compares XDP with alternatives.
     Picture,

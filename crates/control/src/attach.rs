@@ -31,20 +31,28 @@ impl Default for AttachOptions {
 /// A program that was attached.
 #[derive(Clone, Debug, Serialize)]
 pub struct Attached {
+    /// Name of the interface.
     pub interface: String,
+    /// Name of the object: that of the file without folder and ending, or of the built-in program.
     pub object: String,
+    /// Name of the program.
     pub program: String,
+    /// Id of the program.
     pub program_id: u32,
+    /// `native`, `generic` or `offload`.
     pub mode: &'static str,
-    /// Whether its verdicts can be read by [`crate::status`].
+    /// `false` when `status` cannot count the verdicts of this program: with `--no-count`, or where
+    /// the counting code does not fit; standard error has the reason.
     pub counted: bool,
 }
 
 /// What was detached from an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Detached {
+    /// Name of the interface.
     pub interface: String,
-    /// Names of the programs, as their owners call them; several where modes were mixed.
+    /// Names of the programs, as `attach` printed them, or the kernel's when another tool attached
+    /// them.
     pub programs: Vec<String>,
 }
 

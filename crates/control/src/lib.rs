@@ -5,7 +5,10 @@
 //!     │
 //!     ├──────▶ filter    Update (change rules), ActiveFilter (read), monitor, trial, sampler
 //!     ├──────▶ status    interfaces, programs, rates by verdict
+//!     ├──────▶ doctor    what this kernel and this user allow
 //!     └──────▶ host      the live host as a world for the engine
+//!
+//!  inventory   programs and maps of any owner      check   the verifier's results for an object
 //! ```
 //!
 //! Everything that remains attached is pinned below a state directory ([`Control::new`]), where any
@@ -20,12 +23,15 @@
 #![forbid(unsafe_code)]
 
 pub mod attach;
+pub mod check;
 pub mod counters;
+pub mod doctor;
 pub mod drop;
 pub mod error;
 pub mod filter;
 pub mod forward;
 pub mod host;
+pub mod inventory;
 pub mod memory;
 pub mod metrics;
 mod notice;
@@ -83,13 +89,15 @@ impl Control {
 /// A built-in function that was configured on interfaces.
 #[derive(Clone, Debug, Serialize)]
 pub struct Configured {
-    /// Name of the function, such as `drop`.
+    /// Name of the function: `drop` or `forward`.
     pub function: &'static str,
+    /// Names of the interfaces that it runs on.
     pub interfaces: Vec<String>,
-    /// Mode in which the program is attached, as the option `--mode` spells it.
+    /// `native`, `generic` or `offload`.
     pub mode: &'static str,
-    /// `true` if the program ran already and only its maps changed.
+    /// `true` if the program ran already and only its tables were changed, so that its counters
+    /// continue.
     pub updated: bool,
-    /// All rules that are loaded now, as text.
+    /// All rules that are active now, in no particular order.
     pub rules: Vec<String>,
 }

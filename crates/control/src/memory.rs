@@ -5,16 +5,18 @@ use serde::Serialize;
 /// Memory of all maps that a program needs and that do not exist yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
-    /// Sum of all maps, in bytes.
+    /// Memory of all maps, in bytes.
     pub bytes: u64,
-    /// Sorted by size, the largest first.
+    /// Maps, the largest first.
     pub maps: Vec<MapMemory>,
 }
 
 /// Memory of one map.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MapMemory {
+    /// Name of the map.
     pub name: String,
+    /// Memory of the map, in bytes.
     pub bytes: u64,
 }
 

@@ -11,18 +11,21 @@ use crate::counters::Counts;
 /// Packets of a program, by verdict and reason.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Rates {
-    /// Every verdict, including those without packets.
+    /// Packets by verdict, always all five.
     pub verdicts: BTreeMap<&'static str, Rate>,
-    /// Return values that are not valid verdicts.
+    /// Packets with return values that are not valid verdicts; they are dropped.
     pub invalid: Rate,
-    /// Empty for a program that does not give reasons.
+    /// Packets by the reasons that a built-in program gives for its verdicts, those that occurred;
+    /// empty for other programs.
     pub reasons: Vec<Reason>,
 }
 
 /// Packets with the same verdict and the same reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reason {
+    /// The verdict.
     pub verdict: &'static str,
+    /// The reason that the program gives for it.
     pub reason: String,
     #[serde(flatten)]
     pub rate: Rate,
@@ -31,9 +34,13 @@ pub struct Reason {
 /// Totals since the program was attached, and rates over the interval. `bps` is bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rate {
+    /// Packets since the program was loaded, over all interfaces that run it.
     pub packets: u64,
+    /// Bytes of these packets, from the Ethernet header on, without checksum.
     pub bytes: u64,
+    /// Packets per second over the interval.
     pub pps: f64,
+    /// Bits per second over the interval.
     pub bps: f64,
 }
 

@@ -24,33 +24,47 @@ use crate::target::no_interface;
 /// Interfaces with their programs and packet rates.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Time over which rates were measured.
+    /// Time between the two readings that rates are made of, in seconds.
     pub interval_s: f64,
+    /// Interfaces of this network namespace, also those without programs.
     pub interfaces: Vec<Interface>,
 }
 
 /// An interface of this namespace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Interface {
+    /// Name of the interface.
     pub name: String,
+    /// Index of the interface.
     pub ifindex: u32,
+    /// Enabled by its administrator.
     pub up: bool,
+    /// Largest packet, in bytes.
     pub mtu: u32,
+    /// Programs on the interface.
     pub programs: Vec<Running>,
 }
 
 /// A program on an interface.
 #[derive(Clone, Debug, Serialize)]
 pub struct Running {
+    /// Id of the program.
     pub id: u32,
-    /// Whether this process may read the program. If not, only `id` and `mode` are known.
+    /// `false` for a program of another owner that this process may not read (`CAP_SYS_ADMIN`):
+    /// `name`, `tag`, `owner` and `rates` are `null`.
     pub permitted: bool,
+    /// Name, at most 15 characters: the kernel keeps no more.
     pub name: Option<String>,
+    /// Hash of the instructions, in hexadecimal digits.
     pub tag: Option<String>,
+    /// `native`, `generic` or `offload`.
     pub mode: &'static str,
+    /// `xway NAME` with the name that `attach` printed; else the processes that hold the program or
+    /// its link; `a pin` when none does; `netlink` when it was attached without a link.
     pub owner: Option<String>,
+    /// Id of the link; `null` for an attachment made by netlink, or where links may not be listed.
     pub link_id: Option<u32>,
-    /// `null` for a program that does not count or may not be read.
+    /// Packets by verdict; `null` for a program that does not count.
     pub rates: Option<Rates>,
 }
 

@@ -16,7 +16,9 @@ pub const MAP: &str = "xway_stats";
 /// Packets and their bytes from the Ethernet header on, frame check sequence left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
+    /// Packets.
     pub packets: u64,
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 

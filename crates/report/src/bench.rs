@@ -124,8 +124,8 @@ pub struct Ratio {
     pub median: f64,
     /// Largest quotient of a round.
     pub max: f64,
-    /// Where the median probably lies, see [`Samples::median_interval`]; both are absent from
-    /// reports of before there was one.
+    /// Interval in which the median probably lies (95 %), see [`Samples::median_interval`]; absent
+    /// from reports of older versions.
     #[serde(default)]
     pub interval: Option<Interval>,
 }

@@ -27,9 +27,17 @@ pub struct Figure {
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// Rows of one unit, in this order.
-    Bars { rows: Vec<String> },
+    Bars {
+        /// Names of the rows.
+        rows: Vec<String>,
+    },
     /// Rows of one unit, each at a place of the x axis.
-    Curves { x: XAxis, series: Vec<Series> },
+    Curves {
+        /// The x axis.
+        x: XAxis,
+        /// The curves.
+        series: Vec<Series>,
+    },
 }
 
 /// The x axis of curves.

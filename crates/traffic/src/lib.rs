@@ -68,7 +68,7 @@ pub mod template;
 mod transmit;
 
 pub use error::{ConfigError, Error, InterfaceReason, Result};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, Quantiles};
 pub use rate::{Profile, Rate};
 pub use stamp::{Expect, Kind, Stamp};
 pub use template::Template;

@@ -9,11 +9,13 @@
 mod packet;
 mod plan;
 mod recorder;
+mod report;
 mod roles;
 mod tracker;
 
 pub use packet::Template;
 pub use plan::{Plan, Progress, Role};
 pub use recorder::Tally;
+pub use report::{InterfaceCounters, Interval, LoadReport, Loss, Setup};
 pub use roles::{Task, forward_batch, run};
 pub use tracker::{Arrived, STREAMS, Tracker};

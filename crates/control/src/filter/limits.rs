@@ -15,9 +15,11 @@ use crate::rates::Rate;
 /// The state of a limiting rule.
 #[derive(Clone, Debug, Serialize)]
 pub struct Limit {
+    /// Name of the rule.
     pub rule: String,
     /// Packets over the limit so far, which were dropped.
     pub over: u64,
+    /// Packets over the limit per second over the interval.
     pub over_pps: f64,
     /// Levels, each with buckets of its own: the sender, the prefixes around it, the total.
     pub levels: Vec<Level>,
@@ -34,6 +36,7 @@ pub struct Limit {
 pub struct Level {
     /// Which packets share a bucket, as the rule language writes it.
     pub per: String,
+    /// Buckets that there are.
     pub buckets: u64,
     /// Buckets that are not full: senders that used some of their burst.
     pub used: u64,

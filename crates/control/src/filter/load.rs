@@ -40,7 +40,9 @@ impl ApplyOptions {
 /// A rule set that was loaded.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoadReport {
+    /// Name of the interface.
     pub interface: String,
+    /// `native`, `generic` or `offload`.
     pub mode: &'static str,
     /// `true` if it replaced another rule set, whose counters and state continue.
     pub updated: bool,
@@ -50,6 +52,7 @@ pub struct LoadReport {
     pub rules: Vec<String>,
     /// Memory of the maps that were created.
     pub memory: Memory,
+    /// Seconds of the parts of the change.
     #[serde(rename = "took")]
     pub timings: LoadTimings,
 }

@@ -5,7 +5,12 @@
 //! through its pins. The rules themselves, and the program made of them, are in the crate `filter`.
 
 pub mod active;
+pub mod bans;
+pub mod check;
 mod clock;
+pub mod comparison;
+pub mod detection;
+pub mod explanation;
 mod globals;
 mod handover;
 pub mod limits;
@@ -17,6 +22,7 @@ mod pair;
 pub mod report;
 pub mod ruleset;
 pub mod sampler;
+pub mod samples;
 pub mod source;
 pub mod top;
 pub mod trial;

@@ -27,33 +27,43 @@ pub struct LoadedRules {
 /// A filter, its counters, and its rates over an interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct FilterReport {
+    /// Name of the interface.
     pub interface: String,
+    /// `native`, `generic` or `offload`.
     pub mode: &'static str,
+    /// Id of the program.
     pub program_id: u32,
-    /// Time over which rates were measured.
+    /// Time over which rates were measured, in seconds.
     pub interval_s: f64,
+    /// Rules in order.
     pub rules: Vec<RuleReport>,
     /// Packets that no rule decided.
     pub default: DefaultReport,
+    /// Malformed packets that a policy decided, by kind.
     #[serde(rename = "oddities")]
     pub anomalies: Vec<Anomaly>,
     /// All packets, by verdict and reason.
     pub reasons: Vec<rates::Reason>,
+    /// Sets of addresses.
     pub sets: Vec<Set>,
     /// Packets counted by rules that are no longer loaded.
     pub gone: Rate,
+    /// State of the rules that limit.
     pub limits: Vec<Limit>,
     /// Actions that failed, and actions of a SYN proxy.
     pub events: Vec<Event>,
+    /// Bans.
     pub bans: Bans,
 }
 
 /// A rule with the packets that it matched since it was first loaded.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleReport {
-    /// Position, from 0.
+    /// Position of the rule, from 0.
     pub number: usize,
+    /// Name of the rule.
     pub name: String,
+    /// The rule without its name.
     pub text: String,
     /// Seconds until the rule expires, for rules that have a time; 0 if it has expired.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,27 +72,34 @@ pub struct RuleReport {
     pub rate: Rate,
     /// Matched packets to which the action applied: over the limit, sampled, answered.
     pub taken: u64,
+    /// These packets per second over the interval.
     pub taken_pps: f64,
 }
 
 /// An event that is counted for all rules together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
+    /// Name of the event.
     pub name: &'static str,
+    /// Occurrences since the filter was loaded.
     pub count: u64,
+    /// Occurrences per second over the interval.
     pub pps: f64,
 }
 
 /// Number of banned sources, and the most that can be banned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bans {
+    /// Banned sources.
     pub number: usize,
+    /// Most sources that can be banned.
     pub most: u32,
 }
 
 /// The default verdict, and the packets that got it.
 #[derive(Clone, Debug, Serialize)]
 pub struct DefaultReport {
+    /// The default verdict.
     pub verdict: &'static str,
     #[serde(flatten)]
     pub rate: Rate,
@@ -92,7 +109,9 @@ pub struct DefaultReport {
 /// that the policy left to the rules are counted with the rules.
 #[derive(Clone, Debug, Serialize)]
 pub struct Anomaly {
+    /// Kind of malformed packet.
     pub name: &'static str,
+    /// The policy for it.
     pub policy: &'static str,
     #[serde(flatten)]
     pub rate: Rate,
@@ -101,9 +120,11 @@ pub struct Anomaly {
 /// A named set of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Set {
+    /// Name of the set.
     pub name: String,
-    /// Number of ranges of consecutive addresses.
+    /// Ranges of consecutive IPv4 addresses.
     pub v4_ranges: usize,
+    /// Ranges of consecutive IPv6 addresses.
     pub v6_ranges: usize,
 }
 

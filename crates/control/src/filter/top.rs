@@ -125,6 +125,7 @@ fn begin(update: &Update, rate: SampleRate, claim: File) -> Result<PacketSampler
 pub struct TopSenders {
     /// Length of the window, in seconds.
     pub window_s: f64,
+    /// Packets of the window.
     pub packets: u64,
     /// Packets of the window that were sampled.
     pub samples: u64,
@@ -134,6 +135,7 @@ pub struct TopSenders {
     pub lost: u64,
     /// Sorted by rate, the highest first.
     pub sources: Vec<Sender>,
+    /// Busiest ports, sorted by rate, the highest first.
     pub ports: Vec<Sender>,
 }
 
@@ -142,12 +144,15 @@ pub struct TopSenders {
 pub struct Sender {
     /// The address, or protocol and port such as `udp/53`.
     pub name: String,
+    /// Packets per second.
     pub pps: f64,
     /// Half of the 95 % confidence interval of the rate; 0 if every packet was sampled.
     pub error_pps: f64,
+    /// Packets that were sampled.
     pub samples: u64,
     /// The most frequent verdict of its packets.
     pub verdict: &'static str,
+    /// The most frequent reason for that verdict.
     pub reason: Option<&'static str>,
 }
 

@@ -27,7 +27,9 @@ use crate::{Control, state};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
+    /// The time is over.
     Time,
+    /// A signal arrived.
     Interrupted,
     /// Another process loaded other rules, or detached the filter.
     RulesChanged,

@@ -14,10 +14,7 @@ pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot, streams: &[String]) {
         (vec![("stream", name)], *frames)
     });
     sheet.totals("gen_stream_frames", "Frames given to the interface, by stream", given);
-    let faults = snapshot
-        .faults
-        .iter()
-        .map(|fault| (vec![("error", error_name(fault.errno))], fault.frames));
+    let faults = snapshot.faults.iter().map(|fault| (vec![("error", fault.error())], fault.frames));
     sheet.totals("gen_fault_frames", "Frames not sent, by error", faults);
     let cpu = snapshot.threads.iter().enumerate().map(|(index, thread)| {
         let cpu = thread.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
@@ -27,14 +24,6 @@ pub(super) fn add(sheet: &mut Sheet, snapshot: &Snapshot, streams: &[String]) {
     sheet.levels("gen_thread_cpu_seconds", "Processor time of each sending thread", cpu);
     let elapsed = snapshot.elapsed.as_secs_f64();
     sheet.level("gen_elapsed_seconds", "Time since the first frame", elapsed);
-}
-
-/// Name of an error number; 0 means that the queue was full.
-pub fn error_name(errno: i32) -> String {
-    match errno {
-        0 => "full".to_owned(),
-        errno => sys::errno_name(errno),
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ mod generator;
 mod sink;
 
 pub use endpoint::Endpoint;
-pub use generator::error_name;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

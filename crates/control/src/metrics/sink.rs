@@ -45,7 +45,7 @@ const COUNTS: [(&str, &str, Count); 8] = [
     ("sink_duplicated_frames", "Frames that had arrived before", |one| one.duplicated),
     ("sink_corrupted_frames", "Frames with a wrong checksum", |one| one.corrupted),
     ("sink_late_frames", "Frames later than the reordering window", |one| one.late),
-    ("sink_wrong_frames", "Frames with another outcome than expected", StreamReport::wrong),
+    ("sink_wrong_frames", "Frames with another outcome than expected", |one| one.wrong),
 ];
 const TIMES: [(&str, &str, Times); 2] = [
     ("sink_latency_seconds", "Time from the sender's stamp to reception", |one| &one.latency_ns),
@@ -65,6 +65,7 @@ mod tests {
         latency_ns.record_many(50, 10);
         let stream = StreamReport {
             id: 7,
+            name: None,
             expect: Expect::Drop,
             sources: 1,
             received: 10,
@@ -75,6 +76,7 @@ mod tests {
             duplicated: 3,
             corrupted: 0,
             late: 0,
+            wrong: 10,
             latency_ns,
             jitter_ns: Histogram::default(),
         };

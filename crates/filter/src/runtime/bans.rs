@@ -6,17 +6,20 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
 use spec::{Expect, Map};
 
 use crate::abi;
 
 /// A source that is banned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Ban {
+    /// Address of the source.
     pub source: IpAddr,
-    /// `None`: until it is taken back.
+    /// Seconds until the ban ends; `null` for a ban until it is removed.
+    #[serde(rename = "left_s", serialize_with = "seconds")]
     pub left: Option<Duration>,
-    /// Dropped so far.
+    /// Packets that were dropped so far.
     pub packets: u64,
 }
 
@@ -90,6 +93,10 @@ impl<'a, M: Map> Bans<'a, M> {
         let value = value.and_then(|value| <[u8; abi::Ban::SIZE]>::try_from(value).ok());
         Ok(value.map(|value| abi::Ban::from_bytes(&value)))
     }
+}
+
+fn seconds<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64()).serialize(to)
 }
 
 /// An IPv4 address as IPv6 maps it.

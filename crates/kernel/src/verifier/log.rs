@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use spec::Program;
 use spec::btf::Btf;
 
@@ -30,13 +31,14 @@ pub struct VerifierLog {
 }
 
 /// A line of source code.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Source {
-    pub text: String,
-    /// Empty when unknown.
+    /// File name; empty when unknown.
     pub file: String,
-    /// 0 when unknown.
+    /// Number of the line; 0 when unknown.
     pub line: u32,
+    /// The line's text.
+    pub text: String,
 }
 
 /// What one line of the log is.

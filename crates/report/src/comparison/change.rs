@@ -23,9 +23,9 @@ pub struct Change {
     pub a: Stats,
     /// Statistics of the later run.
     pub b: Stats,
-    /// The later median over the earlier; `None` where that is zero.
+    /// The later median over the earlier; `null` where that is zero.
     pub ratio: Option<f64>,
-    /// Where it probably lies.
+    /// Interval in which the ratio probably lies (95 %).
     pub interval: Option<Interval>,
     /// Whether the row became faster or slower.
     pub verdict: Verdict,
@@ -35,8 +35,11 @@ pub struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
+    /// Better by more than the rounds differ.
     Faster,
+    /// Worse by more than the rounds differ.
     Slower,
+    /// Not distinguishable.
     Same,
 }
 

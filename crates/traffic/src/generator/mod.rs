@@ -18,6 +18,7 @@ mod pacing;
 mod plan;
 mod report;
 mod run;
+mod summary;
 mod supervisor;
 mod user_program;
 mod worker;
@@ -30,6 +31,7 @@ use kernel::Map;
 
 pub use config::{Action, Config, Load, Rewrite};
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
+pub use summary::{Interval, StreamFrames, Summary};
 
 use crate::error::{ConfigError, Error, Result};
 use crate::rate::Profile;

@@ -127,6 +127,7 @@ impl<'a> Bench<'a> {
             not_sent: counts.not_sent,
             received: counts.received,
             lost,
+            loss: if counts.sent == 0 { 0.0 } else { lost as f64 / counts.sent as f64 },
             passed: lost as f64 <= self.config.rate.loss * counts.sent as f64,
         }
     }

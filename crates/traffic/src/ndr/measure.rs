@@ -77,7 +77,8 @@ impl Rows<'_, '_> {
             pps,
             gbit_per_second: pps.map(|pps| pps * bytes * 8.0 / 1e9),
             loss: outcome.found.map(|found| found.loss),
-            above: outcome.above.map(|above| (above.level, above.loss)),
+            above_pps: outcome.above.map(|above| above.level),
+            above_loss: outcome.above.map(|above| above.loss),
             binding: outcome.binding,
             steady: outcome.steady,
             burst,
@@ -91,7 +92,7 @@ impl Rows<'_, '_> {
         while let Some(pps) = search.next() {
             let (trial, _) =
                 self.bench.rate(Purpose::Rate, pps, self.config.trial, self.observer)?;
-            search.record(Seen { level: trial.offered_pps, loss: trial.loss() });
+            search.record(Seen { level: trial.offered_pps, loss: trial.loss });
             self.note(trial)?;
         }
         Ok(search.outcome())
@@ -107,7 +108,7 @@ impl Rows<'_, '_> {
         })?;
         while let Some(frames) = search.next() {
             let trial = self.bench.burst(frames.round() as u64, self.observer)?;
-            search.record(Seen { level: trial.sent as f64, loss: trial.loss() });
+            search.record(Seen { level: trial.sent as f64, loss: trial.loss });
             self.note(trial)?;
         }
         let outcome = search.outcome();

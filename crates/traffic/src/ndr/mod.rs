@@ -13,6 +13,6 @@ mod size;
 
 pub use config::{Bursts, Config, Load};
 pub use measure::measure;
-pub use report::{Burst, Latency, NdrReport, Progress, Purpose, Row, Trial};
+pub use report::{Burst, Latency, NdrReport, Progress, Purpose, Row, Totals, Trial};
 pub use search::{Binding, Options, Outcome, Search, Seen};
 pub use size::{FrameSize, UnknownFrameSize};

@@ -1,127 +1,158 @@
-//! `NdrReport`: the result of a measurement, a row for each load with all its trials.
+//! What a measurement found: a row for each load, with every trial.
+
+use serde::{Serialize, Serializer};
 
 use super::search::Binding;
 use super::size::FrameSize;
 use crate::histogram::Histogram;
+use crate::rate::per_second;
 
-/// The result of a measurement.
-#[derive(Clone, Debug, PartialEq)]
+/// The whole measurement.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NdrReport {
-    /// The accepted loss, The share of sent frames that were lost, 0 to 1.
+    /// Loss that was accepted, 0 to 1.
     pub loss: f64,
-    /// Precision of the rates, as a share of them.
+    /// Distance of the rates from the limit, as a share of them.
     pub resolution: f64,
-    /// The finished rows, in the order of the loads.
+    /// A row for each load that was finished, in the order of the loads.
     pub rows: Vec<Row>,
-    /// Whether it was ended before the last row.
+    /// Ended before the last load.
     pub stopped: bool,
 }
 
-/// The result for one load.
-#[derive(Clone, Debug, PartialEq)]
+/// Sums over all trials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Frames sent in all trials together.
+    pub sent: u64,
+    /// Frames of all trials that the interface did not take.
+    pub not_sent: u64,
+    /// Time of all trials together, in seconds.
+    pub seconds: f64,
+    /// Frames sent per second, over all trials.
+    pub pps: f64,
+}
+
+/// One load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Size of the frames.
+    /// Bytes of a frame with the Ethernet checksum, as text, or `imix`.
+    #[serde(serialize_with = "text")]
     pub size: FrameSize,
-    /// Bytes of a frame without the Ethernet checksum; the mean for a mix.
+    /// Bytes of a frame without the checksum; the mean of a mix.
     pub bytes: f64,
-    /// The highest offered rate with at most the accepted loss, in packets a second; `None` when
-    /// even the lowest rate lost more.
+    /// Highest rate that lost no more than was accepted, as it was offered; `null` when the lowest
+    /// one lost more.
     pub pps: Option<f64>,
-    /// That rate in Gbit/s of the frames' own bytes.
+    /// Gigabits per second at that rate, of the frames' own bytes.
     pub gbit_per_second: Option<f64>,
-    /// The loss at that rate, 0 to 1.
+    /// Loss at that rate, 0 to 1.
     pub loss: Option<f64>,
-    /// The lowest tried rate above it that exceeded the accepted loss, and its loss.
-    pub above: Option<(f64, f64)>,
-    /// Why the rate is not higher.
+    /// Lowest higher rate that was tried and lost too much.
+    pub above_pps: Option<f64>,
+    /// Loss at `above_pps`, 0 to 1.
+    pub above_loss: Option<f64>,
+    /// What limits the rate.
     pub binding: Binding,
-    /// Whether the trials were consistent: no rate that passed once failed later, or the reverse.
+    /// Trials agreed: no rate that passed once failed later, or the reverse.
     pub steady: bool,
-    /// The longest burst, if bursts were measured.
+    /// Longest burst without loss, where it was measured.
     pub burst: Option<Burst>,
-    /// Latencies in the order of the shares; empty without a rate.
+    /// Latency at shares of the rate, in their order; empty when there is no rate.
     pub latencies: Vec<Latency>,
-    /// All trials in order.
+    /// Trials in the order in which they were made.
     pub trials: Vec<Trial>,
 }
 
-/// The longest burst without loss, sent at the highest rate of the generator.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The longest burst without loss, all of it sent as fast as the generator can.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Burst {
-    /// Number of frames; `None` when even the shortest burst lost frames.
+    /// Frames of the burst; `null` when the shortest one lost frames.
     pub frames: Option<u64>,
-    /// Why it is not longer. `Device`: longer bursts lost frames. `Ceiling`: the longest requested
-    /// burst did not.
+    /// `device`: longer ones lost frames; `ceiling`: the longest one that was asked for did not.
     pub binding: Binding,
 }
 
-/// The latency at one share of the rate.
-#[derive(Clone, Debug, PartialEq)]
+/// Latency at one share of the rate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// The share of the found rate, 0 to 1.
+    /// Share of the rate that was found, 0 to 1.
     pub share: f64,
-    /// The offered rate in packets a second.
+    /// Frames per second, as they were offered.
     pub pps: f64,
-    /// Lost frames.
+    /// Frames lost.
     pub lost: u64,
-    /// Latency of each frame in ns; empty if the clocks are not comparable.
+    /// Latency of every frame; empty when the clocks of both ends have nothing in common.
     pub latency_ns: Histogram,
-    /// Jitter of each frame in ns.
+    /// Difference of the latency from that of the frame before.
     pub jitter_ns: Histogram,
 }
 
-/// The purpose of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one trial was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Purpose {
-    /// To find the rate.
+    /// The rate.
     Rate,
-    /// To find the longest burst.
+    /// The longest burst.
     Burst,
-    /// To measure latency.
+    /// The latency at a share of the rate.
     Latency,
 }
 
-/// The result of one trial.
-#[derive(Clone, Debug, PartialEq)]
+/// One trial, as it was seen.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trial {
-    /// What it was for.
+    /// What the trial was for.
     pub purpose: Purpose,
-    /// The requested rate; `None` for a burst, which is sent at the highest rate.
+    /// Frames per second that were asked for; `null` in a burst, which leaves as fast as it can.
     pub asked_pps: Option<f64>,
-    /// The requested number of frames of a burst.
+    /// Frames that were asked for in a burst.
     pub asked_frames: Option<u64>,
-    /// Sent frames a second.
+    /// Frames sent per second, over the time in which they were.
     pub offered_pps: f64,
-    /// Duration of sending; for a burst, until its end was detected, within a millisecond.
+    /// Time in which frames were sent, in seconds; of a burst to the millisecond.
     pub seconds: f64,
-    /// Sent frames.
+    /// Frames sent.
     pub sent: u64,
-    /// Frames that the interface rejected: losses of the generator, not of the device.
+    /// Frames that the interface did not take: the generator's loss, not the device's.
     pub not_sent: u64,
-    /// Received frames.
+    /// Frames received.
     pub received: u64,
-    /// Sent frames that were not received.
+    /// Frames lost.
     pub lost: u64,
-    /// Whether the loss was at most the accepted one.
+    /// Share of the frames sent that were lost, 0 to 1.
+    pub loss: f64,
+    /// Lost no more than was accepted.
     pub passed: bool,
 }
 
-/// The progress of a measurement.
+/// What is told while it runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Progress<'a> {
-    /// A load begins: its index, and the number of loads.
-    Load { size: FrameSize, index: usize, of: usize },
-    /// A trial is in progress; sent several times a second.
+    /// A load begins: its index and how many there are.
+    Load {
+        size: FrameSize,
+        index: usize,
+        of: usize,
+    },
+    /// Several times a second, while a trial is under way.
     Wait(Purpose),
-    /// A trial has ended.
     Trial(&'a Trial),
-    /// A row is finished.
     Row(&'a Row),
 }
 
-impl Trial {
-    /// 0 to 1.
-    pub fn loss(&self) -> f64 {
-        if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
+impl NdrReport {
+    /// Sums over all trials.
+    pub fn totals(&self) -> Totals {
+        let trials = || self.rows.iter().flat_map(|row| &row.trials);
+        let sent = trials().map(|trial| trial.sent).sum();
+        let seconds = trials().map(|trial| trial.seconds).sum();
+        let not_sent = trials().map(|trial| trial.not_sent).sum();
+        Totals { sent, not_sent, seconds, pps: per_second(sent as f64, seconds) }
     }
+}
+
+fn text<S: Serializer>(size: &FrameSize, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(size)
 }

@@ -8,6 +8,8 @@
 //!
 //! Rule: the search ends for any sequence of results.
 
+use serde::Serialize;
+
 use crate::error::{ConfigError, Error, Result};
 
 /// Options of a search.
@@ -74,13 +76,14 @@ pub struct Outcome {
 }
 
 /// Why a level is not higher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Binding {
     /// The device under test lost frames above it.
     Device,
     /// The generator could not offer more.
     Generator,
-    /// It is the highest level of the options.
+    /// No more was asked for.
     Ceiling,
 }
 

@@ -11,7 +11,12 @@ use std::time::Duration;
 pub(crate) use pace::{Pace, Pacer};
 pub use parse::{RateError, duration};
 
-/// The rate of all threads together.
+/// `count` per second of `seconds`; 0 when there was no time.
+pub(crate) fn per_second(count: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count / seconds } else { 0.0 }
+}
+
+/// A rate of all threads together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     /// Packets a second.

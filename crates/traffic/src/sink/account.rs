@@ -54,23 +54,32 @@ pub(super) fn streams(accounts: impl IntoIterator<Item = Account>) -> Vec<Stream
         let stream = streams.entry(account.stream).or_insert_with(|| empty(account.stream));
         account.add_to(stream);
     }
-    streams.into_values().collect()
+    let mut streams: Vec<_> = streams.into_values().collect();
+    for stream in &mut streams {
+        stream.wrong = match stream.expect {
+            Expect::Pass => stream.lost,
+            Expect::Drop => stream.received + stream.corrupted,
+        };
+    }
+    streams
 }
 
 fn empty(id: u16) -> StreamReport {
     StreamReport {
         id,
+        name: None,
         expect: Expect::default(),
-        sources: 0,
         received: 0,
-        bytes: 0,
-        sent: Some(0),
         lost: 0,
         reordered: 0,
         duplicated: 0,
         corrupted: 0,
-        late: 0,
         latency_ns: Histogram::default(),
         jitter_ns: Histogram::default(),
+        sent: Some(0),
+        late: 0,
+        wrong: 0,
+        bytes: 0,
+        sources: 0,
     }
 }

@@ -8,6 +8,7 @@
 pub mod abi;
 mod account;
 mod config;
+mod interval;
 mod live;
 pub mod program;
 mod reflect;
@@ -23,8 +24,9 @@ use std::time::Instant;
 
 pub use abi::Reason;
 pub use config::{Clocks, FrameAction, SinkConfig, Via};
+pub use interval::Interval;
 pub use reflect::reflect;
-pub use report::{SinkReport, StreamReport};
+pub use report::{Judgement, SinkReport, StreamReport, Summary};
 pub use tracker::{Tracker, WINDOW};
 
 use kernel::Mode;

@@ -14,9 +14,11 @@ mod read;
 mod report;
 mod run;
 mod sender;
+mod summary;
 
 pub use config::{Algorithm, Config};
 pub use path::Path;
 pub use plan::Plan;
 pub use report::{Ends, FlowReport, Report, Rtt, Snapshot};
 pub use run::Run;
+pub use summary::{Connection, Flows, Interval, Summary};

@@ -7,8 +7,10 @@
 
 mod check;
 mod open;
+mod report;
 
 pub use check::Wanted;
+pub use report::{Abilities, DeviceReport};
 
 use sys::net::{Ifindex, XdpFeatures};
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
+use serde::Serialize;
 use sys::errno::EINVAL;
 use sys::net::xsk::{BIND_SHARED, RingKind, XskBinding, XskSocket};
 use sys::net::{Ifindex, NetdevFamily, XskListed, xsk_listed};
@@ -15,12 +16,12 @@ use sys::process::descriptor_of;
 
 use super::environment::Kernel;
 
-/// A process that holds a socket.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A process with a socket.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Holder {
     /// Process id.
     pub pid: u32,
-    /// Name of the program.
+    /// Name of the command, at most 15 characters.
     pub command: String,
 }
 

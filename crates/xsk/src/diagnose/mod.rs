@@ -9,9 +9,11 @@ mod environment;
 mod explain;
 mod holder;
 mod memory;
+mod sockets;
 
 pub use advice::advice;
 pub use busy::busy;
 pub use environment::{Attempt, Environment, Kernel};
 pub use explain::explain;
 pub use holder::{Holder, QueueHolders, holders};
+pub use sockets::{HeldQueue, Sockets, sockets};

@@ -211,6 +211,14 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_are_shown_can_be_typed() {
+        let bytes = [0, 10, 255];
+        let text = control::inventory::tagged(&bytes);
+        assert_eq!(text, "hex:000aff");
+        assert_eq!(parse_bytes(&text, 3).as_deref(), Ok(bytes.as_slice()));
+    }
+
+    #[test]
     fn bytes_as_people_write_them() {
         let table: &[(&str, usize, &[u8])] = &[
             ("1", 4, &[1, 0, 0, 0]),

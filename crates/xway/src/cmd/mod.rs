@@ -8,7 +8,6 @@ pub mod bench;
 pub mod check;
 mod confine;
 pub mod demo;
-mod descriptor;
 pub mod doctor;
 pub mod drop;
 pub mod filter;

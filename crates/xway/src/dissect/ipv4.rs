@@ -1,4 +1,4 @@
-//! The IPv4 header with its options; fragments behind the first hold no further headers.
+//! The IPv4 header with its options; fragments after the first hold no further headers.
 
 use packet::IpProtocol;
 
@@ -25,7 +25,7 @@ pub fn header(reader: &mut Reader<'_>) -> Option<Next> {
         return None;
     }
     options(reader, header_len - FIXED)?;
-    // Zero stands for a length above 65,535 that segmentation offload knows.
+    // 0 stands for a length above 65,535 that only segmentation offload knows.
     if total != 0 && total >= header_len {
         reader.limit(total - header_len);
     }

@@ -20,7 +20,7 @@ pub fn header(reader: &mut Reader<'_>) -> Option<Next> {
         reader.sum("bad header");
         return None;
     }
-    // Zero with something behind it is a jumbogram, or segmentation offload's.
+    // 0 with further bytes is a jumbogram, or comes from segmentation offload.
     if payload != 0 {
         reader.limit(payload);
     }
@@ -72,7 +72,7 @@ fn authentication(reader: &mut Reader<'_>) -> Option<IpProtocol> {
     Some(next)
 }
 
-/// The header behind it, in the first fragment.
+/// The header after it, in the first fragment.
 fn fragment(reader: &mut Reader<'_>) -> Option<IpProtocol> {
     reader.open("ipv6_frag");
     let next = IpProtocol(reader.byte("next_header")?);

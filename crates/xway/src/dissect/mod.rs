@@ -1,9 +1,9 @@
-//! A packet as layers of named fields, each with the bytes that it stands in.
+//! A packet as layers of named fields, each with its bytes.
 //!
-//! Rule: any bytes have a dissection: what is cut short ends the layers, what is not known is
-//! payload, and every byte of the packet belongs to exactly one field. Names are short and
-//! steady (`ipv4.ttl`): people search for them.
-//! Not here: what a change of a field means (`cmd::run`), building packets.
+//! Rule: any bytes have a dissection: a truncated header ends the layers, an unknown one is
+//! payload, and every byte of the packet belongs to exactly one field. Names are short and stable
+//! (`ipv4.ttl`), because people search for them.
+//! Not here: changes of fields (`cmd::run`), building packets.
 
 mod arp;
 mod ethernet;
@@ -23,19 +23,19 @@ use std::ops::Range;
 use packet::{EtherType, IpProtocol};
 use reader::Reader;
 
-/// A packet taken apart. Layers are in order of bytes; a tunnel's inner ones follow its own.
+/// A dissected packet. Layers are in the order of bytes; inner layers of a tunnel follow its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dissection {
     pub layers: Vec<Layer>,
     /// One line, as packet sniffers print it.
     pub summary: String,
-    /// A header goes on behind the last byte.
+    /// A header continues after the last byte.
     pub truncated: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layer {
-    /// `eth`, `vlan`, `ipv4`, …; a second one of a name is `ipv4#2`.
+    /// Name: `eth`, `vlan`, `ipv4`, …; a second layer of one name is `ipv4#2`.
     pub name: String,
     pub range: Range<usize>,
     pub fields: Vec<Field>,
@@ -45,7 +45,7 @@ pub struct Layer {
 pub struct Field {
     pub name: &'static str,
     pub range: Range<usize>,
-    /// As people write it: addresses dotted, ports decimal.
+    /// The value in the usual notation: dotted addresses, decimal ports.
     pub value: String,
 }
 
@@ -56,7 +56,7 @@ pub struct Place<'a> {
     pub field: &'a Field,
 }
 
-/// Takes an Ethernet frame apart.
+/// Dissects an Ethernet frame.
 pub fn dissect(packet: &[u8]) -> Dissection {
     let mut reader = Reader::new(packet);
     let mut next = Some(Next::Ethernet);
@@ -95,13 +95,13 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// What the bytes behind a header are.
+/// The kind of the bytes after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Ethernet,
-    /// By the number in an Ethernet header, or in a tunnel's.
+    /// Header with this EtherType, of an Ethernet header or a tunnel.
     EtherType(EtherType),
-    /// By the number in an IP header; `v6` chooses between the two ICMPs.
+    /// Header with this protocol number; `v6` chooses between the two ICMPs.
     Protocol {
         number: IpProtocol,
         v6: bool,
@@ -111,7 +111,7 @@ enum Next {
 }
 
 impl Next {
-    /// Reads one header. `None`: the rest is payload, or there is no more.
+    /// Reads one header. `None`: the rest is payload, or the packet has ended.
     fn read(self, reader: &mut Reader<'_>) -> Option<Self> {
         match self {
             Self::Ethernet => ethernet::frame(reader),

@@ -1,24 +1,23 @@
 //! Walks over a packet and notes each field with its bytes.
 //!
 //! Rule: a field that does not fit takes the bytes that are left and ends the walk (`None`), so
-//! that a header's function is a list of fields with `?` behind them.
+//! that a header's function is a list of fields, each followed by `?`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use packet::IpProtocol;
+use packet::{IpProtocol, hex};
 
 use super::{Dissection, Field, Layer, Next};
-use crate::view::bytes::hex;
 
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the innermost header says that its contents end.
+    /// End of the contents, by the length in the innermost header.
     end: usize,
     layers: Vec<Layer>,
     summary: String,
     truncated: bool,
-    /// What is read may end anywhere: a first fragment, a packet that an error quotes.
+    /// The packet may end anywhere: a first fragment, or a packet quoted by an ICMP error.
     partial: bool,
 }
 
@@ -35,7 +34,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A header of that name begins here.
+    /// Begins a header with a name.
     pub fn open(&mut self, name: &str) {
         let again = |layer: &&Layer| layer.name.split('#').next() == Some(name);
         let name = match self.layers.iter().filter(again).count() {
@@ -105,7 +104,7 @@ impl<'a> Reader<'a> {
         Some(address)
     }
 
-    /// Shows the field read last in other words.
+    /// Replaces the value of the last field.
     pub fn say(&mut self, value: String) {
         let field = self.layers.last_mut().and_then(|layer| layer.fields.last_mut());
         if let Some(field) = field {
@@ -113,7 +112,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds to the line about the packet.
+    /// Appends to the summary of the packet.
     pub fn sum(&mut self, words: &str) {
         if !self.summary.is_empty() {
             self.summary.push(' ');
@@ -121,7 +120,7 @@ impl<'a> Reader<'a> {
         self.summary.push_str(words);
     }
 
-    /// What is left of the innermost contents.
+    /// The remaining bytes of the innermost contents.
     pub fn left(&self) -> usize {
         self.end - self.at
     }
@@ -131,12 +130,12 @@ impl<'a> Reader<'a> {
         self.bytes[self.at..self.end].get(ahead).copied()
     }
 
-    /// From here the packet may end anywhere without being cut short.
+    /// From here the packet may end anywhere without being truncated.
     pub fn partial(&mut self) {
         self.partial = true;
     }
 
-    /// The contents end `len` bytes from here, if the packet goes so far; what is behind them is
+    /// The contents end `len` bytes from here, if the packet is that long; the bytes after them are
     /// padding.
     pub fn limit(&mut self, len: usize) {
         if len > self.left() {
@@ -145,7 +144,7 @@ impl<'a> Reader<'a> {
         self.end = self.end.min(self.at + len);
     }
 
-    /// Nothing here knows the protocol.
+    /// Marks the protocol as unknown.
     pub fn other_protocol(&mut self, number: IpProtocol) -> Option<Next> {
         self.sum(&format!("protocol {} len {}", number.0, self.left()));
         None
@@ -186,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A payload's beginning.
+/// Bytes of a payload that are shown.
 fn shown(bytes: &[u8]) -> String {
     let more = if bytes.len() > SHOWN { "…" } else { "" };
     format!("{}{more} ({} bytes)", hex(&bytes[..bytes.len().min(SHOWN)]), bytes.len())

@@ -10,7 +10,7 @@ pub fn datagram(reader: &mut Reader<'_>) -> Option<Next> {
     reader.sum(&format!("UDP {sport} > {dport}"));
     let len = usize::from(reader.half("length")?);
     reader.code("checksum")?;
-    // Zero stands for what segmentation offload knows.
+    // 0 stands for a length that only segmentation offload knows.
     if len >= HEADER {
         reader.limit(len - HEADER);
     }

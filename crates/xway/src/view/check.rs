@@ -1,146 +1,80 @@
-//! What the verifier said of each program of an object.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `check`: what the verifier said of each program of an object.
 
+use control::check::{Accepted, CheckReport, Checked, Outcome, Refused};
 use report::number::human;
 use report::text;
-use serde::Serialize;
 
-use super::prog::Source;
+use super::prog::source_place;
 use super::{Paint, View};
 
-#[derive(Debug, Serialize)]
-pub struct Report {
-    pub object: String,
-    /// It came with `xway`.
-    pub builtin: bool,
-    /// All of them.
-    pub accepted: bool,
-    pub programs: Vec<Checked>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Checked {
-    pub name: String,
-    pub section: String,
-    /// `None` when neither section nor caller says.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// Slots in the object, before the verifier's rewriting.
-    pub insns: usize,
-    #[serde(flatten)]
-    pub outcome: Outcome,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outcome {
-    Accepted(Accepted),
-    Refused(Box<Refused>),
-}
-
-#[derive(Debug, Serialize)]
-pub struct Accepted {
-    /// Instructions that the verifier walked.
-    pub verified_insns: Option<u32>,
-    pub xlated_bytes: u32,
-    pub jited_bytes: u32,
-    pub maps: Vec<String>,
-    pub warnings: Vec<String>,
-}
-
-#[derive(Debug, Default, Serialize)]
-pub struct Refused {
-    /// The line that decides.
-    pub message: String,
-    pub more: Vec<String>,
-    /// The program that was refused, where it is one that this one only calls.
-    pub reached: Option<String>,
-    pub instruction: Option<usize>,
-    /// The instruction in the kernel's notation.
-    pub insn: Option<String>,
-    pub source: Option<Source>,
-    pub hint: Option<String>,
-    /// As the kernel wrote it; only when asked for.
-    pub log: Option<String>,
-    #[serde(skip)]
-    pub annotated: String,
-}
-
-impl View for Report {
+impl View for CheckReport {
     fn text(&self, paint: Paint) -> String {
-        let programs: Vec<_> = self.programs.iter().map(|one| one.text(paint)).collect();
+        let programs: Vec<_> = self.programs.iter().map(|one| checked_text(one, paint)).collect();
         let refused =
             self.programs.iter().filter(|one| matches!(one.outcome, Outcome::Refused(_))).count();
         let total = self.programs.len();
         let verdict = match refused {
-            0 => format!("{}: the kernel takes {}", self.object, all(total)),
+            0 => format!("{}: the kernel accepts {}", self.object, all(total)),
             _ => format!("{}: the kernel refuses {refused} of {total}", self.object),
         };
         format!("{}{verdict}\n", programs.concat())
     }
 }
 
-impl Checked {
-    fn text(&self, paint: Paint) -> String {
-        let kind = self.kind.as_deref().unwrap_or("unknown type");
-        let head =
-            format!("{} ({kind}, section {})", paint.bold(&self.name), text::line(&self.section));
-        match &self.outcome {
-            Outcome::Accepted(accepted) => {
-                format!("{} {head}: {}", paint.good("ok"), accepted.text())
-            }
-            Outcome::Refused(refused) => {
-                format!("{} {head}\n{}", paint.bad("refused"), refused.text(paint))
-            }
+fn checked_text(checked: &Checked, paint: Paint) -> String {
+    let kind = checked.kind.as_deref().unwrap_or("unknown type");
+    let (name, section) = (paint.bold(&checked.name), text::line(&checked.section));
+    let head = format!("{name} ({kind}, section {section})");
+    match &checked.outcome {
+        Outcome::Accepted(accepted) => {
+            format!("{} {head}: {}", paint.good("ok"), accepted_text(accepted))
+        }
+        Outcome::Refused(refused) => {
+            format!("{} {head}\n{}", paint.bad("refused"), refused_text(refused, paint))
         }
     }
 }
 
-impl Accepted {
-    /// Sizes, maps and warnings, in lines.
-    pub fn text(&self) -> String {
-        let size = |bytes: u32| human(f64::from(bytes), "B");
-        let mut facts = Vec::new();
-        if let Some(insns) = self.verified_insns {
-            facts.push(format!("{insns} instructions verified"));
-        }
-        facts.push(format!("{} translated", size(self.xlated_bytes)));
-        if self.jited_bytes != 0 {
-            facts.push(format!("{} of machine code", size(self.jited_bytes)));
-        }
-        if !self.maps.is_empty() {
-            facts.push(format!("maps {}", text::line(&self.maps.join(", "))));
-        }
-        let warnings =
-            self.warnings.iter().map(|warning| format!("  warning: {}\n", text::line(warning)));
-        format!("{}\n{}", facts.join(", "), warnings.collect::<String>())
+/// Sizes, maps and warnings, in lines.
+pub fn accepted_text(accepted: &Accepted) -> String {
+    let size = |bytes: u32| human(f64::from(bytes), "B");
+    let mut parts = Vec::new();
+    if let Some(insns) = accepted.verified_insns {
+        parts.push(format!("{insns} instructions verified"));
     }
+    parts.push(format!("{} translated", size(accepted.xlated_bytes)));
+    if accepted.jited_bytes != 0 {
+        parts.push(format!("{} of machine code", size(accepted.jited_bytes)));
+    }
+    if !accepted.maps.is_empty() {
+        parts.push(format!("maps {}", text::line(&accepted.maps.join(", "))));
+    }
+    let warnings = accepted.warnings.iter();
+    let warnings = warnings.map(|warning| format!("  warning: {}\n", text::line(warning)));
+    format!("{}\n{}", parts.join(", "), warnings.collect::<String>())
 }
 
-impl Refused {
-    /// Why, where, and what to do, in lines.
-    pub fn text(&self, paint: Paint) -> String {
-        let mut lines = vec![paint.bad(&self.message)];
-        lines.extend(self.more.iter().cloned());
-        if let Some(name) = &self.reached {
-            lines.push(format!("in program {}, which it reaches", text::line(name)));
-        }
-        if let Some(source) = &self.source {
-            lines.push(text::line(&source.place()).into_owned());
-        }
-        if let Some(slot) = self.instruction {
-            let insn = self.insn.as_ref().map(|insn| format!(": {insn}")).unwrap_or_default();
-            lines.push(format!("at instruction {slot}{insn}"));
-        }
-        if let Some(hint) = &self.hint {
-            lines.push(format!("hint: {hint}"));
-        }
-        let lines = lines
-            .into_iter()
-            .flat_map(|line| line.lines().map(|line| format!("  {line}\n")).collect::<Vec<_>>());
-        format!("{}{}", lines.collect::<String>(), self.annotated)
+/// Why, where, and what to do, in lines.
+pub fn refused_text(refused: &Refused, paint: Paint) -> String {
+    let mut lines = vec![paint.bad(&refused.message)];
+    lines.extend(refused.more.iter().cloned());
+    if let Some(name) = &refused.reached {
+        lines.push(format!("in program {}, which it tail-calls", text::line(name)));
     }
+    if let Some(source) = &refused.source {
+        lines.push(text::line(&source_place(source)).into_owned());
+    }
+    if let Some(slot) = refused.instruction {
+        let insn = refused.insn.as_ref().map(|insn| format!(": {insn}")).unwrap_or_default();
+        lines.push(format!("at instruction {slot}{insn}"));
+    }
+    if let Some(hint) = &refused.hint {
+        lines.push(format!("hint: {hint}"));
+    }
+    let lines = lines
+        .into_iter()
+        .flat_map(|line| line.lines().map(|line| format!("  {line}\n")).collect::<Vec<_>>());
+    format!("{}{}", lines.collect::<String>(), refused.annotated)
 }
 
 fn all(total: usize) -> String {
@@ -152,11 +86,13 @@ fn all(total: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use kernel::Source;
+
     use super::*;
 
     const PLAIN: Paint = Paint { colour: false };
 
-    fn report(outcome: Outcome) -> Report {
+    fn report(outcome: Outcome) -> CheckReport {
         let accepted = matches!(outcome, Outcome::Accepted(_));
         let checked = Checked {
             name: "drop".into(),
@@ -165,7 +101,7 @@ mod tests {
             insns: 12,
             outcome,
         };
-        Report { object: "x.o".into(), builtin: false, accepted, programs: vec![checked] }
+        CheckReport { object: "x.o".into(), builtin: false, accepted, programs: vec![checked] }
     }
 
     #[test]
@@ -204,7 +140,7 @@ x.o: the kernel refuses 1 of 1
         let want = "\
 ok drop (xdp, section xdp): 20 instructions verified, 96 B translated, maps counts
   warning: loaded without BTF
-x.o: the kernel takes it
+x.o: the kernel accepts it
 ";
         assert_eq!(accepted.text(PLAIN), want);
         let json = serde_json::to_value(&accepted).unwrap();

@@ -1,4 +1,4 @@
-//! The demo's answer, and what is shown while it runs.
+//! Text of `demo`, and its view while it runs.
 
 use std::path::PathBuf;
 
@@ -14,29 +14,38 @@ use serde::Serialize;
 use super::live::Drawing;
 use super::{Paint, View};
 
-/// What the demo found. Serialises to the contract for scripts: `phases` and `report`.
+/// The result of the demo, which exists in this command alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
+    /// Phases in order.
     pub phases: Vec<Row>,
-    /// What the attacker was asked to send.
+    /// Frames per second that the attacker was asked to send, each from another of 10,000,000
+    /// addresses.
     pub rate_pps: u64,
-    /// Of the filter in the native phase, with what they counted.
+    /// Rules of the filter in the native phase, with their counters.
     pub rules: Vec<RuleReport>,
+    /// Path of the report.
     pub report: PathBuf,
+    /// Path of the figure.
     pub figure: PathBuf,
 }
 
 /// One phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// Name of the phase.
     pub name: &'static str,
     #[serde(skip)]
     pub title: &'static str,
+    /// TCP requests answered per second, mean over the phase.
     pub tps: f64,
+    /// Frames per second that the attacker gave to the server's link.
     pub offered_pps: f64,
+    /// Frames per second that the filter dropped; 0 where it is not attached.
     pub dropped_pps: f64,
-    /// Share of its processor that the server's receive thread used.
+    /// Share of one processor that the server's receive thread used, 0 to 1.
     pub cpu: f64,
+    /// Connections that the client replaced after a second without an answer.
     pub reconnects: u64,
 }
 
@@ -48,13 +57,13 @@ impl Answer {
         native > 0.0 && native >= 0.7 * self.tps("quiet") && native >= 2.0 * self.tps("flood")
     }
 
-    /// Transactions of a phase as a share of the quiet ones.
+    /// Transactions of a phase as a share of those in the quiet phase.
     pub fn share(&self, phase: &str) -> f64 {
         let quiet = self.tps("quiet");
         if quiet > 0.0 { self.tps(phase) / quiet } else { 0.0 }
     }
 
-    /// What was dropped a second.
+    /// Frames dropped per second in a phase.
     pub fn rate(&self, phase: &str) -> f64 {
         self.row(phase).map_or(0.0, |row| row.dropped_pps)
     }
@@ -99,8 +108,8 @@ impl View for Answer {
         } else {
             paint.bad(&format!(
                 "Native XDP kept {native} of the quiet transactions, {without} were left without: \
-                 no proof this time. The attacker sent at least {} of {} asked; if that is far \
-                 apart, or much else runs here, try again on a quiet machine.",
+                 the result is negative. The attacker sent at least {} of {} requested; if these \
+                 differ widely, or other work runs here, repeat on an idle machine.",
                 human(slow, "pps"),
                 human(self.rate_pps as f64, "pps"),
             ))
@@ -110,7 +119,7 @@ impl View for Answer {
     }
 }
 
-/// The moment that a live view shows.
+/// The state that the live view shows.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     /// Share of the whole run that is done, 0 to 1.
@@ -120,7 +129,7 @@ pub struct Progress {
     pub tps: f64,
     pub offered_pps: f64,
     pub dropped_pps: f64,
-    /// Transactions a second of all samples so far.
+    /// Transactions per second of all samples so far.
     pub history: Vec<u64>,
 }
 

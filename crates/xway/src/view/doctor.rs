@@ -1,72 +1,10 @@
-//! What this machine and this user allow.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `doctor`: what this machine and this user allow.
 
-use serde::Serialize;
+use control::doctor::{Capabilities, DoctorReport, Probe, State};
 
 use super::{Paint, View};
 
-#[derive(Debug, Serialize)]
-pub struct Report {
-    pub kernel: String,
-    pub architecture: &'static str,
-    /// Some XDP program can be attached somewhere.
-    pub ready: bool,
-    /// Why not, and who must open it.
-    pub gates: Vec<String>,
-    pub capabilities: Capabilities,
-    pub facts: Vec<Fact>,
-    pub probes: Vec<Probe>,
-}
-
-#[derive(Debug, Default, Serialize)]
-pub struct Capabilities {
-    pub effective: Vec<String>,
-    pub missing: Vec<String>,
-}
-
-/// A circumstance that is good, or that somebody may want to change.
-#[derive(Debug, Serialize)]
-pub struct Fact {
-    pub name: String,
-    pub state: State,
-    pub value: String,
-    pub advice: Option<String>,
-}
-
-/// A feature, tried.
-#[derive(Debug, Serialize)]
-pub struct Probe {
-    pub name: String,
-    /// What needs it.
-    pub purpose: &'static str,
-    pub available: bool,
-    /// The kernel's own words.
-    pub refusal: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    Good,
-    /// It works, with a drawback.
-    Warning,
-    Bad,
-    /// The system does not say.
-    Unknown,
-}
-
-impl Fact {
-    pub fn new(name: &str, state: State, value: String) -> Self {
-        Self { name: name.to_owned(), state, value, advice: None }
-    }
-
-    pub fn good(name: &str, value: String) -> Self {
-        Self::new(name, State::Good, value)
-    }
-}
-
-impl View for Report {
+impl View for DoctorReport {
     fn text(&self, paint: Paint) -> String {
         let mut text = format!("Linux {} on {}\n\n", self.kernel, self.architecture);
         for fact in &self.facts {
@@ -75,51 +13,45 @@ impl View for Report {
                 text.push_str(&format!("{:INDENT$}{}\n", "", paint.dim(advice)));
             }
         }
-        text.push_str(&self.capabilities.text(paint));
+        text.push_str(&capabilities_text(&self.capabilities, paint));
         text.push_str("\nTried:\n");
         for probe in &self.probes {
-            text.push_str(&probe.text(paint));
+            text.push_str(&probe_text(probe, paint));
         }
         text.push('\n');
-        text.push_str(&self.conclusion(paint));
+        text.push_str(&conclusion(self, paint));
         text
     }
 }
 
-impl Report {
-    fn conclusion(&self, paint: Paint) -> String {
-        if self.ready {
-            return format!("{}\n", paint.good("XDP programs can be attached."));
-        }
-        let gates = self.gates.iter().map(|gate| format!("  {gate}\n"));
-        format!("{}\n{}", paint.bad("XDP programs cannot be attached:"), gates.collect::<String>())
+fn conclusion(report: &DoctorReport, paint: Paint) -> String {
+    if report.ready {
+        return format!("{}\n", paint.good("XDP programs can be attached."));
+    }
+    let gates = report.gates.iter().map(|gate| format!("  {gate}\n"));
+    format!("{}\n{}", paint.bad("XDP programs cannot be attached:"), gates.collect::<String>())
+}
+
+fn probe_text(probe: &Probe, paint: Paint) -> String {
+    let state = if probe.available { State::Good } else { State::Bad };
+    let row = row(state, &probe.name, probe.purpose, paint);
+    match &probe.refusal {
+        Some(words) => format!("{row}{:INDENT$}{}\n", "", paint.dim(words)),
+        None => row,
     }
 }
 
-impl Probe {
-    fn text(&self, paint: Paint) -> String {
-        let state = if self.available { State::Good } else { State::Bad };
-        let row = row(state, &self.name, self.purpose, paint);
-        match &self.refusal {
-            Some(words) => format!("{row}{:INDENT$}{}\n", "", paint.dim(words)),
-            None => row,
-        }
+fn capabilities_text(capabilities: &Capabilities, paint: Paint) -> String {
+    let Capabilities { effective, missing } = capabilities;
+    let list =
+        |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(" ") };
+    let state = if missing.is_empty() { State::Good } else { State::Warning };
+    let mut text = row(state, "capabilities", &list(effective), paint);
+    if !missing.is_empty() {
+        let missing = format!("missing: {}", list(missing));
+        text.push_str(&format!("{:INDENT$}{}\n", "", paint.dim(&missing)));
     }
-}
-
-impl Capabilities {
-    fn text(&self, paint: Paint) -> String {
-        let list = |names: &[String]| {
-            if names.is_empty() { "none".to_owned() } else { names.join(" ") }
-        };
-        let state = if self.missing.is_empty() { State::Good } else { State::Warning };
-        let mut text = row(state, "capabilities", &list(&self.effective), paint);
-        if !self.missing.is_empty() {
-            let missing = format!("missing: {}", list(&self.missing));
-            text.push_str(&format!("{:INDENT$}{}\n", "", paint.dim(&missing)));
-        }
-        text
-    }
+    text
 }
 
 fn row(state: State, name: &str, value: &str, paint: Paint) -> String {
@@ -138,10 +70,12 @@ const INDENT: usize = NAME + 8;
 
 #[cfg(test)]
 mod tests {
+    use control::doctor::Fact;
+
     use super::*;
 
-    fn report(gates: Vec<String>) -> Report {
-        Report {
+    fn report(gates: Vec<String>) -> DoctorReport {
+        DoctorReport {
             kernel: "6.18.0".into(),
             architecture: "x86_64",
             ready: gates.is_empty(),

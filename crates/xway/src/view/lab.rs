@@ -1,58 +1,34 @@
-//! Labs, their hosts and addresses.
+//! Text of `lab`: labs, their hosts and addresses.
 
+use lab::{HostReport, InterfaceReport, LabReport, Labs};
 use serde::Serialize;
 
 use super::{Paint, View};
 
-#[derive(Debug, Serialize)]
-pub struct Labs {
-    pub labs: Vec<Lab>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Lab {
-    pub id: String,
-    pub topology: Option<String>,
-    /// Its maker is alive.
-    pub running: bool,
-    /// Stays after its maker.
-    pub kept: bool,
-    pub hosts: Vec<Host>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Host {
-    pub name: String,
-    /// What `ip netns exec` takes.
-    pub netns: String,
-    pub interfaces: Vec<Interface>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Interface {
-    pub name: String,
-    pub mac: Option<String>,
-    pub mtu: u32,
-    pub queues: u32,
-    pub addresses: Vec<String>,
-}
-
+/// A lab that was made, with what `up` alone shows of it.
 #[derive(Debug, Serialize)]
 pub struct Up {
+    /// Id of the lab.
     pub id: String,
+    /// Name of its topology.
     pub topology: &'static str,
     #[serde(skip)]
     pub drawing: &'static str,
-    pub hosts: Vec<Host>,
+    /// Its hosts.
+    pub hosts: Vec<HostReport>,
 }
 
+/// A lab that was removed.
 #[derive(Debug, Serialize)]
 pub struct Removed {
+    /// Id of the lab.
     pub removed: String,
 }
 
+/// Labs that were collected.
 #[derive(Debug, Serialize)]
 pub struct Collected {
+    /// Ids of the labs.
     pub removed: Vec<String>,
 }
 
@@ -61,20 +37,18 @@ impl View for Labs {
         if self.labs.is_empty() {
             return "no labs are up".to_owned();
         }
-        self.labs.iter().map(|lab| lab.text(paint)).collect()
+        self.labs.iter().map(|lab| lab_text(lab, paint)).collect()
     }
 }
 
-impl Lab {
-    fn text(&self, paint: Paint) -> String {
-        let topology = self.topology.as_deref().unwrap_or("no topology");
-        let state = match (self.kept, self.running) {
-            (true, _) => "up",
-            (false, true) => "in use by a running program",
-            (false, false) => "left over: `xway lab gc` removes it",
-        };
-        format!("{} {topology}, {state}\n{}", paint.bold(&self.id), hosts(&self.hosts))
-    }
+fn lab_text(lab: &LabReport, paint: Paint) -> String {
+    let topology = lab.topology.as_deref().unwrap_or("no topology");
+    let state = match (lab.kept, lab.running) {
+        (true, _) => "up",
+        (false, true) => "in use by a running program",
+        (false, false) => "left over: `xway lab gc` removes it",
+    };
+    format!("{} {topology}, {state}\n{}", paint.bold(&lab.id), hosts(&lab.hosts))
 }
 
 impl View for Up {
@@ -102,34 +76,24 @@ impl View for Removed {
 impl View for Collected {
     fn text(&self, _paint: Paint) -> String {
         match self.removed.as_slice() {
-            [] => "nothing was left behind".to_owned(),
+            [] => "no lab was left over".to_owned(),
             labs => format!("removed {}", labs.join(", ")),
         }
     }
 }
 
-impl Host {
-    /// A host that cannot be looked into.
-    pub fn named(lab: &str, name: &str) -> Self {
-        Self { name: name.to_owned(), netns: format!("xw-{lab}-{name}"), interfaces: Vec::new() }
-    }
+fn interface_text(interface: &InterfaceReport) -> String {
+    let InterfaceReport { name, mac, mtu, addresses, .. } = interface;
+    let mac = mac.map_or_else(|| "no address".to_owned(), |mac| mac.to_string());
+    format!("{name} {mac} mtu {mtu} {}", addresses.join(" ")).trim_end().to_owned()
 }
 
-impl Interface {
-    fn text(&self) -> String {
-        let mac = self.mac.as_deref().unwrap_or("no address");
-        format!("{} {mac} mtu {} {}", self.name, self.mtu, self.addresses.join(" "))
-            .trim_end()
-            .to_owned()
-    }
-}
-
-fn hosts(hosts: &[Host]) -> String {
+fn hosts(hosts: &[HostReport]) -> String {
     let mut text = String::new();
     for host in hosts {
         text.push_str(&format!("  {:<10}{}\n", host.name, host.netns));
         for interface in &host.interfaces {
-            text.push_str(&format!("  {:<10}  {}\n", "", interface.text()));
+            text.push_str(&format!("  {:<10}  {}\n", "", interface_text(interface)));
         }
     }
     text
@@ -141,15 +105,15 @@ mod tests {
 
     #[test]
     fn a_lab_shows_where_its_hosts_are() {
-        let mut host = Host::named("k3f9a", "server");
-        host.interfaces.push(Interface {
+        let mut host = HostReport::named("k3f9a", "server");
+        host.interfaces.push(InterfaceReport {
             name: "eth0".into(),
-            mac: Some("02:78:77:00:00:02".into()),
+            mac: "02:78:77:00:00:02".parse().ok(),
             mtu: 1500,
             queues: 1,
             addresses: vec!["10.0.0.2/24".into()],
         });
-        let lab = |kept, running| Lab {
+        let lab = |kept, running| LabReport {
             id: "k3f9a".into(),
             topology: Some("service".into()),
             running,
@@ -162,8 +126,8 @@ mod tests {
                     eth0 02:78:77:00:00:02 mtu 1500 10.0.0.2/24\n";
         let plain = Paint { colour: false };
         assert_eq!(labs.text(plain), want);
-        assert!(lab(false, true).text(plain).contains("in use"));
-        assert!(lab(false, false).text(plain).contains("xway lab gc"));
+        assert!(lab_text(&lab(false, true), plain).contains("in use"));
+        assert!(lab_text(&lab(false, false), plain).contains("xway lab gc"));
         assert_eq!(Labs { labs: vec![] }.text(plain), "no labs are up");
     }
 }

@@ -1,6 +1,7 @@
 //! Live views on standard error: the state is a value, drawing it is a pure function.
 //!
-//! On a terminal the picture stays in place; elsewhere each new line of a state is said once.
+//! On a terminal the picture is redrawn in place; elsewhere each new line of a state is printed
+//! once.
 
 use std::io::{self, IsTerminal, Stderr};
 
@@ -14,13 +15,13 @@ use super::say;
 
 /// A state that can be drawn.
 pub trait Drawing {
-    /// What to say of it where there is no terminal.
+    /// The state in a line, for output that is not a terminal.
     fn line(&self) -> String;
 
     fn draw(&self, frame: &mut Frame<'_>);
 }
 
-/// Where live states go.
+/// The output for live states.
 pub struct Screen {
     terminal: Option<Terminal<CrosstermBackend<Stderr>>>,
     said: String,
@@ -35,7 +36,7 @@ impl Screen {
         Self { terminal, said: String::new() }
     }
 
-    /// As high as the terminal.
+    /// A screen of the terminal's height.
     pub fn full() -> Self {
         let rows = ratatui::crossterm::terminal::size().map_or(DEFAULT_ROWS, |(_, rows)| rows);
         Self::new(rows)
@@ -43,7 +44,7 @@ impl Screen {
 
     pub fn show(&mut self, state: &impl Drawing) {
         match &mut self.terminal {
-            // A terminal that went away is no reason to stop.
+            // A terminal that was closed does not end the command.
             Some(terminal) => drop(terminal.draw(|frame| draw(state, frame))),
             None => {
                 let line = state.line();
@@ -78,5 +79,5 @@ impl Drop for Screen {
     }
 }
 
-/// Rows of a terminal that does not say how many it has.
+/// Rows of a terminal of unknown height.
 const DEFAULT_ROWS: u16 = 24;

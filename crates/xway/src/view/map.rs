@@ -1,98 +1,23 @@
-//! Maps in the kernel: the list, one in full, entries as trees, what a change did.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `map`: the list, one map in full, its entries, a change.
 
+use control::inventory::{Content, Entries, Found, Map, MapRef, MapReport, Maps, Tree};
 use report::Table;
 use report::number::human;
 use report::table::Column;
 use serde::Serialize;
 
-use super::prog::Holder;
-use super::tree::Tree;
+use super::prog::process_text;
 use super::{Paint, View};
 
-#[derive(Debug, Serialize)]
-pub struct Maps {
-    pub maps: Vec<Map>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Shown {
-    pub map: Map,
-    /// In C, where the map has types.
-    pub key_type: Option<String>,
-    pub value_type: Option<String>,
-}
-
-/// What tells one map from another.
-#[derive(Clone, Debug, Serialize)]
-pub struct MapRef {
-    pub id: u32,
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub name: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Map {
-    #[serde(flatten)]
-    pub reference: MapRef,
-    pub key_bytes: u32,
-    /// Of one CPU.
-    pub value_bytes: u32,
-    pub max_entries: u32,
-    /// `BPF_F_*` as a number.
-    pub flags: u32,
-    pub frozen: bool,
-    pub memlock_bytes: Option<u64>,
-    pub btf_id: Option<u32>,
-    pub programs: Vec<ProgramName>,
-    pub holders: Vec<Holder>,
-}
-
-/// A program that uses a map.
-#[derive(Debug, Serialize)]
-pub struct ProgramName {
-    pub id: u32,
-    pub name: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Entries {
-    pub map: MapRef,
-    pub entries: Vec<Entry>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Entry {
-    pub key: Tree,
-    #[serde(flatten)]
-    pub content: Content,
-}
-
-/// One value, or one for each possible CPU.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum Content {
-    One { value: Tree },
-    PerCpu { cpus: Vec<Tree>, sum: Option<Tree> },
-}
-
-/// The answer to a lookup.
-#[derive(Debug, Serialize)]
-pub struct Found {
-    pub map: MapRef,
-    pub found: bool,
-    pub key: Tree,
-    #[serde(flatten)]
-    pub content: Option<Content>,
-}
-
-/// What an update or a deletion did.
+/// The outcome of an update or a deletion, which this command alone composes.
 #[derive(Debug, Serialize)]
 pub struct Changed {
+    /// The map.
     pub map: MapRef,
+    /// The key.
     pub key: Tree,
+    /// The change was made. `false`, with exit code 1, when the key to delete (or with `--exist`,
+    /// to set) is absent, or with `--noexist` is present.
     pub done: bool,
     #[serde(skip)]
     pub outcome: Outcome,
@@ -106,9 +31,12 @@ pub enum Outcome {
     Present,
 }
 
+/// A pin that was made, which this command alone composes.
 #[derive(Debug, Serialize)]
 pub struct Pinned {
+    /// The map.
     pub map: MapRef,
+    /// Path of the pin.
     pub path: String,
 }
 
@@ -129,43 +57,41 @@ impl View for Maps {
             Column::text("used by"),
         ]);
         for map in &self.maps {
-            table.row(map.row());
+            table.row(row(map));
         }
         table.to_string()
     }
 }
 
-impl Map {
-    fn row(&self) -> [String; 9] {
-        let MapRef { id, kind, name } = &self.reference;
-        [
-            id.to_string(),
-            kind.clone(),
-            name.clone(),
-            format!("{} B", self.key_bytes),
-            format!("{} B", self.value_bytes),
-            self.max_entries.to_string(),
-            self.flags(),
-            self.memlock_bytes.map_or_else(|| "-".to_owned(), bytes),
-            self.used_by(),
-        ]
-    }
-
-    fn flags(&self) -> String {
-        let frozen = if self.frozen { " frozen" } else { "" };
-        format!("{:#x}{frozen}", self.flags)
-    }
-
-    /// Programs, then processes.
-    fn used_by(&self) -> String {
-        let programs = self.programs.iter().map(|one| format!("{} {}", one.id, one.name));
-        let holders = self.holders.iter().map(Holder::text);
-        let all: Vec<_> = programs.chain(holders).collect();
-        if all.is_empty() { "-".to_owned() } else { all.join(", ") }
-    }
+fn row(map: &Map) -> [String; 9] {
+    let MapRef { id, kind, name } = &map.reference;
+    [
+        id.to_string(),
+        kind.clone(),
+        name.clone(),
+        format!("{} B", map.key_bytes),
+        format!("{} B", map.value_bytes),
+        map.max_entries.to_string(),
+        flags(map),
+        map.memlock_bytes.map_or_else(|| "-".to_owned(), bytes),
+        used_by(map),
+    ]
 }
 
-impl View for Shown {
+fn flags(map: &Map) -> String {
+    let frozen = if map.frozen { " frozen" } else { "" };
+    format!("{:#x}{frozen}", map.flags)
+}
+
+/// Programs that use a map, then processes that hold it.
+fn used_by(map: &Map) -> String {
+    let programs = map.programs.iter().map(|one| format!("{} {}", one.id, one.name));
+    let holders = map.holders.iter().map(process_text);
+    let all: Vec<_> = programs.chain(holders).collect();
+    if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+}
+
+impl View for MapReport {
     fn text(&self, paint: Paint) -> String {
         let map = &self.map;
         let ty = |ty: &Option<String>| ty.as_ref().map(|ty| format!(", {ty}")).unwrap_or_default();
@@ -174,10 +100,10 @@ impl View for Shown {
             ("key", format!("{} bytes{}", map.key_bytes, ty(&self.key_type))),
             ("value", format!("{} bytes{}", map.value_bytes, ty(&self.value_type))),
             ("entries", format!("at most {}", map.max_entries)),
-            ("flags", map.flags()),
+            ("flags", flags(map)),
             ("memory locked", map.memlock_bytes.map_or_else(|| "unknown".to_owned(), bytes)),
             ("BTF", map.btf_id.map_or_else(|| "none".to_owned(), |id| id.to_string())),
-            ("used by", map.used_by()),
+            ("used by", used_by(map)),
         ];
         let mut text = heading(&map.reference, paint);
         for (name, value) in rows {
@@ -194,7 +120,7 @@ impl View for Entries {
             text.push_str(&format!(
                 "{}{}\n",
                 paint.bold(&entry.key.to_string()),
-                entry.content.text()
+                content_text(&entry.content)
             ));
         }
         match self.entries.len() {
@@ -205,17 +131,15 @@ impl View for Entries {
     }
 }
 
-impl Content {
-    /// Begins right behind the key.
-    fn text(&self) -> String {
-        match self {
-            Self::One { value } => format!(": {value}"),
-            Self::PerCpu { cpus, sum } => {
-                let sum = sum.as_ref().map(|sum| format!(" {sum}")).unwrap_or_default();
-                let each = cpus.iter().enumerate();
-                let each = each.map(|(cpu, value)| format!("\n  cpu {cpu}: {value}"));
-                format!(":{sum}{}", each.collect::<String>())
-            }
+/// The value or values of an entry, from directly after the key.
+fn content_text(content: &Content) -> String {
+    match content {
+        Content::One { value } => format!(": {value}"),
+        Content::PerCpu { cpus, sum } => {
+            let sum = sum.as_ref().map(|sum| format!(" {sum}")).unwrap_or_default();
+            let each = cpus.iter().enumerate();
+            let each = each.map(|(cpu, value)| format!("\n  cpu {cpu}: {value}"));
+            format!(":{sum}{}", each.collect::<String>())
         }
     }
 }
@@ -223,7 +147,7 @@ impl Content {
 impl View for Found {
     fn text(&self, _paint: Paint) -> String {
         match &self.content {
-            Some(content) => format!("{}{}", self.key, content.text()),
+            Some(content) => format!("{}{}", self.key, content_text(content)),
             None => format!("{} has no entry {}", name(&self.map), self.key),
         }
     }
@@ -262,6 +186,8 @@ fn bytes(count: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use control::inventory::Entry;
+
     use super::*;
 
     const PLAIN: Paint = Paint { colour: false };

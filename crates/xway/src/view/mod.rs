@@ -1,10 +1,10 @@
-//! What is shown: each answer is a plain value that serialises to JSON and draws itself as text.
+//! Results as text and as live pictures. JSON is the serialization of the result itself.
 //!
-//! Rule: nothing here asks the system anything; the same value always draws the same text.
+//! Rule: nothing here reads the system; the same value always draws the same text. Results belong
+//! to the libraries; the types that serialize here are compositions of single commands.
 
 pub mod attach;
 pub mod bench;
-pub mod bytes;
 pub mod check;
 pub mod demo;
 pub mod doctor;
@@ -21,7 +21,6 @@ pub mod sink;
 pub mod state;
 pub mod status;
 pub mod tcp;
-pub mod tree;
 pub mod xsk;
 
 use std::borrow::Cow;
@@ -31,19 +30,19 @@ use std::sync::LazyLock;
 use report::text;
 use serde::Serialize;
 
-/// An answer of a command: JSON by its fields, text for people.
+/// A result of a command: JSON by its fields, text for people.
 pub trait View: Serialize {
     fn text(&self, style: Paint) -> String;
 }
 
-/// Whether the reader sees colour.
+/// Whether output has colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paint {
     pub colour: bool,
 }
 
 impl Paint {
-    /// For what goes to standard output; `NO_COLOR` is honoured.
+    /// The setting for standard output; `NO_COLOR` is honored.
     pub fn stdout() -> Self {
         static PAINT: LazyLock<Paint> = LazyLock::new(|| Paint {
             colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
@@ -51,8 +50,8 @@ impl Paint {
         *PAINT
     }
 
-    /// `text` of several lines as a terminal may have it: this program's colours, where there are
-    /// colours, and no other control sequence.
+    /// Several lines that are safe for a terminal: without control sequences except the colors of
+    /// this program.
     pub fn safe(self, text: &str) -> Cow<'_, str> {
         if self.colour { text::coloured(text) } else { text::lines(text) }
     }
@@ -73,7 +72,7 @@ impl Paint {
         self.paint("31", text)
     }
 
-    /// One line; line breaks at its end are kept.
+    /// Paints one line; line breaks at its end are kept.
     fn paint(self, code: &str, text: &str) -> String {
         let inner = text.trim_end_matches('\n');
         let safe = text::line(inner) + &text[inner.len()..];
@@ -81,8 +80,8 @@ impl Paint {
     }
 }
 
-/// An answer as it is written: JSON, on one line or several, or text. The characters of external
-/// names and messages that would steer a terminal are escaped.
+/// A result as it is written: JSON, on one line or several, or text. Characters of external names
+/// and messages that control a terminal are escaped.
 pub fn rendered(answer: &impl View, form: Form, style: Paint) -> serde_json::Result<String> {
     Ok(match form {
         Form::Json => text::json(&serde_json::to_string_pretty(answer)?).into_owned(),
@@ -91,7 +90,7 @@ pub fn rendered(answer: &impl View, form: Form, style: Paint) -> serde_json::Res
     })
 }
 
-/// How an answer is written.
+/// The form in which a result is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Json,
@@ -99,8 +98,8 @@ pub enum Form {
     Text,
 }
 
-/// Writes an answer, or text of this program, to standard output. A reader that went away is not
-/// an error, but `false`. External text must come through [`rendered`].
+/// Writes a result, or text of this program, to standard output. `false` if the reader closed the
+/// pipe, which is not an error. External text must come through [`rendered`].
 pub fn print(text: &str) -> io::Result<bool> {
     let mut out = io::stdout().lock();
     let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
@@ -110,15 +109,14 @@ pub fn print(text: &str) -> io::Result<bool> {
     }
 }
 
-/// Writes a message to standard error, without control characters. A reader that went away is no
-/// reason to stop.
+/// Writes a message to standard error, without control characters. A closed pipe is ignored.
 pub fn say(text: &str) {
     let mut err = io::stderr().lock();
     let _gone = writeln!(err, "{}", text::lines(text));
 }
 
-/// Breaks a paragraph at spaces into lines of at most `width` characters; a longer word stands
-/// alone.
+/// Breaks a paragraph at spaces into lines of at most `width` characters; a longer word has a
+/// line of its own.
 pub fn wrapped(text: &str, width: usize) -> String {
     let mut lines = String::new();
     let mut length = 0;

@@ -1,125 +1,57 @@
-//! Programs in the kernel: the list, one in full, its code.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `prog`: the list, one program in full, its code.
 
+use control::inventory::{Attachment, Process, Program, ProgramRef, ProgramReport, Programs, Runs};
 use report::number::human;
 use report::table::Column;
 use report::{Table, text};
 use serde::Serialize;
 
 use super::{Paint, View};
+use kernel::Source;
 
-#[derive(Debug, Serialize)]
-pub struct Programs {
-    pub programs: Vec<Program>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Shown {
-    pub program: Program,
-}
-
-/// What tells one program from another.
-#[derive(Clone, Debug, Serialize)]
-pub struct ProgramRef {
-    pub id: u32,
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub name: String,
-    pub tag: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Program {
-    #[serde(flatten)]
-    pub reference: ProgramRef,
-    pub loaded_at: String,
-    pub uid: u32,
-    pub gpl_compatible: bool,
-    pub xlated_bytes: u32,
-    pub jited_bytes: u32,
-    pub memlock_bytes: Option<u64>,
-    /// Instructions that the verifier walked.
-    pub verified_insns: Option<u32>,
-    pub btf_id: Option<u32>,
-    /// The one interface that it may run on.
-    pub bound_to: Option<u32>,
-    pub maps: Vec<MapRef>,
-    /// Only while the kernel counts runs.
-    pub runs: Option<Runs>,
-    pub attached: Vec<Place>,
-    pub holders: Vec<Holder>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct MapRef {
-    pub id: u32,
-    pub name: String,
-}
-
-#[derive(Debug, Serialize)]
-pub struct Runs {
-    pub count: u64,
-    pub time_ns: u64,
-    pub missed: u64,
-}
-
-/// Where a program is attached.
-#[derive(Debug, Serialize)]
-pub struct Place {
-    /// `xdp`, `tcx`, …
-    pub kind: String,
-    /// Only for interfaces of this network namespace.
-    pub interface: Option<String>,
-    pub ifindex: Option<u32>,
-    pub mode: Option<String>,
-    pub link_id: Option<u32>,
-}
-
-/// A process that keeps it alive.
-#[derive(Debug, Serialize)]
-pub struct Holder {
-    pub pid: u32,
-    pub command: String,
-}
-
-/// A program's code.
+/// The code of a program: disassembled by this command alone, so its shape is made here.
 #[derive(Debug, Serialize)]
 pub struct Listing {
+    /// The program.
     pub program: ProgramRef,
+    /// What is listed.
     pub form: Form,
+    /// Functions in the order of the program.
     pub functions: Vec<Function>,
 }
 
+/// What is listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
+    /// Instructions after the verifier.
     Translated,
+    /// Machine code, with `--jited`.
     Jited,
 }
 
+/// One function of the program.
 #[derive(Debug, Serialize)]
 pub struct Function {
+    /// Name of the function.
     pub name: String,
+    /// Kernel address of machine code, as `"0x…"`.
     pub address: Option<String>,
+    /// Instructions in order.
     pub instructions: Vec<Instruction>,
 }
 
+/// One instruction.
 #[derive(Debug, Serialize)]
 pub struct Instruction {
     /// Slot in the program, or byte in the function's machine code.
     pub at: usize,
+    /// The instruction in hexadecimal digits.
     pub bytes: String,
+    /// The instruction in the kernel's notation, or in that of the processor (AT&T).
     pub text: String,
     /// The source line that begins here.
     pub source: Option<Source>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Source {
-    pub file: String,
-    pub line: u32,
-    pub text: String,
 }
 
 impl View for Programs {
@@ -141,105 +73,93 @@ impl View for Programs {
             Column::text("held by"),
         ]);
         for program in &self.programs {
-            table.row(program.row());
+            table.row(row(program));
         }
         table.to_string()
     }
 }
 
-impl Program {
-    fn row(&self) -> [String; 11] {
-        let ProgramRef { id, kind, name, tag } = &self.reference;
-        let ids: Vec<_> = self.maps.iter().map(|map| map.id.to_string()).collect();
-        [
-            id.to_string(),
-            kind.clone(),
-            name.clone(),
-            tag.clone(),
-            self.loaded_at.replace('T', " ").replace('Z', ""),
-            bytes(u64::from(self.xlated_bytes)),
-            bytes(u64::from(self.jited_bytes)),
-            self.memlock_bytes.map_or_else(|| "-".to_owned(), bytes),
-            or_dash(ids.join(",")),
-            self.runs.as_ref().map_or_else(|| "-".to_owned(), Runs::text),
-            or_dash(self.held_by().join(", ")),
-        ]
-    }
-
-    /// Attachments, then processes.
-    fn held_by(&self) -> Vec<String> {
-        let places = self.attached.iter().map(Place::text);
-        let holders = self.holders.iter().map(Holder::text);
-        places.chain(holders).collect()
-    }
-
-    fn facts(&self) -> Vec<(&'static str, String)> {
-        let maps: Vec<_> = self.maps.iter().map(|map| format!("{} {}", map.id, map.name)).collect();
-        let license = if self.gpl_compatible { "GPL-compatible" } else { "not GPL-compatible" };
-        let number = |number: Option<u32>| number.map(|number| number.to_string());
-        let rows = [
-            ("type", Some(self.reference.kind.clone())),
-            ("tag", Some(self.reference.tag.clone())),
-            ("loaded", Some(format!("{} by uid {}", self.loaded_at, self.uid))),
-            ("license", Some(license.to_owned())),
-            ("translated", Some(bytes(u64::from(self.xlated_bytes)))),
-            ("machine code", Some(bytes(u64::from(self.jited_bytes)))),
-            ("memory locked", self.memlock_bytes.map(bytes)),
-            ("verified", self.verified_insns.map(|insns| format!("{insns} instructions"))),
-            ("BTF", number(self.btf_id)),
-            ("bound to", number(self.bound_to).map(|index| format!("interface {index}"))),
-            ("maps", some(maps.join(", "))),
-            ("runs", self.runs.as_ref().map(Runs::text)),
-        ];
-        rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
+fn row(program: &Program) -> [String; 11] {
+    let ProgramRef { id, kind, name, tag } = &program.reference;
+    let ids: Vec<_> = program.maps.iter().map(|map| map.id.to_string()).collect();
+    [
+        id.to_string(),
+        kind.clone(),
+        name.clone(),
+        tag.clone(),
+        program.loaded_at.replace('T', " ").replace('Z', ""),
+        bytes(u64::from(program.xlated_bytes)),
+        bytes(u64::from(program.jited_bytes)),
+        program.memlock_bytes.map_or_else(|| "-".to_owned(), bytes),
+        or_dash(ids.join(",")),
+        program.runs.as_ref().map_or_else(|| "-".to_owned(), runs_text),
+        or_dash(held_by(program).join(", ")),
+    ]
 }
 
-impl View for Shown {
+/// Attachments, then processes.
+fn held_by(program: &Program) -> Vec<String> {
+    let attachments = program.attached.iter().map(attachment_text);
+    let holders = program.holders.iter().map(process_text);
+    attachments.chain(holders).collect()
+}
+
+fn facts(program: &Program) -> Vec<(&'static str, String)> {
+    let maps: Vec<_> = program.maps.iter().map(|map| format!("{} {}", map.id, map.name)).collect();
+    let license = if program.gpl_compatible { "GPL-compatible" } else { "not GPL-compatible" };
+    let number = |number: Option<u32>| number.map(|number| number.to_string());
+    let rows = [
+        ("type", Some(program.reference.kind.clone())),
+        ("tag", Some(program.reference.tag.clone())),
+        ("loaded", Some(format!("{} by uid {}", program.loaded_at, program.uid))),
+        ("license", Some(license.to_owned())),
+        ("translated", Some(bytes(u64::from(program.xlated_bytes)))),
+        ("machine code", Some(bytes(u64::from(program.jited_bytes)))),
+        ("memory locked", program.memlock_bytes.map(bytes)),
+        ("verified", program.verified_insns.map(|insns| format!("{insns} instructions"))),
+        ("BTF", number(program.btf_id)),
+        ("bound to", number(program.bound_to).map(|index| format!("interface {index}"))),
+        ("maps", some(maps.join(", "))),
+        ("runs", program.runs.as_ref().map(runs_text)),
+    ];
+    rows.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+impl View for ProgramReport {
     fn text(&self, paint: Paint) -> String {
         let program = &self.program;
         let mut text = heading(&program.reference, paint);
-        for (name, value) in program.facts() {
+        for (name, value) in facts(program) {
             text.push_str(&format!("  {name:<14}{value}\n"));
         }
-        for place in &program.attached {
-            text.push_str(&format!("  {:<14}{}\n", "attached", place.text()));
+        for attachment in &program.attached {
+            text.push_str(&format!("  {:<14}{}\n", "attached", attachment_text(attachment)));
         }
         for holder in &program.holders {
-            text.push_str(&format!("  {:<14}{}\n", "held by", holder.text()));
+            text.push_str(&format!("  {:<14}{}\n", "held by", process_text(holder)));
         }
         text
     }
 }
 
-impl Runs {
-    fn text(&self) -> String {
-        let mean = self.time_ns as f64 / self.count.max(1) as f64;
-        format!("{} ({} each)", self.count, human(mean, "ns"))
+fn runs_text(runs: &Runs) -> String {
+    let mean = runs.time_ns as f64 / runs.count.max(1) as f64;
+    format!("{} ({} each)", runs.count, human(mean, "ns"))
+}
+
+/// `eth0 native (link 3)`, `xdp on interface 5 of another namespace (link 4)`.
+fn attachment_text(attachment: &Attachment) -> String {
+    let Attachment { kind, interface, ifindex, mode, link_id } = attachment;
+    let link = link_id.map(|id| format!(" (link {id})")).unwrap_or_default();
+    match (interface, ifindex) {
+        (Some(name), _) => format!("{name} {}{link}", mode.as_deref().unwrap_or(kind)),
+        (None, Some(index)) => format!("{kind} on interface {index} of another namespace{link}"),
+        (None, None) => format!("{kind}{link}"),
     }
 }
 
-impl Place {
-    /// `eth0 native (link 3)`, `xdp on interface 5 elsewhere (link 4)`.
-    fn text(&self) -> String {
-        let link = self.link_id.map(|id| format!(" (link {id})")).unwrap_or_default();
-        match (&self.interface, self.ifindex) {
-            (Some(name), _) => {
-                let mode = self.mode.as_deref().unwrap_or(&self.kind);
-                format!("{name} {mode}{link}")
-            }
-            (None, Some(index)) => {
-                format!("{} on interface {index} of another namespace{link}", self.kind)
-            }
-            (None, None) => format!("{}{link}", self.kind),
-        }
-    }
-}
-
-impl Holder {
-    pub fn text(&self) -> String {
-        format!("{} ({})", self.command, self.pid)
-    }
+pub fn process_text(process: &Process) -> String {
+    format!("{} ({})", process.command, process.pid)
 }
 
 impl View for Listing {
@@ -260,7 +180,7 @@ impl Function {
         for instruction in &self.instructions {
             let source = instruction.source.as_ref().filter(|source| !source.text.is_empty());
             if source.is_some() && source != shown {
-                let line = source.map(Source::comment).unwrap_or_default();
+                let line = source.map(source_comment).unwrap_or_default();
                 text.push_str(&format!("{}\n", paint.dim(&line)));
                 shown = source;
             }
@@ -273,26 +193,24 @@ impl Function {
     }
 }
 
-impl Source {
-    /// `dir/file.c:12: text`, or the text alone.
-    pub fn place(&self) -> String {
-        match self.line {
-            0 => self.text.clone(),
-            line => format!("{}:{line}: {}", self.file, self.text),
-        }
-    }
-
-    /// As the verifier writes it: `; text @ file.c:12`.
-    fn comment(&self) -> String {
-        let base = self.file.rsplit('/').next().unwrap_or_default();
-        match base {
-            "" => format!("; {}", self.text),
-            _ => format!("; {} @ {base}:{}", self.text, self.line),
-        }
+/// `dir/file.c:12: text`, or the text alone.
+pub fn source_place(source: &Source) -> String {
+    match source.line {
+        0 => source.text.clone(),
+        line => format!("{}:{line}: {}", source.file, source.text),
     }
 }
 
-/// `program 17 drop`, the head of an answer about one program.
+/// A source line as the verifier writes it: `; text @ file.c:12`.
+fn source_comment(source: &Source) -> String {
+    let base = source.file.rsplit('/').next().unwrap_or_default();
+    match base {
+        "" => format!("; {}", source.text),
+        _ => format!("; {} @ {base}:{}", source.text, source.line),
+    }
+}
+
+/// The heading of an answer about one program: `program 17 drop`.
 fn heading(program: &ProgramRef, paint: Paint) -> String {
     format!("{} {}\n", paint.bold(&format!("program {}", program.id)), text::line(&program.name))
 }
@@ -311,6 +229,8 @@ fn some(text: String) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use control::inventory::MapName;
+
     use super::*;
 
     const PLAIN: Paint = Paint { colour: false };
@@ -332,16 +252,16 @@ mod tests {
             verified_insns: None,
             btf_id: None,
             bound_to: None,
-            maps: vec![MapRef { id: 3, name: "stats".into() }],
+            maps: vec![MapName { id: 3, name: "stats".into() }],
             runs: Some(Runs { count: 4, time_ns: 200, missed: 0 }),
-            attached: vec![Place {
+            attached: vec![Attachment {
                 kind: "xdp".into(),
                 interface: Some("eth0".into()),
                 ifindex: Some(2),
                 mode: Some("native".into()),
                 link_id: Some(5),
             }],
-            holders: vec![Holder { pid: 7, command: "xway".into() }],
+            holders: vec![Process { pid: 7, command: "xway".into() }],
         }
     }
 
@@ -357,7 +277,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_left_out() {
-        let text = Shown { program: program() }.text(PLAIN);
+        let text = ProgramReport { program: program() }.text(PLAIN);
         assert!(text.starts_with("program 17 drop\n"), "{text}");
         assert!(!text.contains("verified") && !text.contains("BTF"), "{text}");
         assert!(text.contains("  attached      eth0 native (link 5)\n"), "{text}");

@@ -1,4 +1,4 @@
-//! The answer of the demo without root: what a program leaves for the network stack.
+//! Text of `demo` without root: what the filter leaves for the network stack.
 
 use std::path::PathBuf;
 
@@ -8,39 +8,49 @@ use serde::Serialize;
 
 use super::{Paint, View, wrapped};
 
+/// The result of the replay, which exists in this command alone.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
+    /// Always `vm`.
     pub runtime: &'static str,
+    /// Phases in order.
     pub phases: Vec<Row>,
-    /// What the attacker sends.
+    /// Frames per second of the attacker.
     pub rate_pps: u64,
-    /// What the limits of the rules let through of it.
+    /// Frames per second of the attack that the limits of the rules admit, from rate and burst.
     pub allowed_pps: f64,
-    /// Packets that the program ran on, and its mean time.
+    /// Packets that the program ran on.
     pub packets: u64,
+    /// Mean time of the program per packet, in nanoseconds.
     pub ns_per_packet: f64,
+    /// Path of the rules.
     pub rules: PathBuf,
+    /// Path of the capture.
     pub capture: PathBuf,
+    /// Path of the figure.
     pub figure: PathBuf,
+    /// Path of the report.
     pub report: PathBuf,
 }
 
 /// Means over one phase.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
+    /// Name of the phase.
     pub name: &'static str,
     #[serde(skip)]
     pub title: &'static str,
-    /// Attack packets that came in.
+    /// Packets per second of the attack that arrive.
     pub offered_pps: f64,
+    /// Packets per second that the filter drops.
     pub dropped_pps: f64,
-    /// Attack packets that are left for the stack.
+    /// Packets per second of the attack that are left for the network stack.
     pub attack_pps: f64,
-    /// Packets of the service that reach the stack.
+    /// Packets per second of the service that are left for the network stack.
     pub service_pps: f64,
 }
 
-/// Rates around one moment.
+/// Rates around one point in time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Seconds from the start.
@@ -88,7 +98,7 @@ impl Answer {
     /// The program let no more of the attack through than the rules allow, and all of the service.
     pub fn kept(&self) -> bool {
         let left = self.phases.last().map_or(f64::INFINITY, |row| row.attack_pps);
-        // The clock's ticks.
+        // The clock of the replay advances in ticks.
         left <= 1.05 * self.allowed_pps && self.service_share() > 0.99
     }
 
@@ -125,21 +135,21 @@ impl Answer {
 
 impl View for Answer {
     fn text(&self, paint: Paint) -> String {
-        let told = format!(
+        let result = format!(
             "The program dropped {:.1} % of the attack and let {:.0} % of the service's packets \
-             through, {:.0} ns a packet in user space.",
+             through, {:.0} ns per packet in user space.",
             100.0 * self.dropped_share(),
             100.0 * self.service_share(),
             self.ns_per_packet,
         );
-        let told = if self.kept() { paint.good(&told) } else { paint.bad(&told) };
+        let result = if self.kept() { paint.good(&result) } else { paint.bad(&result) };
         let again = format!(
-            "The rules are in {}: `xway filter check` says how they are read, `xway filter load` \
-             puts them on an interface. The packets are in {}. In the kernel: `sudo xway demo`.",
+            "The rules are in {}: `xway filter check` explains them, `xway filter load` \
+             loads them on an interface. The packets are in {}. In the kernel: `sudo xway demo`.",
             self.rules.display(),
             self.capture.display()
         );
         let report = self.report.display();
-        format!("\n{}\n{told}\n{}\nreport: {report}\n", self.table(), wrapped(&again, 90))
+        format!("\n{}\n{result}\n{}\nreport: {report}\n", self.table(), wrapped(&again, 90))
     }
 }

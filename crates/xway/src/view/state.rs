@@ -1,13 +1,15 @@
-//! What `state init` prepared.
+//! Text of `state init`.
 
 use serde::Serialize;
 
 use super::{Paint, View};
 
+/// A state directory that was prepared, which this command alone composes.
 #[derive(Debug, Serialize)]
 pub struct Initialized {
+    /// Absolute path of the state directory.
     pub state: String,
-    /// User number.
+    /// Number of the user who owns it.
     pub owner: u32,
 }
 

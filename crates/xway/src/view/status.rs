@@ -85,7 +85,7 @@ impl View for Status {
     }
 }
 
-/// What to do about programs that may not be read.
+/// Advice for programs that may not be read.
 const NOT_PERMITTED: &str = "\nnot permitted: the program is not one that xway keeps in this state \
                              directory, and reading others takes CAP_SYS_ADMIN; run as root\n";
 

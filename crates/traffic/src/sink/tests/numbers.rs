@@ -135,11 +135,11 @@ fn what_is_expected_decides_what_is_wrong() {
     }
     let report = tracker.report();
     assert_eq!(
-        report.stream(4).map(|stream| (stream.expect, stream.wrong())),
+        report.stream(4).map(|stream| (stream.expect, stream.wrong)),
         Some((Expect::Drop, 2))
     );
     assert_eq!(
-        report.stream(5).map(|stream| (stream.expect, stream.wrong())),
+        report.stream(5).map(|stream| (stream.expect, stream.wrong)),
         Some((Expect::Pass, 2))
     );
     assert_eq!(report.wrong(), 4);

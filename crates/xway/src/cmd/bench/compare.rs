@@ -11,7 +11,6 @@ use super::run_writer::RAW;
 use crate::args::BenchCompareArgs;
 use crate::cmd::{Context, Exit, confine};
 use crate::text;
-use crate::view::bench::Compared;
 
 /// The answer is no when something became slower than the rounds differ.
 pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
@@ -28,7 +27,7 @@ pub fn run(args: &BenchCompareArgs, context: &Context) -> Result<Exit> {
     );
     let mut rows = comparison.scenarios.iter().flat_map(|compared| &compared.rows);
     let is_slower = rows.any(|change| change.verdict == Verdict::Slower);
-    context.show(&Compared(comparison))?;
+    context.show(&comparison)?;
     Ok(if is_slower { Exit::No } else { Exit::Done })
 }
 

@@ -8,11 +8,9 @@ mod run_dir;
 mod run_writer;
 
 use anyhow::Result;
-use bench::Kind;
 
 use super::{Context, Exit};
 use crate::args::BenchAction;
-use crate::view::bench::{Item, List};
 
 pub fn run(action: &BenchAction, context: &Context) -> Result<Exit> {
     match action {
@@ -23,16 +21,6 @@ pub fn run(action: &BenchAction, context: &Context) -> Result<Exit> {
 }
 
 fn list(context: &Context) -> Result<Exit> {
-    let item = |scenario: &bench::Scenario| Item {
-        name: scenario.name,
-        kind: match scenario.kind {
-            Kind::Picture => "picture",
-            Kind::Part => "part",
-        },
-        about: scenario.about,
-        rounds: scenario.effort.rounds,
-        seconds: scenario.effort.seconds,
-    };
-    context.show(&List(bench::SCENARIOS.iter().map(item).collect()))?;
+    context.show(&bench::SCENARIOS)?;
     Ok(Exit::Done)
 }

@@ -12,7 +12,6 @@ use super::run_writer::RunWriter;
 use crate::args::BenchRunArgs;
 use crate::cmd::generate::guard;
 use crate::cmd::{Context, Exit, rights};
-use crate::view::bench::Answer;
 use crate::view::say;
 
 pub fn run(args: &BenchRunArgs, context: &Context) -> Result<Exit> {
@@ -61,7 +60,7 @@ impl Session {
         let done = match self.measure(one, args) {
             Ok(report) => {
                 self.is_cut |= report.notes.cut.is_some();
-                reads_on = context.show_next(&Answer(report))?;
+                reads_on = context.show_next(&report)?;
                 self.run_writer.save()
             }
             Err(fault) if self.interrupt.is_asked() => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use control::filter::active::ActiveFilter;
+use control::filter::detection::DetectionReport;
 use control::filter::update::Update;
 use control::filter::{ApplyOptions, FilterPlacement, ruleset, source};
 use filter::File;
@@ -15,7 +16,6 @@ use sys::signal::Stop;
 
 use crate::args::FilterDetectArgs;
 use crate::cmd::Context;
-use crate::view::filter::detect::Detected;
 use crate::view::say;
 
 /// Rules that were put in force.
@@ -33,7 +33,7 @@ pub struct Applied {
 pub fn apply(
     update: &Update,
     mut standing: File,
-    detected: &mut Detected,
+    detected: &mut DetectionReport,
     args: &FilterDetectArgs,
 ) -> Result<Option<Applied>> {
     standing.scope.compile = source::expression;

@@ -1,7 +1,8 @@
-//! `filter ban`, `unban`, `bans`: sources of which nothing is let in.
+//! `filter ban`, `unban`, `bans`: sources whose packets are all dropped.
 
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
+use control::filter::bans::BanReport;
 use control::filter::update::Update;
 use filter::maps::BANS;
 use filter::runtime::bans::Bans;
@@ -9,7 +10,6 @@ use sys::thread::monotonic_ns;
 
 use crate::args::{FilterBanArgs, FilterBansArgs, FilterUnbanArgs};
 use crate::cmd::{Context, Exit};
-use crate::view::filter::bans::{Ban, Banned};
 
 pub fn ban(args: &FilterBanArgs, context: &Context) -> Result<Exit> {
     let mut update = Update::begin(&context.control, &args.iface)?;
@@ -48,12 +48,6 @@ pub fn list(args: &FilterBansArgs, context: &Context) -> Result<Exit> {
 }
 
 fn show(interface: &str, active: &ActiveFilter, context: &Context) -> Result<Exit> {
-    context.show(&Banned { interface: interface.to_owned(), bans: bans(active)? })?;
+    context.show(&BanReport::read(interface, active)?)?;
     Ok(Exit::Done)
-}
-
-/// Those in force.
-pub fn bans(active: &ActiveFilter) -> Result<Vec<Ban>> {
-    let bans = Bans::new(&active.map(BANS)?).list(monotonic_ns())?;
-    Ok(bans.into_iter().map(|ban| Ban::from(&ban)).collect())
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use control::filter::FilterPlacement;
+use control::filter::detection::{DetectionReport, Observation};
 use control::filter::sampler::{HEADERS, PacketSampler, SampleBatch, SampleFilter, SampleRate};
 use control::filter::trial::Ended;
 use control::filter::update::Update;
@@ -19,14 +20,13 @@ use sys::signal::Stop;
 use super::auto;
 use crate::args::FilterDetectArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
-use crate::view::filter::detect::{Detected, Watched};
 
 pub fn run(args: &FilterDetectArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let (settings, watch) = begin(args, context)?;
-    let (sample, watched) = look(watch, args, &stop)?;
-    let detection = detect(&sample.finish(), watched.seconds, &settings);
-    let mut detected = Detected::new(&args.iface, &detection, &watched);
+    let (sample, observation) = look(watch, args, &stop)?;
+    let detection = detect(&sample.finish(), observation.seconds, &settings);
+    let mut detected = DetectionReport::new(&args.iface, &detection, observation);
     let exit = if detection.findings.is_empty() { Exit::No } else { Exit::Done };
     if !args.auto {
         context.show(&detected)?;
@@ -77,7 +77,7 @@ fn look(
     mut watch: PacketSampler,
     args: &FilterDetectArgs,
     stop: &Stop,
-) -> Result<(Sample, Watched)> {
+) -> Result<(Sample, Observation)> {
     let mut looks = Looks::new();
     let begin = Instant::now();
     let mut ended = None;
@@ -96,14 +96,14 @@ fn look(
             break;
         }
     }
-    let watched = Watched {
+    let observation = Observation {
         seconds: begin.elapsed().as_secs_f64(),
         ended: ended.unwrap_or(Ended::Time),
         looked_at: looks.looked_at,
         lost: looks.lost,
         hold_s: args.hold.as_secs_f64(),
     };
-    Ok((looks.sample, watched))
+    Ok((looks.sample, observation))
 }
 
 /// Packets that are read in short looks.

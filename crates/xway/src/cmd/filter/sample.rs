@@ -3,14 +3,15 @@
 //! Rule: one reader at a time, because a ring buffer gives each packet once; what was lost for want
 //! of room is told.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
+use control::filter::samples::{SampleReport, SampledPacket};
 use filter::maps::{self, SAMPLES};
 use filter::runtime::actions;
 use filter::runtime::samples::Sample;
-use filter::{Action, Ruleset, abi};
+use filter::{Action, abi};
 use kernel::RingBuffer;
 use sys::signal::Stop;
 use sys::thread::monotonic_ns;
@@ -19,7 +20,6 @@ use super::capture::Capture;
 use crate::args::FilterSampleArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
-use crate::view::filter::sample::{Chosen, Sampled};
 
 pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
     let live = ActiveFilter::open(&context.control, &args.iface)?;
@@ -34,10 +34,11 @@ pub fn run(args: &FilterSampleArgs, context: &Context) -> Result<Exit> {
     let capture = args.write.as_deref();
     let mut capture = capture.map(|path| Capture::create(path, &args.iface)).transpose()?;
     let lost_before = lost(&live)?;
-    let mut sampled = Sampled { interface: args.iface.clone(), ..Sampled::default() };
+    let mut sampled = SampleReport { interface: args.iface.clone(), ..SampleReport::default() };
     let begin = Instant::now();
     watch(args, &mut samples, &stop, |sample| {
-        let chosen = chosen(&sample, &rules, begin.elapsed());
+        let summary = dissect(&sample.bytes).summary;
+        let chosen = SampledPacket::new(&sample, &rules, begin.elapsed().as_secs_f64(), summary);
         if let Some(capture) = &mut capture {
             capture.write_sample(&sample, chosen.comment())?;
         }
@@ -103,20 +104,6 @@ fn watch(
         if seen >= most || left.is_zero() || stop.wait(left.min(LOOK_EVERY))?.is_some() {
             return Ok(());
         }
-    }
-}
-
-fn chosen(sample: &Sample, rules: &Ruleset, at: Duration) -> Chosen {
-    let name = |number: u32| rules.rules.get(number as usize).map(|rule| rule.name.clone());
-    Chosen {
-        t: at.as_secs_f64(),
-        packet: dissect(&sample.bytes).summary,
-        length: sample.length,
-        sampled_by: name(sample.rule),
-        verdict: sample.verdict.name(),
-        rule: sample.decided_by.and_then(name),
-        reason: sample.reason.map(|reason| reason.label()),
-        queue: sample.queue,
     }
 }
 

@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use control::filter::comparison::{ChangedSample, DecisionReport, TrialHead, TrialReport};
 use control::filter::source;
 use control::filter::trial::{Ended, Trial};
 use control::filter::update::Update;
@@ -19,7 +20,6 @@ use super::capture::Capture;
 use crate::args::FilterTryArgs;
 use crate::cmd::{Context, Exit};
 use crate::dissect::dissect;
-use crate::view::filter::trial::{Head, Sample, Tried};
 
 pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     let new = source::read(&args.file)?.ruleset;
@@ -41,8 +41,8 @@ pub fn run(args: &FilterTryArgs, context: &Context) -> Result<Exit> {
     let pairs = trial.pairs()?;
     let seconds = begin.elapsed().as_secs_f64();
     drop(trial);
-    let head = Head { interface: args.iface.clone(), seconds, ended };
-    let tried = Tried::new(head, &pairs, [&old, &new], samples);
+    let head = TrialHead { interface: args.iface.clone(), seconds, ended };
+    let tried = TrialReport::new(head, &pairs, [&old, &new], samples);
     let is_same = tried.changed.packets == 0 && ended != Ended::RulesChanged;
     let exit = if is_same { Exit::Done } else { Exit::No };
     if let Some(capture) = capture {
@@ -61,12 +61,12 @@ fn begin(args: &FilterTryArgs, context: &Context, new: &Ruleset) -> Result<(Rule
     Ok((old, trial))
 }
 
-fn sample(changed: &ChangedPacket, [old, new]: [&Ruleset; 2], at: Duration) -> Sample {
-    Sample {
+fn sample(changed: &ChangedPacket, [old, new]: [&Ruleset; 2], at: Duration) -> ChangedSample {
+    ChangedSample {
         t: at.as_secs_f64(),
         packet: dissect(&changed.bytes).summary,
         length: changed.length,
-        old: crate::view::filter::trial::Opinion::of(&changed.old, old),
-        new: crate::view::filter::trial::Opinion::of(&changed.new, new),
+        old: DecisionReport::new(&changed.old, old),
+        new: DecisionReport::new(&changed.new, new),
     }
 }

@@ -65,10 +65,10 @@ fn of_host<S: Args>(protocol: QuickProtocol, args: &HostArgs<S>, stamped: bool) 
 
 /// A SYN carries no data, and ARP's padding is nobody's: they are stamped when asked to be.
 fn of_frame(protocol: QuickProtocol, to: &Destination, args: &FrameArgs, stamped: bool) -> Quick {
-    let payload = args.payload.as_ref().map(|payload| Payload {
-        hex: Some(payload.0.iter().map(|byte| format!("{byte:02x}")).collect()),
-        ..Payload::default()
-    });
+    let payload = args
+        .payload
+        .as_ref()
+        .map(|payload| Payload { hex: Some(packet::hex(&payload.0)), ..Payload::default() });
     let name = match protocol {
         QuickProtocol::Udp => "udp",
         QuickProtocol::TcpSyn => "syn",

@@ -100,7 +100,7 @@ fn carry_out(
     let first = |path| capture::write(path, &config, args.first);
     let capture = args.write.as_deref().map(first).transpose()?;
     if args.dry_run {
-        context.show_next(&Sent::nothing(capture))?;
+        context.show_next(&Sent { capture, ..Sent::default() })?;
         return Ok(Exit::Done);
     }
     Run { args, config, names, capture }.carry_out(stop, context)

@@ -39,12 +39,12 @@ pub fn run(load: &Load<NdrArgs>, stop: &Stop, context: &Context) -> Result<Exit>
         if stop.pending().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     drop(sink);
-    let mut measured = Measured::new(&report);
+    let mut measured = Measured::new(report);
     if let Some(folder) = folder {
         measured.files = write(&folder, &measured, &method(args))?;
     }
     context.show_next(&measured)?;
-    let found = measured.rows.iter().any(|row| row.pps.is_some());
+    let found = measured.report.rows.iter().any(|row| row.pps.is_some());
     Ok(if found { Exit::Done } else { Exit::No })
 }
 

@@ -7,16 +7,15 @@ use anyhow::{Context as _, Result};
 use control::metrics;
 use sys::netns::NetNs;
 use sys::signal::Stop;
-use traffic::generator::{Config, Generator, Snapshot};
-use traffic::sink::{Sink, SinkConfig, SinkReport};
+use traffic::generator::{Config, Generator, Interval, Snapshot};
+use traffic::sink::{self, Judgement, Sink, SinkConfig, SinkReport};
 
 use super::settings;
 use crate::args::generate::{SendArgs, SinkSide};
 use crate::cmd::sink::settle;
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit};
-use crate::view::generate::{Sample, Sending, Sent};
-use crate::view::sink::{self, Received};
+use crate::view::generate::{Sending, Sent};
 
 pub struct Run<'a> {
     pub args: &'a SendArgs,
@@ -43,14 +42,16 @@ impl Run<'_> {
             }
         }
         let report = if over { generator.stop()? } else { generator.wait()? };
-        let received = sink.map(finish).transpose()?;
+        let mut received = sink.map(finish).transpose()?;
         watch.publish(|| metrics::page(Some((&report.totals, &look.names)), received.as_ref()));
         drop(watch);
-        let mut sent = Sent::new(&report, &self.names);
-        sent.capture = self.capture;
-        sent.sink = received.map(|received| Received::new(&received, &self.names));
-        let nothing = sent.sent == 0 && !sent.stopped;
-        let bad = sent.sink.as_ref().is_some_and(|sink| !sink.judgement.good);
+        let bad = received.as_ref().is_some_and(|received| !Judgement::of(received).good);
+        if let Some(received) = &mut received {
+            received.name_streams(&self.names);
+        }
+        let summary = report.summary(&self.names);
+        let nothing = summary.sent == 0 && !summary.stopped;
+        let sent = Sent { summary, capture: self.capture, sink: received };
         context.show_next(&sent)?;
         Ok(if nothing || (self.args.sink.judge && bad) { Exit::No } else { Exit::Done })
     }
@@ -80,10 +81,11 @@ impl<'a> Look<'a> {
         watch: &mut Watch<'_>,
     ) -> Result<bool> {
         let now = generator.snapshot()?;
-        let mut sample = Sample::between(&self.sent, &now);
+        let interval = Interval::between(&self.sent, &now);
+        let mut arrivals = None;
         if let Some(sink) = sink {
             let received = sink.snapshot()?;
-            sample.sink = Some(sink::Sample::between(&self.received, &received));
+            arrivals = Some(sink::Interval::between(&self.received, &received));
             self.received = received;
         }
         let arrived = sink.map(|_| &self.received);
@@ -91,10 +93,10 @@ impl<'a> Look<'a> {
         if self.history.len() >= Sending::HISTORY {
             self.history.remove(0);
         }
-        self.history.push(sample.pps as u64);
+        self.history.push(interval.pps as u64);
         let done = settings::progress(self.config, now.sent + now.not_sent, now.elapsed);
         self.sent = now;
-        watch.tell(&Sending { sample, done, history: self.history.clone() })
+        watch.tell(&Sending { interval, sink: arrivals, done, history: self.history.clone() })
     }
 }
 

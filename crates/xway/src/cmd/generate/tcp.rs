@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use control::metrics;
 use sys::signal::Stop;
 use traffic::Rate;
-use traffic::tcp::{Algorithm, Config, Run, Snapshot};
+use traffic::tcp::{Algorithm, Config, Interval, Run, Snapshot};
 
 use super::guard;
 use crate::args::generate::{AlgorithmArg, TcpArgs};
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit};
-use crate::view::tcp::{Sample, Talked, Talking};
+use crate::view::tcp::HEIGHT;
 
 pub fn run(args: &TcpArgs, stop: &Stop, context: &Context) -> Result<Exit> {
     let config = config(args)?;
@@ -21,7 +21,7 @@ pub fn run(args: &TcpArgs, stop: &Stop, context: &Context) -> Result<Exit> {
         guard::check(&args.dev, rate, SEGMENT)?;
     }
     let telling = (args.telling.interval, args.telling.prometheus);
-    let mut watch = Watch::new(telling, Talking::HEIGHT, context)?;
+    let mut watch = Watch::new(telling, HEIGHT, context)?;
     let run = Run::start(&config)?;
     let mut last = Snapshot::default();
     let mut over = false;
@@ -30,15 +30,14 @@ pub fn run(args: &TcpArgs, stop: &Stop, context: &Context) -> Result<Exit> {
         if watch.is_due() {
             let now = run.snapshot()?;
             watch.publish(|| metrics::connections(&now));
-            over |= !watch.tell(&Talking(Sample::between(&last, &now)))?;
+            over |= !watch.tell(&Interval::between(&last, &now))?;
             last = now;
         }
     }
     let report = if over { run.stop()? } else { run.wait()? };
     drop(watch);
-    let talked = Talked::new(&report, args.each);
-    context.show_next(&talked)?;
-    Ok(if talked.flows.established == 0 { Exit::No } else { Exit::Done })
+    context.show_next(&report.summary(args.each))?;
+    Ok(if report.totals.established == 0 { Exit::No } else { Exit::Done })
 }
 
 fn config(args: &TcpArgs) -> Result<Config> {

@@ -3,12 +3,12 @@
 mod run;
 
 use anyhow::{Context as _, Result};
-use lab::{Error, Host, Lab, LabState, LinkOptions, Topology};
+use lab::{Error, HostReport, Lab, LinkOptions, Topology};
 use sys::identity::Identity;
 
 use super::{Context, Exit, rights};
 use crate::args::{LabAction, Shape};
-use crate::view::lab::{self as view, Collected, Labs, Removed, Up};
+use crate::view::lab::{Collected, Removed, Up};
 
 pub fn run(action: &LabAction, context: &Context) -> Result<Exit> {
     act(action, context).map_err(|error| rights::explained(error, rights::LAB))
@@ -17,7 +17,7 @@ pub fn run(action: &LabAction, context: &Context) -> Result<Exit> {
 fn act(action: &LabAction, context: &Context) -> Result<Exit> {
     match action {
         LabAction::Up { shape, queues, mtu } => up(*shape, *queues, *mtu, context)?,
-        LabAction::List => context.show(&Labs { labs: list()? })?,
+        LabAction::List => context.show(&lab::labs()?)?,
         LabAction::Down { lab } => {
             let removed = Lab::open(lab).and_then(Lab::remove);
             match removed {
@@ -48,8 +48,8 @@ fn caller(keeps_root: bool) -> Option<Identity> {
 fn up(shape: Shape, queues: u32, mtu: u32, context: &Context) -> Result<()> {
     let topology = topology(shape);
     let lab = topology.build(&LinkOptions { queues, mtu, ..LinkOptions::default() })?;
-    // Looked at before it is kept: a lab that cannot be described goes again.
-    let hosts = lab.hosts().iter().map(describe).collect::<Result<_>>()?;
+    // Described before it is kept: a lab that cannot be described is removed again.
+    let hosts = lab.hosts().iter().map(HostReport::of).collect::<lab::Result<_>>()?;
     let id = lab.keep()?;
     context.show(&Up { id, topology: topology.name(), drawing: topology.drawing(), hosts })
 }
@@ -61,42 +61,4 @@ fn topology(shape: Shape) -> Topology {
         Shape::ThreeHosts => Topology::ThreeHosts,
         Shape::Service => Topology::Service,
     }
-}
-
-fn list() -> Result<Vec<view::Lab>> {
-    lab::list()?.into_iter().map(of_state).collect()
-}
-
-/// Only a kept lab can be entered by others; of the rest the names of the hosts are known.
-fn of_state(state: LabState) -> Result<view::Lab> {
-    let opened = if state.kept { Lab::open(&state.id).ok() } else { None };
-    let hosts = match &opened {
-        Some(lab) => lab.hosts().iter().map(describe).collect::<Result<_>>()?,
-        None => state.hosts.iter().map(|name| view::Host::named(&state.id, name)).collect(),
-    };
-    Ok(view::Lab {
-        id: state.id,
-        topology: state.topology,
-        running: state.running,
-        kept: state.kept,
-        hosts,
-    })
-}
-
-fn describe(host: &Host) -> Result<view::Host> {
-    let links = host.netlink()?.links()?;
-    let mut interfaces = Vec::new();
-    for link in links.iter().filter(|link| !link.loopback) {
-        let found = host.interface(&link.name)?;
-        let addresses = found.addresses.iter().map(|(ip, prefix)| format!("{ip}/{prefix}"));
-        interfaces.push(view::Interface {
-            addresses: addresses.collect(),
-            mac: found.mac.map(|mac| mac.to_string()),
-            mtu: found.mtu,
-            queues: link.rx_queues,
-            name: found.name,
-        });
-    }
-    let netns = host.netns().name().to_owned();
-    Ok(view::Host { name: host.name().to_owned(), netns, interfaces })
 }

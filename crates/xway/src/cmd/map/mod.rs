@@ -1,17 +1,14 @@
 //! `map list|show|dump|lookup|update|delete|pin`: maps in the kernel, whoever made them.
 
-mod facts;
 mod read;
-pub mod types;
 mod write;
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use control::inventory;
 use kernel::{Map, list};
 use sys::errno::ENOENT;
-
-pub use read::{content, order};
 
 use super::pick::{self, Candidate};
 use super::{Context, Exit, rights};
@@ -38,20 +35,12 @@ fn act(action: &MapAction, context: &Context) -> Result<Exit> {
 }
 
 fn show_all(context: &Context) -> Result<Exit> {
-    let users = facts::Users::now()?;
-    let maps = list::maps()?.iter().map(|info| users.describe(info)).collect();
-    context.show(&view::map::Maps { maps })?;
+    context.show(&inventory::maps()?)?;
     Ok(Exit::Done)
 }
 
 fn show(map: &Map, context: &Context) -> Result<Exit> {
-    let users = facts::Users::now()?;
-    let types = types::Types::of(map);
-    context.show(&view::map::Shown {
-        map: users.describe(map.info()),
-        key_type: types.key_text(),
-        value_type: types.value_text(),
-    })?;
+    context.show(&inventory::map(map)?)?;
     Ok(Exit::Done)
 }
 
@@ -69,7 +58,7 @@ fn pin(map: &Map, path: &Path, context: &Context) -> Result<Exit> {
         );
     }
     map.pin(path).with_context(|| format!("cannot pin at {}", path.display()))?;
-    let map = facts::reference(map.info());
+    let map = inventory::map_ref(map.info());
     context.show(&view::map::Pinned { map, path: path.display().to_string() })?;
     Ok(Exit::Done)
 }
@@ -83,7 +72,8 @@ pub fn open(word: &Ref) -> Result<Map> {
             let all: Vec<_> = list::maps()?
                 .into_iter()
                 .map(|info| {
-                    let about = format!("{}, at most {}", facts::kind(info.kind), info.max_entries);
+                    let about =
+                        format!("{}, at most {}", inventory::map_kind(info.kind), info.max_entries);
                     Candidate { id: info.id, about, name: info.name }
                 })
                 .collect();

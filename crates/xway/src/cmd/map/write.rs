@@ -1,14 +1,14 @@
 //! Changing entries, and why the kernel would not.
 
 use anyhow::{Result, bail};
+use control::inventory::{self, Types};
 use kernel::{Error, Map, PerCpu};
 use spec::{Expect, Map as _, MapKind};
 use sys::errno::{E2BIG, EEXIST, EINVAL, ENOENT, ENOSPC, EPERM};
 
-use super::types::Types;
-use super::{bytes, facts};
+use super::bytes;
 use crate::args::Ref;
-use crate::cmd::{Context, Exit, descriptor, prog};
+use crate::cmd::{Context, Exit, prog};
 use crate::view::map::{Changed, Outcome};
 
 pub fn expectation(noexist: bool, exist: bool) -> Expect {
@@ -52,7 +52,7 @@ pub fn delete(map: &Map, key: &str, context: &Context) -> Result<Exit> {
 fn answer(map: &Map, key: &[u8], outcome: Outcome, context: &Context) -> Result<Exit> {
     let done = matches!(outcome, Outcome::Set | Outcome::Deleted);
     let key = Types::of(map).key(key);
-    context.show(&Changed { map: facts::reference(map.info()), key, done, outcome })?;
+    context.show(&Changed { map: inventory::map_ref(map.info()), key, done, outcome })?;
     Ok(if done { Exit::Done } else { Exit::No })
 }
 
@@ -81,7 +81,7 @@ fn put(map: &Map, key: &[u8], value: &str, expect: Expect) -> Result<kernel::Res
 fn explained(map: &Map, key: &[u8], error: Error) -> anyhow::Error {
     let (name, most) = (map.name(), map.max_entries());
     let text = match error.errno() {
-        Some(EPERM) if descriptor::facts(map).frozen => {
+        Some(EPERM) if inventory::descriptor(map).frozen => {
             format!("map `{name}` is frozen: only programs may write to it")
         }
         Some(E2BIG) if ARRAYS.contains(&map.kind()) => {

@@ -3,10 +3,9 @@
 //! Positions count from the function's start. Branches name their target: a place in one of the
 //! program's functions, or a kernel symbol.
 
-use kernel::{Dump, DumpFunction, DumpLine};
+use kernel::{Dump, DumpFunction, DumpLine, Source};
 
-use super::translated::source;
-use crate::view::prog::{Function, Instruction, Source};
+use crate::view::prog::{Function, Instruction};
 
 /// One entry for each function, in program order.
 pub fn list(dump: &Dump) -> Vec<Function> {
@@ -39,7 +38,7 @@ fn code<'a>(dump: &'a Dump, function: &DumpFunction) -> &'a [u8] {
 
 fn line_at(lines: &[DumpLine], at: usize) -> Option<Source> {
     // Several lines may begin at one place: the last of them is the one that made code.
-    lines.iter().rfind(|line| line.machine_at == Some(at)).map(source)
+    lines.iter().rfind(|line| line.machine_at == Some(at)).map(|line| line.source.clone())
 }
 
 /// One machine instruction.
@@ -100,7 +99,7 @@ fn decode(code: &[u8], function: &DumpFunction) -> Vec<Step> {
         let at = insn.ip().wrapping_sub(function.address) as usize;
         let mut step = Step {
             at,
-            bytes: crate::view::bytes::hex(code.get(at..at + insn.len()).unwrap_or_default()),
+            bytes: packet::hex(code.get(at..at + insn.len()).unwrap_or_default()),
             ..Step::default()
         };
         formatter.format(&insn, &mut step.text);
@@ -120,7 +119,7 @@ fn decode(code: &[u8], function: &DumpFunction) -> Vec<Step> {
 fn decode(code: &[u8], _function: &DumpFunction) -> Vec<Step> {
     let rows = code.chunks(8).enumerate();
     rows.map(|(row, bytes)| {
-        let bytes = crate::view::bytes::hex(bytes);
+        let bytes = packet::hex(bytes);
         Step { at: row * 8, text: bytes.clone(), bytes, branch: None }
     })
     .collect()

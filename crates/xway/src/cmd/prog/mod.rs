@@ -1,15 +1,14 @@
-//! `prog list|show|dump`: programs in the kernel, whoever loaded them.
+//! `prog list|show|dump`: programs in the kernel, of any owner.
 
-mod facts;
 mod machine;
 mod symbols;
 mod translated;
 
 use anyhow::{Result, bail};
+use control::inventory;
 use kernel::{Program, list};
 use sys::errno::ENOENT;
 
-use self::facts::Surroundings;
 use super::pick::{self, Candidate};
 use super::{Context, Exit, rights};
 use crate::args::{Dump, ProgAction, Ref};
@@ -26,15 +25,11 @@ pub fn run(action: &ProgAction, context: &Context) -> Result<Exit> {
 }
 
 fn show_all(context: &Context) -> Result<()> {
-    let around = Surroundings::now()?;
-    let programs = list::programs()?.iter().map(|info| around.describe(info)).collect();
-    context.show(&view::prog::Programs { programs })
+    context.show(&inventory::programs()?)
 }
 
 fn show(word: &Ref, context: &Context) -> Result<()> {
-    let around = Surroundings::now()?;
-    let program = open(word)?;
-    context.show(&view::prog::Shown { program: around.describe(&program.info()?) })
+    context.show(&inventory::program(&open(word)?)?)
 }
 
 fn dump(args: &Dump, context: &Context) -> Result<()> {
@@ -53,7 +48,7 @@ fn dump(args: &Dump, context: &Context) -> Result<()> {
     }
     let functions = if args.jited { machine::list(&dump) } else { translated::list(&dump)? };
     let form = if args.jited { view::prog::Form::Jited } else { view::prog::Form::Translated };
-    context.show(&view::prog::Listing { program: facts::reference(&info), form, functions })
+    context.show(&view::prog::Listing { program: inventory::program_ref(&info), form, functions })
 }
 
 /// Opens what was named.
@@ -66,7 +61,11 @@ pub fn open(word: &Ref) -> Result<Program> {
                 .into_iter()
                 .map(|info| Candidate {
                     id: info.id,
-                    about: format!("{} {}", facts::kind(info.kind), kernel::tag_text(&info.tag)),
+                    about: format!(
+                        "{} {}",
+                        inventory::program_kind(info.kind),
+                        kernel::tag_text(&info.tag)
+                    ),
                     name: info.name,
                 })
                 .collect();

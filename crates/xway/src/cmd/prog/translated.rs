@@ -14,7 +14,7 @@ use spec::disasm::{self, Names};
 use spec::insn::{PSEUDO_CALL, PSEUDO_FUNC, PSEUDO_KFUNC_CALL, PSEUDO_MAP_FD, PSEUDO_MAP_VALUE};
 
 use super::symbols::{self, Symbols};
-use crate::view::prog::{Function, Instruction, Source};
+use crate::view::prog::{Function, Instruction};
 
 /// One entry for each function, in program order.
 pub fn list(dump: &Dump) -> Result<Vec<Function>> {
@@ -44,14 +44,9 @@ fn instruction(
     Instruction {
         at: slot,
         text: disasm::insn(insns, slot, names),
-        bytes: crate::view::bytes::hex(&raw),
-        source: lines.iter().find(|line| line.slot == slot).map(source),
+        bytes: packet::hex(&raw),
+        source: lines.iter().find(|line| line.slot == slot).map(|line| line.source.clone()),
     }
-}
-
-pub(super) fn source(line: &DumpLine) -> Source {
-    let kernel::Source { text, file, line } = &line.source;
-    Source { file: file.clone(), line: *line, text: text.clone() }
 }
 
 /// The distance of a local call goes where it was when the program was loaded.

@@ -10,7 +10,7 @@ use vm::{Coverage, ProgramCoverage};
 use super::arm::{Arm, Vm};
 use super::explain::file_name;
 use crate::cmd::folder;
-use crate::view::run::{Covered, CoveredFunction, CoveredInsn, CoveredLine, Ways, lcov};
+use crate::view::run::{BranchCounts, Covered, CoveredFunction, CoveredInsn, CoveredLine, lcov};
 
 /// Counts while a capture is played.
 pub struct Cover {
@@ -55,7 +55,7 @@ fn covered(counts: &Coverage) -> Covered {
         branches: line
             .branches
             .iter()
-            .map(|branch| Ways { taken: branch.taken, not_taken: branch.passed })
+            .map(|branch| BranchCounts { taken: branch.taken, not_taken: branch.passed })
             .collect(),
     });
     let bare = counts.programs().filter(|counts| counts.program.lines().is_empty());
@@ -85,7 +85,7 @@ fn function(counts: &ProgramCoverage, start: usize, end: usize) -> CoveredFuncti
         if program.is_branch(slot) {
             branches += 2;
             let (taken, not_taken) = (counts.taken[slot], counts.passed[slot]);
-            branches_hit += Ways { taken, not_taken }.hit();
+            branches_hit += BranchCounts { taken, not_taken }.hit();
         }
     }
     let at = program.line_at(start);

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use control::inventory::tagged;
 use spec::MapKind;
 use vm::{Machine, Map};
 
-use crate::view::bytes::tagged;
 use crate::view::run::{Event, Events as Seen};
 
 #[derive(Default)]

@@ -1,14 +1,12 @@
 //! The maps after the run, by their types.
 
+use control::inventory::{Entries, Entry, MapRef, Tree, Types, content, order};
 use functions::stats;
 use spec::{MapDef, Verdict};
 
 use super::Job;
 use super::arm::Arm;
-use crate::cmd::map::{content, order, types::Types};
-use crate::view::map::{Entries, Entry, MapRef};
 use crate::view::say;
-use crate::view::tree::Tree;
 
 impl Arm {
     /// What is in each map that holds anything. Constants of the object are left out, and maps

@@ -26,8 +26,7 @@ pub fn rates(arm: &mut Arm, job: &Job<'_>, packets: &[Played]) -> Result<Option<
         let Some(sample) = sample else { return Ok(None) };
         samples.push(sample);
     }
-    let ns_per_packet = Samples::new(samples)?.stats();
-    Ok(Some(Rates { packets: packets.len(), ns_per_packet }))
+    Ok(Some(Rates::new(packets.len(), Samples::new(samples)?.stats())))
 }
 
 /// The clock is read once a round: a look costs as much as a small program. Putting the packet

@@ -7,6 +7,7 @@ mod arm;
 mod configure;
 mod cover;
 mod diff;
+mod difference;
 mod entries;
 mod events;
 mod explain;

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use control::inventory::Types;
 use spec::MapDef;
 use vm::{ChangedElements, Run};
 
 use super::Job;
 use super::arm::Arm;
+use super::difference;
 use super::entries::Entries;
 use super::input::Played;
 use super::nature::Nature;
-use crate::cmd::map::types::Types;
 use crate::view::run::{Difference, NotCompared, What};
 
 /// Elements of maps, by the map's place in the object.
@@ -68,8 +69,10 @@ impl<'a> Pair<'a> {
             }
             None if ours.packet == theirs.packet && ours.metadata == theirs.metadata => None,
             None if self.nature.excuses_bytes(&theirs, &ours) => None,
-            None if ours.packet != theirs.packet => Some(What::bytes(&theirs.packet, &ours.packet)),
-            None => Some(What::metadata(&theirs.metadata, &ours.metadata)),
+            None if ours.packet != theirs.packet => {
+                Some(difference::bytes(&theirs.packet, &ours.packet))
+            }
+            None => Some(difference::metadata(&theirs.metadata, &ours.metadata)),
         };
         let difference = what.map(|what| Difference { packet: Some(packet.number), what });
         Ok((ours, difference))
@@ -105,7 +108,7 @@ impl<'a> Pair<'a> {
     }
 
     fn describe(&self, def: &MapDef, [theirs, ours]: &Sides) -> What {
-        What::map(def, &Types::of_def(def, self.job.spec.btf.as_ref()), theirs, ours)
+        difference::map(def, &Types::of_def(def, self.job.spec.btf.as_ref()), theirs, ours)
     }
 
     /// The given elements of a map on both sides, if any of them differs.

@@ -7,6 +7,7 @@ use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail};
+use kernel::Source;
 use vm::{Called, Fault, Hook, Step};
 
 use super::arm::Arm;
@@ -14,7 +15,7 @@ use super::explain::{Words, file_name};
 use super::input::Capture;
 use super::{Context, Exit, Job};
 use crate::dissect::dissect;
-use crate::view::run::{Source, Traced};
+use crate::view::run::Traced;
 use crate::view::{Form, rendered};
 
 pub fn run(job: &Job<'_>, mut capture: Capture<'_>, context: &Context) -> Result<Exit> {

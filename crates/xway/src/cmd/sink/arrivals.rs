@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use control::metrics;
-use traffic::sink::{Sink, SinkReport};
+use traffic::sink::{Interval, Sink, SinkReport};
 
 use crate::args::Telling;
 use crate::cmd::Context;
 use crate::cmd::watch::Watch;
-use crate::view::sink::{Arriving, Received, Sample};
+use crate::view::sink::Arriving;
 
 /// What was seen last, and who is told.
 #[derive(Debug)]
@@ -31,11 +31,10 @@ impl<'a> Arrivals<'a> {
             return Ok(true);
         }
         let now = sink.snapshot()?;
-        let sample = Sample::between(&self.last, &now);
+        let interval = Interval::between(&self.last, &now);
         self.watch.publish(|| metrics::page(None, Some(&now)));
-        let totals = Received::new(&now, &[]);
-        self.last = now;
-        self.watch.tell(&Arriving { sample, totals })
+        self.last = now.clone();
+        self.watch.tell(&Arriving { interval, totals: now })
     }
 }
 

@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use sys::signal::Stop;
 use traffic::limits;
-use traffic::sink::{Clocks, FrameAction, Sink, SinkConfig, Via};
+use traffic::sink::{Clocks, FrameAction, Judgement, Sink, SinkConfig, Via};
 
 use self::arrivals::Arrivals;
 use super::{Context, Exit};
 use crate::args::{SinkArgs, ViaArg};
-use crate::view::sink::Received;
 
 pub use arrivals::settle;
 
@@ -32,9 +31,9 @@ pub fn run(args: &SinkArgs, context: &Context) -> Result<Exit> {
         }
     }
     drop(arrivals);
-    let received = Received::new(&sink.stop()?, &[]);
+    let received = sink.stop()?;
     context.show_next(&received)?;
-    Ok(if args.judge && !received.judgement.good { Exit::No } else { Exit::Done })
+    Ok(if args.judge && !Judgement::of(&received).good { Exit::No } else { Exit::Done })
 }
 
 fn config(args: &SinkArgs) -> SinkConfig {

@@ -1,4 +1,4 @@
-//! The picture of a scenario while it runs: a bar for each arm, and what is going on.
+//! The picture of a scenario while it runs: a bar for each arm, and the current event.
 
 use ratatui::Frame;
 use ratatui::style::{Color, Style, Stylize};
@@ -10,7 +10,7 @@ use super::state::{ArmState, ScenarioState, rough};
 use crate::view::live::Drawing;
 
 impl ScenarioState {
-    /// Rows that all of it takes; a terminal with fewer shows the arms around the current one.
+    /// Rows of the whole picture; a terminal with fewer shows the arms around the current one.
     pub fn height(&self) -> u16 {
         u16::try_from(self.arms.len()).unwrap_or(u16::MAX).saturating_add(AROUND)
     }
@@ -25,7 +25,7 @@ impl ScenarioState {
         ])
     }
 
-    /// The arms that `rows` have room for.
+    /// The arms that fit into `rows`.
     fn visible(&self, rows: usize) -> &[ArmState] {
         let rows = rows.min(self.arms.len());
         let begin = self.now.unwrap_or(0).saturating_sub(rows / 2);
@@ -44,7 +44,7 @@ impl ScenarioState {
         let mark = if is_now { '>' } else { ' ' };
         let name: String = arm.name.chars().take(label).collect();
         let value = match arm.median() {
-            _ if arm.is_out => "not here".to_owned(),
+            _ if arm.is_out => "excluded".to_owned(),
             None => String::new(),
             Some(median) => human(median, &arm.unit),
         };
@@ -86,8 +86,8 @@ fn bar(share: f64, room: usize) -> String {
     format!("{}{last}", "█".repeat(eighths / 8))
 }
 
-/// Rows for the head, what was said last, and the hint.
+/// Rows for the head, the last message, and the hint.
 const AROUND: u16 = 3;
 /// Columns of a value with its unit.
 const VALUE: usize = 11;
-const HINT: &str = "Ctrl-C ends after this turn and keeps what was measured; again: at once";
+const HINT: &str = "Ctrl-C ends after this turn and keeps what was measured; again: immediately";

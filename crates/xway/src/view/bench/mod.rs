@@ -1,65 +1,42 @@
-//! What `bench` answers.
+//! Text of `bench`.
 
 mod live;
 pub mod state;
 #[cfg(test)]
 mod tests;
 
+use bench::{Kind, Scenario};
 use report::bench::Report;
 use report::table::Column;
 use report::{Comparison, Table};
-use serde::Serialize;
 
 use super::{Paint, View};
 
-/// What can be measured.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub struct List(pub Vec<Item>);
-
-#[derive(Debug, Serialize)]
-pub struct Item {
-    pub name: &'static str,
-    /// `picture` or `part`.
-    pub kind: &'static str,
-    pub about: &'static str,
-    /// How much is measured without other words: rounds that count, seconds of an arm in each.
-    pub rounds: usize,
-    pub seconds: f64,
-}
-
-/// One scenario.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub struct Answer(pub Report);
-
-/// Two runs.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub struct Compared(pub Comparison);
-
-impl View for List {
+impl View for &[Scenario] {
     fn text(&self, _: Paint) -> String {
         let columns = ["name", "kind", "rounds", "measures"].map(Column::text);
         let mut table = Table::new(columns);
-        for item in &self.0 {
-            let effort = format!("{} x {} s", item.rounds, item.seconds);
-            table.row([item.name, item.kind, &effort, item.about]);
+        for scenario in *self {
+            let kind = match scenario.kind {
+                Kind::Picture => "picture",
+                Kind::Part => "part",
+            };
+            let effort = format!("{} x {} s", scenario.effort.rounds, scenario.effort.seconds);
+            table.row([scenario.name, kind, &effort, scenario.about]);
         }
         table.to_string()
     }
 }
 
-impl View for Answer {
+impl View for Report {
     fn text(&self, style: Paint) -> String {
-        let Self(report) = self;
-        let mut text = format!("{}\n\n{}", style.bold(&report.scenario), report.table());
-        if let Some(ratios) = report.ratio_table() {
+        let mut text = format!("{}\n\n{}", style.bold(&self.scenario), self.table());
+        if let Some(ratios) = self.ratio_table() {
             text.push_str(&format!("\n{ratios}"));
         }
-        let notes = &report.notes;
+        let notes = &self.notes;
         for gone in &notes.absent {
-            text.push_str(&format!("\n{} is not here: {}", gone.name, gone.reason));
+            text.push_str(&format!("\n{} was not measured: {}", gone.name, gone.reason));
         }
         for mark in &notes.marks {
             text.push_str(&format!("\n{}: {}", mark.row, mark.text));
@@ -67,25 +44,24 @@ impl View for Answer {
         for line in notes.notes.iter().chain(&notes.cut) {
             text.push_str(&format!("\n{line}"));
         }
-        text.push_str(&format!("\n{}\n", style.dim(&report.host.summary())));
+        text.push_str(&format!("\n{}\n", style.dim(&self.host.summary())));
         text
     }
 }
 
-impl View for Compared {
+impl View for Comparison {
     fn text(&self, style: Paint) -> String {
-        let Self(comparison) = self;
         let mut text = String::new();
-        for compared in &comparison.scenarios {
+        for compared in &self.scenarios {
             text.push_str(&format!("{}\n", compared.table()));
             if !compared.ratios.is_empty() || compared.greatest.is_some() {
                 text.push_str(&format!("{}\n", compared.ratio_table()));
             }
         }
-        for compared in &comparison.scenarios {
+        for compared in &self.scenarios {
             text.push_str(&format!("{}\n", style.bold(&compared.sentence())));
         }
-        for line in comparison.unpaired().iter().chain(&comparison.doubts) {
+        for line in self.unpaired().iter().chain(&self.doubts) {
             text.push_str(&format!("{line}\n"));
         }
         text

@@ -1,6 +1,6 @@
-//! How far a scenario is: what each arm gave so far, and how long the rest will take.
+//! Progress of a scenario: the values of each arm so far, and the remaining time.
 //!
-//! Rule: a value that is told what happened and how long it took; it looks at no clock.
+//! Rule: a plain value that receives events with their durations; it reads no clock.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use report::number::human;
 /// The state of `xway bench run` while a scenario is measured.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioState {
-    /// Of the scenario.
+    /// Title of the scenario.
     pub title: String,
     pub arms: Vec<ArmState>,
     /// 0 is the warm-up.
@@ -19,9 +19,9 @@ pub struct ScenarioState {
     pub rounds: usize,
     /// The arm whose turn it is.
     pub now: Option<usize>,
-    /// Said last that is no value.
+    /// The last message.
     pub message: String,
-    /// What happened last, for where there is no picture.
+    /// The last event in a line, for output without a picture.
     pub line: String,
     window: Duration,
 }
@@ -31,9 +31,9 @@ pub struct ScenarioState {
 pub struct ArmState {
     pub name: String,
     pub unit: String,
-    /// Of the rounds that count.
+    /// Values of the rounds that count.
     values: Vec<f64>,
-    /// Of the warm-up: better than nothing until there is a round that counts.
+    /// Value of the warm-up, used until there is a round that counts.
     warm: Option<f64>,
     pub is_out: bool,
     turns: usize,
@@ -55,25 +55,29 @@ impl ScenarioState {
         self.round = round;
     }
 
-    pub fn value(&mut self, told: Measurement<'_>, took: Duration) {
-        self.line =
-            format!("{}, {}: {}", told.arm, self.called(told.round), human(told.value, told.unit));
+    pub fn value(&mut self, measurement: Measurement<'_>, took: Duration) {
+        self.line = format!(
+            "{}, {}: {}",
+            measurement.arm,
+            self.called(measurement.round),
+            human(measurement.value, measurement.unit)
+        );
         if let Some(arm) = self.ended(took) {
-            arm.unit = told.unit.to_owned();
-            match told.round {
-                0 => arm.warm = Some(told.value),
-                _ => arm.values.push(told.value),
+            arm.unit = measurement.unit.to_owned();
+            match measurement.round {
+                0 => arm.warm = Some(measurement.value),
+                _ => arm.values.push(measurement.value),
             }
         }
     }
 
     pub fn missed(&mut self, arm: &str, reason: &str, took: Duration) {
-        self.message(&format!("{arm}, {}: nothing: {reason}", self.called(self.round)));
+        self.message(&format!("{arm}, {}: no value: {reason}", self.called(self.round)));
         self.ended(took);
     }
 
     pub fn excluded(&mut self, arm: &str, reason: &str, took: Duration) {
-        self.message(&format!("{arm} is left out: {reason}"));
+        self.message(&format!("{arm} is excluded: {reason}"));
         if let Some(arm) = self.ended(took) {
             arm.is_out = true;
         }
@@ -84,7 +88,7 @@ impl ScenarioState {
         text.clone_into(&mut self.line);
     }
 
-    /// "round 2 of 5".
+    /// The name of a round: "round 2 of 5".
     pub fn called(&self, round: usize) -> String {
         match round {
             0 => "warm-up".to_owned(),
@@ -92,8 +96,8 @@ impl ScenarioState {
         }
     }
 
-    /// The turns that are left, each as long as that arm's were; one that had none is like the
-    /// others, and before there is any a turn is its window and a bit.
+    /// The time of the remaining turns: each as long as the arm's earlier ones; without these, as
+    /// the other arms' turns; at the beginning, the window and the set-up.
     pub fn left(&self) -> Duration {
         let had: usize = self.arms.iter().map(|arm| arm.turns).sum();
         let took: Duration = self.arms.iter().map(|arm| arm.took).sum();
@@ -114,7 +118,7 @@ impl ScenarioState {
         format!("{}: about {time}: {arms} arm{s} x {rounds} rounds", self.title)
     }
 
-    /// The arm whose turn it was.
+    /// Ends the turn of the current arm.
     fn ended(&mut self, took: Duration) -> Option<&mut ArmState> {
         let arm = self.arms.get_mut(self.now?)?;
         arm.turns += 1;
@@ -135,13 +139,13 @@ impl ArmState {
         !self.values.is_empty()
     }
 
-    /// Of its turns.
+    /// Mean time of its turns.
     fn mean(&self) -> Option<Duration> {
         (self.turns > 0).then(|| self.took.div_f64(self.turns as f64))
     }
 }
 
-/// A time that nobody knows exactly.
+/// A time that is not known exactly.
 pub fn rough(time: Duration) -> String {
     match time.as_secs_f64().round() as u64 {
         0 | 1 => "1 second".to_owned(),
@@ -150,5 +154,5 @@ pub fn rough(time: Duration) -> String {
     }
 }
 
-/// What an arm takes on top of its window, as long as nobody knows.
+/// Time that an arm takes besides its window, until it is known.
 const SET_UP: Duration = Duration::from_millis(100);

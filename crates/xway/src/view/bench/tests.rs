@@ -47,8 +47,8 @@ fn bars_are_of_running_medians() {
         "drop  round 4 of 5, about 7 seconds left; now native",
         &format!("  tc        1.50 Mpps {half}"),
         &format!("> native    3.00 Mpps {whole}"),
-        "  offload    not here",
-        "offload is left out: no such hardware",
+        "  offload    excluded",
+        "offload is excluded: no such hardware",
         "Ctrl-C ends after this turn and keeps what was measu",
     ];
     assert_eq!(seen(&state, (52, state.height())), want);
@@ -85,7 +85,7 @@ fn the_time_left_follows_what_turns_took() {
     assert_eq!(state.left(), 20 * SECOND);
     state.turns("quick", 1);
     state.missed("quick", "it was late", SECOND);
-    assert_eq!(state.line(), "quick, round 1 of 5: nothing: it was late");
+    assert_eq!(state.line(), "quick, round 1 of 5: no value: it was late");
     assert_eq!(state.left(), 19 * SECOND, "the round is over all the same");
     state.turns("slow", 1);
     state.excluded("slow", "it broke", SECOND);

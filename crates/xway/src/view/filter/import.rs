@@ -1,17 +1,17 @@
-//! Rules that were translated.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `filter import` and `filter export`.
 
 use serde::Serialize;
 
 use crate::view::{Paint, View};
 
+/// Translated rules, which these two commands compose.
 #[derive(Debug, Serialize)]
 pub struct Translated {
-    /// What `text` is: `toml`, `nft` or `flowspec`.
+    /// Format of `text`: `toml`, `nft` or `flowspec`.
     pub format: &'static str,
-    /// How many rules it has.
+    /// Number of rules that were translated.
     pub rules: usize,
+    /// The translation.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! What `filter` shows, one file an action.
+//! Text of `filter`, one file for each action.
 
 pub mod bans;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Text of `filter show`: rules in order with their counters, and all else that decides.
+//! Text of `filter show`: rules in order with their counters, and the other reasons for verdicts.
 
 use control::filter::report::{Bans, Event, FilterReport, RuleReport, Set};
 use report::number::human;
@@ -9,10 +9,12 @@ use super::limits;
 use crate::view::status::rate_cells;
 use crate::view::{Paint, View};
 
-/// The loaded rules as a file.
+/// The loaded rules as a file, which `show --file` composes.
 #[derive(Clone, Debug, Serialize)]
 pub struct File {
+    /// Name of the interface.
     pub interface: String,
+    /// The rules as a file.
     pub file: String,
 }
 

@@ -1,4 +1,4 @@
-//! What `filter top` shows: a picture on a terminal, a line elsewhere.
+//! The view of `filter top`: a picture on a terminal, a line elsewhere.
 
 use control::filter::report::{FilterReport, RuleReport};
 use control::filter::top::TopSenders;
@@ -11,22 +11,23 @@ use super::{show, top_senders};
 use crate::view::live::Drawing;
 use crate::view::{Paint, View};
 
-/// A filter at work.
+/// The state of a filter with its busiest senders, which `top` composes of two readings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Top {
     #[serde(flatten)]
     pub shown: FilterReport,
-    /// `null` where no samples are taken.
+    /// Busiest senders and ports; `null` where no samples are taken: with `--rules-only`, and while
+    /// another process samples packets or tries rules.
     pub talkers: Option<TopSenders>,
-    /// Who keeps them from being taken.
+    /// That process, else `null`.
     pub talkers_held_by: Option<String>,
 }
 
 impl Top {
-    /// Numbers of rules, the busiest first; those that were never met are left out.
+    /// Numbers of rules that matched packets, the busiest first.
     fn busiest(&self) -> Vec<usize> {
-        let met = self.shown.rules.iter().filter(|rule| rule.rate.packets > 0);
-        let mut rules: Vec<&RuleReport> = met.collect();
+        let matched = self.shown.rules.iter().filter(|rule| rule.rate.packets > 0);
+        let mut rules: Vec<&RuleReport> = matched.collect();
         rules.sort_by(|a, b| b.rate.pps.total_cmp(&a.rate.pps).then(a.number.cmp(&b.number)));
         rules.into_iter().map(|rule| rule.number).collect()
     }
@@ -47,7 +48,7 @@ impl Top {
     }
 }
 
-/// There are no senders and ports.
+/// The reason why no senders and ports are shown.
 pub fn without(holder: &str) -> String {
     format!("senders and ports are not shown while {holder} samples packets or tries rules")
 }
@@ -75,7 +76,7 @@ impl Drawing for Top {
         format!("{}{rules}{talkers}", self.head())
     }
 
-    /// Senders and reasons keep their place below; rules take what is left.
+    /// Senders and reasons have fixed places at the bottom; rules fill the remaining rows.
     fn draw(&self, frame: &mut Frame<'_>) {
         let why = show::why(&self.shown).to_string();
         let talkers = match (&self.talkers_held_by, &self.talkers) {
@@ -99,7 +100,7 @@ impl Drawing for Top {
 
 /// Rows of senders and ports.
 const TALKERS: usize = 5;
-/// Rules that a line names.
+/// Rules that are named in a line.
 const LINE: usize = 3;
 /// Lines that are neither rules nor reasons: head, headings, default, foot, and between them.
 const AROUND: usize = 8;

@@ -7,7 +7,7 @@ use report::table::{Column, Table};
 /// The first of both lists, side by side.
 pub fn table(top: &TopSenders, rows: usize) -> Table {
     let half = |what| {
-        [Column::text(what), Column::number("rate"), Column::number("±"), Column::text("fate")]
+        [Column::text(what), Column::number("rate"), Column::number("±"), Column::text("verdict")]
     };
     let mut table = Table::new([half("from"), half("to")].concat());
     for place in 0..rows.min(top.sources.len().max(top.ports.len())) {
@@ -40,11 +40,11 @@ pub fn line(top: &TopSenders) -> Option<String> {
 }
 
 fn cells(sender: &Sender) -> [String; 4] {
-    let fate = match sender.reason {
+    let verdict = match sender.reason {
         Some(reason) => format!("{} ({reason})", sender.verdict),
         None => sender.verdict.to_owned(),
     };
-    [sender.name.clone(), human(sender.pps, "pps"), human(sender.error_pps, "pps"), fate]
+    [sender.name.clone(), human(sender.pps, "pps"), human(sender.error_pps, "pps"), verdict]
 }
 
 #[cfg(test)]

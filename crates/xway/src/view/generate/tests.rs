@@ -5,6 +5,7 @@ use std::time::Duration;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use traffic::Histogram;
+use traffic::generator::{Interval, Report, Snapshot, ThreadReport};
 
 use super::*;
 use crate::view::live::Drawing;
@@ -38,13 +39,17 @@ fn names() -> [(u16, String); 2] {
     [(1, "web".into()), (2, "voice".into())]
 }
 
+fn sent(report: &Report) -> Sent {
+    Sent { summary: report.summary(&names()), ..Sent::default() }
+}
+
 fn text(report: &Report) -> String {
-    Sent::new(report, &names()).text(Paint { colour: false })
+    sent(report).text(Paint { colour: false })
 }
 
 #[test]
 fn scripts_find_the_contract() {
-    let json = serde_json::to_value(Sent::new(&report(), &names())).unwrap();
+    let json = serde_json::to_value(sent(&report())).unwrap();
     assert_eq!((&json["sent"], &json["not_sent"]), (&1000.into(), &0.into()));
     assert_eq!((&json["seconds"], &json["pps"]), (&2.0.into(), &500.0.into()));
     assert_eq!((&json["bps"], &json["bytes"]), (&240_000.0.into(), &60_000.into()));
@@ -80,24 +85,25 @@ fn pacing_is_told_in_quantiles() {
     error_ns.record_many(50, 100);
     let pacing = Some(Pacing { error_ns, group: 8, slipped: 2 });
     let text = text(&Report { pacing, ..report() });
-    let line = "off schedule: p50 50 ns, p99 50 ns, max 50 ns; 8 frames left together; 2 groups";
+    let line = "off schedule: p50 50 ns, p99 50 ns, max 50 ns; 8 frames left together; \
+                fell behind schedule 2 times";
     assert!(text.contains(line), "{text}");
 }
 
 #[test]
 fn samples_are_differences() {
-    let sample = Sample::between(&snapshot(1000, 2), &snapshot(4000, 4));
+    let sample = Interval::between(&snapshot(1000, 2), &snapshot(4000, 4));
     assert_eq!((sample.sent, sample.pps, sample.bps), (4000, 1500.0, 720_000.0));
     assert_eq!(sample.cpu, [0.5, 0.5]);
-    assert_eq!(Sample::between(&snapshot(1, 1), &snapshot(1, 1)).pps, 0.0);
+    assert_eq!(Interval::between(&snapshot(1, 1), &snapshot(1, 1)).pps, 0.0);
 }
 
 #[test]
 fn the_picture_shows_rates_and_reasons() {
     let mut now = snapshot(4000, 4);
     now.faults = vec![Fault { frames: 3, errno: 6, advice: "turn GRO on".into() }];
-    let sample = Sample::between(&snapshot(1000, 2), &now);
-    let state = Sending { sample, done: Some(0.5), history: vec![1, 2, 3] };
+    let interval = Interval::between(&snapshot(1000, 2), &now);
+    let state = Sending { interval, sink: None, done: Some(0.5), history: vec![1, 2, 3] };
     let mut terminal = Terminal::new(TestBackend::new(80, Sending::HEIGHT)).unwrap();
     terminal.draw(|frame| state.draw(frame)).unwrap();
     let shown = terminal.backend().to_string();

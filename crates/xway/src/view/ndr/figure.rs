@@ -4,13 +4,18 @@ use report::number::human;
 use report::plot::{Bars, Chart, Panel};
 use report::{Host, Page, Stats, Svg};
 
-use super::{Measured, Row};
+use traffic::ndr::{Purpose, Row};
+
+use super::Measured;
 
 /// The rate by frame size.
 pub fn throughput(measured: &Measured) -> Svg {
     let mut bars = Bars::new("Throughput by frame size", "pps");
-    bars.subtitle(format!("highest rate with a loss of at most {} %", 100.0 * measured.loss));
-    for row in &measured.rows {
+    bars.subtitle(format!(
+        "highest rate with a loss of at most {} %",
+        100.0 * measured.report.loss
+    ));
+    for row in &measured.report.rows {
         let name = format!("{} bytes", row.size).replace("imix bytes", "IMIX");
         match row.pps {
             Some(pps) => bars.bar(&name, Stats::single(pps)),
@@ -23,21 +28,21 @@ pub fn throughput(measured: &Measured) -> Svg {
 /// Loss over the rate that was offered, a line for each size.
 pub fn loss(measured: &Measured) -> Svg {
     let line = |panel: Panel, (index, row): (usize, &Row)| {
-        let trials = row.trials.iter().filter(|trial| trial.purpose == "rate");
+        let trials = row.trials.iter().filter(|trial| trial.purpose == Purpose::Rate);
         let mut points: Vec<_> =
             trials.map(|trial| (trial.offered_pps / 1e6, 100.0 * trial.loss)).collect();
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
-        panel.line(&row.size, index, points)
+        panel.line(&row.size.to_string(), index, points)
     };
-    let panel = measured.rows.iter().enumerate().fold(Panel::new("Frames lost", "%"), line);
+    let panel = measured.report.rows.iter().enumerate().fold(Panel::new("Frames lost", "%"), line);
     let chart = Chart::new("Loss by offered rate", "Mpps").subtitle("every trial of the search");
     chart.panel(panel).to_svg()
 }
 
-/// `method` says how it was done, a step each.
+/// The page; `method` describes the measurement, one step each.
 pub fn page(measured: &Measured, host: &Host, method: &[String]) -> String {
     let mut page = Page::new("Throughput, bursts and latency");
-    for row in measured.rows.iter().filter(|row| row.pps.is_some()).take(3) {
+    for row in measured.report.rows.iter().filter(|row| row.pps.is_some()).take(3) {
         let rate = human(row.pps.unwrap_or_default(), "pps");
         page.highlight(&rate, &format!("with frames of {}", row.size));
     }

@@ -1,12 +1,12 @@
 //! A measurement, as table, page and JSON.
 
 use traffic::Histogram;
-use traffic::ndr::FrameSize;
+use traffic::ndr::{Burst, FrameSize, Latency};
 
 use super::*;
 
-fn trial(pps: f64, lost: u64, purpose: Purpose) -> ndr::Trial {
-    ndr::Trial {
+fn trial(pps: f64, lost: u64, purpose: Purpose) -> Trial {
+    Trial {
         purpose,
         asked_pps: Some(pps),
         asked_frames: None,
@@ -16,6 +16,7 @@ fn trial(pps: f64, lost: u64, purpose: Purpose) -> ndr::Trial {
         not_sent: 0,
         received: 1000 - lost,
         lost,
+        loss: lost as f64 / 1000.0,
         passed: lost == 0,
     }
 }
@@ -24,17 +25,18 @@ fn report() -> NdrReport {
     let mut latency_ns = Histogram::default();
     latency_ns.record_many(50, 10);
     let jitter_ns = Histogram::default();
-    let latency = ndr::Latency { share: 0.5, pps: 1e6, lost: 0, latency_ns, jitter_ns };
-    let row = |size, pps: Option<f64>, latencies| ndr::Row {
+    let latency = Latency { share: 0.5, pps: 1e6, lost: 0, latency_ns, jitter_ns };
+    let row = |size, pps: Option<f64>, latencies| Row {
         size,
         bytes: 60.0,
         pps,
         gbit_per_second: pps.map(|pps| pps * 480.0 / 1e9),
         loss: pps.map(|_| 0.0),
-        above: Some((3e6, 0.25)),
+        above_pps: Some(3e6),
+        above_loss: Some(0.25),
         binding: Binding::Device,
         steady: pps.is_some(),
-        burst: Some(ndr::Burst { frames: Some(512), binding: Binding::Ceiling }),
+        burst: Some(Burst { frames: Some(512), binding: Binding::Ceiling }),
         latencies,
         trials: vec![trial(3e6, 250, Purpose::Rate), trial(2e6, 0, Purpose::Rate)],
     };
@@ -47,7 +49,7 @@ fn report() -> NdrReport {
 
 #[test]
 fn one_row_a_size() {
-    let text = Measured::new(&report()).text(Paint { colour: false });
+    let text = Measured::new(report()).text(Paint { colour: false });
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     let row = "64 2.00 Mpps 960 Mbit/s 0.000 % device ≥ 512 50 ns / 50 ns";
     assert!(rows.contains(&row.split(' ').collect()), "{text}");
@@ -58,7 +60,7 @@ fn one_row_a_size() {
 
 #[test]
 fn scripts_find_totals_and_rows() {
-    let json = serde_json::to_value(Measured::new(&report())).unwrap();
+    let json = serde_json::to_value(Measured::new(report())).unwrap();
     assert_eq!((&json["sent"], &json["seconds"]), (&4000.into(), &4.0.into()));
     assert_eq!((&json["not_sent"], &json["pps"]), (&0.into(), &1000.0.into()));
     assert_eq!(json["rows"][0]["trials"][0]["loss"], 0.25);
@@ -67,7 +69,7 @@ fn scripts_find_totals_and_rows() {
 
 #[test]
 fn the_page_holds_table_and_figures() {
-    let measured = Measured::new(&report());
+    let measured = Measured::new(report());
     let host = report::Host::read();
     let page = page(&measured, &host, &["Frames were sent.".to_owned()]);
     assert_eq!(page.matches("<svg").count(), 2);

@@ -1,6 +1,4 @@
-//! Which source lines ran, how often, and which way their branches went.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `run --cover`: which source lines ran, how often, and which branches were taken.
 
 use report::table::Column;
 use report::{Table, text};
@@ -8,54 +6,76 @@ use serde::Serialize;
 
 use crate::view::Paint;
 
+/// The coverage of a run, which the command composes of the engine's counts.
 #[derive(Debug, Serialize)]
 pub struct Covered {
-    /// Runs of programs, those behind redirects included.
+    /// Runs of programs, those after redirects included.
     pub runs: u64,
+    /// Functions of all programs.
     pub functions: Vec<CoveredFunction>,
-    /// By file and line; empty for objects without line information.
+    /// Source lines by file and number; empty for objects without line information.
     pub lines: Vec<CoveredLine>,
     /// Instructions of programs without line information.
     pub instructions: Vec<CoveredInsn>,
 }
 
+/// One function.
 #[derive(Debug, Serialize)]
 pub struct CoveredFunction {
+    /// Name of the program.
     pub program: String,
+    /// Name of the function.
     pub name: String,
+    /// Source file.
     pub file: String,
-    /// 0 without line information.
+    /// Line of its beginning; 0 without line information.
     pub line: u32,
+    /// Runs of the function.
     pub hits: u64,
-    /// Source lines, those of functions inlined into it included, and those of them that ran.
+    /// Source lines, those of functions inlined into it included.
     pub lines: usize,
+    /// Lines of these that ran.
     pub lines_hit: usize,
-    /// Ways out of conditional jumps, two each, and those of them that were taken.
+    /// Branches: two for each conditional jump.
     pub branches: usize,
+    /// Branches of these that were taken.
     pub branches_hit: usize,
 }
 
+/// One source line.
 #[derive(Debug, Serialize)]
 pub struct CoveredLine {
+    /// Source file.
     pub file: String,
+    /// Number of the line.
     pub line: u32,
+    /// The line's text.
     pub text: String,
+    /// Runs of the line.
     pub hits: u64,
-    pub branches: Vec<Ways>,
+    /// Conditional jumps of the line.
+    pub branches: Vec<BranchCounts>,
 }
 
-/// How often a conditional jump was taken, and how often not.
+/// Outcomes of a conditional jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Ways {
+pub struct BranchCounts {
+    /// Times that the jump was taken.
     pub taken: u64,
+    /// Times that it was not taken.
     pub not_taken: u64,
 }
 
+/// One instruction.
 #[derive(Debug, Serialize)]
 pub struct CoveredInsn {
+    /// Name of the program.
     pub program: String,
+    /// Number of the instruction.
     pub slot: usize,
+    /// The instruction in the kernel's notation.
     pub text: String,
+    /// Runs of the instruction.
     pub hits: u64,
 }
 
@@ -83,8 +103,8 @@ impl Covered {
     /// By lines of the source: a line counts once, however many functions it was inlined into.
     fn sum(&self) -> String {
         let lines_hit = self.lines.iter().filter(|line| line.hits > 0).count();
-        let ways = self.lines.iter().flat_map(|line| &line.branches);
-        let (all, hit) = ways.fold((0, 0), |(all, hit), ways| (all + 2, hit + ways.hit()));
+        let counts = self.lines.iter().flat_map(|line| &line.branches);
+        let (all, hit) = counts.fold((0, 0), |(all, hit), counts| (all + 2, hit + counts.hit()));
         format!("lines {}, branches {}", share(lines_hit, self.lines.len()), share(hit, all))
     }
 
@@ -110,20 +130,23 @@ impl Covered {
 
 impl CoveredLine {
     fn text(&self, paint: Paint) -> String {
-        let ways: Vec<_> =
-            self.branches.iter().map(|ways| format!("{}/{}", ways.taken, ways.not_taken)).collect();
+        let counts: Vec<_> = self
+            .branches
+            .iter()
+            .map(|counts| format!("{}/{}", counts.taken, counts.not_taken))
+            .collect();
         let source = self.text.replace('\t', "    ");
         let source = text::line(source.trim_end());
-        let ways = match ways.is_empty() {
+        let counts = match counts.is_empty() {
             true => String::new(),
-            false => paint.dim(&format!("  [{}]", ways.join(" "))),
+            false => paint.dim(&format!("  [{}]", counts.join(" "))),
         };
         let (margin, line) = (margin(self.hits, paint), self.line);
-        format!("{margin} {line:>5}  {source}{ways}\n")
+        format!("{margin} {line:>5}  {source}{counts}\n")
     }
 }
 
-impl Ways {
+impl BranchCounts {
     pub fn hit(self) -> usize {
         usize::from(self.taken > 0) + usize::from(self.not_taken > 0)
     }

@@ -1,117 +1,166 @@
-//! One packet's way through a program, line by line.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `run --explain`: the path of one packet through a program, line by line.
 
+use control::inventory::Tree;
 use report::text;
 use serde::Serialize;
 
-use crate::view::tree::Tree;
 use crate::view::{Paint, View};
 
+/// The path of a packet, which the command composes of the engine's events.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
+    /// Name of the object.
     pub object: String,
+    /// Name of the program.
     pub program: String,
-    /// Its number in the capture, from 1.
+    /// Number of the packet in the capture, from 1.
     pub packet: u64,
-    /// The packet in one line, as it came.
+    /// The packet as it arrived, in a line for people.
     pub summary: String,
+    /// Length of the packet as it arrived, in bytes.
     pub before_bytes: usize,
+    /// Length of the packet after the program, in bytes.
     pub after_bytes: usize,
+    /// Stretches of the path in order.
     pub path: Vec<Item>,
-    /// Items of the path that found no room.
+    /// Stretches that found no room: a path keeps 10,000.
     pub left_out: u64,
+    /// The verdict.
     pub verdict: &'static str,
-    /// What the program returned.
+    /// Value that the program returned.
     pub code: u32,
+    /// Why the program was stopped.
     pub fault: Option<String>,
-    /// Where copies went and why others were lost.
+    /// Each copy: where it went, or why it was lost.
     pub went: Vec<String>,
-    /// What the program printed.
+    /// Lines that the program printed about this packet.
     pub log: Vec<String>,
-    /// Fields of the packet that are not as they were.
+    /// Fields of the packet with other bytes than before.
     pub fields: Vec<FieldChange>,
-    /// Values of maps that are not as they were.
+    /// Values of maps that changed; of a per-CPU map the value of the one CPU that ran.
     pub maps: Vec<MapChange>,
 }
 
-/// A stretch of the path, with what happened there.
+/// The kind of the stretch: the beginning of a program, a source line, an instruction of no known
+/// source line, or the first turn of a loop.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Item {
-    /// A program begins: the one that was asked for, or one behind a redirect.
-    Program { name: String },
-    /// Instructions of one source line.
-    Line {
-        depth: usize,
-        function: String,
-        /// The first instruction.
-        slot: usize,
-        file: String,
-        line: u32,
-        text: String,
-        did: Vec<Deed>,
+    Program {
+        /// Name of the program: the one that was asked for, or the target of a redirect.
+        name: String,
     },
-    /// An instruction of no known line.
-    Insn { depth: usize, function: String, slot: usize, text: String, did: Vec<Deed> },
-    /// What happened several times in a row; the first time is shown.
-    Loop { times: u64, body: Vec<Item> },
+    Line {
+        /// Active functions, 1 in the entry function.
+        depth: usize,
+        /// Name of the function.
+        function: String,
+        /// Number of the first instruction.
+        slot: usize,
+        /// Source file.
+        file: String,
+        /// Number of the source line.
+        line: u32,
+        /// The source line.
+        text: String,
+        /// Effects of the instructions besides computing.
+        did: Vec<StepEffect>,
+    },
+    Insn {
+        /// Active functions, 1 in the entry function.
+        depth: usize,
+        /// Name of the function.
+        function: String,
+        /// Number of the instruction.
+        slot: usize,
+        /// The instruction in the kernel's notation.
+        text: String,
+        /// Effects of the instruction besides computing.
+        did: Vec<StepEffect>,
+    },
+    Loop {
+        /// Turns of the loop.
+        times: u64,
+        /// Stretches of the first turn, as in `path`.
+        body: Vec<Item>,
+    },
 }
 
-/// Something that an instruction did beside computing.
+/// Kind of the effect.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "did", rename_all = "snake_case")]
-pub enum Deed {
-    /// A conditional jump, with the values that were compared.
+pub enum StepEffect {
     Branch {
+        /// Number of the conditional jump.
         slot: usize,
+        /// The comparison with its values, for people.
         test: String,
+        /// The jump was taken.
         taken: bool,
     },
-    /// A helper or kernel function.
     Call {
+        /// Name of the helper or kernel function.
         name: String,
+        /// Its arguments, for people.
         arguments: Vec<String>,
+        /// Its result, for people; `null` where it did not return.
         result: Option<String>,
     },
-    /// A function of the program, or a callback, begins.
     Enter {
+        /// Name of the function of the program, or of the callback.
         function: String,
+        /// Its arguments, for people.
         arguments: Vec<String>,
     },
     Return {
+        /// Name of the function of the program.
         function: String,
+        /// Its result, for people.
         result: String,
     },
     TailCall {
+        /// Name of the program that was called.
         program: String,
+        /// Name of the map.
         map: String,
+        /// Index in the map.
         index: u64,
     },
-    /// A value of a map or a field of the packet was written.
     Write {
+        /// The value of a map or the field of the packet, for people.
         place: String,
+        /// The value before, for people.
         old: String,
+        /// The value after, for people.
         new: String,
     },
     Fault {
+        /// What was wrong, for people.
         message: String,
     },
 }
 
+/// A field of the packet that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FieldChange {
-    /// As `ipv4.ttl`; a whole layer where it came or went.
+    /// Name of the field, such as `ipv4.ttl`; a layer where that was added or removed.
     pub field: String,
+    /// Value before; `null` for a layer that was added.
     pub old: Option<String>,
+    /// Value after; `null` for a layer that was removed.
     pub new: Option<String>,
 }
 
+/// A value of a map that changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct MapChange {
+    /// Name of the map.
     pub map: String,
+    /// The key; of counters by reason, the verdict and the reason.
     pub key: Tree,
+    /// Value before; `null` for an absent entry.
     pub old: Option<Tree>,
+    /// Value after; `null` for an absent entry.
     pub new: Option<Tree>,
 }
 
@@ -135,7 +184,9 @@ impl Explanation {
     fn end_text(&self, paint: Paint) -> String {
         let returned = match self.verdict {
             _ if self.fault.is_some() => String::new(),
-            "aborted" if self.code != 0 => format!(" (returned {}, which is none)", self.code),
+            "aborted" if self.code != 0 => {
+                format!(" (returned {}, which is not a verdict)", self.code)
+            }
             _ => String::new(),
         };
         let mut text = format!("verdict {}{returned}\n", paint.bold(self.verdict));
@@ -177,7 +228,7 @@ impl FieldChange {
 }
 
 impl MapChange {
-    /// Of a value that was there before, the members that changed.
+    /// The members that changed of a value that was present before, else the whole value.
     fn text(&self) -> String {
         let mut changes = Vec::new();
         match (&self.old, &self.new) {
@@ -210,7 +261,7 @@ fn side(value: Option<&Tree>) -> String {
     value.map_or_else(|| "absent".to_owned(), ToString::to_string)
 }
 
-/// Writes the path, with a heading wherever another function goes on.
+/// Writes the path, with a heading wherever another function continues.
 struct Writer {
     paint: Paint,
     text: String,
@@ -239,7 +290,13 @@ impl Writer {
         }
     }
 
-    fn place(&mut self, indent: usize, (depth, function): (usize, &str), at: &str, did: &[Deed]) {
+    fn place(
+        &mut self,
+        indent: usize,
+        (depth, function): (usize, &str),
+        at: &str,
+        did: &[StepEffect],
+    ) {
         let now = Some((depth, function.to_owned()));
         let indent = indent + depth.saturating_sub(1);
         if self.function != now {
@@ -247,11 +304,11 @@ impl Writer {
             self.function = now;
         }
         self.line(indent + 1, at);
-        for deed in did {
-            let words = deed.text();
-            let words = match deed {
-                Deed::Fault { .. } => self.paint.bad(&words),
-                Deed::Branch { .. } => self.paint.dim(&words),
+        for effect in did {
+            let words = effect.text();
+            let words = match effect {
+                StepEffect::Fault { .. } => self.paint.bad(&words),
+                StepEffect::Branch { .. } => self.paint.dim(&words),
                 _ => words,
             };
             self.line(indent + 3, &words);
@@ -260,13 +317,13 @@ impl Writer {
 
     fn line(&mut self, indent: usize, words: &str) {
         self.text.push_str(&"  ".repeat(indent));
-        // Its colours are kept; the names and source lines in it stay on this line.
+        // Colours are kept; names and source lines stay on this line.
         self.text.push_str(&words.trim_end().replace('\n', "\\n"));
         self.text.push('\n');
     }
 }
 
-impl Deed {
+impl StepEffect {
     fn text(&self) -> String {
         match self {
             Self::Branch { test, taken, .. } => {

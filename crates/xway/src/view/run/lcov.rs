@@ -46,14 +46,14 @@ fn functions(text: &mut String, covered: &Covered, file: &str) {
 fn branches(text: &mut String, lines: &[&CoveredLine]) {
     let (mut all, mut hit) = (0, 0);
     for line in lines {
-        for (block, ways) in line.branches.iter().enumerate() {
-            for (branch, count) in [ways.taken, ways.not_taken].into_iter().enumerate() {
-                let reached = ways.taken + ways.not_taken > 0;
+        for (block, counts) in line.branches.iter().enumerate() {
+            for (branch, count) in [counts.taken, counts.not_taken].into_iter().enumerate() {
+                let reached = counts.taken + counts.not_taken > 0;
                 let count = if reached { count.to_string() } else { "-".to_owned() };
                 add(text, format_args!("BRDA:{},{block},{branch},{count}", line.line));
             }
             all += 2;
-            hit += ways.hit();
+            hit += counts.hit();
         }
     }
     add(text, format_args!("BRF:{all}\nBRH:{hit}"));
@@ -66,7 +66,7 @@ fn add(text: &mut String, line: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cover::{CoveredFunction, Ways};
+    use super::super::cover::{BranchCounts, CoveredFunction};
     use super::*;
 
     fn function(program: &str, hits: u64) -> CoveredFunction {
@@ -92,12 +92,12 @@ mod tests {
             hits,
             branches,
         };
-        let ways = |taken, not_taken| Ways { taken, not_taken };
+        let counts = |taken, not_taken| BranchCounts { taken, not_taken };
         let covered = Covered {
             runs: 4,
             functions: vec![function("one", 4), function("other", 1)],
             lines: vec![
-                line("a.c", 3, 5, vec![ways(0, 5), ways(0, 0)]),
+                line("a.c", 3, 5, vec![counts(0, 5), counts(0, 0)]),
                 line("a.c", 4, 0, vec![]),
                 line("b.h", 9, 1, vec![]),
             ],

@@ -1,6 +1,6 @@
-//! What a run over a capture came to: verdicts, targets, rates, maps, the first difference.
+//! The result of a run over a capture: verdicts, targets, rates, maps, the first difference.
 //!
-//! Field names are promised in `docs/json.md`.
+//! These types are compositions of the command `run` alone: the runtimes know single packets.
 
 mod cover;
 mod difference;
@@ -12,117 +12,163 @@ mod trace;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use control::inventory::Entries;
 use report::number::human;
 use report::table::Column;
 use report::{Stats, Table, text};
 use serde::Serialize;
 
-use super::map::Entries;
 use super::{Paint, View};
 
-pub use cover::{Covered, CoveredFunction, CoveredInsn, CoveredLine, Ways};
+pub use cover::{BranchCounts, Covered, CoveredFunction, CoveredInsn, CoveredLine};
 pub use difference::{Difference, What};
-pub use explain::{Deed, Explanation, FieldChange, Item, MapChange};
+pub use explain::{Explanation, FieldChange, Item, MapChange, StepEffect};
 pub use lcov::lcov;
 pub use nature::NotCompared;
-pub use trace::{Source, Traced};
+pub use trace::Traced;
 
+/// The result of a run over a capture, which the command composes of what both runtimes return.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// Name of the object.
     pub object: String,
+    /// Name of the program.
     pub program: String,
+    /// `vm`, `kernel`, or with `--diff` `kernel and vm`.
     pub runtime: &'static str,
-    /// A signal ended it before the capture did.
+    /// A signal ended the run before the end of the capture.
     pub interrupted: bool,
+    /// Packets that no driver would give to the program, and that were left out: shorter than an
+    /// Ethernet header, or longer than one buffer (3520 bytes) where the program is not
+    /// `xdp.frags`.
     pub unfit: Unfit,
     #[serde(flatten)]
     pub tally: Tallied,
+    /// Absent where nothing was measured.
     #[serde(flatten)]
     pub rates: Option<Rates>,
+    /// Maps that hold anything but zeros.
     pub maps: Vec<Entries>,
+    /// Records of ring buffers and perf event arrays (engine only).
     pub events: Vec<Events>,
-    /// What the program printed.
+    /// Lines that the program printed (engine only).
     pub log: Vec<String>,
+    /// Files that were written.
     pub files: Vec<PathBuf>,
+    /// With `--cover`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Covered>,
+    /// The first difference, with `--diff`.
     pub first_difference: Option<Difference>,
+    /// What was different and left out because it comes from a clock, a random number or an
+    /// address, with `--diff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_compared: Option<NotCompared>,
 }
 
+/// Packets by outcome.
 #[derive(Debug, Serialize)]
 pub struct Tallied {
+    /// Packets that were run.
     pub packets: u64,
+    /// Packets by verdict, always all five.
     pub verdicts: BTreeMap<&'static str, Counted>,
+    /// Copies by target: `dev:`, `cpu:` or `xsk:` with the number, and the name of an interface of
+    /// the world. A packet sent back with `tx` counts as `dev:` of the interface that it came from.
     pub redirects: BTreeMap<String, u64>,
-    /// Copies that the network stack got.
+    /// Copies that the network stack received.
     pub stack: u64,
-    /// Copies that ended elsewhere than the verdict says, by reason.
+    /// Copies that were dropped, by reason.
     pub drops: BTreeMap<&'static str, u64>,
+    /// Packets whose program was stopped by a fault.
     pub faults: u64,
+    /// The first fault.
     pub first_fault: Option<FirstFault>,
 }
 
-/// Packets of the capture that no driver would give to the program.
+/// Packets of the capture that were left out.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Unfit {
+    /// Packets that were left out.
     pub packets: u64,
+    /// Number of the first of them, from 1.
     pub first: Option<u64>,
 }
 
-/// What the program sent to user space through one map.
+/// Records that the program sent to user space through one map.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Events {
+    /// Name of the map.
     pub map: String,
+    /// Records sent.
     pub records: u64,
-    /// Did not fit.
+    /// Records that did not fit.
     pub lost: u64,
+    /// The first thousand records.
     pub first: Vec<Event>,
 }
 
+/// One record.
 #[derive(Clone, Debug, Serialize)]
 pub struct Event {
-    /// The packet during which it came.
+    /// Number of the packet during which it was sent.
     pub packet: u64,
+    /// Processor of a perf event; `null` for a ring buffer.
     pub cpu: Option<u32>,
+    /// The record as `hex:…`.
     pub bytes: String,
 }
 
-/// Serialises as the number of packets alone.
-#[derive(Clone, Copy, Debug, Default)]
+/// Packets and bytes of one verdict; JSON has the number of packets alone.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(transparent)]
 pub struct Counted {
     pub packets: u64,
+    #[serde(skip)]
     pub bytes: u64,
 }
 
+/// The first fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct FirstFault {
+    /// Number of the packet, from 1.
     pub packet: u64,
+    /// What was wrong, for people.
     pub message: String,
 }
 
-/// Rounds over the first packets of the capture.
-#[derive(Debug)]
+/// The time of the program, measured in rounds over the first packets of the capture.
+#[derive(Debug, Serialize)]
 pub struct Rates {
+    #[serde(skip)]
     pub packets: usize,
-    pub ns_per_packet: Stats,
+    #[serde(skip)]
+    pub stats: Stats,
+    /// Median time per packet, in nanoseconds; absent where nothing was measured.
+    pub ns_per_packet: f64,
+    /// Shortest time per packet, in nanoseconds; absent where nothing was measured.
+    pub ns_per_packet_min: f64,
+    /// Packets per second at the median; `null` when the time was too short, absent where nothing
+    /// was measured.
+    pub pps: Option<f64>,
 }
 
-impl Serialize for Counted {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(self.packets)
+impl Rates {
+    /// Rates of rounds over some packets, in nanoseconds per packet.
+    pub fn new(packets: usize, stats: Stats) -> Self {
+        let pps = (stats.median > 0.0).then(|| 1e9 / stats.median);
+        let (ns_per_packet, ns_per_packet_min) = (stats.median, stats.min);
+        Self { packets, stats, ns_per_packet, ns_per_packet_min, pps }
     }
-}
 
-impl Serialize for Rates {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::SerializeStruct;
-        let mut fields = serializer.serialize_struct("Rates", 3)?;
-        fields.serialize_field("ns_per_packet", &self.ns_per_packet.median)?;
-        fields.serialize_field("ns_per_packet_min", &self.ns_per_packet.min)?;
-        fields.serialize_field("pps", &self.pps())?;
-        fields.end()
+    fn text(&self) -> String {
+        let Stats { min, median, max, rounds } = self.stats;
+        let rate = self.pps.map(|pps| format!(", {}", human(pps, "pps"))).unwrap_or_default();
+        format!(
+            "{median:.1} ns per packet{rate} (median of {rounds} rounds over {} packets; \
+             {min:.1} to {max:.1})\n",
+            self.packets,
+        )
     }
 }
 
@@ -236,31 +282,14 @@ impl Tallied {
                 1 => "1 fault".to_owned(),
                 faults => format!("{faults} faults; the first"),
             };
-            let told = paint.bad(&format!("{count}, packet {}", fault.packet));
-            text.push_str(&format!("{told}: {}\n", text::line(&fault.message)));
+            let place = paint.bad(&format!("{count}, packet {}", fault.packet));
+            text.push_str(&format!("{place}: {}\n", text::line(&fault.message)));
         }
         text
     }
 }
 
-impl Rates {
-    fn text(&self) -> String {
-        let Stats { min, median, max, rounds } = self.ns_per_packet;
-        let rate = self.pps().map(|pps| format!(", {}", human(pps, "pps"))).unwrap_or_default();
-        format!(
-            "{median:.1} ns a packet{rate} (median of {rounds} rounds over {} packets; \
-             {min:.1} to {max:.1})\n",
-            self.packets,
-        )
-    }
-
-    /// `None` where the time was too short to tell.
-    fn pps(&self) -> Option<f64> {
-        (self.ns_per_packet.median > 0.0).then(|| 1e9 / self.ns_per_packet.median)
-    }
-}
-
-/// Big maps and values are shown by their beginning; `--json` has all of it.
+/// The beginning of large maps and values; `--json` has all of it.
 fn shortened(text: &str) -> String {
     let mut short = String::new();
     for line in text.lines().take(MAP_LINES) {
@@ -276,7 +305,7 @@ fn shortened(text: &str) -> String {
     short
 }
 
-/// Reasons that the verdict says already.
+/// Reasons that the verdict states already.
 const BY_VERDICT: &[&str] = &["dropped", "aborted"];
 const EVENTS_SHOWN: usize = 5;
 const LOG_LINES: usize = 20;

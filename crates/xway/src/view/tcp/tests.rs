@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use traffic::tcp::{FlowReport, Interval, Report, Snapshot};
+
 use super::*;
 
 fn report() -> Report {
@@ -42,7 +44,7 @@ fn report() -> Report {
 
 #[test]
 fn goodput_and_ends_are_told() {
-    let text = Talked::new(&report(), false).text(Paint { colour: false });
+    let text = report().summary(false).text(Paint { colour: false });
     for words in [
         "2.00 MB of payload acknowledged in 2 s: 8.00 Mbit/s of goodput\n",
         "2000 segments (1.00 kpps), 10 of 1000 with data sent again (1.00 %)",
@@ -52,13 +54,13 @@ fn goodput_and_ends_are_told() {
         assert!(text.contains(words), "{words} in\n{text}");
     }
     assert!(!text.contains("10.0.0.1:1024"), "{text}");
-    let text = Talked::new(&report(), true).text(Paint { colour: false });
+    let text = report().summary(true).text(Paint { colour: false });
     assert!(text.contains("10.0.0.1:1024  refused"), "{text}");
 }
 
 #[test]
 fn scripts_find_the_contract() {
-    let json = serde_json::to_value(Talked::new(&report(), true)).unwrap();
+    let json = serde_json::to_value(report().summary(true)).unwrap();
     assert_eq!((&json["sent"], &json["pps"]), (&2000.into(), &1000.0.into()));
     assert!(json["not_sent"].is_null());
     assert_eq!((&json["flows"]["refused"], &json["goodput_bps"]), (&1.into(), &8e6.into()));
@@ -67,6 +69,6 @@ fn scripts_find_the_contract() {
 #[test]
 fn samples_are_differences() {
     let before = Snapshot { elapsed: Duration::from_secs(1), ..Snapshot::default() };
-    let sample = Sample::between(&before, &report().totals);
+    let sample = Interval::between(&before, &report().totals);
     assert_eq!((sample.goodput_bps, sample.pps, sample.retransmissions), (16e6, 2000.0, 10));
 }

@@ -1,42 +1,18 @@
-//! What `xsk` answers: sockets measured, sockets there are, what an interface can do for them.
-//!
-//! Field names are promised in `docs/json.md`.
+//! Text of `xsk`: measured sockets, sockets of others, what an interface can do for them.
 
 mod live;
 mod measured;
 
 use report::table::{Column, Table};
-use serde::Serialize;
+use xsk::device::{Abilities, DeviceReport};
+use xsk::diagnose::{HeldQueue, Sockets};
 
-pub use live::{Playing, Sample};
-pub use measured::{Facts, Loss, Measured, Ready};
+pub use live::HEIGHT;
+pub use measured::{Ready, setup_line};
 
 use super::{Paint, View};
 
-/// Queues with sockets.
-#[derive(Clone, Debug, Serialize)]
-pub struct List {
-    pub sockets: Vec<Held>,
-}
-
-/// A queue that has sockets.
-#[derive(Clone, Debug, Serialize)]
-pub struct Held {
-    pub interface: String,
-    pub queue: u32,
-    /// Whether these processes hold it; else one of them does.
-    pub certain: bool,
-    /// None where they cannot be seen from here.
-    pub processes: Vec<Process>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Process {
-    pub pid: u32,
-    pub command: String,
-}
-
-impl View for List {
+impl View for Sockets {
     fn text(&self, _paint: Paint) -> String {
         if self.sockets.is_empty() {
             return "no queue of this network namespace has an AF_XDP socket\n".to_owned();
@@ -44,58 +20,23 @@ impl View for List {
         let columns = [Column::text("interface"), Column::number("queue"), Column::text("held by")];
         let mut table = Table::new(columns);
         for held in &self.sockets {
-            table.row([held.interface.clone(), held.queue.to_string(), held.holders()]);
+            table.row([held.interface.clone(), held.queue.to_string(), holders(held)]);
         }
         table.to_string()
     }
 }
 
-impl Held {
-    fn holders(&self) -> String {
-        let names = self.processes.iter().map(|one| format!("{} ({})", one.command, one.pid));
-        let names = names.collect::<Vec<_>>().join(", ");
-        match (names.is_empty(), self.certain) {
-            (true, _) => "a process that is not seen here".to_owned(),
-            (false, true) => names,
-            (false, false) => format!("one of {names}"),
-        }
+fn holders(held: &HeldQueue) -> String {
+    let names = held.processes.iter().map(|one| format!("{} ({})", one.command, one.pid));
+    let names = names.collect::<Vec<_>>().join(", ");
+    match (names.is_empty(), held.certain) {
+        (true, _) => "a process that is not visible here".to_owned(),
+        (false, true) => names,
+        (false, false) => format!("one of {names}"),
     }
 }
 
-/// What an interface is and can.
-#[derive(Clone, Debug, Serialize)]
-pub struct Info {
-    pub interface: String,
-    pub driver: String,
-    pub mtu: u32,
-    pub up: bool,
-    pub rx_queues: u32,
-    pub tx_queues: u32,
-    /// As many as can be set, where the driver tells.
-    pub most_queues: Option<u32>,
-    pub numa_node: Option<u32>,
-    /// What the driver says of itself; Linux before 6.3 does not tell.
-    pub abilities: Option<Abilities>,
-    /// Why packets are copied.
-    pub why_copy: Option<String>,
-    /// Why no socket can be opened with ordinary options.
-    pub refused: Option<String>,
-    /// Where the thread of each queue would run.
-    pub workers: Vec<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct Abilities {
-    pub xdp: Vec<&'static str>,
-    pub zero_copy: bool,
-    /// Frames that one packet may have with zero copy.
-    pub zero_copy_segments: u32,
-    pub tx_checksum: bool,
-    pub tx_timestamp: bool,
-    pub launch_time: bool,
-}
-
-impl View for Info {
+impl View for DeviceReport {
     fn text(&self, paint: Paint) -> String {
         let most = self.most_queues.map_or(String::new(), |most| format!(", {most} at most"));
         let up = if self.up { "up" } else { "down" };
@@ -110,8 +51,8 @@ impl View for Info {
         ];
         lines.extend(self.numa_node.map(|node| format!("NUMA node: {node}")));
         match &self.abilities {
-            None => lines.push("abilities: this kernel does not tell".to_owned()),
-            Some(abilities) => lines.extend(abilities.lines()),
+            None => lines.push("abilities: not reported by this kernel".to_owned()),
+            Some(abilities) => lines.extend(abilities_lines(abilities)),
         }
         lines.extend(self.why_copy.iter().map(|why| format!("packets are copied: {why}")));
         lines.extend(self.refused.iter().map(|why| paint.bad(&format!("no socket: {why}"))));
@@ -120,24 +61,22 @@ impl View for Info {
     }
 }
 
-impl Abilities {
-    fn lines(&self) -> [String; 2] {
-        let offloads = [
-            (self.zero_copy, "zero copy"),
-            (self.tx_checksum, "checksums"),
-            (self.tx_timestamp, "transmit timestamps"),
-            (self.launch_time, "launch times"),
-        ];
-        let can = |can: bool| {
-            let words: Vec<_> =
-                offloads.iter().filter(|(has, _)| *has == can).map(|(_, word)| *word).collect();
-            if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
-        };
-        [
-            format!("XDP: {}", self.xdp.join(", ")),
-            format!("for sockets: {}; not: {}", can(true), can(false)),
-        ]
-    }
+fn abilities_lines(abilities: &Abilities) -> [String; 2] {
+    let offloads = [
+        (abilities.zero_copy, "zero copy"),
+        (abilities.tx_checksum, "checksums"),
+        (abilities.tx_timestamp, "transmit timestamps"),
+        (abilities.launch_time, "launch times"),
+    ];
+    let can = |can: bool| {
+        let words: Vec<_> =
+            offloads.iter().filter(|(has, _)| *has == can).map(|(_, word)| *word).collect();
+        if words.is_empty() { "nothing".to_owned() } else { words.join(", ") }
+    };
+    [
+        format!("XDP: {}", abilities.xdp.join(", ")),
+        format!("for sockets: {}; not: {}", can(true), can(false)),
+    ]
 }
 
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! What people read.
 
+use std::time::Duration;
+
+use bench::load::{Interval, LoadReport, Loss, Progress, Role, Setup};
 use sys::net::Statistics;
+use traffic::Quantiles;
+use xsk::diagnose::Holder;
 
 use super::*;
-use crate::args::RoleArg;
 use crate::view::live::Drawing;
-use crate::view::sink::Times;
 
 const PLAIN: Paint = Paint { colour: false };
 
-fn measured(role: RoleArg) -> Measured {
-    let facts = Facts {
+fn measured(role: Role) -> LoadReport {
+    let setup = Setup {
         role,
         dev: "eth0".to_owned(),
         out_dev: None,
@@ -18,8 +21,8 @@ fn measured(role: RoleArg) -> Measured {
         why_copy: Some("driver veth has no zero copy for AF_XDP".to_owned()),
         workers: vec!["queue 0 on CPU 1 (the next in turn)".to_owned()],
     };
-    Measured {
-        facts,
+    LoadReport {
+        setup,
         sent: 0,
         completed: 0,
         received: 0,
@@ -37,13 +40,13 @@ fn measured(role: RoleArg) -> Measured {
         system_ns_per_packet: 330.0,
         losses: Vec::new(),
         interfaces: Vec::new(),
-        round_trip_ns: Times::default(),
+        round_trip_ns: Quantiles::default(),
     }
 }
 
 #[test]
 fn each_role_tells_what_it_is_about() {
-    let sent = Measured { sent: 30, completed: 29, ..measured(RoleArg::Tx) };
+    let sent = LoadReport { sent: 30, completed: 29, ..measured(Role::Tx) };
     assert_eq!(
         sent.text(PLAIN),
         "sent 30 (29 completed)\n1.50 Mpps over 2.00 s; a packet cost 5.50 ns user, 330 ns system\n"
@@ -51,18 +54,23 @@ fn each_role_tells_what_it_is_about() {
     let lost = [("rx_ring_full", 6), ("rx_dropped", 1)];
     let losses = lost.map(|(name, count)| Loss { name, count }).to_vec();
     let received =
-        Measured { received: 20, missing: 7, foreign: 2, losses, ..measured(RoleArg::Rx) };
+        LoadReport { received: 20, missing: 7, foreign: 2, losses, ..measured(Role::Rx) };
     let text = received.text(PLAIN);
-    assert!(text.starts_with("received 20, missing 7, 2 of others\n"), "{text}");
+    assert!(text.starts_with("received 20, missing 7, 2 without a number\n"), "{text}");
     assert!(text.ends_with("sockets counted: rx_ring_full 6, rx_dropped 1\n"), "{text}");
-    let times =
-        Times { min: Some(1), p50: Some(2000), p99: Some(3000), max: Some(4), ..Times::default() };
-    let asked = Measured {
+    let times = Quantiles {
+        min: Some(1),
+        p50: Some(2000),
+        p99: Some(3000),
+        max: Some(4),
+        ..Quantiles::default()
+    };
+    let asked = LoadReport {
         sent: 3,
         received: 2,
         unanswered: 1,
         round_trip_ns: times,
-        ..measured(RoleArg::Rtt)
+        ..measured(Role::Rtt)
     };
     let text = asked.text(PLAIN);
     assert!(text.contains("received 2, missing 0, 1 unanswered"), "{text}");
@@ -71,13 +79,13 @@ fn each_role_tells_what_it_is_about() {
 
 #[test]
 fn the_mode_is_told_with_its_reason() {
-    let facts = measured(RoleArg::Rx).facts;
+    let setup = measured(Role::Rx).setup;
     assert_eq!(
-        facts.line(),
+        setup_line(&setup),
         "queue 0 on CPU 1 (the next in turn); copy mode: driver veth has no zero copy for AF_XDP"
     );
-    let fast = Facts { zero_copy: true, why_copy: None, ..facts };
-    assert!(fast.line().ends_with("; zero copy"));
+    let fast = Setup { zero_copy: true, why_copy: None, ..setup };
+    assert!(setup_line(&fast).ends_with("; zero copy"));
 }
 
 #[test]
@@ -85,7 +93,7 @@ fn interfaces_count_from_the_start_of_a_run() {
     let counted =
         |tx_dropped, rx_packets| Statistics { tx_dropped, rx_packets, ..Statistics::default() };
     let at = |counters| vec![("eth0".to_owned(), counters)];
-    let mut measured = measured(RoleArg::Tx);
+    let mut measured = measured(Role::Tx);
     measured.note_interfaces(&at(counted(5, 1)), &at(counted(12, 1)));
     assert!(
         measured.text(PLAIN).ends_with("eth0 counted: tx_dropped 7\n"),
@@ -96,23 +104,25 @@ fn interfaces_count_from_the_start_of_a_run() {
 
 #[test]
 fn rates_are_those_since_the_line_before() {
-    let sample = |t, sent, received| Sample { t, sent, received, missing: 3 };
-    let line = |before, now| Playing::between(before, now).line();
-    assert_eq!(line(Sample::default(), Sample::default()), "no packet has come yet");
+    let sample = |seconds, sent, received| Progress {
+        elapsed: Duration::from_secs(seconds),
+        sent,
+        received,
+        missing: 3,
+    };
+    let line = |before, now| Interval::between(before, now).line();
+    assert_eq!(line(Progress::default(), Progress::default()), "no packet has arrived yet");
+    assert_eq!(line(sample(1, 1000, 0), sample(3, 5000, 0)), "    3.0 s  sent 5.00 k (2.00 kpps)");
     assert_eq!(
-        line(sample(1.0, 1000, 0), sample(3.0, 5000, 0)),
-        "    3.0 s  sent 5.00 k (2.00 kpps)"
-    );
-    assert_eq!(
-        line(sample(1.0, 0, 0), sample(2.0, 0, 500)),
+        line(sample(1, 0, 0), sample(2, 0, 500)),
         "    2.0 s  received 500 (500 pps), missing 3"
     );
 }
 
 #[test]
 fn queues_are_listed_with_their_holders() {
-    let process = |pid| Process { pid, command: "zmap".to_owned() };
-    let held = |queue, certain, processes| Held {
+    let process = |pid| Holder { pid, command: "zmap".to_owned() };
+    let held = |queue, certain, processes| HeldQueue {
         interface: "eth1".to_owned(),
         queue,
         certain,
@@ -123,9 +133,9 @@ fn queues_are_listed_with_their_holders() {
         held(1, false, vec![process(7), process(9)]),
         held(2, true, Vec::new()),
     ];
-    let text = List { sockets }.text(PLAIN);
-    for expected in ["zmap (7)\n", "one of zmap (7), zmap (9)\n", "not seen here\n"] {
+    let text = Sockets { sockets }.text(PLAIN);
+    for expected in ["zmap (7)\n", "one of zmap (7), zmap (9)\n", "not visible here\n"] {
         assert!(text.contains(expected), "{text}");
     }
-    assert!(List { sockets: Vec::new() }.text(PLAIN).starts_with("no queue"));
+    assert!(Sockets { sockets: Vec::new() }.text(PLAIN).starts_with("no queue"));
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use control::filter::FilterPlacement;
+use control::filter::explanation::{ArrivedPacket, Explanation};
 use control::filter::sampler::{MAX_BYTES, PacketSampler, SampleFilter, SampleRate};
 use control::filter::update::Update;
 use filter::abi::Need;
@@ -14,11 +15,10 @@ use filter::runtime::tap::TappedPacket;
 use filter::{Frame, Model, Needs, Ruleset, model};
 use sys::signal::Stop;
 
-use super::{explained, interfaces};
+use super::interfaces;
 use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, LOOK_EVERY};
 use crate::dissect::dissect;
-use crate::view::filter::explain::Arrived;
 use crate::view::say;
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
@@ -109,7 +109,7 @@ impl<'a> Teller<'a> {
     }
 
     /// What was not copied of a long frame is zeros here.
-    fn arrived(&mut self, n: u64, sample: &TappedPacket<'_>) -> Arrived {
+    fn arrived(&mut self, n: u64, sample: &TappedPacket<'_>) -> ArrivedPacket {
         let mut bytes = sample.bytes.to_vec();
         bytes.resize(sample.length as usize, 0);
         let frame = Frame { bytes: &bytes, ifindex: sample.interface, queue: sample.queue };
@@ -123,12 +123,12 @@ impl<'a> Teller<'a> {
                 .filter(|rule| *rule < self.rules.rules.len()),
         };
         let judgement = self.model.judge(&frame, sample.time_ns).with_decision(seen);
-        Arrived {
+        ArrivedPacket {
             t: self.begin.elapsed().as_secs_f64(),
             summary: dissect(sample.bytes).summary,
             length: sample.length,
             queue: sample.queue,
-            explained: explained(n, &judgement, self.rules),
+            explanation: Explanation::new(n, &judgement, self.rules),
         }
     }
 }

@@ -10,15 +10,14 @@ use std::fs;
 
 use anyhow::{Context as _, Result, bail};
 use control::filter::active::ActiveFilter;
+use control::filter::explanation::Explanation;
 use control::filter::source::read;
-use filter::model::Judged;
-use filter::{Frame, Judgement, Model, Ruleset};
+use filter::{Frame, Model, Ruleset};
 use pcap::{LinkType, Packet, Reader};
 use sys::net::Netlink;
 
 use crate::args::FilterExplainArgs;
 use crate::cmd::{Context, Exit, confine};
-use crate::view::filter::explain::{Before, Explained, Layer};
 use crate::view::say;
 
 pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
@@ -64,7 +63,7 @@ pub fn run(args: &FilterExplainArgs, context: &Context) -> Result<Exit> {
             queue: packet.queue.unwrap_or_default(),
         };
         let judgement = model.judge(&frame, packet.timestamp_ns);
-        if !context.show_next(&explained(n, &judgement, &rules))? {
+        if !context.show_next(&Explanation::new(n, &judgement, &rules))? {
             break;
         }
     }
@@ -102,31 +101,4 @@ fn in_force(args: &FilterExplainArgs, context: &Context) -> Result<Ruleset> {
 fn interfaces() -> Vec<(String, u32)> {
     let links = Netlink::open().and_then(|mut netlink| netlink.links()).unwrap_or_default();
     links.into_iter().map(|link| (link.name, link.ifindex.0)).collect()
-}
-
-fn explained(n: u64, judgement: &Judgement, rules: &Ruleset) -> Explained {
-    let name = |rule: usize| rules.rules[rule].name.clone();
-    Explained {
-        n,
-        verdict: judgement.verdict.name(),
-        rule: judgement.rule.map(name),
-        reason: judgement.reason.label(),
-        layers: judgement.layers.iter().map(|judged| layer(judged, rules)).collect(),
-        decided: judgement.decided,
-    }
-}
-
-fn layer(judged: &Judged, rules: &Ruleset) -> Layer {
-    let name = |rule: &usize| rules.rules[*rule].name.clone();
-    Layer {
-        packet: judged.layer.words(),
-        odd: judged.layer.oddities.iter().map(|oddity| oddity.label()).collect(),
-        rule: judged.rule.as_ref().map(name),
-        matched: judged.effects.iter().map(name).collect(),
-        before: judged
-            .misses
-            .iter()
-            .map(|miss| Before { rule: name(&miss.rule), why: miss.words(rules, judged) })
-            .collect(),
-    }
 }

@@ -38,7 +38,7 @@ impl Values {
             map: words.map_name(map),
             key: match entry {
                 Entry::Key(key) => words.key(map, &key),
-                Entry::Element(element) => crate::view::tree::Tree::Text(format!("#{element}")),
+                Entry::Element(element) => control::inventory::Tree::Text(format!("#{element}")),
             },
             old: change.old.map(|raw| words.value(map, &raw)),
             new: change.new.map(|raw| words.value(map, &raw)),

@@ -6,7 +6,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use crate::view::run::{Deed, Item};
+use crate::view::run::{Item, StepEffect};
 
 #[derive(Debug, Default)]
 pub struct Path {
@@ -29,9 +29,9 @@ impl Path {
     }
 
     /// What happened in the newest stretch.
-    pub fn add(&mut self, deed: Deed) {
+    pub fn add(&mut self, effect: StepEffect) {
         if let Some(Item::Line { did, .. } | Item::Insn { did, .. }) = self.items.last_mut() {
-            did.push(deed);
+            did.push(effect);
         }
     }
 
@@ -98,21 +98,23 @@ fn mark(item: &Item) -> u64 {
         Item::Line { depth, function, slot, did, .. }
         | Item::Insn { depth, function, slot, did, .. } => {
             (depth, function, slot).hash(&mut hasher);
-            did.iter().for_each(|deed| mark_deed(deed, &mut hasher));
+            did.iter().for_each(|effect| mark_deed(effect, &mut hasher));
         }
         Item::Loop { body, .. } => body.iter().for_each(|item| mark(item).hash(&mut hasher)),
     }
     hasher.finish()
 }
 
-fn mark_deed(deed: &Deed, hasher: &mut DefaultHasher) {
-    std::mem::discriminant(deed).hash(hasher);
-    match deed {
-        Deed::Branch { slot, taken, .. } => (slot, taken).hash(hasher),
-        Deed::Call { name, .. } => name.hash(hasher),
-        Deed::Enter { function, .. } | Deed::Return { function, .. } => function.hash(hasher),
-        Deed::TailCall { program, .. } => program.hash(hasher),
-        Deed::Write { .. } | Deed::Fault { .. } => {}
+fn mark_deed(effect: &StepEffect, hasher: &mut DefaultHasher) {
+    std::mem::discriminant(effect).hash(hasher);
+    match effect {
+        StepEffect::Branch { slot, taken, .. } => (slot, taken).hash(hasher),
+        StepEffect::Call { name, .. } => name.hash(hasher),
+        StepEffect::Enter { function, .. } | StepEffect::Return { function, .. } => {
+            function.hash(hasher)
+        }
+        StepEffect::TailCall { program, .. } => program.hash(hasher),
+        StepEffect::Write { .. } | StepEffect::Fault { .. } => {}
     }
 }
 
@@ -164,7 +166,7 @@ mod tests {
         let mut path = Path::default();
         for taken in [true, true, false] {
             path.push(insn(1));
-            path.add(Deed::Branch { slot: 1, test: String::new(), taken });
+            path.add(StepEffect::Branch { slot: 1, test: String::new(), taken });
         }
         assert_eq!(shown(&path.finish().0), "2(1) 1");
     }

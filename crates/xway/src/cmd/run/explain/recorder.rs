@@ -12,7 +12,7 @@ use super::calls::{self, Asked};
 use super::changes::{Entry, Values};
 use super::path::Path;
 use super::words::Words;
-use crate::view::run::{Deed, Item};
+use crate::view::run::{Item, StepEffect};
 
 pub struct Recorder {
     words: Words,
@@ -81,7 +81,7 @@ impl Recorder {
     }
 
     fn fault(&mut self, fault: &Fault) {
-        self.path.add(Deed::Fault { message: fault.to_string() });
+        self.path.add(StepEffect::Fault { message: fault.to_string() });
         self.faulted = true;
     }
 
@@ -124,7 +124,7 @@ impl Recorder {
         };
         if step.depth > depth {
             let (function, arguments) = self.entered(step);
-            self.path.add(Deed::Enter { function, arguments });
+            self.path.add(StepEffect::Enter { function, arguments });
             return;
         }
         let waits = self.waiting.last().is_some_and(|call| call.depth == step.depth);
@@ -132,12 +132,12 @@ impl Recorder {
             // Any other call would have been told of.
             let program = step.program.name().to_owned();
             let map = call.asked.map.map_or_else(String::new, |map| self.words.map_name(map));
-            self.path.add(Deed::TailCall { program, map, index: call.index });
+            self.path.add(StepEffect::TailCall { program, map, index: call.index });
             self.at = None;
         } else if step.depth < depth {
             let result = self.words.any(step, step.registers[0]);
             self.go(step);
-            self.path.add(Deed::Return { function, result });
+            self.path.add(StepEffect::Return { function, result });
         }
     }
 
@@ -220,7 +220,7 @@ impl Hook for Recorder {
 
     fn branch(&mut self, step: &Step<'_>, taken: bool) {
         let test = branch::test(&mut self.words, step);
-        self.path.add(Deed::Branch { slot: step.slot, test, taken });
+        self.path.add(StepEffect::Branch { slot: step.slot, test, taken });
     }
 
     fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
@@ -235,7 +235,7 @@ impl Hook for Recorder {
         };
         self.go(step);
         let arguments = waiting.asked.arguments;
-        self.path.add(Deed::Call { name: waiting.name, arguments, result: Some(result) });
+        self.path.add(StepEffect::Call { name: waiting.name, arguments, result: Some(result) });
         self.last = Some((step.depth, step.program.function_name(step.slot).to_owned()));
     }
 
@@ -248,7 +248,7 @@ impl Hook for Recorder {
                 let field = self.words.field(step, offset, write.len);
                 let (old, new) = (shown(&old), shown(&new));
                 let place = field.unwrap_or_else(|| format!("packet{offset:+}"));
-                return self.path.add(Deed::Write { place, old, new });
+                return self.path.add(StepEffect::Write { place, old, new });
             }
             Pointee::Value { map, element, byte } => {
                 let value = self.whole(step, map, write.address - byte);
@@ -257,7 +257,7 @@ impl Hook for Recorder {
             }
             _ => return,
         };
-        self.path.add(Deed::Write { place, old: decimal(&old), new: decimal(&new) });
+        self.path.add(StepEffect::Write { place, old: decimal(&old), new: decimal(&new) });
     }
 
     fn end(&mut self, result: Result<u64, &Fault>) {
@@ -265,7 +265,7 @@ impl Hook for Recorder {
             for call in std::mem::take(&mut self.waiting) {
                 let Waiting { name, asked, .. } = call;
                 let arguments = asked.arguments;
-                self.path.add(Deed::Call { name, arguments, result: None });
+                self.path.add(StepEffect::Call { name, arguments, result: None });
             }
             self.fault(fault);
         }
@@ -293,7 +293,7 @@ fn target(step: &Step<'_>, insn: Insn) -> Option<(u64, usize)> {
 
 /// Packet bytes as they stand there.
 fn shown(bytes: &[u8]) -> String {
-    format!("0x{}", crate::view::bytes::hex(bytes))
+    format!("0x{}", packet::hex(bytes))
 }
 
 /// A number of the machine that ran it.

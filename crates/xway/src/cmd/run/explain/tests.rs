@@ -9,7 +9,7 @@ use vm::{Machine, Options, Run};
 use super::recorder::Recorder;
 use super::words::Words;
 use super::{changes, went};
-use crate::view::run::{Deed, Item};
+use crate::view::run::{Item, StepEffect};
 
 /// Runs a program on an IPv4 packet: what it did in order, and the run.
 fn watch(text: &str) -> (Vec<String>, Run) {
@@ -39,12 +39,12 @@ fn watch_insns(insns: Vec<Insn>) -> Result<(Vec<String>, Run), vm::Error> {
 
 fn deeds(item: &Item) -> Vec<String> {
     let Item::Insn { did, .. } = item else { return Vec::new() };
-    let told = did.iter().map(|deed| match deed {
-        Deed::Call { name, arguments, result } => {
+    let told = did.iter().map(|effect| match effect {
+        StepEffect::Call { name, arguments, result } => {
             format!("{name}({}) = {}", arguments.join(", "), result.as_deref().unwrap_or("?"))
         }
-        Deed::Write { place, old, new } => format!("{place}: {old} → {new}"),
-        Deed::Branch { test, taken, .. } => format!("{test}: {taken}"),
+        StepEffect::Write { place, old, new } => format!("{place}: {old} → {new}"),
+        StepEffect::Branch { test, taken, .. } => format!("{test}: {taken}"),
         other => format!("{other:?}"),
     });
     told.collect()
@@ -157,7 +157,7 @@ proptest! {
         let mut insns = spec::asm::text::parse(PUSH_TAG).unwrap();
         insns[slot] = Insn::new(code, registers, 10 - registers, off, imm);
         if let Ok((told, run)) = watch_insns(insns) {
-            let stopped = told.iter().any(|deed| deed.starts_with("Fault"));
+            let stopped = told.iter().any(|effect| effect.starts_with("Fault"));
             prop_assert_eq!(stopped, run.fault.is_some(), "{:?}", told);
         }
     }

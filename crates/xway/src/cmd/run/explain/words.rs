@@ -1,5 +1,6 @@
 //! Values of a run in words: maps by name, keys and values by type, packet bytes by field.
 
+use control::inventory::{Tree, Types};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -11,9 +12,7 @@ use vm::{Errno, Map, Pointee, Step};
 
 use super::super::maps::reason;
 use super::member;
-use crate::cmd::map::types::Types;
 use crate::dissect::{Dissection, dissect};
-use crate::view::tree::Tree;
 
 /// What is known of the object, and of the packet that goes through it.
 pub struct Words {

@@ -1,18 +1,17 @@
 //! `xsk bench`: AF_XDP sockets in one role, with numbered packets.
 //!
 //! Interfaces and sockets are opened (`open`); the caller is notified; workers of the load engine
-//! (`bench::load`) run while this thread shows progress and waits for a signal; their counters are
-//! summed (`sum`).
+//! (`bench::load`) run while this thread shows progress and waits for a signal; the engine sums
+//! their counters.
 
 mod open;
 mod packet;
-mod sum;
 
 use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use bench::load::{self, Plan, Progress, Tally, Task};
+use bench::load::{self, Interval, LoadReport, Plan, Progress, Tally, Task};
 use sys::net::{Netlink, Statistics};
 use sys::signal::Stop;
 use xsk::workers;
@@ -22,28 +21,29 @@ use crate::args::BenchArgs;
 use crate::cmd::watch::Watch;
 use crate::cmd::{Context, Exit};
 use crate::view::say;
-use crate::view::xsk::{Playing, Ready, Sample};
+use crate::view::xsk::{HEIGHT, Ready, setup_line};
 
 pub fn run(args: &BenchArgs, context: &Context) -> Result<Exit> {
     let stop = Stop::new()?;
     let opened = Opened::new(args, &stop)?;
     if !context.json {
-        say(&opened.facts.line());
+        say(&setup_line(&opened.setup));
     }
     let before = counters(args)?;
     if args.ready {
         Context { json: true, ..context.clone() }.show_next(&Ready { ready: true })?;
     }
-    let Opened { plan, tasks, facts } = opened;
+    let Opened { plan, tasks, setup } = opened;
     let tallies = play(args, &plan, tasks, &stop, context)?;
-    let mut measured = sum::sum(facts, &tallies);
+    let mut report = LoadReport::new(setup, &tallies);
     // An interface removed during the run has no counters.
     if let Ok(after) = counters(args) {
-        measured.note_interfaces(&before, &after);
+        report.note_interfaces(&before, &after);
     }
-    context.show_next(&measured)?;
-    Ok(if measured.sent + measured.received == 0 { Exit::No } else { Exit::Done })
+    context.show_next(&report)?;
+    Ok(if report.sent + report.received == 0 { Exit::No } else { Exit::Done })
 }
+
 /// Runs the workers until they end, a signal arrives or the reader of the output is gone.
 fn play(
     args: &BenchArgs,
@@ -53,7 +53,7 @@ fn play(
     context: &Context,
 ) -> Result<Vec<Tally>> {
     let over = xsk::Stop::new();
-    let mut watch = Watch::new((args.interval, None), Playing::HEIGHT, context)?;
+    let mut watch = Watch::new((args.interval, None), HEIGHT, context)?;
     let work = |task, worker: &xsk::Worker<'_>| load::run(task, plan, worker.stop);
     thread::scope(|scope| {
         let run = || workers::run(tasks, &over, work);
@@ -79,18 +79,13 @@ fn monitor(
         }
         if watch.is_due() {
             let now = plan.progress();
-            if !watch.tell(&Playing::between(sample(before), sample(now)))? {
+            if !watch.tell(&Interval::between(before, now))? {
                 over.set();
             }
             before = now;
         }
     }
     Ok(())
-}
-
-fn sample(progress: Progress) -> Sample {
-    let Progress { elapsed, sent, received, missing } = progress;
-    Sample { t: elapsed.as_secs_f64(), sent, received, missing }
 }
 
 /// Counters of each interface of the run.

@@ -1,7 +1,7 @@
 //! Interfaces, memory and sockets, from the arguments.
 
 use anyhow::{Result, anyhow, bail};
-use bench::load::{Plan, Role, STREAMS, Task};
+use bench::load::{Plan, Role, STREAMS, Setup, Task};
 use sys::signal::Stop;
 use traffic::{Rate, limits};
 use xsk::device::{Device, Wanted};
@@ -13,14 +13,13 @@ use xsk::{Interface, Socket, Steer, Umem, Wait};
 use super::packet::template;
 use crate::args::{BenchArgs, CopyArg, QueueArg, RoleArg, WaitArg};
 use crate::cmd::generate::guard;
-use crate::view::xsk::Facts;
 
 /// Everything that a run needs.
 #[derive(Debug)]
 pub struct Opened {
     pub plan: Plan,
     pub tasks: Vec<(Place, Task)>,
-    pub facts: Facts,
+    pub setup: Setup,
 }
 
 impl Opened {
@@ -43,9 +42,9 @@ impl Opened {
             .collect::<Result<Vec<_>>>()?;
         let cpus = args.cpus.as_ref().map_or(Cpus::Auto, |cpus| Cpus::List(cpus.0.clone()));
         let places = cpus.places(interface.ifindex(), &queues)?;
-        let facts = facts(args, &interface, (&tasks, &places), &wanted);
+        let setup = setup(args, &interface, (&tasks, &places), &wanted);
         let tasks = places.into_iter().zip(tasks).collect();
-        Ok(Self { plan: plan(args, queues.len(), stop)?, tasks, facts })
+        Ok(Self { plan: plan(args, queues.len(), stop)?, tasks, setup })
     }
 }
 
@@ -141,12 +140,12 @@ fn socket(
     Ok(socket.multi_buffer(wanted.multi_buffer).open()?)
 }
 
-fn facts(
+fn setup(
     args: &BenchArgs,
     interface: &Interface,
     (tasks, places): (&[Task], &[Place]),
     wanted: &Wanted,
-) -> Facts {
+) -> Setup {
     let zero_copy = tasks.iter().all(|task| {
         let out = task.out.as_ref();
         task.socket.is_zero_copy() && out.is_none_or(Socket::is_zero_copy)
@@ -156,8 +155,8 @@ fn facts(
         CopyArg::Copy => Some("as asked for".to_owned()),
         _ => interface.device().why_copy(wanted),
     };
-    Facts {
-        role: args.role,
+    Setup {
+        role: role(args.role),
         dev: args.dev.clone(),
         out_dev: args.out_dev.clone(),
         zero_copy,

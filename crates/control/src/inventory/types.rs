@@ -1,5 +1,5 @@
-//! Keys and values of a map by their types: those that it was made with, else those that its kind
-//! fixes, else bytes.
+//! `Types`: keys and values of a map by the types that it was created with, else by those that its
+//! kind fixes, else as bytes.
 
 use std::os::fd::AsFd;
 
@@ -8,45 +8,50 @@ use spec::btf::Btf;
 use spec::{MapDef, MapKind};
 use sys::bpf::{self, Kind};
 
-use crate::view::bytes;
-use crate::view::tree::Tree;
+use super::tree::{Tree, tagged};
 
+/// The types of a map's keys and values.
 #[derive(Debug)]
 pub struct Types {
     kind: MapKind,
     btf: Option<Btf>,
-    /// BTF types, 0 for none.
+    /// BTF type of the keys, 0 for none.
     key: u32,
+    /// BTF type of the values, 0 for none.
     value: u32,
 }
 
 impl Types {
-    /// Without the right to read the map's BTF everything is bytes.
+    /// The types of a map in the kernel; without the right to read its BTF everything is bytes.
     pub fn of(map: &Map) -> Self {
         let info = map.info();
         let btf = (info.btf_id != 0).then(|| load(info.btf_id)).flatten();
         Self { kind: map.kind(), btf, key: info.key_type, value: info.value_type }
     }
 
-    /// Of an object's map, whoever runs it.
+    /// The types of a map of an object, whatever runtime creates it.
     pub fn of_def(def: &MapDef, btf: Option<&Btf>) -> Self {
         let (key, value) = (def.key_type, def.value_type);
         Self { kind: def.kind, btf: btf.cloned(), key, value }
     }
 
+    /// A key by its type.
     pub fn key(&self, raw: &[u8]) -> Tree {
         self.typed(self.key, raw).or_else(|| self.index(raw)).unwrap_or_else(|| untyped(raw))
     }
 
+    /// A value by its type; of a per-CPU map, the value of one processor.
     pub fn value(&self, raw: &[u8]) -> Tree {
         let typed = self.typed(self.value, raw);
         typed.or_else(|| objects(self.kind, raw)).unwrap_or_else(|| untyped(raw))
     }
 
+    /// The key's type in C.
     pub fn key_text(&self) -> Option<String> {
         self.type_text(self.key)
     }
 
+    /// The value's type in C.
     pub fn value_text(&self) -> Option<String> {
         self.type_text(self.value)
     }
@@ -96,7 +101,7 @@ fn word(raw: &[u8]) -> Option<Tree> {
 }
 
 fn untyped(raw: &[u8]) -> Tree {
-    Tree::Text(bytes::tagged(raw))
+    Tree::Text(tagged(raw))
 }
 
 const INDEXED: &[MapKind] = &[

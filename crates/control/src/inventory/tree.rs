@@ -1,4 +1,4 @@
-//! A value of any type as a tree: JSON for machines, one line for people.
+//! `Tree`: a value of any type, as JSON for machines and as one line for people.
 //!
 //! Rule: fields keep the order of the source. Numbers that JSON readers would round (beyond 64
 //! bits) become text.
@@ -8,17 +8,23 @@ use std::fmt;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use spec::btf::Value;
 
-use super::bytes;
-
+/// A value by its BTF type: a number (text beyond 64 bits), `true` or `false`, the name of an
+/// enumerator, text, a list, or an object with the members in order; `"0x…"` for a pointer and
+/// `"hex:…"` for bytes without a type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tree {
     Bool(bool),
     Int(i128),
     Float(f64),
-    /// Words, enumerators, `0x…` pointers and `hex:…` bytes.
+    /// Text, enumerators, `0x…` pointers and `hex:…` bytes.
     Text(String),
     List(Vec<Tree>),
     Record(Vec<(String, Tree)>),
+}
+
+/// `hex:0a0b`, as `map update` reads it.
+pub fn tagged(bytes: &[u8]) -> String {
+    format!("hex:{}", packet::hex(bytes))
 }
 
 impl Tree {
@@ -67,7 +73,7 @@ impl From<Value> for Tree {
             Value::Enum(name, _) => Self::Text(name),
             Value::Text(text) => Self::Text(text),
             Value::Pointer(address) => Self::Text(format!("{address:#x}")),
-            Value::Bytes(raw) => Self::Text(bytes::tagged(&raw)),
+            Value::Bytes(raw) => Self::Text(tagged(&raw)),
             Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
             Value::Struct(fields) => {
                 let fields = fields.into_iter();

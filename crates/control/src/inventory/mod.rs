@@ -1,0 +1,43 @@
+//! Programs and maps in the kernel, of any owner, with everything that refers to them.
+//!
+//! Rule: an answer is read once and is a plain value. Not here: changing a map, naming an object.
+
+mod descriptor;
+mod maps;
+mod programs;
+mod tree;
+mod types;
+
+use serde::Serialize;
+
+pub use descriptor::{DescriptorInfo, descriptor};
+pub use maps::{
+    Content, Entries, Entry, Found, Map, MapRef, MapReport, Maps, ProgramName, content, entries,
+    found, map, map_kind, map_ref, maps, order,
+};
+pub use programs::{
+    Attachment, MapName, Program, ProgramRef, ProgramReport, Programs, Runs, program, program_kind,
+    program_ref, programs,
+};
+pub use tree::{Tree, tagged};
+pub use types::Types;
+
+/// A process that keeps an object alive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the command, at most 15 characters.
+    pub command: String,
+}
+
+impl From<&kernel::list::Owner> for Process {
+    fn from(owner: &kernel::list::Owner) -> Self {
+        Self { pid: owner.pid, command: owner.command.clone() }
+    }
+}
+
+/// The kernel writes 0 for "none".
+fn some(number: u32) -> Option<u32> {
+    (number != 0).then_some(number)
+}

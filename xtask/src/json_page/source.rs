@@ -1,0 +1,179 @@
+//! `Sources`: the types of all crates that serialize, found by path or by use in a file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use syn::{Attribute, Item, ItemEnum, ItemStruct, UseTree};
+
+/// All files that define types with `Serialize`.
+pub struct Sources {
+    files: Vec<Source>,
+}
+
+/// One file.
+pub struct Source {
+    crate_name: String,
+    path: PathBuf,
+    items: Vec<Item>,
+    /// Paths of imported names.
+    imports: BTreeMap<String, Vec<String>>,
+}
+
+/// A type and the file that defines it.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    pub source: &'a Source,
+    pub definition: Definition<'a>,
+}
+
+/// What distinguishes one type from all others: its file and its name.
+pub type Key = (PathBuf, String);
+
+impl Found<'_> {
+    pub fn key(&self) -> Key {
+        (self.source.path.clone(), self.definition.name())
+    }
+}
+
+#[derive(Clone, Copy)]
+pub enum Definition<'a> {
+    Struct(&'a ItemStruct),
+    Enum(&'a ItemEnum),
+}
+
+impl Definition<'_> {
+    pub fn name(&self) -> String {
+        match self {
+            Self::Struct(item) => item.ident.to_string(),
+            Self::Enum(item) => item.ident.to_string(),
+        }
+    }
+
+    pub fn attributes(&self) -> &[Attribute] {
+        match self {
+            Self::Struct(item) => &item.attrs,
+            Self::Enum(item) => &item.attrs,
+        }
+    }
+}
+
+impl Sources {
+    /// Reads all crates in a folder.
+    pub fn read(crates: &Path) -> Result<Self> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(crates)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            read_folder(&entry.path().join("src"), &name, &mut files)?;
+        }
+        Ok(Self { files })
+    }
+
+    /// The type at a path such as `control::status::Status`.
+    pub fn find(&self, path: &str) -> Result<Found<'_>> {
+        let segments: Vec<_> = path.split("::").map(str::to_owned).collect();
+        self.at(&segments).with_context(|| format!("no type {path} with Serialize"))
+    }
+
+    /// The type that a file calls by these segments; `None` for one of another origin.
+    pub fn named(&self, from: &Source, segments: &[String]) -> Option<Found<'_>> {
+        let [first, rest @ ..] = segments else { return None };
+        if rest.is_empty() && from.definition(first).is_some() {
+            let source = self.files.iter().find(|file| file.path == from.path)?;
+            return Some(Found { source, definition: source.definition(first)? });
+        }
+        let mut full = from.imports.get(first).cloned().unwrap_or_else(|| vec![first.clone()]);
+        full.extend(rest.iter().cloned());
+        if ["crate", "super", "self"].contains(&full[0].as_str()) || !self.has_crate(&full[0]) {
+            full.retain(|segment| !["crate", "super", "self"].contains(&segment.as_str()));
+            full.insert(0, from.crate_name.clone());
+        }
+        self.at(&full)
+    }
+
+    fn has_crate(&self, name: &str) -> bool {
+        self.files.iter().any(|file| file.crate_name == name)
+    }
+
+    /// The type with the last segment as its name, in the crate of the first, preferably in a file
+    /// with the others in its path.
+    fn at(&self, segments: &[String]) -> Option<Found<'_>> {
+        let [crate_name, middle @ .., name] = segments else { return None };
+        let mut best: Option<(usize, Found<'_>)> = None;
+        for source in self.files.iter().filter(|file| file.crate_name == *crate_name) {
+            let Some(definition) = source.definition(name) else { continue };
+            let path = source.path.to_string_lossy();
+            let hits = middle.iter().filter(|part| path.contains(part.as_str())).count();
+            if best.as_ref().is_none_or(|(most, _)| hits > *most) {
+                best = Some((hits, Found { source, definition }));
+            }
+        }
+        best.map(|(_, found)| found)
+    }
+}
+
+impl Source {
+    fn definition(&self, name: &str) -> Option<Definition<'_>> {
+        self.items.iter().find_map(|item| match item {
+            Item::Struct(item) if item.ident == name => Some(Definition::Struct(item)),
+            Item::Enum(item) if item.ident == name => Some(Definition::Enum(item)),
+            _ => None,
+        })
+    }
+}
+
+fn read_folder(folder: &Path, crate_name: &str, files: &mut Vec<Source>) -> Result<()> {
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            read_folder(&path, crate_name, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)?;
+            if text.contains("Serialize") {
+                files.push(read_file(&text, crate_name, &path)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_file(text: &str, crate_name: &str, path: &Path) -> Result<Source> {
+    let file = match syn::parse_file(text) {
+        Ok(file) => file,
+        Err(error) => bail!("{}: {error}", path.display()),
+    };
+    let mut imports = BTreeMap::new();
+    for item in &file.items {
+        if let Item::Use(item) = item {
+            import(&item.tree, &mut Vec::new(), &mut imports);
+        }
+    }
+    let (crate_name, path) = (crate_name.to_owned(), path.to_owned());
+    Ok(Source { crate_name, path, items: file.items, imports })
+}
+
+fn import(tree: &UseTree, path: &mut Vec<String>, imports: &mut BTreeMap<String, Vec<String>>) {
+    match tree {
+        UseTree::Path(part) => {
+            path.push(part.ident.to_string());
+            import(&part.tree, path, imports);
+            path.pop();
+        }
+        UseTree::Name(name) => {
+            let name = name.ident.to_string();
+            let full = if name == "self" { path.clone() } else { [&path[..], &[name]].concat() };
+            imports.insert(full.last().cloned().unwrap_or_default(), full);
+        }
+        UseTree::Rename(name) => {
+            let full = [&path[..], &[name.ident.to_string()]].concat();
+            imports.insert(name.rename.to_string(), full);
+        }
+        UseTree::Group(group) => group.items.iter().for_each(|tree| import(tree, path, imports)),
+        UseTree::Glob(_) => {}
+    }
+}
