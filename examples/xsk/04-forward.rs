@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use xsk::{Interface, Rx, Tx, Umem, wait};
+use xsk::{Interface, Rx, Tx, Umem};
 
 fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
 
     let mut moved = 0;
     while moved < count {
-        if !wait::any(&mut [&mut left_rx, &mut right_rx], Duration::from_secs(10))? {
+        if !Rx::wait_any(&mut [&mut left_rx, &mut right_rx], Duration::from_secs(10))? {
             break;
         }
         moved += pass(&mut left_rx, &mut right_tx)?;

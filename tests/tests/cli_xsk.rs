@@ -271,7 +271,7 @@ fn impossible_requests_are_errors_with_a_reason() {
     net.xway.run_in(&net.net.b, &words).ended(0);
     let taken = net.start(&net.net.b, "rx --dev eth0");
     for (words, reason) in [
-        ("rx --dev eth9", "there is lo, eth0, eth1"),
+        ("rx --dev eth9", "existing: lo, eth0, eth1"),
         ("rx --dev eth0 --queue 1", "its only one is 0"),
         ("tx --dev eth0", "used by"),
         ("rx --dev eth1", "`drop_udp`"),

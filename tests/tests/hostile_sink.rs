@@ -15,7 +15,7 @@ use lab::{Capture, Host, TwoHosts};
 use packet::Mac;
 use spec::{Spec, Verdict};
 use traffic::sink::program::{PROGRAM, PROGRAM_FRAGS, prepare, set_mac};
-use traffic::sink::{Clocks, Fate, Reason, SinkConfig, Tracker, reflect};
+use traffic::sink::{Clocks, FrameAction, Reason, SinkConfig, Tracker, reflect};
 use traffic::{Kind, Stamp};
 use vm::VmRuntime;
 use xway_tests::bpf::{Judge, Judgement};
@@ -190,8 +190,11 @@ fn expected(tracker: &mut Tracker, frame: &[u8]) -> Judgement {
 #[test]
 fn nothing_goes_back_that_linux_would_not_answer() {
     let Settings { frames: total, seed } = Settings::from_environment(1500, 0x5eed_0023);
-    let config =
-        SinkConfig { fate: Fate::Reflect, clocks: Clocks::Ignored, ..SinkConfig::new("eth0") };
+    let config = SinkConfig {
+        action: FrameAction::Reflect,
+        clocks: Clocks::Ignored,
+        ..SinkConfig::new("eth0")
+    };
     let spec = spec(&config);
     let mut linux = Linux::new();
     let mut kernel = Judge::<KernelRuntime>::load_only(&spec, PROGRAM);

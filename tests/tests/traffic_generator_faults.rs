@@ -7,8 +7,8 @@ use lab::frame::{Flow, Side};
 use lab::{LinkOptions, TwoHosts};
 use spec::Verdict;
 use sys::errno::{ENETDOWN, ENXIO, EOPNOTSUPP};
-use traffic::Template;
 use traffic::generator::{Action, Config, Fault, Generator, Rewrite, Snapshot};
+use traffic::{ConfigError, Error, Template};
 use xway_tests::generator::spoiler::Spoiler;
 use xway_tests::generator::{
     Counter, LEN, PORT, SECONDS, config, start, stream, template, two_hosts,
@@ -54,20 +54,30 @@ fn what_cannot_be_sent_is_refused_with_what_to_change() {
     let mut long = frame.clone();
     long.bytes.resize(1600, 0);
     long.sizes[0].len = 1600;
-    for (label, net, config, words) in [
+    for (label, net, config, message) in [
         ("absent", &net, named("nowhere0"), "no such interface"),
         ("loopback", &net, named("lo"), "does not transmit XDP frames"),
         ("deaf peer", &deaf, good.clone(), "ethtool -K PEER gro on"),
         ("long", &net, config(long, 10), "ip link set eth0 mtu 1586"),
-        ("no end", &net, Config { count: None, duration: None, ..good.clone() }, "an end"),
-        ("nothing", &net, Config { count: Some(0), ..good.clone() }, "sends nothing"),
-        ("batch", &net, Config { batch: Some(257), ..good.clone() }, "1 to 256"),
-        ("processor", &net, Config { cpus: vec![999], ..good.clone() }, "processor 999"),
-        ("threads", &net, Config { cpus: vec![0; 65], ..good.clone() }, "there can be 64"),
     ] {
-        let error = start(&net.a, config).unwrap_err().to_string();
-        assert!(error.contains(words), "{label}: {error}");
+        let error = start(&net.a, config).unwrap_err();
+        assert!(matches!(error, Error::Interface { .. }), "{label}: {error:?}");
+        assert!(error.to_string().contains(message), "{label}: {error}");
     }
+    let refusal = |config| match start(&net.a, config).unwrap_err() {
+        Error::Config(wrong) => wrong,
+        other => panic!("{other}"),
+    };
+    let no_end = Config { count: None, duration: None, ..good.clone() };
+    assert!(matches!(refusal(no_end), ConfigError::NoEnd));
+    let nothing = Config { count: Some(0), ..good.clone() };
+    assert!(matches!(refusal(nothing), ConfigError::Nothing { what: "count" }));
+    let batch = Config { batch: Some(257), ..good.clone() };
+    assert!(matches!(refusal(batch), ConfigError::Range { max: 256, given: 257, .. }));
+    let processor = Config { cpus: vec![999], ..good.clone() };
+    assert!(matches!(refusal(processor), ConfigError::Cpu { cpu: 999, .. }));
+    let threads = Config { cpus: vec![0; 65], ..good.clone() };
+    assert!(matches!(refusal(threads), ConfigError::Range { max: 64, given: 65, .. }));
     let mut netlink = net.a.netlink().unwrap();
     let ifindex = net.a.ifindex("eth0").unwrap();
     netlink.set_up(ifindex, false).unwrap();

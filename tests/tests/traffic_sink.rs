@@ -12,7 +12,7 @@ use lab::{Capture, LinkOptions, Router, TwoHosts};
 use spec::{Input, Map, Verdict};
 use traffic::sink::program::{Maps, PROGRAM, PROGRAM_FRAGS, prepare};
 use traffic::sink::{
-    Clocks, Fate, Reason, Sink, SinkConfig, SinkReport, StreamReport, Tracker, Via,
+    Clocks, FrameAction, Reason, Sink, SinkConfig, SinkReport, StreamReport, Tracker, Via,
 };
 use traffic::{Expect, Kind, Stamp};
 use xway_tests::bpf::{Arm, Judge};
@@ -115,7 +115,7 @@ fn jumbo_frames_are_judged_as_by_the_model<R: Arm>() {
 
 fn what_is_sent_back_is_whole<R: Arm>() {
     for (program, most) in [(PROGRAM, 1400), (PROGRAM_FRAGS, 8900)] {
-        let config = SinkConfig { fate: Fate::Reflect, ..config() };
+        let config = SinkConfig { action: FrameAction::Reflect, ..config() };
         let mut judge = Judge::<R>::load_only(&prepare(&config).unwrap(), program);
         // What comes back is whole to a sink that verifies, and is not sent again.
         let mut back = Judge::<R>::load_only(&prepare(&config).unwrap(), program);
@@ -245,7 +245,7 @@ fn all_ways_to_listen_agree() {
 fn a_bad_path_is_reported_in_every_detail() {
     let net = TwoHosts::build(&LinkOptions::default()).unwrap();
     let flow = between(&net.a, &net.b);
-    let pass = SinkConfig { fate: Fate::Pass, ..SinkConfig::new("eth0") };
+    let pass = SinkConfig { action: FrameAction::Pass, ..SinkConfig::new("eth0") };
     let sinks = [&pass, &SinkConfig { via: Via::Stack, ..pass.clone() }]
         .map(|config| start(&net.b, config));
     let wire = Capture::open(&net.a, "eth0").unwrap();
@@ -290,7 +290,7 @@ fn two_processors_receive_one_stream_in_parallel() {
 fn reflected_frames_measure_round_trips() {
     for via in [Via::Xdp, Via::Stack] {
         let net = TwoHosts::build(&LinkOptions::default()).unwrap();
-        let far = SinkConfig { via, fate: Fate::Reflect, ..SinkConfig::new("eth0") };
+        let far = SinkConfig { via, action: FrameAction::Reflect, ..SinkConfig::new("eth0") };
         let far = start(&net.b, &SinkConfig { clocks: Clocks::Apart, ..far });
         let near = SinkConfig { clocks: Clocks::Apart, ..SinkConfig::new("eth0") };
         let near = start(&net.a, &near);

@@ -43,14 +43,10 @@ fn the_holder_of_a_queue_is_known_while_it_lives() {
         }
         unknown => panic!("{unknown:?}"),
     }
-    assert_eq!(ask(0), QueueHolders::Nobody, "the other queue");
+    assert_eq!(ask(0), QueueHolders::None, "the other queue");
     holder.kill();
-    until(
-        "the kernel to close it",
-        PATIENCE,
-        || Ok((ask(1) == QueueHolders::Nobody).then_some(())),
-    )
-    .unwrap();
+    until("the kernel to close it", PATIENCE, || Ok((ask(1) == QueueHolders::None).then_some(())))
+        .unwrap();
 }
 
 #[test]

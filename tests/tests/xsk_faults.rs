@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use lab::{Host, LinkOptions, TwoHosts, until};
 use xsk::socket::Mode;
 use xsk::umem::HugePages;
-use xsk::{Interface, SendError, Socket, Umem};
+use xsk::{ConfigError, Interface, SendError, Socket, Umem};
 
 use xway_tests::xsk::{Holder, PATIENCE, lengths, packet, quiet_hosts, umem};
 
@@ -41,24 +41,37 @@ fn fails<T>(outcome: Result<T, impl ToString>, expected: &[&str]) {
     }
 }
 
+#[track_caller]
+fn refuses<T>(outcome: xsk::Result<T>, expected: &ConfigError) {
+    match outcome {
+        Err(xsk::Error::Config(error)) => assert_eq!(error, *expected),
+        Err(other) => panic!("{other} instead of {expected}"),
+        Ok(_) => panic!("not refused: {expected}"),
+    }
+}
+
 #[test]
 fn memory_that_cannot_be() {
     let cases = [
-        (Umem::builder().frame_size(1024), "2048 to 4096"),
-        (Umem::builder().frame_size(8192), "2048 to 4096"),
-        (Umem::builder().frame_size(3000), "power of two, such as 4096, or unaligned"),
-        (Umem::builder().frames(0), "0 frames: have 1 to"),
-        (Umem::builder().frames(u32::MAX), "4294967295 frames: have 1 to"),
-        (Umem::builder().headroom(1345), "headroom of 1345 bytes in frames of 2048: have 1344"),
-        (Umem::builder().headroom(u32::MAX), "have 1344 at most, or larger frames"),
+        (Umem::builder().frame_size(1024), ConfigError::FrameSize { size: 1024, page: 4096 }),
+        (Umem::builder().frame_size(8192), ConfigError::FrameSize { size: 8192, page: 4096 }),
+        (Umem::builder().frame_size(3000), ConfigError::FrameAlignment { size: 3000, near: 4096 }),
+        (Umem::builder().frames(0), ConfigError::FrameCount { count: 0 }),
+        (Umem::builder().frames(u32::MAX), ConfigError::FrameCount { count: u32::MAX }),
         (
-            Umem::builder().frames(1 << 24).frame_size(4096).huge_pages(HugePages::Require),
-            "vm.nr_hugepages",
+            Umem::builder().headroom(1345),
+            ConfigError::Headroom { headroom: 1345, size: 2048, max: 1344 },
+        ),
+        (
+            Umem::builder().headroom(u32::MAX),
+            ConfigError::Headroom { headroom: u32::MAX, size: 2048, max: 1344 },
         ),
     ];
     for (builder, expected) in cases {
-        fails(builder.build(), &[expected]);
+        refuses(builder.build(), &expected);
     }
+    let huge = Umem::builder().frames(1 << 24).frame_size(4096).huge_pages(HugePages::Require);
+    fails(huge.build(), &["vm.nr_hugepages"]);
     let fallen_back = Umem::builder().frames(1 << 10).huge_pages(HugePages::Try).build().unwrap();
     let refusal = fallen_back.huge_pages_refused().map(ToString::to_string);
     assert_eq!(refusal.is_none(), fallen_back.uses_huge_pages(), "{refusal:?}");
@@ -68,11 +81,17 @@ fn memory_that_cannot_be() {
 fn rings_that_cannot_be() {
     let net = plain();
     let umem = umem();
-    fails(open_with(&net.a, 0, &umem, |b| b.rings(1000)), &["1000 slots", "power of two", "1024"]);
-    fails(open_with(&net.a, 0, &umem, |b| b.rings(0)), &["0 slots", "power of two", "such as 1"]);
-    fails(open_with(&net.a, 0, &umem, |b| b.fill(1 << 20)), &["up to 65536"]);
-    fails(open_with(&net.a, 0, &umem, |b| b.batch(0)), &["batch of 0", "1 to the 512"]);
-    fails(open_with(&net.a, 0, &umem, |b| b.batch(513)), &["batch of 513", "1 to the 512"]);
+    let slots = |ring, slots, near| ConfigError::RingSlots { ring, slots, near };
+    refuses(open_with(&net.a, 0, &umem, |b| b.rings(1000)), &slots("rings", 1000, 1024));
+    refuses(open_with(&net.a, 0, &umem, |b| b.rings(0)), &slots("rings", 0, 1));
+    refuses(
+        open_with(&net.a, 0, &umem, |b| b.fill(1 << 20)),
+        &slots("a fill ring", 1 << 20, 1 << 16),
+    );
+    for batch in [0, 513] {
+        let opened = open_with(&net.a, 0, &umem, |b| b.batch(batch));
+        refuses(opened, &ConfigError::Batch { batch, slots: 512 });
+    }
     let budget = open_with(&net.a, 0, &umem, |b| b.transmit_budget(16));
     fails(budget, &["XDP_MAX_TX_SKB_BUDGET", "32 to the size of the tx ring (512), not 16"]);
     assert!(umem.audit().is_all_free(), "{:?}", umem.audit());
@@ -106,7 +125,7 @@ fn packets_that_cannot_be_sent() {
 fn an_interface_that_is_not_there() {
     let net = plain();
     let opened = net.a.run(|| Interface::open("eth9")).unwrap();
-    fails(opened, &["eth9: there is no such interface", "there is lo, eth0"]);
+    fails(opened, &["eth9: there is no such interface", "existing: lo, eth0"]);
 }
 
 #[test]

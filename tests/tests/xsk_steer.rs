@@ -137,11 +137,15 @@ fn invalid_entries_are_reported() {
             steered.steering.insert(1, other.as_fd()),
             "eth0: queue 1 goes to",
         ),
-        ("a map", steered.steering.insert(0, steered.steering.map()), "only AF_XDP sockets"),
+        (
+            "a map",
+            steered.steering.insert(0, steered.steering.map()),
+            "only be steered to AF_XDP sockets",
+        ),
         (
             "another kind of socket",
             steered.steering.insert(0, std::net::UdpSocket::bind("127.0.0.1:0").unwrap().as_fd()),
-            "only AF_XDP sockets",
+            "only be steered to AF_XDP sockets",
         ),
     ] {
         let text = error.unwrap_err().to_string();
@@ -264,7 +268,7 @@ fn places_for_rules_run_out_and_come_back() {
     drop(all);
     for (steer, words) in [
         (Steer::Rules(Vec::new()), "no rules"),
-        (rules(&vec!["any udp 1"; RULES + 1]), "17 rules, and 16 fit"),
+        (rules(&vec!["any udp 1"; RULES + 1]), "17 rules, more than 16"),
     ] {
         let text = net.attach(&steer, Mode::Auto, Options::default()).unwrap_err().to_string();
         assert!(text.contains(words), "{text}");
@@ -302,7 +306,7 @@ fn a_process_that_may_not_attach_gets_the_map() {
 
     let copy = || steering.map().try_clone_to_owned().unwrap();
     let far = Steering::from_map(copy(), 1000).unwrap_err().to_string();
-    assert!(far.contains("slot 1000 is not in map"), "{far}");
+    assert!(far.contains("slot 1000 is outside of map"), "{far}");
     let other = constant_program("no_map", Verdict::Pass);
     let no_map = Steering::from_map(other.as_fd().try_clone_to_owned().unwrap(), 0);
     assert!(no_map.is_err());
@@ -310,7 +314,7 @@ fn a_process_that_may_not_attach_gets_the_map() {
     let object = program::load(&program::object(vec![array], vec![]));
     let array = object.map("array").unwrap().as_fd().try_clone_to_owned().unwrap();
     let wrong = Steering::from_map(array, 0).unwrap_err().to_string();
-    assert!(wrong.contains("`array` is a array") || wrong.contains("no xskmap"), "{wrong}");
+    assert!(wrong.contains("`array` is a array") || wrong.contains("not an xskmap"), "{wrong}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use lab::{Host, LinkOptions, TwoHosts, until};
 use sys::poll::readable;
 use sys::thread::Interruptible;
 use xsk::socket::Builder;
-use xsk::wait::{self, BusyPoll, Interrupt};
+use xsk::wait::{BusyPoll, Interrupt};
 use xsk::{Deadline, Interface, Rx, SendError, SharedTx, Socket, Tx, Umem, Wait};
 
 use xway_tests::xsk::{PATIENCE, hold_back, lengths, packet, quiet_hosts};
@@ -129,7 +129,7 @@ fn without_packets_the_deadline_ends_it() {
         assert!(!rx.wait(start + SOON).unwrap(), "{policy:?}");
         assert!(start.elapsed() >= SOON, "{policy:?}");
         assert_eq!(rx.recv(&mut [0; 64], SOON).unwrap(), None, "{policy:?}");
-        assert!(!wait::any(&mut [&mut rx], SOON).unwrap(), "{policy:?}");
+        assert!(!Rx::wait_any(&mut [&mut rx], SOON).unwrap(), "{policy:?}");
     }
 }
 
@@ -152,7 +152,7 @@ fn an_interrupt_ends_every_wait() {
             assert_eq!(receiving.join().unwrap().unwrap(), None, "{policy:?}");
             assert!(!sending.join().unwrap().unwrap(), "{policy:?}");
         });
-        assert!(!wait::any(&mut [&mut rx], Deadline::NEVER).unwrap(), "{policy:?}");
+        assert!(!Rx::wait_any(&mut [&mut rx], Deadline::NEVER).unwrap(), "{policy:?}");
         assert!(matches!(tx.send_until(&packet(60), Deadline::NEVER), Err(SendError::Full)));
     }
 }
@@ -200,7 +200,7 @@ fn a_removed_interface_ends_a_wait_without_deadline() {
             let error = thread.join().unwrap().unwrap_err().to_string();
             assert!(error.contains("eth0"), "{policy:?}: {error}");
         });
-        assert!(wait::any(&mut [&mut rx], Deadline::NEVER).is_err(), "{policy:?}");
+        assert!(Rx::wait_any(&mut [&mut rx], Deadline::NEVER).is_err(), "{policy:?}");
     }
 }
 
@@ -237,16 +237,16 @@ fn a_receiver_without_frames_continues_when_some_are_free() {
 fn one_thread_waits_for_several_sockets() {
     let net = net();
     let ((mut left_tx, mut left), (mut right_tx, mut right)) = (open(&net.a), open(&net.b));
-    assert!(!wait::any(&mut [], Deadline::NEVER).unwrap(), "no socket, no wait");
+    assert!(!Rx::wait_any(&mut [], Deadline::NEVER).unwrap(), "no socket, no wait");
     for policy in [Wait::Spin, Wait::Poll, Wait::Adaptive] {
         left.set_wait(policy);
         left_tx.send(&packet(60)).unwrap();
-        assert!(wait::any(&mut [&mut left, &mut right], PATIENCE).unwrap());
+        assert!(Rx::wait_any(&mut [&mut left, &mut right], PATIENCE).unwrap());
         assert_eq!((lengths(&mut right, 1), left.batch(64).count()), (vec![60], 0));
         thread::scope(|scope| {
             let tx = &mut right_tx;
             scope.spawn(move || tx.send(&packet(61)).unwrap());
-            assert!(wait::any(&mut [&mut left, &mut right], PATIENCE).unwrap());
+            assert!(Rx::wait_any(&mut [&mut left, &mut right], PATIENCE).unwrap());
         });
         assert_eq!((lengths(&mut left, 1), right.batch(64).count()), (vec![61], 0));
     }

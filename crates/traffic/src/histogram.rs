@@ -1,8 +1,8 @@
-//! `Histogram`: how often each value came, in buckets less than 1.6 % wide.
+//! `Histogram`: counts of values, in buckets less than 1.6 % wide.
 //!
-//! Values are 32-bit. Below 64 each has a bucket of its own; above, each power of two has 64
-//! buckets. XDP programs fill the same buckets (`bpf/include/xway/histogram.h`), user space adds
-//! processors and asks for quantiles.
+//! Values have 32 bits. Each value below 64 has a bucket of its own; above, each power of two has
+//! 64 buckets. XDP programs use the same buckets (`bpf/include/xway/histogram.h`); user space adds
+//! the processors and computes quantiles.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Buckets of one histogram: an array of as many 64-bit counts.
 pub const BUCKETS: usize = ((32 - SUB_BITS as usize) + 1) << SUB_BITS;
 
-/// Binary digits of a value that a bucket tells.
+/// Bits of precision of a bucket after the leading one.
 pub const SUB_BITS: u32 = 6;
 
 /// Counts by bucket. Serialized as [`Quantiles`].
@@ -80,41 +80,46 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// From counts as a program left them; what is missing counts as zero.
+    /// A histogram of the counts of a program; missing counts are zero.
     pub fn from_counts(counts: impl IntoIterator<Item = u64>) -> Self {
         let mut histogram = Self::default();
         histogram.counts.iter_mut().zip(counts).for_each(|(to, from)| *to = from);
         histogram
     }
 
+    /// Counts a value.
     pub fn record(&mut self, value: u32) {
         self.record_many(value, 1);
     }
 
+    /// Counts a value `times` times.
     pub fn record_many(&mut self, value: u32, times: u64) {
         self.counts[bucket(value)] += times;
     }
 
+    /// Adds the counts of another histogram.
     pub fn add(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(to, from)| *to += from);
     }
 
-    /// What came since `earlier`, an older state of the same histogram.
+    /// The counts since `earlier`, an older state of the same histogram.
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.counts.iter().zip(&earlier.counts);
         Self { counts: counts.map(|(now, then)| now.saturating_sub(*then)).collect() }
     }
 
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|count| *count == 0)
     }
 
-    /// The value that `share` (0 to 1) of all values do not exceed: the upper end of its bucket.
-    /// Nothing when there are none.
+    /// The value that a `share` (0 to 1) of all values do not exceed: the upper end of its bucket.
+    /// `None` without values.
     pub fn quantile(&self, share: f64) -> Option<u32> {
         let count = self.count();
         let wanted = ((share * count as f64).ceil() as u64).clamp(1, count.max(1));
@@ -133,11 +138,12 @@ impl Histogram {
         self.filled().next().map(|(index, _)| *range(index).start())
     }
 
+    /// The largest value: the upper end of its bucket.
     pub fn max(&self) -> Option<u32> {
         self.filled().last().map(|(index, _)| *range(index).end())
     }
 
-    /// From the middles of the buckets.
+    /// The mean value, from the middles of the buckets.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         let middle = |range: RangeInclusive<u32>| {
@@ -147,7 +153,7 @@ impl Histogram {
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// Values and how often they came, from the smallest; buckets that are empty are left out.
+    /// The buckets that are not empty, ascending, with their counts.
     pub fn buckets(&self) -> impl Iterator<Item = (RangeInclusive<u32>, u64)> + '_ {
         self.filled().map(|(index, count)| (range(index), count))
     }

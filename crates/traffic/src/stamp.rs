@@ -1,68 +1,77 @@
-//! `Stamp`: the last 16 bytes of a frame that is to be judged.
+//! `Stamp`: the last 16 bytes of a frame that a sink verifies.
 //!
 //! ```text
 //!  0        2        4        8        12      13      14      16
 //!  ├─ magic ┼ stream ┼ number ┼ time ──┼ source┼ kind ─┼ check ┤   all big-endian
 //! ```
-//! It stands at the end of the frame, so that it survives address translation, and headers that a
-//! device puts on or takes off. `check` makes the ones' complement sum of the stamp zero (0xffff):
-//! a checksum that covers the stamp does not depend on what is in it, wherever it stands.
-//! The same layout in C: `bpf/include/xway/stamp.h`.
+//! It is at the end of the frame, so that it survives address translation, and headers that a
+//! device adds or removes. `check` makes the ones' complement sum of the stamp zero (0xffff), so
+//! that a checksum over the stamp does not depend on its contents or place.
+//! `bpf/include/xway/stamp.h` has the same layout in C.
 
 use packet::checksum;
 use serde::{Deserialize, Serialize};
 
-/// What one frame says of itself.
+/// The identification of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// [`Template::id`](crate::Template::id).
+    /// Number of the stream, [`Template::id`](crate::Template::id).
     pub stream: u16,
     /// The thread that sent it; each counts its frames of each stream from zero.
     pub source: u8,
     /// Low 32 bits of the frame's number.
     pub number: u32,
-    /// Low 32 bits of the sender's monotonic clock, ns: times to 2.1 s can be told.
+    /// Low 32 bits of the sender's monotonic clock in ns: latencies up to 2.1 s can be measured.
     pub time_ns: u32,
+    /// The role of the frame.
     pub kind: Kind,
 }
 
-/// What a stamped frame is.
+/// The role of a stamped frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One of those that are counted.
+    /// A frame that is counted.
     Data(Expect),
-    /// Sent back by a sink that reflects; otherwise as it was.
+    /// A counted frame that a reflecting sink has returned.
     Reflected(Expect),
-    /// After the last: the number is how many there were, low 32 bits. Not counted, sent more
-    /// than once, since it may be lost too.
+    /// The end of a stream, with the low 32 bits of its number of frames. It is not counted, and
+    /// sent several times, since it may be lost.
     End,
-    /// The same, sent back.
+    /// The end of a stream, returned by a reflecting sink.
     ReflectedEnd,
 }
 
-/// What a device under test should do with the frame.
+/// What a device under test must do with the frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Expect {
-    /// It arrives.
+    /// Forward it.
     #[default]
     Pass,
-    /// It does not.
+    /// Discard it.
     Drop,
 }
 
 impl Stamp {
+    /// Bytes of a stamp.
     pub const LEN: usize = 16;
+    /// The first two bytes.
     pub const MAGIC: u16 = 0x5857;
 
+    /// Offset of the stream.
     pub const STREAM: usize = 2;
+    /// Offset of the number.
     pub const NUMBER: usize = 4;
+    /// Offset of the time.
     pub const TIME: usize = 8;
+    /// Offset of the source.
     pub const SOURCE: usize = 12;
+    /// Offset of the kind.
     pub const KIND: usize = 13;
+    /// Offset of the check.
     pub const CHECK: usize = 14;
 
-    /// As it stands in a frame.
+    /// The stamp as bytes of a frame.
     pub fn bytes(&self) -> [u8; Self::LEN] {
         let mut bytes = [0; Self::LEN];
         bytes[..Self::STREAM].copy_from_slice(&Self::MAGIC.to_be_bytes());
@@ -76,7 +85,10 @@ impl Stamp {
         bytes
     }
 
-    /// The stamp at the end of a frame; nothing when there is none.
+    /// The stamp at the end of a frame; `None` without one.
+    ///
+    /// # Errors
+    /// [`Damaged`] when its check does not match.
     pub fn read(frame: &[u8]) -> Option<Result<Self, Damaged>> {
         let bytes: &[u8; Self::LEN] = frame.last_chunk()?;
         let half = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -95,19 +107,22 @@ impl Stamp {
     }
 }
 
-/// A stamp whose check does not agree with it.
+/// A stamp whose check does not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged;
 
 impl Kind {
+    /// Code of counted frames.
     pub const DATA: u8 = 0;
-    /// Added to either when it is sent back.
+    /// Flag of returned frames.
     pub const REFLECTED: u8 = 1;
+    /// Code of the end of a stream.
     pub const END: u8 = 2;
     const END_REFLECTED: u8 = Self::END | Self::REFLECTED;
-    /// Added to data of which nothing should arrive.
+    /// Flag of frames that must be discarded.
     pub const EXPECT_DROP: u8 = 0x80;
 
+    /// The kind as a byte.
     pub fn code(self) -> u8 {
         let of = |expect| if expect == Expect::Drop { Self::EXPECT_DROP } else { 0 };
         match self {
@@ -118,6 +133,7 @@ impl Kind {
         }
     }
 
+    /// The kind of a byte; `None` if it is unknown.
     pub fn from_code(code: u8) -> Option<Self> {
         let expect = if code & Self::EXPECT_DROP == 0 { Expect::Pass } else { Expect::Drop };
         match (code & !Self::EXPECT_DROP, expect) {

@@ -1,5 +1,5 @@
-//! The atomic words of rings and of the memory: the standard ones, or, when a model of them is
-//! checked (`--cfg loom`), those of the checker.
+//! Atomic words of rings and memory: those of the standard library, or those of the model checker
+//! with `--cfg loom`.
 
 #[cfg(all(loom, test))]
 pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::Result;
-use xsk::{Interface, Socket, Steer, wait};
+use xsk::{Interface, Rx, Socket, Steer};
 
 use super::reader::{PATIENCE, Reader};
 use super::{ActiveHook, Hook};
@@ -35,7 +35,7 @@ fn set(field: &Field) -> Result<Box<dyn ActiveHook>> {
         }
         if count == 0 {
             let mut rxs: Vec<_> = sockets.iter_mut().map(Socket::rx).collect();
-            wait::any(&mut rxs, PATIENCE)?;
+            Rx::wait_any(&mut rxs, PATIENCE)?;
         }
         Ok(count)
     };

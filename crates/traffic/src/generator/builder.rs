@@ -1,54 +1,54 @@
-//! `Builder`: makes and loads the programs of a run's threads, and makes them again when they have
-//! to change while maps and counters stay.
+//! `Builder`: generates and loads the programs of a run's threads, and replaces them when they must
+//! change, keeping maps and counters.
 
 use std::sync::OnceLock;
 
 use kernel::{Burst, LiveRun, LoadOptions, Map, Object, Program};
 use spec::{Expect, Input, Map as _};
 
-use super::behind::Behind;
 use super::config::{Action, Load};
 use super::plan::Plan;
-use crate::error::{Error, Result};
+use super::user_program::UserProgram;
+use crate::error::{ConfigError, Result};
 use crate::program::{self, Clock, Job, Made, ReplayJob, abi};
 use crate::rate::Pace;
 
-/// Makes programs for one plan.
+/// Generates the programs of one plan.
 #[derive(Debug)]
 pub(super) struct Builder {
-    /// The program that frames meet.
-    behind: Option<Behind>,
-    /// Its maps, and what counts its verdicts: shared by all threads.
+    /// The caller's program for frames.
+    user_program: Option<UserProgram>,
+    /// Its maps, and the counters of its verdicts, shared by all threads.
     shared: OnceLock<Vec<Map>>,
 }
 
-/// A program that is ready to run, and all of its maps.
+/// A loaded program and all its maps.
 #[derive(Debug)]
 pub(super) struct Built {
     pub engine: Engine,
     pub maps: Vec<Map>,
 }
 
-/// A loaded program and what its live runs are given.
+/// A loaded program and the input of its live runs.
 #[derive(Debug)]
 pub(super) struct Engine {
     program: Program,
     live: LiveRun,
     pub paced: bool,
-    /// The frames carry stamps, so that their end can be told.
+    /// The frames have stamps, so that the end of a stream can be announced.
     pub stamped: bool,
 }
 
 impl Builder {
     pub fn new(plan: &Plan) -> Result<Self> {
-        let behind = match &plan.config.action {
-            Action::Program { object, name } => Some(Behind::read(object, name.as_deref())?),
+        let user_program = match &plan.config.action {
+            Action::Program { object, name } => Some(UserProgram::read(object, name.as_deref())?),
             Action::Transmit | Action::Inject => None,
         };
-        Ok(Self { behind, shared: OnceLock::new() })
+        Ok(Self { user_program, shared: OnceLock::new() })
     }
 
-    /// The program of one thread, that goes on with `kept` maps of its last one.
+    /// Builds the program of one thread, with the `kept` maps of its previous program.
     pub fn build(&self, plan: &Plan, place: usize, pace: &Pace, kept: &[Map]) -> Result<Built> {
         let made = compile(plan, place, pace)?;
         let object = self.load(&made, kept)?;
@@ -73,10 +73,10 @@ impl Builder {
         Ok(Built { engine, maps: mine })
     }
 
-    /// Maps of the program that frames meet.
+    /// Maps of the caller's program.
     pub fn shared(&self) -> &[Map] {
-        match &self.behind {
-            Some(behind) => behind.maps(self.shared.get().map_or(&[], Vec::as_slice)),
+        match &self.user_program {
+            Some(user_program) => user_program.maps(self.shared.get().map_or(&[], Vec::as_slice)),
             None => &[],
         }
     }
@@ -86,8 +86,8 @@ impl Builder {
         let reuse = kept.iter().chain(known);
         let reuse = reuse.map(|map| Ok((map.name().to_owned(), map.duplicate()?)));
         let reuse = reuse.collect::<Result<_>>()?;
-        match &self.behind {
-            Some(behind) => behind.load(&made.spec, reuse),
+        match &self.user_program {
+            Some(user_program) => user_program.load(&made.spec, reuse),
             None => {
                 let options = LoadOptions { reuse, ..LoadOptions::default() };
                 Ok(Object::load(&made.spec, &options)?)
@@ -99,12 +99,16 @@ impl Builder {
 impl Built {
     pub fn map(&self, name: &str) -> Result<&Map> {
         let found = self.maps.iter().find(|map| map.name() == name);
-        found.ok_or_else(|| Error::Config(format!("the generator's program has no map {name}")))
+        found.ok_or_else(|| {
+            let known: Vec<&str> = self.maps.iter().map(Map::name).collect();
+            let (name, known) = (name.to_owned(), known.join(", "));
+            ConfigError::UnknownMap { name, known }.into()
+        })
     }
 }
 
 impl Engine {
-    /// At most so many runs of the program; a signal cuts it.
+    /// Runs the program at most `runs` times; a signal ends it earlier.
     pub fn run(&mut self, runs: u64) -> Result<Burst> {
         self.live.count = u32::try_from(runs).unwrap_or(LONGEST).min(LONGEST);
         Ok(self.program.live(&self.live)?)
@@ -133,7 +137,8 @@ fn compile(plan: &Plan, place: usize, pace: &Pace) -> Result<Made> {
         group: pace.group,
         pace: pace.gaps,
         rewrite: plan.rewrite,
-        // Unpaced batches leave back to back, and reading the clock is half of a frame's cost.
+        // Unpaced batches are sent back to back, and reading the clock is half of the cost of a
+        // frame.
         clock: if pace.gaps.is_none() { Clock::Group } else { Clock::Frame },
     })
 }
@@ -145,5 +150,5 @@ fn fill(map: &Map, values: &[Vec<u8>]) -> Result<()> {
     Ok(())
 }
 
-/// Runs of one call: far below what overflows the kernel's counter.
+/// Most runs of one call, far below the limit of the kernel's counter.
 const LONGEST: u32 = 1 << 30;

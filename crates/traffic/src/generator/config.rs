@@ -1,4 +1,4 @@
-//! What to send, where, how fast and how long.
+//! `Config`: what to send, where, at which rate and how long.
 
 use std::time::Duration;
 
@@ -6,63 +6,71 @@ use crate::rate::{Profile, Rate};
 use crate::replay::Recording;
 use crate::template::Template;
 
-/// One run. [`Config::new`] gives the rest of the fields a value.
+/// The settings of one run. [`Config::new`] sets defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The interface to send from, or to inject into, in the calling thread's namespace.
     pub interface: String,
+    /// The frames to send.
     pub load: Load,
+    /// Where each frame goes.
     pub action: Action,
+    /// The rate over time.
     pub profile: Profile,
-    /// One thread for each; they send different frames. Empty: one thread, anywhere.
+    /// Processors, each with a thread that sends frames of its own. If empty, one thread runs on
+    /// any processor.
     pub cpus: Vec<usize>,
-    /// Ends after so many frames of all threads together. Without a duration, it is an error not
-    /// to have one.
+    /// Ends the run after this number of frames of all threads. Required without a duration.
     pub count: Option<u64>,
-    /// Ends so long after the first frame.
+    /// Ends the run this long after the first frame.
     pub duration: Option<Duration>,
-    /// Frames that leave together, 1 to 256; chosen by the rate when `None`.
+    /// Number of frames that are sent together, 1 to 256; derived from the rate when `None`.
     pub batch: Option<u32>,
+    /// When headers are rewritten.
     pub rewrite: Rewrite,
+    /// Seed of random fields; equal seeds produce equal frames.
     pub seed: u64,
-    /// Begins held: nothing is sent until [`go`](super::Generator::go). The duration counts from
-    /// the first frame on.
+    /// Starts held: nothing is sent until [`go`](super::Generator::go). The duration begins with
+    /// the first frame.
     pub held: bool,
 }
 
-/// What is sent.
+/// The frames to send.
 #[derive(Clone, Debug)]
 pub enum Load {
     /// Streams, mixed by their weights.
     Streams(Vec<Template>),
+    /// The frames of a capture.
     Recording(Recording),
 }
 
-/// What becomes of each frame.
+/// Where each frame goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Leaves through the interface.
+    /// Out of the interface.
     Transmit,
-    /// Goes up this host's stack as if the interface had received it.
+    /// Up the network stack of this host, as if the interface had received it.
     Inject,
-    /// Meets this XDP program (object file, program's name or its only one) as if the interface
-    /// had received it; what the program says is done.
+    /// Into this XDP program, as if the interface had received the frame; the program's verdict is
+    /// executed. `object` is an object file; without a `name` it must have exactly one XDP program.
     Program { object: Vec<u8>, name: Option<String> },
 }
 
-/// Whether headers are written again each time. Frames are recycled, so what a receiver that
-/// shares their memory (veth) did to them would be sent.
+/// When headers are rewritten for each frame. Frames are recycled, so the changes of a receiver
+/// that shares their memory (veth) would be sent otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rewrite {
-    /// Where the interface's driver hands frames to its receiver instead of copying them.
+    /// If the driver passes frames to the receiver without copying them.
     #[default]
     Auto,
+    /// For each frame.
     Always,
+    /// Only once.
     Never,
 }
 
 impl Config {
-    /// One second on one thread, as fast as it can.
+    /// One second on one thread, at the highest rate.
     pub fn new(interface: impl Into<String>, load: Load) -> Self {
         Self {
             interface: interface.into(),

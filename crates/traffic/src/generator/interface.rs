@@ -8,10 +8,10 @@ use sys::errno::{ENODEV, ENXIO};
 use sys::net::ethtool::Ethtool;
 use sys::net::{Ifindex, Link, NetdevFamily, Netlink};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 use crate::transmit::{VETH, advice};
 
-/// Facts of an interface that exists and is up.
+/// Attributes of an interface that exists and is up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub name: String,
@@ -26,7 +26,8 @@ impl Interface {
     pub fn find(name: &str) -> Result<Self> {
         let link = find(&mut Netlink::open()?, name)?;
         if !link.up {
-            return refuse(name, format!("it is down: `ip link set {name} up`"));
+            let reason = InterfaceReason::Down { interface: name.to_owned() };
+            return Err(Error::interface(name, reason));
         }
         let driver = Ethtool::open()?.driver(name).map(|driver| driver.name).unwrap_or_default();
         Ok(Self { name: link.name, ifindex: link.ifindex, mtu: link.mtu, driver })
@@ -36,27 +37,27 @@ impl Interface {
         self.driver == VETH
     }
 
-    /// Whether frames as long as this can leave through it.
+    /// Checks that frames of up to `longest` bytes can be transmitted.
     ///
     /// # Errors
-    /// [`Error::Interface`] says what to change.
+    /// [`Error::Interface`] with the setting to change.
     pub fn check_transmit(&self, longest: usize) -> Result<()> {
         let room = self.mtu as usize + FRAME_EXTRA;
         if longest > room {
-            let why = format!(
-                "its MTU of {} allows frames of {room} bytes, not {longest}: \
-                 `ip link set {} mtu {}`",
-                self.mtu,
-                self.name,
-                longest - header_len::ETHERNET
-            );
-            return refuse(&self.name, why);
+            let reason = InterfaceReason::Mtu {
+                interface: self.name.clone(),
+                mtu: self.mtu,
+                max: room,
+                len: longest,
+                needed: longest - header_len::ETHERNET,
+            };
+            return Err(Error::interface(&self.name, reason));
         }
         self.check_peer()?;
         self.check_features()
     }
 
-    /// A veth delivers to its other end, where that listens.
+    /// A veth device delivers to its peer, if that receives XDP frames.
     fn check_peer(&self) -> Result<()> {
         if !self.is_veth() {
             return Ok(());
@@ -64,7 +65,7 @@ impl Interface {
         let mut netlink = Netlink::open()?;
         let link = find(&mut netlink, &self.name)?;
         if !link.running {
-            return refuse(&self.name, "its other end is down: set that up, too".into());
+            return Err(Error::interface(&self.name, InterfaceReason::PeerDown));
         }
         let Some(peer) = link.peer.filter(|_| !link.peer_elsewhere) else { return Ok(()) };
         let peer = netlink.link_by_index(peer)?;
@@ -73,44 +74,39 @@ impl Interface {
         if gro || peer.xdp.native.is_some() {
             return Ok(());
         }
-        let name = &peer.name;
-        let why = format!("its peer {name} does not listen: `ethtool -K {name} gro on`");
-        refuse(&self.name, why)
+        let reason = InterfaceReason::PeerDiscards { peer: peer.name };
+        Err(Error::interface(&self.name, reason))
     }
 
-    /// What the driver says of itself, since Linux 6.3.
+    /// Checks the features that the driver reports since Linux 6.3.
     fn check_features(&self) -> Result<()> {
-        let told = NetdevFamily::open().and_then(|mut family| family.xdp_features(self.ifindex));
-        match told {
-            Ok(features) if !features.transmits() => refuse(&self.name, self.cannot_transmit()),
+        let reported =
+            NetdevFamily::open().and_then(|mut family| family.xdp_features(self.ifindex));
+        match reported {
+            Ok(features) if !features.transmits() => {
+                Err(Error::interface(&self.name, self.cannot_transmit()))
+            }
             _ => Ok(()),
         }
     }
 
-    fn cannot_transmit(&self) -> String {
+    fn cannot_transmit(&self) -> InterfaceReason {
         if self.is_veth() {
-            return advice(ENXIO, &self.name, &self.driver);
+            let advice = advice(ENXIO, &self.name, &self.driver);
+            return InterfaceReason::CannotTransmit(advice);
         }
-        format!(
-            "its driver ({}) does not transmit XDP frames, or only while an XDP program is \
-             attached: attach one to {}, such as one that passes everything",
-            if self.driver.is_empty() { "unknown" } else { &self.driver },
-            self.name
-        )
+        let driver = if self.driver.is_empty() { "unknown" } else { &self.driver };
+        InterfaceReason::Driver { interface: self.name.clone(), driver: driver.to_owned() }
     }
 }
 
 fn find(netlink: &mut Netlink, name: &str) -> Result<Link> {
     match netlink.link(name) {
-        Err(error) if error.is(ENODEV) => refuse(name, "there is no such interface here".into()),
+        Err(error) if error.is(ENODEV) => Err(Error::interface(name, InterfaceReason::Unknown)),
         other => Ok(other?),
     }
 }
 
-fn refuse<T>(interface: &str, why: String) -> Result<T> {
-    Err(Error::Interface { interface: interface.to_owned(), why })
-}
-
-/// Bytes of a frame beside its payload, as the kernel counts: Ethernet header and a VLAN tag.
+/// Bytes of a frame in addition to the MTU, as the kernel counts: Ethernet header and a VLAN tag.
 const FRAME_EXTRA: usize = header_len::ETHERNET + header_len::VLAN;
 const GRO: &str = "rx-gro";

@@ -1,7 +1,7 @@
-//! `Lane`: what a sending thread shares with those who watch it.
+//! `Lane`: memory that a sending thread shares with the supervisor and the caller.
 //!
-//! Rule: counters belong to the program and are only read here; the rest says what the thread
-//! shall do next, and is read between two live runs.
+//! Rule: counters belong to the program and are only read here; the other fields control the
+//! thread, which reads them between two live runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
@@ -19,21 +19,21 @@ use crate::program::abi::{self, control, state};
 use crate::rate::Pace;
 use crate::transmit::Outcome;
 
-/// One thread's.
+/// The shared memory of one thread.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub cpu: Option<usize>,
-    /// Frames to send in all.
+    /// Total number of frames to send.
     pub limit: u64,
     /// Set once the thread runs.
     pub thread: OnceLock<Interruptible>,
-    /// Nothing but stamps of the end is sent any more, if even these.
+    /// Only stamps of the end are still sent, or nothing.
     pub at_rest: AtomicBool,
-    /// What became of the frames, but for those stamps.
+    /// The outcome of the frames, without these stamps.
     pub outcome: OnceLock<Outcome>,
     control: Mapping,
     state: RwLock<State>,
-    /// Those that the next program goes on with.
+    /// Maps that the next program keeps.
     kept: Vec<Map>,
     next: Mutex<Option<Built>>,
     over: AtomicBool,
@@ -41,16 +41,16 @@ pub(super) struct Lane {
     spent: AtomicU64,
 }
 
-/// The counters of the program that runs.
+/// The counters of the running program.
 #[derive(Debug)]
 struct State {
     memory: Mapping,
-    /// Bytes that the program has there.
+    /// Bytes of the counters.
     len: usize,
 }
 
 impl Lane {
-    /// With the thread's first program.
+    /// Creates the memory with the first program of the thread.
     pub fn new(cpu: Option<usize>, limit: u64, built: Built, go: bool) -> Result<Self> {
         let kept = KEPT.map(|name| Ok(built.map(name)?.duplicate()?));
         let lane = Self {
@@ -71,19 +71,18 @@ impl Lane {
         Ok(lane)
     }
 
-    /// What the thread's next program shares with its last.
+    /// Maps that the next program shares with the previous one.
     pub fn kept(&self) -> Result<Vec<Map>> {
         Ok(self.kept.iter().map(Map::duplicate).collect::<kernel::Result<_>>()?)
     }
 
-    /// Another program for the thread.
-    pub fn give(&self, built: Built) {
+    /// Passes another program to the thread.
+    pub fn replace(&self, built: Built) {
         *self.next() = Some(built);
     }
 
-    /// By the thread, between two live runs: the program to go on with, where there is another
-    /// one. It knows all that its predecessor counted; its own part of the state it keeps when
-    /// it has a place for the same.
+    /// Takes the next program, if there is one; called by the thread between two live runs. The
+    /// counters of the previous program are copied, and its private state if it has the same size.
     pub fn take(&self) -> Result<Option<Engine>> {
         let Some(built) = self.next().take() else { return Ok(None) };
         let fresh = State::of(&built)?;
@@ -96,7 +95,7 @@ impl Lane {
         Ok(Some(built.engine))
     }
 
-    /// Whether the thread has yet to take the program that it was given.
+    /// Whether the thread has not taken the next program yet.
     pub fn is_waiting(&self) -> bool {
         self.next().is_some()
     }
@@ -109,7 +108,7 @@ impl Lane {
         self.over.load(Ordering::Acquire)
     }
 
-    /// Frames after which the program holds, of all that the thread ever sent.
+    /// Sets the total number of frames of the thread at which the program holds.
     pub fn set_limit(&self, frames: u64) {
         self.control.store_u64(control::LIMIT, frames);
     }
@@ -122,8 +121,9 @@ impl Lane {
         self.control.load_u64(control::GO) == 0
     }
 
-    /// The group that is waited for is not due later than at this pace, so that a low rate ends at
-    /// once. (The program only reads when that is, unless the group leaves at this moment.)
+    /// Changes the pace. The group that is waited for becomes due at this pace at the latest, so
+    /// that a low rate ends immediately. The program only reads this time, unless the group is sent
+    /// just now.
     pub fn set_pace(&self, pace: &Pace) {
         self.control.store_u64(control::INTERVAL, pace.interval);
         let due = sys::thread::monotonic_ns() + pace.interval_ns() as u64;
@@ -132,12 +132,12 @@ impl Lane {
         }
     }
 
-    /// Before each live run.
+    /// Resets the counter of runs; called before each live run.
     pub fn begin(&self) {
         self.state().memory.store_u64(state::RUNS, 0);
     }
 
-    /// From now on stamps that tell how many there were are sent, instead of data.
+    /// Sends stamps with the number of frames instead of data from now on.
     pub fn begin_end(&self) {
         self.control.store_u64(control::END, 1);
         self.set_go(true);
@@ -163,17 +163,17 @@ impl Lane {
         self.word(state::SLIPPED)
     }
 
-    /// When the first frame left, by the monotonic clock, ns.
+    /// Time of the first frame in ns of the monotonic clock.
     pub fn first(&self) -> Option<u64> {
         Some(self.word(state::FIRST)).filter(|time| *time > 0)
     }
 
-    /// When the last did, as far as the program knows.
+    /// Time of the last frame, as far as the program has recorded it.
     pub fn last(&self) -> Option<u64> {
         Some(self.word(state::LAST)).filter(|time| *time > 0)
     }
 
-    /// How late groups left, ns; empty without pacing.
+    /// Delays of groups in ns; empty without pacing.
     pub fn late(&self) -> Result<Histogram> {
         let Some(map) = self.kept.iter().find(|map| map.name() == abi::LATE) else {
             return Ok(Histogram::default());
@@ -188,7 +188,7 @@ impl Lane {
         Duration::from_nanos(now.unwrap_or_else(|| self.spent.load(Ordering::Acquire)))
     }
 
-    /// By the thread itself, at its end.
+    /// Records the processor time; called by the thread at its end.
     pub fn note_cpu_time(&self) {
         self.spent.store(sys::thread::cpu_ns(), Ordering::Release);
     }
@@ -213,5 +213,5 @@ impl State {
     }
 }
 
-/// Maps that are the same for all programs of a lane.
+/// Names of the maps that all programs of a lane share.
 const KEPT: [&str; 2] = [abi::CONTROL, abi::LATE];

@@ -1,4 +1,4 @@
-//! `Generator`: programs on live frames, on the processors that they were given, at a rate.
+//! `Generator`: runs programs on live frames, on given processors, at a rate.
 //!
 //! ```text
 //! Config ─▶ Plan ─▶ Builder ─▶ Engine (a loaded program) ┐ one for each thread
@@ -6,11 +6,10 @@
 //! thread:      live run after live run, each cut by a signal      (`worker`)
 //! supervisor:  count, time, ramps, commands, and the report       (`supervisor`)
 //! ```
-//! Rule: what a thread sends is limited by its program, to the frame; the rest of the house only
-//! reads counters, and changes pace and program. Every run ends: at its count, its duration,
-//! [`Generator::stop`] or drop. Needs Linux 5.18.
+//! Rule: the program of a thread limits the frames that it sends exactly; all other code only reads
+//! counters, and changes pace and program. Every run ends: at its count, its duration,
+//! [`Generator::stop`] or drop. Requires Linux 5.18.
 
-mod behind;
 mod builder;
 mod config;
 pub(crate) mod interface;
@@ -21,6 +20,7 @@ mod report;
 mod run;
 mod summary;
 mod supervisor;
+mod user_program;
 mod worker;
 
 use std::sync::Arc;
@@ -33,14 +33,14 @@ pub use config::{Action, Config, Load, Rewrite};
 pub use report::{Fault, Pacing, Report, Snapshot, ThreadReport};
 pub use summary::{Interval, StreamFrames, Summary};
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::rate::Profile;
 use plan::Plan;
 use run::Run;
 use supervisor::{Command, Supervisor};
 use worker::Worker;
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Generator {
     run: Arc<Run>,
@@ -49,11 +49,12 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// Sends from the calling thread's network namespace.
+    /// Starts a run in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// [`Error::Config`] when numbers do not fit together; [`Error::Interface`] when the interface
-    /// cannot do it, with what to change; [`Error::Kernel`] when the kernel refuses.
+    /// [`Error::Config`] for settings that contradict each other; [`Error::Interface`] when the
+    /// interface does not support it, with the setting to change; [`Error::Kernel`] when a program
+    /// cannot be loaded.
     pub fn start(config: Config) -> Result<Self> {
         let run = Arc::new(Run::new(Plan::new(config)?)?);
         let mut workers = Vec::new();
@@ -69,33 +70,37 @@ impl Generator {
         Ok(Self { run, commands, supervisor: Some(supervisor) })
     }
 
-    /// What it did so far. While it runs, numbers of one snapshot may be a batch apart.
+    /// The counters so far. During the run, counters of one snapshot may differ by a batch.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] when a map cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.run.snapshot()
     }
 
-    /// Frames given to the interface so far: of the counters the one that is read for nothing.
+    /// Frames passed to the interface so far. Reading this counter needs no system call.
     pub fn given(&self) -> u64 {
         self.run.given()
     }
 
-    /// Changes the pace from now on; a ramp begins now.
+    /// Changes the pace; a ramp begins now.
     ///
     /// # Errors
-    /// As for [`start`](Self::start); the old pace stays. Nothing changes once it has ended.
+    /// As for [`start`](Self::start), and the old pace remains; [`Error::Ended`] after the end of
+    /// the run.
     pub fn set_profile(&self, profile: Profile) -> Result<()> {
         let (answer, answered) = mpsc::channel();
-        let ended = |_| Error::Config("the run has ended".into());
+        let ended = |_| Error::Ended("the run has ended");
         self.commands.send(Command::Profile(profile, answer)).map_err(|_| ended(()))?;
         answered.recv().map_err(|_| ended(()))?
     }
 
-    /// Stops sending until [`go`](Self::go); time runs on.
+    /// Stops sending until [`go`](Self::go); the duration continues to elapse.
     pub fn hold(&self) {
         self.run.lanes.iter().for_each(|lane| lane.set_go(false));
     }
 
-    /// Sends, after [`hold`](Self::hold) or a start with [`Config::held`].
+    /// Resumes sending after [`hold`](Self::hold) or a start with [`Config::held`].
     pub fn go(&self) {
         for lane in &self.run.lanes {
             lane.set_limit(lane.limit);
@@ -103,8 +108,8 @@ impl Generator {
         }
     }
 
-    /// Sends so many more frames, shared by the threads, then nothing until told again; the run
-    /// does not end with them. A count of the run still ends it.
+    /// Sends this number of further frames, shared by the threads, then holds. The run does not end
+    /// with them, except by its own count.
     pub fn go_for(&self, frames: u64) {
         let (threads, given) = (self.run.lanes.len() as u64, self.run.lanes.iter().enumerate());
         for (place, lane) in given {
@@ -114,33 +119,39 @@ impl Generator {
         }
     }
 
-    /// A map of the program that frames meet ([`Action::Program`]), to be filled while held.
-    /// (Devices are those of the namespace of the thread that puts them in.)
+    /// A map of the program that receives the frames ([`Action::Program`]), to be filled while
+    /// held. Device maps refer to devices in the namespace of the thread that updates them.
     ///
     /// # Errors
-    /// [`Error::Config`] names the maps that there are.
+    /// [`ConfigError::UnknownMap`] with the names of existing maps.
     pub fn map(&self, name: &str) -> Result<&Map> {
         let maps = self.run.user_maps();
         maps.iter().find(|map| map.name() == name).ok_or_else(|| {
             let known: Vec<&str> = maps.iter().map(Map::name).collect();
-            let why = format!("the program has no map \"{name}\"; it has: {}", known.join(", "));
-            Error::Config(why)
+            let (name, known) = (name.to_owned(), known.join(", "));
+            ConfigError::UnknownMap { name, known }.into()
         })
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the run has ended.
     pub fn is_done(&self) -> bool {
         self.supervisor.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the count or the duration, whichever comes first.
+    /// Waits until the count or the duration is reached.
+    ///
+    /// # Errors
+    /// The error of a thread that failed.
     pub fn wait(mut self) -> Result<Report> {
         self.join()
     }
 
-    /// Ends it now.
+    /// Ends the run now.
+    ///
+    /// # Errors
+    /// The error of a thread that failed.
     pub fn stop(mut self) -> Result<Report> {
-        // Nobody listens when it has ended already.
+        // The channel is closed when the run has ended already.
         let _ = self.commands.send(Command::Stop);
         self.join()
     }
@@ -155,7 +166,7 @@ impl Drop for Generator {
     fn drop(&mut self) {
         if let Some(supervisor) = self.supervisor.take() {
             let _ = self.commands.send(Command::Stop);
-            // A destructor cannot report what the run came to.
+            // A destructor cannot report the result of the run.
             let _ = supervisor.join();
         }
     }

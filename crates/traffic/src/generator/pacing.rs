@@ -1,16 +1,15 @@
-//! How well the schedule was kept: from how late groups left to how far from their times frames
-//! did.
+//! `Accuracy`: computes the deviation of frames from their schedule from the delays of groups.
 
 use super::report::Pacing;
 use crate::histogram::Histogram;
 use crate::rate::Pace;
 
-/// Adds up over a run whose pace may change.
+/// Accumulates deviations over a run whose pace may change.
 #[derive(Debug)]
 pub(super) struct Accuracy {
-    /// Counted at this pace, since `seen`.
+    /// The pace since `seen`.
     pace: Pace,
-    /// Frames of a group have each a time of their own.
+    /// Each frame of a group has a scheduled time of its own.
     even: bool,
     seen: Histogram,
     error_ns: Histogram,
@@ -21,7 +20,7 @@ impl Accuracy {
         Self { pace, even, seen: Histogram::default(), error_ns: Histogram::default() }
     }
 
-    /// Whether frames of this pace are so far apart from those before that they count apart.
+    /// Whether this pace differs so much that its frames are counted separately.
     pub fn differs(&self, pace: &Pace, even: bool) -> bool {
         let (old, new) = (self.pace.interval_ns(), pace.interval_ns());
         (self.pace.group, self.even) != (pace.group, even)
@@ -29,13 +28,13 @@ impl Accuracy {
             || (old - new).abs() > old * COARSE
     }
 
-    /// From here on another pace. `late` is all that was counted so far.
+    /// Changes the pace; `late` has all counts so far.
     pub fn turn(&mut self, late: &Histogram, pace: Pace, even: bool) {
         self.count(late);
         (self.pace, self.even) = (pace, even);
     }
 
-    /// Nothing when no frame was paced.
+    /// Returns the result; `None` when no frame was paced.
     pub fn finish(mut self, late: &Histogram, slipped: u64) -> Option<Pacing> {
         self.count(late);
         let counted = !self.error_ns.is_empty();
@@ -51,7 +50,7 @@ impl Accuracy {
         for (range, groups) in fresh.buckets() {
             let late = (f64::from(*range.start()) + f64::from(*range.end())) / 2.0;
             for place in 0..self.pace.group {
-                // The group is due in the middle of its frames' times.
+                // A group is scheduled in the middle of the times of its frames.
                 let own = (f64::from(place) - (group - 1.0) / 2.0) * gap;
                 self.error_ns.record_many((late - own).abs() as u32, groups);
             }
@@ -59,7 +58,7 @@ impl Accuracy {
     }
 }
 
-/// Intervals that differ by no more than this are taken for one.
+/// Relative difference up to which intervals are treated as equal.
 const COARSE: f64 = 0.1;
 
 #[cfg(test)]
@@ -80,7 +79,7 @@ mod tests {
     #[test]
     fn frames_of_a_group_leave_in_the_middle_of_their_times() {
         let accuracy = Accuracy::new(pace(4, 40), true);
-        // Due at -15, -5, 5 and 15 from the middle, and 20 late.
+        // Scheduled at -15, -5, 5 and 15 from the middle, and 20 late.
         let pacing = accuracy.finish(&late(&[20]), 3).unwrap();
         let errors: Vec<u32> = pacing.error_ns.buckets().map(|(range, _)| *range.start()).collect();
         assert_eq!(errors, [5, 15, 25, 35]);

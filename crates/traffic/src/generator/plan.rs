@@ -1,29 +1,29 @@
-//! `Plan`: a configuration that can be carried out.
+//! `Plan`: a checked configuration.
 
 use kernel::Ifindex;
 
 use super::config::{Action, Config, Load, Rewrite};
 use super::interface::Interface;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::limits::{DURATION, RATE, STREAMS, THREADS};
 use crate::program::Exit;
 use crate::rate::{Pacer, Profile, Rate};
 use crate::template::{Draw, Order, Template};
 
-/// All that was asked for, checked once.
+/// A configuration after all checks.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub config: Config,
     pub interface: Interface,
-    /// Headers are written into each frame.
+    /// Headers are rewritten in each frame.
     pub rewrite: bool,
-    /// One for each thread.
+    /// The processor of each thread.
     pub cpus: Vec<Option<usize>>,
     mean_len: f64,
 }
 
 impl Plan {
-    /// In the calling thread's namespace.
+    /// Checks a configuration in the network namespace of the calling thread.
     pub fn new(config: Config) -> Result<Self> {
         check_bounds(&config)?;
         let cpus = cpus(&config)?;
@@ -35,7 +35,7 @@ impl Plan {
         let rewrite = match config.rewrite {
             Rewrite::Always => true,
             Rewrite::Never => false,
-            // The stack, and whoever it hands frames to, works on the same memory as well.
+            // The stack, and the receivers of its frames, access the same memory, too.
             Rewrite::Auto => config.action != Action::Transmit || interface.is_veth(),
         };
         let plan = Self { config, interface, rewrite, cpus, mean_len };
@@ -43,22 +43,21 @@ impl Plan {
         Ok(plan)
     }
 
-    /// How to keep a profile with these threads and frames.
+    /// The pacer of a profile for these threads and frames.
     pub fn pacer(&self, profile: &Profile) -> Result<Pacer> {
         let (threads, batch) = (self.cpus.len(), self.config.batch);
         let Load::Recording(recording) = &self.config.load else {
             return Pacer::new(profile, threads, self.mean_len, batch);
         };
         if *profile != Profile::from(Rate::Max) {
-            let why = "frames of a recording have their own times: choose those, and no rate";
-            return Err(Error::Config(why.into()));
+            return Err(ConfigError::RecordingRate.into());
         }
         match recording.mean_pps() {
             None => Pacer::new(profile, threads, self.mean_len, batch),
             Some(_) if batch.is_some_and(|batch| batch > 1) => {
-                Err(Error::Config("frames that have times leave one by one: no batch".into()))
+                Err(ConfigError::RecordingBatch.into())
             }
-            // Its program keeps the time; what is told of the pace is the mean.
+            // Its program keeps the times; the reported pace is the mean.
             Some(pps) => {
                 let pps = pps.clamp(*RATE.start() as f64, *RATE.end() as f64);
                 let mean = Profile::from(Rate::PacketsPerSecond(pps));
@@ -67,7 +66,7 @@ impl Plan {
         }
     }
 
-    /// What the program of each thread does with a frame.
+    /// How the program of each thread ends for a frame.
     pub fn exit(&self) -> Exit {
         match self.config.action {
             Action::Transmit => Exit::Redirect(self.interface.ifindex),
@@ -75,7 +74,7 @@ impl Plan {
         }
     }
 
-    /// The interface that frames seem to be received by.
+    /// The interface that appears to receive the frames.
     pub fn source(&self) -> Ifindex {
         match self.config.action {
             Action::Transmit => LOOPBACK,
@@ -83,8 +82,8 @@ impl Plan {
         }
     }
 
-    /// Frames of a thread: a fair share of the count, one more for the first ones where it does
-    /// not divide.
+    /// Number of frames of a thread: an equal share of the count; the first threads send the
+    /// remainder, one frame each.
     pub fn limit(&self, place: usize) -> u64 {
         let (threads, nth) = (self.cpus.len() as u64, place as u64);
         let share = |count: u64| count / threads + u64::from(nth < count % threads);
@@ -97,16 +96,16 @@ impl Plan {
 }
 
 fn check_bounds(config: &Config) -> Result<()> {
-    let fail = |why: &str| Err(Error::Config(why.to_owned()));
+    let fail = |wrong| Err(Error::Config(wrong));
     let rounds = match &config.load {
         Load::Recording(recording) => recording.total(),
         Load::Streams(_) => None,
     };
     match (config.count.or(rounds), config.duration) {
-        (None, None) => fail("a run needs an end: a count or a duration"),
-        (Some(0), _) => fail("a count of 0 sends nothing"),
-        (_, Some(duration)) if duration.is_zero() => fail("a duration of 0 sends nothing"),
-        (_, Some(duration)) if duration > DURATION => fail("a run lasts a day at most"),
+        (None, None) => fail(ConfigError::NoEnd),
+        (Some(0), _) => fail(ConfigError::Nothing { what: "count" }),
+        (_, Some(time)) if time.is_zero() => fail(ConfigError::Nothing { what: "duration" }),
+        (_, Some(given)) if given > DURATION => fail(ConfigError::TooLong { given }),
         _ => Ok(()),
     }
 }
@@ -116,20 +115,17 @@ fn cpus(config: &Config) -> Result<Vec<Option<usize>>> {
         return Ok(vec![None]);
     }
     if config.cpus.len() > THREADS {
-        let why = format!("{} threads: there can be {THREADS}", config.cpus.len());
-        return Err(Error::Config(why));
+        let (max, given) = (THREADS as u64, config.cpus.len() as u64);
+        return Err(ConfigError::Range { what: "threads", min: 1, max, given }.into());
     }
     let allowed = sys::cpu::affinity()?;
     match config.cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         None => Ok(config.cpus.iter().copied().map(Some).collect()),
-        Some(cpu) => {
-            let why = format!("this process may not run on processor {cpu}, only on {allowed:?}");
-            Err(Error::Config(why))
-        }
+        Some(cpu) => Err(ConfigError::Cpu { cpu: *cpu, allowed }.into()),
     }
 }
 
-/// Of the longest frame, and of all in the mean; checks the load on the way.
+/// Lengths of the longest frame and of all frames on average, after checking the load.
 fn lengths(load: &Load) -> Result<(usize, f64)> {
     match load {
         Load::Streams(templates) => {
@@ -140,8 +136,7 @@ fn lengths(load: &Load) -> Result<(usize, f64)> {
         Load::Recording(recording) => {
             let lens = recording.frames.iter().map(|frame| frame.len);
             let longest = lens.clone().max();
-            let longest =
-                longest.ok_or_else(|| Error::Config("the recording has no frames".into()))?;
+            let longest = longest.ok_or(ConfigError::EmptyRecording)?;
             Ok((longest, lens.sum::<usize>() as f64 / recording.frames.len() as f64))
         }
     }
@@ -149,21 +144,21 @@ fn lengths(load: &Load) -> Result<(usize, f64)> {
 
 fn check_streams(templates: &[Template]) -> Result<()> {
     if !(1..=STREAMS).contains(&templates.len()) {
-        let why = format!("a run has 1 to {STREAMS} streams, not {}", templates.len());
-        return Err(Error::Config(why));
+        let (max, given) = (STREAMS as u64, templates.len() as u64);
+        return Err(ConfigError::Range { what: "streams", min: 1, max, given }.into());
     }
     templates.iter().try_for_each(Template::check)?;
     for (index, template) in templates.iter().enumerate() {
         let same = templates[..index].iter().find(|other| other.id == template.id);
         if let Some(other) = same.filter(|_| template.stamp.is_some()) {
-            let names = format!("streams \"{}\" and \"{}\"", other.name, template.name);
-            return Err(Error::Config(format!("{names} have the same number: {}", template.id)));
+            let (first, second) = (other.name.clone(), template.name.clone());
+            return Err(ConfigError::DuplicateId { first, second, id: template.id }.into());
         }
     }
     Ok(())
 }
 
-/// Bytes of a frame in the mean, over all streams.
+/// Mean number of bytes of a frame, over all streams.
 fn mean_len(templates: &[Template]) -> f64 {
     let weight: f64 = templates.iter().map(|template| f64::from(template.weight)).sum();
     let bytes = templates.iter().map(|template| f64::from(template.weight) * stream_mean(template));
@@ -183,5 +178,5 @@ fn stream_mean(template: &Template) -> f64 {
     }
 }
 
-/// Live runs that name no interface seem to come from the namespace's loopback.
+/// Live runs without an interface appear to come from the loopback of the namespace.
 const LOOPBACK: Ifindex = Ifindex(1);

@@ -1,16 +1,16 @@
-//! `Run`: what all parts of a run look at, and its counters as a `Snapshot`.
+//! `Run`: the shared state of a run, and its counters as a `Snapshot`.
 
 use std::sync::Mutex;
 use std::time::Duration;
 
 use kernel::Map;
 
-use super::behind;
 use super::builder::Builder;
 use super::config::{Action, Load};
 use super::lane::Lane;
 use super::plan::Plan;
 use super::report::{Fault, Snapshot, ThreadReport};
+use super::user_program;
 use crate::error::Result;
 use crate::rate::Pace;
 use crate::transmit::{Outcome, Transmit, advice};
@@ -20,14 +20,15 @@ pub(super) struct Run {
     pub plan: Plan,
     pub builder: Builder,
     pub lanes: Vec<Lane>,
-    /// Not there where frames do not leave, or the kernel refuses to be watched.
+    /// The counters at tracepoints; `None` where frames are not transmitted, or tracepoints cannot
+    /// be used.
     pub transmit: Option<Transmit>,
-    /// Why it is not there, where it should be.
+    /// Why the counters at tracepoints are not usable.
     blind: Mutex<Option<String>>,
 }
 
 impl Run {
-    /// Everything but the threads.
+    /// Prepares everything except the threads.
     pub fn new(plan: Plan) -> Result<Self> {
         let builder = Builder::new(&plan)?;
         let pace = plan.pacer(&plan.config.profile)?.at(Duration::ZERO);
@@ -48,11 +49,10 @@ impl Run {
         Ok(Self { plan, builder, lanes, transmit, blind: Mutex::new(blind) })
     }
 
-    /// Other programs for all threads, where the pace asks for them; then they have yet to be
-    /// taken.
+    /// Builds programs for another pace, which the threads take later.
     pub fn rebuild(&self, pace: &Pace) -> Result<()> {
         for (place, lane) in self.lanes.iter().enumerate() {
-            lane.give(self.builder.build(&self.plan, place, pace, &lane.kept()?)?);
+            lane.replace(self.builder.build(&self.plan, place, pace, &lane.kept()?)?);
         }
         Ok(())
     }
@@ -61,7 +61,7 @@ impl Run {
         self.builder.shared()
     }
 
-    /// When the first frame of all left, by the monotonic clock, ns.
+    /// Time of the first frame of all threads in ns of the monotonic clock.
     pub fn first(&self) -> Option<u64> {
         self.lanes.iter().filter_map(Lane::first).min()
     }
@@ -78,7 +78,7 @@ impl Run {
         let outcome = self.outcome();
         let given = self.given();
         let not_sent = outcome.lost();
-        // What the driver took has not all been told while a batch is under way.
+        // During a batch, the accepted frames are not fully counted yet.
         let sent = match (&self.plan.config.action, &self.transmit) {
             (Action::Transmit, Some(_)) => outcome.sent,
             _ => given.saturating_sub(not_sent),
@@ -96,17 +96,21 @@ impl Run {
             streams: self.streams(),
             threads: self.lanes.iter().map(thread_report).collect(),
             faults: self.faults(&outcome),
-            verdicts: behind::verdicts(self.user_maps())?,
+            verdicts: user_program::verdicts(self.user_maps())?,
             blind: lock(&self.blind).clone(),
         })
     }
 
-    /// To be called when all threads have ended: whether what the tracepoints told is all.
+    /// Checks that the tracepoints reported all frames; must be called after all threads have
+    /// ended.
     pub fn check_outcome(&self) {
         let outcome = self.outcome();
-        let (given, told) = (self.given(), outcome.sent + outcome.lost());
-        if self.transmit.is_some() && self.plan.config.action == Action::Transmit && told != given {
-            let why = format!("the kernel's tracepoints told of {told} frames, {given} were given");
+        let (given, reported) = (self.given(), outcome.sent + outcome.lost());
+        if self.transmit.is_some()
+            && self.plan.config.action == Action::Transmit
+            && reported != given
+        {
+            let why = format!("the kernel's tracepoints reported {reported} of {given} frames");
             *lock(&self.blind) = Some(why);
         }
     }
@@ -115,7 +119,7 @@ impl Run {
         self.lanes.iter().all(|lane| lane.outcome.get().is_some())
     }
 
-    /// Of all threads so far.
+    /// The outcome of all threads so far.
     fn outcome(&self) -> Outcome {
         let mut sum = Outcome::default();
         let Some(transmit) = &self.transmit else { return sum };
@@ -133,8 +137,8 @@ impl Run {
             Load::Streams(templates) => templates.len(),
             Load::Recording(_) => 1,
         };
-        let of_all = |index| self.lanes.iter().map(|lane| lane.stream(index)).sum();
-        (0..count).map(of_all).collect()
+        let total = |index| self.lanes.iter().map(|lane| lane.stream(index)).sum();
+        (0..count).map(total).collect()
     }
 
     fn faults(&self, outcome: &Outcome) -> Vec<Fault> {

@@ -1,4 +1,4 @@
-//! `Supervisor`: the thread that ends a run, and changes its pace.
+//! `Supervisor`: the thread that ends a run and changes its pace.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -14,7 +14,7 @@ use crate::histogram::Histogram;
 use crate::limits::{FIRST_FRAME, INTERRUPT_EVERY, LOOK_EVERY, REST, STEP_EVERY};
 use crate::rate::{Pace, Pacer, Profile};
 
-/// What the generator's owner asks for.
+/// Commands of the generator's owner.
 pub(super) enum Command {
     Profile(Profile, Sender<Result<()>>),
     Stop,
@@ -26,14 +26,14 @@ pub(super) struct Supervisor {
     started: Instant,
 }
 
-/// The pace now, and how it goes on.
+/// The present pace, and how it changes.
 struct Course {
     pacer: Pacer,
-    /// The ramp's: the first frame's time, or when the profile was set.
+    /// Start of the ramp: the time of the first frame, or when the profile was set.
     since: Option<Instant>,
     pace: Pace,
     accuracy: Accuracy,
-    /// The pace stays as it is.
+    /// The pace no longer changes.
     settled: bool,
 }
 
@@ -42,16 +42,16 @@ impl Supervisor {
         Self { run, workers, started: Instant::now() }
     }
 
-    /// Until it is over, whatever brings it.
+    /// Supervises the run until it ends.
     pub fn supervise(mut self, commands: &Receiver<Command>) -> Result<Report> {
         let mut course = Course::new(&self.run, self.run.plan.config.profile.clone())?;
         let mut stopped = false;
         while !self.is_over() {
             self.follow(&mut course)?;
-            match commands.recv_timeout(self.look(&course)) {
+            match commands.recv_timeout(self.pause(&course)) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Command::Profile(profile, answer)) => {
-                    // Whoever asked may have gone.
+                    // The caller may no longer wait for the result.
                     let _ = answer.send(self.change(&mut course, profile));
                 }
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => {
@@ -64,13 +64,13 @@ impl Supervisor {
         self.report(course, stopped)
     }
 
-    /// Whether all is sent, the time is up, or a thread has failed.
+    /// Whether all frames are sent, the duration has elapsed, or a thread has failed.
     fn is_over(&self) -> bool {
         let sent = || self.run.lanes.iter().all(|lane| lane.left() == 0);
         self.left().is_zero() || self.workers.iter().any(Worker::has_failed) || sent()
     }
 
-    /// Of the time.
+    /// Remaining duration.
     fn left(&self) -> Duration {
         let Some(duration) = self.run.plan.config.duration else { return Duration::MAX };
         match self.run.first() {
@@ -79,13 +79,13 @@ impl Supervisor {
                 duration.saturating_sub(Duration::from_nanos(now.saturating_sub(first)))
             }
             None if self.run.lanes.iter().any(|lane| lane.is_held()) => Duration::MAX,
-            // Nothing leaves at all: it must end all the same.
+            // No frame is sent at all; the run must end nevertheless.
             None => (duration + FIRST_FRAME).saturating_sub(self.started.elapsed()),
         }
     }
 
-    /// How long nothing needs to be done.
-    fn look(&self, course: &Course) -> Duration {
+    /// How long no action is needed.
+    fn pause(&self, course: &Course) -> Duration {
         let ends = self.run.lanes.iter().any(|lane| lane.limit < u64::MAX);
         let counts = ends && course.pace.gaps.is_some();
         let most = match course.settled {
@@ -96,7 +96,7 @@ impl Supervisor {
         self.left().min(most)
     }
 
-    /// The next step of a ramp.
+    /// Takes the next step of a ramp.
     fn follow(&self, course: &mut Course) -> Result<()> {
         if course.since.is_none() {
             course.since = self.run.first().map(|_| Instant::now());
@@ -126,7 +126,7 @@ impl Supervisor {
         }
         self.run.lanes.iter().for_each(|lane| lane.set_pace(&pace));
         if other {
-            self.hand_over();
+            self.switch_programs();
         }
         if course.accuracy.differs(&pace, even) {
             course.accuracy.turn(&self.late()?, pace, even);
@@ -136,7 +136,7 @@ impl Supervisor {
     }
 
     /// Waits until all threads run their new programs.
-    fn hand_over(&self) {
+    fn switch_programs(&self) {
         let waits = |worker: &&Worker| {
             worker.lane().is_waiting() && worker.lane().left() > 0 && !worker.is_finished()
         };
@@ -146,7 +146,7 @@ impl Supervisor {
         }
     }
 
-    /// Nothing is sent behind this but stamps of the end.
+    /// Ends all threads; afterwards only stamps of the end are sent.
     fn end(&mut self) -> Result<()> {
         self.run.lanes.iter().for_each(|lane| lane.set_go(false));
         self.run.lanes.iter().for_each(super::lane::Lane::end);
@@ -170,7 +170,7 @@ impl Supervisor {
         Ok(Report { totals, seconds, pps, pacing, stopped })
     }
 
-    /// Of all threads.
+    /// Delays of groups of all threads.
     fn late(&self) -> Result<Histogram> {
         let mut sum = Histogram::default();
         for lane in &self.run.lanes {
@@ -188,7 +188,7 @@ impl Course {
         Ok(Self { pacer, since: None, pace, accuracy, settled: false })
     }
 
-    /// Nothing before the first frame.
+    /// Time since the start of the ramp; `None` before the first frame.
     fn elapsed(&self) -> Option<Duration> {
         self.since.map(|since| since.elapsed())
     }

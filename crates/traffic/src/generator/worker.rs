@@ -1,7 +1,7 @@
-//! `Worker`: the thread that makes live runs.
+//! `Worker`: a thread that executes live runs.
 //!
-//! One run lasts as long as nothing changes: each sets up a page pool and waits for the kernel's
-//! grace period, some ten milliseconds in which nothing is sent.
+//! A live run lasts until something changes, because each sets up a page pool and waits for a grace
+//! period of the kernel, about ten milliseconds in which nothing is sent.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,10 +17,10 @@ use super::builder::Engine;
 use super::config::{Action, Load};
 use super::lane::Lane;
 use super::run::Run;
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 use crate::limits::{END_FRAMES, END_RUNS, INTERRUPT_EVERY, NICE};
 
-/// A thread that sends until its lane says that it is over.
+/// A thread that sends until its lane ends it.
 #[derive(Debug)]
 pub(super) struct Worker {
     run: Arc<Run>,
@@ -29,14 +29,14 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// The thread for one lane; those of the lanes in front of it must have been started.
+    /// Starts the thread of one lane; the threads of lower lanes must have been started.
     pub fn start(run: &Arc<Run>, place: usize) -> Result<Self> {
         let (ready, answer) = mpsc::channel();
         let shared = Arc::clone(run);
         let body = move || {
             let prepared = prepare(&shared, place);
             let good = prepared.is_ok();
-            // `start` waits for it; if it is gone there is nothing to send for.
+            // `start` waits for this; if it has ended, nothing is sent.
             if ready.send(prepared).is_err() || !good {
                 return Ok(());
             }
@@ -49,7 +49,7 @@ impl Worker {
             .spawn(body)
             .map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
         let worker = Self { run: Arc::clone(run), place, thread: Some(thread) };
-        let lost = || Error::Config("the sending thread ended before it began".into());
+        let lost = || Error::Ended("the sending thread ended before it began");
         answer.recv().map_err(|_| lost())??;
         Ok(worker)
     }
@@ -62,23 +62,23 @@ impl Worker {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Whether it has ended before its share was sent.
+    /// Whether the thread has ended before it sent its share.
     pub fn has_failed(&self) -> bool {
         self.is_finished() && self.lane().left() > 0
     }
 
-    /// Cuts the live run that is under way, if one is.
+    /// Ends the present live run, if there is one.
     pub fn interrupt(&self) {
         if let Some(thread) = self.lane().thread.get() {
-            // Refused only when it has ended.
+            // Fails only when the thread has ended.
             let _ = thread.interrupt();
         }
     }
 
-    /// Tells the thread to end, and waits until it has.
+    /// Ends the thread, and waits for it.
     pub fn end(&mut self) -> Result<()> {
         self.lane().end();
-        // A signal just before a call begins is lost, so it is sent until there is none.
+        // A signal just before a call begins is lost, so it is repeated until the thread has ended.
         while !self.is_finished() {
             if !self.lane().at_rest.load(Ordering::Acquire) {
                 self.interrupt();
@@ -94,7 +94,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // A destructor cannot report what went wrong.
+        // A destructor cannot report errors.
         let _ = self.end();
     }
 }
@@ -103,7 +103,7 @@ fn prepare(run: &Run, place: usize) -> Result<()> {
     let lane = &run.lanes[place];
     if let Some(cpu) = lane.cpu {
         sys::cpu::set_affinity(&[cpu])?;
-        // Refused without CAP_SYS_NICE: then it sends as well, only less steadily.
+        // Fails without CAP_SYS_NICE; then it sends less steadily.
         let _unsteady = Priority::Nice(NICE).give(0);
     }
     if let Some(transmit) = &run.transmit {
@@ -113,17 +113,17 @@ fn prepare(run: &Run, place: usize) -> Result<()> {
     Ok(())
 }
 
-/// Sends what the lane's limit allows, then tells the end of it.
+/// Sends up to the lane's limit, then announces the end.
 fn send(run: &Run, place: usize) -> Result<()> {
     let lane = &run.lanes[place];
     let mut engine = lane.take()?.expect("a lane begins with a program");
     let outcome = send_data(run, lane, &mut engine);
-    let told = run.transmit.as_ref().map(|transmit| transmit.outcome(place));
-    let _first = lane.outcome.set(told.unwrap_or_default());
+    let counted = run.transmit.as_ref().map(|transmit| transmit.outcome(place));
+    let _first = lane.outcome.set(counted.unwrap_or_default());
     lane.at_rest.store(true, Ordering::Release);
     outcome?;
     if engine.stamped && lane.sent() > 0 {
-        tell_end(run, lane, &mut engine)?;
+        announce_end(run, lane, &mut engine)?;
     }
     Ok(())
 }
@@ -134,7 +134,7 @@ fn send_data(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
             *engine = next;
         }
         lane.begin();
-        // Where each run sends a frame the call ends with the last, and the one behind it tells
+        // If each run sends a frame, the call ends after the last one, and one further run records
         // the time.
         let exact = !engine.paced && !lane.is_held();
         let runs = if exact { lane.left().saturating_add(1) } else { u64::MAX };
@@ -143,8 +143,8 @@ fn send_data(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     Ok(())
 }
 
-/// Stamps of the end, a few times, as they may be lost, too. Streams take turns.
-fn tell_end(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
+/// Sends stamps of the end several times, since they may be lost, too. Streams take turns.
+fn announce_end(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     let streams = match &run.plan.config.load {
         Load::Streams(templates) => templates.len(),
         Load::Recording(_) => 0,
@@ -157,26 +157,22 @@ fn tell_end(run: &Run, lane: &Lane, engine: &mut Engine) -> Result<()> {
     Ok(())
 }
 
-/// What the kernel's bare errno means for a live run.
+/// Explains the errno of a live run.
 fn explain(error: Error, run: &Run) -> Error {
     let refused = matches!(&error, Error::Kernel(error) if error.errno() == Some(EINVAL));
     if !refused {
         return error;
     }
     let name = &run.plan.interface.name;
-    let why = match run.plan.config.action {
-        Action::Transmit => {
-            "the kernel refuses live frames (Linux 5.18 has them), or these are too long for a page"
-                .to_owned()
+    let reason = match run.plan.config.action {
+        Action::Transmit => InterfaceReason::LiveFrames,
+        Action::Inject | Action::Program { .. } => {
+            InterfaceReason::Inject { interface: name.clone() }
         }
-        Action::Inject | Action::Program { .. } => format!(
-            "the kernel takes no frames as if {name} had received them: its driver has no receive \
-             queue for XDP, or none while neither XDP nor GRO is on: `ethtool -K {name} gro on`"
-        ),
     };
-    Error::Interface { interface: name.clone(), why }
+    Error::interface(name, reason)
 }
 
-/// Between two signals to a thread that is to end: long enough for a program that is told to hold
-/// to note when its last frame left.
+/// The time between two signals must suffice for a holding program to record the time of its last
+/// frame.
 const _: () = assert!(INTERRUPT_EVERY.as_nanos() >= Duration::from_micros(50).as_nanos());

@@ -1,7 +1,7 @@
-//! `Bench`: one generator in front of the device under test, one sink behind it, and trials.
+//! `Bench`: trials with a generator before the device under test and a sink after it.
 //!
-//! Rule: frames are counted only when nothing moves any more: the generator holds, and none has
-//! come for a while.
+//! Rule: frames are counted only at rest: the generator holds, and no frame has arrived for some
+//! time.
 
 use std::ops::{ControlFlow, RangeInclusive};
 use std::thread;
@@ -16,13 +16,14 @@ use crate::limits::DURATION;
 use crate::rate::{Profile, Rate};
 use crate::sink::Sink;
 
-/// Who is told what happens; `Break` ends the measurement.
-pub(super) type Tell<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
+/// The callback for progress; `Break` ends the measurement.
+pub(super) type Observer<'a> = dyn FnMut(Progress<'_>) -> ControlFlow<()> + 'a;
 
-/// Why a measurement does not go on.
+/// Why a measurement ends early.
 pub(super) enum Halt {
+    /// A part of it failed.
     Failed(Box<Error>),
-    /// The caller wanted so.
+    /// The callback ended it.
     Stopped,
 }
 
@@ -31,11 +32,11 @@ pub(super) struct Bench<'a> {
     config: &'a Config,
     generator: Generator,
     sink: &'a Sink,
-    /// Of this load's streams.
+    /// Numbers of the streams of this load.
     ids: RangeInclusive<u16>,
 }
 
-/// What both ends counted.
+/// The counters of generator and sink.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     pub sent: u64,
@@ -46,8 +47,8 @@ pub(super) struct Counts {
 }
 
 impl<'a> Bench<'a> {
-    /// Starts a generator that holds. `first` is the number of the load's first stream: each load
-    /// has numbers of its own, since the sink goes on counting.
+    /// Starts a holding generator. `first` is the number of the load's first stream: each load has
+    /// numbers of its own, since the sink continues to count.
     pub fn new(config: &'a Config, load: &Load, first: u16, sink: &'a Sink) -> Result<Self, Halt> {
         let mut streams = load.streams.clone();
         streams.iter_mut().zip(first..).for_each(|(stream, id)| stream.id = id);
@@ -63,51 +64,51 @@ impl<'a> Bench<'a> {
         Ok(Self { config, generator, sink, ids: first..=last })
     }
 
-    /// Sends at a rate for a time.
+    /// Executes a trial at a rate.
     pub fn rate(
         &self,
         purpose: Purpose,
         pps: f64,
         time: Duration,
-        tell: &mut Tell<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<(Trial, Counts), Halt> {
         self.generator.set_profile(Profile::from(Rate::PacketsPerSecond(pps)))?;
         let before = self.count()?;
         let start = Instant::now();
         self.generator.go();
-        let waited = wait(purpose, tell, || Ok(start.elapsed() >= time));
+        let waited = wait(purpose, observer, || Ok(start.elapsed() >= time));
         self.generator.hold();
         let seconds = start.elapsed().as_secs_f64();
         waited?;
-        let counts = self.drain(purpose, &before, tell)?;
+        let counts = self.drain(purpose, &before, observer)?;
         let mut trial = self.trial(purpose, seconds, &counts);
         trial.asked_pps = Some(pps);
-        // A part of a frame is no shortfall.
+        // A difference of a fraction of a frame is not a shortfall.
         if (pps * seconds - counts.sent as f64).abs() < 1.5 {
             trial.offered_pps = pps;
         }
         Ok((trial, counts))
     }
 
-    /// Sends so many frames as fast as it can.
-    pub fn burst(&self, frames: u64, tell: &mut Tell<'_>) -> Result<Trial, Halt> {
+    /// Executes a trial with a burst of this number of frames at the highest rate.
+    pub fn burst(&self, frames: u64, observer: &mut Observer<'_>) -> Result<Trial, Halt> {
         let purpose = Purpose::Burst;
         self.generator.set_profile(Profile::from(Rate::Max))?;
         let before = self.count()?;
         let start = Instant::now();
         self.generator.go_for(frames);
-        let waited = wait(purpose, tell, || {
+        let waited = wait(purpose, observer, || {
             let counts = self.count()?.since(&before);
             Ok(counts.sent + counts.not_sent >= frames || start.elapsed() >= BURST)
         });
         self.generator.hold();
         let seconds = start.elapsed().as_secs_f64();
         waited?;
-        let counts = self.drain(purpose, &before, tell)?;
+        let counts = self.drain(purpose, &before, observer)?;
         Ok(Trial { asked_frames: Some(frames), ..self.trial(purpose, seconds, &counts) })
     }
 
-    /// Of a frame, over all that were sent.
+    /// Mean number of bytes of all sent frames.
     pub fn mean_bytes(&self) -> Result<f64, Halt> {
         let snapshot = self.generator.snapshot()?;
         let frames: u64 = snapshot.streams.iter().sum();
@@ -131,17 +132,17 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// What came since `before`, when nothing comes any more.
+    /// The counts since `before`, once no more frames arrive.
     fn drain(
         &self,
         purpose: Purpose,
         before: &Counts,
-        tell: &mut Tell<'_>,
+        observer: &mut Observer<'_>,
     ) -> Result<Counts, Halt> {
         let quiet = self.config.drain / QUIET;
         let start = Instant::now();
         let (mut last, mut changed) = (self.count()?.since(before), start);
-        wait(purpose, tell, || {
+        wait(purpose, observer, || {
             let now = self.count()?.since(before);
             if (now.sent, now.received) != (last.sent, last.received) {
                 changed = Instant::now();
@@ -177,17 +178,17 @@ impl Counts {
     }
 }
 
-/// Looks again and again until it is over.
+/// Polls until the condition holds, and reports progress.
 fn wait(
     purpose: Purpose,
-    tell: &mut Tell<'_>,
+    observer: &mut Observer<'_>,
     mut is_over: impl FnMut() -> Result<bool, Halt>,
 ) -> Result<(), Halt> {
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     while !is_over()? {
-        if told.elapsed() >= TELL_EVERY {
-            told = Instant::now();
-            if tell(Progress::Wait(purpose)).is_break() {
+        if reported.elapsed() >= REPORT_EVERY {
+            reported = Instant::now();
+            if observer(Progress::Wait(purpose)).is_break() {
                 return Err(Halt::Stopped);
             }
         }
@@ -202,11 +203,13 @@ impl<E: Into<Error>> From<E> for Halt {
     }
 }
 
-/// Within this part of the drain time a frame must come, or none is waited for any longer.
+/// If no frame arrives for this part of the drain time, waiting ends.
 const QUIET: u32 = 10;
-/// Until a generator that was told to hold does, and its counters are at rest.
+/// Time until the generator holds, and its counters are at rest.
 const SETTLE: Duration = Duration::from_millis(2);
-/// The longest burst takes no longer than this; what is not sent then counts as not offered.
+/// Longest time for a burst; frames that are not sent by then do not count as offered.
 const BURST: Duration = Duration::from_secs(60);
-const TELL_EVERY: Duration = Duration::from_millis(50);
+/// Interval of progress reports.
+const REPORT_EVERY: Duration = Duration::from_millis(50);
+/// Interval of polling.
 const LOOK_EVERY: Duration = Duration::from_millis(1);

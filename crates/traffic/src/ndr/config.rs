@@ -1,50 +1,51 @@
-//! What is measured, how finely, and for how long.
+//! `Config`: what is measured, how precisely, and for how long.
 
 use std::time::Duration;
 
 use super::search::Options;
 use super::size::FrameSize;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::generator;
 use crate::limits::{DURATION, STREAMS};
 use crate::stream;
 use crate::template::Template;
 
-/// One measurement. [`Config::new`] gives the rest of the fields a value.
+/// The settings of one measurement. [`Config::new`] sets defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the frames leave, and on which processors. Load, profile, count and duration of it
-    /// are not used: they are the measurement's.
+    /// Interface and processors of the generator. Its load, profile, count and duration are set by
+    /// the measurement.
     pub generator: generator::Config,
-    /// A row of the table each.
+    /// The loads, each a row of the result table.
     pub loads: Vec<Load>,
     /// The search for the rate, in packets a second.
     pub rate: Options,
-    /// How long frames are sent in one trial of the search. RFC 2544 wants 60 s of the last.
+    /// Duration of one trial of the search. RFC 2544 requires 60 s for the last one.
     pub trial: Duration,
     /// Bursts; not measured when `None`.
     pub bursts: Option<Bursts>,
-    /// Latency is taken at these shares of the rate that was found: 0 to 1 each.
+    /// Shares of the found rate at which latency is measured, 0.01 to 1 each.
     pub shares: Vec<f64>,
-    /// How long frames are sent for one latency. RFC 2544 wants 120 s.
+    /// Duration of one measurement of latency. RFC 2544 requires 120 s.
     pub latency: Duration,
-    /// How long to wait for frames that are on their way: until none came for a tenth of it.
+    /// Longest wait for frames in transit, which ends when none has arrived for a tenth of it.
     pub drain: Duration,
 }
 
-/// What is sent for one row.
+/// The streams of one row.
 #[derive(Clone, Debug)]
 pub struct Load {
+    /// Size of the frames.
     pub size: FrameSize,
-    /// With stamps.
+    /// The streams, with stamps.
     pub streams: Vec<Template>,
 }
 
 impl Load {
-    /// These streams, of another size and with stamps. `mtu` is that of the interface to send from.
+    /// The streams of a file with this size and with stamps, for an interface with this MTU.
     ///
     /// # Errors
-    /// A stream does not fit the size, or the size does not fit the interface.
+    /// When a stream does not fit the size, or the size exceeds the MTU.
     pub fn new(size: FrameSize, file: &stream::File, mtu: usize) -> Result<Self> {
         let mut file = file.clone();
         for stream in &mut file.streams {
@@ -55,18 +56,18 @@ impl Load {
     }
 }
 
-/// How the longest burst without loss is searched for.
+/// Options of the search for the longest burst without loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bursts {
-    /// Frames of the longest burst that is tried. RFC 2544 wants two seconds of them.
+    /// Number of frames of the longest burst to try. RFC 2544 requires those of two seconds.
     pub longest: u64,
-    /// Bursts of the length that was found, all without loss. RFC 2544 wants 50.
+    /// Number of bursts of the found length that must pass without loss. RFC 2544 requires 50.
     pub repeats: u32,
 }
 
 impl Config {
-    /// Trials of a second, latency at half and nine tenths, no bursts: a table in minutes. The
-    /// RFC's own times are longer.
+    /// Trials of one second, latency at half and nine tenths of the rate, no bursts: a table in
+    /// minutes. The durations of the RFC are longer.
     pub fn new(generator: generator::Config, loads: Vec<Load>) -> Self {
         Self {
             generator,
@@ -83,27 +84,26 @@ impl Config {
 
 impl Config {
     pub(super) fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(why));
+        let fail = |wrong| Err(Error::Config(wrong));
         let streams = || self.loads.iter().flat_map(|load| &load.streams);
         if self.loads.is_empty() || self.loads.iter().any(|load| load.streams.is_empty()) {
-            return fail("there is nothing to measure with: give a size, and a stream".into());
+            return fail(ConfigError::NoLoad);
         }
         if streams().count() > STREAMS {
-            let count = streams().count();
-            return fail(format!("all sizes have {count} streams, a sink counts {STREAMS}"));
+            return fail(ConfigError::TooManyStreams { count: streams().count() });
         }
         if let Some(bare) = streams().find(|stream| stream.stamp.is_none()) {
-            return fail(format!("stream \"{}\" has no stamp: nobody could count it", bare.name));
+            return fail(ConfigError::NoStamp { name: bare.name.clone() });
         }
         if !self.shares.iter().all(|share| (0.01..=1.0).contains(share)) {
-            return fail("latency is measured at a hundredth of the rate or more, up to it".into());
+            return fail(ConfigError::LatencyShare);
         }
         let times = [self.trial, self.latency, self.drain];
         if times.iter().any(|time| time.is_zero() || *time > DURATION) {
-            return fail("a trial lasts more than nothing, and no more than a day".into());
+            return fail(ConfigError::TrialDuration);
         }
         if self.bursts.is_some_and(|bursts| bursts.longest == 0) {
-            return fail("a burst has one frame or more".into());
+            return fail(ConfigError::EmptyBurst);
         }
         Ok(())
     }

@@ -1,17 +1,17 @@
-//! The measurement: for each load the rate, then bursts, then latency.
+//! Executes a measurement: for each load the rate, then bursts, then latency.
 
 use std::ops::ControlFlow;
 
-use super::bench::{Bench, Halt, Tell};
+use super::bench::{Bench, Halt, Observer};
 use super::config::{Bursts, Config, Load};
 use super::report::{Burst, Latency, NdrReport, Progress, Purpose, Row, Trial};
 use super::search::{Options, Outcome, Search, Seen};
 use crate::error::Result;
 use crate::sink::Sink;
 
-/// Measures the device between the generator's interface, in the calling thread's namespace, and
-/// the sink, wherever that is. `tell` hears what happens, and ends it by `Break`: then the report
-/// has the rows that were finished.
+/// Measures the device between the generator's interface, in the network namespace of the calling
+/// thread, and the sink. `observer` receives the progress, and ends the measurement by `Break`; the
+/// report then has the finished rows.
 ///
 /// # Errors
 /// As [`Generator::start`](crate::generator::Generator::start); and
@@ -20,7 +20,7 @@ use crate::sink::Sink;
 pub fn measure(
     config: &Config,
     sink: &Sink,
-    tell: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
+    observer: &mut dyn FnMut(Progress<'_>) -> ControlFlow<()>,
 ) -> Result<NdrReport> {
     config.check()?;
     Search::new(config.rate.clone())?;
@@ -30,10 +30,10 @@ pub fn measure(
     for (index, load) in config.loads.iter().enumerate() {
         let (size, of) = (load.size, config.loads.len());
         let mut row = || -> Result<Row, Halt> {
-            go_on(tell(Progress::Load { size, index, of }))?;
+            proceed(observer(Progress::Load { size, index, of }))?;
             let bench = Bench::new(config, load, first, sink)?;
-            let row = Rows { config, load, bench, tell, trials: Vec::new() }.measure()?;
-            go_on(tell(Progress::Row(&row)))?;
+            let row = Rows { config, load, bench, observer, trials: Vec::new() }.measure()?;
+            proceed(observer(Progress::Row(&row)))?;
             Ok(row)
         };
         match row() {
@@ -49,12 +49,12 @@ pub fn measure(
     Ok(report)
 }
 
-/// One row in the making.
+/// The measurement of one row.
 struct Rows<'a, 'b> {
     config: &'a Config,
     load: &'a Load,
     bench: Bench<'a>,
-    tell: &'a mut Tell<'b>,
+    observer: &'a mut Observer<'b>,
     trials: Vec<Trial>,
 }
 
@@ -90,8 +90,9 @@ impl Rows<'_, '_> {
     fn rate(&mut self) -> Result<Outcome, Halt> {
         let mut search = Search::new(self.config.rate.clone())?;
         while let Some(pps) = search.next() {
-            let (trial, _) = self.bench.rate(Purpose::Rate, pps, self.config.trial, self.tell)?;
-            search.tell(Seen { level: trial.offered_pps, loss: trial.loss });
+            let (trial, _) =
+                self.bench.rate(Purpose::Rate, pps, self.config.trial, self.observer)?;
+            search.record(Seen { level: trial.offered_pps, loss: trial.loss });
             self.note(trial)?;
         }
         Ok(search.outcome())
@@ -106,8 +107,8 @@ impl Rows<'_, '_> {
             ..self.config.rate.clone()
         })?;
         while let Some(frames) = search.next() {
-            let trial = self.bench.burst(frames.round() as u64, self.tell)?;
-            search.tell(Seen { level: trial.sent as f64, loss: trial.loss });
+            let trial = self.bench.burst(frames.round() as u64, self.observer)?;
+            search.record(Seen { level: trial.sent as f64, loss: trial.loss });
             self.note(trial)?;
         }
         let outcome = search.outcome();
@@ -120,7 +121,7 @@ impl Rows<'_, '_> {
         for share in &self.config.shares {
             let time = self.config.latency;
             let (trial, counts) =
-                self.bench.rate(Purpose::Latency, pps * share, time, self.tell)?;
+                self.bench.rate(Purpose::Latency, pps * share, time, self.observer)?;
             latencies.push(Latency {
                 share: *share,
                 pps: trial.offered_pps,
@@ -136,13 +137,13 @@ impl Rows<'_, '_> {
     fn note(&mut self, trial: Trial) -> Result<(), Halt> {
         self.trials.push(trial);
         match self.trials.last() {
-            Some(trial) => go_on((self.tell)(Progress::Trial(trial))),
+            Some(trial) => proceed((self.observer)(Progress::Trial(trial))),
             None => Ok(()),
         }
     }
 }
 
-fn go_on(answer: ControlFlow<()>) -> Result<(), Halt> {
+fn proceed(answer: ControlFlow<()>) -> Result<(), Halt> {
     match answer {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Halt::Stopped),

@@ -1,7 +1,8 @@
-//! RFC 2544, section 26: the highest rate without loss, bursts, latency at a share of it.
+//! Measurements of RFC 2544, section 26: the highest rate without loss, bursts, and latency at
+//! shares of this rate.
 //!
-//! [`Search`] is the search alone, without any traffic: it is told what was seen and says what to
-//! try next. Not here: making traffic (`generator`), counting it (`sink`), showing the report.
+//! [`Search`] is the search without any traffic: it receives the results of trials and returns the
+//! next level to try. `generator` sends the traffic, and `sink` counts it.
 
 mod bench;
 mod config;
@@ -14,4 +15,4 @@ pub use config::{Bursts, Config, Load};
 pub use measure::measure;
 pub use report::{Burst, Latency, NdrReport, Progress, Purpose, Row, Totals, Trial};
 pub use search::{Binding, Options, Outcome, Search, Seen};
-pub use size::FrameSize;
+pub use size::{FrameSize, UnknownFrameSize};

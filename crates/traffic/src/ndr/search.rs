@@ -1,41 +1,42 @@
-//! `Search`: the highest level that passes, from trials that somebody else makes.
+//! `Search`: finds the highest level that passes, from trials that the caller executes.
 //!
-//! A level is whatever is asked for: packets a second, frames of a burst. Between the highest that
-//! passed and the lowest that failed the next one is tried: in the middle, or where the device got
-//! to under overload, since most devices deliver there what they can. A level that fails, or that
-//! was not reached, is tried again before that counts, and the one that is found must pass more
-//! than once: one hiccup of the machine is no limit of the device.
+//! A level is a rate in packets a second, or a number of frames of a burst. The next level is
+//! between the highest that passed and the lowest that failed: in the middle, or at the throughput
+//! of the device under overload, since most devices deliver their maximum there. A level that
+//! failed, or was not reached, is tried again before the result counts, and the level that is found
+//! must pass several times: a transient disturbance of the machine is not a limit of the device.
 //!
-//! Rule: the search ends, whatever it is told. Not here: traffic, time.
+//! Rule: the search ends for any sequence of results.
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 
-/// What to search for.
+/// Options of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// A trial passes when it loses no more than this: 0 to 1.
     pub loss: f64,
     /// The lowest level that is tried; failing there ends the search.
     pub floor: f64,
-    /// The highest one, and the first.
+    /// The highest level, which is tried first.
     pub ceiling: f64,
-    /// The search ends when the lowest level that failed is above the highest that passed by no
-    /// more than this share of it, or by no more than `step`.
+    /// The search ends when the lowest level that failed exceeds the highest that passed by at most
+    /// this share of it, or by at most `step`.
     pub resolution: f64,
-    /// Levels are told apart only by this.
+    /// The smallest difference between levels.
     pub step: f64,
-    /// How often a level that failed is tried again before it counts.
+    /// Number of repetitions of a level that failed before the failure counts.
     pub retries: u32,
-    /// How often the level that was found must pass again.
+    /// Number of times that the found level must pass again.
     pub confirmations: u32,
-    /// Trials in all; then the best so far is the answer, and it is not called steady.
+    /// Most trials; after them the best level so far is the result, and is not steady.
     pub trials: u32,
 }
 
 impl Default for Options {
-    /// For packets a second: no loss, to one percent, whatever the generator can offer.
+    /// For packets a second: no loss, a precision of one percent, up to the highest rate of the
+    /// generator.
     fn default() -> Self {
         Self {
             loss: 0.0,
@@ -50,25 +51,27 @@ impl Default for Options {
     }
 }
 
-/// What one trial showed.
+/// The result of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// What was really offered, which may be less than what was asked for.
+    /// The offered level, which may be less than the requested one.
     pub level: f64,
-    /// What was lost of it: 0 to 1.
+    /// The lost share of it, 0 to 1.
     pub loss: f64,
 }
 
-/// What the search came to.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The highest level that passed, and what it lost. Nothing when even the floor failed.
+    /// The highest level that passed, with its loss; `None` when even the floor failed.
     pub found: Option<Seen>,
     /// The lowest level above it that failed.
     pub above: Option<Seen>,
+    /// Why the level is not higher.
     pub binding: Binding,
     /// Whether no trial contradicted another one.
     pub steady: bool,
+    /// Number of trials.
     pub trials: u32,
 }
 
@@ -84,25 +87,27 @@ pub enum Binding {
     Ceiling,
 }
 
-/// The search so far.
+/// The state of a search.
 #[derive(Clone, Debug)]
 pub struct Search {
     options: Options,
-    /// What to try next; nothing when the search is over.
+    /// The next level to try; `None` when the search is over.
     aim: Option<f64>,
-    /// In rising order.
+    /// Levels that passed, ascending.
     passed: Vec<Seen>,
     failed: Option<Seen>,
-    /// The most that the generator offered when asked for more.
+    /// The highest level that the generator offered when a higher one was requested.
     offered: Option<f64>,
-    /// The most that was offered in any trial.
+    /// The highest level that was offered in any trial.
     reached: f64,
-    /// Trials of this aim.
+    /// Trials of the present aim.
     tries: Vec<Seen>,
     confirmed: u32,
-    /// Aims that the generator could not reach, and that told nothing new for that reason.
+    /// Number of aims that the generator did not reach, and that gave no new information for this
+    /// reason.
     stalls: u32,
-    /// How far above the highest that passed to try next, when the limit is thought to be near.
+    /// Distance of the next level above the highest that passed, when the limit is expected to be
+    /// near.
     reach: Option<f64>,
     trials: u32,
     steady: bool,
@@ -110,7 +115,7 @@ pub struct Search {
 
 impl Search {
     /// # Errors
-    /// Options that contradict each other.
+    /// [`Error::Config`] for options that contradict each other.
     pub fn new(options: Options) -> Result<Self> {
         options.check()?;
         Ok(Self {
@@ -129,14 +134,14 @@ impl Search {
         })
     }
 
-    /// The level to try now; nothing when the search is over.
+    /// The level to try next; `None` when the search is over.
     pub fn next(&self) -> Option<f64> {
         self.aim
     }
 
-    /// Takes what a trial of [`Search::next`] showed. After the end it changes nothing; a trial in
-    /// which nothing was offered is the end.
-    pub fn tell(&mut self, seen: Seen) {
+    /// Records the result of a trial of [`Search::next`]. It has no effect after the end; a trial
+    /// without offered frames ends the search.
+    pub fn record(&mut self, seen: Seen) {
         let Some(aim) = self.aim else { return };
         self.trials += 1;
         self.reached = self.reached.max(seen.level);
@@ -153,7 +158,7 @@ impl Search {
         }
     }
 
-    /// What was found so far, or in the end.
+    /// The result so far, or the final one.
     pub fn outcome(&self) -> Outcome {
         Outcome {
             found: self.passed.last().copied(),
@@ -169,7 +174,7 @@ impl Search {
         }
     }
 
-    /// Whether a second look can be spared.
+    /// Whether the result needs no repetition.
     fn is_clear(&self, aim: f64, seen: Seen) -> bool {
         match self.passes(seen) {
             true => !self.is_short(aim, seen) || self.offered.is_some(),
@@ -181,14 +186,14 @@ impl Search {
         seen.loss <= self.options.loss
     }
 
-    /// Whether less was offered than was asked for, not just a whole number instead of a fraction.
+    /// Whether less was offered than requested, by more than rounding to a whole number.
     fn is_short(&self, aim: f64, seen: Seen) -> bool {
         seen.level < aim * (1.0 - self.options.resolution) - self.options.step / 2.0
     }
 
-    /// Judges an aim by its trials. One that passed at the level that was asked for counts alone.
-    /// Of others those that offered most do: a generator that was held up for a moment offered
-    /// less in the mean, but not when it sent.
+    /// Evaluates the trials of an aim. A trial that passed at the requested level decides alone.
+    /// Otherwise the trials with the highest offered level decide: a generator that was delayed
+    /// offered less on average, but not while it was sending.
     fn conclude(&mut self, aim: f64) {
         let tries = std::mem::take(&mut self.tries);
         let most = |passes: bool| {
@@ -210,20 +215,21 @@ impl Search {
         }
     }
 
-    /// The level that was too much.
+    /// The level at which a failed trial lost frames.
     fn lost_at(&self, aim: f64, failed: Seen) -> f64 {
         let confirms = self.passed.last().is_some_and(|best| best.level == aim);
         let reached = self.reached >= aim * (1.0 - self.options.resolution);
         match self.is_short(aim, failed) {
-            // The generator can send as fast as that: it did, but for a while.
+            // The generator reached this level, but only temporarily in this trial.
             true if reached => aim,
-            // What once passed must go, even when a little more was offered this time.
+            // A level that passed before must be removed, even if slightly more was offered this
+            // time.
             false if confirms => failed.level.min(aim),
             _ => failed.level,
         }
     }
 
-    /// Less was offered than was asked for, and passed: it is the most that there is, or a stall.
+    /// Less was offered than requested, and passed: it is the maximum of the generator, or a stall.
     fn pass_short(&mut self, short: Seen, confirms: bool) {
         let is_more = self.pass(short);
         if self.failed.is_some() {
@@ -237,7 +243,7 @@ impl Search {
         }
     }
 
-    /// Whether that is more than what had passed.
+    /// Records a level that passed; returns whether it is a new maximum.
     fn pass(&mut self, seen: Seen) -> bool {
         self.reach = self.reach.map(|reach| reach * 2.0);
         let lowest = self.passed.last().map_or(0.0, |best| best.level);
@@ -261,7 +267,7 @@ impl Search {
         });
     }
 
-    /// Where to look next.
+    /// Selects the next level.
     fn choose(&mut self) -> Option<f64> {
         match (self.passed.last().copied(), self.failed) {
             (Some(best), None) => self.confirm(best),
@@ -286,7 +292,7 @@ impl Search {
         high - low <= (self.options.resolution * high).max(self.options.step)
     }
 
-    /// The middle, unless the device showed where its limit may be.
+    /// The middle, unless the throughput under overload indicates the limit.
     fn between(&mut self, low: f64, failed: Seen) -> f64 {
         let middle = f64::midpoint(low, failed.level);
         if let Some(reach) = self.reach {
@@ -294,7 +300,7 @@ impl Search {
         }
         let near = 1.0 - self.options.resolution / 2.0;
         let delivered = failed.level * (1.0 - failed.loss) * near;
-        // Trusted only as long as it narrows the search.
+        // Used only as long as it narrows the search.
         let narrows = delivered > low && delivered < failed.level * near.powi(4);
         if !narrows {
             return middle;
@@ -306,30 +312,31 @@ impl Search {
 
 impl Options {
     fn check(&self) -> Result<()> {
-        let fail = |why: &str| Err(Error::Config(why.to_owned()));
+        let fail = |wrong| Err(Error::Config(wrong));
         if !(0.0..1.0).contains(&self.loss) {
-            return fail("the accepted loss is 0 or more, and less than 1");
+            return fail(ConfigError::Loss);
         }
         if !(self.floor > 0.0 && self.floor <= self.ceiling && self.ceiling.is_finite()) {
-            return fail("the lowest level is above zero, and not above the highest");
+            return fail(ConfigError::Levels);
         }
         if !(1e-6..0.5).contains(&self.resolution) || !(0.0..f64::MAX).contains(&self.step) {
-            return fail("the resolution is between a millionth and a half, the step not negative");
+            return fail(ConfigError::Resolution);
         }
         if self.trials == 0 {
-            return fail("a search needs trials");
+            return fail(ConfigError::NoTrials);
         }
         Ok(())
     }
 }
 
-/// A loss that no hiccup explains: such a level is not tried again.
+/// A loss that cannot be a transient disturbance: such a level is not tried again.
 const BEYOND_DOUBT: f64 = 0.2;
-/// Aims that may be out of the generator's reach although higher ones were not, before the search
+/// Number of levels that the generator may miss although it reached higher ones, before the search
 /// gives up.
 const STALLS: u32 = 3;
-/// Of the resolution; doubled by each trial that passes. Less than a half, so that a failure just
-/// behind the first one ends the search even when offered levels are not quite those asked for.
+/// Initial distance as a share of the resolution; doubled by each trial that passes. Less than a
+/// half, so that a failure just after the first one ends the search even if offered levels deviate
+/// slightly.
 const FIRST_REACH: f64 = 0.45;
 
 #[cfg(test)]

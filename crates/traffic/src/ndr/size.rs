@@ -1,21 +1,22 @@
-//! `FrameSize`: what a row of the table is for.
+//! `FrameSize`: the frame size of one row of the result table.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::stream::{Shuffle, Sizes};
 
-/// Frames of one size, or a mix. Sizes are those that the RFC and switches print: with the four
-/// bytes of the Ethernet checksum, which software never sees.
+/// Frames of one size, or a mix. Sizes include the four bytes of the Ethernet checksum, which
+/// software never sees, as in the RFC and in the counters of switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameSize {
+    /// Frames of this many bytes.
     Bytes(u16),
     /// [`IMIX`](crate::stream::Sizes::Imix).
     Imix,
 }
 
 impl FrameSize {
-    /// RFC 2544, section 9.1, for Ethernet; and the mix.
+    /// The sizes of RFC 2544, section 9.1, for Ethernet, and the mix.
     pub const ALL: [Self; 8] = [
         Self::Bytes(64),
         Self::Bytes(128),
@@ -47,22 +48,30 @@ impl fmt::Display for FrameSize {
     }
 }
 
-impl FromStr for FrameSize {
-    type Err = String;
+/// Text that is not a [`FrameSize`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid frame size `{text}`; expected {min} or more bytes, or imix", min = SHORTEST)]
+pub struct UnknownFrameSize {
+    pub text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for FrameSize {
+    type Err = UnknownFrameSize;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFrameSize> {
         if text.eq_ignore_ascii_case("imix") {
             return Ok(Self::Imix);
         }
         match text.parse() {
             Ok(bytes) if bytes >= SHORTEST => Ok(Self::Bytes(bytes)),
-            _ => Err(format!("`{text}` is no frame size: {SHORTEST} or more bytes, or imix")),
+            _ => Err(UnknownFrameSize { text: text.to_owned() }),
         }
     }
 }
 
+/// Bytes of the Ethernet checksum.
 const CHECKSUM: u16 = 4;
-/// Of Ethernet.
+/// Bytes of the shortest Ethernet frame, with its checksum.
 const SHORTEST: u16 = 64;
 
 #[cfg(test)]
@@ -70,12 +79,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_they_are_shown() {
+    fn printed_sizes_are_parsed() {
         for size in FrameSize::ALL {
             assert_eq!(size.to_string().parse(), Ok(size));
         }
         for wrong in ["", "63", "-1", "65536", "64 ", "mix"] {
-            assert!(wrong.parse::<FrameSize>().is_err(), "{wrong}");
+            let error = UnknownFrameSize { text: wrong.to_owned() };
+            assert_eq!(wrong.parse::<FrameSize>(), Err(error));
         }
     }
 

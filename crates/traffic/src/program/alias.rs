@@ -1,12 +1,13 @@
-//! `Alias`: Walker's and Vose's tables, by which one random number draws from any distribution.
+//! `Alias`: the tables of Walker and Vose, by which one random number samples any distribution.
 
-/// For each index: how often of 2^32 times it is itself, and which one it is otherwise.
+/// For each index: its threshold out of 2^32, below which it is the result itself, and the index
+/// that is the result otherwise.
 pub(super) struct Alias {
     places: Vec<(u32, u32)>,
 }
 
 impl Alias {
-    /// Index i is drawn in proportion to 1 / (the i-th number + 1)^exponent.
+    /// Samples index i in proportion to 1 / (the i-th number + 1)^exponent.
     pub fn new(numbers: impl Iterator<Item = u64>, exponent: f64) -> Self {
         let weights: Vec<f64> =
             numbers.map(|number| (number as f64 + 1.0).powf(-exponent)).collect();
@@ -26,7 +27,7 @@ impl Alias {
         Self { places }
     }
 
-    /// The index that 64 random bits draw.
+    /// The index for 64 random bits.
     pub fn pick(&self, random: u64) -> u64 {
         let index = ((random >> 32) * self.places.len() as u64) >> 32;
         let (threshold, other) = self.places[index as usize];
@@ -42,7 +43,7 @@ impl Alias {
     }
 }
 
-/// Sides of the coin.
+/// The range of thresholds, 2^32.
 const COIN: f64 = 4_294_967_296.0;
 
 #[cfg(test)]

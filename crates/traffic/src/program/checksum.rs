@@ -1,5 +1,4 @@
-//! Checksums of which something varies: the sum that the template gives, and what is in this
-//! frame, folded as often as its size asks for.
+//! Checksums that vary: the sum of the template and of the values of this frame, folded to 16 bits.
 
 use spec::asm::Cond;
 use spec::asm::Reg::{R1, R2, R3};
@@ -10,7 +9,7 @@ use super::shape::{Shape, Sum};
 use super::sizes::Sizes;
 use crate::template::Field;
 
-/// Writes all of a stream's. Overwrites R1 to R3.
+/// Writes all checksums of a stream. Overwrites R1 to R3.
 pub(super) fn write(draft: &mut Draft, shape: &Shape, fields: &Fields, sizes: &Sizes) {
     for (index, sum) in shape.sums.iter().enumerate() {
         draft.a.note(format!("checksum at {}", sum.checksum.at));
@@ -40,8 +39,8 @@ pub(super) fn write(draft: &mut Draft, shape: &Shape, fields: &Fields, sizes: &S
     }
 }
 
-/// Adds R2, a field's value, to R1, the sum; answers by how much at most. Multiples of 2^16 count
-/// as often as their quotient, so a value is moved to its side of a word and added whole.
+/// Adds R2, the value of a field, to R1, the sum; returns the largest possible addend. Since 2^16
+/// is 1 in this sum, a value is shifted to its place in a word and added as a whole.
 fn add(draft: &mut Draft, field: &Field, from: usize) -> u64 {
     let end = field.bit_at + field.bits as usize + (from % 2) * 8;
     let shift = ((16 - end % 16) % 16) as i32;
@@ -57,7 +56,7 @@ fn add(draft: &mut Draft, field: &Field, from: usize) -> u64 {
     (1 << 33) << shift
 }
 
-/// R1, a sum of at most `highest`, becomes its ones' complement sum in 16 bits. Overwrites R2.
+/// Folds R1, a sum of at most `highest`, to its ones' complement sum of 16 bits. Overwrites R2.
 pub(super) fn fold(draft: &mut Draft, mut highest: u64) {
     let a = &mut draft.a;
     if highest > u64::from(u32::MAX) << 4 {
@@ -71,7 +70,7 @@ pub(super) fn fold(draft: &mut Draft, mut highest: u64) {
     }
 }
 
-/// R1 becomes what is sent, from the folded sum.
+/// Converts the folded sum in R1 to the value that is sent.
 fn finish(draft: &mut Draft, sum: &Sum) {
     let a = &mut draft.a;
     a.xor(R1, 0xffff);
@@ -81,5 +80,5 @@ fn finish(draft: &mut Draft, sum: &Sum) {
     }
 }
 
-/// Bits that are added at once: hundreds of them fit 64.
+/// Most bits that are added in one step, so that hundreds of addends fit into 64 bits.
 const WHOLE: u32 = 48;

@@ -1,4 +1,4 @@
-//! From a job to a program.
+//! Compiles a job to a program.
 
 use super::draft::Draft;
 use super::gate;
@@ -11,11 +11,11 @@ use super::stamp::Time;
 use super::stream::{self, Shared};
 use crate::error::Result;
 
-/// Makes the program of a job.
+/// Compiles the program of a job.
 ///
 /// # Errors
-/// [`Error::Config`](crate::Error::Config) when a template does not mean frames, or together they
-/// need more than one program has.
+/// [`Error::Template`](crate::Error::Template) when a template does not describe frames,
+/// [`Error::Config`](crate::Error::Config) when the job exceeds the limits of one program.
 pub fn compile(job: &Job) -> Result<Made> {
     job.check()?;
     let order = mix::order(job.templates)?;

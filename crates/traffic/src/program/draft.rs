@@ -1,6 +1,6 @@
-//! `Draft`: a program in the making, with the words of state and the tables that its parts ask for.
+//! `Draft`: a program under construction, with the state and the tables that its parts request.
 //!
-//! Rule: parts keep to these registers; all others are free between parts and after calls.
+//! Rule: parts preserve these registers; all others are free between parts and after calls.
 
 use kernel::Ifindex;
 use spec::asm::Reg::{self, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10};
@@ -9,21 +9,21 @@ use spec::{MapDef, MapKind, ProgramKind, Verdict};
 
 use super::abi::{self, control};
 use super::job::{Exit, Made};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::histogram::BUCKETS;
 
 /// The address of the state.
 pub(super) const STATE: Reg = R6;
 /// The program's argument.
 pub(super) const CONTEXT: Reg = R7;
-/// The frame's first byte, from where it is loaded until the tail is moved.
+/// The address of the frame's first byte, from its load until the tail is moved.
 pub(super) const FRAME: Reg = R8;
-/// Whether an end is told instead of data sent, in programs that write stamps.
+/// Whether the end is announced instead of sending data, in programs that write stamps.
 pub(super) const ENDING: Reg = R9;
-/// On the stack: the address of the frame's size in its table.
+/// The place on the stack of the address of the frame's size in its table.
 pub(super) const SIZE: MemRef = R10.at(-8);
 
-/// A program in the making.
+/// A program under construction.
 pub(super) struct Draft {
     pub a: Assembler,
     own: usize,
@@ -35,30 +35,30 @@ pub(super) struct Draft {
     out: Option<Ifindex>,
 }
 
-/// Words of the state that the parts in front of the streams keep. They are there whether used or
-/// not, and what follows depends on the templates alone: another program of the same templates,
-/// paced in another way, goes on with the same maps.
+/// Words of the state of the parts before the streams. They always exist, and the words after them
+/// depend only on the templates, so that another program of the same templates with other pacing
+/// can use the same maps.
 pub(super) mod own {
     use crate::program::abi::state::OWN;
 
-    /// Until when is waited, ns.
+    /// End of the wait, ns.
     pub const UNTIL: usize = OWN;
-    /// Frames that were sent when `state::LAST` was noted.
+    /// Number of sent frames when `state::LAST` was recorded.
     pub const MARKED: usize = OWN + 8;
-    /// Place in the batch of a frame that is given back, in unpaced programs.
+    /// Index in the batch of a frame that is returned, in unpaced programs.
     pub const IDLE: usize = OWN + 16;
-    /// 1 while the rest of a batch is given back.
+    /// 1 while the rest of a batch is returned.
     pub const SKIP: usize = OWN + 24;
-    /// When the group was due, ns; 0 when it was not paced.
+    /// Scheduled time of the group, ns; 0 without pacing.
     pub const DUE: usize = OWN + 32;
-    /// What `state::NEXT` has behind the nanosecond, in units of 2^-20.
+    /// Fraction of a nanosecond of `state::NEXT`, in units of 2^-20.
     pub const FRACTION: usize = OWN + 40;
-    /// What the clock said last, for stamps.
+    /// The last reading of the clock, for stamps.
     pub const NOW: usize = OWN + 48;
     pub const END: usize = OWN + 56;
 }
 
-/// A table of a program: where it begins.
+/// The start of a table of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     pool: usize,
@@ -66,7 +66,7 @@ pub(super) struct Table {
 }
 
 impl Draft {
-    /// Loads the registers that stay.
+    /// Loads the preserved registers.
     pub fn new() -> Self {
         let mut a = Assembler::new(abi::PROGRAM, ProgramKind::XDP);
         a.mov(CONTEXT, R1).load_map_value(STATE, abi::STATE, 0);
@@ -82,14 +82,14 @@ impl Draft {
         }
     }
 
-    /// Eight bytes of the state for a part's own use; zero at first.
+    /// Allocates eight bytes of state, initially zero.
     pub fn word(&mut self) -> MemRef {
         let at = word_at(self.own);
         self.own += 8;
         at
     }
 
-    /// A word that holds something within one run only: the same for the same number.
+    /// A word for use within one run; equal numbers return the same word.
     pub fn scratch(&mut self, number: usize) -> MemRef {
         while self.scratch.len() <= number {
             let word = self.word();
@@ -98,7 +98,7 @@ impl Draft {
         self.scratch[number]
     }
 
-    /// Puts a table among those of the program, at a multiple of eight bytes.
+    /// Adds a table to the program, at a multiple of eight bytes.
     pub fn table(&mut self, bytes: &[u8]) -> Table {
         let room = |pool: &Vec<u8>| pool.len() + bytes.len() <= POOL;
         let pool = match self.pools.iter().position(room) {
@@ -115,17 +115,18 @@ impl Draft {
         Table { pool, at }
     }
 
-    /// Adds an array of its own: its elements, all of one length.
+    /// Adds a separate array with these elements of equal length.
     pub fn array(&mut self, name: &str, elements: Vec<Vec<u8>>) {
         self.arrays.push((name.to_owned(), elements));
     }
 
-    /// `to` becomes the address of a table.
+    /// Loads the address of a table into `to`.
     pub fn table_address(&mut self, to: Reg, table: Table) {
         self.a.load_map_value(to, pool_name(table.pool).as_str(), table.at);
     }
 
-    /// Waits, softirqs off, until the clock shows what is in `until`. Overwrites R0 to R5.
+    /// Waits, with softirqs disabled, until the clock reaches the time in `until`. Overwrites R0 to
+    /// R5.
     pub fn wait_until(&mut self, until: Reg) {
         let a = &mut self.a;
         let body = *self.wait.get_or_insert_with(|| a.label());
@@ -133,28 +134,28 @@ impl Draft {
         a.mov(R3, 0).mov(R4, 0).call(Helper::LOOP);
     }
 
-    /// Where to go when the frame is not as it must be.
+    /// The label for frames that are not as required.
     pub fn failed(&mut self) -> Label {
         let a = &mut self.a;
         *self.failed.get_or_insert_with(|| a.label())
     }
 
-    /// What is done there, if anything goes there. Control must not fall into it.
+    /// Writes the code at that label, if it is used. Control must not fall through into it.
     pub fn write_failed(&mut self) {
         if let Some(failed) = self.failed.take() {
-            self.a.note("give it back").bind(failed);
-            self.give_back();
+            self.a.note("return it unsent").bind(failed);
+            self.return_unsent();
         }
     }
 
-    /// Gives the frame back unsent.
-    pub fn give_back(&mut self) {
+    /// Returns the frame unsent.
+    pub fn return_unsent(&mut self) {
         self.a.verdict(Verdict::Drop);
     }
 
-    /// Lets the frame go where the job says. A devmap keeps the interface at hand, which by its
-    /// number is looked for each time; that way is left for one that has gone, so that the kernel
-    /// tells what is wrong.
+    /// Sends the frame to the exit of the job. A devmap caches the interface, which would otherwise
+    /// be looked up by its number each time. That method is used only for an interface that was
+    /// removed, so that the kernel reports the error.
     pub fn leave(&mut self, exit: Exit) {
         let a = &mut self.a;
         match exit {
@@ -174,11 +175,12 @@ impl Draft {
     /// The program with its maps, for live runs of this frame.
     ///
     /// # Errors
-    /// More tables, words or instructions than a program can have.
+    /// [`ConfigError::ProgramTooLarge`] for more tables, words or instructions than a program can
+    /// have.
     pub fn finish(mut self, frame: Vec<u8>) -> Result<Made> {
         self.write_wait();
         if self.pools.len() > POOLS || self.own > STATE_MAX {
-            return Err(too_much());
+            return Err(too_large());
         }
         let mut object = Object::new(abi::PROGRAM, "Dual MIT/GPL");
         object.map(array(abi::CONTROL, control::LEN, BPF_F_MMAPABLE));
@@ -199,13 +201,13 @@ impl Draft {
         }
         object.program(self.a);
         let spec = object.finish().map_err(|error| match error.fault {
-            Fault::TooFar { .. } => too_much(),
+            Fault::TooFar { .. } => too_large(),
             _ => error.into(),
         })?;
         Ok(Made { spec, frame, tables })
     }
 
-    /// The body of the loop: one look at the clock, 1 to end it.
+    /// Writes the body of the wait loop: reads the clock, and returns 1 to end the loop.
     fn write_wait(&mut self) {
         let Some(body) = self.wait else { return };
         let a = &mut self.a;
@@ -217,12 +219,11 @@ impl Draft {
     }
 }
 
-fn too_much() -> Error {
-    let why = "the streams have more fields or lists than one program can hold";
-    Error::Config(format!("{why}: send fewer streams at once"))
+fn too_large() -> Error {
+    ConfigError::ProgramTooLarge.into()
 }
 
-/// A word of the state.
+/// The place of a word of the state.
 pub(super) fn word_at(offset: usize) -> MemRef {
     STATE.at(offset as i16)
 }
@@ -243,12 +244,12 @@ fn array(name: &str, value_size: usize, flags: u32) -> MapDef {
     }
 }
 
-/// Bytes of one map of tables: what older kernels let user space write at once.
+/// Bytes of one map of tables: the most that older kernels let user space write in one call.
 const POOL: usize = 4 << 20;
-/// A program may use 64 maps.
+/// Most maps of tables; a program may use 64 maps.
 const POOLS: usize = 60;
-/// Bytes of state that an instruction's offset reaches.
+/// Most bytes of state, limited by the offset of instructions.
 const STATE_MAX: usize = i16::MAX as usize & !7;
-/// Looks at the clock in one wait, some 25 ns each: more than the longest wait takes.
+/// Most reads of the clock in one wait, about 25 ns each: more than the longest wait needs.
 const LOOKS: i32 = 1 << 15;
 const BPF_F_MMAPABLE: u32 = 1 << 10;

@@ -1,8 +1,8 @@
-//! Drawing numbers: each thread its own part of them.
+//! Draws numbers: each thread draws its own part.
 //!
-//! Of n threads, thread t draws t, t + n, t + 2n and so on. What is drawn is an index into this
-//! part; fields and tables are made so that they take the index, and the number itself never
-//! appears in a program.
+//! Of n threads, thread t draws t, t + n, t + 2n and so on. A program draws an index into this
+//! part; fields and tables are generated for the index, and the number itself never appears in a
+//! program.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4};
 use spec::asm::{Cond, MemRef};
@@ -23,7 +23,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// All of the numbers when there are fewer than threads.
+    /// The part of a job's thread; all numbers if there are fewer than threads.
     pub fn new(draw: &Draw, job: &Job) -> Self {
         let (thread, threads) = (u64::from(job.thread), u64::from(job.threads));
         if draw.last < threads.saturating_sub(1) {
@@ -42,14 +42,14 @@ impl Part {
     }
 }
 
-/// One draw of one stream, as a program makes it.
+/// One draw of one stream in a program.
 pub(super) struct Drawing {
     pub part: Part,
-    way: Way,
+    method: Method,
 }
 
-enum Way {
-    /// There is one number only.
+enum Method {
+    /// There is only one number.
     Only,
     Sequence {
         next: MemRef,
@@ -64,7 +64,7 @@ enum Way {
     },
 }
 
-/// The number that a stream's draw gives for the frame with this count: what programs draw.
+/// The number of a stream's draw for the frame with this count: the model of programs.
 pub(super) fn number(job: &Job, stream: usize, draw: usize, count: u64) -> u64 {
     let it = &job.templates[stream].draws[draw];
     let part = Part::new(it, job);
@@ -94,32 +94,32 @@ impl Drawing {
         let it = &job.templates[stream].draws[draw];
         let part = Part::new(it, job);
         let key = random::key(job, stream, draw);
-        let way = match it.order {
-            _ if part.last == 0 => Way::Only,
-            Order::Sequence => Way::Sequence { next: draft.word() },
-            Order::Random => Way::Random { key },
+        let method = match it.order {
+            _ if part.last == 0 => Method::Only,
+            Order::Sequence => Method::Sequence { next: draft.word() },
+            Order::Random => Method::Random { key },
             Order::Zipf { exponent } => {
                 let alias = Alias::new(part.numbers(), exponent);
                 let thresholds = draft.table(&alias.thresholds());
-                Way::Zipf { key, thresholds, others: draft.table(&alias.others()) }
+                Method::Zipf { key, thresholds, others: draft.table(&alias.others()) }
             }
         };
-        Self { part, way }
+        Self { part, method }
     }
 
-    /// R0 becomes the index; the stream's count is at `count`. Overwrites R1 to R4.
+    /// Draws an index into R0; the stream's count is at `count`. Overwrites R1 to R4.
     pub fn write(&self, draft: &mut Draft, count: MemRef) {
-        match self.way {
-            Way::Only => {
+        match self.method {
+            Method::Only => {
                 draft.a.mov(R0, 0);
             }
-            Way::Sequence { next } => self.sequence(draft, next),
-            Way::Random { key } => {
+            Method::Sequence { next } => self.sequence(draft, next),
+            Method::Random { key } => {
                 draft.a.load64(R0, count);
                 random::mix(&mut draft.a, R0, R1, key);
                 self.cut(draft);
             }
-            Way::Zipf { key, thresholds, others } => {
+            Method::Zipf { key, thresholds, others } => {
                 draft.a.load64(R0, count);
                 random::mix(&mut draft.a, R0, R1, key);
                 self.zipf(draft, thresholds, others);
@@ -140,7 +140,7 @@ impl Drawing {
         draft.a.store64(next, R1);
     }
 
-    /// R0, 64 random bits, becomes an index.
+    /// Converts 64 random bits in R0 to an index.
     fn cut(&self, draft: &mut Draft) {
         let (a, last) = (&mut draft.a, self.part.last);
         match last.wrapping_add(1) {
@@ -164,12 +164,12 @@ impl Drawing {
         }
     }
 
-    /// The upper half picks a place, the lower one chooses between its two numbers.
+    /// The upper half of the random bits selects an entry, the lower half one of its two numbers.
     fn zipf(&self, draft: &mut Draft, thresholds: Table, others: Table) {
         let a = &mut draft.a;
         let known = a.label();
         a.mov32(R1, R0).rsh(R0, 32).load_imm64(R2, self.part.last + 1).mul(R0, R2).rsh(R0, 32);
-        // Never so, but not to the kernel's knowledge.
+        // Always true, but the verifier does not know it.
         a.load_imm64(R2, self.part.last).jump_if(R0, Cond::Le, R2, known).mov(R0, 0).bind(known);
         a.mov(R2, R0).lsh(R2, 2);
         draft.table_address(R3, thresholds);
@@ -177,12 +177,13 @@ impl Drawing {
         draft.table_address(R4, others);
         let a = &mut draft.a;
         a.add(R4, R2).load32(R4, R4.at(0));
-        // All ones when the coin is below the threshold: the place's own number, without a jump.
+        // All ones if the lower half is below the threshold: selects the entry's own number without
+        // a jump.
         a.sub(R1, R3).arsh(R1, 63).xor(R0, R4).and(R0, R1).xor(R0, R4);
     }
 }
 
-/// R1 is cut to the bits of `mask`, one less than a power of two.
+/// Masks R1 with `mask`, a power of two less one.
 fn and(draft: &mut Draft, mask: u64) {
     let a = &mut draft.a;
     match i32::try_from(mask) {

@@ -1,12 +1,12 @@
-//! Gaps between groups of frames that come as a Poisson process: an Erlang distribution, as many
+//! Gaps between groups of frames of a Poisson process: an Erlang distribution, as a table of
 //! equally likely values with a mean of one.
 
-/// Binary digits of the number of values.
+/// Binary logarithm of the number of values.
 pub(super) const BITS: u32 = 12;
-/// Binary digits of a value behind the point.
+/// Fractional bits of a value.
 pub(super) const FRACTION: u32 = 20;
 
-/// The gaps between groups of `group` frames, in units of the mean gap, by size.
+/// The gaps between groups of `group` frames, in units of the mean gap, ascending.
 pub(super) fn gaps(group: u32) -> Vec<u32> {
     let values = quantiles(f64::from(group));
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -36,13 +36,13 @@ fn quantiles(shape: f64) -> Vec<f64> {
     values
 }
 
-/// Where all but a part in a million of the distribution is.
+/// The interval that contains all but a millionth of the distribution.
 fn support(shape: f64) -> (f64, f64) {
     let spread = 6.0 * shape.sqrt();
     ((shape - spread).max(0.0), shape + spread + 12.0)
 }
 
-/// Without its constant part.
+/// Logarithm of the density, without its constant part.
 fn log_density(shape: f64, x: f64) -> f64 {
     if shape == 1.0 { -x } else { (shape - 1.0) * x.ln() - x }
 }

@@ -1,8 +1,8 @@
-//! Fields: from the index that was drawn to bits in the frame.
+//! Fields: converts drawn indices to bits in the frame.
 //!
-//! A field that shares no byte with another is stored as soon as it is known. Those that share
-//! bytes wait in words of the state until all of them are known, and are then put together. So do
-//! values that checksums count.
+//! A field that shares no byte with another is stored immediately. Fields that share bytes are kept
+//! in words of the state until all of them are known, and are then combined. Values that checksums
+//! need are kept, too.
 
 use spec::asm::Reg::{R0, R1, R2, R3};
 use spec::asm::{Cond, MemRef, Reg, Size};
@@ -15,7 +15,7 @@ use crate::template::{Field, Values};
 /// How the fields of one stream are written.
 pub(super) struct Fields<'a> {
     shape: &'a Shape<'a>,
-    /// Where each field's value waits, if it must.
+    /// The word that keeps each field's value, if necessary.
     waiting: Vec<Option<MemRef>>,
     clusters: Vec<Cluster>,
 }
@@ -26,7 +26,7 @@ struct Cluster {
     stores: Vec<Store>,
 }
 
-/// Bytes that are stored at once: 1, 2, 4 or 8.
+/// Bytes of one store: 1, 2, 4 or 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Store {
     at: usize,
@@ -47,13 +47,13 @@ impl<'a> Fields<'a> {
         Self { shape, waiting, clusters }
     }
 
-    /// Those that are made of this draw.
+    /// The fields of this draw.
     pub fn of(&self, draw: usize) -> impl Iterator<Item = usize> + '_ {
         let fields = self.shape.template.fields.iter().enumerate();
         fields.filter(move |(_, field)| field.draw == draw).map(|(index, _)| index)
     }
 
-    /// R0 is the index that was drawn, and is kept. Overwrites R1 and R2.
+    /// Writes a field; R0 has the drawn index, and is preserved. Overwrites R1 and R2.
     pub fn write(&self, draft: &mut Draft, index: usize, part: Part) {
         let field = &self.shape.template.fields[index];
         draft.a.note(format!("field \"{}\"", field.name));
@@ -77,7 +77,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Fields that share bytes. Overwrites R1 to R3.
+    /// Writes the fields that share bytes. Overwrites R1 to R3.
     pub fn write_shared(&self, draft: &mut Draft) {
         for cluster in self.clusters.iter().filter(|it| !it.is_alone()) {
             for store in &cluster.stores {
@@ -90,14 +90,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// `to` becomes the value of a field that a checksum counts.
+    /// Loads the value of a field that a checksum needs into `to`.
     pub fn load(&self, draft: &mut Draft, to: Reg, index: usize) {
         if let Some(at) = self.waiting[index] {
             draft.a.load64(to, at);
         }
     }
 
-    /// R3 gets the bits of a field that go into a store.
+    /// Adds the bits of a field that belong to a store to R3.
     fn add(&self, draft: &mut Draft, index: usize, store: Store) {
         let field = &self.shape.template.fields[index];
         let (from, to) = (field.bit_at, field.bit_at + field.bits as usize);
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
         draft.a.or(R3, R1);
     }
 
-    /// Stores what is in a register, with the bits around it that do not vary.
+    /// Stores a register, with the constant bits around it.
     fn store(&self, draft: &mut Draft, cluster: &Cluster, store: Store, value: Reg) {
         let around = self.around(cluster, store);
         if let Ok(around) = i32::try_from(around) {
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
         store_big_endian(draft, FRAME.at(store.at as i16), store.len, value);
     }
 
-    /// The bits of a store that are of no field.
+    /// The constant bits of a store, outside of fields.
     fn around(&self, cluster: &Cluster, store: Store) -> u64 {
         let bytes = &self.shape.bytes[store.at..store.at + store.len];
         let mut around = bytes.iter().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
@@ -150,7 +150,7 @@ impl Store {
     }
 }
 
-/// R0 is made sure to be at most `last`, in a way that the kernel understands.
+/// Limits R0 to `last`, in a form that the verifier understands.
 pub(super) fn bound(draft: &mut Draft, last: u64) {
     let known = draft.a.label();
     draft.a.jump_if(R0, Cond::Le, last as i32, known).mov(R0, 0).bind(known);
@@ -167,7 +167,7 @@ pub(super) fn store_big_endian(draft: &mut Draft, at: MemRef, len: usize, value:
     };
 }
 
-/// R1 becomes the value of a range.
+/// Computes the value of a range into R1.
 fn range(draft: &mut Draft, field: &Field, part: Part, first: u64, step: u64) {
     let mask = u64::MAX >> (64 - field.bits);
     let first = first.wrapping_add(step.wrapping_mul(part.first)) & mask;
@@ -201,14 +201,14 @@ fn range(draft: &mut Draft, field: &Field, part: Part, first: u64, step: u64) {
     }
 }
 
-/// R1 becomes the value of a list.
+/// Loads the value of a list into R1.
 fn pick(draft: &mut Draft, table: Table, part: Part) {
     bound(draft, part.last);
     draft.table_address(R2, table);
     draft.a.mov(R1, R0).lsh(R1, 3).add(R2, R1).load64(R1, R2.at(0));
 }
 
-/// R1 is cut to its low bits.
+/// Masks R1 to its low bits.
 fn cut(draft: &mut Draft, bits: u32) {
     let a = &mut draft.a;
     match bits {
@@ -219,7 +219,7 @@ fn cut(draft: &mut Draft, bits: u32) {
     };
 }
 
-/// R1, a field's value, becomes what of it goes into a store, in its place there.
+/// Shifts R1, the value of a field, to the part that belongs to a store, in its place there.
 fn place(draft: &mut Draft, field: &Field, store: Store) {
     let (from, to) = (field.bit_at, field.bit_at + field.bits as usize);
     let (low, high) = (from.max(store.at * 8), to.min(store.bits_end()));
@@ -267,7 +267,7 @@ fn clusters(fields: &[Field]) -> Vec<Cluster> {
     groups.into_iter().map(cluster).collect()
 }
 
-/// As few stores as cover these bytes and no others.
+/// The fewest stores that cover exactly these bytes.
 fn stores(mut from: usize, to: usize) -> Vec<Store> {
     let mut stores = Vec::new();
     while from < to {

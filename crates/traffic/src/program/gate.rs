@@ -1,7 +1,7 @@
-//! Whether the frame may go: hold, limit, end; and when the first one went.
+//! Decides whether a frame may be sent: hold, limit and end; records the time of the first frame.
 //!
-//! A frame that may not go is given back after a wait, once in a batch, so that a sender that has
-//! nothing to do leaves the page pool's lock to its receiver.
+//! A frame that may not be sent is returned after a wait, once per batch, so that an idle sender
+//! leaves the lock of the page pool to its receiver.
 
 use spec::asm::Reg::{R0, R1, R2};
 use spec::asm::{Cond, Helper, Label, MemRef};
@@ -10,8 +10,8 @@ use super::abi::{self, control, state};
 use super::draft::{Draft, ENDING, own, word_at};
 use super::stream::Shared;
 
-/// Goes on when the frame may go; jumps to `ready` when it is one that tells the end. Also keeps
-/// the place in the batch, in paced programs.
+/// Continues if the frame may be sent; jumps to `ready` if it announces the end. Paced programs
+/// also maintain the index in the batch here.
 pub(super) fn gate(draft: &mut Draft, shared: &Shared, ready: Label) {
     let job = shared.job;
     if job.needs_place() {
@@ -28,15 +28,15 @@ pub(super) fn gate(draft: &mut Draft, shared: &Shared, ready: Label) {
     a.load64(R1, R2.at(control::GO as i16)).jump_if(R1, Cond::Eq, 0, idle);
     a.load64(R1, word_at(state::SENT)).load64(R2, R2.at(control::LIMIT as i16));
     a.jump_if(R1, Cond::Ge, R2, idle).jump_if(R1, Cond::Eq, 0, first).jump(go);
-    give_back(draft, shared, idle);
+    return_frame(draft, shared, idle);
     let a = &mut draft.a;
     a.note("the first").bind(first).call(Helper::KTIME_GET_NS);
     a.store64(word_at(state::FIRST), R0).bind(go);
 }
 
-fn give_back(draft: &mut Draft, shared: &Shared, idle: Label) {
+fn return_frame(draft: &mut Draft, shared: &Shared, idle: Label) {
     let (now, job) = (draft.a.label(), shared.job);
-    draft.a.note("give it back").bind(idle);
+    draft.a.note("return it unsent").bind(idle);
     mark_last(draft);
     if let Some(pacer) = &shared.pacer {
         pacer.skip(draft);
@@ -54,10 +54,10 @@ fn give_back(draft: &mut Draft, shared: &Shared, idle: Label) {
     draft.a.call(Helper::KTIME_GET_NS).mov(R1, R0).add(R1, IDLE_NS);
     draft.wait_until(R1);
     draft.a.bind(now);
-    draft.give_back();
+    draft.return_unsent();
 }
 
-/// Keeps a word that is 1 once in every batch of frames that are given back.
+/// Maintains a word that is 1 once in each batch of returned frames.
 fn count_idle(draft: &mut Draft, group: u32) -> MemRef {
     let idle = word_at(own::IDLE);
     let a = &mut draft.a;
@@ -67,7 +67,7 @@ fn count_idle(draft: &mut Draft, group: u32) -> MemRef {
     idle
 }
 
-/// Notes the time when frames are first given back behind those that were sent.
+/// Records the time when frames are first returned after sent ones.
 fn mark_last(draft: &mut Draft) {
     let marked = word_at(own::MARKED);
     let a = &mut draft.a;
@@ -77,5 +77,5 @@ fn mark_last(draft: &mut Draft) {
     a.store64(word_at(state::LAST), R0).bind(known);
 }
 
-/// Wait before a frame is given back, once in a batch.
+/// Wait in ns before a frame is returned, once per batch.
 const IDLE_NS: i32 = 20_000;

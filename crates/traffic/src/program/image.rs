@@ -1,5 +1,5 @@
-//! Bytes that are written although they are the same in each frame of a stream, because frames are
-//! recycled: another stream, another size or a receiver left its own there.
+//! Constant bytes of a stream that must be written because frames are recycled: another stream,
+//! another size or a receiver may have left other bytes there.
 
 use spec::asm::Helper;
 use spec::asm::Reg::{R1, R2, R3, R4};
@@ -9,15 +9,15 @@ use super::shape::Shape;
 use crate::limits::SPARE;
 use crate::stamp::Stamp;
 
-/// What the frames of a job have in common, and where they do not.
+/// The common bytes of the frames of a job, and the bytes that differ.
 pub(super) struct Image {
-    /// As the live run is given it: the longest frame, and what is to spare behind it.
+    /// The input of the live run: the longest frame, and the spare bytes after it.
     pub frame: Vec<u8>,
     /// Bytes that may be different in a recycled frame.
     dirty: Vec<bool>,
 }
 
-/// Bytes of one stream that must be written, from the first to behind the last.
+/// Bytes of one stream that must be written, `to` excluded.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from: usize,
@@ -48,7 +48,7 @@ impl Image {
         Self { frame, dirty }
     }
 
-    /// Long stretches, by a helper. Overwrites R0 to R5.
+    /// Writes long stretches with a helper. Overwrites R0 to R5.
     pub fn write_long(&self, draft: &mut Draft, shape: &Shape) {
         for Stretch { from, to } in self.stretches(shape).filter(Stretch::is_long) {
             let table = draft.table(&shape.bytes[from..to]);
@@ -58,9 +58,9 @@ impl Image {
         }
     }
 
-    /// All others, by stores of numbers. Overwrites R1.
+    /// Writes all other stretches with immediate stores. Overwrites R1.
     pub fn write_short(&self, draft: &mut Draft, shape: &Shape) {
-        draft.a.note("what is the same");
+        draft.a.note("constant bytes");
         for Stretch { from, to } in self.stretches(shape).filter(|it| !it.is_long()) {
             let need = self.need(shape);
             let mut at = from;
@@ -74,18 +74,18 @@ impl Image {
         }
     }
 
-    /// Whether there are others.
+    /// Whether there are other stretches.
     pub fn is_short(&self, shape: &Shape) -> bool {
         self.stretches(shape).any(|stretch| !stretch.is_long())
     }
 
-    /// Bytes of a stream that are dirty and that it does not write anyway.
+    /// Bytes of a stream that are dirty and not written by its fields.
     fn need(&self, shape: &Shape) -> Vec<bool> {
         let written = shape.written();
         self.dirty.iter().zip(written).map(|(dirty, written)| *dirty && !written).collect()
     }
 
-    /// What must be written, gaps of less than eight bytes included.
+    /// The bytes that must be written, including gaps of less than eight bytes.
     fn stretches(&self, shape: &Shape) -> impl Iterator<Item = Stretch> {
         let mut stretches: Vec<Stretch> = Vec::new();
         for (at, _) in self.need(shape).into_iter().enumerate().filter(|(_, need)| *need) {
@@ -119,5 +119,5 @@ fn store(draft: &mut Draft, at: usize, bytes: &[u8]) {
     };
 }
 
-/// Bytes above which one call of a helper is quicker than stores.
+/// Length in bytes above which a call of a helper is faster than stores.
 const LONG: usize = 128;

@@ -1,72 +1,79 @@
-//! What a program is made for, and what comes of it.
+//! `Job`: the input of the compiler; `Made`: its output.
 
 use kernel::Ifindex;
 use spec::Spec;
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::limits::{BATCH, STREAMS, THREADS};
 use crate::template::Template;
 
-/// One thread's program.
+/// The description of one thread's program.
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
-    /// At least one; mixed by their weights.
+    /// At least one template; streams are mixed by their weights.
     pub templates: &'a [Template],
+    /// Where frames go.
     pub exit: Exit,
-    /// Which of `threads` this is, from 0: it draws its own part of all numbers.
+    /// Number of this thread, from 0: it draws its own part of all numbers.
     pub thread: u32,
+    /// Number of threads.
     pub threads: u32,
+    /// Seed of random numbers.
     pub seed: u64,
-    /// Frames that leave together: the batch of every live run of this program, 1 to
+    /// Number of frames that are sent together: the batch of every live run of this program, 1 to
     /// `limits::BATCH`.
     pub group: u32,
-    /// How groups follow each other; `None` leaves pacing out of the program.
+    /// The distances between groups; `None` omits pacing from the program.
     pub pace: Option<Gaps>,
-    /// Headers are written anew into each frame.
+    /// Headers are rewritten in each frame.
     pub rewrite: bool,
+    /// When the clock is read for stamps.
     pub clock: Clock,
 }
 
 impl Job<'_> {
-    /// Whether any frame carries a stamp.
+    /// Whether any frame has a stamp.
     pub(super) fn is_stamped(&self) -> bool {
         self.templates.iter().any(|template| template.stamp.is_some())
     }
 
-    /// Whether the program must know where in its batch a frame is.
+    /// Whether the program needs the index of a frame in its batch.
     pub(super) fn needs_place(&self) -> bool {
         self.pace.is_some() || (self.is_stamped() && self.clock == Clock::Group)
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let wrong = |why: String| Err(Error::Config(why));
+        let range = |what, max: u64, given: u64| {
+            Err(ConfigError::Range { what, min: 1, max, given }.into())
+        };
         if !(1..=STREAMS).contains(&self.templates.len()) {
-            return wrong(format!("1 to {STREAMS} streams, not {}", self.templates.len()));
+            return range("streams", STREAMS as u64, self.templates.len() as u64);
         }
         if !(1..=BATCH).contains(&self.group) {
-            return wrong(format!("1 to {BATCH} frames leave together, not {}", self.group));
+            return range("frames in a group", BATCH.into(), self.group.into());
         }
         if self.thread >= self.threads || self.threads as usize > THREADS {
-            return wrong(format!("1 to {THREADS} threads send, not {}", self.threads));
+            return range("threads", THREADS as u64, self.threads.into());
         }
         Ok(self.templates.iter().try_for_each(Template::check)?)
     }
 }
 
-/// What becomes of a frame that is ready.
+/// Where a finished frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It leaves through this interface.
+    /// Out of this interface.
     Redirect(Ifindex),
-    /// It goes up the stack, or on to the program that is composed behind this one.
+    /// Up the stack, or to the program that is composed after this one.
     Pass,
 }
 
-/// How groups of frames follow each other, at the interval in `control::INTERVAL`.
+/// The distances between groups of frames, with the mean in `control::INTERVAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gaps {
+    /// Equal distances.
     Even,
-    /// As if each frame came independently of the others.
+    /// Exponential distances, as of independent events.
     Poisson,
 }
 
@@ -76,7 +83,7 @@ pub enum Clock {
     /// For each frame.
     #[default]
     Frame,
-    /// For the first frame of each group: its others leave with it.
+    /// For the first frame of each group, with which the others are sent.
     Group,
 }
 
@@ -85,8 +92,8 @@ pub enum Clock {
 pub struct Made {
     /// `abi::PROGRAM` with its maps.
     pub spec: Spec,
-    /// What live runs are given.
+    /// The input of live runs.
     pub frame: Vec<u8>,
-    /// Values of arrays, by the map's name and in order, to be written before the first run.
+    /// Values of arrays in order, by the map's name, which must be written before the first run.
     pub tables: Vec<(String, Vec<Vec<u8>>)>,
 }

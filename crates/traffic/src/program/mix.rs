@@ -1,5 +1,5 @@
-//! Which stream comes next: all of them in an order that repeats, each as often as its weight
-//! says and spread as evenly as can be.
+//! Selects the next stream: a repeating order in which each stream appears according to its weight,
+//! spread as evenly as possible.
 
 use std::ops::Range;
 
@@ -7,21 +7,20 @@ use spec::asm::Reg::{R1, R2};
 use spec::asm::{Cond, MemRef};
 
 use super::draft::{Draft, ENDING, Table};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::template::Template;
 
-/// The streams of one round, by their places among the templates.
+/// The streams of one round, by their indices in the templates.
 ///
 /// # Errors
-/// Weights whose sum, divided by what they have in common, is above [`ROUND`].
+/// [`ConfigError::Weights`] when the sum of the weights, divided by their greatest common divisor,
+/// exceeds [`ROUND`].
 pub fn order(templates: &[Template]) -> Result<Vec<u8>> {
     let weights: Vec<u64> = templates.iter().map(|it| u64::from(it.weight)).collect();
     let common = weights.iter().copied().fold(0, divisor).max(1);
     let round: u64 = weights.iter().map(|weight| weight / common).sum();
     if round > ROUND {
-        return Err(Error::Config(format!(
-            "weights repeat after {round} frames, more than {ROUND}: take smaller numbers"
-        )));
+        return Err(ConfigError::Weights { round, max: ROUND }.into());
     }
     let mut credits = vec![0i64; weights.len()];
     let mut order = Vec::with_capacity(round as usize);
@@ -36,23 +35,23 @@ pub fn order(templates: &[Template]) -> Result<Vec<u8>> {
     Ok(order)
 }
 
-/// How a program picks streams.
+/// The selection of streams in a program.
 pub(super) struct Mix {
     order: Table,
     round: usize,
     next: MemRef,
-    /// When they tell the end all streams take turns, whatever their weights.
+    /// The turn of streams that announce the end, independent of their weights.
     ends: Option<MemRef>,
 }
 
 impl Mix {
-    pub fn new(draft: &mut Draft, order: &[u8], tells_end: bool) -> Self {
-        let ends = tells_end.then(|| draft.word());
+    pub fn new(draft: &mut Draft, order: &[u8], announces_end: bool) -> Self {
+        let ends = announces_end.then(|| draft.word());
         Self { order: draft.table(order), round: order.len(), next: draft.word(), ends }
     }
 
-    /// Picks the stream whose turn it is, and does what `write` writes for it. What it writes must
-    /// not fall through. Overwrites R1 and R2.
+    /// Selects the next stream, and executes the code that `write` writes for it, which must not
+    /// fall through. Overwrites R1 and R2.
     pub fn pick(
         &self,
         draft: &mut Draft,
@@ -61,7 +60,7 @@ impl Mix {
     ) {
         let [data, known] = [(); 2].map(|()| draft.a.label());
         if let Some(ends) = self.ends {
-            draft.a.note("whose end").jump_if(ENDING, Cond::Eq, 0, data);
+            draft.a.note("stream whose end is announced").jump_if(ENDING, Cond::Eq, 0, data);
             take_turns(draft, ends, streams);
             draft.a.jump(known);
         }
@@ -73,15 +72,15 @@ impl Mix {
     }
 }
 
-/// R1 becomes 0 to `of` less one, one more each time. Overwrites R2.
+/// Counts R1 from 0 to `of` - 1, then from 0 again. Overwrites R2.
 fn take_turns(draft: &mut Draft, turn: MemRef, of: usize) {
     let again = draft.a.label();
     draft.a.load64(R1, turn).jump_if(R1, Cond::Lt, of as i32, again).mov(R1, 0).bind(again);
     draft.a.mov(R2, R1).add(R2, 1).store64(turn, R2);
 }
 
-/// Goes by R1 to one of these. Each stands where its branch ends, so that no jump spans more than
-/// half of all.
+/// Branches by R1 to one of these streams. The code of each is at the end of its branch, so that no
+/// jump spans more than half of all.
 fn branch(draft: &mut Draft, streams: Range<usize>, write: &mut dyn FnMut(&mut Draft, usize)) {
     if streams.len() == 1 {
         write(draft, streams.start);
@@ -99,12 +98,13 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Frames until the order repeats.
+/// Most frames until the order repeats.
 const ROUND: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use crate::program::fixture::plain;
 
     fn of(weights: &[u32]) -> Vec<u8> {
@@ -122,9 +122,9 @@ mod tests {
     }
 
     #[test]
-    fn weights_that_never_repeat_are_refused() {
+    fn weights_with_a_long_round_are_rejected() {
         let stream = |weight| Template { weight, ..plain(60) };
         let error = order(&[stream(u32::MAX), stream(1 << 20)]).unwrap_err();
-        assert!(error.to_string().contains("take smaller numbers"), "{error}");
+        assert!(matches!(error, Error::Config(ConfigError::Weights { .. })), "{error}");
     }
 }

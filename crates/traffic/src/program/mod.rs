@@ -1,14 +1,14 @@
-//! The programs that are run on live frames: made from templates, by `spec::asm`.
+//! Generates the programs for live frames from templates, with `spec::asm`.
 //!
-//! One program is made for each thread, so that its state needs no per-CPU maps. For each frame it
-//! does these things, and leaves out what its [`Job`] does not need:
+//! Each thread has a program of its own, so that its state needs no per-CPU maps. For each frame a
+//! program executes these steps, without those that its [`Job`] does not need:
 //!
 //! ```text
 //! limit, hold ─▶ wait until the group is due ─▶ which stream ─▶ draw numbers ─▶ write fields,
 //! lengths, stamp, checksums ─▶ count ─▶ shorten ─▶ redirect
 //! ```
-//! Rule: what a program writes is what [`Template::render`](crate::Template::render) says.
-//! Not here: loading and running (`generator`).
+//! Rule: a program writes the bytes that [`Template::render`](crate::Template::render) defines.
+//! `generator` loads and runs programs.
 
 pub mod abi;
 mod alias;

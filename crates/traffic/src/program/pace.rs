@@ -1,15 +1,14 @@
-//! Pacing: groups of frames leave when they are due.
+//! Pacing: sends groups of frames at their scheduled times.
 //!
 //! ```text
 //! first of its group ─▶ due? ─no, within FAR ─▶ wait inside the program ─▶ send all of the group
-//!                            └no, farther ────▶ wait NEAR, give the whole batch back
+//!                            └no, farther ────▶ wait NEAR, return the whole batch
 //! last of its group ─▶ how late was it?
 //! ```
-//! Frames that are given back unsent go through the page pool's lock, which the receiver needs,
-//! so nothing is given back that is due soon. A group fills one batch of the live run, which the
-//! kernel flushes as one: only the first frame waits, and when that is given back, so are the rest
-//! of its batch. A sender that was held up catches up with one group; what is more moves the
-//! schedule.
+//! Frames that are returned unsent need the lock of the page pool, which the receiver needs, too,
+//! so no frame is returned that is due soon. A group fills one batch of the live run, which the
+//! kernel flushes together: only the first frame waits, and if it is returned, so is the rest of
+//! its batch. A delayed sender catches up with one group; a longer delay moves the schedule.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4};
 use spec::asm::{Cond, Helper, Label, MemRef};
@@ -21,14 +20,14 @@ use super::job::{Gaps, Job};
 use super::random;
 use crate::histogram::BUCKETS;
 
-/// How groups of a program are paced.
+/// The pacing of the groups of a program.
 #[derive(Clone, Copy)]
 pub(super) struct Pacer {
     group: u32,
     gaps: Gaps,
 }
 
-/// Keeps the place in the batch: `state::RUNS` is that of the next run.
+/// Maintains the index in the batch: `state::RUNS` is that of the next run.
 pub(super) fn place(draft: &mut Draft, group: u32) {
     if group == 1 {
         return;
@@ -52,13 +51,13 @@ impl Pacer {
         Self { group, gaps }
     }
 
-    /// The rest of a batch is given back, too.
+    /// Marks the rest of a batch to be returned, too.
     pub fn skip(&self, draft: &mut Draft) {
         draft.a.store64(word_at(own::SKIP), 1);
     }
 
-    /// Goes on when the frame's group is due, else gives it back. Only for programs that keep
-    /// their [`place`].
+    /// Continues if the group of the frame is due, otherwise returns the frame. Only for programs
+    /// that maintain their [`place`].
     pub fn pace(&self, draft: &mut Draft, job: &Job) {
         let [inside, paced, due, back, send] = [(); 5].map(|()| draft.a.label());
         draft.a.note("pace");
@@ -79,7 +78,8 @@ impl Pacer {
         self.rest(draft, inside, back, send);
     }
 
-    /// Not due: R0 is the time, R1 when it is. Falls through when it is due, both read again.
+    /// Waits until the group is due: R0 is the time, R1 the scheduled time. Falls through when it
+    /// is due, with both read again.
     fn wait(&self, draft: &mut Draft, back: Label) {
         let near = draft.a.label();
         let a = &mut draft.a;
@@ -91,7 +91,7 @@ impl Pacer {
         a.jump_if(R0, Cond::Lt, R1, back);
     }
 
-    /// When the next group is due. R0 is the time; it is kept.
+    /// Schedules the next group. R0 is the time, and is preserved.
     fn schedule(&self, draft: &mut Draft, job: &Job) {
         let [begun, kept, slack] = [(); 3].map(|()| draft.a.label());
         let a = &mut draft.a;
@@ -112,7 +112,7 @@ impl Pacer {
         a.store64(word_at(state::NEXT), R1);
     }
 
-    /// The frames behind the first of a group.
+    /// Handles the frames after the first of a group.
     fn rest(&self, draft: &mut Draft, inside: Label, back: Label, send: Label) {
         let a = &mut draft.a;
         if self.group > 1 {
@@ -121,12 +121,12 @@ impl Pacer {
             a.bind(inside);
         }
         a.note("not due yet").bind(back);
-        draft.give_back();
+        draft.return_unsent();
         draft.a.bind(send);
     }
 
-    /// Tells how late a group was, behind its last frame. Overwrites R0 to R5.
-    pub fn tell(&self, draft: &mut Draft) {
+    /// Records the delay of a group, after its last frame. Overwrites R0 to R5.
+    pub fn record_delay(&self, draft: &mut Draft) {
         if self.group == 1 {
             return;
         }
@@ -145,8 +145,8 @@ impl Pacer {
     }
 }
 
-/// Counts the lateness of what was due at the time in `due`: R0 is the time, and the one at which
-/// the last frame left. Overwrites R0 to R2.
+/// Counts the delay after the scheduled time in `due`: R0 is the time, which is also that of the
+/// last frame. Overwrites R0 to R2.
 pub(super) fn count_late(draft: &mut Draft, due: MemRef) {
     let [fits, over] = [(); 2].map(|()| draft.a.label());
     let a = &mut draft.a;
@@ -162,8 +162,8 @@ pub(super) fn count_late(draft: &mut Draft, due: MemRef) {
     a.load_map_value(R1, abi::LATE, 0).add(R1, R0).count(R1.at(0), 1, R2).bind(over);
 }
 
-/// R2, the mean interval, becomes one of gaps that are spread as those of a Poisson process.
-/// Overwrites R3 to R5; keeps R0 and R1.
+/// Converts R2, the mean interval, to a random gap of a Poisson process. Overwrites R3 to R5;
+/// preserves R0 and R1.
 fn poisson(draft: &mut Draft, job: &Job) {
     let gaps = erlang::gaps(job.group);
     let bytes: Vec<u8> = gaps.iter().flat_map(|gap| gap.to_ne_bytes()).collect();
@@ -177,9 +177,9 @@ fn poisson(draft: &mut Draft, job: &Job) {
     draft.a.rsh(R2, 10).mul(R2, R4).rsh(R2, erlang::FRACTION as i32 - 10);
 }
 
-/// A group that is due within this time is waited for at one go.
+/// A group that is due within this time, in ns, is waited for in one wait.
 pub(super) const FAR_NS: i32 = 100_000;
-/// How long is waited for one that is farther away, before its batch is given back.
+/// Wait in ns for a later group, before its batch is returned.
 pub(super) const NEAR_NS: i32 = 50_000;
-/// Lateness that is caught up with even where a group takes less.
+/// Delay in ns that is caught up with even if the interval of groups is shorter.
 const SLACK_NS: i32 = 16_000;

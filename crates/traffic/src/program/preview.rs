@@ -1,7 +1,6 @@
-//! `Frames`: which frames a program sends, without running it.
+//! `Frames`: the frames that a program sends, without running it.
 //!
-//! The model that programs are tested against; also for whoever wants to see frames without
-//! sending any.
+//! It is the model against which programs are tested, and also prints frames without sending them.
 
 use super::draw;
 use super::job::Job;
@@ -9,7 +8,7 @@ use super::mix;
 use crate::error::Result;
 use crate::stamp::{Kind, Stamp};
 
-/// The frames of a job, in the order in which they leave; without end.
+/// The infinite sequence of the frames of a job, in the order of sending.
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
     job: &'a Job<'a>,
@@ -18,19 +17,19 @@ pub struct Frames<'a> {
     counts: Vec<u64>,
 }
 
-/// A frame that is to come.
+/// A frame that will be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned<'a> {
     job: &'a Job<'a>,
-    /// Its stream, by its place among the job's.
+    /// Index of its stream in the job.
     pub stream: usize,
-    /// How many of the stream come before it.
+    /// Number of earlier frames of the stream.
     pub number: u64,
 }
 
 impl<'a> Frames<'a> {
     /// # Errors
-    /// A job that no program can be made of.
+    /// As [`compile`](super::compile) for a job that exceeds limits.
     pub fn new(job: &'a Job<'a>) -> Result<Self> {
         job.check()?;
         let counts = vec![0; job.templates.len()];
@@ -50,13 +49,13 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Planned<'_> {
-    /// The number that each of its draws gives.
+    /// The number of each of its draws.
     pub fn numbers(&self) -> Vec<u64> {
         let draws = 0..self.job.templates[self.stream].draws.len();
         draws.map(|draw| draw::number(self.job, self.stream, draw, self.number)).collect()
     }
 
-    /// Its bytes when it leaves at this time of the monotonic clock.
+    /// Its bytes if it is sent at this time of the monotonic clock.
     pub fn bytes(&self, time_ns: u64) -> Vec<u8> {
         let template = &self.job.templates[self.stream];
         let numbers = self.numbers();

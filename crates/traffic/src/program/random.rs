@@ -1,5 +1,5 @@
-//! Random numbers: the n-th of a sequence is a function of its key and n alone, so that nothing
-//! but the count of frames is kept, and every run with the same seed draws the same.
+//! Random numbers: the n-th number of a sequence is a function of only its key and n, so that only
+//! the count of frames is stored, and all runs with the same seed draw the same numbers.
 //!
 //! The function is SplitMix64's: steps of 2^64 / golden ratio, mixed by Stafford's variant 13.
 
@@ -7,7 +7,7 @@ use spec::asm::{Assembler, Reg};
 
 use super::job::Job;
 
-/// The random number of a key and a place.
+/// The random number of a key at a place.
 pub(super) fn number(key: u64, place: u64) -> u64 {
     let z = place.wrapping_mul(GOLDEN).wrapping_add(key);
     let z = (z ^ (z >> 30)).wrapping_mul(FIRST);
@@ -21,7 +21,7 @@ pub(super) fn key(job: &Job, stream: usize, draw: usize) -> u64 {
     parts.into_iter().fold(number(job.seed, 1), |key, part| number(key, part.wrapping_add(2)))
 }
 
-/// `n`, a place, becomes the random number of this key. Overwrites `scratch`.
+/// Converts `n`, a place, to the random number of this key. Overwrites `scratch`.
 pub(super) fn mix(a: &mut Assembler, n: Reg, scratch: Reg, key: u64) {
     a.load_imm64(scratch, GOLDEN).mul(n, scratch).load_imm64(scratch, key).add(n, scratch);
     for (shift, factor) in [(30, FIRST), (27, SECOND)] {

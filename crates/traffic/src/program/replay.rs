@@ -24,7 +24,7 @@ use super::image::Image;
 use super::job::{Clock, Exit, Job, Made};
 use super::pace;
 use super::stream::Shared;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::limits::{FRAME_MAX, FRAME_MIN, SPARE};
 use crate::replay::{Frame, Recording};
 
@@ -37,15 +37,15 @@ pub struct ReplayJob<'a> {
     /// by `threads`. Only recordings without times have more than one.
     pub thread: u32,
     pub threads: u32,
-    /// Frames that leave together: the batch of every live run, 1 to `limits::BATCH`. Frames that
-    /// have times leave one by one.
+    /// Frames that are sent together: the batch of every live run, 1 to `limits::BATCH`. Frames
+    /// with times are sent one by one.
     pub group: u32,
 }
 
-/// Makes the program of a job.
+/// Compiles the program of a job.
 ///
 /// # Errors
-/// [`Error::Config`] when the recording cannot be sent so.
+/// [`Error::Config`] when the recording cannot be sent with these settings.
 pub fn replay(job: &ReplayJob) -> Result<Made> {
     job.check()?;
     let longest = job.recording.longest();
@@ -69,11 +69,12 @@ pub fn replay(job: &ReplayJob) -> Result<Made> {
     draft.finish(vec![0; longest + SPARE])
 }
 
-/// Where the program is in the recording; R9 is the address of the record from [`Cursor::find`] on.
+/// The position of the program in the recording; R9 is the address of the record after
+/// [`Cursor::find`].
 struct Cursor {
     block: MemRef,
     offset: MemRef,
-    /// The clock's time at which the round began, ns; 0 before the first frame.
+    /// Start of the round in ns of the clock; 0 before the first frame.
     base: MemRef,
     blocks: usize,
 }
@@ -108,7 +109,7 @@ impl Cursor {
     }
 }
 
-/// Goes on when the record's frame is due, else gives the frame back.
+/// Continues if the frame of the record is due, otherwise returns the frame.
 fn wait(draft: &mut Draft, cursor: &Cursor, back: Label) {
     let due_at = draft.word();
     let [begun, near, due, kept] = [(); 4].map(|()| draft.a.label());
@@ -129,7 +130,7 @@ fn wait(draft: &mut Draft, cursor: &Cursor, back: Label) {
     pace::count_late(draft, due_at);
 }
 
-/// The frame becomes the record's; R8 is its length.
+/// Writes the frame of the record; R8 is its length.
 fn shape(draft: &mut Draft, longest: usize, back: Label) {
     let a = &mut draft.a;
     a.note("its length").load32(R8, R9.at(LEN)).jump_if(R8, Cond::Lt, FRAME_MIN as i32, back);
@@ -150,7 +151,7 @@ fn count(draft: &mut Draft) {
     a.count(word_at(state::BYTES), R8, R1);
 }
 
-/// The thread's frames as elements of the array.
+/// The frames of the thread as elements of the array.
 fn blocks(job: &ReplayJob) -> Vec<Vec<u8>> {
     let recording = job.recording;
     let mine = recording.frames.iter().skip(job.thread as usize).step_by(job.threads as usize);
@@ -205,21 +206,21 @@ impl ReplayJob<'_> {
     }
 
     fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(why));
+        let fail = |wrong| Err(Error::Config(wrong));
         let Self { recording, threads, group, .. } = *self;
         let count = recording.frames.len();
         if recording.is_paced() && threads > 1 {
-            return fail("frames that have times are sent in order, by one thread".into());
+            return fail(ConfigError::RecordingThreads);
         }
         if recording.is_paced() && group != 1 {
-            return fail("frames that have times leave one by one: choose no batch".into());
+            return fail(ConfigError::RecordingBatch);
         }
         if count < threads as usize {
-            return fail(format!("{count} frames cannot be shared by {threads} threads"));
+            return fail(ConfigError::FewerFramesThanThreads { frames: count, threads });
         }
         let fits = |frame: &Frame| (FRAME_MIN..=FRAME_MAX).contains(&frame.len);
         if !recording.frames.iter().all(fits) {
-            return fail(format!("frames have {FRAME_MIN} to {FRAME_MAX} bytes"));
+            return fail(ConfigError::RecordingFrame);
         }
         Ok(())
     }
@@ -227,18 +228,18 @@ impl ReplayJob<'_> {
 
 const FRAMES: &str = "gen_frames";
 
-/// Bytes of a block: large enough that little is lost at its end, small enough for any kernel.
+/// Bytes of a block: large enough to waste little space at its end, small enough for any kernel.
 const BLOCK: usize = 1 << 18;
 const HEADER: usize = 16;
 const RECORD_MAX: usize = (HEADER + FRAME_MAX).next_multiple_of(8);
 
-// Where a record has what.
+// Offsets in a record.
 const DUE: i16 = 0;
 const NEXT: i16 = 8;
 const LEN: i16 = 12;
 
-/// How late the program may be and still catch up: a sender that was held up sends what has become
-/// due at once, but not more than this.
+/// The delay up to which the program catches up: a delayed sender immediately sends the frames that
+/// are due, but no more than those of this time.
 const SLACK_NS: i32 = 10_000_000;
 
 #[cfg(test)]

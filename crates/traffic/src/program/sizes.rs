@@ -1,7 +1,7 @@
-//! Sizes: one, or one of a table for each frame.
+//! Sizes of frames: a constant, or a row of a table for each frame.
 //!
-//! A row has the length (32 bits), the words as they stand in the frame, and the sums that
-//! checksums begin with, 16 bits each.
+//! A row has the length (32 bits), the words in the byte order of the frame, and the initial sums
+//! of checksums, 16 bits each.
 
 use spec::asm::Reg::{R0, R1, R2, R3};
 use spec::asm::{Cond, Helper, Reg};
@@ -11,14 +11,14 @@ use super::draw::Part;
 use super::fields::bound;
 use super::shape::Shape;
 
-/// How long the frames of one stream are.
+/// The sizes of the frames of one stream.
 pub(super) enum Sizes {
     One(usize),
     Table { table: Table, row: usize },
 }
 
 impl Sizes {
-    /// `part` is that of the draw that picks the size, if one does.
+    /// Prepares the sizes; `part` is that of the draw that selects the size, if there is one.
     pub fn new(draft: &mut Draft, shape: &Shape, part: Option<Part>) -> Self {
         let sizes = shape.sizes();
         let (Some(part), 2..) = (part, sizes.len()) else { return Self::One(sizes[0].len) };
@@ -39,7 +39,8 @@ impl Sizes {
         Self::Table { table: draft.table(&rows), row }
     }
 
-    /// Picks the row whose index is R0, which is kept, and writes its words. Overwrites R1, R2.
+    /// Selects the row with the index in R0, which is preserved, and writes its words. Overwrites
+    /// R1 and R2.
     pub fn pick(&self, draft: &mut Draft, shape: &Shape, part: Part) {
         let Self::Table { table, row } = self else { return };
         bound(draft, part.last);
@@ -52,7 +53,7 @@ impl Sizes {
         }
     }
 
-    /// R1 becomes the sum that a checksum begins with.
+    /// Loads the initial sum of a checksum into R1.
     pub fn base(&self, draft: &mut Draft, shape: &Shape, sum: usize) {
         match self {
             Self::One(_) => {
@@ -77,8 +78,8 @@ impl Sizes {
         }
     }
 
-    /// Takes off what a frame of `whole` bytes has too much. Overwrites R0 to R5: the frame's
-    /// address is no longer valid.
+    /// Shortens a frame of `whole` bytes to its size. Overwrites R0 to R5; the address of the frame
+    /// is no longer valid.
     pub fn cut(&self, draft: &mut Draft, whole: usize) {
         if matches!(self, Self::One(len) if *len == whole) {
             return;
@@ -97,7 +98,7 @@ impl Sizes {
         draft.a.jump_if(R0, Cond::Ne, 0, failed);
     }
 
-    /// R3 becomes the address of the stamp, at the end of the frame. Overwrites R1 and R2.
+    /// Loads the address of the stamp, at the end of the frame, into R3. Overwrites R1 and R2.
     pub fn stamp(&self, draft: &mut Draft, whole: usize) {
         let len = crate::stamp::Stamp::LEN as i32;
         let failed = draft.failed();
@@ -117,5 +118,5 @@ impl Sizes {
     }
 }
 
-/// Bytes of a row in front of its words.
+/// Bytes of a row before its words.
 const ROW_HEAD: usize = 4;

@@ -1,4 +1,5 @@
-//! The stamp at the end of a frame, as `crate::stamp` lays it out: two stores of eight bytes.
+//! Writes the stamp at the end of a frame, in the layout of `crate::stamp`: two stores of eight
+//! bytes.
 
 use spec::asm::Reg::{R0, R1, R2, R3, R4, R5};
 use spec::asm::{Cond, Helper};
@@ -24,14 +25,14 @@ impl Time {
         Self { clock }
     }
 
-    /// Forgets the time of a group that does not go.
+    /// Discards the time of a group that is not sent.
     pub fn forget(&self, draft: &mut Draft) {
         if self.clock == Clock::Group {
             draft.a.store64(word_at(own::NOW), 0);
         }
     }
 
-    /// Reads the clock, if it is time to. Overwrites R0 to R5.
+    /// Reads the clock, if required for this frame. Overwrites R0 to R5.
     pub fn read(&self, draft: &mut Draft, job: &Job) {
         let [read, known] = [(); 2].map(|()| draft.a.label());
         draft.a.note("the time");
@@ -69,7 +70,7 @@ impl Time {
         store_big_endian(draft, R3.at(8), 8, R5);
     }
 
-    /// R4 becomes the code of the kind.
+    /// Loads the code of the kind into R4.
     fn kind(&self, draft: &mut Draft, expect: Expect) {
         let a = &mut draft.a;
         let data = a.label();
@@ -78,11 +79,11 @@ impl Time {
     }
 }
 
-/// Whose stamp it is.
+/// The frame of a stamp.
 #[derive(Clone, Copy)]
 pub(super) struct Stamped<'a> {
     pub template: &'a Template,
-    /// Its place among the job's.
+    /// Index of the stream in the job.
     pub stream: usize,
     pub sizes: &'a Sizes,
     /// Bytes of the frame before it is shortened.

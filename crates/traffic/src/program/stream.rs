@@ -1,4 +1,4 @@
-//! One stream's part of a program: everything from the choice of the stream to the frame's exit.
+//! The part of a program for one stream, from the selection of the stream to the exit of the frame.
 
 use spec::asm::Cond;
 use spec::asm::Reg::{R1, R3, R4};
@@ -15,7 +15,7 @@ use super::shape::Shape;
 use super::sizes::Sizes;
 use super::stamp::{Stamped, Time};
 
-/// What all streams of a program share.
+/// The parts that all streams of a program share.
 pub(super) struct Shared<'a> {
     pub job: &'a Job<'a>,
     pub image: Image,
@@ -23,7 +23,7 @@ pub(super) struct Shared<'a> {
     pub time: Option<Time>,
 }
 
-/// One stream, ready to be written.
+/// One stream, prepared for writing.
 struct Stream<'a> {
     number: usize,
     shape: &'a Shape<'a>,
@@ -50,7 +50,7 @@ pub(super) fn write(draft: &mut Draft, shared: &Shared, shape: &Shape, number: u
 }
 
 impl Stream<'_> {
-    /// Everything that is in the frame.
+    /// Writes the contents of the frame.
     fn write_frame(&self, draft: &mut Draft, shared: &Shared) {
         let template = self.shape.template;
         let time = shared.time.filter(|_| template.stamp.is_some());
@@ -77,14 +77,14 @@ impl Stream<'_> {
         }
     }
 
-    /// Whether nothing is to be stored by the program itself.
+    /// Whether the program itself stores nothing.
     fn is_constant(&self, shared: &Shared) -> bool {
         let template = self.shape.template;
         let varies = !template.fields.is_empty() || self.shape.sizes().len() > 1;
         !varies && template.stamp.is_none() && !shared.image.is_short(self.shape)
     }
 
-    /// Each number is used as soon as it is drawn.
+    /// Draws each number, and writes its fields.
     fn write_draws(&self, draft: &mut Draft) {
         let count = word_at(state::STREAMS + 8 * self.number);
         for (index, draw) in self.draws.iter().enumerate() {
@@ -103,7 +103,7 @@ impl Stream<'_> {
         }
     }
 
-    /// Counts the frame, unless it tells the end.
+    /// Counts the frame, unless it announces the end.
     fn count(&self, draft: &mut Draft, shared: &Shared) {
         let leave = draft.a.label();
         draft.a.note("count");
@@ -116,7 +116,7 @@ impl Stream<'_> {
         self.sizes.add(draft, R1);
         draft.a.store64(word_at(state::BYTES), R1);
         if let Some(pacer) = &shared.pacer {
-            pacer.tell(draft);
+            pacer.record_delay(draft);
         }
         draft.a.note("leave").bind(leave);
     }

@@ -1,6 +1,7 @@
-//! How fast: `Rate`, and `Profile`, how it changes over time.
+//! `Rate`, and `Profile`: a rate that changes over time.
 //!
-//! Rule: a rate is of all threads together. As text: `parse`; as numbers for a program: `pace`.
+//! Rule: a rate is the sum over all threads. `parse` reads and prints text; `pace` computes the
+//! numbers for a program.
 
 mod pace;
 mod parse;
@@ -8,7 +9,7 @@ mod parse;
 use std::time::Duration;
 
 pub(crate) use pace::{Pace, Pacer};
-pub use parse::duration;
+pub use parse::{RateError, duration};
 
 /// `count` per second of `seconds`; 0 when there was no time.
 pub(crate) fn per_second(count: f64, seconds: f64) -> f64 {
@@ -18,31 +19,34 @@ pub(crate) fn per_second(count: f64, seconds: f64) -> f64 {
 /// A rate of all threads together.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
+    /// Packets a second.
     PacketsPerSecond(f64),
-    /// Of the frames' own bytes, without checksum, preamble and gap.
+    /// Bits a second of the frames' own bytes, without checksum, preamble and gap.
     BitsPerSecond(f64),
-    /// As fast as the processors can.
+    /// As fast as the processors permit.
     Max,
 }
 
-/// How the rate goes over time, and how frames are spaced.
+/// A rate over time, and the spacing of frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
+    /// The rate at the beginning.
     pub rate: Rate,
-    /// From `rate` to this one, evenly, in that time; then it stays.
+    /// Changes linearly from `rate` to this rate within this time, and remains there.
     pub ramp: Option<(Rate, Duration)>,
+    /// How frames are spaced.
     pub spacing: Spacing,
 }
 
-/// How frames follow each other at a given rate.
+/// The distances between frames at a given rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spacing {
-    /// Evenly.
+    /// Equal distances.
     #[default]
     Constant,
-    /// So many at once, then nothing until the rate is kept.
+    /// Bursts of this many frames, as far apart as the rate requires.
     Bursts(u32),
-    /// Independent of each other: exponential gaps.
+    /// Exponential distances, as of independent events.
     Poisson,
 }
 

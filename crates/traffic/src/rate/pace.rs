@@ -1,27 +1,27 @@
-//! A profile as numbers for programs: how many frames leave together, and how far apart groups are.
+//! Converts a profile to numbers for programs: the size of groups of frames, and their distance.
 
 use std::time::Duration;
 
 use super::{Profile, Rate, Spacing};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::limits::{BATCH, RATE};
 use crate::program::{Gaps, abi};
 
-/// What the program of each thread is told at one moment.
+/// The settings of the program of each thread at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
-    /// Frames that leave together.
+    /// Number of frames that are sent together.
     pub group: u32,
     /// `None` without pacing.
     pub gaps: Option<Gaps>,
-    /// From one group of a thread to its next, in units of 2^-20 ns; 0 without pacing.
+    /// Interval from one group of a thread to its next, in units of 2^-20 ns; 0 without pacing.
     pub interval: u64,
 }
 
-/// A profile that can be kept, for so many threads.
+/// A checked profile for a number of threads.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
-    /// Packets a second of all threads, from and to; `None` without pacing.
+    /// Packets a second of all threads at the start and at the end; `None` without pacing.
     pps: Option<(f64, f64)>,
     ramp: Duration,
     spacing: Spacing,
@@ -30,8 +30,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// `mean_len` is that of the frames, in bytes; `batch` is how many leave together where the
-    /// caller says so.
+    /// Checks a profile. `mean_len` is the mean length of the frames in bytes; `batch` is the
+    /// number of frames that are sent together, if the caller sets it.
     pub fn new(
         profile: &Profile,
         threads: usize,
@@ -42,23 +42,24 @@ impl Pacer {
         let pps = match (pps(profile.rate, mean_len)?, pps(to, mean_len)?) {
             (Some(from), Some(to)) => Some((from, to)),
             (None, None) if profile.ramp.is_none() => None,
-            _ => return Err(Error::Config("a ramp goes from one number to another".into())),
+            _ => return Err(ConfigError::RampToMax.into()),
         };
         if pps.is_none() && profile.spacing != Spacing::Constant {
-            return Err(Error::Config("frames are spaced at a rate; \"max\" has none".into()));
+            return Err(ConfigError::SpacingAtMax.into());
         }
         let size = match profile.spacing {
             Spacing::Bursts(frames) => Some(frames),
             Spacing::Constant | Spacing::Poisson => batch,
         };
-        if size.is_some_and(|size| !(1..=BATCH).contains(&size)) {
-            let why = format!("1 to {BATCH} frames leave together, in a batch or a burst");
-            return Err(Error::Config(why));
+        if let Some(size) = size.filter(|size| !(1..=BATCH).contains(size)) {
+            let (max, given) = (BATCH.into(), size.into());
+            let what = "frames in a batch or a burst";
+            return Err(ConfigError::Range { what, min: 1, max, given }.into());
         }
         Ok(Self { pps, ramp, spacing: profile.spacing, threads, batch: size })
     }
 
-    /// So long after the first frame, or after the profile was set.
+    /// The pace this long after the first frame, or after the profile was set.
     pub fn at(&self, elapsed: Duration) -> Pace {
         let Some((from, to)) = self.pps else {
             return Pace { group: self.batch.unwrap_or(BATCH), gaps: None, interval: 0 };
@@ -80,20 +81,21 @@ impl Pacer {
         elapsed < self.ramp
     }
 
-    /// Whether frames of a group have each a time of their own, in whose middle they leave.
+    /// Whether each frame of a group has a scheduled time of its own, in whose middle the group is
+    /// sent.
     pub fn is_even(&self) -> bool {
         self.spacing == Spacing::Constant
     }
 }
 
 impl Pace {
-    /// Nanoseconds from one group to the next.
+    /// Interval from one group to the next in nanoseconds.
     pub fn interval_ns(&self) -> f64 {
         self.interval as f64 / UNIT
     }
 }
 
-/// Packets a second; nothing for the highest rate.
+/// Packets a second; `None` for the highest rate.
 fn pps(rate: Rate, mean_len: f64) -> Result<Option<f64>> {
     let pps = match rate {
         Rate::Max => return Ok(None),
@@ -102,14 +104,14 @@ fn pps(rate: Rate, mean_len: f64) -> Result<Option<f64>> {
     };
     let (low, high) = (*RATE.start() as f64, *RATE.end() as f64);
     if !(low..=high).contains(&pps) {
-        let why = format!("{rate} is {pps:.1} frames a second; it must be {low} to {high}");
-        return Err(Error::Config(why));
+        let (rate, min, max) = (rate.to_string(), *RATE.start(), *RATE.end());
+        return Err(ConfigError::Rate { rate, pps, min, max }.into());
     }
     Ok(Some(pps))
 }
 
-/// Frames of a thread that leave together: as many as are due in [`SPREAD`], in steps of four, so
-/// that a ramp changes it rarely.
+/// Number of frames of a thread that are sent together: those due in [`SPREAD`], in steps of four,
+/// so that a ramp changes it rarely.
 fn group(pps: f64) -> u32 {
     let due = pps * SPREAD.as_secs_f64();
     GROUPS.into_iter().rev().find(|group| f64::from(*group) <= due).unwrap_or(1)
@@ -117,8 +119,8 @@ fn group(pps: f64) -> u32 {
 
 const GROUPS: [u32; 5] = [1, 4, 16, 64, BATCH];
 
-/// Frames leave at most half of this from their own times. Each group wakes its receiver, which
-/// costs more than a frame.
+/// Frames are sent at most half of this from their scheduled times. Each group wakes its receiver,
+/// which costs more than a frame.
 const SPREAD: Duration = Duration::from_micros(16);
 
 const UNIT: f64 = (1u64 << abi::FRACTION) as f64;
@@ -126,6 +128,7 @@ const UNIT: f64 = (1u64 << abi::FRACTION) as f64;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
 
     fn pacer(text: &str, threads: usize) -> Result<Pacer> {
         Pacer::new(&text.parse::<Profile>().unwrap(), threads, 125.0, None)

@@ -6,21 +6,43 @@ use std::time::Duration;
 
 use super::{Profile, Rate, Spacing};
 
-/// What a text lacks to be a rate, a profile or a spacing; Display says what would be right.
+/// Text that is not a rate, a profile, a spacing or a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{text}\": {why}")]
-pub struct Error {
-    text: String,
-    why: &'static str,
+#[non_exhaustive]
+pub enum RateError {
+    /// Not a rate.
+    #[error(
+        "invalid rate \"{text}\"; expected a number and a unit, such as 500kpps, 1.5mpps or 2gbps, \
+         or \"max\""
+    )]
+    Rate { text: String },
+    /// A rate of 0.
+    #[error("a rate of \"{text}\" never sends anything; use at least 1pps")]
+    Zero { text: String },
+    /// Not a ramp.
+    #[error("invalid ramp \"{text}\"; expected FROM..TO over TIME, such as 10kpps..1mpps over 10s")]
+    Ramp { text: String },
+    /// A ramp to or from the highest rate.
+    #[error("invalid ramp \"{text}\": it needs two numbers, and \"max\" is none")]
+    RampToMax { text: String },
+    /// A ramp without a duration.
+    #[error("invalid ramp \"{text}\": its duration must be above 0, such as 10s")]
+    RampTime { text: String },
+    /// Not a spacing.
+    #[error("invalid spacing \"{text}\"; expected constant, poisson or bursts:N")]
+    Spacing { text: String },
+    /// Not a duration.
+    #[error("invalid duration \"{text}\"; expected a number and us, ms, s, m or h, such as 500ms")]
+    Duration { text: String },
 }
 
 impl FromStr for Rate {
-    type Err = Error;
+    type Err = RateError;
 
-    /// A decimal number and `pps`, `kpps`, `mpps`, `gpps`, or `bps` and so on; or `max`. Letters
-    /// may be capitals.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let fail = |why| Error { text: text.to_owned(), why };
+    /// A decimal number and `pps`, `kpps`, `mpps`, `gpps`, or `bps` and so on; or `max`. Case does
+    /// not matter.
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let fail = || RateError::Rate { text: text.to_owned() };
         let lower = text.trim().to_ascii_lowercase();
         if lower == "max" {
             return Ok(Self::Max);
@@ -28,19 +50,19 @@ impl FromStr for Rate {
         let (rest, packets) = match (lower.strip_suffix("pps"), lower.strip_suffix("bps")) {
             (Some(rest), _) => (rest, true),
             (_, Some(rest)) => (rest, false),
-            _ => return Err(fail(RATE)),
+            _ => return Err(fail()),
         };
         let (digits, power) = split_prefix(rest);
-        let value = decimal(digits, power).ok_or_else(|| fail(RATE))?;
+        let value = decimal(digits, power).ok_or_else(fail)?;
         if value <= 0.0 {
-            return Err(fail("nothing would ever be sent; say at least 1pps"));
+            return Err(RateError::Zero { text: text.to_owned() });
         }
         Ok(if packets { Self::PacketsPerSecond(value) } else { Self::BitsPerSecond(value) })
     }
 }
 
 impl fmt::Display for Rate {
-    /// So that it is read back as it was.
+    /// Text that parses to the same rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = match self {
             Self::PacketsPerSecond(value) => (*value, "pps"),
@@ -53,22 +75,23 @@ impl fmt::Display for Rate {
 }
 
 impl FromStr for Profile {
-    type Err = Error;
+    type Err = RateError;
 
     /// `RATE` or `FROM..TO over TIME`.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let fail = |why| Error { text: text.to_owned(), why };
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let whole = || text.to_owned();
         let Some((from, rest)) = text.split_once("..") else {
             return Ok(Self::from(text.parse::<Rate>()?));
         };
-        let (to, time) = rest.split_once("over").ok_or_else(|| fail(RAMP))?;
+        let (to, time) =
+            rest.split_once("over").ok_or_else(|| RateError::Ramp { text: whole() })?;
         let (rate, to): (Rate, Rate) = (from.parse()?, to.parse()?);
         if [rate, to].contains(&Rate::Max) {
-            return Err(fail("a ramp goes from one number to another; \"max\" is none"));
+            return Err(RateError::RampToMax { text: whole() });
         }
         let time = duration(time.trim())?;
         if time.is_zero() {
-            return Err(fail("a ramp takes some time, such as 10s"));
+            return Err(RateError::RampTime { text: whole() });
         }
         Ok(Self { ramp: Some((to, time)), ..Self::from(rate) })
     }
@@ -84,11 +107,11 @@ impl fmt::Display for Profile {
 }
 
 impl FromStr for Spacing {
-    type Err = Error;
+    type Err = RateError;
 
     /// `constant`, `poisson` or `bursts:N`.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let fail = || Error { text: text.to_owned(), why: SPACING };
+    fn from_str(text: &str) -> Result<Self, RateError> {
+        let fail = || RateError::Spacing { text: text.to_owned() };
         match text {
             "constant" => return Ok(Self::Constant),
             "poisson" => return Ok(Self::Poisson),
@@ -112,9 +135,9 @@ impl fmt::Display for Spacing {
 /// A decimal number and `us`, `ms`, `s`, `m` or `h`; seconds without one.
 ///
 /// # Errors
-/// For anything else, and for what no [`Duration`] holds.
-pub fn duration(text: &str) -> Result<Duration, Error> {
-    let fail = || Error { text: text.to_owned(), why: DURATION };
+/// [`RateError::Duration`] for anything else, and for a time that no [`Duration`] can hold.
+pub fn duration(text: &str) -> Result<Duration, RateError> {
+    let fail = || RateError::Duration { text: text.to_owned() };
     let number = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let scale = match &text[number.len()..] {
         "us" => 1e-6,
@@ -128,7 +151,7 @@ pub fn duration(text: &str) -> Result<Duration, Error> {
     Duration::try_from_secs_f64(value * scale).map_err(|_| fail())
 }
 
-/// Digits, and the power of ten that the letter behind them stands for.
+/// Digits, and the power of ten of the letter after them.
 fn split_prefix(text: &str) -> (&str, u32) {
     let powers = [('k', 3), ('m', 6), ('g', 9)];
     powers
@@ -144,7 +167,7 @@ fn decimal(digits: &str, power: u32) -> Option<f64> {
     (plain && value.is_finite()).then_some(value)
 }
 
-/// The largest unit that needs no more digits.
+/// The value in the largest unit that needs at most three decimal places.
 fn shortest(value: f64) -> (f64, &'static str) {
     let units = [("g", 1e9), ("m", 1e6), ("k", 1e3)];
     let fits = |scale: f64| value >= scale && decimal_places(value / scale) <= 3;
@@ -157,11 +180,6 @@ fn shortest(value: f64) -> (f64, &'static str) {
 fn decimal_places(value: f64) -> usize {
     value.to_string().split_once('.').map_or(0, |(_, places)| places.len())
 }
-
-const RATE: &str = "a rate is a number and a unit, such as 500kpps, 1.5mpps or 2gbps, or \"max\"";
-const RAMP: &str = "a ramp is written FROM..TO over TIME, such as 10kpps..1mpps over 10s";
-const SPACING: &str = "frames are spaced \"constant\", \"poisson\" or \"bursts:N\"";
-const DURATION: &str = "a time is a number and us, ms, s, m or h, such as 500ms";
 
 #[cfg(test)]
 mod tests {
@@ -188,13 +206,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rate_says_what_would_be() {
+    fn invalid_rates_are_rejected() {
         for text in ["", "1", "mpps", "1 mpps", "-1pps", "1e6pps", "1xpps", "1.2.3pps", "infpps"] {
-            let error = text.parse::<Rate>().unwrap_err().to_string();
-            assert!(error.contains("500kpps"), "{text}: {error}");
+            let error = text.parse::<Rate>().unwrap_err();
+            assert_eq!(error, RateError::Rate { text: text.to_owned() });
+            assert!(error.to_string().contains("500kpps"), "{text}: {error}");
         }
-        assert!("0pps".parse::<Rate>().unwrap_err().to_string().contains("at least 1pps"));
-        assert!("0kbps".parse::<Rate>().is_err());
+        for text in ["0pps", "0kbps"] {
+            let error = RateError::Zero { text: text.to_owned() };
+            assert_eq!(text.parse::<Rate>(), Err(error));
+        }
     }
 
     #[test]
@@ -214,8 +235,15 @@ mod tests {
         assert_eq!(ramp.ramp, Some(end));
         assert_eq!(ramp.to_string().parse::<Profile>(), Ok(ramp));
         assert_eq!("max".parse::<Profile>(), Ok(Profile::from(Rate::Max)));
-        for text in ["1pps..2pps", "1pps..max over 1s", "1pps..2pps over 0s", "1pps.. over 2s"] {
-            assert!(text.parse::<Profile>().is_err(), "{text}");
+        type Reason = fn(String) -> RateError;
+        let wrong: [(&str, &str, Reason); 4] = [
+            ("1pps..2pps", "1pps..2pps", |text| RateError::Ramp { text }),
+            ("1pps..max over 1s", "1pps..max over 1s", |text| RateError::RampToMax { text }),
+            ("1pps..2pps over 0s", "1pps..2pps over 0s", |text| RateError::RampTime { text }),
+            ("1pps.. over 2s", " ", |text| RateError::Rate { text }),
+        ];
+        for (text, part, reason) in wrong {
+            assert_eq!(text.parse::<Profile>(), Err(reason(part.to_owned())), "{text}");
         }
     }
 
@@ -225,7 +253,8 @@ mod tests {
             assert_eq!(spacing.to_string().parse(), Ok(spacing));
         }
         for text in ["", "bursts", "bursts:0", "bursts:x"] {
-            assert!(text.parse::<Spacing>().is_err(), "{text}");
+            let error = RateError::Spacing { text: text.to_owned() };
+            assert_eq!(text.parse::<Spacing>(), Err(error));
         }
     }
 
@@ -235,7 +264,7 @@ mod tests {
             assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         for text in ["", "s", "1d", "-1s", "1e9s", "99999999999999999999h"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert_eq!(duration(text), Err(RateError::Duration { text: text.to_owned() }));
         }
     }
 }

@@ -1,6 +1,6 @@
-//! From a packet as it was captured to an Ethernet frame.
+//! Converts a captured packet to an Ethernet frame.
 //!
-//! Layouts: <https://www.tcpdump.org/linktypes.html>. Not here: what is inside the frame.
+//! The layouts are described at <https://www.tcpdump.org/linktypes.html>.
 
 use packet::{EtherType, Mac};
 use pcap::LinkType;
@@ -8,10 +8,10 @@ use pcap::LinkType;
 use super::notes::Reason;
 use super::options::Framing;
 
-/// Appends the frame to `out`. Whether it had to be given an Ethernet header.
+/// Appends the frame to `out`; returns whether an Ethernet header was added.
 ///
 /// # Errors
-/// Why it cannot be sent; `out` is as it was.
+/// The reason why it cannot be sent; `out` is unchanged.
 pub(super) fn frame(
     link: LinkType,
     packet: &[u8],
@@ -29,7 +29,7 @@ pub(super) fn frame(
     let payload = packet.get(at..).filter(|payload| !payload.is_empty()).ok_or(Reason::Short)?;
     let kind = match kind {
         Kind::Type(ether_type) => ether_type,
-        // Where a type would stand, 802.3 has the length of what follows.
+        // 802.3 has the length of the payload in place of the type.
         Kind::Length => u16::try_from(payload.len())
             .ok()
             .filter(|len| *len < FIRST_TYPE)
@@ -42,16 +42,16 @@ pub(super) fn frame(
     Ok(true)
 }
 
-/// What a link's header says.
+/// The contents of a link header.
 #[derive(Clone, Copy, Debug)]
 struct Inner {
     kind: Kind,
     source: Option<Mac>,
-    /// Where the payload starts.
+    /// Offset of the payload.
     at: usize,
 }
 
-/// What stands behind the addresses.
+/// The field after the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Type(u16),
@@ -79,7 +79,7 @@ fn inner(link: LinkType, packet: &[u8]) -> Result<Inner, Reason> {
     }
 }
 
-/// The IP header's first digit.
+/// Determines the type by the version of the IP header.
 fn by_version(packet: &[u8]) -> Result<Inner, Reason> {
     match packet.first().ok_or(Reason::Short)? >> 4 {
         4 => Ok(Inner::of_type(IPV4, 0)),
@@ -88,7 +88,7 @@ fn by_version(packet: &[u8]) -> Result<Inner, Reason> {
     }
 }
 
-/// Four bytes with the address family, in the byte order of whoever captured it.
+/// Reads four bytes with the address family, in the byte order of the capturing host.
 fn by_family(packet: &[u8]) -> Result<Inner, Reason> {
     let bytes: [u8; 4] = *packet.first_chunk().ok_or(Reason::Short)?;
     let family = u32::from_be_bytes(bytes).min(u32::from_le_bytes(bytes));
@@ -100,7 +100,7 @@ fn by_family(packet: &[u8]) -> Result<Inner, Reason> {
     }
 }
 
-/// Linux's own header for packets of any interface. `places`: of the protocol, the device type,
+/// Reads the "cooked" header of Linux. `places` are the offsets of the protocol, the device type,
 /// the length of the address and the address.
 fn cooked(packet: &[u8], places: [usize; 4], header: usize) -> Result<Inner, Reason> {
     let [protocol, device, length, address] = places;
@@ -111,7 +111,7 @@ fn cooked(packet: &[u8], places: [usize; 4], header: usize) -> Result<Inner, Rea
     // Version 1 has two bytes for the length, version 2 one.
     let length = if header == 16 { half(packet, length)? } else { packet[length].into() };
     let kind = match half(packet, protocol)? {
-        // What such devices call a protocol is none of Ethernet's.
+        // The protocol numbers of such devices are not EtherTypes.
         _ if FOREIGN_DEVICES.contains(&device) => return Err(Reason::Protocol),
         NOVELL_RAW | LLC => Kind::Length,
         ether_type if ether_type >= FIRST_TYPE => Kind::Type(ether_type),
@@ -122,7 +122,8 @@ fn cooked(packet: &[u8], places: [usize; 4], header: usize) -> Result<Inner, Rea
     Ok(Inner { kind, source, at: header })
 }
 
-/// RFC 1661 and 1662: a protocol of one or two bytes, address and control in front or left out.
+/// Reads a PPP header (RFC 1661 and 1662): a protocol of one or two bytes, optionally after address
+/// and control.
 fn point_to_point(packet: &[u8]) -> Result<Inner, Reason> {
     let at = if packet.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     // Cisco's framing has types where PPP has its protocol.
@@ -147,7 +148,7 @@ fn half(packet: &[u8], at: usize) -> Result<u16, Reason> {
 }
 
 const HEADER: usize = crate::limits::FRAME_MIN;
-/// Below it the field is a length.
+/// First EtherType; lower values are a length.
 const FIRST_TYPE: u16 = EtherType::FIRST.0;
 const IPV4: u16 = EtherType::IPV4.0;
 const IPV6: u16 = EtherType::IPV6.0;

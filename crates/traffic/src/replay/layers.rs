@@ -1,11 +1,11 @@
-//! `Layers`: where a frame has what edits may change.
+//! `Layers`: offsets of the fields of a frame that edits may change.
 //!
-//! Rule: every offset told is inside of what was captured, with the whole field behind it; what
-//! was cut off is not there. Not here: changing anything.
+//! Rule: every offset is followed by the whole field within the captured bytes; truncated fields
+//! are absent.
 
 use packet::{EtherType, Header, IpPacket, IpProtocol, Layer, Limits, Walk, word};
 
-/// Of the outermost packet: what tunnels and errors quote inside stays as it was sent.
+/// Fields of the outermost packet; packets in tunnels and in ICMP errors are not changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Layers {
     /// VLAN tags, from byte 12.
@@ -13,29 +13,28 @@ pub(super) struct Layers {
     pub ip: Option<Ip>,
 }
 
-/// An IP header whose addresses are there.
+/// An IP header whose addresses were captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ip {
     /// Bytes of an address.
     pub width: usize,
     pub source: usize,
     pub destination: usize,
-    /// IPv4's header checksum.
+    /// Offset of the IPv4 header checksum.
     pub checksum: Option<usize>,
-    /// Whether the destination is that of the pseudo header: not when a routing header says where
-    /// the packet really goes.
+    /// Whether the pseudo header has this destination, and not that of a routing header.
     pub is_final: bool,
     pub transport: Option<Transport>,
 }
 
-/// What stands behind the IP headers of a packet that is whole, or of its first fragment.
+/// The transport header of an unfragmented packet or a first fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Transport {
-    /// Source port, destination port.
+    /// Offsets of source and destination port.
     pub ports: Option<[usize; 2]>,
-    /// A checksum that covers the IP addresses.
+    /// Offset of a checksum that covers the IP addresses.
     pub checksum: Option<usize>,
-    /// Zero means none.
+    /// A checksum of zero means that there is none.
     pub is_optional: bool,
 }
 
@@ -89,8 +88,8 @@ fn transport(frame: &[u8], packet: &IpPacket) -> Option<Transport> {
     })
 }
 
-/// Limits of captured frames: what was captured may be only the beginning, and all tags of any
-/// sensible frame are found, so that they can be stripped.
+/// Limits for captured frames: they may be truncated, and all tags of any realistic frame are
+/// found, so that they can be stripped.
 const CAPTURED: Limits = Limits {
     tags: 64,
     tag_types: &[EtherType::VLAN, EtherType::SERVICE_VLAN, EtherType::LEGACY_VLAN],
@@ -98,6 +97,7 @@ const CAPTURED: Limits = Limits {
     is_cut: true,
 };
 
-/// Where an Ethernet header has its type, and how long a tag is that comes in front of it.
+/// Offset of the type in an Ethernet header.
 pub(super) const TYPE_AT: usize = 12;
+/// Bytes of a tag before it.
 pub(super) const TAG: usize = 4;

@@ -1,8 +1,9 @@
-//! Captures as something to send: [`Recording`].
+//! Sends captures: reads them into a [`Recording`].
 //!
-//! A capture becomes Ethernet frames ([`Options::framing`] where it has none), each edited as
-//! [`Edits`] say, each with the time at which it is due. What cannot be sent is left out and
-//! counted in [`Notes`]. Not here: reading files (`pcap`), sending (`program::replay`).
+//! Packets of a capture become Ethernet frames (with [`Options::framing`] if they have no Ethernet
+//! header), edited by [`Edits`], each with a scheduled time. Packets that cannot be sent are
+//! omitted and counted in [`Notes`]. `pcap` reads the files, and `program::replay` sends the
+//! frames.
 
 mod edit;
 mod framing;
@@ -12,7 +13,7 @@ mod options;
 mod read;
 mod recording;
 
-pub use edit::{AddressMap, Edits, MacMap, PortMap, Side, Vlan};
+pub use edit::{AddressMap, EditError, Edits, MacMap, PortMap, Side, Vlan};
 pub use notes::{Notes, Reason};
 pub use options::{Cut, Framing, Options, Timing};
 pub use recording::{Frame, Recording};

@@ -1,4 +1,4 @@
-//! How a capture becomes a recording.
+//! `Options`: how a capture is converted to a recording.
 
 use std::time::Duration;
 
@@ -6,54 +6,59 @@ use packet::Mac;
 
 use super::edit::Edits;
 
-/// The defaults send what was captured, when it was captured, once.
+/// The defaults send the packets once, with the timing of the capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
+    /// When frames are sent.
     pub timing: Timing,
-    /// How often all of it is sent; 0 for as long as the run lasts.
+    /// Number of times that the capture is sent; 0 repeats it until the end of the run.
     pub rounds: u32,
-    /// Only so many frames from the start of the capture.
+    /// Number of packets from the start of the capture that are used; all when `None`.
     pub first: Option<u64>,
-    /// Gaps between frames that are longer become so long.
+    /// Longest gap between frames; longer ones are shortened.
     pub longest_gap: Option<Duration>,
-    /// What becomes of frames of which only the beginning was captured.
+    /// What happens to packets that were captured only in part.
     pub cut: Cut,
-    /// The MTU of the interface that will send: longer packets are left out.
+    /// MTU of the sending interface in bytes: longer packets are omitted.
     pub mtu: usize,
-    /// The Ethernet header of packets that were captured without one.
+    /// The Ethernet addresses of packets that were captured without an Ethernet header.
     pub framing: Framing,
+    /// Changes to the frames.
     pub edits: Edits,
 }
 
-/// When frames are due.
+/// When frames are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Timing {
-    /// As far apart as they were captured.
+    /// With the intervals of the capture.
     #[default]
     Captured,
-    /// So many times as fast.
+    /// This many times as fast as captured.
     Scaled(f64),
-    /// Evenly, so many a second.
+    /// In equal intervals, at this number of packets a second.
     PacketsPerSecond(f64),
-    /// As fast as they can.
+    /// At the highest rate.
     Max,
 }
 
-/// What becomes of frames that the capture cut.
+/// What happens to packets that were captured only in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
-    /// What was captured is sent; lengths and checksums in it still tell of the whole.
+    /// The captured part is sent; its lengths and checksums are those of the whole packet.
     #[default]
     AsCaptured,
-    /// Zeros up to the length that they had.
+    /// They are padded with zeros to their original length.
     Pad,
+    /// They are omitted.
     LeaveOut,
 }
 
-/// Addresses of a made Ethernet header.
+/// Addresses of an added Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
+    /// Source address, if the capture has none.
     pub source: Mac,
+    /// Destination address.
     pub destination: Mac,
 }
 
@@ -73,7 +78,7 @@ impl Default for Options {
 }
 
 impl Default for Framing {
-    /// Locally administered addresses that nobody has.
+    /// Locally administered addresses.
     fn default() -> Self {
         Self { source: Mac([2, 0, 0, 0, 0, 1]), destination: Mac([2, 0, 0, 0, 0, 2]) }
     }

@@ -1,7 +1,7 @@
-//! From a capture to a recording, packet by packet.
+//! Reads a capture into a recording, packet by packet.
 //!
-//! Rule: a damaged capture is sent as far as it is whole, and memory stays below
-//! `limits::RECORDING` whatever a capture says.
+//! Rule: the intact part of a damaged capture is sent, and memory remains below `limits::RECORDING`
+//! for any capture.
 
 use std::io::Read;
 use std::time::Duration;
@@ -12,53 +12,53 @@ use super::framing;
 use super::notes::{Notes, Reason};
 use super::options::{Cut, Options, Timing};
 use super::recording::{Frame, Recording};
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::limits::{FRAME_MAX, FRAME_MIN, RATE, RECORDING, RECORDING_FRAME};
 
 impl Recording {
     /// Reads a capture, pcap or pcapng.
     ///
     /// # Errors
-    /// The capture cannot be read, is damaged before its first packet, holds nothing that can be
-    /// sent, or more than fits; options that make no sense. Damage behind the first packet is
-    /// [`Notes::damage`].
+    /// When the capture cannot be read, is damaged before its first packet, has no packet that can
+    /// be sent, or is too large, or when options are invalid. Damage after the first packet is
+    /// reported by [`Notes::damage`].
     pub fn read(input: impl Read, options: &Options) -> Result<(Self, Notes)> {
         options.check()?;
         let mut reader = Reader::new(input)?;
-        let mut taker = Taker::new(options);
+        let mut receiver = Receiver::new(options);
         let mut packet = Packet::default();
-        while options.first.is_none_or(|first| taker.notes.packets < first) {
+        while options.first.is_none_or(|first| receiver.notes.packets < first) {
             match reader.next_into(&mut packet) {
-                Ok(true) => taker.take(link_of(reader.interfaces(), &packet), &packet)?,
+                Ok(true) => receiver.take(link_of(reader.interfaces(), &packet), &packet)?,
                 Ok(false) => break,
                 Err(error @ pcap::Error::Read { .. }) => return Err(error.into()),
-                Err(error) if taker.notes.packets == 0 => return Err(error.into()),
+                Err(error) if receiver.notes.packets == 0 => return Err(error.into()),
                 Err(error) => {
-                    taker.notes.damage = Some(error.to_string());
+                    receiver.notes.damage = Some(error.to_string());
                     break;
                 }
             }
         }
-        taker.finish()
+        receiver.finish()
     }
 }
 
-/// What a packet starts with.
+/// The link type of a packet.
 fn link_of(interfaces: &[Interface], packet: &Packet) -> LinkType {
     interfaces.get(packet.interface).map(|interface| interface.link_type).unwrap_or_default()
 }
 
-/// The recording as it grows.
-struct Taker<'a> {
+/// A recording under construction.
+struct Receiver<'a> {
     options: &'a Options,
     recording: Recording,
     notes: Notes,
     clock: Clock,
-    /// The frame at work: edits may change its length.
+    /// The present frame, whose length edits may change.
     frame: Vec<u8>,
 }
 
-impl<'a> Taker<'a> {
+impl<'a> Receiver<'a> {
     fn new(options: &'a Options) -> Self {
         Self {
             options,
@@ -71,7 +71,7 @@ impl<'a> Taker<'a> {
 
     fn take(&mut self, link: LinkType, packet: &Packet) -> Result<()> {
         self.notes.packets += 1;
-        // The time of a packet that is left out counts for those behind it.
+        // The times of omitted packets count for later ones.
         let due = self.clock.tick(packet.timestamp_ns, self.options, &mut self.notes);
         match self.shape(link, packet) {
             Ok(()) => self.keep(due),
@@ -82,7 +82,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    /// Makes `self.frame` what is to be sent.
+    /// Builds the frame to send in `self.frame`.
     fn shape(&mut self, link: LinkType, packet: &Packet) -> Result<(), Reason> {
         let Self { options, notes, frame, .. } = self;
         frame.clear();
@@ -115,11 +115,7 @@ impl<'a> Taker<'a> {
         let Recording { bytes, frames, .. } = &mut self.recording;
         let needed = bytes.len() + self.frame.len() + (frames.len() + 1) * RECORDING_FRAME;
         if needed > RECORDING {
-            return Err(Error::Config(format!(
-                "the capture has more frames than the {RECORDING} bytes that are kept in memory: \
-                 send only its first {}, or cut it into files",
-                frames.len()
-            )));
+            return Err(ConfigError::CaptureTooLarge { frames: frames.len() }.into());
         }
         frames.push(Frame { at: bytes.len(), len: self.frame.len(), due });
         bytes.extend_from_slice(&self.frame);
@@ -129,8 +125,8 @@ impl<'a> Taker<'a> {
     fn finish(mut self) -> Result<(Recording, Notes)> {
         if self.recording.frames.is_empty() {
             let lines = self.notes.lines();
-            let why = if lines.is_empty() { "it is empty".into() } else { lines.join("; ") };
-            return Err(Error::Config(format!("the capture has nothing to send: {why}")));
+            let notes = if lines.is_empty() { "it is empty".into() } else { lines.join("; ") };
+            return Err(ConfigError::NothingToSend { notes }.into());
         }
         self.options.timing.apply(&mut self.recording);
         self.recording.bytes.shrink_to_fit();
@@ -138,21 +134,21 @@ impl<'a> Taker<'a> {
     }
 }
 
-/// Follows a capture's times.
+/// Converts the times of a capture.
 #[derive(Debug, Default)]
 struct Clock {
-    /// Of the latest packet.
+    /// Time of the latest packet.
     last_ns: Option<u64>,
     due: Duration,
 }
 
 impl Clock {
-    /// When a packet of this time is due, in the capture's own speed.
+    /// The scheduled time of a packet with this time, at the speed of the capture.
     fn tick(&mut self, now_ns: u64, options: &Options, notes: &mut Notes) -> Duration {
         if !matches!(options.timing, Timing::Captured | Timing::Scaled(_)) {
             return Duration::ZERO;
         }
-        // Formats without a time say 0.
+        // Formats without times have 0.
         if now_ns == 0 {
             notes.untimed += 1;
             return self.due;
@@ -169,7 +165,7 @@ impl Clock {
 }
 
 impl Timing {
-    /// From times as they were captured to those at which frames are due.
+    /// Converts captured times to scheduled times.
     fn apply(self, recording: &mut Recording) {
         let frames = &mut recording.frames;
         let first = frames.first().map(|frame| frame.due).unwrap_or_default();
@@ -198,22 +194,22 @@ impl Timing {
 }
 
 impl Options {
-    /// The longest frame that is sent: a tag counts neither for the MTU, nor is it all that the
-    /// kernel adds to it (`xdp_ok_fwd_dev` in net/core/filter.c at v6.18).
+    /// Length of the longest frame that is sent. A VLAN tag does not count toward the MTU
+    /// (`xdp_ok_fwd_dev` in net/core/filter.c at v6.18).
     fn longest(&self) -> usize {
         FRAME_MAX.min(self.mtu + FRAME_MIN + TAG)
     }
 
     fn check(&self) -> Result<()> {
-        let fail = |why: String| Err(Error::Config(why));
+        let fail = |wrong| Err(Error::Config(wrong));
         match self.timing {
-            Timing::Scaled(speed) if !SPEEDS.contains(&speed) => {
-                fail(format!("a speed is {:e} to {:e}, not {speed}", SPEEDS.start(), SPEEDS.end()))
+            Timing::Scaled(given) if !SPEEDS.contains(&given) => {
+                fail(ConfigError::Speed { min: *SPEEDS.start(), max: *SPEEDS.end(), given })
             }
-            Timing::PacketsPerSecond(pps) if !is_rate(pps) => {
-                fail(format!("a rate is {} packets a second at most, not {pps}", RATE.end()))
+            Timing::PacketsPerSecond(given) if !is_rate(given) => {
+                fail(ConfigError::PacketRate { max: *RATE.end(), given })
             }
-            _ if self.first == Some(0) => fail("the first 0 packets are none".into()),
+            _ if self.first == Some(0) => fail(ConfigError::FirstZero),
             _ => Ok(()),
         }
     }
@@ -223,11 +219,11 @@ fn is_rate(pps: f64) -> bool {
     pps >= SLOWEST && pps <= *RATE.end() as f64
 }
 
-/// Speeds in which the times of a capture still fit 64 bits of nanoseconds.
+/// Speeds at which the times of a capture fit 64 bits of nanoseconds.
 const SPEEDS: std::ops::RangeInclusive<f64> = 1e-6..=1e6;
-/// Packets a second: one in eleven days.
+/// Lowest rate in packets a second: one in eleven days.
 const SLOWEST: f64 = 1e-6;
-/// From round to round of a capture of one frame, which has no gap to tell.
+/// Time between two rounds of a capture of one frame, which has no gap of its own.
 const ALONE: Duration = Duration::from_secs(1);
 /// Bytes of a VLAN tag.
 const TAG: usize = 4;

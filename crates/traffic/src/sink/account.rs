@@ -1,4 +1,4 @@
-//! `Account`: what is known of one source, however it was counted; and what accounts add up to.
+//! `Account`: the counters of one source, from a program or a socket, and their sums by stream.
 
 use std::collections::BTreeMap;
 
@@ -6,15 +6,15 @@ use super::report::StreamReport;
 use crate::histogram::Histogram;
 use crate::stamp::Expect;
 
-/// One thread's frames of one stream.
+/// The frames of one stream from one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Account {
     pub stream: u16,
     /// The highest number received, plus one.
     pub next: u64,
-    /// How many there were, when the end was seen.
+    /// Number of frames, if the end was received.
     pub end: Option<u64>,
-    /// Nothing before data came.
+    /// The expectation of the frames; `None` before the first one.
     pub expect: Option<Expect>,
     pub received: u64,
     pub bytes: u64,
@@ -25,7 +25,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// As far as is known: a sender that went on behind its end is believed.
+    /// Number of sent frames, as far as known; frames after an announced end count, too.
     fn sent(&self) -> u64 {
         self.end.map_or(self.next, |end| end.max(self.next))
     }
@@ -47,7 +47,7 @@ impl Account {
     }
 }
 
-/// Reports by id, without times.
+/// Reports by stream id, without times.
 pub(super) fn streams(accounts: impl IntoIterator<Item = Account>) -> Vec<StreamReport> {
     let mut streams = BTreeMap::new();
     for account in accounts {

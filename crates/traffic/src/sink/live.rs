@@ -9,7 +9,7 @@ use super::program::{self, Maps, candidates};
 use super::report::SinkReport;
 use crate::error::Result;
 
-/// Dropping it takes the program off.
+/// An attached sink program; dropping it detaches the program.
 #[derive(Debug)]
 pub(super) struct Live {
     config: SinkConfig,
@@ -18,15 +18,15 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Of the ways that there are, the first that the kernel takes. Were all refused, the first
-    /// refusal is the one to tell.
+    /// Attaches the first program and mode that the kernel accepts. If all fail, the first error is
+    /// returned.
     pub fn start(config: &SinkConfig, mode: Option<Mode>) -> Result<Self> {
         let mut spec = program::prepare(config)?;
         let interface = Netlink::open()?.link(&config.interface)?;
         program::set_mac(&mut spec, interface.mac)?;
         let mut first = None;
         for (mode, program) in candidates(mode, interface.mtu) {
-            match put(&spec, program, mode, &interface) {
+            match attach(&spec, program, mode, &interface) {
                 Ok((maps, link)) => return Ok(Self { config: config.clone(), maps, link }),
                 Err(refused) if is_final(&refused) => return Err(refused.into()),
                 Err(refused) => {
@@ -36,7 +36,7 @@ impl Live {
         }
         let none = || KernelError::Unsupported {
             what: format!("a sink on {}", config.interface),
-            why: "it runs in native or in generic mode".to_owned(),
+            why: "it supports native and generic mode".to_owned(),
         };
         Err(first.unwrap_or_else(none).into())
     }
@@ -53,14 +53,14 @@ impl Live {
         Ok(maps(&self.maps)?.all_ended(&self.config)?)
     }
 
-    /// What came until the program was off.
+    /// Detaches the program, and returns the final counters.
     pub fn stop(self) -> Result<SinkReport> {
         self.link.detach()?;
         Ok(maps(&self.maps)?.report(&self.config)?)
     }
 }
 
-fn put(
+fn attach(
     spec: &Spec,
     program: &str,
     mode: Mode,
@@ -74,7 +74,7 @@ fn put(
     Ok((object.into_parts().1, link))
 }
 
-/// Another mode would not help.
+/// Whether another mode would fail, too.
 fn is_final(error: &KernelError) -> bool {
     matches!(error, KernelError::Occupied { .. } | KernelError::Denied { .. })
 }

@@ -1,9 +1,9 @@
-//! `Sink`: counts what arrives, by stream, packet by packet.
+//! `Sink`: counts arriving frames by stream.
 //!
-//! The work is done by an XDP program (`bpf/sink`, made ready and read by [`program`]), or by a
-//! thread that reads a socket ([`Tracker`]); both come to the same report of the same frames.
-//! Each source's numbers are kept in a window of 2^18, so every frame is new, a duplicate, or
-//! late, on however many processors it arrives. Not here: sending.
+//! An XDP program (`bpf/sink`, prepared and read by [`program`]) or a thread that reads a socket
+//! ([`Tracker`]) counts the frames; both produce the same report for the same frames. The numbers
+//! of each source are kept in a window of 2^18, so every frame is new, a duplicate, or late,
+//! independent of the processors on which frames arrive.
 
 pub mod abi;
 mod account;
@@ -23,7 +23,7 @@ mod verify;
 use std::time::Instant;
 
 pub use abi::Reason;
-pub use config::{Clocks, Fate, SinkConfig, Via};
+pub use config::{Clocks, FrameAction, SinkConfig, Via};
 pub use interval::Interval;
 pub use reflect::reflect;
 pub use report::{Judgement, SinkReport, StreamReport, Summary};
@@ -35,68 +35,77 @@ use crate::error::Result;
 use live::Live;
 use stack::Listener;
 
-/// A sink at work. Dropping it leaves the interface as it was found.
+/// A running sink. Dropping it restores the interface.
 #[derive(Debug)]
 pub struct Sink {
     started: Instant,
-    at: At,
+    access: Access,
 }
 
 #[derive(Debug)]
-enum At {
+enum Access {
     Xdp(Box<Live>),
     Stack(Listener),
 }
 
 impl Sink {
-    /// Listens from now on, in the calling thread's namespace. Start it before the sender:
-    /// frames count from number zero.
+    /// Starts counting in the network namespace of the calling thread. It must be started before
+    /// the sender, since numbers count from zero.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for numbers that leave a limit;
-    /// [`kernel::Error::Occupied`] names the XDP program that is there already.
+    /// [`Error::Config`](crate::Error::Config) for numbers beyond their limits;
+    /// [`kernel::Error::Occupied`] with the name of an XDP program that is already attached.
     pub fn start(config: &SinkConfig) -> Result<Self> {
         config.check()?;
-        let at = match config.via {
-            Via::Xdp => At::Xdp(Live::start(config, None)?.into()),
-            Via::XdpIn(mode) => At::Xdp(Live::start(config, Some(mode))?.into()),
-            Via::Stack => At::Stack(Listener::start(config)?),
+        let access = match config.via {
+            Via::Xdp => Access::Xdp(Live::start(config, None)?.into()),
+            Via::XdpIn(mode) => Access::Xdp(Live::start(config, Some(mode))?.into()),
+            Via::Stack => Access::Stack(Listener::start(config)?),
         };
-        Ok(Self { started: Instant::now(), at })
+        Ok(Self { started: Instant::now(), access })
     }
 
     /// Where the program runs; `None` for a socket.
     pub fn mode(&self) -> Option<Mode> {
-        match &self.at {
-            At::Xdp(live) => live.mode(),
-            At::Stack(_) => None,
+        match &self.access {
+            Access::Xdp(live) => live.mode(),
+            Access::Stack(_) => None,
         }
     }
 
-    /// What came so far.
+    /// The counters so far.
+    ///
+    /// # Errors
+    /// When a map cannot be read, or the thread of the socket has ended.
     pub fn snapshot(&self) -> Result<SinkReport> {
-        let report = match &self.at {
-            At::Xdp(live) => live.report(),
-            At::Stack(listener) => listener.report(),
+        let report = match &self.access {
+            Access::Xdp(live) => live.report(),
+            Access::Stack(listener) => listener.report(),
         }?;
         Ok(SinkReport { elapsed: self.started.elapsed(), ..report })
     }
 
-    /// Whether the end of every source that was seen has been seen, and of one at least. Frames
-    /// may still be on their way behind it on another queue.
+    /// Whether the end of every known source was received, and at least one source is known. Frames
+    /// on other queues may still arrive after it.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
     pub fn all_ended(&self) -> Result<bool> {
-        match &self.at {
-            At::Xdp(live) => live.all_ended(),
-            At::Stack(listener) => listener.all_ended(),
+        match &self.access {
+            Access::Xdp(live) => live.all_ended(),
+            Access::Stack(listener) => listener.all_ended(),
         }
     }
 
-    /// Listens no longer, and tells what came.
+    /// Stops counting, and returns the final counters.
+    ///
+    /// # Errors
+    /// As [`snapshot`](Self::snapshot).
     pub fn stop(self) -> Result<SinkReport> {
         let elapsed = self.started.elapsed();
-        let report = match self.at {
-            At::Xdp(live) => live.stop(),
-            At::Stack(listener) => listener.stop(),
+        let report = match self.access {
+            Access::Xdp(live) => live.stop(),
+            Access::Stack(listener) => listener.stop(),
         }?;
         Ok(SinkReport { elapsed, ..report })
     }

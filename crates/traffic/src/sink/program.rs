@@ -1,8 +1,8 @@
-//! The XDP program of a sink: made ready for a configuration, and its maps read.
+//! The XDP program of a sink: prepares it for a configuration, and reads its maps.
 //!
-//! Rule: maps are known through the trait `Map`, so any runtime can run it. Places of sources and
-//! streams are read before what is counted in them: while frames arrive a report may miss some of
-//! them, but tells no loss that is none.
+//! Rule: maps are accessed through the trait `Map`, so any runtime can execute the program. Slots
+//! of sources and streams are read before their counters: while frames arrive, a report may miss
+//! some of them, but reports no false losses.
 
 use kernel::Mode;
 use packet::Mac;
@@ -10,7 +10,7 @@ use spec::{Map, Spec, Verdict};
 
 use super::abi::{self, Count, Reason, Source};
 use super::account::{self, Account};
-use super::config::{Clocks, Fate, SinkConfig};
+use super::config::{Clocks, FrameAction, SinkConfig};
 use super::report::SinkReport;
 use crate::error::Result;
 use crate::histogram::{BUCKETS, Histogram};
@@ -18,19 +18,23 @@ use crate::stamp::Expect;
 
 /// The compiled program.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/sink.o");
-/// The program's name in the object.
+/// Name of the program in the object.
 pub const PROGRAM: &str = "xway_sink";
-/// The same for frames of several buffers: an MTU above one page, Linux 5.18. Loaded only by name.
+/// Name of the program for frames of several buffers: an MTU above one page, Linux 5.18. Loaded
+/// only by name.
 pub const PROGRAM_FRAGS: &str = "xway_sink_frags";
 
-/// The object with a configuration in it.
+/// The object with a configuration.
+///
+/// # Errors
+/// [`Error::Config`](crate::Error::Config) for numbers beyond their limits.
 pub fn prepare(config: &SinkConfig) -> Result<Spec> {
     config.check()?;
     let mut spec = Spec::parse("sink", OBJECT)?;
-    let verdict = match config.fate {
-        Fate::Drop => Verdict::Drop,
-        Fate::Pass => Verdict::Pass,
-        Fate::Reflect => Verdict::Tx,
+    let verdict = match config.action {
+        FrameAction::Drop => Verdict::Drop,
+        FrameAction::Pass => Verdict::Pass,
+        FrameAction::Reflect => Verdict::Tx,
     };
     let clocks = match config.clocks {
         Clocks::Ignored => abi::Clocks::Ignored,
@@ -56,14 +60,17 @@ pub fn prepare(config: &SinkConfig) -> Result<Spec> {
     Ok(spec)
 }
 
-/// Only frames to this address are reflected; without one, to any.
+/// Reflects only frames to this address; without one, frames to any address.
+///
+/// # Errors
+/// When the object has no such global: a defect of this build.
 pub fn set_mac(spec: &mut Spec, mac: Option<Mac>) -> Result<()> {
     let mut bytes = [0; 8];
     bytes[..6].copy_from_slice(&mac.map_or([0; 6], |mac| mac.0));
     Ok(spec.set_global("sink_mac", &bytes)?)
 }
 
-/// The maps of a program that runs.
+/// The maps of a running program.
 #[derive(Clone, Copy, Debug)]
 pub struct Maps<'a, M> {
     pub sources: &'a M,
@@ -74,7 +81,10 @@ pub struct Maps<'a, M> {
 }
 
 impl<'a, M: Map> Maps<'a, M> {
-    /// From a runtime that knows maps by name.
+    /// Finds the maps by name.
+    ///
+    /// # Errors
+    /// The error of `map`.
     pub fn find<E>(mut map: impl FnMut(&str) -> Result<&'a M, E>) -> Result<Self, E> {
         Ok(Self {
             sources: map(SOURCES)?,
@@ -85,7 +95,10 @@ impl<'a, M: Map> Maps<'a, M> {
         })
     }
 
-    /// What was counted so far; without the time that it took.
+    /// The counters so far, without the elapsed time.
+    ///
+    /// # Errors
+    /// When a map cannot be read.
     pub fn report(&self, config: &SinkConfig) -> Result<SinkReport, M::Error> {
         let mut accounts = Vec::new();
         for (place, source) in self.sources(config)? {
@@ -109,13 +122,16 @@ impl<'a, M: Map> Maps<'a, M> {
         })
     }
 
-    /// Whether the end of every source that was seen has been seen, and of one at least.
+    /// Whether the end of every known source was received, and at least one source is known.
+    ///
+    /// # Errors
+    /// When a map cannot be read.
     pub fn all_ended(&self, config: &SinkConfig) -> Result<bool, M::Error> {
         let sources = self.sources(config)?;
         Ok(!sources.is_empty() && sources.iter().all(|(_, source)| source.end > 0))
     }
 
-    /// Those that were seen, with their places.
+    /// The known sources with their slots.
     fn sources(&self, config: &SinkConfig) -> Result<Vec<(u32, Source)>, M::Error> {
         let mut sources = Vec::new();
         for place in 0..config.sources {
@@ -153,7 +169,7 @@ impl<'a, M: Map> Maps<'a, M> {
         Ok(account)
     }
 
-    /// Latency and jitter of a stream, all processors together.
+    /// Latency and jitter of a stream, over all processors.
     fn times(&self, place: u32) -> Result<[Histogram; 2], M::Error> {
         let value = self.times.lookup(&place.to_le_bytes())?.unwrap_or_default();
         let mut times = [Histogram::default(), Histogram::default()];
@@ -165,7 +181,7 @@ impl<'a, M: Map> Maps<'a, M> {
         Ok(times)
     }
 
-    /// Packets and bytes, over all verdicts and processors.
+    /// Packets and bytes of a reason, over all verdicts and processors.
     fn reason(&self, reason: Reason) -> Result<(u64, u64), M::Error> {
         let (mut packets, mut bytes) = (0, 0);
         for verdict in Verdict::ALL {
@@ -185,7 +201,7 @@ fn word<M: Map>(map: &M, place: u32) -> Result<Option<u32>, M::Error> {
     Ok(value.and_then(|value| Some(u32::from_le_bytes(*value.first_chunk()?))))
 }
 
-/// Which of its programs to try, in which mode, one after the other.
+/// The programs and modes to try, in order.
 pub(super) fn candidates(mode: Option<Mode>, mtu: u32) -> Vec<(Mode, &'static str)> {
     let native = [(Mode::Native, PROGRAM), (Mode::Native, PROGRAM_FRAGS)];
     let native = native.into_iter().take(if mtu > ETHERNET_MTU { 2 } else { 1 });
@@ -195,9 +211,9 @@ pub(super) fn candidates(mode: Option<Mode>, mtu: u32) -> Vec<(Mode, &'static st
 
 const ETHERNET_MTU: u32 = 1500;
 
-/// The key of a place that nobody has taken.
+/// The key of a free slot.
 const FREE: u32 = 0;
-/// `enum sink_expect`.
+/// Values of `enum sink_expect`.
 const EXPECT_PASS: u32 = 1;
 const EXPECT_DROP: u32 = 2;
 

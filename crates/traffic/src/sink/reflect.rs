@@ -1,20 +1,21 @@
-//! A frame on its way back: source and destination exchanged, its stamp marked.
+//! Reflects a frame: exchanges source and destination, and marks its stamp.
 //!
-//! Rule: the same bytes as from `bpf/sink/reflect.h`. Words change places and the stamp keeps its
-//! sum, so every checksum stays what it was.
+//! Rule: the same bytes as from `bpf/sink/reflect.h`. Words are exchanged and the sum of the stamp
+//! does not change, so all checksums remain correct.
 
 use packet::{Invalid, IpPacket, Limits, Mac};
 
 use crate::stamp::{Kind, Stamp};
 
-/// Makes a frame into the answer to it; false, and unchanged, if a stack would not answer it.
+/// Turns a frame into its reply; `false`, and the frame is unchanged, if a network stack would not
+/// answer it.
 ///
-/// A stack answers no frame that is sent to a MAC address other than `own` (if known), whose source
-/// or destination is a group or cannot be a host, or whose IP header is malformed. In frames of
-/// other protocols only the MAC addresses are exchanged.
+/// A stack does not answer a frame that is sent to a MAC address other than `own` (if known), whose
+/// source or destination is a group or cannot be a host, or whose IP header is malformed. In frames
+/// of other protocols only the MAC addresses are exchanged.
 pub fn reflect(frame: &mut [u8], own: Option<Mac>) -> bool {
     let found = IpPacket::find(frame, Limits::default());
-    // A header that lies about its length can place the ports in the stamp, which stays whole.
+    // A header with a wrong length can place the ports in the stamp, which is therefore rewritten.
     let stamp = Stamp::read(frame);
     let is_group = |at: usize| frame.get(at).is_none_or(|byte| byte & 1 == 1);
     let is_own = own.is_none_or(|own| frame.starts_with(&own.0));
@@ -49,8 +50,8 @@ fn is_between_hosts(frame: &[u8], packet: &IpPacket) -> bool {
     from != to && is_host(from) && is_host(to)
 }
 
-/// The address may be one host's: not unspecified, loopback, multicast or reserved, nor one of IPv4
-/// in IPv6.
+/// Whether the address can be that of a host: not unspecified, loopback, multicast or reserved, nor
+/// IPv4 embedded in IPv6.
 fn is_host(address: &[u8]) -> bool {
     match *address {
         [first, _, _, _] => first != 0 && first != 127 && first < 224,
@@ -62,7 +63,7 @@ fn is_host(address: &[u8]) -> bool {
     }
 }
 
-/// Two things of `size` bytes that follow each other.
+/// Exchanges two adjacent fields of `size` bytes.
 fn exchange(frame: &mut [u8], at: usize, size: usize) {
     if let Some(both) = frame.get_mut(at..at + 2 * size) {
         both.rotate_left(size);

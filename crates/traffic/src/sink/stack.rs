@@ -1,7 +1,7 @@
-//! A sink that reads a socket: what the interface hands to the stack, in a thread of its own.
+//! A sink that reads a packet socket in a thread of its own.
 //!
-//! Frames that the socket has no room for are gone, and counted as missed. The stack may have
-//! joined TCP segments (GRO): such a frame has the last one's stamp alone.
+//! Frames that exceed the socket's buffer are lost, and counted as missed. The stack may have
+//! merged TCP segments (GRO): a merged frame has only the stamp of the last one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,72 +13,72 @@ use sys::net::{Netlink, PacketSocket};
 use sys::thread::monotonic_ns;
 
 use super::abi::Reason;
-use super::config::{Fate, SinkConfig};
+use super::config::{FrameAction, SinkConfig};
 use super::reflect::reflect;
 use super::report::SinkReport;
 use super::tracker::Tracker;
 use crate::error::{Error, Result};
 use crate::stamp::{Kind, Stamp};
 
-/// Dropping it ends the thread.
+/// A thread that reads a socket; dropping it ends the thread.
 #[derive(Debug)]
 pub(super) struct Listener {
-    books: Arc<Mutex<Books>>,
+    counters: Arc<Mutex<Counters>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
 #[derive(Debug)]
-struct Books {
+struct Counters {
     tracker: Tracker,
-    /// Frames that the socket had no room for.
+    /// Frames that the socket dropped.
     missed: u64,
 }
 
 impl Listener {
-    /// Sees every frame that arrives from now on.
+    /// Starts reading frames.
     pub fn start(config: &SinkConfig) -> Result<Self> {
         config.check()?;
         let interface = Netlink::open()?.link(&config.interface)?;
         let socket = PacketSocket::open(interface.ifindex)?;
-        let books = Arc::new(Mutex::new(Books { tracker: Tracker::new(config), missed: 0 }));
+        let counters = Arc::new(Mutex::new(Counters { tracker: Tracker::new(config), missed: 0 }));
         let over = Arc::new(AtomicBool::new(false));
         let reader = Reader {
             socket,
-            books: Arc::clone(&books),
+            counters: Arc::clone(&counters),
             over: Arc::clone(&over),
-            reflects: config.fate == Fate::Reflect,
+            reflects: config.action == FrameAction::Reflect,
             mac: interface.mac,
         };
         let thread = thread::Builder::new()
             .name("sink".to_owned())
             .spawn(move || reader.run())
             .map_err(|error| sys::Error::from_io("clone", "the sink's thread", &error))?;
-        Ok(Self { books, over, thread: Some(thread) })
+        Ok(Self { counters, over, thread: Some(thread) })
     }
 
     pub fn report(&self) -> Result<SinkReport> {
         self.check()?;
-        Ok(lock(&self.books).report())
+        Ok(lock(&self.counters).report())
     }
 
     pub fn all_ended(&self) -> Result<bool> {
         self.check()?;
-        Ok(lock(&self.books).tracker.all_ended())
+        Ok(lock(&self.counters).tracker.all_ended())
     }
 
-    /// Reads first what waits.
+    /// Stops the sink after it has read the frames that are queued.
     pub fn stop(mut self) -> Result<SinkReport> {
         self.end()?;
-        Ok(lock(&self.books).report())
+        Ok(lock(&self.counters).report())
     }
 
     /// # Errors
-    /// The thread has ended although nobody told it to.
+    /// [`Error::Ended`] when the thread has ended without being stopped.
     fn check(&self) -> Result<()> {
         if self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
-            let why = "the thread that reads the socket has ended; stop the sink to see why";
-            return Err(Error::Config(why.to_owned()));
+            let what = "the thread that reads the socket has ended; stop the sink to see why";
+            return Err(Error::Ended(what));
         }
         Ok(())
     }
@@ -99,19 +99,19 @@ impl Drop for Listener {
     }
 }
 
-impl Books {
+impl Counters {
     fn report(&self) -> SinkReport {
         SinkReport { missed: self.missed, ..self.tracker.report() }
     }
 }
 
-/// The thread's part.
+/// The state of the thread.
 struct Reader {
     socket: PacketSocket,
-    books: Arc<Mutex<Books>>,
+    counters: Arc<Mutex<Counters>>,
     over: Arc<AtomicBool>,
     reflects: bool,
-    /// Frames to others are not reflected.
+    /// Frames to other addresses are not reflected.
     mac: Option<Mac>,
 }
 
@@ -132,7 +132,7 @@ impl Reader {
     }
 
     fn judge(&self, frame: &mut [u8]) -> Result<()> {
-        let reason = lock(&self.books).tracker.judge(frame, monotonic_ns(), 0);
+        let reason = lock(&self.counters).tracker.judge(frame, monotonic_ns(), 0);
         let is_whole =
             matches!(reason, Reason::Received | Reason::Duplicated | Reason::Late | Reason::End);
         if self.reflects && is_whole && !is_reflected(frame) && reflect(frame, self.mac) {
@@ -144,24 +144,24 @@ impl Reader {
     fn count_missed(&self) -> Result<()> {
         let missed = self.socket.missed()?;
         if missed > 0 {
-            lock(&self.books).missed += missed;
+            lock(&self.counters).missed += missed;
         }
         Ok(())
     }
 }
 
-/// One that comes back is not sent again.
+/// Whether a frame was reflected already; it is not sent again.
 fn is_reflected(frame: &[u8]) -> bool {
     let stamp = Stamp::read(frame).and_then(std::result::Result::ok);
     stamp.is_some_and(|stamp| stamp.kind.code() & Kind::REFLECTED != 0)
 }
 
-/// Whoever held it and panicked left whole books.
-fn lock(books: &Mutex<Books>) -> MutexGuard<'_, Books> {
-    books.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the counters, which are consistent also after a panic.
+fn lock(counters: &Mutex<Counters>) -> MutexGuard<'_, Counters> {
+    counters.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long the thread may take to see that it is over.
+/// Interval at which the thread checks whether it must end.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How long it reads what waits, at most.
+/// Longest time for reading the queued frames at the end.
 const DRAIN: Duration = Duration::from_secs(2);

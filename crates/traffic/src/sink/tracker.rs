@@ -1,7 +1,7 @@
-//! `Tracker`: the sink's accounts in memory, for frames that a socket delivers.
+//! `Tracker`: the counters of a sink in memory, for frames from a socket.
 //!
-//! Rule: the same outcome as `bpf/sink` for every frame; tests hold the program to it. One thread
-//! at a time; `cpu` is the processor that the frame is said to have arrived on.
+//! Rule: the same result as `bpf/sink` for every frame, which tests verify. One thread at a time;
+//! `cpu` is the processor on which the frame arrived.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use super::verify::{self, Finding};
 use crate::histogram::Histogram;
 use crate::stamp::{Expect, Kind, Stamp};
 
+/// The counters of a sink in memory: the model of the program `bpf/sink`.
 #[derive(Clone, Debug)]
 pub struct Tracker {
     config: SinkConfig,
@@ -28,7 +29,7 @@ pub struct Tracker {
 struct Source {
     account: Account,
     window: Window,
-    /// Arrival less stamp of the frame before, by processor.
+    /// Transit time of the previous frame, by processor.
     transits: BTreeMap<usize, u32>,
 }
 
@@ -39,6 +40,7 @@ struct Times {
 }
 
 impl Tracker {
+    /// Counters without frames.
     pub fn new(config: &SinkConfig) -> Self {
         Self {
             config: config.clone(),
@@ -51,11 +53,11 @@ impl Tracker {
         }
     }
 
-    /// Counts a frame that arrived at `now_ns` of the monotonic clock, and says as what.
+    /// Counts a frame that arrived at `now_ns` of the monotonic clock; returns how it was counted.
     pub fn judge(&mut self, frame: &[u8], now_ns: u64, cpu: usize) -> Reason {
         let Some(stamp) = Stamp::read(frame) else { return self.foreign(frame) };
         let Ok(stamp) = stamp else { return self.damaged(frame) };
-        let finding = if self.config.verify { verify::look(frame) } else { Finding::Right };
+        let finding = if self.config.verify { verify::check(frame) } else { Finding::Right };
         if finding == Finding::Quote {
             return self.foreign(frame);
         }
@@ -66,7 +68,7 @@ impl Tracker {
         };
         let account = &mut source.account;
         let expect = match stamp.kind {
-            // The stamp alone vouches for it: it may be sent with a wrong checksum on purpose.
+            // Only the stamp is verified, since the frame may have a wrong checksum on purpose.
             Kind::End | Kind::ReflectedEnd => {
                 account.end = Some(number(account.next, stamp.number));
                 return Reason::End;
@@ -80,12 +82,13 @@ impl Tracker {
         let reason = source.receive(stamp.number, expect, frame.len());
         if reason != Reason::Duplicated && config.clocks != Clocks::Ignored {
             let is_reflected = matches!(stamp.kind, Kind::Reflected(_));
-            let tells = is_reflected || config.clocks == Clocks::Shared;
-            source.time((now_ns as u32).wrapping_sub(stamp.time_ns), tells, cpu, times);
+            let is_comparable = is_reflected || config.clocks == Clocks::Shared;
+            source.time((now_ns as u32).wrapping_sub(stamp.time_ns), is_comparable, cpu, times);
         }
         reason
     }
 
+    /// The counters so far, without the elapsed time.
     pub fn report(&self) -> SinkReport {
         let mut streams = account::streams(self.sources.values().map(|source| source.account));
         for stream in &mut streams {
@@ -104,7 +107,7 @@ impl Tracker {
         }
     }
 
-    /// Whether the end of every source that was seen has been seen, and of one at least.
+    /// Whether the end of every known source was received, and at least one source is known.
     pub fn all_ended(&self) -> bool {
         let mut ends = self.sources.values().map(|source| source.account.end.is_some());
         !self.sources.is_empty() && ends.all(|ended| ended)
@@ -116,7 +119,7 @@ impl Tracker {
         Reason::Foreign
     }
 
-    /// Its stamp names a source that is known, or perhaps another.
+    /// Counts a frame with a damaged stamp, which may or may not name its source.
     fn damaged(&mut self, frame: &[u8]) -> Reason {
         let known = named(frame).and_then(|name| self.sources.get_mut(&name));
         match known {
@@ -132,7 +135,7 @@ impl Tracker {
     }
 }
 
-/// The stamp's source, made if there is room.
+/// The source of a stamp, created if the limits permit.
 fn admit<'a>(
     config: &SinkConfig,
     sources: &'a mut BTreeMap<(u16, u8), Source>,
@@ -177,9 +180,9 @@ impl Source {
         reason
     }
 
-    fn time(&mut self, transit: u32, tells_latency: bool, cpu: usize, times: &mut Times) {
-        if tells_latency {
-            // Clocks of two processors may differ by a little.
+    fn time(&mut self, transit: u32, has_latency: bool, cpu: usize, times: &mut Times) {
+        if has_latency {
+            // Clocks of two processors may differ slightly.
             times.latency.record(transit.cast_signed().max(0).cast_unsigned());
         }
         if let Some(before) = self.transits.insert(cpu, transit) {
@@ -189,8 +192,8 @@ impl Source {
     }
 }
 
-/// Which of the last numbers came: words of 32 numbers that follow each other, and how often the
-/// window had gone round when they were written. As `sink_windows`, told in `sink.abi.h`.
+/// The last numbers that were received: words of 32 consecutive numbers, each with the number of
+/// the window's round in which it was written. As `sink_windows`, described in `sink.abi.h`.
 #[derive(Clone, Debug)]
 struct Window {
     words: Vec<(u32, u32)>,
@@ -217,10 +220,10 @@ impl Window {
     }
 }
 
-/// Numbers that a source is remembered for; `SINK_WINDOW`.
+/// Number of frames whose numbers are kept for each source; `SINK_WINDOW`.
 pub const WINDOW: usize = 1 << 18;
 
-/// The 64-bit number nearest to `near` of those with these low bits, from 0 on.
+/// The 64-bit number with these low bits that is nearest to `near`, and not negative.
 fn number(near: u64, low: u32) -> u64 {
     let ahead = i64::from(low.wrapping_sub(near as u32).cast_signed());
     near.checked_add_signed(ahead).unwrap_or(u64::from(low))

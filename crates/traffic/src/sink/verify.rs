@@ -1,23 +1,23 @@
-//! Whether a frame's checksums agree with it: the IPv4 header's, and those of UDP, TCP, ICMP and
-//! ICMPv6.
+//! Verifies the checksums of a frame: those of the IPv4 header, UDP, TCP, ICMP and ICMPv6.
 //!
-//! Rule: the same outcome as `bpf/sink/verify.h` for every frame; what is not verified, and so
-//! taken as right, is told there.
+//! Rule: the same result as `bpf/sink/verify.h` for every frame; that file describes what is not
+//! verified, and thus accepted.
 
 use packet::checksum::{is_valid, sum};
 use packet::{Invalid, IpPacket, IpProtocol, Limits, word};
 
-/// What a frame turns out to be.
+/// The result for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Finding {
+    /// All verified checksums are correct.
     Right,
-    /// A checksum does not agree with it.
+    /// A checksum is wrong.
     Wrong,
-    /// An ICMP error, which quotes another frame, stamp and all.
+    /// An ICMP error, which quotes another frame with its stamp.
     Quote,
 }
 
-pub(super) fn look(frame: &[u8]) -> Finding {
+pub(super) fn check(frame: &[u8]) -> Finding {
     match IpPacket::find(frame, Limits::default()) {
         Ok(packet) => packet_is(frame, &packet).unwrap_or(Finding::Wrong),
         Err(Invalid::NotIp | Invalid::TooManyTags | Invalid::TooManyExtensions) => Finding::Right,
@@ -25,7 +25,7 @@ pub(super) fn look(frame: &[u8]) -> Finding {
     }
 }
 
-/// Nothing when the packet is cut short.
+/// The result for an IP packet; `None` if it is truncated.
 fn packet_is(frame: &[u8], packet: &IpPacket) -> Option<Finding> {
     let header = frame.get(packet.network..packet.transport)?;
     if !packet.is_ipv6 && !is_valid(sum(header)) {
@@ -56,13 +56,14 @@ fn packet_is(frame: &[u8], packet: &IpPacket) -> Option<Finding> {
     Some(if is_valid(total) { Finding::Right } else { Finding::Wrong })
 }
 
-/// RFC 792: unreachable, quench, redirect, time exceeded, parameter problem. RFC 4443, 2.1.
+/// Whether it is an ICMP error: unreachable, quench, redirect, time exceeded or parameter problem
+/// (RFC 792), or an ICMPv6 error (RFC 4443, section 2.1).
 fn is_error(frame: &[u8], packet: &IpPacket) -> Option<bool> {
     let kind = *frame.get(packet.transport)?;
     Some(if packet.is_ipv6 { kind < 128 } else { matches!(kind, 3..=5 | 11 | 12) })
 }
 
-/// Length of a UDP datagram by its own header; `Some(None)` when it has no checksum.
+/// Length of a UDP datagram from its header; `Some(None)` when it has no checksum.
 fn datagram(frame: &[u8], packet: &IpPacket) -> Option<Option<usize>> {
     let datagram = frame.get(packet.transport..packet.end)?;
     let (length, checksum) = (usize::from(word(datagram, 4)?), word(datagram, 6)?);
@@ -72,5 +73,5 @@ fn datagram(frame: &[u8], packet: &IpPacket) -> Option<Option<usize>> {
     Some((checksum != 0).then_some(length))
 }
 
-/// `XWAY_SUM_MOST`.
+/// Most bytes that are verified: `XWAY_SUM_MOST`.
 const VERIFIED: usize = 0x4000;

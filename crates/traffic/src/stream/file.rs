@@ -1,7 +1,7 @@
 //! `File`: streams as TOML or JSON; `Stream`: one of them.
 //!
-//! Text is read in two steps, first as any tables, then each layer on its own, so that an unknown
-//! key or a wrong value is reported with its stream and layer instead of a line far above it.
+//! Text is read in two steps, first as generic tables, then each layer separately, so that an error
+//! names the stream and layer of an unknown key or invalid value.
 
 use std::collections::HashSet;
 
@@ -10,20 +10,21 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::build::Builder;
-use super::error::Error;
+use super::build::{Builder, Frames};
+use super::error::{Error, Reason};
 use super::flows::Flows;
-use super::layer::{Layer, NAMES};
+use super::layer::{self, Layer, NAMES};
 use super::size::Sizes;
 use super::value::Value;
 use crate::limits::STREAMS;
 use crate::stamp::Expect;
 use crate::template::Template;
 
-/// Streams that are sent together.
+/// Streams that are sent in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct File {
     #[serde(rename = "stream")]
+    /// In the order of their ids.
     pub streams: Vec<Stream>,
 }
 
@@ -31,14 +32,15 @@ pub struct File {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Stream {
+    /// Unique in a run.
     pub name: String,
-    /// Frames among those of the other streams: 3 and 1 means three to one.
+    /// Share of the run's frames: weights 3 and 1 mean three frames to one.
     pub weight: u32,
-    /// Whether each frame ends with a [`Stamp`](crate::Stamp), by which a sink judges it.
+    /// Whether each frame ends with a [`Stamp`](crate::Stamp), by which a sink verifies it.
     pub stamp: bool,
-    /// What a device under test should do with them; only with a stamp.
+    /// What a device under test must do with the frames; requires a stamp unless it is `pass`.
     pub expect: Expect,
-    /// Without: what the layers and the stamp need, at least 60 bytes.
+    /// Sizes of the frames; when `None`, what layers and stamp need, at least 60 bytes.
     pub size: Option<Sizes>,
     /// Fields that vary together.
     pub flows: Option<Flows>,
@@ -48,18 +50,22 @@ pub struct Stream {
 
 impl File {
     /// Reads TOML, or JSON if the text starts with `{`.
+    ///
+    /// # Errors
+    /// [`Error`] with the stream, layer and field that cannot be read.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let fail = |why: String| Error::new("streams", why.trim());
+        let fail = |reason| Error::new("streams", reason);
+        let syntax = |message: String| fail(Reason::Syntax(message.trim().to_owned()));
         let mut file: Map<String, Json> = match text.trim_start().starts_with('{') {
-            true => serde_json::from_str(text).map_err(|error| fail(error.to_string()))?,
-            false => toml::from_str(text).map_err(|error| fail(error.to_string()))?,
+            true => serde_json::from_str(text).map_err(|error| syntax(error.to_string()))?,
+            false => toml::from_str(text).map_err(|error| syntax(error.to_string()))?,
         };
         let streams = file.remove("stream");
         if let Some(key) = file.keys().next() {
-            return Err(fail(format!("unknown key \"{key}\"; streams are tables called `stream`")));
+            return Err(fail(Reason::UnknownKey { key: key.clone() }));
         }
         let Some(Json::Array(streams)) = streams else {
-            return Err(fail("no streams: each starts with [[stream]]".into()));
+            return Err(fail(Reason::NoStreams));
         };
         let streams = streams.into_iter().enumerate();
         Ok(Self {
@@ -67,15 +73,19 @@ impl File {
         })
     }
 
-    /// All streams; ids are their places in the file. `mtu` is that of the interface to send from.
+    /// Templates of all streams, for an interface with this MTU. Their ids are their indices in the
+    /// file.
+    ///
+    /// # Errors
+    /// [`Error`] with the stream, layer and field that cannot be sent.
     pub fn templates(&self, mtu: usize) -> Result<Vec<Template>, Error> {
-        let fail = |why: String| Err(Error::new("streams", why));
+        let fail = |reason| Err(Error::new("streams", reason));
         if !(1..=STREAMS).contains(&self.streams.len()) {
-            return fail(format!("1 to {STREAMS} in one run, not {}", self.streams.len()));
+            return fail(Reason::StreamCount { count: self.streams.len() });
         }
         let mut names = HashSet::new();
         if let Some(twice) = self.streams.iter().find(|stream| !names.insert(&stream.name)) {
-            return fail(format!("two are called \"{}\"", twice.name));
+            return fail(Reason::DuplicateName { name: twice.name.clone() });
         }
         let streams = self.streams.iter().enumerate();
         streams.map(|(id, stream)| stream.template(id as u16, mtu)).collect()
@@ -97,26 +107,27 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// Its frames, for an interface with this MTU. `id` is what stamps carry.
+    /// The template of its frames, for an interface with this MTU. Stamps carry `id`.
+    ///
+    /// # Errors
+    /// [`Error`] with the layer and field that cannot be sent.
     pub fn template(&self, id: u16, mtu: usize) -> Result<Template, Error> {
-        let fail = |field, why: &str| Err(Error::of_stream(&self.name, field, why));
+        let fail = |field, reason| Err(Error::of_stream(&self.name, field, reason));
         if self.weight == 0 {
-            return fail("weight", "is 0: it would never be sent");
+            return fail("weight", Reason::ZeroWeight);
         }
         if self.expect == Expect::Drop && !self.stamp {
-            return fail("expect", "is judged by stamps: say stamp = true");
+            return fail("expect", Reason::ExpectWithoutStamp);
         }
         if self.layers.is_empty() {
-            return fail("layers", "there are none");
+            return fail("layers", Reason::NoLayers);
         }
-        let mut builder = Builder::new(self);
-        for index in 0..self.layers.len() {
-            builder.layer(index)?;
-        }
+        let mut builder = Builder::new(self.frames());
+        layer::lay_out(&self.layers, &mut builder)?;
         builder.finish(id, mtu)
     }
 
-    /// Gives the outermost Ethernet header the addresses that it lacks.
+    /// Sets the addresses of the outermost Ethernet header that have no value yet.
     pub fn address(&mut self, source: Mac, destination: Option<Mac>) {
         let Some(Layer::Ethernet(ethernet)) = self.layers.first_mut() else { return };
         let value = |mac: Mac| Value::from(mac.to_string().as_str());
@@ -124,8 +135,15 @@ impl Stream {
         ethernet.dst = ethernet.dst.take().or(destination.map(value));
     }
 
-    pub(super) fn is_tagged(&self) -> bool {
-        self.layers.iter().any(|layer| matches!(layer, Layer::Vlan(_)))
+    fn frames(&self) -> Frames<'_> {
+        Frames {
+            name: &self.name,
+            weight: self.weight,
+            stamp: self.stamp.then_some(self.expect),
+            size: self.size.as_ref(),
+            flows: self.flows.as_ref(),
+            is_tagged: self.layers.iter().any(|layer| matches!(layer, Layer::Vlan(_))),
+        }
     }
 }
 
@@ -135,12 +153,12 @@ fn read(index: usize, stream: Json) -> Result<Stream, Error> {
         None => format!("stream {}", index + 1),
     };
     let Json::Object(mut keys) = stream else {
-        return Err(Error::new(place, "is no table"));
+        return Err(Error::new(place, Reason::StreamNotATable));
     };
     let layers = match keys.remove("layers") {
         None => Vec::new(),
         Some(Json::Array(layers)) => layers,
-        Some(_) => return Err(Error::new(place, "`layers` is no list")),
+        Some(_) => return Err(Error::new(place, Reason::LayersNotAList)),
     };
     let layers = layers.into_iter().enumerate();
     let layers: Result<_, Error> =
@@ -157,14 +175,14 @@ fn read(index: usize, stream: Json) -> Result<Stream, Error> {
 fn read_layer(place: &str, index: usize, layer: Json) -> Result<Layer, Error> {
     let number = format!("{place}, layer {}", index + 1);
     let Json::Object(keys) = &layer else {
-        return Err(Error::new(number, "is no table such as { udp = { dst = 53 } }"));
+        return Err(Error::new(number, Reason::LayerNotATable));
     };
     let (Some(name), 1) = (keys.keys().next(), keys.len()) else {
-        return Err(Error::new(number, "has one key, the protocol: { udp = { dst = 53 } }"));
+        return Err(Error::new(number, Reason::LayerKeys));
     };
     if !NAMES.contains(&name.as_str()) {
-        let why = format!("no protocol is called \"{name}\": {}", NAMES.join(", "));
-        return Err(Error::new(number, why));
+        let (name, expected) = (name.clone(), NAMES.join(", "));
+        return Err(Error::new(number, Reason::UnknownProtocol { name, expected }));
     }
     let place = format!("{number} ({name})");
     if let Json::Object(fields) = &keys[name] {
@@ -175,7 +193,7 @@ fn read_layer(place: &str, index: usize, layer: Json) -> Result<Layer, Error> {
     typed(layer, &place)
 }
 
-/// Field by field, so that the error names the one that is wrong.
+/// Checks each field separately, so that the error names the wrong one.
 fn check_each(
     fields: &Map<String, Json>,
     place: &str,
@@ -184,11 +202,12 @@ fn check_each(
     for (field, value) in fields {
         let alone = Json::Object(Map::from_iter([(field.clone(), value.clone())]));
         let place = || format!("{place}, field \"{field}\"");
-        check(alone).map_err(|error| Error::new(place(), error.why))?;
+        check(alone).map_err(|error| Error::new(place(), error.reason))?;
     }
     Ok(())
 }
 
 fn typed<T: DeserializeOwned>(json: Json, place: &str) -> Result<T, Error> {
-    serde_json::from_value(json).map_err(|error| Error::new(place, error.to_string()))
+    serde_json::from_value(json)
+        .map_err(|error| Error::new(place, Reason::Syntax(error.to_string())))
 }

@@ -4,15 +4,17 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::Mac;
 
-use super::Atom;
+use super::error::ValueError;
+use super::value::Atom;
 
-/// What a field's values look like.
+/// The format of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// Decimal, or hexadecimal after `0x`.
     Number,
     /// A number, or one of these names.
     Names(&'static [(&'static str, u64)]),
-    /// A number, or any of these names with commas between them: their sum.
+    /// A number, or names separated by commas, whose bits are combined.
     Flags(&'static [(&'static str, u64)]),
     Mac,
     V4,
@@ -20,18 +22,19 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The number that stands in the frame.
-    pub fn parse(self, atom: &Atom) -> Result<u128, String> {
+    /// The number as it is in the frame.
+    pub fn parse(self, atom: &Atom) -> Result<u128, ValueError> {
         match (self, atom) {
             (Self::Number | Self::Names(_) | Self::Flags(_), Atom::Number(number)) => {
                 Ok(u128::from(*number))
             }
-            (_, Atom::Number(number)) => Err(format!("{number} is no {}", self.what())),
+            (_, Atom::Number(number)) => Err(self.mismatch(&number.to_string())),
             (_, Atom::Text(text)) => self.parse_text(text.trim()),
         }
     }
 
-    pub fn parse_text(self, text: &str) -> Result<u128, String> {
+    /// As [`Kind::parse`], for text.
+    pub fn parse_text(self, text: &str) -> Result<u128, ValueError> {
         let number = match self {
             Self::Number => number(text),
             Self::Names(names) => named(names, text).or_else(|| number(text)),
@@ -40,26 +43,30 @@ impl Kind {
             Self::V4 => text.parse::<Ipv4Addr>().ok().map(|it| u128::from(it.to_bits())),
             Self::V6 => text.parse::<Ipv6Addr>().ok().map(Ipv6Addr::to_bits),
         };
-        number.ok_or_else(|| format!("\"{text}\" is no {}", self.what()))
+        number.ok_or_else(|| self.mismatch(text))
     }
 
-    /// Whether `value/length` is a range.
+    /// Whether `value/length` denotes a range.
     pub const fn has_prefixes(self) -> bool {
         matches!(self, Self::Mac | Self::V4 | Self::V6)
     }
 
-    fn what(self) -> String {
+    fn mismatch(self, text: &str) -> ValueError {
+        ValueError::Kind { text: text.to_owned(), expected: self.expected() }
+    }
+
+    fn expected(self) -> String {
         let names = |names: &[(&str, u64)]| {
             let names: Vec<_> = names.iter().map(|name| name.0).collect();
             names.join(", ")
         };
         match self {
-            Self::Number => "number".into(),
-            Self::Names(list) => format!("number, and none of {}", names(list)),
-            Self::Flags(list) => format!("number, and not made of {}", names(list)),
-            Self::Mac => "Ethernet address".into(),
-            Self::V4 => "IPv4 address".into(),
-            Self::V6 => "IPv6 address".into(),
+            Self::Number => "a number".into(),
+            Self::Names(list) => format!("a number or one of {}", names(list)),
+            Self::Flags(list) => format!("a number or a combination of {}", names(list)),
+            Self::Mac => "an Ethernet address".into(),
+            Self::V4 => "an IPv4 address".into(),
+            Self::V6 => "an IPv6 address".into(),
         }
     }
 }
@@ -68,7 +75,7 @@ fn byte(sum: u128, byte: &u8) -> u128 {
     sum << 8 | u128::from(*byte)
 }
 
-/// Decimal, or hexadecimal behind `0x`; `_` may stand between digits.
+/// Decimal, or hexadecimal after `0x`; `_` may separate digits.
 fn number(text: &str) -> Option<u128> {
     let digits = text.replace('_', "");
     if digits.starts_with(['+', '-']) {

@@ -1,4 +1,4 @@
-//! `Quick`: the usual streams from a few values, for flags.
+//! `Quick`: common streams from a few values, for flags.
 
 use std::str::FromStr;
 
@@ -10,15 +10,15 @@ use super::size::Sizes;
 use super::value::{Pool, Value, Vary};
 use crate::stamp::Expect;
 
-/// What flags say of one stream. [`Quick::new`] leaves out all that may be left out.
+/// One stream as given by flags. [`Quick::new`] leaves everything optional out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quick {
     pub protocol: QuickProtocol,
     pub name: String,
-    /// Both are missed by [`Stream::template`] unless [`Stream::address`] gives them.
+    /// Required by [`Stream::template`], like `dst_mac`; [`Stream::address`] sets both.
     pub src_mac: Option<Value>,
     pub dst_mac: Option<Value>,
-    /// IPv4 or IPv6, both of the same.
+    /// Source address, IPv4 or IPv6; `dst` must be of the same family.
     pub src: Option<Value>,
     pub dst: Option<Value>,
     pub sport: Option<Value>,
@@ -29,15 +29,15 @@ pub struct Quick {
     pub vlans: Vec<Value>,
     pub size: Option<Sizes>,
     pub flows: Option<Flows>,
-    /// Behind the headers; zeros when `None`.
+    /// Bytes after the headers; zeros when `None`.
     pub payload: Option<Payload>,
-    /// What each checksum of the innermost protocol is: `"broken"`, `"none"`, a number.
+    /// Checksum of the innermost protocol: `"broken"`, `"none"` or a number; correct when `None`.
     pub checksum: Option<Value>,
     pub stamp: bool,
     pub expect: Expect,
 }
 
-/// Which protocol.
+/// The innermost protocol of a [`Quick`] stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuickProtocol {
     Udp,
@@ -45,13 +45,14 @@ pub enum QuickProtocol {
     TcpSyn,
     /// Echo requests.
     Icmp,
-    /// Requests, or neighbour solicitations over IPv6: `dst` is who is asked for.
+    /// ARP requests, or neighbor solicitations over IPv6, for the address `dst`.
     Arp,
-    /// A whole frame in hexadecimal; nothing else but size, stamp and name counts.
+    /// A whole frame in hexadecimal; of the other settings only size, stamp and name apply.
     Raw(String),
 }
 
 impl Quick {
+    /// A stream of this protocol with default values.
     pub fn new(protocol: QuickProtocol) -> Self {
         Self {
             protocol,
@@ -74,7 +75,8 @@ impl Quick {
         }
     }
 
-    /// The same as a file could say. What is missing or does not fit, [`Stream::template`] tells.
+    /// The same stream as a file would describe it. [`Stream::template`] reports what is missing or
+    /// invalid.
     pub fn stream(&self) -> Stream {
         Stream {
             name: self.name.clone(),
@@ -110,14 +112,14 @@ impl Quick {
         layers
     }
 
-    /// ARP asks everyone.
+    /// ARP requests are broadcast.
     fn ethernet(&self, is_v6: bool) -> Layer {
-        let everyone = match (&self.protocol, is_v6) {
+        let broadcast = match (&self.protocol, is_v6) {
             (QuickProtocol::Arp, false) => Some(Value::from("ff:ff:ff:ff:ff:ff")),
             (QuickProtocol::Arp, true) => Some(Value::from("33:33:00:00:00:01")),
             _ => None,
         };
-        let dst = self.dst_mac.clone().or(everyone);
+        let dst = self.dst_mac.clone().or(broadcast);
         Layer::Ethernet(Ethernet { src: self.src_mac.clone(), dst, ethertype: None })
     }
 
@@ -131,7 +133,7 @@ impl Quick {
         })
     }
 
-    /// Solicitations go to all nodes: the target may vary, and so its group would.
+    /// Solicitations go to all nodes, since the multicast group of a varying target would vary.
     fn ipv6(&self) -> Layer {
         let asks = self.protocol == QuickProtocol::Arp;
         let dst = if asks { Some(Value::from("ff02::1")) } else { self.dst.clone() };
@@ -179,10 +181,17 @@ fn is_v6(value: &Value) -> bool {
     text.contains(':')
 }
 
-impl FromStr for QuickProtocol {
-    type Err = String;
+/// Text that names no [`QuickProtocol`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown protocol \"{text}\"; expected udp, tcp-syn, icmp, arp or raw:HEX")]
+pub struct UnknownQuickProtocol {
+    pub text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for QuickProtocol {
+    type Err = UnknownQuickProtocol;
+
+    fn from_str(text: &str) -> Result<Self, UnknownQuickProtocol> {
         match text {
             "udp" => Ok(Self::Udp),
             "tcp-syn" => Ok(Self::TcpSyn),
@@ -190,7 +199,7 @@ impl FromStr for QuickProtocol {
             "arp" => Ok(Self::Arp),
             _ => match text.strip_prefix("raw:") {
                 Some(hex) => Ok(Self::Raw(hex.to_owned())),
-                None => Err(format!("\"{text}\" is none of udp, tcp-syn, icmp, arp, raw:HEX")),
+                None => Err(UnknownQuickProtocol { text: text.to_owned() }),
             },
         }
     }

@@ -1,28 +1,27 @@
-//! `Numbers`: the values that a field takes turns with, as numbers.
+//! `Numbers`: the values of a field that varies, as numbers.
 
+use super::error::ValueError;
 use super::number::Kind;
 use super::value::{Atom, Pool};
 use crate::limits::LIST;
 
-/// At least one; each fits the field.
+/// At least one number; each fits the field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Numbers {
     /// `first + step * k` for k from 0 to `last`.
-    Range {
-        first: u128,
-        step: u64,
-        last: u128,
-    },
+    Range { first: u128, step: u64, last: u128 },
+    /// In the order of the description.
     List(Vec<u128>),
 }
 
 impl Numbers {
-    pub fn new(pool: &Pool, step: u64, kind: Kind, bits: u32) -> Result<Self, String> {
+    /// The numbers of a pool, for a field of this kind and width.
+    pub fn new(pool: &Pool, step: u64, kind: Kind, bits: u32) -> Result<Self, ValueError> {
         match pool {
             Pool::Range(text) => range(text, step, kind, bits),
             Pool::List(list) => {
                 if !(1..=LIST).contains(&list.len()) {
-                    return Err(format!("a list has 1 to {LIST} values, not {}", list.len()));
+                    return Err(ValueError::ListLength { count: list.len() });
                 }
                 let one = |atom: &Atom| fit(kind.parse(atom)?, &atom.to_string(), bits);
                 Ok(Self::List(list.iter().map(one).collect::<Result<_, _>>()?))
@@ -30,7 +29,7 @@ impl Numbers {
         }
     }
 
-    /// How many, less one.
+    /// Index of the last number.
     pub fn last(&self) -> u128 {
         match self {
             Self::Range { last, .. } => *last,
@@ -38,7 +37,7 @@ impl Numbers {
         }
     }
 
-    /// The value with this number.
+    /// The number with this index.
     pub fn value(&self, number: u128) -> u128 {
         match self {
             Self::Range { first, step, .. } => first + u128::from(*step) * number,
@@ -48,14 +47,14 @@ impl Numbers {
 }
 
 /// The number, if it has no more bits than its field.
-pub(super) fn fit(number: u128, text: &str, bits: u32) -> Result<u128, String> {
+pub(super) fn fit(number: u128, text: &str, bits: u32) -> Result<u128, ValueError> {
     match number.checked_shr(bits).unwrap_or(0) {
         0 => Ok(number),
-        _ => Err(format!("{text} does not fit {bits} bits")),
+        _ => Err(ValueError::TooWide { text: text.to_owned(), bits }),
     }
 }
 
-fn range(text: &str, step: u64, kind: Kind, bits: u32) -> Result<Numbers, String> {
+fn range(text: &str, step: u64, kind: Kind, bits: u32) -> Result<Numbers, ValueError> {
     if let Some((address, length)) = text.split_once('/').filter(|_| kind.has_prefixes()) {
         return prefix(kind.parse_text(address)?, length, text, step, bits);
     }
@@ -66,17 +65,23 @@ fn range(text: &str, step: u64, kind: Kind, bits: u32) -> Result<Numbers, String
     };
     match last.checked_sub(first) {
         Some(width) => Ok(Numbers::Range { first, step, last: width / u128::from(step.max(1)) }),
-        None => Err(format!("\"{text}\" ends below its first value")),
+        None => Err(ValueError::Descending { text: text.to_owned() }),
     }
 }
 
-fn prefix(first: u128, length: &str, text: &str, step: u64, bits: u32) -> Result<Numbers, String> {
-    let wrong = || format!("\"{text}\" has no prefix length from 0 to {bits}");
+fn prefix(
+    first: u128,
+    length: &str,
+    text: &str,
+    step: u64,
+    bits: u32,
+) -> Result<Numbers, ValueError> {
+    let wrong = || ValueError::PrefixLength { text: text.to_owned(), bits };
     let length: u32 = length.trim().parse().map_err(|_| wrong())?;
     let host = bits.checked_sub(length).ok_or_else(wrong)?;
     let width = u128::MAX.checked_shr(128 - host).unwrap_or(0);
     if first & width != 0 {
-        return Err(format!("\"{text}\" has bits set behind its prefix"));
+        return Err(ValueError::HostBits { text: text.to_owned() });
     }
     Ok(Numbers::Range { first, step, last: width / u128::from(step.max(1)) })
 }
@@ -85,7 +90,7 @@ fn prefix(first: u128, length: &str, text: &str, step: u64, bits: u32) -> Result
 mod tests {
     use super::*;
 
-    fn of(text: &str, step: u64, kind: Kind, bits: u32) -> Result<(u128, u128), String> {
+    fn of(text: &str, step: u64, kind: Kind, bits: u32) -> Result<(u128, u128), ValueError> {
         let numbers = Numbers::new(&Pool::Range(text.into()), step, kind, bits)?;
         Ok((numbers.value(0), numbers.value(numbers.last())))
     }
@@ -112,23 +117,27 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_are_none_say_why() {
+    fn invalid_ranges_are_rejected_with_the_reason() {
+        let text = |text: &str| text.to_owned();
+        let not_a_number =
+            |text: &str| ValueError::Kind { text: text.to_owned(), expected: "a number".into() };
         let cases = [
-            (of("9..1", 1, Kind::Number, 16), "ends below its first"),
-            (of("1..65536", 1, Kind::Number, 16), "65536 does not fit 16 bits"),
-            (of("1..x", 1, Kind::Number, 16), "\"x\" is no number"),
-            (of("1/8", 1, Kind::Number, 16), "\"1/8\" is no number"),
-            (of("10.0.0.1/8", 1, Kind::V4, 32), "bits set behind"),
-            (of("10.0.0.0/33", 1, Kind::V4, 32), "no prefix length from 0 to 32"),
-            (of("10.0.0.0/x", 1, Kind::V4, 32), "no prefix length"),
+            ("9..1", Kind::Number, 16, ValueError::Descending { text: text("9..1") }),
+            ("1..65536", Kind::Number, 16, ValueError::TooWide { text: text("65536"), bits: 16 }),
+            ("1..x", Kind::Number, 16, not_a_number("x")),
+            ("1/8", Kind::Number, 16, not_a_number("1/8")),
+            ("10.0.0.1/8", Kind::V4, 32, ValueError::HostBits { text: text("10.0.0.1/8") }),
         ];
-        for (range, why) in cases {
-            let said = range.expect_err(why);
-            assert!(said.contains(why), "{said:?} does not say {why:?}");
+        for (range, kind, bits, why) in cases {
+            assert_eq!(of(range, 1, kind, bits), Err(why), "{range}");
         }
-        let empty = Numbers::new(&Pool::List(vec![]), 1, Kind::Number, 8);
-        assert!(empty.expect_err("empty").contains("1 to 65536 values, not 0"));
-        let wide = Numbers::new(&Pool::List(vec![Atom::Number(256)]), 1, Kind::Number, 8);
-        assert!(wide.expect_err("wide").contains("256 does not fit 8 bits"));
+        for range in ["10.0.0.0/33", "10.0.0.0/x"] {
+            let why = ValueError::PrefixLength { text: text(range), bits: 32 };
+            assert_eq!(of(range, 1, Kind::V4, 32), Err(why));
+        }
+        let list = |list: Vec<Atom>| Numbers::new(&Pool::List(list), 1, Kind::Number, 8);
+        assert_eq!(list(vec![]), Err(ValueError::ListLength { count: 0 }));
+        let wide = ValueError::TooWide { text: text("256"), bits: 8 };
+        assert_eq!(list(vec![Atom::Number(256)]), Err(wide));
     }
 }

@@ -1,66 +1,59 @@
-//! `Sizes`: how long a stream's frames are, without the Ethernet checksum.
+//! `Sizes`: lengths of a stream's frames in bytes, without the Ethernet checksum.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::SizesError;
 use crate::limits::{FRAME_MAX, SIZES};
 
-/// Bytes from the first of the Ethernet header to the last of the payload. As text, for flags:
-/// `128`, `64,128`, `60..1514`, `imix`.
+/// Sizes of frames in bytes, from the Ethernet header to the end of the payload. As text, for
+/// flags: `128`, `64,128`, `60..1514`, `imix`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Words", into = "Words")]
+#[serde(try_from = "Written", into = "Written")]
 pub enum Sizes {
+    /// All frames have this size.
     Fixed(usize),
-    List {
-        sizes: Vec<usize>,
-        order: Shuffle,
-    },
-    /// `from`, `from + step` and so on to `to`; from the shortest that there is when `None`.
-    Sweep {
-        from: Option<usize>,
-        to: usize,
-        step: usize,
-        order: Shuffle,
-    },
-    /// Sizes with the numbers of frames that have them; each round spreads them evenly.
-    Mix {
-        sizes: Vec<(usize, usize)>,
-        order: Shuffle,
-    },
-    /// [`IMIX`]; the shortest as long as headers and stamp need.
-    Imix {
-        order: Shuffle,
-    },
+    /// These sizes, one after another or at random.
+    List { sizes: Vec<usize>, order: Shuffle },
+    /// `from`, `from + step` and so on up to `to`. Without `from`, the shortest possible frame is
+    /// the first.
+    Sweep { from: Option<usize>, to: usize, step: usize, order: Shuffle },
+    /// Pairs of a size and its number of frames in each round, evenly spread.
+    Mix { sizes: Vec<(usize, usize)>, order: Shuffle },
+    /// [`IMIX`], with the shortest frames as long as headers and stamp need.
+    Imix { order: Shuffle },
 }
 
-/// In which order sizes follow each other.
+/// The order of sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shuffle {
+    /// As listed.
     #[default]
     Sequence,
+    /// At random, each independent of the one before.
     Random,
 }
 
-/// The "simple IMIX" that testers share: IP packets of 40, 576 and 1500 bytes, 7 to 4 to 1, here
-/// as Ethernet frames without checksum, the shortest one padded. No standard has it: RFC 6985
-/// (IMIX Genome) is a way to name a mix, and finds that none is right for every network.
+/// The "simple IMIX" of common traffic testers: IP packets of 40, 576 and 1500 bytes in the
+/// proportion 7 : 4 : 1, here as padded Ethernet frames without checksum. It is not standardized:
+/// RFC 6985 (IMIX Genome) defines names for mixes, and no mix for every network.
 pub const IMIX: [(usize, usize); 3] = [(60, 7), (590, 4), (1514, 1)];
 
 impl Sizes {
-    /// Each size as often as a round has it, none shorter than what `need` bytes make possible.
-    pub(super) fn round(&self, need: usize) -> Result<(Vec<usize>, Shuffle), String> {
+    /// The sizes of one round, none shorter than `need` bytes.
+    pub(super) fn round(&self, need: usize) -> Result<(Vec<usize>, Shuffle), SizesError> {
         let (sizes, order) = match self {
             Self::Fixed(size) => (vec![*size], Shuffle::Sequence),
             Self::List { sizes, order } => (sizes.clone(), *order),
             Self::Sweep { from, to, step, order } => {
                 let from = from.unwrap_or(need);
                 if *step == 0 || from > *to {
-                    return Err(format!("a sweep goes up: not from {from} to {to} by {step}"));
+                    return Err(SizesError::Sweep { from, to: *to, step: *step });
                 }
                 if *to > FRAME_MAX {
-                    return Err(format!("a sweep to {to}: frames have at most {FRAME_MAX} bytes"));
+                    return Err(SizesError::SweepTooLong { to: *to });
                 }
                 ((from..=*to).step_by(*step).collect(), *order)
             }
@@ -71,30 +64,30 @@ impl Sizes {
             }
         };
         if !(1..=SIZES).contains(&sizes.len()) {
-            return Err(format!("1 to {SIZES} sizes in a round, not {}", sizes.len()));
+            return Err(SizesError::Count { count: sizes.len() });
         }
         match sizes.iter().find(|size| **size < need) {
-            Some(size) => Err(format!("{size} bytes, but headers, payload and stamp need {need}")),
+            Some(size) => Err(SizesError::TooShort { size: *size, needed: need }),
             None => Ok((sizes, order)),
         }
     }
 }
 
-/// A round in which each size comes as often as it should, as evenly as can be: next is the one
-/// that is most behind.
-fn spread(sizes: &[(usize, usize)]) -> Result<Vec<usize>, String> {
+/// A round in which each size appears as often as its share says, as evenly as possible: the next
+/// size is always the one that lags most behind its share.
+fn spread(sizes: &[(usize, usize)]) -> Result<Vec<usize>, SizesError> {
     let whole = sizes.iter().try_fold(0usize, |sum, size| sum.checked_add(size.1));
     let whole = whole.filter(|whole| *whole <= SIZES).unwrap_or(SIZES + 1);
     if whole > SIZES || sizes.iter().any(|size| size.1 == 0) {
-        return Err(format!("the shares of a mix are at least 1 and {SIZES} in all"));
+        return Err(SizesError::Shares);
     }
     let mut given = vec![0; sizes.len()];
     let mut round = Vec::with_capacity(whole);
     for number in 1..=whole {
-        let behind =
+        let lag =
             |index: &usize| (sizes[*index].1 * number) as i64 - (given[*index] * whole) as i64;
-        // The first of those that are as far behind: `max_by_key` takes the last.
-        if let Some(next) = (0..sizes.len()).rev().max_by_key(behind) {
+        // The first of equal ones: `max_by_key` returns the last.
+        if let Some(next) = (0..sizes.len()).rev().max_by_key(lag) {
             given[next] += 1;
             round.push(sizes[next].0);
         }
@@ -102,7 +95,7 @@ fn spread(sizes: &[(usize, usize)]) -> Result<Vec<usize>, String> {
     Ok(round)
 }
 
-/// `Sizes` as they are written.
+/// `Sizes` as written in a description.
 #[derive(Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -111,7 +104,7 @@ fn spread(sizes: &[(usize, usize)]) -> Result<Vec<usize>, String> {
     { from = 60, to = 1514, step = 2, order = \"random\" }, { list = [64, 128] } or \
     { mix = [[60, 7], [1514, 1]] }"
 )]
-enum Words {
+enum Written {
     One(usize),
     List(Vec<usize>),
     Text(String),
@@ -146,26 +139,26 @@ const fn one() -> usize {
     1
 }
 
-impl TryFrom<Words> for Sizes {
-    type Error = String;
+impl TryFrom<Written> for Sizes {
+    type Error = SizesError;
 
-    fn try_from(words: Words) -> Result<Self, String> {
-        Ok(match words {
-            Words::One(size) => Self::Fixed(size),
-            Words::List(sizes) => Self::List { sizes, order: Shuffle::Sequence },
-            Words::Text(text) => text.parse()?,
-            Words::Listed { list, order } => Self::List { sizes: list, order },
-            Words::Sweep { from, to, step, order } => Self::Sweep { from, to, step, order },
-            Words::Mix { mix: Mix::Listed(sizes), order } => Self::Mix { sizes, order },
-            Words::Mix { mix: Mix::Named(name), order } if name == "imix" => Self::Imix { order },
-            Words::Mix { mix: Mix::Named(name), .. } => {
-                return Err(format!("\"{name}\" is no mix: \"imix\" or [[60, 7], [1514, 1]]"));
+    fn try_from(written: Written) -> Result<Self, SizesError> {
+        Ok(match written {
+            Written::One(size) => Self::Fixed(size),
+            Written::List(sizes) => Self::List { sizes, order: Shuffle::Sequence },
+            Written::Text(text) => text.parse()?,
+            Written::Listed { list, order } => Self::List { sizes: list, order },
+            Written::Sweep { from, to, step, order } => Self::Sweep { from, to, step, order },
+            Written::Mix { mix: Mix::Listed(sizes), order } => Self::Mix { sizes, order },
+            Written::Mix { mix: Mix::Named(name), order } if name == "imix" => Self::Imix { order },
+            Written::Mix { mix: Mix::Named(name), .. } => {
+                return Err(SizesError::UnknownMix { name });
             }
         })
     }
 }
 
-impl From<Sizes> for Words {
+impl From<Sizes> for Written {
     fn from(sizes: Sizes) -> Self {
         match sizes {
             Sizes::Fixed(size) => Self::One(size),
@@ -178,12 +171,13 @@ impl From<Sizes> for Words {
 }
 
 impl FromStr for Sizes {
-    type Err = String;
+    type Err = SizesError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, SizesError> {
         let order = Shuffle::Sequence;
         let size = |text: &str| {
-            text.trim().parse::<usize>().map_err(|_| format!("\"{text}\" is no size in bytes"))
+            let wrong = |_| SizesError::Text { text: text.to_owned() };
+            text.trim().parse::<usize>().map_err(wrong)
         };
         if text == "imix" {
             return Ok(Self::Imix { order });
@@ -203,8 +197,8 @@ impl FromStr for Sizes {
 mod tests {
     use super::*;
 
-    fn round(text: &str, need: usize) -> Result<Vec<usize>, String> {
-        let sizes: Sizes = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    fn round(text: &str, need: usize) -> Result<Vec<usize>, SizesError> {
+        let sizes: Sizes = serde_json::from_str(text).expect(text);
         Ok(sizes.round(need)?.0)
     }
 
@@ -236,22 +230,32 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_are_none_say_why() {
+    fn invalid_sizes_are_rejected_with_the_reason() {
         let cases = [
-            ("41", "41 bytes, but headers, payload and stamp need 42"),
-            ("[]", "1 to 3367 sizes in a round, not 0"),
-            ("\"62..60\"", "a sweep goes up: not from 62 to 60 by 1"),
-            (r#"{"from": 60, "to": 70, "step": 0}"#, "by 0"),
-            (r#"{"mix": [[60, 0]]}"#, "at least 1 and 3367 in all"),
-            (r#"{"mix": [[60, 18446744073709551615], [61, 2]]}"#, "at least 1 and 3367 in all"),
-            (r#"{"mix": "amix"}"#, "\"amix\" is no mix"),
+            ("41", SizesError::TooShort { size: 41, needed: 42 }),
+            ("[]", SizesError::Count { count: 0 }),
+            ("\"62..60\"", SizesError::Sweep { from: 62, to: 60, step: 1 }),
+            (
+                r#"{"from": 60, "to": 70, "step": 0}"#,
+                SizesError::Sweep { from: 60, to: 70, step: 0 },
+            ),
+            (r#"{"mix": [[60, 0]]}"#, SizesError::Shares),
+            (r#"{"mix": [[60, 18446744073709551615], [61, 2]]}"#, SizesError::Shares),
+        ];
+        for (text, why) in cases {
+            assert_eq!(round(text, 42), Err(why), "{text}");
+        }
+        assert_eq!("x".parse::<Sizes>(), Err(SizesError::Text { text: "x".into() }));
+        // Errors of serde are text.
+        let cases = [
+            (r#"{"mix": "amix"}"#, "unknown mix \"amix\""),
             (r#"{"from": 60}"#, "a size such as 128"),
-            ("\"x\"", "\"x\" is no size in bytes"),
+            ("\"x\"", "\"x\" is not a size in bytes"),
             ("-1", "a size such as 128"),
         ];
         for (text, why) in cases {
-            let said = round(text, 42).expect_err(text);
-            assert!(said.contains(why), "{text}: {said:?} does not say {why:?}");
+            let error = serde_json::from_str::<Sizes>(text).expect_err(text).to_string();
+            assert!(error.contains(why), "{text}: {error:?} does not contain {why:?}");
         }
     }
 

@@ -1,7 +1,7 @@
-//! `Value`: what a field holds, constant or varying, as it is written in a file or a flag.
+//! `Value`: the value of a field, constant or varying, as written in a file or a flag.
 //!
-//! Rule: text stays text until it meets the field that it is for (`range`), because what
-//! `10.0.0.0/24` or `7` mean, and whether they fit, is the field's to say.
+//! Rule: text remains text until its field is known (`range`), because the field determines what
+//! `10.0.0.0/24` or `7` mean and whether they fit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,12 +10,16 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A field's value. As text, for flags: `7`, `1000..1999`, `10.0.0.0/24`, `53,80,443`, each of
-/// them behind `random:` or `zipf=1.1:` as well.
+use super::error::ValueError;
+
+/// A field's value. As text, for flags: `7`, `1000..1999`, `10.0.0.0/24`, `53,80,443`, each
+/// optionally after `random:` or `zipf=1.1:`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
+    /// The same in all frames.
     Constant(Atom),
+    /// Different from frame to frame.
     Vary(Vary),
 }
 
@@ -27,41 +31,44 @@ pub enum Atom {
     Text(String),
 }
 
-/// Values that take turns.
+/// Values of which each frame has one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Words", into = "Words")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Vary {
     pub pool: Pool,
-    /// From one value of a range to the next.
+    /// Distance from one value of a range to the next.
     pub step: u64,
+    /// Which value a frame has.
     pub order: Order,
 }
 
-/// What values there are.
+/// The values to choose from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Pool {
     /// `first..last`, both included, or `10.0.0.0/24`.
     Range(String),
+    /// Each of these.
     List(Vec<Atom>),
 }
 
-/// Which of them a frame has.
+/// Which value of a pool a frame has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
-    /// The next, and behind the last the first.
+    /// The next one; after the last, the first again.
     Sequence,
+    /// One at random, each with the same probability.
     Random,
-    /// The first ones more often than the last: by 1 / rank^exponent.
+    /// One at random, with a probability in proportion to 1 / rank^exponent.
     Zipf(f64),
     /// The one of the frame's flow.
     Flow,
 }
 
-/// `Vary` as it is written: `{ sequence = "1..9", step = 2 }` and so on.
+/// `Vary` as written in a description: `{ sequence = "1..9", step = 2 }` and so on.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Words {
+struct Written {
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<Pool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,29 +85,33 @@ struct Words {
     step: Option<u64>,
 }
 
-impl TryFrom<Words> for Vary {
+impl TryFrom<Written> for Vary {
     type Error = &'static str;
 
-    fn try_from(words: Words) -> Result<Self, Self::Error> {
-        if words.zipf.is_some() != words.of.is_some() {
-            return Err("`zipf` and `of` go together: { zipf = 1.1, of = \"10.0.0.0/24\" }");
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        if written.zipf.is_some() != written.of.is_some() {
+            return Err("`zipf` and `of` belong together: { zipf = 1.1, of = \"10.0.0.0/24\" }");
         }
-        if let Some(Pool::Range(_)) = words.list {
-            return Err("`list` is a list: [53, 80]");
+        if let Some(Pool::Range(_)) = written.list {
+            return Err("`list` must be a list such as [53, 80]");
         }
         let orders = [
-            words.sequence.map(|pool| (pool, Order::Sequence)),
-            words.random.map(|pool| (pool, Order::Random)),
-            words.list.map(|pool| (pool, Order::Sequence)),
-            words.flow.map(|pool| (pool, Order::Flow)),
-            words.of.map(|pool| (pool, Order::Zipf(words.zipf.unwrap_or_default()))),
+            written.sequence.map(|pool| (pool, Order::Sequence)),
+            written.random.map(|pool| (pool, Order::Random)),
+            written.list.map(|pool| (pool, Order::Sequence)),
+            written.flow.map(|pool| (pool, Order::Flow)),
+            written.of.map(|pool| (pool, Order::Zipf(written.zipf.unwrap_or_default()))),
         ];
         let mut given = orders.into_iter().flatten();
         let (pool, order) = match (given.next(), given.next()) {
             (Some(one), None) => one,
-            _ => return Err("one of `sequence`, `random`, `list`, `zipf` or `flow` says how"),
+            _ => {
+                return Err(
+                    "expected exactly one of `sequence`, `random`, `list`, `zipf` and `flow`",
+                );
+            }
         };
-        match (&pool, words.step) {
+        match (&pool, written.step) {
             (Pool::List(_), Some(_)) => Err("a list has no `step`"),
             (Pool::Range(_), Some(0)) => Err("a `step` of 0 does not vary"),
             (_, step) => Ok(Self { pool, step: step.unwrap_or(1), order }),
@@ -108,29 +119,30 @@ impl TryFrom<Words> for Vary {
     }
 }
 
-impl From<Vary> for Words {
+impl From<Vary> for Written {
     fn from(vary: Vary) -> Self {
         let step = (vary.step != 1).then_some(vary.step);
-        let (words, pool) = (Self { step, ..Self::default() }, Some(vary.pool));
+        let (written, pool) = (Self { step, ..Self::default() }, Some(vary.pool));
         match vary.order {
-            Order::Sequence => Self { sequence: pool, ..words },
-            Order::Random => Self { random: pool, ..words },
-            Order::Flow => Self { flow: pool, ..words },
-            Order::Zipf(exponent) => Self { zipf: Some(exponent), of: pool, ..words },
+            Order::Sequence => Self { sequence: pool, ..written },
+            Order::Random => Self { random: pool, ..written },
+            Order::Flow => Self { flow: pool, ..written },
+            Order::Zipf(exponent) => Self { zipf: Some(exponent), of: pool, ..written },
         }
     }
 }
 
 impl FromStr for Value {
-    type Err = String;
+    type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (order, rest) = match text.split_once(':') {
             Some(("random", rest)) => (Some(Order::Random), rest),
             Some(("sequence", rest)) => (Some(Order::Sequence), rest),
             Some((zipf, rest)) if zipf.starts_with("zipf=") => {
-                let exponent = zipf["zipf=".len()..].parse();
-                (Some(Order::Zipf(exponent.map_err(|_| format!("`{zipf}` is no number"))?)), rest)
+                let wrong = |_| ValueError::ExponentText { text: zipf.to_owned() };
+                let exponent = zipf["zipf=".len()..].parse().map_err(wrong)?;
+                (Some(Order::Zipf(exponent)), rest)
             }
             _ => (None, text),
         };
@@ -184,7 +196,9 @@ impl<'de> Deserialize<'de> for Atom {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {
             Value::Constant(atom) => Ok(atom),
-            Value::Vary(_) => Err(D::Error::custom("one number or text, nothing that varies")),
+            Value::Vary(_) => {
+                Err(D::Error::custom("expected one number or text, not a value that varies"))
+            }
         }
     }
 }
@@ -268,7 +282,8 @@ mod tests {
         for (text, value) in cases {
             assert_eq!(text.parse(), Ok(value), "{text}");
         }
-        assert!("zipf=x:1..9".parse::<Value>().is_err());
+        let wrong = ValueError::ExponentText { text: "zipf=x".into() };
+        assert_eq!("zipf=x:1..9".parse::<Value>(), Err(wrong));
     }
 
     #[test]
@@ -290,25 +305,25 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_or_too_much_is_refused() {
+    fn missing_and_contradictory_keys_are_rejected() {
         let cases = [
-            ("{}", "one of `sequence`"),
-            (r#"{"sequence":"1..9","random":"1..9"}"#, "one of `sequence`"),
-            (r#"{"zipf":1.1}"#, "`zipf` and `of` go together"),
-            (r#"{"of":"1..9"}"#, "`zipf` and `of` go together"),
-            (r#"{"list":"1..9"}"#, "`list` is a list"),
+            ("{}", "exactly one of `sequence`"),
+            (r#"{"sequence":"1..9","random":"1..9"}"#, "exactly one of `sequence`"),
+            (r#"{"zipf":1.1}"#, "`zipf` and `of` belong together"),
+            (r#"{"of":"1..9"}"#, "`zipf` and `of` belong together"),
+            (r#"{"list":"1..9"}"#, "`list` must be a list"),
             (r#"{"sequence":"1..9","step":0}"#, "`step` of 0"),
             (r#"{"list":[1],"step":2}"#, "a list has no `step`"),
             (r#"{"sequnce":"1..9"}"#, "unknown field `sequnce`"),
             (r#"{"random":7}"#, "a range such as"),
-            (r#"{"list":[{"random":"1..9"}]}"#, "nothing that varies"),
+            (r#"{"list":[{"random":"1..9"}]}"#, "not a value that varies"),
             ("-1", "below zero"),
             ("1.5", "a number, text, or a table"),
             ("[1]", "a number, text, or a table"),
         ];
         for (text, why) in cases {
-            let said = serde_json::from_str::<Value>(text).expect_err(text).to_string();
-            assert!(said.contains(why), "{text}: {said:?} does not say {why:?}");
+            let error = serde_json::from_str::<Value>(text).expect_err(text).to_string();
+            assert!(error.contains(why), "{text}: {error:?} does not contain {why:?}");
         }
     }
 }

@@ -1,59 +1,61 @@
-//! Which connections, to where, carrying what.
+//! `Config`: the connections of a run, their destination and their data.
 
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// One run. [`Config::new`] gives the rest of the fields a value.
+/// The settings of one run. [`Config::new`] sets defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The interface to send from, in the calling thread's namespace. It must have no XDP program.
+    /// The interface to send from, in the network namespace of the calling thread. It must not have
+    /// an XDP program.
     pub interface: String,
-    /// Where somebody listens.
+    /// Destination address and port.
     pub destination: SocketAddr,
-    /// First of the addresses that flows come from; the interface's own when `None`. Others must
-    /// lead back to this interface: the peer asks for them by ARP or has a route.
+    /// First source address of flows; the address of the interface when `None`. The peer must be
+    /// able to reach other addresses through this interface, by ARP or a route.
     pub source: Option<IpAddr>,
-    /// How many addresses from the first one on are flows' own.
+    /// Number of source addresses from the first one on.
     pub sources: u32,
-    /// Local ports. A connection of this host from such a port to the same destination would lose
-    /// its packets to the run: choose others than the host does (`ip_local_port_range`).
+    /// Local ports. The run consumes the packets of connections of this host from these ports to
+    /// the same destination, so they should be outside of `ip_local_port_range`.
     pub ports: RangeInclusive<u16>,
-    /// Connections, at most as many as there are addresses times ports.
+    /// Number of connections, at most the number of addresses times that of ports.
     pub flows: u32,
-    /// One sending thread for each. Empty: one thread, where the caller is.
+    /// Processors, each with a sending thread. If empty, one thread runs on any processor.
     pub cpus: Vec<usize>,
+    /// The congestion control algorithm.
     pub algorithm: Algorithm,
-    /// Largest segment, without options; from the interface's MTU when `None`.
+    /// Maximum segment size without options, in bytes; derived from the MTU when `None`.
     pub mss: Option<u16>,
-    /// Bytes that each flow sends before its FIN; until the duration is over when `None`.
+    /// Number of bytes that each flow sends before its FIN; unlimited when `None`.
     pub bytes: Option<u64>,
-    /// After this time each flow sends its FIN.
+    /// Time after which each flow sends its FIN.
     pub duration: Option<Duration>,
-    /// Bits of payload a second of all flows together, at most.
+    /// Limit for the payload of all flows in bits a second.
     pub rate_bps: Option<u64>,
-    /// Connections opened in a second. More than the other end accepts meanwhile, beyond its
-    /// backlog, are lost there, or even reset.
+    /// Number of connections opened per second. Connections beyond the backlog of the peer are lost
+    /// or reset.
     pub opens_per_second: u32,
-    /// Segments that a flow sends in one go, so that its receiver can merge them.
+    /// Number of segments that a flow sends in a row, so that its receiver can merge them.
     pub quantum: u32,
-    /// Live frames prepared at once, 1 to 256.
+    /// Number of live frames in a batch, 1 to 256.
     pub batch: u32,
-    /// Timeouts in a row without any answer after which a flow is given up; each waits twice as
-    /// long as the one before.
+    /// Number of consecutive timeouts without a reply after which a flow is aborted; each lasts
+    /// twice as long as the previous one.
     pub retries: u8,
     /// The shortest retransmission timeout.
     pub least_timeout: Duration,
-    /// How long flows are waited for at the end before they are reset.
+    /// How long to wait at the end before the remaining flows are reset.
     pub patience: Duration,
 }
 
-/// How the congestion window grows.
+/// The congestion control algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RFC 5681.
+    /// NewReno (RFC 5681).
     NewReno,
-    /// RFC 9438.
+    /// CUBIC (RFC 9438).
     #[default]
     Cubic,
 }

@@ -1,6 +1,6 @@
-//! The programs and maps of one run, loaded.
+//! `Engine`: the loaded programs and maps of one run.
 //!
-//! Each sender has a program of its own, which knows its number; all share their maps.
+//! Each sender has a program of its own with its number; all share their maps.
 
 use kernel::{LoadOptions, Map, Object, Program};
 use spec::Map as _;
@@ -13,7 +13,7 @@ use crate::histogram::Histogram;
 
 #[derive(Debug)]
 pub(super) struct Engine {
-    /// One for each sender.
+    /// The program of each sender.
     pub send: Vec<Program>,
     pub receive: Program,
     flows: Map,
@@ -58,7 +58,7 @@ impl Engine {
         self.control.store_u64(0, phase as u64);
     }
 
-    /// Tells a sender that a call begins.
+    /// Marks the beginning of a call of a sender.
     pub fn begin(&self, sender: u32) {
         self.senders.store_u64(sender as usize * abi::Sender::SIZE + RUNS_AT, 0);
     }
@@ -69,8 +69,7 @@ impl Engine {
         abi::Sender::from_bytes(&bytes)
     }
 
-    /// Whether every sender has done to all flows what `phase` asks, and nothing waits to be
-    /// written.
+    /// Whether every sender has applied `phase` to all flows, and no segment is waiting.
     pub fn is_drained(&self, phase: abi::Phase) -> Result<bool> {
         for number in 0..self.send.len() as u32 {
             let sender = self.sender(number);
@@ -94,7 +93,7 @@ impl Engine {
         Ok(Histogram::from_counts(sums.unwrap_or_default()))
     }
 
-    /// All flows in their order.
+    /// All flows in order.
     pub fn flows(&self) -> Result<Vec<abi::Flow>> {
         let entries = self.flows.entries()?;
         let flow =
@@ -103,12 +102,12 @@ impl Engine {
     }
 }
 
-/// Everything but what each program has for itself.
+/// All maps except those that each program has for itself.
 fn shared(object: &Object) -> Result<Vec<(String, Map)>> {
     let maps = object.maps().iter().filter(|map| !map.name().starts_with('.'));
     maps.map(|map| Ok((map.name().to_owned(), map.duplicate()?))).collect()
 }
 
 const ONLY: [u8; 4] = [0; 4];
-/// Of `runs` in `struct tcp_sender`.
+/// Offset of `runs` in `struct tcp_sender`.
 const RUNS_AT: usize = 0;

@@ -1,10 +1,9 @@
-//! Real TCP connections, sent by XDP: many flows to one destination, the other end a stack of its
-//! own.
+//! Real TCP connections sent by XDP: many flows to one destination, whose stack is an ordinary one.
 //!
-//! Both halves of the protocol are programs of `bpf/tcp`: one makes segments of live frames, one
-//! takes what comes back off the interface before this host's stack sees it. User space only
-//! configures, starts and reads. Rule: flows take addresses and ports by arithmetic from the
-//! [`Config`], and only packets between these and the destination are touched.
+//! The protocol is implemented by two programs of `bpf/tcp`: one builds segments from live frames,
+//! one receives the replies on the interface before the stack of this host. User space only
+//! configures, starts and reads them. Rule: addresses and ports of flows are computed from the
+//! [`Config`], and only packets between these and the destination are processed.
 
 pub mod abi;
 mod config;

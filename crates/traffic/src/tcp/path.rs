@@ -1,4 +1,4 @@
-//! The way to the destination: which route, whose hardware address, from which of our addresses.
+//! The path to the destination: route, next hop, hardware addresses and source address.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -6,54 +6,57 @@ use std::time::{Duration, Instant};
 use packet::Mac;
 use sys::net::{Ifindex, Netlink, TableRoute};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 use crate::limits;
 
-/// What headers need to know.
+/// The parts of a path that headers contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
+    /// The interface.
     pub ifindex: Ifindex,
+    /// MTU of the interface in bytes.
     pub mtu: u32,
+    /// Hardware address of the interface.
     pub mac: Mac,
+    /// Hardware address of the next hop.
     pub next_hop: Mac,
+    /// Source address.
     pub source: IpAddr,
 }
 
 impl Path {
-    /// Asks for the next hop's hardware address if need be, on this interface alone.
+    /// Finds the path through this interface, resolving the next hop's hardware address if
+    /// necessary.
     ///
     /// # Errors
-    /// [`Error::Interface`] when nothing leads to the destination through this interface, or when
-    /// it has no address to send from; [`Error::Peer`] when the next hop does not answer.
+    /// [`Error::Interface`] when no route to the destination uses this interface, or when it has no
+    /// address to send from; [`Error::NoNeighbor`] when the next hop does not answer.
     pub fn find(interface: &str, to: IpAddr, source: Option<IpAddr>) -> Result<Self> {
-        let refused = |why: String| Error::Interface { interface: interface.to_owned(), why };
+        let refused = |reason| Error::interface(interface, reason);
         let mut netlink = Netlink::open()?;
         let link = netlink.link(interface)?;
         if !link.running {
-            return Err(refused("is down or has no carrier; set it up first".to_owned()));
+            return Err(refused(InterfaceReason::NoCarrier));
         }
         if netlink.is_local(to)? {
-            return Err(refused(format!("{to} is an address of this host: name another's")));
+            return Err(refused(InterfaceReason::LocalDestination { destination: to }));
         }
         let routes = netlink.table_routes()?;
         let found = TableRoute::next_hop(&routes, to, link.ifindex);
-        let (route, via) = found.ok_or_else(|| {
-            let hint = "add one, or name the interface that has it";
-            refused(format!("no route to {to} leads through it; {hint}"))
-        })?;
+        let no_route = || refused(InterfaceReason::NoRoute { destination: to });
+        let (route, via) = found.ok_or_else(no_route)?;
         let source = match source.or(route.source) {
             Some(source) => source,
-            None => own(&mut netlink, link.ifindex, to)?.ok_or_else(|| {
-                refused(format!("has no address to reach {to} from; add one or name a source"))
-            })?,
+            None => own(&mut netlink, link.ifindex, to)?
+                .ok_or_else(|| refused(InterfaceReason::NoSource { destination: to }))?,
         };
-        let mac = link.mac.ok_or_else(|| refused("has no hardware address".to_owned()))?;
+        let mac = link.mac.ok_or_else(|| refused(InterfaceReason::NoMac))?;
         let next_hop = resolve(&mut netlink, link.ifindex, via)?;
         Ok(Self { ifindex: link.ifindex, mtu: link.mtu, mac, next_hop, source })
     }
 }
 
-/// The interface's first address of the destination's kind.
+/// The interface's first address of the destination's family.
 fn own(netlink: &mut Netlink, ifindex: Ifindex, to: IpAddr) -> Result<Option<IpAddr>> {
     let fits = |ip: IpAddr| match (ip, to) {
         (IpAddr::V4(_), IpAddr::V4(_)) => true,
@@ -77,7 +80,7 @@ fn resolve(netlink: &mut Netlink, ifindex: Ifindex, ip: IpAddr) -> Result<Mac> {
     }
     netlink.ask_neighbour(ifindex, ip)?;
     let start = Instant::now();
-    while start.elapsed() < limits::NEIGHBOUR {
+    while start.elapsed() < limits::NEIGHBOR {
         let entry = known(netlink)?;
         if let Some(mac) = entry.and_then(|entry| entry.mac) {
             return Ok(mac);
@@ -87,8 +90,8 @@ fn resolve(netlink: &mut Netlink, ifindex: Ifindex, ip: IpAddr) -> Result<Mac> {
         }
         std::thread::sleep(LOOK_EVERY);
     }
-    let why = "does not answer ARP or neighbour discovery; is it up, and on this link?".to_owned();
-    Err(Error::Peer { peer: ip.to_string(), why })
+    Err(Error::NoNeighbor { peer: ip })
 }
 
+/// Interval of checks for the next hop's hardware address.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

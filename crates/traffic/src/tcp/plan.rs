@@ -1,4 +1,4 @@
-//! `Plan`: a configuration and a way, checked once and made into what the programs are told.
+//! `Plan`: a checked configuration and path, converted to the configuration of the programs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,36 +9,45 @@ use spec::Spec;
 use super::abi;
 use super::config::{Algorithm, Config};
 use super::path::Path;
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Error, Result};
 use crate::limits;
 
-/// The compiled programs, and their names.
+/// The compiled programs.
 pub const OBJECT: &[u8] = include_bytes!("../../../../bpf/prebuilt/tcp.o");
+/// Name of the sending program.
 pub const SEND: &str = "xway_tcp_send";
+/// Name of the receiving program.
 pub const RECEIVE: &str = "xway_tcp_receive";
-/// For an MTU above one page.
+/// Name of the receiving program for an MTU above one page.
 pub const RECEIVE_FRAGS: &str = "xway_tcp_receive_frags";
 
-/// Maps by name.
+/// Name of the map of flows.
 pub const FLOWS: &str = "tcp_flows";
+/// Name of the map of deadlines.
 pub const DEADLINES: &str = "tcp_deadlines";
+/// Name of the map of queues of flows that may send.
 pub const READY: &str = "tcp_ready";
+/// Name of the map of the ends of these queues.
 pub const TAILS: &str = "tcp_tails";
+/// Name of the map of senders.
 pub const SENDERS: &str = "tcp_senders";
+/// Name of the map of the run's phase.
 pub const CONTROL: &str = "tcp_control";
+/// Name of the map of counters.
 pub const TOTALS: &str = "tcp_totals";
+/// Name of the map of the histogram of round trips.
 pub const RTTS: &str = "tcp_rtts";
 
-/// Flows in an element of [`DEADLINES`].
+/// Number of flows in an element of [`DEADLINES`].
 pub const DEADLINES_EACH: u32 = 16;
 
-/// Bytes in front of each flow in [`FLOWS`]: its lock.
+/// Offset of the flow in an element of [`FLOWS`], after its lock.
 pub const FLOW_AT: usize = 8;
 
-/// What can be carried out. Pure: the same for the kernel and for the engine.
+/// A checked run, without side effects: the same for the kernel and the engine.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Of the first sender.
+    /// Configuration of the first sender.
     config: abi::Config,
     senders: u32,
     source: IpAddr,
@@ -46,10 +55,11 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// `start` is now, by the clock that programs see; `seed` chooses initial sequence numbers.
+    /// Checks a configuration. `start` is the present time by the clock of the programs; `seed`
+    /// determines initial sequence numbers.
     ///
     /// # Errors
-    /// [`Error::Config`] for numbers that do not fit together.
+    /// [`Error::Config`] for numbers that contradict each other.
     pub fn new(config: &Config, path: &Path, start: u64, seed: u32) -> Result<Self> {
         check(config)?;
         let mss = largest(config, path)?;
@@ -62,7 +72,7 @@ impl Plan {
         let mut macs = [0; 12];
         macs[..6].copy_from_slice(&path.next_hop.0);
         macs[6..].copy_from_slice(&path.mac.0);
-        let told = abi::Config {
+        let settings = abi::Config {
             macs,
             source: words(first),
             destination: words(config.destination.ip()),
@@ -95,29 +105,31 @@ impl Plan {
                 None => 0,
             },
         };
-        Ok(Self { config: told, senders, source: first, to: config.destination })
+        Ok(Self { config: settings, senders, source: first, to: config.destination })
     }
 
+    /// Number of senders.
     pub fn senders(&self) -> u32 {
         self.senders
     }
 
+    /// Number of flows.
     pub fn flows(&self) -> u32 {
         self.config.flows
     }
 
-    /// The object for sender `number`; all of one run share their maps.
+    /// The object for the sender with this number; all senders of a run share their maps.
     ///
     /// # Errors
-    /// [`Error::Object`]: a defect of this build.
+    /// [`Error::Object`] if the built-in object cannot be read: a defect of this build.
     pub fn object(&self, number: u32) -> Result<Spec> {
         let mut spec = Spec::parse("tcp.o", OBJECT)?;
-        let told = abi::Config { sender: number, ..self.config };
-        spec.set_global("tcp_config", &told.to_bytes())?;
+        let settings = abi::Config { sender: number, ..self.config };
+        spec.set_global("tcp_config", &settings.to_bytes())?;
         let entries = [
-            (FLOWS, told.flows),
-            (DEADLINES, told.flows.div_ceil(DEADLINES_EACH)),
-            (READY, told.ring * self.senders),
+            (FLOWS, settings.flows),
+            (DEADLINES, settings.flows.div_ceil(DEADLINES_EACH)),
+            (READY, settings.ring * self.senders),
             (TAILS, self.senders),
             (SENDERS, self.senders),
         ];
@@ -128,18 +140,19 @@ impl Plan {
         Ok(spec)
     }
 
-    /// The frame that live runs begin with: as long as the longest segment.
+    /// The input of live runs: a frame as long as the longest segment.
     pub fn frame(&self) -> Vec<u8> {
         vec![0; ETHERNET + self.headers() as usize + usize::from(self.config.mss)]
     }
 
-    /// Where flow `number` comes from.
+    /// Local address and port of the flow with this number.
     pub fn local(&self, number: u32) -> SocketAddr {
         let ip = beyond(self.source, number / self.config.ports).unwrap_or(self.source);
         let place = (number % self.config.ports) as u16;
         SocketAddr::new(ip, self.config.first_port + place)
     }
 
+    /// Destination address and port.
     pub fn destination(&self) -> SocketAddr {
         self.to
     }
@@ -150,48 +163,47 @@ impl Plan {
 }
 
 fn check(config: &Config) -> Result<()> {
-    let refuse = |why: String| Err(Error::Config(why));
+    let refuse = |wrong| Err(Error::Config(wrong));
+    let range = |what, max: u32, given: u64| {
+        refuse(ConfigError::Range { what, min: 1, max: max.into(), given })
+    };
     let flows = u64::from(config.flows);
-    let places = u64::from(config.sources) * config.ports.len() as u64;
+    let pairs = u64::from(config.sources) * config.ports.len() as u64;
     if config.ports.is_empty() || *config.ports.start() == 0 {
-        return refuse("local ports are 1 to 65535, the lower one first".into());
+        return refuse(ConfigError::Ports);
     }
     if !(1..=limits::FLOWS).contains(&config.flows) {
-        return refuse(format!("flows are 1 to {}", limits::FLOWS));
+        return range("flows", limits::FLOWS, flows);
     }
-    if flows > places {
-        let ports = config.ports.len();
-        return refuse(format!(
-            "{flows} flows need as many pairs of address and port, but {} addresses with {ports} \
-             ports make {places}: give more of either",
-            config.sources
-        ));
+    if flows > pairs {
+        let (sources, ports) = (config.sources, config.ports.len());
+        return refuse(ConfigError::Pairs { flows, sources, ports, pairs });
     }
     if config.cpus.len() > limits::THREADS {
-        return refuse(format!("at most {} processors send", limits::THREADS));
+        return range("sending processors", limits::THREADS as u32, config.cpus.len() as u64);
     }
     if !(1..=limits::BATCH).contains(&config.batch) {
-        return refuse(format!("a batch is 1 to {} frames", limits::BATCH));
+        return range("frames in a batch", limits::BATCH, config.batch.into());
     }
     if !(1..=limits::BATCH).contains(&config.quantum) {
-        return refuse(format!("a quantum is 1 to {} segments", limits::BATCH));
+        return range("segments in a quantum", limits::BATCH, config.quantum.into());
     }
     if config.opens_per_second == 0 || config.rate_bps == Some(0) {
-        return refuse("a rate is 1 a second or more".into());
+        return refuse(ConfigError::ZeroRate);
     }
-    if config.duration.is_some_and(|time| time > limits::DURATION) {
-        return refuse("a run lasts a day at most".into());
+    if let Some(given) = config.duration.filter(|time| *time > limits::DURATION) {
+        return refuse(ConfigError::TooLong { given });
     }
     if config.duration.is_none() && config.bytes.is_none() {
-        return refuse("give flows a number of bytes, or the run a duration, or both".into());
+        return refuse(ConfigError::NoFlowEnd);
     }
     if config.destination.port() == 0 {
-        return refuse("the destination has no port".into());
+        return refuse(ConfigError::NoPort);
     }
     Ok(())
 }
 
-/// The MSS, as its option counts.
+/// The MSS, as counted by its option.
 fn largest(config: &Config, path: &Path) -> Result<u16> {
     let headers = if config.destination.is_ipv6() { 60 } else { 40 };
     let room = (limits::FRAME_MAX - ETHERNET) as u32;
@@ -199,25 +211,25 @@ fn largest(config: &Config, path: &Path) -> Result<u16> {
     let mss = config.mss.map_or(most, u32::from);
     let least = limits::SEGMENT;
     if mss > most || mss < least {
-        let text = format!("the MSS is {least} to {most} bytes with this MTU, not {mss}");
-        return Err(Error::Config(text));
+        let (min, max, given) = (least.into(), most.into(), mss.into());
+        let what = "bytes of the MSS with this MTU";
+        return Err(ConfigError::Range { what, min, max, given }.into());
     }
     Ok(mss as u16)
 }
 
 fn first_address(config: &Config, path: &Path) -> Result<IpAddr> {
     let first = config.source.unwrap_or(path.source);
-    let refuse = |why: &str| Err(Error::Config(format!("source {first}: {why}")));
     if first.is_ipv6() != config.destination.is_ipv6() {
-        return refuse("it is not of the destination's kind");
+        return Err(ConfigError::SourceFamily { first }.into());
     }
     if beyond(first, config.sources.saturating_sub(1)).is_none() {
-        return refuse("there are not as many addresses behind it");
+        return Err(ConfigError::SourceRange { first, count: config.sources }.into());
     }
     Ok(first)
 }
 
-/// The address so many behind `first`; IPv6 ones differ in their last 32 bits alone.
+/// The address `count` after `first`; IPv6 addresses differ only in their last 32 bits.
 fn beyond(first: IpAddr, count: u32) -> Option<IpAddr> {
     match first {
         IpAddr::V4(ip) => Some(IpAddr::V4(ip.to_bits().checked_add(count)?.into())),
@@ -228,7 +240,7 @@ fn beyond(first: IpAddr, count: u32) -> Option<IpAddr> {
     }
 }
 
-/// As four words in network order, IPv4 in the first.
+/// An address as four words in network byte order, IPv4 in the first.
 fn words(ip: IpAddr) -> [u8; 16] {
     match ip {
         IpAddr::V4(ip) => {
@@ -244,16 +256,16 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// From one to the next at so many a second, in units of 2^-16 ns.
+/// Interval at a rate per second, in units of 2^-16 ns.
 fn interval(per_second: f64) -> u64 {
     (65_536e9 / per_second) as u64
 }
 
-/// RFC 6928.
+/// Initial congestion window in segments (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
-/// Short: both ends of a run are known.
+/// Duration of TIME-WAIT; short, because both ends of a run are known.
 const TIME_WAIT: Duration = Duration::from_millis(500);
-/// More than anybody sends, far from the ends of 64-bit positions.
+/// Number of bytes of an unlimited flow, far from the limit of 64-bit positions.
 const ENDLESS: u64 = 1 << 60;
 
 #[cfg(test)]
@@ -281,29 +293,47 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_do_not_fit_are_refused() {
+    fn invalid_numbers_are_rejected() {
+        use ConfigError as Wrong;
+        type Is = fn(&ConfigError) -> bool;
         let good = || Config { flows: 100, ..config("10.0.0.2:80") };
-        for (text, bad) in [
-            ("flows are 1 to", Config { flows: 0, ..good() }),
-            ("addresses with 9 ports make 18", Config { ports: 1..=9, sources: 2, ..good() }),
-            ("local ports", Config { ports: 0..=99, ..good() }),
-            ("a batch", Config { batch: 257, ..good() }),
-            ("a quantum", Config { quantum: 0, ..good() }),
-            ("a rate", Config { rate_bps: Some(0), ..good() }),
-            ("a rate", Config { opens_per_second: 0, ..good() }),
-            ("or both", Config { duration: None, ..good() }),
-            ("a day", Config { duration: Some(2 * limits::DURATION), ..good() }),
-            ("no port", config("10.0.0.2:0")),
-            ("88 to 1460 bytes with this MTU, not 1461", Config { mss: Some(1461), ..good() }),
-            ("not 87", Config { mss: Some(87), ..good() }),
-            ("not of the destination's kind", config("[fd00::2]:80")),
+        let last = || Some("255.255.255.255".parse().unwrap());
+        let cases: [(Is, Config); 14] = [
             (
-                "not as many addresses",
-                Config { source: Some("255.255.255.255".parse().unwrap()), sources: 2, ..good() },
+                |it| matches!(it, Wrong::Range { what: "flows", given: 0, .. }),
+                Config { flows: 0, ..good() },
             ),
-        ] {
-            let error = plan(&bad, &path(1500)).unwrap_err().to_string();
-            assert!(error.contains(text), "{text}: {error}");
+            (
+                |it| matches!(it, Wrong::Pairs { sources: 2, ports: 9, pairs: 18, .. }),
+                Config { ports: 1..=9, sources: 2, ..good() },
+            ),
+            (|it| matches!(it, Wrong::Ports), Config { ports: 0..=99, ..good() }),
+            (|it| matches!(it, Wrong::Range { given: 257, .. }), Config { batch: 257, ..good() }),
+            (|it| matches!(it, Wrong::Range { given: 0, .. }), Config { quantum: 0, ..good() }),
+            (|it| matches!(it, Wrong::ZeroRate), Config { rate_bps: Some(0), ..good() }),
+            (|it| matches!(it, Wrong::ZeroRate), Config { opens_per_second: 0, ..good() }),
+            (|it| matches!(it, Wrong::NoFlowEnd), Config { duration: None, ..good() }),
+            (
+                |it| matches!(it, Wrong::TooLong { .. }),
+                Config { duration: Some(2 * limits::DURATION), ..good() },
+            ),
+            (|it| matches!(it, Wrong::NoPort), config("10.0.0.2:0")),
+            (
+                |it| matches!(it, Wrong::Range { min: 88, max: 1460, given: 1461, .. }),
+                Config { mss: Some(1461), ..good() },
+            ),
+            (|it| matches!(it, Wrong::Range { given: 87, .. }), Config { mss: Some(87), ..good() }),
+            (|it| matches!(it, Wrong::SourceFamily { .. }), config("[fd00::2]:80")),
+            (
+                |it| matches!(it, Wrong::SourceRange { count: 2, .. }),
+                Config { source: last(), sources: 2, ..good() },
+            ),
+        ];
+        for (is_expected, bad) in cases {
+            match plan(&bad, &path(1500)).unwrap_err() {
+                Error::Config(wrong) => assert!(is_expected(&wrong), "{wrong:?}"),
+                other => panic!("{other}"),
+            }
         }
         plan(&good(), &path(1500)).unwrap();
     }

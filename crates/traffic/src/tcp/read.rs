@@ -1,4 +1,4 @@
-//! What the programs left in their maps, as reports. Pure.
+//! Converts the contents of the programs' maps to reports, without side effects.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::report::{Ends, FlowReport, Report, Rtt, Snapshot};
 use crate::histogram::Histogram;
 
-/// From 64-bit words in the order of the C.
+/// The totals from 64-bit words in the order of the C structure.
 pub(super) fn totals(words: &[u64]) -> abi::Totals {
     let mut bytes = [0; abi::Totals::SIZE];
     for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -43,7 +43,7 @@ pub(super) fn snapshot(totals: &abi::Totals, rtt_ns: Histogram, elapsed: Duratio
     }
 }
 
-/// `now` is by the clock of the programs.
+/// The report of a run; `now` is the time by the clock of the programs.
 pub(super) fn report(
     plan: &Plan,
     totals: Snapshot,
@@ -90,7 +90,7 @@ fn one(plan: &Plan, number: u32, flow: &abi::Flow, now: u64) -> FlowReport {
     }
 }
 
-/// Payload: neither SYN nor FIN.
+/// Acknowledged payload, without SYN and FIN.
 fn acked(flow: &abi::Flow) -> u64 {
     flow.una.saturating_sub(1).min(flow.limit)
 }

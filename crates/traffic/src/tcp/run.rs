@@ -4,8 +4,8 @@
 //! run ──time over, or stop──▶ finish: FIN of each flow ──patience over──▶ abort: RST of the rest
 //!  └────every flow has ended─────────┴────every flow has ended────▶ halt ◀──────┘
 //! ```
-//! Rule: whatever ends it, the program comes off the interface, and no flow is left half open as
-//! long as its packets get through.
+//! Rule: however a run ends, the program is detached, and no flow remains half open as long as its
+//! packets are delivered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +24,10 @@ use super::plan::{self, Plan};
 use super::read;
 use super::report::{Report, Snapshot};
 use super::sender::{Sender, Task};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::generator::interface::Interface;
 
-/// Connections that are open, or being opened.
+/// A run of connections in progress.
 #[derive(Debug)]
 pub struct Run {
     engine: Arc<Engine>,
@@ -37,16 +37,19 @@ pub struct Run {
 }
 
 impl Run {
-    /// Opens connections from the calling thread's namespace. Needs Linux 5.18.
+    /// Opens connections from the network namespace of the calling thread. Requires Linux 5.18.
     ///
     /// # Errors
-    /// [`Error::Config`] for numbers that do not fit, [`Error::Interface`] and [`Error::Peer`] for
-    /// a way that does not lead there, [`Error::Kernel`] with the name of a program that is on the
-    /// interface already.
+    /// [`Error::Config`](crate::Error::Config) for invalid settings,
+    /// [`Error::Interface`](crate::Error::Interface) and
+    /// [`Error::NoNeighbor`](crate::Error::NoNeighbor) when the destination cannot be reached,
+    /// [`Error::Kernel`](crate::Error::Kernel) with the name of an XDP program that is already
+    /// attached.
     pub fn start(config: &Config) -> Result<Self> {
         let path = Path::find(&config.interface, config.destination.ip(), config.source)?;
         let now = monotonic_ns();
-        // RFC 9293, 3.4.1: numbers move on with the clock, so that old segments fit no new flow.
+        // Sequence numbers advance with the clock (RFC 9293, section 3.4.1), so that old segments
+        // are not acceptable to new flows.
         let plan = Plan::new(config, &path, now, (now / CLOCK) as u32)?;
         Interface::find(&config.interface)?.check_transmit(plan.frame().len())?;
         let frags = path.mtu > MOST_IN_A_PAGE;
@@ -70,29 +73,38 @@ impl Run {
         let supervisor = thread::Builder::new()
             .name("tcp-supervisor".into())
             .spawn(move || work.supervise(&stopped))
-            .map_err(|error| Error::Config(format!("the supervising thread: {error}")))?;
+            .map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
         Ok(Self { engine, began, stop, supervisor: Some(supervisor) })
     }
 
-    /// All flows together, up to now.
+    /// The counters of all flows so far.
+    ///
+    /// # Errors
+    /// When a map cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let totals = self.engine.totals()?;
         Ok(read::snapshot(&totals, self.engine.rtts()?, self.began.elapsed()))
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the run has ended.
     pub fn is_done(&self) -> bool {
         self.supervisor.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits until all flows have ended, or the duration and the patience are over.
+    /// Waits until all flows have ended, or the duration and the patience have elapsed.
+    ///
+    /// # Errors
+    /// The error of a thread that failed.
     pub fn wait(mut self) -> Result<Report> {
         self.join()
     }
 
-    /// Ends it now: FIN from each flow, and RST from those that are left when the patience is over.
+    /// Ends the run: each flow sends FIN, and the flows that remain after the patience send RST.
+    ///
+    /// # Errors
+    /// The error of a thread that failed.
     pub fn stop(mut self) -> Result<Report> {
-        // Nobody listens when it has ended already.
+        // The channel is closed when the run has ended already.
         let _ = self.stop.send(());
         self.join()
     }
@@ -107,13 +119,13 @@ impl Drop for Run {
     fn drop(&mut self) {
         if let Some(supervisor) = self.supervisor.take() {
             let _ = self.stop.send(());
-            // A destructor cannot report what the run came to.
+            // A destructor cannot report the result of the run.
             let _ = supervisor.join();
         }
     }
 }
 
-/// What the supervisor holds.
+/// The state of the supervisor.
 struct Work {
     plan: Plan,
     engine: Arc<Engine>,
@@ -127,8 +139,8 @@ struct Work {
 
 impl Work {
     fn supervise(mut self, stopped: &Receiver<()>) -> Result<Report> {
-        let outcome = self.carry_through(stopped);
-        // Whatever went wrong, the threads end.
+        let outcome = self.execute(stopped);
+        // The threads end also after an error.
         self.engine.set_phase(Phase::Halt);
         self.over.store(true, Ordering::Release);
         let ended: Vec<_> = self.senders.drain(..).map(Sender::join).collect();
@@ -140,8 +152,8 @@ impl Work {
         Ok(read::report(&self.plan, totals, &flows, monotonic_ns(), was_stopped))
     }
 
-    /// Answers whether it was stopped.
-    fn carry_through(&self, stopped: &Receiver<()>) -> Result<bool> {
+    /// Executes the phases of the run; returns whether it was stopped.
+    fn execute(&self, stopped: &Receiver<()>) -> Result<bool> {
         let mut was_stopped = false;
         let flows = u64::from(self.plan.flows());
         while !self.have_ended(flows)? && self.duration.is_none_or(|all| self.began.elapsed() < all)
@@ -160,19 +172,19 @@ impl Work {
             phase = Phase::Abort;
             self.engine.set_phase(phase);
         }
-        // The last acknowledgements and resets leave.
+        // The last acknowledgments and resets are sent.
         self.wait_for(LAST_WORDS, || self.engine.is_drained(phase))?;
         Ok(was_stopped)
     }
 
-    /// Whether all flows that were opened, and so many at least, have ended.
+    /// Whether all opened flows, and at least `flows`, have ended.
     fn have_ended(&self, flows: u64) -> Result<bool> {
         let totals = self.engine.totals()?;
         let ended: u64 = totals.ends.iter().sum();
         Ok(totals.opened >= flows && ended >= totals.opened || self.has_failed())
     }
 
-    /// A sender that has ended was refused by the kernel: nothing more will happen.
+    /// Whether a sender has ended, which means that the kernel rejected its live run.
     fn has_failed(&self) -> bool {
         self.senders.iter().any(Sender::has_ended)
     }
@@ -189,7 +201,7 @@ impl Work {
     }
 }
 
-/// In the driver where it can, before the stack makes packets of frames otherwise.
+/// Attaches the receiving program in the driver if it supports XDP, otherwise in the stack.
 fn attach(engine: &Engine, path: &Path) -> Result<Link> {
     let program = &engine.receive;
     let with = |mode| Attach { ifindex: path.ifindex, program, mode, replace: Replace::No };
@@ -220,7 +232,7 @@ fn start_senders(
             over.store(true, Ordering::Release);
             engine.set_phase(Phase::Halt);
             for sender in senders.drain(..) {
-                // What made the start fail is told, not what came of ending the others.
+                // The error of the failed start is returned, not those of ending the other senders.
                 let _: Result<()> = Sender::join(sender);
             }
         }
@@ -229,11 +241,11 @@ fn start_senders(
     Ok(senders)
 }
 
-/// Between two looks at whether the run is over.
+/// Interval of checks whether the run is over.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// For what is still to be sent at the end.
+/// Time for the last segments at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// An MTU whose frames fit a page with what drivers keep in front of and behind them.
+/// Largest MTU whose frames fit into a page with the headroom and tailroom of drivers.
 const MOST_IN_A_PAGE: u32 = 3_400;
-/// Initial sequence numbers move on by one in so many ns.
+/// Initial sequence numbers advance by one per this number of ns.
 const CLOCK: u64 = 4_000;

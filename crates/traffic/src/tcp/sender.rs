@@ -1,7 +1,7 @@
-//! The threads that run the sending programs on live frames.
+//! `Sender`: a thread that runs a sending program on live frames.
 //!
-//! One call lasts until a signal ends it: each sets up a pool of pages. Rule: one thread a sender,
-//! because the state that its program keeps for itself is not locked.
+//! A call lasts until a signal ends it, because each sets up a page pool. Rule: one thread per
+//! sender, because the private state of its program is not locked.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,18 +17,18 @@ use sys::thread::Interruptible;
 use super::engine::Engine;
 use crate::error::{Error, Result};
 
-/// A thread that sends until it is told to end.
+/// A thread that sends until its flag is set.
 #[derive(Debug)]
 pub(super) struct Sender {
     thread: JoinHandle<Result<()>>,
     handle: Interruptible,
 }
 
-/// What a sender runs.
+/// The task of a sender.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub number: u32,
-    /// Anywhere when `None`.
+    /// The processor; any when `None`.
     pub cpu: Option<usize>,
     pub batch: u32,
     pub frame: Vec<u8>,
@@ -42,16 +42,16 @@ impl Sender {
         let body = move || {
             let handle = prepare(&task);
             let prepared = handle.is_ok();
-            // `start` waits for it; if it is gone there is nothing to send for.
+            // `start` waits for this; if it has ended, nothing is sent.
             if ready.send(handle).is_err() || !prepared {
                 return Ok(());
             }
             send(&task)
         };
         let thread = thread::Builder::new().name("tcp-sender".into()).spawn(body);
-        let failed = |why: String| Error::Config(format!("the sending thread: {why}"));
-        let thread = thread.map_err(|error| failed(error.to_string()))?;
-        let handle = answer.recv().map_err(|_| failed("ended before it began".into()))??;
+        let thread = thread.map_err(|error| sys::Error::from_io("clone", "thread", &error))?;
+        let lost = Error::Ended("the sending thread ended before it began");
+        let handle = answer.recv().map_err(|_| lost)??;
         Ok(Self { thread, handle })
     }
 
@@ -59,9 +59,10 @@ impl Sender {
         self.thread.is_finished()
     }
 
-    /// The flag that the task was given is set by now.
+    /// Joins the thread. The flag that ends its task must have been set before.
     pub fn join(self) -> Result<()> {
-        // A signal just before the call begins is lost, so it is sent until the thread has ended.
+        // A signal just before the call begins is lost, so it is repeated until the thread has
+        // ended.
         while !self.thread.is_finished() {
             match self.handle.interrupt() {
                 Err(error) if !error.is(ESRCH) => return Err(error.into()),
@@ -96,6 +97,7 @@ fn send(task: &Task) -> Result<()> {
     Ok(())
 }
 
-/// Of one call: below what overflows the kernel's counter.
+/// Number of runs of one call, below the limit of the kernel's counter.
 const RUNS: u32 = 1 << 30;
+/// Interval of checks whether the thread has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(1);

@@ -1,9 +1,9 @@
-//! `Template`: one stream's frames as bytes, and what in them varies.
+//! `Template`: one stream's frames as bytes, and the fields in them that vary.
 //!
 //! The border between descriptions (`stream`: protocols, names, text) and programs (`program`:
-//! offsets, sums, instructions). Everything here is checked by [`Template::check`]; what passes can
-//! be compiled, and [`Template::render`] says which bytes must come of it. Offsets count from the
-//! first byte of the frame, bits from the most significant one of a byte, as on the wire.
+//! offsets, sums, instructions). A template that passes [`Template::check`] can be compiled, and
+//! [`Template::render`] defines the bytes that its program must produce. Offsets count from the
+//! first byte of the frame, bits from the most significant bit of a byte, as on the wire.
 
 mod check;
 mod render;
@@ -12,42 +12,44 @@ mod tests;
 
 use crate::stamp::Expect;
 
-pub use check::InvalidTemplate;
+pub use check::{InvalidTemplate, TemplateDefect};
 
 /// One stream's frames.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
+    /// Name of the stream, for messages.
     pub name: String,
-    /// What the stamps carry; different for each stream of a run.
+    /// Number in the stamps; unique in a run.
     pub id: u16,
-    /// Frames of this stream among those of a run's other streams: 3 and 1 means three to one.
+    /// Share of the run's frames: weights 3 and 1 mean three frames to one.
     pub weight: u32,
-    /// The longest frame. Bits of `fields`, `checksums` and `words` are zero; of shorter frames
-    /// these are the first bytes. Where a shorter frame's stamp goes there may be payload.
+    /// The longest frame; shorter frames are its first bytes. The bits of `fields`, `checksums` and
+    /// `words` are zero. At the place of a shorter frame's stamp there may be payload.
     pub bytes: Vec<u8>,
-    /// Bytes in front of the payload: those that a receiver may change and that are then written
-    /// again each time.
+    /// Bytes before the payload. Where a receiver may change them, they are rewritten each time.
     pub headers: usize,
-    /// Where the numbers that fields are made from come from.
+    /// The numbers from which fields are computed.
     pub draws: Vec<Draw>,
+    /// The bits that vary.
     pub fields: Vec<Field>,
-    /// Those that differ from frame to frame, in the order in which they must be computed: inner
-    /// ones before those that cover them.
+    /// The checksums that differ from frame to frame, in the order in which they must be computed:
+    /// inner ones before the ones that cover them.
     pub checksums: Vec<Checksum>,
-    /// Offsets of the 16-bit words that differ from size to size: lengths, mostly.
+    /// Offsets of the 16-bit words that depend on the size, mostly length fields.
     pub words: Vec<usize>,
-    /// At least one; each at most as long as `bytes`.
+    /// At least one size; none is longer than `bytes`.
     pub sizes: Vec<Size>,
-    /// Which draw picks the size; the first size always, when `None`.
+    /// Index of the draw that selects the size; all frames have the first size when `None`.
     pub size_draw: Option<usize>,
-    /// Whether the last 16 bytes are a [`Stamp`](crate::Stamp), and what it says.
+    /// The expectation in the [`Stamp`](crate::Stamp) that the last 16 bytes are; no stamp when
+    /// `None`.
     pub stamp: Option<Expect>,
 }
 
 impl Template {
-    /// These bytes in every frame; all of them are written again where receivers change frames.
-    /// Its other fields may be changed: a stamp takes the last 16 bytes, and leaves a checksum that
-    /// covers them right when they were zero.
+    /// The same bytes in every frame, all of which are rewritten where receivers change frames. The
+    /// other fields may be set afterwards: a stamp replaces the last 16 bytes, and a checksum over
+    /// them remains correct if they were zero.
     pub fn constant(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let size = Size { len: bytes.len(), words: Vec::new(), sums: Vec::new() };
         Self {
@@ -67,21 +69,22 @@ impl Template {
     }
 }
 
-/// A number that each frame draws anew: 0 to `last`.
+/// A number from 0 to `last` that is drawn for each frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draw {
-    /// Up to `u32::MAX`, or any power of two less one.
+    /// At most `u32::MAX`, or a power of two less one.
     pub last: u64,
+    /// In which order the numbers are drawn.
     pub order: Order,
 }
 
-/// In which order numbers are drawn. Threads draw different ones: of n threads, thread t takes
-/// those that leave t when divided by n, as long as there are n numbers.
+/// The order in which numbers are drawn. Of n threads, thread t draws the numbers that are t modulo
+/// n, provided that there are at least n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
-    /// One after the other, then again from zero.
+    /// In ascending order, then again from zero.
     Sequence,
-    /// Evenly, each independent of the one before.
+    /// Uniformly at random, each independent of the previous one.
     Random,
     /// Number k is drawn in proportion to 1 / (k + 1)^exponent; at most 2^20 numbers.
     Zipf { exponent: f64 },
@@ -90,52 +93,57 @@ pub enum Order {
 /// Bits that vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
+    /// Name for messages.
     pub name: String,
+    /// The first bit, counted from the first of the frame.
     pub bit_at: usize,
-    /// 1 to 64. Longer ones are two fields of one draw.
+    /// Width, 1 to 64. A longer field is split into two with the same draw.
     pub bits: u32,
     /// Index into [`Template::draws`].
     pub draw: usize,
     pub values: Values,
 }
 
-/// The value of a field, from the number that was drawn. Wraps at the field's width.
+/// The value of a field as a function of the drawn number. It wraps at the field's width.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Values {
     /// `first + step * number`.
     Range { first: u64, step: u64 },
-    /// As many as the draw has numbers.
+    /// One value for each number of the draw.
     List(Vec<u64>),
 }
 
-/// An Internet checksum: 16 bits, even offset from `Checksum::from`. Its value is the complement
-/// of the folded sum of
+/// An Internet checksum: 16 bits at an even distance from `Checksum::from`. Its value is the
+/// complement of the folded sum of
 /// - [`Size::sums`];
-/// - each field in `from..to`, whole or not at all, and those in `also`: the 16-bit words that it
-///   is part of, its neighbours as zero. Words begin at `from`, and at even distances before it;
-/// - each checksum earlier in the list that lies in `from..to`, as sent.
+/// - each field in `from..to`, and each in `also`: the 16-bit words that contain it, with all other
+///   bits zero. Words begin at even distances from `from`, also before it;
+/// - each earlier checksum of the list that is in `from..to`, as sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksum {
+    /// Offset of the checksum.
     pub at: usize,
-    /// What it covers, to the end of the frame when `None`. The parts outside (a pseudo header)
-    /// are in [`Size::sums`], or among `also`.
+    /// Offset of the first byte that it covers. A pseudo header is part of [`Size::sums`] or
+    /// `also`.
     pub from: usize,
+    /// End of the bytes that it covers; the end of the frame when `None`.
     pub to: Option<usize>,
-    /// Fields outside `from..to` that count too (addresses of a pseudo header): indices.
+    /// Indices of fields outside of `from..to` that are added (addresses of a pseudo header).
     pub also: Vec<usize>,
-    /// Zero means "none" in UDP, so a computed zero is sent as all ones.
+    /// A computed zero is sent as all ones, since zero means "none" in UDP.
     pub never_zero: bool,
 }
 
-/// What frames of one size have.
+/// The values that depend on a frame's size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
+    /// Length of the frame.
     pub len: usize,
-    /// Values of [`Template::words`], in host order.
+    /// Values of [`Template::words`], in host byte order.
     pub words: Vec<u16>,
-    /// For each checksum, the folded sum (host order) of all that it covers in a frame of this
-    /// size, lengths and pseudo header included, with varying fields, checksums and stamp as
-    /// zero: what the program adds to. (A stamp adds nothing: its sum is zero.) One more than that
-    /// for a checksum that is to be wrong: turned bits could mean the same, or "none".
+    /// For each checksum, the folded sum in host byte order of everything that it covers in a frame
+    /// of this size, including lengths and pseudo header, with varying fields, other varying
+    /// checksums and the stamp as zero. The sum of a stamp itself is zero. A checksum that must be
+    /// wrong has one more: inverted bits could be an equivalent value, or mean "none".
     pub sums: Vec<u16>,
 }

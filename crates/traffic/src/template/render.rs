@@ -1,7 +1,7 @@
-//! The frame that a template means: the model that generated programs are held to.
+//! Renders the frames of a template: the model against which generated programs are tested.
 //!
-//! Rule: it uses what a program uses (`Size::sums` and what varies), never the finished bytes, so
-//! that a template whose sums are wrong renders wrong frames, and a test of those finds it.
+//! Rule: it uses the same inputs as a program (`Size::sums` and the varying values), never the
+//! finished bytes, so that a template with wrong sums renders wrong frames, which tests detect.
 
 use packet::checksum::fold;
 
@@ -9,12 +9,12 @@ use super::{Checksum, Field, Template, Values};
 use crate::stamp::Stamp;
 
 impl Template {
-    /// The frame of the size with this index, from a number for each draw. A stream that carries
-    /// stamps has zeros in place of `None`; one that does not ignores it.
+    /// The frame of the size with this index, from a number for each draw. Without a `stamp` a
+    /// stream with stamps has zeros there; other streams ignore it.
     ///
     /// # Panics
-    /// When the template does not pass [`Template::check`], or there is no such size, too few
-    /// numbers, or one above [`Draw::last`](super::Draw::last) for a list.
+    /// When the template does not pass [`Template::check`], the size does not exist, or there are
+    /// too few numbers or one above [`Draw::last`](super::Draw::last) for a list.
     pub fn render(&self, numbers: &[u64], size: usize, stamp: Option<Stamp>) -> Vec<u8> {
         let size = &self.sizes[size];
         let mut frame = self.bytes[..size.len].to_vec();
@@ -38,7 +38,7 @@ impl Template {
         frame
     }
 
-    /// What the fields add to a checksum.
+    /// The sum of the fields of a checksum.
     fn varying(&self, checksum: &Checksum, numbers: &[u64]) -> u64 {
         let counts = |(index, field): &(usize, &Field)| {
             checksum.also.contains(index) || checksum.covers(field.bit_at / 8)
@@ -49,7 +49,7 @@ impl Template {
 }
 
 impl Field {
-    /// What stands in the frame when this number is drawn: its lowest [`Field::bits`].
+    /// The value in the frame for a drawn number: its lowest [`Field::bits`].
     pub fn value(&self, number: u64) -> u64 {
         let value = match &self.values {
             Values::Range { first, step } => first.wrapping_add(step.wrapping_mul(number)),
@@ -58,10 +58,10 @@ impl Field {
         value & (u64::MAX >> (64 - self.bits))
     }
 
-    /// What this value adds to a checksum of words that begin at `from`; not folded.
+    /// The sum of this value in a checksum of words that begin at `from`; not folded.
     pub fn sum(&self, value: u64, from: usize) -> u64 {
         let end = self.bit_at + self.bits as usize;
-        // Counted from a word's beginning at or below zero, on the same side as `from`.
+        // Counted from the beginning of a word at or before zero, aligned with `from`.
         let in_word = (end + (from % 2) * 8) % 16;
         let placed = u128::from(value) << ((16 - in_word) % 16);
         (0..8).map(|word| (placed >> (16 * word)) as u64 & 0xffff).sum()
@@ -78,12 +78,12 @@ impl Field {
 }
 
 impl Checksum {
-    /// Whether the byte at this offset counts, in a frame that has it.
+    /// Whether the checksum covers the byte at this offset.
     pub fn covers(&self, at: usize) -> bool {
         at >= self.from && self.to.is_none_or(|to| at < to)
     }
 
-    /// As sent, from the sum of all that it covers.
+    /// The checksum as sent, from the sum of all that it covers.
     pub fn value(&self, sum: u64) -> u16 {
         match !fold(sum) {
             0 if self.never_zero => 0xffff,
@@ -91,7 +91,7 @@ impl Checksum {
         }
     }
 
-    /// What a checksum that is already in the frame adds to this one.
+    /// The sum of a checksum that is already in the frame.
     fn of_inner(&self, inner: &Self, frame: &[u8]) -> u64 {
         if !self.covers(inner.at) {
             return 0;

@@ -1,20 +1,20 @@
-//! Why frames were not taken, in plain words, and what to change.
+//! Explains why a driver rejected frames, and what to change.
 
 use sys::errno::{EINVAL, EMSGSIZE, ENETDOWN, ENODEV, ENXIO, EOPNOTSUPP};
 
-/// What a frame's errno means on `interface`, and what to do; 0: there was no room.
+/// Advice for the errno of a rejected frame; 0 means that the queue was full.
 pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
     let veth = driver == VETH;
     match errno {
         0 if veth => {
-            "its peer takes no more at once: the frames come faster than it works, or are \
-                      longer than its MTU; send slower, in smaller batches, or give it a \
+            "the peer's receive queue is full: frames arrive faster than it processes them, or \
+                      are longer than its MTU; send slower, in smaller batches, or give it a \
                       processor of its own"
                 .to_owned()
         }
-        0 => format!("its queue is full: send slower, or give it more (`ethtool -G {interface}`)"),
+        0 => format!("its queue is full: send slower, or enlarge it (`ethtool -G {interface}`)"),
         ENXIO | EOPNOTSUPP if veth => {
-            "its peer does not listen: it is down, or has neither XDP nor GRO; \
+            "its peer does not receive XDP frames: it is down, or has neither XDP nor GRO; \
                           `ethtool -K PEER gro on` there"
                 .to_owned()
         }
@@ -24,16 +24,16 @@ pub(crate) fn advice(errno: i32, interface: &str, driver: &str) -> String {
         ),
         ENETDOWN => format!("it is down: `ip link set {interface} up`"),
         EMSGSIZE => {
-            format!("frames are longer than its MTU: `ip link set {interface} mtu N`, or shorter")
+            format!("frames exceed its MTU: `ip link set {interface} mtu N`, or send shorter ones")
         }
         EOPNOTSUPP if veth => advice(ENXIO, interface, driver),
         EOPNOTSUPP => "its driver cannot transmit XDP frames".to_owned(),
-        ENODEV | EINVAL => format!("{interface} is gone"),
-        _ => "the driver did not take them".to_owned(),
+        ENODEV | EINVAL => format!("{interface} was removed"),
+        _ => "the driver rejected them".to_owned(),
     }
 }
 
-/// The driver of virtual Ethernet pairs, as ethtool calls it.
+/// The driver name of virtual Ethernet pairs in ethtool.
 pub(crate) const VETH: &str = "veth";
 
 #[cfg(test)]

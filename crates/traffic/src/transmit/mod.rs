@@ -1,10 +1,10 @@
-//! `Transmit`: what drivers did with the frames that this process's threads gave to them.
+//! `Transmit`: counts the frames of this process's threads that drivers accepted and rejected.
 //!
-//! Counted by a program at the kernel's own tracepoints (`bpf/transmit`), so it is exact on any
-//! driver, also where the driver counts nothing: a veth whose peer does not listen, for one.
-//! Rule: only frames of live runs of enrolled threads count. Not here: sending (`generator`).
+//! A program at tracepoints of the kernel (`bpf/transmit`) counts them, so the counts are exact for
+//! any driver, also where the driver itself counts nothing, such as a veth whose peer does not
+//! receive XDP frames. Rule: only frames of live runs of enrolled threads count.
 
-#[allow(dead_code, reason = "generated, with what only the other side needs, too")]
+#[allow(dead_code, reason = "generated, with items that only the program uses")]
 mod abi;
 mod advice;
 
@@ -17,7 +17,7 @@ use crate::error::Result;
 pub(crate) use abi::Thread;
 pub(crate) use advice::{VETH, advice};
 
-/// The tracepoints are watched as long as this lives.
+/// Programs at tracepoints, attached as long as this value exists.
 #[derive(Debug)]
 pub(crate) struct Transmit {
     enroll: Program,
@@ -25,16 +25,17 @@ pub(crate) struct Transmit {
     _watching: Vec<Link>,
 }
 
-/// What became of one thread's frames.
+/// The outcome of the frames of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub sent: u64,
-    /// Errno and frames; 0: no room in the queue.
+    /// Rejected frames by errno; 0 means that the queue was full.
     pub losses: Vec<(i32, u64)>,
 }
 
 impl Transmit {
-    /// For live runs that seem to receive from `source`, in the calling thread's namespace.
+    /// Counts frames of live runs that appear to be received by `source`, in the namespace of the
+    /// calling thread.
     pub fn watch(source: Ifindex) -> Result<Self> {
         let mut spec = Spec::parse("transmit", OBJECT)?;
         let netns = NetNs::current()?.id()?.inode as u32;
@@ -52,7 +53,7 @@ impl Transmit {
         })
     }
 
-    /// Makes the calling thread the one at `place`; those in front must have done so before.
+    /// Enrolls the calling thread at `place`; threads at lower places must be enrolled before.
     pub fn enroll(&self, place: usize) -> Result<()> {
         assert_eq!(self.enroll.call(&[place as u64])?, 1, "there is a place for each thread");
         Ok(())

@@ -1,149 +1,159 @@
-//! Descriptions that cannot be sent: each says where and why.
+//! Descriptions that cannot be sent: each error has the place and the reason.
 
-use traffic::stream::File;
+use traffic::stream::{Error, File, FlowsError, Reason, SizesError, ValueError};
 
 const ETHERNET: &str =
     "{ ethernet = { src = \"02:00:00:00:00:01\", dst = \"02:00:00:00:00:02\" } }";
 const IPV4: &str = "{ ipv4 = { src = \"10.0.0.1\", dst = \"10.0.0.2\" } }";
 const IPV6: &str = "{ ipv6 = { src = \"fd00::1\", dst = \"fd00::2\" } }";
 
-/// What is said of a stream `a` with these keys, and these layers.
-fn said(keys: &str, layers: &[&str]) -> String {
+/// The error of a stream `a` with these keys and these layers.
+fn error(keys: &str, layers: &[&str]) -> Error {
     let text = format!("[[stream]]\nname = \"a\"\n{keys}\nlayers = [{}]\n", layers.join(", "));
     match File::parse(&text).and_then(|file| file.templates(1500)) {
-        Ok(_) => panic!("not refused:\n{text}"),
-        Err(error) => error.to_string(),
+        Ok(_) => panic!("not rejected:\n{text}"),
+        Err(error) => error,
     }
 }
 
-fn assert_said(said: &str, place: &str, why: &str) {
-    let at = if place.is_empty() { "stream \"a\"" } else { place };
-    assert!(said.starts_with(at), "{said:?} is not at {at:?}");
-    assert!(said.contains(why), "{said:?} does not say {why:?}");
+fn assert_reason(error: &Error, place: &str, reason: &Reason) {
+    assert!(error.place.starts_with(place), "{:?} is not at {place:?}", error.place);
+    assert_eq!(error.reason, *reason, "{error}");
+}
+
+/// For errors of the parsers of TOML and JSON, which are text.
+fn assert_syntax(error: &Error, place: &str, text: &str) {
+    assert!(error.place.starts_with(place), "{:?} is not at {place:?}", error.place);
+    assert!(matches!(error.reason, Reason::Syntax(_)), "{error:?}");
+    let message = error.to_string();
+    assert!(message.contains(text), "{message:?} does not contain {text:?}");
 }
 
 #[test]
-fn files_that_are_none() {
+fn invalid_files() {
+    let unknown = |key: &str| Reason::UnknownKey { key: key.to_owned() };
     let cases = [
-        ("", "no streams"),
-        ("stream = 3", "no streams"),
-        ("[[stream]", "TOML parse error at line 1"),
-        ("{ \"stream\": [", "EOF while parsing"),
-        ("[[streams]]\nname = \"a\"", "unknown key \"streams\""),
-        ("rate = 7", "unknown key \"rate\""),
-        ("stream = [3]", "stream 1: is no table"),
-        ("stream = []", "1 to 64 in one run, not 0"),
-        ("[[stream]]\nlayers = 3", "stream 1: `layers` is no list"),
+        ("", "streams", Reason::NoStreams),
+        ("stream = 3", "streams", Reason::NoStreams),
+        ("[[streams]]\nname = \"a\"", "streams", unknown("streams")),
+        ("rate = 7", "streams", unknown("rate")),
+        ("stream = [3]", "stream 1", Reason::StreamNotATable),
+        ("stream = []", "streams", Reason::StreamCount { count: 0 }),
+        ("[[stream]]\nlayers = 3", "stream 1", Reason::LayersNotAList),
     ];
-    for (text, why) in cases {
-        let refused = File::parse(text).and_then(|file| file.templates(1500));
-        let said = refused.expect_err(text).to_string();
-        assert!(said.contains(why), "{text:?}: {said:?} does not say {why:?}");
+    let refused = |text: &str| {
+        let result = File::parse(text).and_then(|file| file.templates(1500));
+        result.expect_err(text)
+    };
+    for (text, place, reason) in cases {
+        assert_reason(&refused(text), place, &reason);
     }
+    assert_syntax(&refused("[[stream]"), "streams", "TOML parse error at line 1");
+    assert_syntax(&refused("{ \"stream\": ["), "streams", "EOF while parsing");
 }
 
 #[test]
 fn two_streams_of_one_name_and_too_many() {
     let one = format!("[[stream]]\nname = \"a\"\nlayers = [{ETHERNET}, {IPV4}]\n");
     let twice = File::parse(&format!("{one}{one}")).expect("a file").templates(1500);
-    assert_eq!(twice.expect_err("twice").to_string(), "streams: two are called \"a\"");
+    let duplicate = Reason::DuplicateName { name: "a".into() };
+    assert_reason(&twice.expect_err("twice"), "streams", &duplicate);
     let many: String = (0..65).map(|id| one.replace("\"a\"", &format!("\"{id}\""))).collect();
     let many = File::parse(&many).expect("a file").templates(1500);
-    assert!(many.expect_err("many").to_string().contains("1 to 64 in one run, not 65"));
+    assert_reason(&many.expect_err("many"), "streams", &Reason::StreamCount { count: 65 });
 }
 
 #[test]
 fn keys_of_a_stream() {
     let udp = "{ udp = { dst = 9 } }";
-    let fields = [
-        ("wieght = 3", "field \"wieght\"", "unknown field `wieght`, expected one of `name`"),
-        ("weight = \"3\"", "field \"weight\"", "expected u32"),
-        ("weight = 0", "field \"weight\"", "would never be sent"),
-        ("expect = \"pas\"", "field \"expect\"", "expected `pass` or `drop`"),
-        ("expect = \"drop\"", "field \"expect\"", "say stamp = true"),
-        ("size = 41", "field \"size\"", "41 bytes, but headers, payload and stamp need 42"),
-        ("size = 57\nstamp = true", "field \"size\"", "need 58"),
-        ("size = [64, 41]", "field \"size\"", "41 bytes"),
-        ("size = 1515", "field \"size\"", "1515 bytes, but the interface's MTU 1500 allows 1514"),
-        ("size = \"60..1515\"", "field \"size\"", "MTU 1500 allows 1514"),
-        ("size = \"imux\"", "field \"size\"", "\"imux\" is no size in bytes"),
-        ("size = { to = 3368 }", "field \"size\"", "at most 3367 bytes"),
-        ("size = { too = 70 }", "field \"size\"", "a size such as 128"),
-        ("flows = { count = 9 }", "field \"flows\"", "no field varies by flow"),
-        ("flows = { count = 9, ordr = 1 }", "field \"flows\"", "unknown field `ordr`"),
+    let too_short = |size, needed| Reason::Sizes(SizesError::TooShort { size, needed });
+    let over_mtu = Reason::OverMtu { len: 1515, mtu: 1500, max: 1514 };
+    let cases = [
+        ("weight = 0", "weight", Reason::ZeroWeight),
+        ("expect = \"drop\"", "expect", Reason::ExpectWithoutStamp),
+        ("size = 41", "size", too_short(41, 42)),
+        ("size = 57\nstamp = true", "size", too_short(57, 58)),
+        ("size = [64, 41]", "size", too_short(41, 42)),
+        ("size = 1515", "size", over_mtu.clone()),
+        ("size = \"60..1515\"", "size", over_mtu),
+        ("size = { to = 3368 }", "size", SizesError::SweepTooLong { to: 3368 }.into()),
+        ("flows = { count = 9 }", "flows", FlowsError::NoField.into()),
     ];
-    for (keys, field, why) in fields {
-        let said = said(keys, &[ETHERNET, IPV4, udp]);
-        assert_said(&said, &format!("stream \"a\", {field}: "), why);
+    for (keys, field, reason) in cases {
+        let error = error(keys, &[ETHERNET, IPV4, udp]);
+        assert_reason(&error, &format!("stream \"a\", field \"{field}\""), &reason);
     }
-    assert_said(&said("", &[]), "stream \"a\", field \"layers\": ", "there are none");
+    let cases = [
+        ("wieght = 3", "wieght", "unknown field `wieght`, expected one of `name`"),
+        ("weight = \"3\"", "weight", "expected u32"),
+        ("expect = \"pas\"", "expect", "expected `pass` or `drop`"),
+        ("size = \"imux\"", "size", "\"imux\" is not a size in bytes"),
+        ("size = { too = 70 }", "size", "a size such as 128"),
+        ("flows = { count = 9, ordr = 1 }", "flows", "unknown field `ordr`"),
+    ];
+    for (keys, field, text) in cases {
+        let error = error(keys, &[ETHERNET, IPV4, udp]);
+        assert_syntax(&error, &format!("stream \"a\", field \"{field}\""), text);
+    }
+    assert_reason(&error("", &[]), "stream \"a\", field \"layers\"", &Reason::NoLayers);
 }
 
 #[test]
 fn fields_of_flows() {
-    let flows = |keys: &str, udp: &str| {
-        let said = said(keys, &[ETHERNET, IPV4, &format!("{{ udp = {{ dst = 9, {udp} }} }}")]);
-        said.strip_prefix("stream \"a\", ").map(str::to_owned).expect("its stream")
-    };
+    let src = "src = { flow = \"1..9\" }";
+    let udp = "stream \"a\", layer 3 (udp), field \"src\"";
     let cases = [
-        ("", "src = { flow = \"1..9\" }", "layer 3 (udp), field \"src\"", "has no `flows`"),
-        ("flows = { count = 0 }", "src = { flow = \"1..9\" }", "layer 3", "a count of 0"),
+        ("", udp, FlowsError::NoFlows.into()),
+        ("flows = { count = 0 }", udp, FlowsError::ZeroCount.into()),
         (
             "flows = { count = 10 }",
-            "src = { flow = \"1..9\" }",
-            "field \"flows\"",
-            "10 flows, but the fields are the same again after 9",
+            "stream \"a\", field \"flows\"",
+            FlowsError::Repeats { count: 10, period: 9 }.into(),
         ),
-        (
-            "flows = { count = 70_000 }",
-            "src = { flow = \"1..9\" }",
-            "layer 3",
-            "9 values for 70000 flows",
-        ),
-        (
-            "flows = { count = 2, exponent = 1.0 }",
-            "src = { flow = \"1..9\" }",
-            "layer 3",
-            "only `order = \"zipf\"`",
-        ),
+        ("flows = { count = 70_000 }", udp, FlowsError::Values { values: 9, count: 70_000 }.into()),
+        ("flows = { count = 2, exponent = 1.0 }", udp, FlowsError::Exponent.into()),
         (
             "flows = { count = 2, order = \"zipf\", exponent = -1.0 }",
-            "src = { flow = \"1..9\" }",
-            "layer 3",
-            "exponent -1 of Zipf's law is not 0 or above",
+            udp,
+            Reason::Value(ValueError::ZipfExponent { exponent: -1.0 }),
         ),
     ];
-    for (keys, udp, place, why) in cases {
-        assert_said(&flows(keys, udp), place, why);
+    for (keys, place, reason) in cases {
+        let layer = format!("{{ udp = {{ dst = 9, {src} }} }}");
+        assert_reason(&error(keys, &[ETHERNET, IPV4, &layer]), place, &reason);
     }
 }
 
 #[test]
-fn layers_that_are_none() {
-    let cases: [(&[&str], &str, &str); 8] = [
-        (&["3"], "stream \"a\", layer 1: ", "is no table such as"),
-        (&["{}"], "stream \"a\", layer 1: ", "has one key"),
-        (&["{ udp = {}, tcp = {} }"], "stream \"a\", layer 1: ", "has one key"),
-        (&[ETHERNET, "{ sctp = {} }"], "stream \"a\", layer 2: ", "no protocol is called \"sctp\""),
-        (&["{ ethernet = 3 }"], "stream \"a\", layer 1 (ethernet): ", "expected struct Ethernet"),
+fn invalid_layers() {
+    let cases: [(&[&str], &str, Reason); 3] = [
+        (&["3"], "stream \"a\", layer 1", Reason::LayerNotATable),
+        (&["{}"], "stream \"a\", layer 1", Reason::LayerKeys),
+        (&["{ udp = {}, tcp = {} }"], "stream \"a\", layer 1", Reason::LayerKeys),
+    ];
+    for (layers, place, reason) in cases {
+        assert_reason(&error("", layers), place, &reason);
+    }
+    let unknown = error("", &[ETHERNET, "{ sctp = {} }"]);
+    assert_eq!(unknown.place, "stream \"a\", layer 2");
+    assert!(matches!(unknown.reason, Reason::UnknownProtocol { name, .. } if name == "sctp"));
+    let cases = [
+        ("{ ethernet = 3 }", "", "expected struct Ethernet"),
         (
-            &["{ ethernet = { scr = 1 } }"],
-            "stream \"a\", layer 1 (ethernet), field \"scr\": ",
+            "{ ethernet = { scr = 1 } }",
+            ", field \"scr\"",
             "unknown field `scr`, expected one of `src`",
         ),
+        ("{ ethernet = { src = 1.5 } }", ", field \"src\"", "a number, text, or a table"),
         (
-            &["{ ethernet = { src = 1.5 } }"],
-            "stream \"a\", layer 1 (ethernet), field \"src\": ",
-            "a number, text, or a table",
-        ),
-        (
-            &["{ ethernet = { src = { random = \"1..9\", stp = 3 } } }"],
-            "stream \"a\", layer 1 (ethernet), field \"src\": ",
+            "{ ethernet = { src = { random = \"1..9\", stp = 3 } } }",
+            ", field \"src\"",
             "unknown field `stp`",
         ),
     ];
-    for (layers, place, why) in cases {
-        assert_said(&said("", layers), place, why);
+    for (layer, field, text) in cases {
+        let place = format!("stream \"a\", layer 1 (ethernet){field}");
+        assert_syntax(&error("", &[layer]), &place, text);
     }
 }
 
@@ -153,41 +163,50 @@ fn layers_that_cannot_follow_each_other() {
     let arp = "{ arp = { sender_ip = \"10.0.0.1\", target_ip = \"10.0.0.2\" } }";
     let asks = "{ neighbour_solicitation = { target = \"fd00::9\" } }";
     let later = "{ ipv4 = { src = \"10.0.0.1\", dst = \"10.0.0.2\", fragment_offset = 1 } }";
-    let cases: [(&[&str], &str, &str); 19] = [
-        (&[IPV4], "layer 1 (ipv4)", "cannot follow the beginning"),
-        (&["{ payload = {} }"], "layer 1 (payload)", "cannot follow the beginning"),
-        (&[ETHERNET, udp], "layer 2 (udp)", "cannot follow layer 1 (ethernet)"),
-        (&[ETHERNET, IPV4, arp], "layer 3 (arp)", "cannot follow layer 2 (ipv4)"),
-        (&[ETHERNET, IPV4, "{ icmpv6 = {} }"], "layer 3 (icmpv6)", "cannot follow"),
-        (&[ETHERNET, IPV4, asks], "layer 3 (neighbour_solicitation)", "cannot follow"),
-        (&[ETHERNET, IPV4, "{ hop_by_hop = {} }"], "layer 3 (hop_by_hop)", "cannot follow"),
-        (&[ETHERNET, IPV6, "{ icmp = {} }"], "layer 3 (icmp)", "cannot follow layer 2 (ipv6)"),
+    let (start, ipv4) = ("the beginning", "layer 2 (ipv4)");
+    let cases: [(&[&str], &str, &str); 17] = [
+        (&[IPV4], "layer 1 (ipv4)", start),
+        (&["{ payload = {} }"], "layer 1 (payload)", start),
+        (&[ETHERNET, udp], "layer 2 (udp)", "layer 1 (ethernet)"),
+        (&[ETHERNET, IPV4, arp], "layer 3 (arp)", ipv4),
+        (&[ETHERNET, IPV4, "{ icmpv6 = {} }"], "layer 3 (icmpv6)", ipv4),
+        (&[ETHERNET, IPV4, asks], "layer 3 (neighbour_solicitation)", ipv4),
+        (&[ETHERNET, IPV4, "{ hop_by_hop = {} }"], "layer 3 (hop_by_hop)", ipv4),
+        (&[ETHERNET, IPV6, "{ icmp = {} }"], "layer 3 (icmp)", "layer 2 (ipv6)"),
         (
             &[ETHERNET, IPV6, "{ fragment = {} }", "{ hop_by_hop = {} }"],
             "layer 4 (hop_by_hop)",
-            "cannot follow layer 3 (fragment)",
+            "layer 3 (fragment)",
         ),
-        (&[ETHERNET, IPV4, udp, tcp], "layer 4 (tcp)", "cannot follow layer 3 (udp)"),
-        (&[ETHERNET, IPV4, tcp, IPV4], "layer 4 (ipv4)", "cannot follow layer 3 (tcp)"),
-        (&[ETHERNET, arp, "{ payload = {} }"], "layer 3 (payload)", "cannot follow layer 2 (arp)"),
-        (&[ETHERNET, IPV6, asks, "{ raw = { hex = \"00\" } }"], "layer 4 (raw)", "cannot follow"),
-        (&[ETHERNET, IPV4, udp, "{ payload = {} }", udp], "layer 5 (udp)", "cannot follow layer 4"),
-        (&[ETHERNET, IPV4, "{ gre = {} }", arp], "layer 4 (arp)", "cannot follow layer 3 (gre)"),
+        (&[ETHERNET, IPV4, udp, tcp], "layer 4 (tcp)", "layer 3 (udp)"),
+        (&[ETHERNET, IPV4, tcp, IPV4], "layer 4 (ipv4)", "layer 3 (tcp)"),
+        (&[ETHERNET, arp, "{ payload = {} }"], "layer 3 (payload)", "layer 2 (arp)"),
+        (
+            &[ETHERNET, IPV6, asks, "{ raw = { hex = \"00\" } }"],
+            "layer 4 (raw)",
+            "layer 3 (neighbour_solicitation)",
+        ),
+        (&[ETHERNET, IPV4, udp, "{ payload = {} }", udp], "layer 5 (udp)", "layer 4 (payload)"),
+        (&[ETHERNET, IPV4, "{ gre = {} }", arp], "layer 4 (arp)", "layer 3 (gre)"),
         (
             &[ETHERNET, IPV4, "{ udp = {} }", "{ vxlan = { vni = 1 } }", IPV4],
             "layer 5 (ipv4)",
-            "cannot follow layer 4 (vxlan)",
+            "layer 4 (vxlan)",
         ),
-        (&[ETHERNET, later, udp], "layer 3 (udp)", "a later fragment, which has no headers"),
-        (
-            &[ETHERNET, IPV6, "{ fragment = { offset = { random = \"0..9\" } } }", udp],
-            "layer 4 (udp)",
-            "a later fragment",
-        ),
-        (&[ETHERNET, ETHERNET], "layer 2 (ethernet)", "cannot follow layer 1 (ethernet)"),
+        (&[ETHERNET, ETHERNET], "layer 2 (ethernet)", "layer 1 (ethernet)"),
     ];
-    for (layers, place, why) in cases {
-        assert_said(&said("", layers), &format!("stream \"a\", {place}: "), why);
+    for (layers, place, previous) in cases {
+        let reason = Reason::CannotFollow { previous: previous.to_owned() };
+        assert_reason(&error("", layers), &format!("stream \"a\", {place}"), &reason);
+    }
+    let fragment = "{ fragment = { offset = { random = \"0..9\" } } }";
+    let cases: [(&[&str], &str); 2] = [
+        (&[ETHERNET, later, udp], "layer 3 (udp)"),
+        (&[ETHERNET, IPV6, fragment, udp], "layer 4 (udp)"),
+    ];
+    for (layers, place) in cases {
+        let place = format!("stream \"a\", {place}");
+        assert_reason(&error("", layers), &place, &Reason::AfterFragment);
     }
 }
 
@@ -211,101 +230,177 @@ fn fields_that_are_missing() {
         ),
     ];
     for (layers, place) in cases {
-        assert_said(&said("", layers), &format!("stream \"a\", {place}: "), "is not given");
+        let error = error("", layers);
+        assert_eq!(error.place, format!("stream \"a\", {place}"));
+        let names_next = ["ethertype", "protocol", "next_header"]
+            .iter()
+            .any(|name| place.ends_with(&format!("field \"{name}\"")));
+        let reason = if names_next { Reason::MissingNext } else { Reason::Missing };
+        assert_eq!(error.reason, reason, "{error}");
     }
 }
 
-#[test]
-fn values_that_do_not_fit_their_field() {
-    let ip =
-        |field: &str| format!("{{ ipv4 = {{ src = \"10.0.0.1\", dst = \"10.0.0.2\", {field} }} }}");
-    let ip6 = |field: &str| format!("{{ ipv6 = {{ dst = \"fd00::1\", {field} }} }}");
-    let udp = |field: &str| format!("{{ udp = {{ dst = 9, {field} }} }}");
-    let cases = [
-        (ip("ttl = 256"), "ttl", "256 does not fit 8 bits"),
-        (ip("ttl = \"x\""), "ttl", "\"x\" is no number"),
-        (ip("dscp = { list = [63, 64] }"), "dscp", "64 does not fit 6 bits"),
-        (ip("dscp = 1, tos = 4"), "tos", "overlaps field \"dscp\""),
-        (ip("id = { random = \"9..1\" }"), "id", "ends below its first value"),
-        (ip("id = { zipf = -0.5, of = \"1..9\" }"), "id", "exponent -0.5 of Zipf's law"),
-        (ip("options = \"012\""), "options", "two hexadecimal digits"),
-        (ip("options = \"0g\""), "options", "two hexadecimal digits"),
-        (ip(&format!("options = \"{}\"", "00".repeat(41))), "options", "41 bytes, more than 40"),
-        (ip("header_length = { random = \"5..6\" }"), "header_length", "cannot vary"),
-        (ip("total_length = { random = \"20..60\" }"), "total_length", "cannot vary"),
-        (ip("checksum = \"none\""), "checksum", "\"right\", \"broken\" or a number"),
-        (ip("checksum = 65536"), "checksum", "65536 does not fit 16 bits"),
-        ("{ ipv4 = { src = 7, dst = \"10.0.0.1\" } }".into(), "src", "7 is no IPv4 address"),
-        ("{ ipv4 = { src = \"fd00::1\" } }".into(), "src", "\"fd00::1\" is no IPv4 address"),
-        (ip6("src = { random = \"fd00::/63\" }"), "src", "more than 64 bits"),
-        (ip6("src = { sequence = \"fd00::ffff:ffff:ffff:ffff..fd00:0:0:1::\" }"), "src", "last 64"),
-        (ip6("src = { zipf = 1.0, of = \"fd00::/107\" }"), "src", "2097152 values, but Zipf's law"),
-        (
-            ip6("src = { sequence = \"fd00::..fd00::1:0000:0000\" }"),
-            "src",
-            "4294967297 values: more than 2^32 have to be a power of two",
-        ),
-        (udp("checksum = \"borken\""), "checksum", "\"right\", \"broken\", \"none\" or a number"),
-        (udp("length = { list = [1] }"), "length", "cannot vary"),
-        ("{ tcp = { dst = 9, flags = \"syn,akc\" } }".into(), "flags", "not made of fin, syn"),
-        ("{ tcp = { dst = 9, options = [{ hex = \"0\" }] } }".into(), "options", "hexadecimal"),
-        (
-            format!("{{ tcp = {{ dst = 9, options = [{{ hex = \"{}\" }}] }} }}", "01".repeat(41)),
-            "options",
-            "have 44 bytes, more than 40",
-        ),
-        ("{ icmp = { id = 1, rest = 7 } }".into(), "rest", "overlaps field \"id\""),
-        ("{ icmp = { type = \"ehco\" } }".into(), "type", "none of echo, echo-reply"),
-        ("{ vlan = { id = 4096 } }".into(), "id", "4096 does not fit 12 bits"),
-        ("{ gre = { checksum = \"wrong\" } }".into(), "checksum", "\"right\", \"broken\""),
-    ];
-    for (layer, field, why) in cases {
+fn ip(field: &str) -> String {
+    format!("{{ ipv4 = {{ src = \"10.0.0.1\", dst = \"10.0.0.2\", {field} }} }}")
+}
+
+fn ip6(field: &str) -> String {
+    format!("{{ ipv6 = {{ dst = \"fd00::1\", {field} }} }}")
+}
+
+fn udp(field: &str) -> String {
+    format!("{{ udp = {{ dst = 9, {field} }} }}")
+}
+
+fn too_wide(number: u64, bits: u32) -> Reason {
+    Reason::Value(ValueError::TooWide { text: number.to_string(), bits })
+}
+
+fn kind(text: &str, expected: &str) -> Reason {
+    let (text, expected) = (text.to_owned(), expected.to_owned());
+    Reason::Value(ValueError::Kind { text, expected })
+}
+
+fn overlap(field: &str) -> Reason {
+    Reason::Overlap { field: field.to_owned() }
+}
+
+/// Each layer has a field with a value for which its stream is rejected.
+fn assert_rejected(cases: impl IntoIterator<Item = (String, &'static str, Reason)>) {
+    for (layer, field, reason) in cases {
         let name = layer.split_whitespace().nth(1).expect("a name");
         let carrier: &[&str] = match name {
             "ipv4" | "ipv6" | "vlan" => &[ETHERNET],
             _ => &[ETHERNET, IPV4],
         };
-        let place = format!("layer {} ({name}), field \"{field}\": ", carrier.len() + 1);
-        let said = said("", &[carrier, &[&layer]].concat());
-        assert_said(&said, &format!("stream \"a\", {place}"), why);
+        let place = format!("layer {} ({name}), field \"{field}\"", carrier.len() + 1);
+        let error = error("", &[carrier, &[&layer]].concat());
+        assert_reason(&error, &format!("stream \"a\", {place}"), &reason);
     }
+}
+
+const CHECKSUM: Reason = Reason::ChecksumWord { expected: "\"right\", \"broken\"" };
+
+#[test]
+fn invalid_values_of_ipv4_fields() {
+    assert_rejected([
+        (ip("ttl = 256"), "ttl", too_wide(256, 8)),
+        (ip("ttl = \"x\""), "ttl", kind("x", "a number")),
+        (ip("dscp = { list = [63, 64] }"), "dscp", too_wide(64, 6)),
+        (ip("dscp = 1, tos = 4"), "tos", overlap("dscp")),
+        (
+            ip("id = { random = \"9..1\" }"),
+            "id",
+            ValueError::Descending { text: "9..1".into() }.into(),
+        ),
+        (
+            ip("id = { zipf = -0.5, of = \"1..9\" }"),
+            "id",
+            ValueError::ZipfExponent { exponent: -0.5 }.into(),
+        ),
+        (ip("options = \"012\""), "options", Reason::NotHex),
+        (ip("options = \"0g\""), "options", Reason::NotHex),
+        (
+            ip(&format!("options = \"{}\"", "00".repeat(41))),
+            "options",
+            Reason::OptionsTooLong { len: 41, max: 40 },
+        ),
+        (ip("header_length = { random = \"5..6\" }"), "header_length", Reason::CannotVary),
+        (ip("total_length = { random = \"20..60\" }"), "total_length", Reason::CannotVary),
+        (ip("checksum = \"none\""), "checksum", CHECKSUM),
+        (ip("checksum = 65536"), "checksum", too_wide(65_536, 16)),
+    ]);
+}
+
+#[test]
+fn invalid_values_of_other_fields() {
+    let v4 = "an IPv4 address";
+    let optional = "\"right\", \"broken\", \"none\"";
+    let flags = "a number or a combination of fin, syn, rst, psh, ack, urg, ece, cwr";
+    assert_rejected([
+        ("{ ipv4 = { src = 7, dst = \"10.0.0.1\" } }".into(), "src", kind("7", v4)),
+        ("{ ipv4 = { src = \"fd00::1\" } }".into(), "src", kind("fd00::1", v4)),
+        (ip6("src = { random = \"fd00::/63\" }"), "src", ValueError::TooManyBits.into()),
+        (
+            ip6("src = { sequence = \"fd00::ffff:ffff:ffff:ffff..fd00:0:0:1::\" }"),
+            "src",
+            ValueError::HighBits.into(),
+        ),
+        (
+            ip6("src = { zipf = 1.0, of = \"fd00::/107\" }"),
+            "src",
+            ValueError::ZipfCount { count: 1 << 21 }.into(),
+        ),
+        (
+            ip6("src = { sequence = \"fd00::..fd00::1:0000:0000\" }"),
+            "src",
+            ValueError::NotPowerOfTwo { count: (1 << 32) + 1 }.into(),
+        ),
+        (udp("checksum = \"borken\""), "checksum", Reason::ChecksumWord { expected: optional }),
+        (udp("length = { list = [1] }"), "length", Reason::CannotVary),
+        ("{ tcp = { dst = 9, flags = \"syn,akc\" } }".into(), "flags", kind("syn,akc", flags)),
+        ("{ tcp = { dst = 9, options = [{ hex = \"0\" }] } }".into(), "options", Reason::NotHex),
+        (
+            format!("{{ tcp = {{ dst = 9, options = [{{ hex = \"{}\" }}] }} }}", "01".repeat(41)),
+            "options",
+            Reason::OptionsTooLong { len: 44, max: 40 },
+        ),
+        ("{ icmp = { id = 1, rest = 7 } }".into(), "rest", overlap("id")),
+        (
+            "{ icmp = { type = \"ehco\" } }".into(),
+            "type",
+            kind("ehco", "a number or one of echo, echo-reply"),
+        ),
+        ("{ vlan = { id = 4096 } }".into(), "id", too_wide(4096, 12)),
+        ("{ gre = { checksum = \"wrong\" } }".into(), "checksum", CHECKSUM),
+    ]);
 }
 
 #[test]
 fn fields_that_others_need() {
     let ip =
         "{ ipv4 = { src = \"10.0.0.1\", dst = \"10.0.0.2\", protocol = { random = \"1..9\" } } }";
-    let said_of_tcp = said("", &[ETHERNET, ip, "{ tcp = { dst = 9 } }"]);
-    assert_said(&said_of_tcp, "stream \"a\", layer 3 (tcp), field \"checksum\"", "which varies");
-    let said_of_udp = said("", &[ETHERNET, IPV6, "{ udp = { dst = 9, checksum = \"none\" } }"]);
-    assert_said(&said_of_udp, "stream \"a\", layer 3 (udp), field \"checksum\"", "over IPv6");
+    let tcp = error("", &[ETHERNET, ip, "{ tcp = { dst = 9 } }"]);
+    let place = "stream \"a\", layer 3 (tcp), field \"checksum\"";
+    assert_reason(&tcp, place, &Reason::ChecksumVaries);
+    let udp = error("", &[ETHERNET, IPV6, "{ udp = { dst = 9, checksum = \"none\" } }"]);
+    let place = "stream \"a\", layer 3 (udp), field \"checksum\"";
+    assert_reason(&udp, place, &Reason::ChecksumRequired);
 }
 
 #[test]
-fn bytes_that_are_none() {
+fn invalid_bytes() {
     let raw = |keys: &str| format!("{{ raw = {{ {keys} }} }}");
     let field = |keys: &str| raw(&format!("hex = \"00112233\", fields = [{{ {keys} }}]"));
     let fields = "[{ at = 0, bits = 9, value = 1 }, { at = 1, bits = 1, value = 1 }]";
+    let one_of_two = || Reason::OneOf { keys: "`hex` and `text`" };
+    let one_of_three = Reason::OneOf { keys: "`hex`, `text` and `pattern`" };
+    let outside = |at| Reason::FieldOutside { at };
+    let overlap = Reason::Overlap { field: "fields".into() };
     let cases = [
-        (raw(&format!("hex = \"0011\", fields = {fields}")), "raw", "overlaps field"),
-        (raw(""), "raw", "has one of `hex` and `text`"),
-        (raw("hex = \"00\", text = \"a\""), "raw", "has one of"),
-        (raw("hex = \"\""), "raw", "has no bytes"),
-        (raw("hex = \"é0\""), "raw", "hexadecimal"),
-        (raw(&format!("text = \"{}\"", "a".repeat(3367))), "raw", "ends behind 3367 bytes"),
-        (field("at = 3, bits = 9, value = 1"), "raw", "the one at 3 ends outside"),
-        (field("at = 18446744073709551615, bits = 9, value = 1"), "raw", "ends outside"),
-        (field("at = 0, bit = 8, bits = 1, value = 1"), "raw", "ends outside"),
-        (field("at = 0, value = 1"), "raw", "1 to 64 `bits`"),
-        (field("at = 0, bits = 65, value = 1"), "raw", "1 to 64 `bits`"),
-        (field("at = 0, bits = 3, kind = \"ipv4\", value = \"10.0.0.1\""), "raw", "has no `bits`"),
-        (field("at = 0, kind = \"mac\", value = \"02:00:00:00:00:01\""), "raw", "ends outside"),
-        ("{ payload = { hex = \"00\", text = \"a\" } }".into(), "payload", "has one of `hex`"),
-        ("{ payload = { pattern = \"0\" } }".into(), "payload", "hexadecimal"),
+        (raw(&format!("hex = \"0011\", fields = {fields}")), "raw", overlap),
+        (raw(""), "raw", one_of_two()),
+        (raw("hex = \"00\", text = \"a\""), "raw", one_of_two()),
+        (raw("hex = \"\""), "raw", Reason::NoBytes),
+        (raw("hex = \"é0\""), "raw", Reason::NotHex),
+        (raw(&format!("text = \"{}\"", "a".repeat(3367))), "raw", Reason::LayersTooLong),
+        (field("at = 3, bits = 9, value = 1"), "raw", outside(3)),
+        (field("at = 18446744073709551615, bits = 9, value = 1"), "raw", outside(usize::MAX)),
+        (field("at = 0, bit = 8, bits = 1, value = 1"), "raw", outside(0)),
+        (field("at = 0, value = 1"), "raw", Reason::NumberBits),
+        (field("at = 0, bits = 65, value = 1"), "raw", Reason::NumberBits),
+        (
+            field("at = 0, bits = 3, kind = \"ipv4\", value = \"10.0.0.1\""),
+            "raw",
+            Reason::AddressBits,
+        ),
+        (field("at = 0, kind = \"mac\", value = \"02:00:00:00:00:01\""), "raw", outside(0)),
+        ("{ payload = { hex = \"00\", text = \"a\" } }".into(), "payload", one_of_three),
+        ("{ payload = { pattern = \"0\" } }".into(), "payload", Reason::NotHex),
     ];
-    for (layer, name, why) in cases {
-        let said = said("", &[ETHERNET, IPV4, "{ udp = { dst = 9 } }", &layer]);
-        assert_said(&said, &format!("stream \"a\", layer 4 ({name})"), why);
+    for (layer, name, reason) in cases {
+        let error = error("", &[ETHERNET, IPV4, "{ udp = { dst = 9 } }", &layer]);
+        assert_reason(&error, &format!("stream \"a\", layer 4 ({name})"), &reason);
     }
 }
 

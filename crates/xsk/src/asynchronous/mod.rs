@@ -1,7 +1,7 @@
-//! Sockets on a tokio runtime; with the cargo feature `tokio`.
+//! Sockets on a tokio runtime, with the cargo feature `tokio`.
 //!
-//! Rule: a future takes nothing before it can finish, so one that is dropped while it waits has
-//! lost no packet and no frame. A socket that always has packets lets other tasks run as well.
+//! Rule: a future takes nothing before it can complete, so a future that is dropped while it waits
+//! loses no packet and no frame. A socket that always has packets yields to other tasks.
 //!
 //! ```no_run
 //! # async fn echo(socket: xsk::Socket) -> Result<(), Box<dyn std::error::Error>> {
@@ -31,17 +31,14 @@ use std::os::fd::AsRawFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use crate::{Error, Result};
+use crate::{ConfigError, Error, Result};
 
-/// Registers what owns its descriptor, never changes it, and is waited for as readable.
+/// Registers a value that owns a descriptor which never changes, and is awaited as readable.
 #[allow(deprecated, reason = "its successor is unsafe, for types whose descriptor may change")]
 fn register<T: AsRawFd>(source: T) -> Result<AsyncFd<T>> {
-    // Where there is no runtime, tokio would panic.
+    // Without a runtime tokio would panic.
     if tokio::runtime::Handle::try_current().is_err() {
-        return Err(Error::Config(
-            "an asynchronous socket is made inside a tokio runtime, one with `enable_io`"
-                .to_owned(),
-        ));
+        return Err(ConfigError::NoRuntime.into());
     }
     AsyncFd::with_interest(source, Interest::READABLE).map_err(failed)
 }

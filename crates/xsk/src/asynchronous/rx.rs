@@ -1,4 +1,4 @@
-//! Packets to be awaited.
+//! `AsyncRx`: a receiving half whose packets are awaited.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
@@ -12,16 +12,16 @@ use crate::socket::RxBatch;
 use crate::wait::Readiness;
 use crate::{Result, Rx};
 
-/// An [`Rx`] whose packets are awaited.
+/// An [`Rx`] whose packets are awaited on a tokio runtime.
 #[derive(Debug)]
 pub struct AsyncRx {
     events: AsyncFd<Events>,
-    /// The timer runs, for [`LOOK`].
+    /// The timer is set to [`LOOK`].
     is_looking: bool,
     rx: Rx,
 }
 
-/// Packets, or the time to look for what the kernel does not tell.
+/// Packets, or the timer for conditions that the kernel does not report.
 #[derive(Debug)]
 struct Events {
     readiness: Readiness,
@@ -29,8 +29,11 @@ struct Events {
 }
 
 impl AsyncRx {
+    /// Registers the half with the present runtime.
+    ///
     /// # Errors
-    /// Outside of a runtime, or when descriptors are used up.
+    /// [`ConfigError::NoRuntime`](crate::ConfigError::NoRuntime) outside of a runtime; others when
+    /// no descriptors are available.
     ///
     /// # Panics
     /// When the runtime was built without `enable_io`.
@@ -40,11 +43,11 @@ impl AsyncRx {
         Ok(Self { events: register(events)?, is_looking: false, rx })
     }
 
-    /// Copies the next packet into `buffer` and tells its length, which may be more than the
-    /// buffer's: then the rest is lost.
+    /// Waits for the next packet, copies it into `buffer` and returns its length. If it exceeds
+    /// that of the buffer, the rest is lost.
     ///
     /// # Errors
-    /// When the interface is down or gone.
+    /// When the interface is down or was removed.
     pub async fn recv(&mut self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             self.ready().await?;
@@ -54,13 +57,19 @@ impl AsyncRx {
         }
     }
 
-    /// At least one packet and up to `most`, as [`Rx::batch`].
+    /// Waits for at least one packet, and returns up to `most`, as [`Rx::batch`].
+    ///
+    /// # Errors
+    /// When the interface is down or was removed.
     pub async fn batch(&mut self, most: usize) -> Result<RxBatch<'_>> {
         self.ready().await?;
         Ok(self.rx.batch(most))
     }
 
-    /// Until a packet is there; takes none.
+    /// Waits until a packet was received, without taking it.
+    ///
+    /// # Errors
+    /// When the interface is down or was removed.
     pub async fn ready(&mut self) -> Result<()> {
         consume_budget().await;
         while !self.rx.is_ready() {
@@ -70,7 +79,7 @@ impl AsyncRx {
                 self.is_looking = false;
                 self.rx.check()?;
             }
-            // What comes after this look makes the runtime ignore `clear_ready`.
+            // If a packet arrives after this check, the runtime ignores `clear_ready`.
             if !self.rx.is_ready() {
                 guard.clear_ready();
             }
@@ -78,16 +87,17 @@ impl AsyncRx {
         Ok(())
     }
 
-    /// For everything that does not wait.
+    /// The half, for methods that do not wait.
     pub fn rx(&mut self) -> &mut Rx {
         &mut self.rx
     }
 
+    /// Returns the half.
     pub fn into_inner(self) -> Rx {
         self.rx
     }
 
-    /// Without any frame in the kernel no packet comes, and nothing tells when one is free.
+    /// Without a frame in the kernel no packet can be received, and no event reports free frames.
     fn set_timer(&mut self) -> Result<()> {
         let timer = &self.events.get_ref().timer;
         if self.rx.is_starved() {

@@ -1,7 +1,7 @@
-//! Room to be awaited.
+//! `AsyncTx`: a sending half whose free frames and slots are awaited.
 //!
-//! The kernel has no event for frames that were sent, so a timer is awaited, as the waits of
-//! [`Tx`] sleep. In copy mode a call has mostly sent everything when it returns.
+//! The kernel has no event for completed frames, so a timer is awaited, as the waits of [`Tx`]
+//! sleep. In copy mode most frames are completed when a call returns.
 
 use sys::timer::Timer;
 use tokio::io::unix::AsyncFd;
@@ -13,7 +13,7 @@ use crate::socket::{Drained, Rejected, SendError};
 use crate::wait::Deadline;
 use crate::{Frame, Result, Tx};
 
-/// A [`Tx`] whose room is awaited.
+/// A [`Tx`] whose free frames and slots are awaited on a tokio runtime.
 #[derive(Debug)]
 pub struct AsyncTx {
     timer: AsyncFd<Timer>,
@@ -21,13 +21,19 @@ pub struct AsyncTx {
 }
 
 impl AsyncTx {
+    /// Registers the half with the present runtime.
+    ///
+    /// # Errors
     /// As [`AsyncRx::new`](super::AsyncRx::new).
     pub fn new(tx: Tx) -> Result<Self> {
         Ok(Self { timer: register(Timer::new()?)?, tx })
     }
 
-    /// As [`Tx::send`], and waits while there is no room. A future that is dropped while it waits
-    /// has sent nothing.
+    /// As [`Tx::send`], but waits while no frame or slot is free. A future that is dropped while it
+    /// waits has sent nothing.
+    ///
+    /// # Errors
+    /// As [`Tx::send`], except [`SendError::Full`].
     pub async fn send(&mut self, packet: &[u8]) -> Result<(), SendError> {
         consume_budget().await;
         loop {
@@ -38,8 +44,11 @@ impl AsyncTx {
         }
     }
 
-    /// As [`Tx::push`], and waits while there is no room. A future that is dropped while it waits
-    /// has freed the frame; to keep it, await [`has_room`](Self::has_room) and push then.
+    /// As [`Tx::push`], but waits while the ring is full. A future that is dropped while it waits
+    /// frees the frame; to keep it, await [`has_room`](Self::has_room) first.
+    ///
+    /// # Errors
+    /// As [`Tx::push`], except [`SendError::Full`].
     pub async fn push(&mut self, mut frame: Frame) -> Result<(), Rejected> {
         consume_budget().await;
         loop {
@@ -53,17 +62,20 @@ impl AsyncTx {
         }
     }
 
-    /// Until a packet can be sent: a frame is free and the ring has room. Sends what waits for its
-    /// batch.
+    /// Waits until a packet can be sent: a frame is free and the ring is not full. Sends the queued
+    /// packets.
     ///
     /// # Errors
-    /// When the interface is down or gone.
+    /// When the interface is down or was removed.
     pub async fn ready(&mut self) -> Result<()> {
         self.until(Deadline::NEVER, Tx::can_send).await?;
         Ok(())
     }
 
-    /// Until the ring has room for a frame.
+    /// Waits until the ring has slots for a frame.
+    ///
+    /// # Errors
+    /// When the interface is down or was removed.
     pub async fn has_room(&mut self, frame: &Frame) -> Result<()> {
         let parts = frame.count();
         self.until(Deadline::NEVER, |tx| tx.has_room(parts)).await?;
@@ -77,16 +89,17 @@ impl AsyncTx {
         self.tx.drained(before, failed)
     }
 
-    /// For everything that does not wait.
+    /// The half, for methods that do not wait.
     pub fn tx(&mut self) -> &mut Tx {
         &mut self.tx
     }
 
+    /// Returns the half.
     pub fn into_inner(self) -> Tx {
         self.tx
     }
 
-    /// `false` at the deadline.
+    /// Waits until the condition holds; `false` at the deadline.
     async fn until(
         &mut self,
         deadline: Deadline,

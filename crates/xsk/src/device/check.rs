@@ -1,27 +1,33 @@
-//! Whether options fit an interface, before the kernel is asked: it answers `EINVAL` to most of
-//! these, and nothing at all to some.
+//! Checks whether an interface supports options before the kernel is called, which returns only
+//! `EINVAL` for most problems, and no error for some.
 //!
-//! Rule: no call of the system. Each sentence names what to change.
+//! Rule: no system calls. Each message names the setting to change.
 
 use super::{Device, Queues};
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 
-/// What somebody wants of an interface.
+/// Requirements on an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
+    /// Number of the queue, from 0.
     pub queue: u32,
+    /// The socket receives.
     pub receive: bool,
+    /// The socket transmits.
     pub transmit: bool,
     /// Bytes of a frame of the memory.
     pub frame_size: u32,
-    /// Bytes that the kernel leaves free in front of a received packet, beside its own 256.
+    /// Bytes that the kernel leaves free before a received packet, in addition to its own 256.
     pub headroom: u32,
     /// Packets may be longer than a frame.
     pub multi_buffer: bool,
-    /// The driver must work on the memory itself; copying is no answer.
+    /// The driver must access the memory directly; copying is not acceptable.
     pub zero_copy: bool,
+    /// The device must compute checksums of transmitted packets.
     pub tx_checksum: bool,
+    /// The device must report transmit times.
     pub tx_timestamp: bool,
+    /// The device must support launch times.
     pub launch_time: bool,
 }
 
@@ -43,20 +49,22 @@ impl Default for Wanted {
 }
 
 impl Device {
+    /// Checks that the interface meets the requirements.
+    ///
     /// # Errors
-    /// [`Error::Interface`] for the first thing that this interface cannot do, and how to change
-    /// that.
+    /// [`Error::Interface`] for the first requirement that it does not meet, with the setting to
+    /// change.
     pub fn check(&self, wanted: &Wanted) -> Result<()> {
         let refusals = [Self::down, Self::queue, Self::too_small, Self::launch, Self::zero_copy];
         match refusals.iter().find_map(|refusal| refusal(self, wanted)) {
-            Some(why) => Err(Error::Interface { interface: self.name.clone(), why }),
+            Some(reason) => Err(Error::interface(&self.name, reason)),
             None => Ok(()),
         }
     }
 
-    /// Why packets must be copied with these options: what to report where zero copy was wished
-    /// for and not demanded. `None` where the driver says that it can, or the kernel (before 6.3)
-    /// does not tell; then trying it is the answer.
+    /// The reason why packets are copied with these options. `None` where the driver reports
+    /// support for zero copy, or the kernel (before 6.3) reports nothing; then only an attempt
+    /// shows it.
     pub fn why_copy(&self, wanted: &Wanted) -> Option<String> {
         let features = self.features?;
         let segments = features.zero_copy_segments;
@@ -86,97 +94,79 @@ impl Device {
         })
     }
 
-    fn down(&self, _: &Wanted) -> Option<String> {
-        let name = &self.name;
-        (!self.up).then(|| format!("it is down; switch it on with `ip link set {name} up`"))
+    fn down(&self, _: &Wanted) -> Option<InterfaceReason> {
+        (!self.up).then(|| InterfaceReason::Down { interface: self.name.clone() })
     }
 
-    fn queue(&self, wanted: &Wanted) -> Option<String> {
+    fn queue(&self, wanted: &Wanted) -> Option<InterfaceReason> {
         let Queues { rx, tx, most } = self.queues;
         let lacking = [(wanted.receive, rx, "receive"), (wanted.transmit, tx, "transmit")]
             .into_iter()
             .find(|(asked, count, _)| *asked && wanted.queue >= *count);
-        let (_, count, what) = lacking?;
-        let queue = wanted.queue;
-        let has = match count {
-            0 => format!("it has no {what} queue"),
-            1 => format!("it has no {what} queue {queue}; its only one is 0"),
-            _ => format!("it has no {what} queue {queue}; it has 0 to {}", count - 1),
-        };
-        Some(match most {
-            Some(most) if queue < most => {
-                format!("{has}; `ethtool -L {}` can set up to {most}", self.name)
-            }
-            _ => has,
-        })
+        let (_, count, direction) = lacking?;
+        let (interface, queue) = (self.name.clone(), wanted.queue);
+        Some(InterfaceReason::NoQueue { interface, direction, queue, count, max: most })
     }
 
-    /// Longer packets are dropped on arrival, counted and unseen.
-    fn too_small(&self, wanted: &Wanted) -> Option<String> {
+    /// Longer packets are dropped on arrival, and only counted.
+    fn too_small(&self, wanted: &Wanted) -> Option<InterfaceReason> {
         let room = wanted.room();
         let longest = self.mtu.saturating_add(HEADERS);
         if !wanted.receive || wanted.multi_buffer || longest <= room {
             return None;
         }
-        let (frame, mtu) = (wanted.frame_size, self.mtu);
-        Some(format!(
-            "packets of up to {longest} bytes arrive (MTU {mtu}) and a frame of {frame} bytes has \
-             room for {room}: {}",
-            wanted.larger(room.saturating_sub(HEADERS))
-        ))
+        let (frame_size, mtu) = (wanted.frame_size, self.mtu);
+        let remedy = wanted.larger(room.saturating_sub(HEADERS));
+        Some(InterfaceReason::FrameTooSmall { longest, mtu, frame_size, room, remedy })
     }
 
-    fn launch(&self, wanted: &Wanted) -> Option<String> {
+    fn launch(&self, wanted: &Wanted) -> Option<InterfaceReason> {
         let can = self.features.is_none_or(|features| features.launch_time());
-        (wanted.launch_time && !can).then(|| {
-            format!(
-                "driver {} sends at once and keeps no launch time (Linux 6.15 and a device that \
-                 can); pace in software",
-                self.driver
-            )
-        })
+        (wanted.launch_time && !can)
+            .then(|| InterfaceReason::NoLaunchTime { driver: self.driver.clone() })
     }
 
-    fn zero_copy(&self, wanted: &Wanted) -> Option<String> {
+    fn zero_copy(&self, wanted: &Wanted) -> Option<InterfaceReason> {
         let why = wanted.zero_copy.then(|| self.why_copy(wanted)).flatten()?;
-        Some(format!("{why}; allow copying, or use another interface"))
+        Some(InterfaceReason::NoZeroCopy { why })
     }
 }
 
 impl Wanted {
-    /// Bytes of a packet that fit one frame behind the headroom.
+    /// Bytes of a packet that fit into one frame after the headroom.
     fn room(&self) -> u32 {
         self.frame_size.saturating_sub(self.headroom).saturating_sub(KERNEL_HEADROOM)
     }
 
-    /// What helps where a packet does not fit; `mtu` would.
+    /// The remedies for packets that do not fit; `mtu` is an MTU that fits.
     fn larger(&self, mtu: u32) -> String {
-        let mut ways = Vec::new();
+        let mut remedies = Vec::new();
         if self.frame_size < LARGEST_FRAME {
-            ways.push(format!("use frames of {LARGEST_FRAME} bytes"));
+            remedies.push(format!("use frames of {LARGEST_FRAME} bytes"));
         }
         if self.headroom > 0 {
-            ways.push(format!("use less headroom than {}", self.headroom));
+            remedies.push(format!("use less headroom than {}", self.headroom));
         }
         if mtu >= SMALLEST_MTU {
-            ways.push(format!("set its MTU to {mtu} or less"));
+            remedies.push(format!("set its MTU to {mtu} or less"));
         }
         if !self.multi_buffer {
-            ways.push("allow packets of several frames".to_owned());
+            remedies.push("allow packets of several frames".to_owned());
         }
-        ways.join(", or ")
+        remedies.join(", or ")
     }
 }
 
-/// `XDP_PACKET_HEADROOM`: what the kernel itself keeps free in front of each packet.
+/// `XDP_PACKET_HEADROOM`: bytes that the kernel keeps free before each packet.
 const KERNEL_HEADROOM: u32 = 256;
-/// An Ethernet header and one VLAN tag.
+/// Bytes of an Ethernet header and one VLAN tag.
 const HEADERS: u32 = 18;
-/// What `xp_assign_dev` in net/xdp/xsk_buff_pool.c at v6.18 adds to the MTU: header, two tags and
-/// checksum; it counts a frame's room in steps.
+/// Bytes that `xp_assign_dev` in net/xdp/xsk_buff_pool.c at v6.18 adds to the MTU: header, two tags
+/// and checksum.
 const ZERO_COPY_HEADERS: u32 = 26;
+/// Granularity in which that function counts a frame's room.
 const ZERO_COPY_STEP: u32 = 128;
-/// No kernel takes frames larger than a page.
+/// Largest frame: a page.
 const LARGEST_FRAME: u32 = 4096;
 /// `ETH_MIN_MTU`.
 const SMALLEST_MTU: u32 = 68;
@@ -219,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_accepted() {
+    fn supported_options_are_accepted() {
         let cases = [
             ("nothing special", device(|_| {}), wanted(|_| {})),
             ("the last queue", device(|_| {}), wanted(|w| w.queue = 1)),
@@ -242,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_says_what_to_change() {
+    fn errors_name_the_setting_to_change() {
         let zero_copy = |change: fn(&mut Wanted)| {
             wanted(|wanted| {
                 wanted.zero_copy = true;
@@ -287,7 +277,7 @@ mod tests {
     fn copying_is_reported_with_its_reason() {
         let plain = Wanted::default();
         assert_eq!(device(|_| {}).why_copy(&plain), None);
-        assert_eq!(device(|d| d.features = None).why_copy(&plain), None, "nobody knows");
+        assert_eq!(device(|d| d.features = None).why_copy(&plain), None, "not reported");
         let veth = features(|f| f.bits &= !ZERO_COPY);
         assert_eq!(veth.why_copy(&plain).unwrap(), "driver ice has no zero copy for AF_XDP");
         let jumbo = features(|f| f.zero_copy_segments = 5);

@@ -1,8 +1,9 @@
-//! An interface as it is: queues, sizes, and what its driver can do for `AF_XDP`.
+//! Attributes of an interface: queues, sizes, and the abilities of its driver for `AF_XDP`.
 //!
-//! Rule: a [`Device`] is what the kernel said when it was opened, and nothing in it is guessed:
-//! what this kernel does not tell is `None`. Whether options fit it is [`check`](Device::check),
-//! which asks nobody. Not here: who holds a queue ([`diagnose`](crate::diagnose)).
+//! Rule: a [`Device`] has the attributes that the kernel reported when it was opened, and nothing
+//! is guessed: an attribute that the kernel does not report is `None`. [`check`](Device::check)
+//! compares options with them, without system calls. The holders of a queue are found by
+//! [`diagnose`](crate::diagnose).
 
 mod check;
 mod open;
@@ -13,37 +14,42 @@ pub use report::{Abilities, DeviceReport};
 
 use sys::net::{Ifindex, XdpFeatures};
 
-/// One interface of the network namespace that it was opened in.
+/// Attributes of one interface of the network namespace in which it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
+    /// Name of the interface.
     pub name: String,
+    /// Index of the interface.
     pub ifindex: Ifindex,
     /// The driver, such as `ice`, or the kind of a virtual interface, such as `veth`.
     pub driver: String,
-    /// Bytes behind the Ethernet header.
+    /// Most bytes of a packet after the Ethernet header.
     pub mtu: u32,
-    /// Switched on by its administrator.
+    /// Administratively up.
     pub up: bool,
-    /// Up, with a link to somebody.
+    /// Up, with a carrier.
     pub running: bool,
+    /// Number of its queues.
     pub queues: Queues,
-    /// The NUMA node that it hangs on; `None` for virtual interfaces.
+    /// The NUMA node of the device; `None` for virtual interfaces.
     pub node: Option<u32>,
-    /// What its driver says of XDP; Linux before 6.3 does not tell.
+    /// XDP features of the driver; `None` before Linux 6.3.
     pub features: Option<XdpFeatures>,
 }
 
-/// How many queues are in use. They are numbered from 0.
+/// Number of queues in use; they are numbered from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
+    /// Receive queues.
     pub rx: u32,
+    /// Transmit queues.
     pub tx: u32,
-    /// As many as `ethtool -L` can set, where the driver knows.
+    /// Most queues that `ethtool -L` can set up, if the driver reports it.
     pub most: Option<u32>,
 }
 
 impl Queues {
-    /// Queues that receive and transmit.
+    /// Number of queues that both receive and transmit.
     pub fn both(self) -> u32 {
         self.rx.min(self.tx)
     }

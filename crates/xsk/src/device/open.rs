@@ -1,20 +1,20 @@
-//! Asking the kernel about an interface.
+//! Queries the kernel for the attributes of an interface.
 //!
-//! Rule: a question that this kernel or driver does not understand has an answer of `None`; only
-//! an interface that is not there is an error.
+//! Rule: a query that the kernel or driver does not support yields `None`; only an interface that
+//! does not exist is an error.
 
 use sys::memory::node_of_bus;
 use sys::net::ethtool::{Channels, Driver, Ethtool};
 use sys::net::{Direction, Link, NetdevFamily, NetdevQueue, Netlink};
 
 use super::{Device, Queues};
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 
 impl Device {
-    /// The interface `name` of the calling thread's namespace.
+    /// Reads the attributes of the interface `name` in the calling thread's network namespace.
     ///
     /// # Errors
-    /// [`Error::Interface`] where there is none; the text says which there are.
+    /// [`InterfaceReason::Unknown`] with the existing interfaces.
     pub fn open(name: &str) -> Result<Self> {
         let links = Netlink::open()?.links()?;
         match links.iter().find(|link| link.name == name) {
@@ -49,8 +49,8 @@ fn driver_name(driver: &Driver, link: &Link) -> String {
     if driver.name.is_empty() { link.kind.clone() } else { driver.name.clone() }
 }
 
-/// The kernel's own list knows best, but is empty while the interface is down. Then its channels
-/// count, and at last the queues that it was made with.
+/// The kernel's list of queues is the best source, but is empty while the interface is down. Then
+/// its channels apply, or else the queues that it was created with.
 fn queues(listed: &[NetdevQueue], channels: Option<Channels>, link: &Link) -> Queues {
     let most = channels.map(|c| c.max_combined.max(c.max_rx.min(c.max_tx))).filter(|n| *n > 0);
     let count = |direction| listed.iter().filter(|queue| queue.direction == direction).count();
@@ -68,9 +68,8 @@ fn queues(listed: &[NetdevQueue], channels: Option<Channels>, link: &Link) -> Qu
 
 fn unknown(name: &str, links: &[Link]) -> Error {
     let names: Vec<_> = links.iter().map(|link| link.name.as_str()).collect();
-    let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let why = format!("there is no such interface in this network namespace; there is {there}");
-    Error::Interface { interface: name.to_owned(), why }
+    let existing = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    Error::interface(name, InterfaceReason::Unknown { existing })
 }
 
 #[cfg(test)]
@@ -107,6 +106,6 @@ mod tests {
     fn an_unknown_interface_names_the_others() {
         let link = |name: &str| Link { name: name.to_owned(), ..Link::default() };
         let text = unknown("eth9", &[link("lo"), link("eth0")]).to_string();
-        assert!(text.starts_with("eth9: ") && text.ends_with("there is lo, eth0"), "{text}");
+        assert!(text.starts_with("eth9: ") && text.ends_with("existing: lo, eth0"), "{text}");
     }
 }

@@ -1,9 +1,9 @@
-//! A queue that is taken, in words.
+//! Describes the holder of a queue that is in use.
 
 use super::holder::{Holder, QueueHolders, holders};
 use crate::device::Device;
 
-/// Who is in the way of a socket on `queue`, and what to do about it.
+/// Describes the holder of `queue`, and how to obtain the queue.
 pub fn busy(device: &Device, queue: u32) -> String {
     describe(&device.name, queue, &holders(device.ifindex, queue), std::process::id())
 }
@@ -12,22 +12,22 @@ fn describe(name: &str, queue: u32, holders: &QueueHolders, own: u32) -> String 
     let queue = format!("queue {queue} of {name}");
     match holders {
         QueueHolders::Known(processes) if processes.iter().any(|holder| holder.pid == own) => {
-            format!("{queue} has a socket of this process: close it, or take another queue")
+            format!("{queue} has a socket of this process: close it, or use another queue")
         }
         QueueHolders::Known(processes) => {
-            format!("{queue} is used by {}: end it, or take another queue", list(processes))
+            format!("{queue} is used by {}: end it, or use another queue", list(processes))
         }
         QueueHolders::Suspected(processes) => format!(
-            "{queue} is used by somebody with an AF_XDP socket, which {} has; as root it could be \
-             told for sure",
+            "{queue} is used by a process with an AF_XDP socket, probably {}; run as root to be \
+             certain",
             list(processes)
         ),
-        QueueHolders::Unseen => format!(
-            "{queue} has a socket of no process that is seen here: it is being closed (try \
+        QueueHolders::Invisible => format!(
+            "{queue} has a socket of a process that is not visible here: it is being closed (try \
              again), or its process is in another container"
         ),
-        QueueHolders::Nobody => {
-            format!("{queue} was just given back by its last user: try again")
+        QueueHolders::None => {
+            format!("{queue} was just released by its last user: try again")
         }
     }
 }
@@ -43,7 +43,7 @@ fn list(processes: &[Holder]) -> String {
     format!("{}{more}", names.join(" and "))
 }
 
-/// Processes that a sentence names.
+/// Most processes that a message names.
 const NAMED: usize = 3;
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_names_who_is_in_the_way() {
+    fn the_message_names_the_holder() {
         let many = (1..6).map(process).collect();
         let cases = [
             (
@@ -64,9 +64,9 @@ mod tests {
             ),
             (QueueHolders::Known(vec![process(9)]), "eth1 has a socket of this process: close it"),
             (QueueHolders::Known(many), "(process 2) and `zmap` (process 3) and 2 more:"),
-            (QueueHolders::Suspected(vec![process(7)]), "which `zmap` (process 7) has"),
-            (QueueHolders::Unseen, "another container"),
-            (QueueHolders::Nobody, "try again"),
+            (QueueHolders::Suspected(vec![process(7)]), "probably `zmap` (process 7);"),
+            (QueueHolders::Invisible, "another container"),
+            (QueueHolders::None, "try again"),
         ];
         for (holders, expected) in cases {
             let text = describe("eth1", 3, &holders, 9);

@@ -1,19 +1,19 @@
-//! Why the kernel refused something, and what to change: the answers that a bare errno keeps back.
+//! Explains why the kernel rejected a call, and what to change.
 //!
-//! Rule: this is asked after a failure, never on the packet path. [`advice`] is a table that looks
-//! at nothing but its arguments; [`Facts`] gathers what it needs, [`busy`] asks who is in the way.
+//! Rule: it is used after a failure, never on the packet path. [`advice`] is a table that depends
+//! only on its arguments, the [`Environment`]; [`busy`] finds the holders of a queue.
 
 mod advice;
 mod busy;
+mod environment;
 mod explain;
-mod facts;
 mod holder;
 mod memory;
 mod sockets;
 
 pub use advice::advice;
 pub use busy::busy;
+pub use environment::{Attempt, Environment, Kernel};
 pub use explain::explain;
-pub use facts::{Attempt, Facts, Kernel};
 pub use holder::{Holder, QueueHolders, holders};
 pub use sockets::{HeldQueue, Sockets, sockets};

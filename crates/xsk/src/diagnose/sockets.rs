@@ -45,10 +45,10 @@ pub fn sockets() -> Result<Sockets> {
 
 fn held(device: &Device, queue: u32) -> Option<HeldQueue> {
     let (processes, certain) = match holders(device.ifindex, queue) {
-        QueueHolders::Nobody => return None,
+        QueueHolders::None => return None,
         QueueHolders::Known(processes) => (processes, true),
         QueueHolders::Suspected(processes) => (processes, false),
-        QueueHolders::Unseen => (Vec::new(), true),
+        QueueHolders::Invisible => (Vec::new(), true),
     };
     Some(HeldQueue { interface: device.name.clone(), queue, certain, processes })
 }

@@ -1,13 +1,13 @@
-//! Checksums that a device, or the kernel for it, finishes.
+//! Checksums that a device, or the kernel in its place, completes.
 
 use packet::{IpPacket, IpProtocol, Limits, checksum};
 
 use super::Offload;
 
-/// Puts the sum of the pseudo header where the checksum goes, so that whoever adds up the bytes
-/// from the transport header on gets the right one, and says where that is, to be
-/// [requested](crate::Frame::request). Knows TCP and UDP, over IPv4 or IPv6 without extension
-/// headers, behind up to two VLAN tags; `None` for anything else, and nothing is written.
+/// Writes the sum of the pseudo header into the checksum field, and returns the
+/// [request](crate::Frame::request) by which the device adds the bytes from the transport header
+/// on. Supports TCP and UDP over IPv4 or IPv6 without extension headers, after up to two VLAN tags;
+/// for other packets it returns `None` and writes nothing.
 pub fn prepare(packet: &mut [u8]) -> Option<Offload> {
     let ip = IpPacket::find(packet, LIMITS).ok()?;
     let is_known = matches!(ip.protocol, IpProtocol::TCP | IpProtocol::UDP);

@@ -1,10 +1,10 @@
-//! What is known of a packet, or asked for it, beside its bytes.
+//! Metadata of packets: attributes of received packets, and requests for packets to be sent.
 //!
-//! Both stand in the frame, right in front of the packet: what the redirect program says of a
-//! received one ([`Received`]), and what the device is asked to do with one to be sent
-//! ([`Offload`]). Rule: memory in front of a packet holds whatever was there before, so nothing
-//! in it is believed unless this crate knows who wrote it. Not here: how the program learns it
-//! (`bpf/redirect`), which driver can do what ([`device`](crate::device)).
+//! Metadata is stored in the frame directly before the packet: the attributes that the redirect
+//! program writes for a received packet ([`Received`]), and the request to the device for a packet
+//! to be sent ([`Offload`]). Rule: memory before a packet has arbitrary old contents, so metadata
+//! is used only if its writer is known. `bpf/redirect` reads the attributes;
+//! [`device`](crate::device) knows the abilities of drivers.
 //!
 //! ```no_run
 //! use xsk::metadata::{Offload, checksum};
@@ -29,8 +29,8 @@
 //! # }
 //! ```
 //!
-//! On veth, which copies, Linux 6.18 writes the time (`CLOCK_TAI`) and finishes checksums. With
-//! zero copy the device does what it says it can; anything else is refused.
+//! On veth, which copies, Linux 6.18 writes the time (`CLOCK_TAI`) and completes checksums. With
+//! zero copy the abilities that the device reports are available; other requests are rejected.
 
 pub mod checksum;
 mod offload;

@@ -1,80 +1,87 @@
-//! What the redirect program says of a packet: `struct redirect_metadata`.
+//! Attributes of received packets: `struct redirect_metadata`, written by the redirect program.
 //!
-//! Rule: it stands at one place of a frame, right in front of where the kernel puts packets. Its
-//! mark there is wiped off before the kernel gets the frame, so that one found later was written
-//! for the packet that came in it, and is neither an older packet's nor somebody's payload.
+//! Rule: they have a fixed place in a frame, directly before the place of received packets. The
+//! mark there is cleared before the kernel gets the frame, so that a mark found later was written
+//! for the received packet, and is neither that of an older packet nor payload.
 
 use std::array;
 
 use crate::steer::redirect::abi::Metadata;
 use crate::umem::Frame;
 
-/// What is known of a received packet; see [`Frame::received`].
+/// Attributes of a received packet; see [`Frame::received`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// The device's, over what [`HashType`] says.
+    /// The hash of the device, and the fields that it covers.
     pub hash: Option<(u32, HashType)>,
+    /// When the packet was received.
     pub timestamp: Option<Timestamp>,
+    /// The outermost VLAN tag.
     pub vlan: Option<Vlan>,
 }
 
-/// When a packet was received.
+/// The receive time of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
+    /// Nanoseconds of the clock.
     pub ns: u64,
+    /// The clock of the time.
     pub clock: Clock,
 }
 
-/// Whose time it is.
+/// The clock of a timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// The device's own.
+    /// The clock of the device.
     Device,
-    /// `CLOCK_MONOTONIC`, when the program ran.
+    /// `CLOCK_MONOTONIC`, read by the redirect program.
     Monotonic,
 }
 
 /// The outermost VLAN tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vlan {
-    /// Priority (upper 3 bits), drop bit, and number.
+    /// Priority (upper 3 bits), drop eligible bit, and number.
     pub control: u16,
     /// 0x8100 or 0x88a8.
     pub protocol: u16,
-    /// It is still in the packet; else the device took it off.
+    /// The tag is still in the packet; otherwise the device removed it.
     pub is_inside: bool,
 }
 
-/// What a hash was made of: `enum xdp_rss_hash_type` of `net/xdp.h`.
+/// The fields that a hash covers: `enum xdp_rss_hash_type` of `net/xdp.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HashType(pub u32);
 
 impl HashType {
+    /// The hash covers IPv4 addresses.
     pub fn has_ipv4(self) -> bool {
         self.0 & 1 != 0
     }
 
+    /// The hash covers IPv6 addresses.
     pub fn has_ipv6(self) -> bool {
         self.0 & 2 != 0
     }
 
-    /// Ports, or what the transport has instead, are in it.
+    /// The hash covers ports, or the equivalent of the transport protocol.
     pub fn has_ports(self) -> bool {
         self.0 & 8 != 0
     }
 }
 
 impl Vlan {
-    /// 0 to 4095.
+    /// The VLAN id, 0 to 4095.
     pub fn number(self) -> u16 {
         self.control & 0xfff
     }
 }
 
 impl Frame {
-    /// What the redirect program wrote of this packet, if the interface was opened with
-    /// [`rx_metadata`](crate::steer::Options). `None` where it did not, had no room, or the
-    /// packet was not received. A [request](Frame::request) for the same packet takes its place.
+    /// The attributes that the redirect program wrote for this packet, if the interface was opened
+    /// with [`rx_metadata`](crate::steer::Options). `None` without them, without space for them, or
+    /// when the packet was not received. A [request](Frame::request) for the same packet overwrites
+    /// them.
     pub fn received(&self) -> Option<Received> {
         let front = self.received_front()?;
         let metadata = Metadata::from_bytes(&array::from_fn(|i| front[i]));

@@ -1,14 +1,16 @@
-//! `struct xsk_tx_metadata` (`linux/if_xdp.h`), as bytes in front of a packet.
+//! `struct xsk_tx_metadata` (`linux/if_xdp.h`) as bytes before a packet.
 //!
 //! ```text
 //! 0      8            10             12   16            24
-//! │ flags│ csum_start │ csum_offset  │  0 │ launch_time │    as asked
-//! │ flags│ tx_timestamp                   │             │    when transmitted
+//! │ flags│ csum_start │ csum_offset  │  0 │ launch_time │    request
+//! │ flags│ tx_timestamp                   │             │    after transmission
 //! ```
 
 use sys::net::xsk::{REQUEST_CHECKSUM, REQUEST_LAUNCH_TIME, REQUEST_TIMESTAMP};
 
-/// What is asked for one packet.
+use crate::umem::TRANSMIT_METADATA;
+
+/// The request for one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     flags: u64,
@@ -18,8 +20,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Linux before 6.15 knows the first 16 and takes more.
-    pub const SIZE: usize = 24;
+    pub const SIZE: usize = TRANSMIT_METADATA as usize;
 
     pub fn read(bytes: &[u8]) -> Self {
         Self {
@@ -51,7 +52,7 @@ impl Request {
         Self { flags: self.flags | REQUEST_LAUNCH_TIME, launch_ns, ..self }
     }
 
-    /// The end of the checksum's field, if one is asked for.
+    /// End of the checksum field, if a checksum is requested.
     pub fn checksum_end(self) -> Option<usize> {
         let end = usize::from(self.start) + usize::from(self.offset) + 2;
         (self.flags & REQUEST_CHECKSUM != 0).then_some(end)
@@ -65,9 +66,8 @@ impl Request {
         self.flags & REQUEST_LAUNCH_TIME != 0
     }
 
-    /// What the kernel wrote over a request when the packet was transmitted. `None` when it wrote
-    /// nothing: then the upper half is still the request's zeroes, and no clock is at less than
-    /// five seconds.
+    /// The transmit time that the kernel wrote over the request. `None` when it wrote nothing: then
+    /// the upper half still has the zeros of the request, and every clock is beyond five seconds.
     pub fn timestamp(bytes: &[u8]) -> Option<u64> {
         let timestamp = u64::from_ne_bytes(field(bytes, 8));
         let is_written = timestamp >> 32 != 0;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timestamp_that_nobody_wrote_is_none() {
+    fn a_timestamp_that_was_not_written_is_none() {
         let mut bytes = [0; 24];
         Request::default().with_timestamp().with_checksum(0xffff, 0xffff).write(&mut bytes);
         assert_eq!(Request::timestamp(&bytes), None);

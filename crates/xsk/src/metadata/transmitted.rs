@@ -1,23 +1,24 @@
-//! When packets were transmitted, for those who asked.
+//! Transmit times of packets that requested them.
 
 use std::collections::VecDeque;
 
-/// One packet that was sent with [`Offload::Timestamp`](super::Offload::Timestamp).
+/// The transmit time of a packet that was sent with
+/// [`Offload::Timestamp`](super::Offload::Timestamp).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmitted {
-    /// As it was asked with.
+    /// The number of the request.
     pub number: u64,
     /// With zero copy a time of the device's clock; in copy mode of `CLOCK_TAI`, when the kernel
-    /// let go of the packet. `None` where the driver wrote none.
+    /// released the packet. `None` if the driver wrote no time.
     pub timestamp_ns: Option<u64>,
 }
 
-/// What was not yet taken. It never grows: the oldest is lost to the newest.
+/// Times that were not read yet. The capacity is fixed: the newest replaces the oldest.
 #[derive(Debug, Default)]
 pub(crate) struct Transmissions {
     queue: VecDeque<Transmitted>,
     most: usize,
-    /// Requests in the kernel's hands.
+    /// Number of requests with the kernel.
     pub awaited: u32,
     pub lost: u64,
 }
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_is_lost_to_the_newest() {
+    fn the_newest_replaces_the_oldest() {
         let mut queue = Transmissions::new(2);
         for number in 0..3 {
             queue.put(Transmitted { number, timestamp_ns: None });

@@ -1,27 +1,27 @@
-//! Our side of the rx and completion rings: slots are looked at, then given back together.
+//! `Consumer`: this side of the rx and completion rings. Slots are read, then released together.
 
 use super::Memory;
 use super::slot::Slot;
 use crate::sync::Ordering;
 
-/// Takes from a ring that the kernel fills.
+/// Reads a ring that the kernel fills.
 #[derive(Debug)]
 pub(crate) struct Consumer<T> {
     memory: Memory<T>,
     /// The next slot to read.
     tail: u32,
-    /// What the kernel may see: slots before it are its own again. It is kept here and not in a
-    /// guard, so that a guard that is forgotten leaves no slot to be taken twice.
+    /// The published index: the kernel owns the slots before it again. It is kept here and not in a
+    /// guard, so that a leaked guard cannot cause a slot to be taken twice.
     released: u32,
     /// The kernel's index as last read.
     produced: u32,
-    /// Times that the kernel's index was out of the ring.
+    /// Number of invalid indices from the kernel.
     faults: u64,
 }
 
-/// Some slots that the kernel filled; dropped without [`View::release`] they are seen again.
+/// Some slots that the kernel filled; without [`View::release`] they are returned again.
 #[derive(Debug)]
-#[must_use = "slots that are not released are seen again"]
+#[must_use = "slots that are not released are returned again"]
 pub(crate) struct View<'a, T: Copy> {
     consumer: &'a mut Consumer<T>,
     count: u32,
@@ -37,7 +37,8 @@ impl<T: Copy> Consumer<T> {
         self.memory.entries()
     }
 
-    /// Slots that can be read now; asks the kernel's index only if fewer than `wanted` are known.
+    /// Number of slots that can be read; reads the kernel's index only if fewer than `wanted` are
+    /// known.
     #[inline]
     pub fn available(&mut self, wanted: u32) -> u32 {
         let known = self.produced.wrapping_sub(self.tail);
@@ -51,27 +52,26 @@ impl<T: Copy> Consumer<T> {
         View { consumer: self, count }
     }
 
-    /// The next slot of those that are known to be filled.
+    /// The next slot, if it is known to be filled.
     #[inline]
     pub fn first(&self) -> Option<T> {
         (self.tail != self.produced).then(|| self.memory.read(self.tail))
     }
 
-    /// The slot so many behind the next one, if it is known to be filled.
+    /// The slot at this distance from the next one, if it is known to be filled.
     #[inline]
     pub fn ahead(&self, distance: u32) -> Option<T> {
         let is_filled = self.produced.wrapping_sub(self.tail) > distance;
         is_filled.then(|| self.memory.read(self.tail.wrapping_add(distance)))
     }
 
-    /// The next slot, if there is one, is not seen again; it becomes the kernel's with
-    /// [`Consumer::release`].
+    /// Skips the next slot, if there is one; [`Consumer::release`] returns it to the kernel.
     #[inline]
     pub fn advance(&mut self) {
         self.tail = self.tail.wrapping_add(u32::from(self.tail != self.produced));
     }
 
-    /// [`Consumer::first`], and on to the next.
+    /// Returns the next slot, if it is known to be filled, and skips it.
     #[inline]
     pub fn take(&mut self) -> Option<T> {
         let value = self.first();
@@ -79,8 +79,7 @@ impl<T: Copy> Consumer<T> {
         value
     }
 
-    /// Gives everything that was taken back to the kernel with one store; `false` when there was
-    /// nothing.
+    /// Returns all taken slots to the kernel with one store; `false` when there were none.
     #[inline]
     pub fn release(&mut self) -> bool {
         let is_news = self.tail != self.released;
@@ -95,7 +94,7 @@ impl<T: Copy> Consumer<T> {
         self.faults
     }
 
-    /// The words and slots themselves, for a kernel that misbehaves.
+    /// The words and slots, for a simulated kernel that misbehaves.
     #[cfg(any(test, fuzzing))]
     pub fn memory(&mut self) -> &mut Memory<T> {
         &mut self.memory
@@ -105,7 +104,7 @@ impl<T: Copy> Consumer<T> {
         let produced = self.memory.producer().load(Ordering::Acquire);
         let filled = produced.wrapping_sub(self.released);
         let known = self.produced.wrapping_sub(self.released);
-        // The kernel moves on from what it had filled, and not over what it was not given back.
+        // The kernel's index only advances, and not beyond the slots that were released.
         if filled > self.entries() || filled < known {
             self.faults += 1;
         } else {
@@ -121,22 +120,22 @@ impl<T: Copy> View<'_, T> {
     }
 
     /// # Panics
-    /// When there are not so many slots.
+    /// When there are fewer slots.
     #[inline]
     pub fn at(&self, index: u32) -> T {
         assert!(index < self.count, "slot {index} is one of {}", self.count);
         self.consumer.memory.read(self.consumer.tail.wrapping_add(index))
     }
 
-    /// All of them, in order: those up to the ring's end, and those from its start. Each goes over
-    /// plain memory.
+    /// All slots in order: those up to the end of the ring, and those from its start. Each iterates
+    /// over contiguous memory.
     #[inline]
     pub fn halves(&self) -> [impl ExactSizeIterator<Item = T>; 2] {
         let (first, second) = self.consumer.memory.places().slots(self.consumer.tail, self.count);
         [first, second].map(|slots| slots.iter().map(Slot::read))
     }
 
-    /// Gives all of them back to the kernel.
+    /// Returns all slots to the kernel.
     #[inline]
     pub fn release(self) {
         self.consumer.tail = self.consumer.tail.wrapping_add(self.count);

@@ -1,4 +1,4 @@
-//! How full a ring is, for whoever looks from outside of the half that has it.
+//! `Gauge`: the fill level of a ring, for readers outside of the half that owns it.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Reads a ring's words and nothing else; keeps it mapped.
+/// Reads the indices of a ring, and keeps it mapped.
 #[derive(Clone)]
 pub(crate) struct Gauge {
     pub(super) producer: NonNull<AtomicU32>,
     pub(super) consumer: NonNull<AtomicU32>,
     pub(super) entries: u32,
-    /// Owns what the pointers point into.
+    /// Owner of the memory of the pointers.
     pub(super) _keep: Arc<dyn Send + Sync>,
 }
 
@@ -22,7 +22,7 @@ unsafe impl Send for Gauge {}
 unsafe impl Sync for Gauge {}
 
 impl Gauge {
-    /// Slots that were filled and not yet taken.
+    /// Number of slots that were filled and not yet taken.
     pub fn filled(&self) -> u32 {
         // SAFETY: alive with `_keep`, and an atomic word.
         let consumer = unsafe { self.consumer.as_ref() }.load(Ordering::Relaxed);

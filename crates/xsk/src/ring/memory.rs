@@ -1,4 +1,4 @@
-//! Where a ring's words and slots are, whoever made them.
+//! `Memory`: the words and slots of a ring, mapped or on the heap.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,31 +12,31 @@ use super::Gauge;
 use super::slot::Slot;
 use crate::sync::{AtomicU32, Ordering};
 
-/// A ring of slots `T`; its memory lives as long as the value.
+/// A ring of slots `T`, whose memory exists as long as this value.
 pub(crate) struct Memory<T> {
     pub(super) producer: NonNull<AtomicU32>,
     pub(super) consumer: NonNull<AtomicU32>,
     pub(super) flags: NonNull<AtomicU32>,
     pub(super) slots: NonNull<Slot<T>>,
     pub(super) entries: u32,
-    /// Owns what the pointers point into.
+    /// Owner of the memory of the pointers.
     pub(super) _keep: Arc<dyn Send + Sync>,
     pub(super) _slots: PhantomData<T>,
 }
 
-/// Where slots are, as numbers that can stay in registers.
+/// The address of the slots, as numbers that can remain in registers.
 pub(super) struct Places<'a, T> {
     slots: NonNull<Slot<T>>,
     mask: u32,
     _memory: PhantomData<&'a Memory<T>>,
 }
 
-// SAFETY: the pointers lead into memory that `_keep` owns and that may move between threads.
+// SAFETY: the pointers are into memory that `_keep` owns, and that may be used by other threads.
 unsafe impl<T: Send> Send for Memory<T> {}
 
 impl<T: Copy> Memory<T> {
     /// # Panics
-    /// When the ring's size is no power of two: the kernel makes no other.
+    /// When the size of the ring is not a power of two, which the kernel requires.
     pub fn mapped(mapping: RingMapping) -> Self {
         let entries = mapping.entries();
         assert!(entries.is_power_of_two(), "{entries} entries are a power of two");
@@ -51,7 +51,7 @@ impl<T: Copy> Memory<T> {
         }
     }
 
-    /// For others to see how full the ring is.
+    /// A gauge of the ring.
     pub fn gauge(&self) -> Gauge {
         let (producer, consumer) = (self.producer, self.consumer);
         Gauge { producer, consumer, entries: self.entries, _keep: Arc::clone(&self._keep) }
@@ -74,7 +74,7 @@ impl<T: Copy> Memory<T> {
         unsafe { self.consumer.as_ref() }
     }
 
-    /// Whether the kernel waits to be called. Before Linux 5.4 it never does.
+    /// Whether the kernel waits for a system call; never before Linux 5.4.
     #[inline]
     pub fn needs_wakeup(&self) -> bool {
         // SAFETY: as in `producer`.
@@ -82,19 +82,19 @@ impl<T: Copy> Memory<T> {
         flags.load(Ordering::Relaxed) & RING_NEED_WAKEUP != 0
     }
 
-    /// The slot at a free-running index. Only its present owner may call this.
+    /// Reads the slot at a free-running index. Only its present owner may call this.
     #[inline]
     pub fn read(&self, index: u32) -> T {
         self.places().slot(index).read()
     }
 
-    /// As [`Memory::read`].
+    /// Writes the slot at a free-running index. Only its present owner may call this.
     #[inline]
     pub fn write(&mut self, index: u32, value: T) {
         self.places().slot(index).write(value);
     }
 
-    /// The slots, for whoever goes over several.
+    /// The slots, for access to several.
     #[inline]
     pub(super) fn places(&self) -> Places<'_, T> {
         Places { slots: self.slots, mask: self.entries - 1, _memory: PhantomData }
@@ -102,7 +102,7 @@ impl<T: Copy> Memory<T> {
 }
 
 impl<'a, T> Places<'a, T> {
-    /// The slots of so many free-running indices, in order: those up to the end of the ring, and
+    /// The slots of `count` free-running indices, in order: those up to the end of the ring, and
     /// those from its start.
     #[inline]
     pub fn slots(&self, index: u32, count: u32) -> (&'a [Slot<T>], &'a [Slot<T>]) {
@@ -113,19 +113,19 @@ impl<'a, T> Places<'a, T> {
         // SAFETY: the start is below the number of slots.
         let first = unsafe { self.slots.add(start) };
         // SAFETY: alive with the memory and aligned, and the end is not beyond that of the ring; a
-        // shared slot gives out copies alone.
+        // shared slot returns only copies.
         let first = unsafe { slice::from_raw_parts(first.as_ptr(), straight) };
         // SAFETY: as above, from the ring's start.
         let second = unsafe { slice::from_raw_parts(self.slots.as_ptr(), count - straight) };
         (first, second)
     }
 
-    /// At a free-running index.
+    /// The slot at a free-running index.
     #[inline]
     pub fn slot(&self, index: u32) -> &'a Slot<T> {
         // SAFETY: the place is below the number of slots, which is a power of two.
         let slot = unsafe { self.slots.add((index & self.mask) as usize) };
-        // SAFETY: alive with the memory and aligned; a shared slot gives out copies alone.
+        // SAFETY: alive with the memory and aligned; a shared slot returns only copies.
         unsafe { slot.as_ref() }
     }
 }

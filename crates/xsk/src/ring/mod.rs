@@ -1,10 +1,10 @@
 //! The four rings that a socket shares with the kernel, as guards.
 //!
 //! Rule: one side writes slots and then the producer index (release), the other reads the index
-//! (acquire) and then the slots; each side keeps its own index privately and trusts the other's
-//! only within the size of the ring. An index that is out of it is counted as a fault, and the
-//! ring then looks full, or empty: nothing out of bounds is touched, whatever the kernel writes.
-#![allow(unsafe_code, reason = "the ring room: slots and indices that the kernel shares")]
+//! (acquire) and then the slots. Each side keeps its own index privately, and accepts the other's
+//! only within the size of the ring. An invalid index is counted as a fault, and the ring then
+//! appears full, or empty: no access is out of bounds, whatever the kernel writes.
+#![allow(unsafe_code, reason = "slots and indices that are shared with the kernel")]
 
 mod consumer;
 mod gauge;

@@ -1,27 +1,27 @@
-//! Our side of the fill and tx rings: slots are written, then published together.
+//! `Producer`: this side of the fill and tx rings. Slots are written, then published together.
 
 use super::{Gauge, Memory};
 use crate::sync::Ordering;
 
-/// Puts into a ring that the kernel empties.
+/// Fills a ring that the kernel empties.
 #[derive(Debug)]
 pub(crate) struct Producer<T> {
     memory: Memory<T>,
     /// The next slot to write.
     head: u32,
-    /// What the kernel may see: slots before it are its own.
+    /// The published index: the kernel owns the slots before it.
     published: u32,
     /// The kernel's index as last read.
     consumed: u32,
-    /// Slots, known to be free, that may be written with nothing else to see to.
+    /// Number of slots, known to be free, that may be written without further checks.
     credit: u32,
-    /// Times that the kernel's index was out of the ring.
+    /// Number of invalid indices from the kernel.
     faults: u64,
 }
 
-/// Room for some slots; dropped without [`Slots::commit`] nothing was put.
+/// Some reserved slots; without [`Slots::commit`] nothing is published.
 #[derive(Debug)]
-#[must_use = "slots that are not committed are given back"]
+#[must_use = "slots that are not committed are released"]
 pub(crate) struct Slots<'a, T: Copy> {
     producer: &'a mut Producer<T>,
     start: u32,
@@ -29,8 +29,8 @@ pub(crate) struct Slots<'a, T: Copy> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// Over a ring that may already be in use: it goes on where the indices are. One whose indices
-    /// make no sense looks full.
+    /// Creates the producer of a ring that may already be in use: it continues at the present
+    /// indices. A ring with invalid indices appears full.
     pub fn new(memory: Memory<T>) -> Self {
         let head = memory.producer().load(Ordering::Relaxed);
         let consumed = memory.consumer().load(Ordering::Acquire);
@@ -48,27 +48,27 @@ impl<T: Copy> Producer<T> {
         self.memory.gauge()
     }
 
-    /// Slots that can be written now; asks the kernel's index only if fewer than `wanted` are
-    /// known to be free.
+    /// Number of slots that can be written; reads the kernel's index only if fewer than `wanted`
+    /// are known to be free.
     #[inline]
     pub fn free(&mut self, wanted: u32) -> u32 {
         let known = self.entries() - self.head.wrapping_sub(self.consumed);
         if known >= wanted { known } else { self.refresh() }
     }
 
-    /// Written and published, and not yet taken by the kernel.
+    /// Number of published slots that the kernel has not taken yet.
     pub fn outstanding(&mut self) -> u32 {
         self.refresh();
         self.published.wrapping_sub(self.consumed)
     }
 
-    /// Written, not published.
+    /// Number of slots that are written and not published.
     #[inline]
     pub fn pending(&self) -> u32 {
         self.head.wrapping_sub(self.published)
     }
 
-    /// Up to `wanted` slots.
+    /// Reserves up to `wanted` slots.
     pub fn reserve(&mut self, wanted: u32) -> Slots<'_, T> {
         let room = self.free(wanted).min(wanted);
         let start = self.head;
@@ -86,7 +86,7 @@ impl<T: Copy> Producer<T> {
         is_free
     }
 
-    /// From now on there is credit for at most so many slots, of those that are free.
+    /// Grants credit for at most this number of the free slots.
     pub fn set_credit(&mut self, most: u32) {
         self.credit = self.free(most).min(most);
     }
@@ -96,10 +96,10 @@ impl<T: Copy> Producer<T> {
         self.credit
     }
 
-    /// As [`Producer::put`], on credit; tells whether there is more of it.
+    /// As [`Producer::put`], on credit; returns whether credit is left.
     ///
     /// # Panics
-    /// When there is none.
+    /// When no credit is left.
     #[inline]
     pub fn put_on_credit(&mut self, value: T) -> bool {
         assert!(self.credit > 0, "there is credit");
@@ -108,7 +108,7 @@ impl<T: Copy> Producer<T> {
         self.credit > 0
     }
 
-    /// As [`Producer::put_on_credit`], of all values.
+    /// As [`Producer::put_on_credit`], for all values.
     #[inline]
     pub fn put_all_on_credit(&mut self, mut values: impl ExactSizeIterator<Item = T>) {
         let count = values.len() as u32;
@@ -149,7 +149,7 @@ impl<T: Copy> Producer<T> {
         }
     }
 
-    /// Whether the kernel waits to be called.
+    /// Whether the kernel waits for a system call.
     #[inline]
     pub fn needs_wakeup(&self) -> bool {
         self.memory.needs_wakeup()
@@ -159,7 +159,7 @@ impl<T: Copy> Producer<T> {
         self.faults
     }
 
-    /// The words and slots themselves, for a kernel that misbehaves.
+    /// The words and slots, for a simulated kernel that misbehaves.
     #[cfg(any(test, fuzzing))]
     pub fn memory(&mut self) -> &mut Memory<T> {
         &mut self.memory
@@ -167,7 +167,7 @@ impl<T: Copy> Producer<T> {
 
     fn refresh(&mut self) -> u32 {
         let consumed = self.memory.consumer().load(Ordering::Acquire);
-        // The kernel moves on from what it had taken, and not beyond what it was given.
+        // The kernel's index only advances, and not beyond the published slots.
         let taken = consumed.wrapping_sub(self.consumed);
         if taken > self.published.wrapping_sub(self.consumed) {
             self.faults += 1;
@@ -189,12 +189,12 @@ impl<T: Copy> Slots<'_, T> {
         is_reserved
     }
 
-    /// How many were reserved.
+    /// Number of reserved slots.
     pub fn len(&self) -> u32 {
         self.end.wrapping_sub(self.start)
     }
 
-    /// Hands what was written to the kernel.
+    /// Publishes the written slots.
     pub fn commit(mut self) {
         self.producer.publish();
         self.start = self.producer.head;

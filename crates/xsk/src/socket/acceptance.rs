@@ -1,10 +1,10 @@
-//! What a packet must be like to be sent through a socket.
+//! Requirements on packets that are sent through a socket.
 //!
-//! Rule: the kernel drops a packet with a descriptor that it does not like and counts it; older
-//! ones keep the frame, too (`xskq_cons_read_desc` in `net/xdp/xsk_queue.h`). At a request that it
-//! does not like it stops for good, and gives the frame back time and again while it still looks at
-//! it (seen on 6.18.44). What is over the MTU it loses without a word. So nothing of that kind
-//! gets into the ring.
+//! Rule: no packet that the kernel would reject gets into the ring. The kernel drops and counts a
+//! packet with an invalid descriptor, and older kernels keep its frame, too (`xskq_cons_read_desc`
+//! in `net/xdp/xsk_queue.h`). An invalid request stops transmission permanently, and its frame is
+//! completed repeatedly while the kernel still reads it (seen on 6.18.44). Packets above the MTU
+//! are lost silently.
 
 use super::refusal::SendError;
 use crate::device::Device;
@@ -12,13 +12,13 @@ use crate::limits::TRANSMIT_PARTS;
 use crate::metadata::Abilities;
 use crate::umem::Frame;
 
-/// The default accepts nothing.
+/// The limits of a socket; the default accepts nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Acceptance {
-    /// Bytes of a packet.
+    /// Most bytes of a packet.
     longest: usize,
     parts: u32,
-    /// Bytes that must be in front of each part, for requests.
+    /// Bytes that must be free before each part, for requests.
     metadata: u32,
     can: Abilities,
 }
@@ -28,9 +28,9 @@ pub(crate) struct Acceptance {
 pub(crate) struct Binding {
     pub is_multi_buffer: bool,
     pub is_zero_copy: bool,
-    /// Bytes of transmit metadata in its memory.
+    /// Bytes of transmit metadata before each packet of its memory.
     pub metadata: u32,
-    /// The kernel is to compute checksums itself, when it copies.
+    /// The kernel computes checksums when it copies.
     pub is_software_checksum: bool,
 }
 
@@ -56,17 +56,17 @@ impl Acceptance {
         }
     }
 
-    /// For a tx ring of so many slots.
+    /// The limits for a tx ring with this number of slots.
     pub fn with_slots(self, slots: u32) -> Self {
         Self { parts: self.parts.min(slots), ..self }
     }
 
-    /// Parts that a packet may have.
+    /// Most parts of a packet.
     pub fn parts(&self) -> u32 {
         self.parts
     }
 
-    /// Bytes that a packet may have.
+    /// Most bytes of a packet.
     pub fn longest(&self) -> usize {
         self.longest
     }
@@ -75,20 +75,20 @@ impl Acceptance {
         self.metadata > 0
     }
 
-    /// Whether a packet of one part and so many bytes, of which nothing is asked, is accepted; but
-    /// for metadata.
+    /// Whether a packet of one part, of `len` bytes and without a request is accepted, apart from
+    /// its metadata.
     #[inline]
     pub fn is_plain(&self, len: usize) -> bool {
-        // One less: an empty packet is then the longest of all.
+        // Subtracting one makes an empty packet the longest of all.
         len.wrapping_sub(1) < self.longest
     }
 
     #[inline]
     pub fn refusal(&self, frame: &Frame) -> Option<SendError> {
-        self.closer(frame).err()
+        self.check(frame).err()
     }
 
-    fn closer(&self, frame: &Frame) -> Result<(), SendError> {
+    fn check(&self, frame: &Frame) -> Result<(), SendError> {
         let parts = frame.count();
         if parts > 1 && self.parts == 1 {
             return Err(SendError::Fragmented { parts });
@@ -116,7 +116,7 @@ impl Acceptance {
     }
 }
 
-/// An Ethernet header and one VLAN tag: what the stack lets through beside the MTU
+/// Bytes of an Ethernet header and one VLAN tag, which the stack permits in addition to the MTU
 /// (`__is_skb_forwardable` in `include/linux/netdevice.h` at v6.18).
 const HEADERS: usize = 18;
 
@@ -132,7 +132,7 @@ mod tests {
     const TIMESTAMP: Offload = Offload::Timestamp { number: 1 };
     const LAUNCH: Offload = Offload::Launch { at_ns: 1 };
 
-    /// A device with zero copy that says `xsk` of itself, of 4 segments.
+    /// A device with zero copy of 4 segments that reports the features `xsk`.
     fn device(xsk: u64) -> Device {
         let features = XdpFeatures { zero_copy_segments: 4, xsk, ..XdpFeatures::default() };
         Device { mtu: 9000, features: Some(features), ..Device::default() }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_granted_as_the_device_says() {
+    fn requests_are_accepted_as_the_device_reports() {
         let umem = Umem::builder().frames(4).transmit_metadata(true).build().unwrap();
         // Bits as in `NETDEV_XSK_FLAGS_*`: timestamp, checksum, launch time.
         for (xsk, is_zero_copy, granted) in [
@@ -178,12 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn as_many_parts_as_the_device_takes() {
+    fn the_device_limits_the_number_of_parts() {
         let umem = Umem::builder().frames(64).transmit_metadata(true).build().unwrap();
         let silent = Device { features: None, ..device(0) };
         for (name, device, is_zero_copy, most) in [
             ("zero copy", device(0), true, 4),
-            ("zero copy, not told", silent, true, 1),
+            ("zero copy, not reported", silent, true, 1),
             ("copy", device(0), false, 18),
         ] {
             let acceptance = Acceptance::new(&device, binding(is_zero_copy));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn before_it_is_told_it_accepts_nothing() {
+    fn the_default_accepts_nothing() {
         let umem = Umem::builder().frames(4).build().unwrap();
         assert!(Acceptance::default().refusal(&frame(&umem, 1)).is_some());
     }

@@ -1,7 +1,9 @@
-//! What both halves of a socket share: the descriptor, and the duty to bring frames home.
+//! `Bound`: the descriptor that both halves of a socket share, and `Pool`, which returns its
+//! frames.
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use sys::net::Ifindex;
 use sys::net::xsk::XskSocket;
@@ -10,13 +12,14 @@ use super::link::Link;
 use crate::device::Device;
 use crate::diagnose::{Attempt, explain};
 use crate::ring::Gauge;
-use crate::umem::Handle;
+use crate::umem::{BindOptions, BoundSocket, Filled, Handle};
 use crate::{Error, Result};
 
-/// A socket, bound or to be bound. Its rings are mapped by the halves, which hold it.
+/// A socket during or after binding. The halves hold it and map its rings.
 #[derive(Debug)]
 pub(crate) struct Bound {
-    // In this order: the last ring is unmapped, the descriptor closed, and then the pool ends.
+    // The order of the fields matters: the last ring is unmapped, the descriptor closed, then the
+    // pool dropped.
     gauges: OnceLock<Gauges>,
     link: Link,
     pool: Arc<Pool>,
@@ -29,23 +32,21 @@ pub(crate) struct Opening {
     pub interface: String,
     pub ifindex: Ifindex,
     pub queue: u32,
-    /// The kernel tells when it wants to be called; else it is called for every batch.
-    pub is_wakeup_told: bool,
-    pub is_multi_buffer: bool,
+    pub options: BindOptions,
 }
 
-/// How full the rings are that the kernel takes from.
+/// Gauges of the rings that the kernel consumes.
 #[derive(Clone, Debug)]
 pub(crate) struct Gauges {
     pub fill: Gauge,
     pub tx: Gauge,
 }
 
-/// The frames that the kernel has from the sockets of one queue.
+/// The frames of the sockets of one queue that are with the kernel.
 #[derive(Debug)]
 pub(crate) struct Pool {
     handle: Handle,
-    /// Whose the frames are.
+    /// Number that marks these frames as owned.
     number: u32,
     is_zero_copy: AtomicBool,
 }
@@ -60,14 +61,10 @@ impl Bound {
         self.link.socket()
     }
 
-    /// The rings are there; once.
+    /// Sets the gauges, once, after the rings were mapped.
     pub fn set_gauges(&self, gauges: Gauges) {
         let is_first = self.gauges.set(gauges).is_ok();
         assert!(is_first, "a socket's rings are mapped once");
-    }
-
-    pub fn gauges(&self) -> Option<&Gauges> {
-        self.gauges.get()
     }
 
     #[inline]
@@ -75,20 +72,26 @@ impl Bound {
         &self.link
     }
 
-    /// What the kernel refused, in words for whoever uses the socket.
+    /// Explains a failed call to the user of the socket.
     #[cold]
     pub fn explain(&self, error: sys::Error) -> Error {
         let device = Device { name: self.opening.interface.clone(), ..Device::default() };
         explain(error, Attempt { device: Some(&device), ..Attempt::default() })
     }
 
-    /// Asks the kernel whether the socket still works; it also lets a driver go on that waits to be
-    /// called.
+    /// Checks that the socket still works; also wakes a driver that waits to be called.
     pub fn check(&self) -> Result<()> {
         match self.link.kick_receive() {
             Ok(_) => Ok(()),
             Err(error) => Err(self.explain(error)),
         }
+    }
+
+    /// Registers it with its memory, whose registration it can lend and whose audit counts its
+    /// rings.
+    pub fn register(self: &Arc<Self>) {
+        let socket: Weak<Self> = Arc::downgrade(self);
+        self.pool.handle.region().remember(socket);
     }
 
     pub fn shared_pool(&self) -> &Arc<Pool> {
@@ -104,13 +107,32 @@ impl Bound {
         self.pool.is_zero_copy.store(true, Ordering::Relaxed);
     }
 
-    /// Asks the kernel, after the bind, which mode it chose.
+    /// Reads from the kernel, after binding, which mode it selected.
     pub fn note_mode(&self) -> Result<()> {
         let mode = self.socket().is_zero_copy();
-        // Unknown: then frames are treated with the care that zero copy needs.
+        // If unknown, frames are treated as with zero copy.
         self.pool.is_zero_copy.store(*mode.as_ref().unwrap_or(&true), Ordering::Relaxed);
         mode?;
         Ok(())
+    }
+}
+
+impl BoundSocket for Bound {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket().as_fd()
+    }
+
+    fn options(&self) -> BindOptions {
+        self.opening.options
+    }
+
+    fn pool(&self) -> u32 {
+        self.pool.number
+    }
+
+    fn filled(&self) -> Option<Filled> {
+        let gauges = self.gauges.get()?;
+        Some(Filled { fill: gauges.fill.filled(), tx: gauges.tx.filled() })
     }
 }
 
@@ -124,7 +146,7 @@ impl Pool {
         &self.handle
     }
 
-    /// Whose the frames are that the kernel has from its sockets.
+    /// Number that marks frames of its sockets that are with the kernel.
     pub fn number(&self) -> u32 {
         self.number
     }
@@ -132,11 +154,10 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // The rings are unmapped and the descriptors closed, so the kernel has let go of the
-        // sockets. In copy mode it touches the memory no more when `close` returns: `xsk_release`
-        // waits for all readers.
+        // The rings are unmapped and the descriptors closed. In copy mode the kernel no longer
+        // accesses the memory when `close` returns: `xsk_release` waits for all readers.
         if self.is_zero_copy.load(Ordering::Relaxed) {
-            // A driver lets go of its frames some milliseconds later.
+            // A driver releases its frames some milliseconds later.
             self.handle.retire(self.number);
         } else {
             self.handle.reclaim(self.number);

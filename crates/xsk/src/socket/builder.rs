@@ -1,6 +1,6 @@
-//! Opening a socket: the kernel's steps, in the one order that works.
+//! Opens a socket: the steps in the order that the kernel requires.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,22 +25,23 @@ use crate::interface::Interface;
 use crate::limits::{BUSY, MOST_RING};
 use crate::ring::{Consumer, Memory, Producer};
 use crate::steer::Metadata;
-use crate::umem::{Cache, Handle, Umem};
+use crate::umem::{BindOptions, BoundSocket, Cache, Handle, Umem};
 use crate::wait::{self, BusyPoll, Interrupt, Wait};
-use crate::{Error, Result};
+use crate::{ConfigError, Error, InterfaceReason, Result};
 
-/// Whether the driver works on the memory itself, or the kernel copies.
+/// Whether the driver accesses the memory directly, or the kernel copies packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Zero copy where the driver has it: see [`Socket::is_zero_copy`].
+    /// Zero copy where the driver supports it: see [`Socket::is_zero_copy`].
     #[default]
     Auto,
+    /// Always copies.
     Copy,
-    /// Zero copy, or an error.
+    /// Zero copy; opening fails where it is not supported.
     ZeroCopy,
 }
 
-/// One socket to be; see [`Interface::socket`].
+/// Options of a socket; see [`Interface::socket`].
 #[derive(Debug)]
 #[must_use = "nothing is opened before `open`"]
 pub struct Builder<'a> {
@@ -82,119 +83,123 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The memory that frames are of; may be that of other sockets. Without it the socket has
+    /// The memory of its frames, which may be shared with other sockets. By default the socket has
     /// memory of its own.
     pub fn umem(mut self, umem: &Umem) -> Self {
         self.umem = Some(umem.clone());
         self
     }
 
+    /// Whether packets may be copied; [`Mode::Auto`] unless set.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Slots of the rx, tx and completion rings: a power of two.
+    /// Number of slots of the rx, tx and completion rings: a power of two, 2048 unless set.
     pub fn rings(mut self, slots: u32) -> Self {
         self.rings = slots;
         self
     }
 
-    /// Slots of the fill ring, a power of two: so many frames wait for packets.
+    /// Number of slots of the fill ring, a power of two, 2048 unless set: the frames that wait for
+    /// packets.
     pub fn fill(mut self, slots: u32) -> Self {
         self.fill = slots;
         self
     }
 
-    /// Packets that wait for each other before they are sent; 1 unless set. See [`Tx`].
+    /// Number of packets that are sent together; 1 unless set. See [`Tx`].
     pub fn batch(mut self, packets: u32) -> Self {
         self.batch = packets;
         self
     }
 
-    /// Lets the kernel sleep and say when it wants to be called (Linux 5.4), as it does unless set
-    /// otherwise.
+    /// Whether the kernel reports when it must be called (Linux 5.4); on unless set otherwise.
     pub fn need_wakeup(mut self, on: bool) -> Self {
         self.wakeup = on;
         self
     }
 
-    /// Packets may be longer than a frame (Linux 6.6).
+    /// Permits packets that are longer than a frame (Linux 6.6).
     pub fn multi_buffer(mut self, on: bool) -> Self {
         self.multi_buffer = on;
         self
     }
 
-    /// Packets that one call of the kernel transmits in copy mode (Linux 6.17); unless set, as many
-    /// as the tx ring holds where the kernel has the option.
+    /// Number of packets that one system call transmits in copy mode (Linux 6.17); unless set, the
+    /// slots of the tx ring where the kernel supports the option.
     pub fn transmit_budget(mut self, packets: u32) -> Self {
         self.transmit_budget = Some(packets);
         self
     }
 
-    /// How long to wait for a queue that is still in use, since the kernel takes its time to close
-    /// sockets.
+    /// How long to wait for a queue that is in use, since the kernel closes sockets with a delay;
+    /// 500 ms unless set.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// How both halves wait; [`Wait::Adaptive`] unless set, or [`Wait::BusyPoll`] with
-    /// [`busy_poll`](Self::busy_poll).
+    /// How both halves wait: [`Wait::Adaptive`] unless set, or [`Wait::BusyPoll`] if
+    /// [`busy_poll`](Self::busy_poll) is set.
     pub fn wait(mut self, wait: Wait) -> Self {
         self.waits.wait = Some(wait);
         self
     }
 
-    /// Lets calls of this socket run the driver. Only by this word is it ever so.
+    /// Lets system calls on this socket run the driver; off unless set.
     pub fn busy_poll(mut self, options: BusyPoll) -> Self {
         self.waits.busy_poll = Some(options);
         self
     }
 
-    /// Ends the waits of both halves once it is raised.
+    /// An interrupt that ends the waits of both halves once it is raised.
     pub fn interrupt(mut self, interrupt: &Interrupt) -> Self {
         self.waits.interrupt = Some(interrupt.clone());
         self
     }
 
-    /// See [`Tx::set_longest_delay`].
+    /// How long a packet may wait for its batch; see [`Tx::set_longest_delay`].
     pub fn longest_delay(mut self, delay: Duration) -> Self {
         self.waits.longest_delay = Some(delay);
         self
     }
 
-    /// Others may be opened [`beside`](Self::beside) it. It then takes a lock once a batch.
+    /// Permits further sockets [`beside`](Self::beside) this one. Each batch then takes a lock.
     pub fn shareable(mut self, on: bool) -> Self {
         self.shareable = on;
         self
     }
 
-    /// Opens a socket on the queue, and with the memory and mode, of one that is there: they
-    /// share fill and completion ring, and have rx and tx rings of their own. A steering sends
-    /// packets to one socket of a queue, so each needs its own rules.
+    /// Opens the socket on the queue of an existing one, with its memory and mode. They share the
+    /// fill and completion rings, and have rx and tx rings of their own. Since steering sends
+    /// packets to one socket of a queue, each needs its own rules.
     pub fn beside(mut self, queue: SharedQueue) -> Self {
         self.beside = Some(queue);
         self
     }
 
-    /// Uses an `AF_XDP` socket that somebody with the right to open one (`CAP_NET_RAW`) has handed
-    /// over, new and in no use. Whoever handed it over closes it: while another process has it,
-    /// the kernel may still write into frames after this one has dropped it.
+    /// Uses a new, unused `AF_XDP` socket that was opened by a process with `CAP_NET_RAW`. That
+    /// process must close its copy of the descriptor: as long as it is open, the kernel may write
+    /// into frames after this process has dropped the socket.
     pub fn descriptor(mut self, socket: OwnedFd) -> Self {
         self.descriptor = Some(socket);
         self
     }
 
+    /// Opens and binds the socket, and fills its fill ring.
+    ///
     /// # Errors
-    /// When options do not fit together or to the interface, the queue is taken, or a right or
-    /// locked memory lacks; each says what to change.
+    /// [`Error::Config`] for options that contradict each other, [`Error::Interface`] for options
+    /// that the interface does not support, and [`Error::Refused`] when the queue is in use, or a
+    /// capability or locked memory is missing. Each names what to change.
     pub fn open(mut self) -> Result<Socket> {
         self.check()?;
         if self.beside.is_none() {
             self.umem = Some(self.memory()?);
         }
-        let device = self.interface.look()?;
+        let device = self.interface.refreshed()?;
         let attempt = self.attempt(&device);
         device.check(&attempt.wanted)?;
         let why = self.why_copied(&device, &attempt.wanted);
@@ -230,21 +235,16 @@ impl Builder<'_> {
     }
 
     fn check(&self) -> Result<()> {
-        for (what, slots) in [("rings", self.rings), ("a fill ring", self.fill)] {
+        for (ring, slots) in [("rings", self.rings), ("a fill ring", self.fill)] {
             if !slots.is_power_of_two() || slots > MOST_RING {
                 let near = slots.clamp(1, MOST_RING).next_power_of_two();
-                return Err(Error::Config(format!(
-                    "{what} of {slots} slots: have a power of two up to {MOST_RING}, such as {near}"
-                )));
+                return Err(ConfigError::RingSlots { ring, slots, near }.into());
             }
         }
         if self.batch == 0 || self.batch > self.rings {
-            return Err(Error::Config(format!(
-                "a batch of {} packets: have 1 to the {} slots of the tx ring",
-                self.batch, self.rings
-            )));
+            return Err(ConfigError::Batch { batch: self.batch, slots: self.rings }.into());
         }
-        self.waits.check()
+        Ok(self.waits.check()?)
     }
 
     fn memory(&self) -> Result<Umem> {
@@ -254,7 +254,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Near the device, where the process may have memory there.
+    /// Memory on the NUMA node of the device, if this process may use it.
     fn own_memory(&self) -> Result<Umem> {
         let builder = Umem::builder().frames((self.fill + 2 * self.rings).max(4096));
         match self.interface.device().node {
@@ -263,21 +263,21 @@ impl Builder<'_> {
         }
     }
 
-    /// What is to be said if the kernel copies.
+    /// The reason to report if the kernel copies.
     fn why_copied(&self, device: &Device, wanted: &Wanted) -> String {
         match self.mode {
-            Mode::Copy => "copying was asked for".to_owned(),
+            Mode::Copy => "copying was requested".to_owned(),
             Mode::Auto | Mode::ZeroCopy => device.why_copy(wanted).unwrap_or_else(|| {
                 format!(
-                    "driver {} would not have this queue or memory with zero copy; ask for it to \
-                     see the error",
+                    "driver {} rejected zero copy for this queue or memory; request zero copy for \
+                     its error",
                     device.driver
                 )
             }),
         }
     }
 
-    /// What is attempted, for checks and for the words of a refusal.
+    /// The attempt, for checks and for the explanation of a failure.
     fn attempt<'d>(&self, device: &'d Device) -> Attempt<'d> {
         let beside = self.beside.as_ref().map(|queue| queue.bound.shared_pool().handle());
         let handle = beside.or_else(|| self.umem.as_ref().map(Umem::handle));
@@ -315,47 +315,42 @@ impl Builder<'_> {
         let fill = Producer::new(Memory::mapped(socket.map_ring(RingKind::Fill, self.fill)?));
         let done = socket.map_ring(RingKind::Completion, self.rings)?;
         let done = Consumer::new(Memory::mapped(done));
-        // Times are kept only where they can be asked for.
+        // Times are kept only where they can be requested.
         let timestamps = if umem.handle().geometry().metadata > 0 { self.rings } else { 0 };
         let pool = Pool::new(umem.handle().clone());
         let fill = self.share(Fill::new(fill, pool.number(), self.reads_metadata()));
         let done = self.share(Completion::new(done, pool.number(), timestamps));
-        let opening = self.opening(shared.as_ref().map(|shared| &shared.opening))?;
+        let opening = self.opening(shared.as_ref().map(|shared| shared.options()))?;
         let bound = Bound::new(Link::Kernel(socket), pool, opening);
         let (rx, tx) = self.halves(umem.handle(), &bound, fill, done)?;
-        self.bind_patiently(&bound, shared.as_deref())?;
+        self.bind_patiently(&bound, shared.as_ref().map(|shared| shared.descriptor()))?;
         bound.note_mode()?;
         self.check_mode(&bound)?;
-        umem.handle().region().remember(&bound);
+        bound.register();
         Ok((bound, rx, tx))
     }
 
-    /// A socket that has its fill and completion ring from another.
+    /// A socket that shares the fill and completion rings of another one.
     fn bind_beside(&self, socket: XskSocket, queue: &SharedQueue) -> Result<(Arc<Bound>, Rx, Tx)> {
         let (first, place) = (&queue.bound, &queue.bound.opening);
         if (place.ifindex, place.queue) != (self.interface.ifindex(), self.queue) {
-            return Err(Error::Config(format!(
-                "beside queue {} of {}: a socket of another queue has rings of its own; give it \
-                 the same memory instead",
-                place.queue, place.interface
-            )));
+            let (queue, interface) = (place.queue, place.interface.clone());
+            return Err(ConfigError::BesideOtherQueue { queue, interface }.into());
         }
         let handle = first.shared_pool().handle();
         if self.umem.as_ref().is_some_and(|umem| !umem.handle().is_same(handle.pointer())) {
-            return Err(Error::Config(format!(
-                "beside queue {} of {}: sockets of one queue have one memory; give none or that",
-                place.queue, place.interface
-            )));
+            let (queue, interface) = (place.queue, place.interface.clone());
+            return Err(ConfigError::BesideOtherMemory { queue, interface }.into());
         }
         self.create_rings(&socket)?;
-        let opening = self.opening(Some(place))?;
+        let opening = self.opening(Some(place.options))?;
         let bound = Bound::new(Link::Kernel(socket), Arc::clone(first.shared_pool()), opening);
         let fill = Share::Common(Arc::clone(&queue.fill));
         let done = Share::Common(Arc::clone(&queue.completion));
         let (rx, tx) = self.halves(handle, &bound, fill, done)?;
-        self.bind_patiently(&bound, Some(first))?;
+        self.bind_patiently(&bound, Some(first.descriptor()))?;
         self.check_mode(&bound)?;
-        handle.region().remember(&bound);
+        bound.register();
         Ok((bound, rx, tx))
     }
 
@@ -381,7 +376,7 @@ impl Builder<'_> {
         let ring = |kind| bound.socket().map_ring(kind, self.rings);
         let rx = Consumer::new(Memory::mapped(ring(RingKind::Rx)?));
         let tx = Producer::new(Memory::mapped(ring(RingKind::Tx)?));
-        bound.set_gauges(Gauges { fill: fill.look(Fill::gauge), tx: tx.gauge() });
+        bound.set_gauges(Gauges { fill: fill.inspect(Fill::gauge), tx: tx.gauge() });
         let cache = || Cache::new(handle.clone());
         let waiter = self.waits.waiter();
         let rx = Rx::new(rx, fill, cache(), Arc::clone(bound), waiter.clone());
@@ -390,28 +385,26 @@ impl Builder<'_> {
         Ok((rx, tx))
     }
 
-    /// Sockets that share memory have what the first one of them was bound with.
-    fn opening(&self, first: Option<&Opening>) -> Result<Opening> {
+    /// Sockets that share memory have the options of the first one.
+    fn opening(&self, first: Option<BindOptions>) -> Result<Opening> {
         if self.multi_buffer && first.is_some_and(|first| !first.is_multi_buffer) {
-            return Err(Error::Config(
-                "multi-buffer, with the memory of a socket without: open that one with it, \
-                 too, or have another memory"
-                    .to_owned(),
-            ));
+            return Err(ConfigError::MultiBuffer.into());
         }
         Ok(Opening {
             interface: self.interface.name().to_owned(),
             ifindex: self.interface.ifindex(),
             queue: self.queue,
-            is_wakeup_told: first.map_or(self.wakeup, |first| first.is_wakeup_told),
-            is_multi_buffer: first.map_or(self.multi_buffer, |first| first.is_multi_buffer),
+            options: first.unwrap_or(BindOptions {
+                needs_wakeup: self.wakeup,
+                is_multi_buffer: self.multi_buffer,
+            }),
         })
     }
 
     fn acceptance(&self, bound: &Bound) -> Acceptance {
         let region = bound.shared_pool().handle().region();
         let binding = Binding {
-            is_multi_buffer: bound.opening.is_multi_buffer,
+            is_multi_buffer: bound.opening.options.is_multi_buffer,
             is_zero_copy: bound.is_zero_copy(),
             metadata: region.geometry.metadata,
             is_software_checksum: region.registration_flags & UMEM_SOFTWARE_CHECKSUM != 0,
@@ -419,8 +412,8 @@ impl Builder<'_> {
         Acceptance::new(self.interface.device(), binding)
     }
 
-    /// Whether the redirect program may write something in front of packets. Of a map that was
-    /// handed over nobody knows.
+    /// Whether the program may write metadata before packets. It is unknown, and assumed, for a map
+    /// of another process.
     fn reads_metadata(&self) -> bool {
         let steering = self.interface.steering();
         steering.is_some_and(|steering| steering.metadata() != Some(Metadata::None))
@@ -435,16 +428,11 @@ impl Builder<'_> {
         if bound.is_zero_copy() == wanted {
             return Ok(());
         }
-        Err(Error::Interface {
-            interface: bound.opening.interface.clone(),
-            why: "another socket of this memory is in the other copy mode: have the same for all, \
-                  or another memory"
-                .to_owned(),
-        })
+        Err(Error::interface(&bound.opening.interface, InterfaceReason::OtherMode))
     }
 
-    /// The kernel closes sockets in the background, so a queue may be taken for a moment.
-    fn bind_patiently(&self, bound: &Bound, shared: Option<&Bound>) -> Result<()> {
+    /// The kernel closes sockets in the background, so a queue may remain in use for a short time.
+    fn bind_patiently(&self, bound: &Bound, shared: Option<BorrowedFd<'_>>) -> Result<()> {
         let flags = match shared {
             Some(_) => BIND_SHARED,
             None => self.flags(),
@@ -452,7 +440,7 @@ impl Builder<'_> {
         let to = XskBinding { ifindex: bound.opening.ifindex, queue: self.queue, flags };
         let deadline = Instant::now() + self.patience;
         loop {
-            match bound.socket().bind(to, shared.map(|shared| shared.socket().as_fd())) {
+            match bound.socket().bind(to, shared) {
                 Ok(()) => return Ok(()),
                 Err(error) if error.is(EBUSY) && Instant::now() < deadline => {
                     thread::sleep(AGAIN);
@@ -472,7 +460,8 @@ impl Builder<'_> {
         mode | flag(self.wakeup, BIND_NEED_WAKEUP) | flag(self.multi_buffer, BIND_MULTI_BUFFER)
     }
 
-    /// Every call of the kernel transmits as much as it may; where it cannot be told, it takes 32.
+    /// Lets each system call transmit the whole ring; kernels without the option transmit 32
+    /// packets.
     fn set_budget(&self, bound: &Bound) -> Result<()> {
         match self.transmit_budget {
             Some(packets) => Ok(bound.socket().set_transmit_budget(packets)?),
@@ -484,5 +473,5 @@ impl Builder<'_> {
     }
 }
 
-/// Between two tries to bind.
+/// Time between two attempts to bind.
 const AGAIN: Duration = Duration::from_millis(1);

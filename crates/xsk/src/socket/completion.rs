@@ -1,37 +1,37 @@
-//! Frames that the kernel has sent.
+//! Frames that the kernel has transmitted.
 
 use crate::metadata::{Request, Transmissions, Transmitted};
 use crate::ring::Consumer;
 use crate::umem::{Cache, Frame, Side};
 
-/// The completion ring, and how many frames are still to come.
+/// The completion ring, and the number of frames that are still with the kernel.
 #[derive(Debug)]
 pub(crate) struct Completion {
     ring: Consumer<u64>,
     in_flight: u32,
-    /// Whose the frames are that come back.
+    /// The owner mark of the frames that return.
     side: Side,
     transmissions: Transmissions,
 }
 
-/// What was given to the kernel.
+/// Frames that were passed to the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Given {
     pub frames: u32,
-    /// Packets among them whose time of transmission is wanted.
+    /// Packets among them with a requested transmit time.
     pub timestamps: u32,
 }
 
-/// What was taken from the ring.
+/// Frames that were taken from the ring.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Collected {
     pub completed: u32,
-    /// Addresses that named no frame of ours in transmission.
+    /// Number of addresses that named no frame in transmission.
     pub invalid: u32,
 }
 
 impl Completion {
-    /// `timestamps`: as many are kept until they are taken.
+    /// `timestamps` is the number of transmit times that are kept until they are read.
     pub fn new(ring: Consumer<u64>, pool: u32, timestamps: u32) -> Self {
         let transmissions = Transmissions::new(timestamps as usize);
         Self { ring, in_flight: 0, side: Side::tx(pool), transmissions }
@@ -41,7 +41,7 @@ impl Completion {
         self.in_flight
     }
 
-    /// More is given to the kernel; tells how many frames it had before.
+    /// Adds frames that are passed to the kernel; returns the number that it had before.
     #[inline]
     pub fn add(&mut self, given: Given) -> u32 {
         let before = self.in_flight;
@@ -50,7 +50,7 @@ impl Completion {
         before
     }
 
-    /// Takes everything that is there, after more was given.
+    /// Takes all completed frames, after adding those that were passed to the kernel.
     #[inline]
     pub fn collect(&mut self, given: Given, cache: &mut Cache) -> Collected {
         self.add(given);
@@ -79,7 +79,7 @@ impl Completion {
         self.transmissions.lost
     }
 
-    /// This was not given to the kernel after all.
+    /// Subtracts frames that were not passed to the kernel after all.
     pub fn forget(&mut self, given: Given) {
         self.in_flight = self.in_flight.saturating_sub(given.frames);
         self.transmissions.awaited = self.transmissions.awaited.saturating_sub(given.timestamps);
@@ -90,7 +90,7 @@ impl Completion {
     }
 }
 
-/// As [`Cache::regain`], with a look at what packets were transmitted when.
+/// As [`Cache::regain`], and records transmit times.
 #[cold]
 fn regain_timed(
     transmissions: &mut Transmissions,
@@ -109,7 +109,7 @@ fn regain_timed(
     count
 }
 
-/// What the kernel wrote in front of a packet, if that was asked for.
+/// Records the time that the kernel wrote before a packet, if it was requested.
 fn note_time(transmissions: &mut Transmissions, cache: &Cache, chunk: u32) {
     let handle = cache.handle();
     let Some((offset, number)) = handle.region().stamped(chunk) else { return };
@@ -117,6 +117,6 @@ fn note_time(transmissions: &mut Transmissions, cache: &Cache, chunk: u32) {
     let Some(frame) = Frame::filled(handle.pointer(), chunk, offset, 0) else { return };
     let timestamp_ns = frame.front(Request::SIZE).and_then(Request::timestamp);
     transmissions.put(Transmitted { number, timestamp_ns });
-    // The chunk stays the caller's.
+    // The caller keeps the chunk.
     let _ = frame.into_parts();
 }

@@ -4,29 +4,29 @@ use crate::limits::{REFILL, RESERVE};
 use crate::ring::{Gauge, Producer};
 use crate::umem::{Cache, Side};
 
-/// The fill ring, and how many frames the kernel could have besides those that it has.
+/// The fill ring, and the number of frames that the kernel lacks.
 #[derive(Debug)]
 pub(crate) struct Fill {
     ring: Producer<u64>,
     missing: u32,
-    /// Whose the frames are that are in it.
+    /// The owner mark of the frames in it.
     side: Side,
-    /// Somebody reads the redirect program's metadata: see `metadata::received`.
-    wipes: bool,
+    /// Metadata of the redirect program is read, so marks are cleared: see `metadata::received`.
+    clears_marks: bool,
 }
 
 impl Fill {
-    pub fn new(ring: Producer<u64>, pool: u32, wipes: bool) -> Self {
+    pub fn new(ring: Producer<u64>, pool: u32, clears_marks: bool) -> Self {
         let missing = ring.entries();
-        Self { ring, missing, side: Side::fill(pool), wipes }
+        Self { ring, missing, side: Side::fill(pool), clears_marks }
     }
 
     pub fn gauge(&self) -> Gauge {
         self.ring.gauge()
     }
 
-    /// Gives as many frames as the kernel lacks and there are, after `returned` came back with
-    /// packets. `false` when there were too few.
+    /// Passes to the kernel the frames that it lacks, after `returned` frames came back with
+    /// packets. `false` when there were too few free frames.
     #[inline]
     pub fn refill(&mut self, returned: u32, cache: &mut Cache) -> bool {
         self.missing += returned;
@@ -35,8 +35,8 @@ impl Fill {
         while given < slots.len() {
             let Some(chunk) = cache.take() else { break };
             let region = cache.handle().region();
-            if self.wipes {
-                region.wipe_mark(chunk);
+            if self.clears_marks {
+                region.clear_mark(chunk);
             }
             region.give(chunk, self.side);
             let is_put = slots.put(region.geometry.address(chunk));
@@ -49,21 +49,22 @@ impl Fill {
         is_enough
     }
 
-    /// Whether the kernel waits to be called.
+    /// Whether the kernel waits for a system call.
     #[inline]
     pub fn needs_wakeup(&self) -> bool {
         self.ring.needs_wakeup()
     }
 
-    pub fn wipes(&self) -> bool {
-        self.wipes
+    pub fn clears_marks(&self) -> bool {
+        self.clears_marks
     }
 
-    /// Whether frames should go back now that `returned` came with packets since the last time.
+    /// Whether to refill now that `returned` frames have come back with packets since the last
+    /// refill.
     pub fn is_due(&self, returned: u32) -> bool {
         let entries = self.ring.entries();
         let left = entries - self.missing - returned.min(entries - self.missing);
-        // A driver that asks to be called has run out of frames.
+        // A driver that waits for a system call has run out of frames.
         returned >= REFILL.min(entries / 4)
             || left < RESERVE.min(entries / 2)
             || self.needs_wakeup()

@@ -1,4 +1,4 @@
-//! Sockets over rings that a test made. Only with `cfg(test)` and when fuzzing.
+//! Sockets over rings that a test created. Only with `cfg(test)` and when fuzzing.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,16 +13,16 @@ use super::share::{Share, SharedQueue};
 use super::{Rx, Socket, Tx};
 use crate::device::Device;
 use crate::ring::{Consumer, Descriptor, Memory, Producer};
-use crate::umem::{Cache, Umem};
+use crate::umem::{BindOptions, Cache, Umem};
 use crate::wait::{Wait, Waiter};
 
-/// Our side of the rings that each socket has for itself.
+/// This side of the rings that each socket has alone.
 pub(crate) struct Rings {
     pub rx: Memory<Descriptor>,
     pub tx: Memory<Descriptor>,
 }
 
-/// How the socket is set.
+/// Options of the socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     pub batch: u32,
@@ -48,7 +48,7 @@ pub(crate) fn alone(
     socket(bound, rings, fill, completion, options.batch)
 }
 
-/// A socket that has these rings in common with others.
+/// A socket that shares the fill and completion rings with others.
 pub(crate) fn beside(queue: &SharedQueue, rings: Rings, link: Link, options: Options) -> Socket {
     let pool = Arc::clone(queue.bound.shared_pool());
     let fill = Share::Common(Arc::clone(&queue.fill));
@@ -65,8 +65,8 @@ fn socket(
     batch: u32,
 ) -> Socket {
     let (rx, tx) = (Consumer::new(rings.rx), Producer::new(rings.tx));
-    bound.shared_pool().handle().region().remember(&bound);
-    bound.set_gauges(Gauges { fill: fill.look(Fill::gauge), tx: tx.gauge() });
+    bound.register();
+    bound.set_gauges(Gauges { fill: fill.inspect(Fill::gauge), tx: tx.gauge() });
     let waiter = || Waiter::new(Wait::Poll, None);
     let cache = || Cache::new(bound.shared_pool().handle().clone());
     let rx = Rx::new(rx, fill, cache(), Arc::clone(&bound), waiter());
@@ -78,7 +78,7 @@ fn socket(
 fn acceptance(bound: &Bound) -> Acceptance {
     let device = Device { mtu: 65_535, ..Device::default() };
     let binding = Binding {
-        is_multi_buffer: bound.opening.is_multi_buffer,
+        is_multi_buffer: bound.opening.options.is_multi_buffer,
         is_zero_copy: false,
         metadata: bound.shared_pool().handle().geometry().metadata,
         is_software_checksum: false,
@@ -98,14 +98,13 @@ fn opening(options: Options) -> Opening {
         interface: "fake".to_owned(),
         ifindex: Ifindex(1),
         queue: 0,
-        is_wakeup_told: false,
-        is_multi_buffer: options.is_multi_buffer,
+        options: BindOptions { needs_wakeup: false, is_multi_buffer: options.is_multi_buffer },
     }
 }
 
 #[cfg(test)]
 impl Socket {
-    /// As if the driver worked on the memory itself.
+    /// Behaves as if the driver accessed the memory directly.
     pub fn assume_zero_copy(&self) {
         self.tx.bound().assume_zero_copy();
     }

@@ -1,11 +1,11 @@
-//! The calls that a socket makes while packets flow.
+//! The system calls of a socket while packets flow.
 
 use std::os::fd::AsFd;
 
 use sys::net::xsk::{Kick, XskSocket};
 use sys::poll::Watch;
 
-/// A socket of the kernel, or, in tests, of a kernel that is a value.
+/// A socket of the kernel or, in tests, of a simulated kernel.
 #[derive(Debug)]
 pub(crate) enum Link {
     Kernel(XskSocket),
@@ -14,13 +14,13 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    /// The socket, for everything that is set and asked besides packets.
+    /// The socket, for options and queries.
     #[inline]
     pub fn socket(&self) -> &XskSocket {
         match self {
             Self::Kernel(socket) => socket,
             #[cfg(any(test, fuzzing))]
-            Self::Fake(_) => unreachable!("a fake kernel knows packets alone"),
+            Self::Fake(_) => unreachable!("a simulated kernel has no options"),
         }
     }
 
@@ -44,7 +44,7 @@ impl Link {
         }
     }
 
-    /// To sleep until there is something to receive; `None` where nothing tells.
+    /// For sleeping until a packet can be received; `None` where no event is available.
     pub fn readable(&self) -> Option<Watch<'_>> {
         match self {
             Self::Kernel(socket) => Some(Watch::readable(socket.as_fd())),
@@ -53,7 +53,7 @@ impl Link {
         }
     }
 
-    /// To sleep until the tx ring is half empty, as [`Link::readable`].
+    /// For sleeping until the tx ring is half empty, as [`Link::readable`].
     pub fn writable(&self) -> Option<Watch<'_>> {
         match self {
             Self::Kernel(socket) => Some(Watch::writable(socket.as_fd())),

@@ -1,8 +1,8 @@
-//! Sockets: a queue of an interface, in two halves that may live in different threads.
+//! Sockets on a queue of an interface, in two halves that may be in different threads.
 //!
-//! Rule: each half owns its rings, its cache of free frames and nothing else, so neither ever waits
-//! for the other. The descriptor closes when both are gone; then what the kernel still had comes
-//! back to the memory.
+//! Rule: each half owns its rings and its cache of free frames, so neither half ever waits for the
+//! other. The descriptor is closed when both halves are dropped; then the frames that the kernel
+//! had return to the memory.
 
 mod acceptance;
 mod bound;
@@ -12,6 +12,7 @@ mod fill;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod halves;
 mod link;
+mod queues;
 mod refusal;
 mod register;
 mod rx;
@@ -36,7 +37,7 @@ pub(crate) use link::Link;
 
 use crate::umem::Umem;
 
-/// A bound socket. Most programs [`split`](Socket::split) it.
+/// A bound AF_XDP socket. Most programs [`split`](Socket::split) it into its halves.
 #[derive(Debug)]
 pub struct Socket {
     tx: Tx,
@@ -50,40 +51,43 @@ impl Socket {
         (self.tx, self.rx)
     }
 
+    /// The sending half.
     pub fn tx(&mut self) -> &mut Tx {
         &mut self.tx
     }
 
+    /// The receiving half.
     pub fn rx(&mut self) -> &mut Rx {
         &mut self.rx
     }
 
-    /// Both at once, to answer packets from within one loop.
+    /// Both halves, to reply to packets within one loop.
     pub fn halves(&mut self) -> (&mut Tx, &mut Rx) {
         (&mut self.tx, &mut self.rx)
     }
 
-    /// Whether the driver works on the memory itself; else packets are copied.
+    /// Whether the driver accesses the memory directly; otherwise packets are copied.
     pub fn is_zero_copy(&self) -> bool {
         self.tx.bound().is_zero_copy()
     }
 
-    /// Why packets are copied; `None` with zero copy.
+    /// The reason why packets are copied; `None` with zero copy.
     pub fn why_copied(&self) -> Option<&str> {
         self.why_copied.as_deref()
     }
 
-    /// The memory that its frames are of.
+    /// The memory of its frames.
     pub fn umem(&self) -> Umem {
         Umem::of(self.tx.bound().shared_pool().handle())
     }
 
+    /// Number of the queue, from 0.
     pub fn queue(&self) -> u32 {
         self.tx.bound().opening.queue
     }
 
-    /// What another socket on the same queue needs to be opened; `None` unless this one was opened
-    /// as [`shareable`](Builder::shareable).
+    /// The handle for opening further sockets on the same queue; `None` unless this socket is
+    /// [`shareable`](Builder::shareable).
     pub fn shared_queue(&self) -> Option<SharedQueue> {
         Some(SharedQueue {
             fill: Arc::clone(self.rx.common_fill()?),

@@ -1,4 +1,4 @@
-//! Giving memory to the kernel, with room for transmit metadata in whatever way it takes it.
+//! Registers memory with the kernel, with space for transmit metadata in the way that it supports.
 
 use sys::errno::EINVAL;
 use sys::memory::{Anonymous, Pages};
@@ -6,12 +6,12 @@ use sys::mmap::page_size;
 use sys::net::xsk::{UMEM_TX_METADATA, UmemMemory, XskSocket};
 
 use crate::umem::Umem;
-use crate::{Error, Result};
+use crate::{ConfigError, Result};
 
 /// Registers memory with a socket.
 ///
 /// # Errors
-/// [`Error::Config`] for transmit metadata before Linux 6.8.
+/// [`ConfigError::MetadataUnsupported`] before Linux 6.8.
 pub(super) fn register(socket: &XskSocket, umem: &Umem) -> Result<()> {
     let region = umem.handle().region();
     let geometry = region.geometry;
@@ -29,22 +29,21 @@ pub(super) fn register(socket: &XskSocket, umem: &Umem) -> Result<()> {
     }
 }
 
-/// Linux 6.8 to 6.10 has no flag for metadata. Older kernels do not look at its length at all, and
-/// would send no packet that asks for something.
+/// Registers without the flag for metadata, which Linux 6.8 to 6.10 does not have. Older kernels
+/// ignore the length of metadata, and would send no packet with a request.
 fn unflagged(socket: &XskSocket, memory: UmemMemory, refused: sys::Error) -> Result<()> {
     if !checks_length()? {
-        return Err(Error::Config(format!(
-            "transmit metadata needs Linux 6.8: have none in this memory ({refused})"
-        )));
+        let refusal = refused.to_string();
+        return Err(ConfigError::MetadataUnsupported { refusal }.into());
     }
     let flags = memory.flags & !UMEM_TX_METADATA;
     Ok(socket.register(&UmemMemory { flags, ..memory })?)
 }
 
-/// Whether this kernel refuses a length of metadata that is none.
+/// Whether this kernel rejects an invalid length of metadata.
 fn checks_length() -> Result<bool> {
     let memory = Anonymous::new(page_size(), Pages::Plain)?;
-    let odd = UmemMemory {
+    let invalid = UmemMemory {
         start: memory.as_ptr(),
         len: memory.len(),
         chunk_size: page_size() as u32,
@@ -53,7 +52,7 @@ fn checks_length() -> Result<bool> {
         tx_metadata_len: 7,
     };
     let socket = XskSocket::open()?;
-    match socket.register(&odd) {
+    match socket.register(&invalid) {
         Ok(()) => Ok(false),
         Err(error) if error.is(EINVAL) => Ok(true),
         Err(error) => Err(error.into()),

@@ -1,5 +1,6 @@
-//! The half that receives.
+//! The receiving half of a socket.
 
+mod any;
 mod waiting;
 
 use std::mem;
@@ -18,24 +19,24 @@ use crate::steer::Entry;
 use crate::umem::{Cache, Frame, Place, Side, Words, options};
 use crate::wait::Waiter;
 
-/// Receives in one thread at a time.
+/// The receiving half of a socket, for one thread at a time.
 ///
-/// Whatever is done with packets, the kernel is given as many empty frames: one store a batch, at
-/// its end, or for a few packets at the start of the next one. While a program holds on to frames,
-/// others of the memory take their place.
+/// The kernel is given one empty frame for each packet, by one store per batch: at its end or, for
+/// few packets, at the start of the next one. While a program keeps frames, other frames of the
+/// memory replace them.
 #[derive(Debug)]
 pub struct Rx {
-    /// In the map of sockets; gone first, so that packets fall back to the stack.
+    /// The entry in the map of sockets, dropped first, so that packets go to the stack again.
     entry: Option<Entry>,
-    // The rings come before the last holder, which closes the socket.
+    // The rings come first, so that they are unmapped before the last holder closes the socket.
     ring: Consumer<Descriptor>,
     fill: Share<Fill>,
     cache: Cache,
-    /// Frames that came with packets since the fill ring was filled.
+    /// Number of frames that came with packets since the fill ring was filled.
     returned: u32,
-    /// Whose the frames were that come.
+    /// The owner mark of received frames.
     side: Side,
-    /// What each packet comes with: see `umem::options`.
+    /// Metadata of each packet: see `umem::options`.
     options: u8,
     counters: RxCounters,
     waiter: Waiter,
@@ -43,7 +44,7 @@ pub struct Rx {
 }
 
 impl Rx {
-    /// Fills the fill ring: a driver may want frames before it is bound.
+    /// Creates the half and fills the fill ring, since a driver may need frames when it is bound.
     pub(super) fn new(
         ring: Consumer<Descriptor>,
         fill: Share<Fill>,
@@ -71,9 +72,9 @@ impl Rx {
         self.entry = Some(entry);
     }
 
-    /// Packets come with the redirect program's metadata.
+    /// Declares that packets have the metadata of the redirect program.
     pub(super) fn set_metadata(&mut self) {
-        if self.fill.look(Fill::wipes) {
+        if self.fill.inspect(Fill::clears_marks) {
             self.options = options::RX_METADATA;
         }
     }
@@ -82,8 +83,8 @@ impl Rx {
         self.fill.common()
     }
 
-    /// Handles up to `most` packets that are there, none if there are none; tells how many. Each
-    /// frame is used again when `handle` returns.
+    /// Calls `handle` for up to `most` received packets, without waiting; returns their number.
+    /// Each frame is used again when `handle` returns.
     #[inline(always)]
     pub fn for_each(&mut self, most: usize, mut handle: impl FnMut(&mut Frame)) -> usize {
         let mut batch = self.batch(most);
@@ -96,8 +97,8 @@ impl Rx {
         count
     }
 
-    /// Up to `most` packets that are there, each as a frame that the program owns. What is not
-    /// taken from the batch stays for the next one.
+    /// Returns up to `most` received packets, each as a frame that the program owns. Packets that
+    /// are not taken from the batch remain for the next one.
     #[inline]
     pub fn batch(&mut self, most: usize) -> Batch<'_> {
         let ready = self.ring.available(u32::try_from(most).unwrap_or(u32::MAX));
@@ -108,8 +109,8 @@ impl Rx {
         Batch { rx: self, packets: most }
     }
 
-    /// Copies the next packet into `buffer` and tells its length, which may be more than the
-    /// buffer's: then the rest is lost. `None` when no packet is there.
+    /// Copies the next packet into `buffer` and returns its length. If it exceeds that of the
+    /// buffer, the rest is lost. `None` when no packet was received.
     pub fn try_recv(&mut self, buffer: &mut [u8]) -> Option<usize> {
         let mut len = None;
         self.for_each(1, |frame| {
@@ -119,34 +120,38 @@ impl Rx {
         len
     }
 
-    /// Gives a frame back to be filled again.
+    /// Returns a frame, to be filled again.
     #[inline]
     pub fn recycle(&mut self, frame: Frame) {
         self.cache.recycle(frame);
     }
 
-    /// Free frames that this half keeps for itself.
+    /// Number of free frames in the cache of this half.
     pub fn cached(&self) -> u32 {
         self.cache.count()
     }
 
+    /// The counters of this half.
     pub fn counters(&self) -> RxCounters {
-        RxCounters { faults: self.ring.faults() + self.fill.look(Fill::faults), ..self.counters }
+        RxCounters { faults: self.ring.faults() + self.fill.inspect(Fill::faults), ..self.counters }
     }
 
-    /// What this half and the kernel counted.
+    /// The counters of this half and of the kernel.
+    ///
+    /// # Errors
+    /// When the kernel does not return its counters.
     pub fn stats(&self) -> Result<Stats> {
         let kernel = self.bound.socket().statistics()?;
         Ok(Stats { rx: self.counters(), kernel, ..Stats::default() })
     }
 
-    /// Gives the kernel as many empty frames as it lacks and there are.
+    /// Passes empty frames to the kernel, and counts when there are too few.
     fn refill(&mut self) {
         let is_enough = self.feed();
         self.counters.starved += u64::from(!is_enough);
     }
 
-    /// As [`Rx::refill`]; `false` when there were too few.
+    /// Passes empty frames to the kernel; `false` when there were too few.
     fn feed(&mut self) -> bool {
         let returned = mem::take(&mut self.returned);
         let cache = &mut self.cache;
@@ -154,13 +159,13 @@ impl Rx {
             self.fill.with(|fill| (fill.refill(returned, cache), fill.needs_wakeup()));
         if must_kick {
             self.counters.kicks += 1;
-            // What is wrong with the interface shows in `wait` and when sending.
+            // Errors of the interface are reported by `wait` and when sending.
             let _ = self.bound.link().kick_receive();
         }
         is_enough
     }
 
-    /// Has the start of a packet come nearer that is so many behind the next one.
+    /// Prefetches the start of the packet at this distance from the next one.
     #[inline]
     fn prefetch(&self, distance: u32) {
         if let Some(descriptor) = self.ring.ahead(distance) {
@@ -168,8 +173,8 @@ impl Rx {
         }
     }
 
-    /// The frame that a descriptor names, if the kernel had it from this socket.
-    // Always inline, and by numbers where it is not: see `Tx::push`.
+    /// Returns the frame of a descriptor, if this socket had passed it to the kernel.
+    // Always inline, and with numbers as arguments where it is not: see `Tx::push`.
     #[inline(always)]
     fn accept(&mut self, descriptor: Descriptor) -> Option<Frame> {
         let handle = self.cache.handle();
@@ -194,21 +199,21 @@ impl Rx {
         Some(frame)
     }
 
-    /// A chunk that came back with data outside of it.
+    /// Puts a chunk back whose descriptor has data outside of it.
     #[cold]
     fn put_invalid(&mut self, chunk: u32) {
         self.counters.invalid += 1;
         self.cache.put(chunk);
     }
 
-    /// A packet of several parts; `None` when its end is not there.
+    /// Takes a packet of several parts; `None` when its end has not been received.
     #[cold]
     fn complete(&mut self) -> Option<Option<Words>> {
         let most = self.ring.entries().min(FRAGMENTS as u32);
         let view = self.ring.peek(u32::MAX);
         let goes_on = |at: &u32| view.at(*at).options & DESCRIPTOR_CONTINUES != 0;
         let last = (0..view.len()).find(|at| !goes_on(at));
-        // The kernel publishes packets whole and of fewer parts: this one would never end.
+        // The kernel publishes whole packets of fewer parts: this one would never end.
         let is_endless = last.is_none() && view.len() >= most;
         let parts = last.map(|last| last + 1).or(is_endless.then_some(view.len()))?;
         let packet = self.join(parts);
@@ -220,7 +225,7 @@ impl Rx {
         Some(packet.map(Frame::into_words))
     }
 
-    /// The next descriptors as one packet; all its frames are used again when one is wrong.
+    /// Joins the next descriptors to one packet; if one is invalid, all its frames are used again.
     fn join(&mut self, parts: u32) -> Option<Frame> {
         let mut packet: Option<Frame> = None;
         for at in 0..parts {
@@ -247,12 +252,12 @@ impl Rx {
     }
 }
 
-/// Packets that are there; see [`Rx::batch`].
+/// An iterator over received packets; see [`Rx::batch`].
 #[derive(Debug)]
-#[must_use = "packets that are not taken stay"]
+#[must_use = "packets that are not taken remain in the ring"]
 pub struct Batch<'a> {
     rx: &'a mut Rx,
-    /// Packets that may still be taken.
+    /// Number of packets that may still be taken.
     packets: usize,
 }
 
@@ -281,7 +286,7 @@ impl Iterator for Batch<'_> {
 }
 
 impl Batch<'_> {
-    /// Gives a frame back to be filled again.
+    /// Returns a frame, to be filled again.
     #[inline]
     pub fn recycle(&mut self, frame: Frame) {
         self.rx.cache.recycle(frame);
@@ -291,7 +296,7 @@ impl Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         let rx = &mut *self.rx;
-        if rx.ring.release() && rx.fill.look(|fill| fill.is_due(rx.returned)) {
+        if rx.ring.release() && rx.fill.inspect(|fill| fill.is_due(rx.returned)) {
             rx.refill();
         }
     }

@@ -1,4 +1,4 @@
-//! A ring that one socket has for itself, or shares with others on the same queue.
+//! A ring that belongs to one socket, or is shared by the sockets of a queue.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,15 +6,15 @@ use super::Bound;
 use super::completion::Completion;
 use super::fill::Fill;
 
-/// Sockets on one queue have one fill and one completion ring in common. A lock is taken once a
-/// batch, and only where several are allowed.
+/// The fill or completion ring of a queue. With several sockets on the queue it is locked once per
+/// batch.
 #[derive(Debug)]
 pub(crate) enum Share<T> {
     Own(T),
     Common(Arc<Mutex<T>>),
 }
 
-/// What a socket on a queue needs to open another one beside it; see
+/// A handle for opening further sockets on a queue; see
 /// [`Builder::shareable`](super::Builder::shareable).
 #[derive(Clone, Debug)]
 pub struct SharedQueue {
@@ -28,13 +28,13 @@ impl<T> Share<T> {
     pub fn with<R>(&mut self, act: impl FnOnce(&mut T) -> R) -> R {
         match self {
             Self::Own(thing) => act(thing),
-            // Whoever panicked left no half-done work: counts follow what was written.
+            // A panic leaves consistent data: counts are updated after writes.
             Self::Common(thing) => act(&mut thing.lock().unwrap_or_else(PoisonError::into_inner)),
         }
     }
 
-    /// As [`Share::with`], to look.
-    pub fn look<R>(&self, act: impl FnOnce(&T) -> R) -> R {
+    /// As [`Share::with`], for reading.
+    pub fn inspect<R>(&self, act: impl FnOnce(&T) -> R) -> R {
         match self {
             Self::Own(thing) => act(thing),
             Self::Common(thing) => act(&thing.lock().unwrap_or_else(PoisonError::into_inner)),

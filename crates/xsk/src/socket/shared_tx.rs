@@ -1,15 +1,15 @@
-//! One sending half for many threads.
+//! A sending half for several threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Tx, TxBatch};
 use crate::Result;
 
-/// A [`Tx`] that threads use in turns: one burst each, under a lock that is taken once a burst.
-/// Cloning gives another handle to the same half.
+/// A [`Tx`] that several threads use, one burst at a time, under a lock. A clone is another handle
+/// to the same half.
 ///
-/// A queue for each thread is faster; this is for threads that send little. Prepare packets before
-/// the burst: what a thread does in it, the others wait for.
+/// A queue for each thread is faster; this is for threads that send few packets. Prepare packets
+/// before the burst, since other threads wait until it ends.
 ///
 /// ```
 /// # fn f(tx: xsk::Tx) -> Result<(), Box<dyn std::error::Error>> {
@@ -26,24 +26,25 @@ pub struct SharedTx {
 }
 
 impl SharedTx {
+    /// Shares this half.
     pub fn new(tx: Tx) -> Self {
         Self { tx: Arc::new(Mutex::new(tx)) }
     }
 
-    /// Waits for its turn, and sends what `fill` left waiting for its batch.
+    /// Locks the half, calls `fill`, and sends the packets that it queued.
     ///
     /// # Errors
     /// As [`Tx::flush`].
     pub fn burst<T>(&self, fill: impl FnOnce(&mut TxBatch<'_>) -> T) -> Result<T> {
-        // Whoever panicked in a burst has left whole packets: they are counted when they are put.
+        // A panic in a burst leaves whole packets: they are counted when they are queued.
         let mut tx = self.tx.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = tx.batch(u32::MAX);
-        let answer = fill(&mut batch);
+        let result = fill(&mut batch);
         batch.finish()?;
-        Ok(answer)
+        Ok(result)
     }
 
-    /// The half again; the handle, when there are others.
+    /// Returns the half, or the handle when there are others.
     pub fn into_inner(self) -> Result<Tx, Self> {
         match Arc::try_unwrap(self.tx) {
             Ok(tx) => Ok(tx.into_inner().unwrap_or_else(PoisonError::into_inner)),

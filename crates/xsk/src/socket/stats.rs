@@ -1,52 +1,53 @@
-//! What a socket counted, and what the kernel counted for it.
+//! Counters of a socket, and of the kernel for it.
 
 use sys::net::xsk::XskStatistics;
 
-/// Packets, unless said otherwise.
+/// Counters of a sending half, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxCounters {
-    /// Handed to the kernel.
+    /// Passed to the kernel.
     pub sent: u64,
-    /// Frames that came back from it.
+    /// Frames that the kernel has returned.
     pub completed: u64,
-    /// Calls that let the kernel transmit.
+    /// System calls that let the kernel transmit.
     pub kicks: u64,
-    /// Of these, answered with "not now" (`EAGAIN`, `EBUSY`, `ENOBUFS`).
+    /// System calls that failed temporarily (`EAGAIN`, `EBUSY`, `ENOBUFS`).
     pub kicks_refused: u64,
-    /// Of those that were sent, dropped by the driver at once: it has no link, or its queue is
-    /// full. In copy mode only, since with zero copy the kernel does not tell.
+    /// Sent packets that the driver dropped immediately, because it has no link or its queue is
+    /// full. Only in copy mode; with zero copy the kernel does not report them.
     pub dropped: u64,
-    /// Times that a packet found no free frame, or no room in the tx ring.
+    /// Times that no frame was free, or the tx ring was full.
     pub full: u64,
-    /// Times of transmission that were asked for and not taken before newer ones came.
+    /// Requested transmit times that were replaced by newer ones before they were read.
     pub timestamps_lost: u64,
-    /// Completions that named no frame of ours in transmission; ignored.
+    /// Completions that named no frame in transmission; ignored.
     pub invalid: u64,
-    /// Times that an index of the kernel was out of its ring; ignored.
+    /// Invalid ring indices from the kernel; ignored.
     pub faults: u64,
 }
 
+/// Counters of a receiving half, in packets unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RxCounters {
     /// Taken from the rx ring.
     pub received: u64,
-    /// Calls that told the kernel of empty frames.
+    /// System calls that announced empty frames to the kernel.
     pub kicks: u64,
-    /// Times that there was no free frame for the fill ring.
+    /// Times that no frame was free for the fill ring.
     pub starved: u64,
-    /// Descriptors that named no frame of ours, or data outside of it; ignored.
+    /// Descriptors that named no frame with the kernel, or data outside of it; ignored.
     pub invalid: u64,
-    /// Packets of more parts than a frame can have; dropped.
+    /// Packets of more parts than a frame can hold; dropped.
     pub too_long: u64,
-    /// Times that an index of the kernel was out of its ring; ignored.
+    /// Invalid ring indices from the kernel; ignored.
     pub faults: u64,
 }
 
-/// Everything that is counted for one socket.
+/// All counters of one socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     pub tx: TxCounters,
     pub rx: RxCounters,
-    /// What the kernel says; it names where packets were lost.
+    /// The kernel's counters, which show where packets were lost.
     pub kernel: XskStatistics,
 }

@@ -1,4 +1,4 @@
-//! The half that sends.
+//! The sending half of a socket.
 
 mod waiting;
 
@@ -23,27 +23,27 @@ use crate::wait::{Delay, Waiter};
 
 pub use waiting::Drained;
 
-/// Sends from one thread at a time.
+/// The sending half of a socket, for one thread at a time.
 ///
-/// A packet is on its way when `send` or `push` returns, unless the socket was built with a batch
-/// size: then at the latest when so many are waiting, at [`flush`](Tx::flush), and at the drop.
+/// A packet is passed to the kernel when `send` or `push` returns, unless the socket has a batch
+/// size: then when the batch is complete, at [`flush`](Tx::flush), or at the drop.
 #[derive(Debug)]
 pub struct Tx {
-    // The rings come first: they are unmapped before the last holder closes the socket.
+    // The rings come first, so that they are unmapped before the last holder closes the socket.
     ring: Producer<Descriptor>,
     completion: Share<Completion>,
     cache: Cache,
-    /// Whose the frames are that are sent.
+    /// The owner mark of frames that are sent.
     side: Side,
-    /// Descriptors that wait before the kernel is called.
+    /// Number of descriptors that are collected before the kernel is called.
     batch: u32,
-    /// To the kernel, since the completion ring was looked at.
+    /// Frames passed to the kernel since the completion ring was read.
     given: Given,
     acceptance: Acceptance,
     counters: TxCounters,
     delay: Delay,
     waiter: Waiter,
-    /// What the kernel answered that is not just "later".
+    /// An error of the kernel that is not temporary.
     failed: Option<sys::Error>,
     bound: Arc<Bound>,
 }
@@ -73,15 +73,19 @@ impl Tx {
         }
     }
 
-    /// It takes no packet before it knows how the socket was bound.
+    /// Sets the limits of packets, once it is known how the socket was bound.
     pub(super) fn set_acceptance(&mut self, acceptance: Acceptance) {
-        // A packet that the ring can never hold would wait for good.
+        // A packet that the ring can never hold would wait forever.
         self.acceptance = acceptance.with_slots(self.ring.entries());
         self.renew_credit();
     }
 
-    /// Copies one packet, Ethernet header first, into a frame and sends it. With multi-buffer on
-    /// it may be longer than a frame.
+    /// Copies one packet, Ethernet header first, into a frame and sends it. With multi-buffer it
+    /// may be longer than a frame.
+    ///
+    /// # Errors
+    /// [`SendError::Full`] when no frame or slot is free; other variants for packets that cannot be
+    /// sent.
     #[inline]
     pub fn send(&mut self, packet: &[u8]) -> Result<(), SendError> {
         match self.send_with(packet.len(), |bytes| bytes.copy_from_slice(packet)) {
@@ -90,7 +94,11 @@ impl Tx {
         }
     }
 
-    /// Sends a packet of `len` bytes that `write` fills in place. The bytes hold something old.
+    /// Sends a packet of `len` bytes that `write` fills in place. The bytes initially have old
+    /// contents.
+    ///
+    /// # Errors
+    /// As [`send`](Tx::send).
     #[inline]
     pub fn send_with(
         &mut self,
@@ -98,9 +106,10 @@ impl Tx {
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), SendError> {
         let is_plain = self.ring.credit() > 0 && self.acceptance.is_plain(len);
-        // Chunks, not frames, come from what is not inlined: numbers stay in registers.
+        // Functions that are not inlined return chunks instead of frames, so that numbers remain in
+        // registers.
         let Some(chunk) = (if is_plain { self.cache.pop() } else { None }) else {
-            return self.send_closely(len, write);
+            return self.send_checked(len, write);
         };
         let mut frame = self.cache.frame(chunk);
         if !frame.resize(len) {
@@ -113,13 +122,14 @@ impl Tx {
         }
     }
 
-    /// Sends up to `count` packets of `len` bytes each, that `write` fills in place, in the order
-    /// of its calls; tells how many, which is fewer when there is no room for more. The bytes hold
-    /// something old. In a [batch](Tx::batch) this is the fastest way: the books of all packets are
-    /// kept together. If `write` panics, packets that it filled may not be sent.
+    /// Sends up to `count` packets of `len` bytes each, which `write` fills in place, in the order
+    /// of its calls. Returns the number of packets, which is lower when no frame or slot is free.
+    /// The bytes initially have old contents. In a [batch](Tx::batch) this is the fastest method,
+    /// because the bookkeeping is done for all packets together. If `write` panics, packets that it
+    /// filled may not be sent.
     ///
     /// # Errors
-    /// As [`send_with`](Tx::send_with); the packets before the one that failed are taken.
+    /// As [`send_with`](Tx::send_with); the packets before the one that failed are sent.
     #[inline]
     pub fn send_burst(
         &mut self,
@@ -137,7 +147,7 @@ impl Tx {
                 sent += filled as usize;
                 continue;
             }
-            match self.send_closely(len, &mut write) {
+            match self.send_checked(len, &mut write) {
                 Ok(()) => sent += 1,
                 Err(SendError::Full) => break,
                 Err(why) => return Err(why),
@@ -146,9 +156,9 @@ impl Tx {
         Ok(sent)
     }
 
-    /// As [`Tx::send_with`], where more is to be seen to.
+    /// As [`Tx::send_with`], with all checks.
     #[inline(never)]
-    fn send_closely(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> Result<(), SendError> {
+    fn send_checked(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> Result<(), SendError> {
         let mut frame = self.alloc().ok_or(SendError::Full)?;
         if !frame.resize(len) {
             return Err(self.too_long(len, frame.into_words()));
@@ -165,8 +175,11 @@ impl Tx {
         SendError::TooLong { len, room }
     }
 
-    /// A packet of `len` bytes in as many parts as it needs, to be filled through
-    /// [`fragments_mut`](Frame::fragments_mut) and pushed. The bytes hold something old.
+    /// Allocates a packet of `len` bytes in the parts that it needs, to be filled through
+    /// [`fragments_mut`](Frame::fragments_mut) and pushed. The bytes initially have old contents.
+    ///
+    /// # Errors
+    /// As [`send`](Tx::send).
     pub fn alloc_long(&mut self, len: usize) -> Result<Frame, SendError> {
         if len > self.acceptance.longest() {
             return Err(SendError::OverMtu { len, most: self.acceptance.longest() });
@@ -189,7 +202,7 @@ impl Tx {
             };
             part.resize((len - start).min(room));
             let appended = frame.append(part);
-            assert!(appended.is_ok(), "as many parts as can be sent fit into a chain");
+            assert!(appended.is_ok(), "the parts that can be sent fit into a chain");
         }
         Ok(frame)
     }
@@ -211,7 +224,7 @@ impl Tx {
         }
     }
 
-    /// An empty frame to be filled and pushed; `None` when none is free.
+    /// Allocates an empty frame to be filled and pushed; `None` when no frame is free.
     #[inline]
     pub fn alloc(&mut self) -> Option<Frame> {
         self.flush_late();
@@ -222,14 +235,17 @@ impl Tx {
         Some(self.cache.frame(chunk))
     }
 
-    /// Gives a frame that was not sent back for use by this half.
+    /// Returns a frame that was not sent, to be used again by this half.
     #[inline]
     pub fn recycle(&mut self, frame: Frame) {
         self.cache.recycle(frame);
     }
 
     /// Sends a frame without a copy; it may come from any `Rx` of the same memory.
-    // Always inline: to pass a frame through memory takes as long as all the rest.
+    ///
+    /// # Errors
+    /// [`Rejected`] with the frame and the reason.
+    // Always inline: passing a frame through memory takes as long as everything else.
     #[inline(always)]
     pub fn push(&mut self, frame: Frame) -> Result<(), Rejected> {
         let is_plain = self.ring.credit() > 0
@@ -237,18 +253,18 @@ impl Tx {
             && frame.is_plain()
             && self.acceptance.is_plain(frame.len());
         if !is_plain {
-            return self.push_closely(frame.into_words());
+            return self.push_checked(frame.into_words());
         }
         if !self.put_plain(frame) {
-            // What goes wrong is told next time: this packet is on its way.
+            // An error is reported by the next call, since this packet was passed to the kernel.
             self.transmit_due();
         }
         Ok(())
     }
 
-    /// As [`Tx::push`], where more is to be seen to.
+    /// As [`Tx::push`], with all checks.
     #[inline(never)]
-    fn push_closely(&mut self, words: Words) -> Result<(), Rejected> {
+    fn push_checked(&mut self, words: Words) -> Result<(), Rejected> {
         let frame = Frame::from_words(words);
         if let Some(error) = self.failed.take() {
             return Err(Rejected {
@@ -271,8 +287,7 @@ impl Tx {
         Ok(())
     }
 
-    /// Writes the descriptor of a plain packet, for which there is credit; `false` when there is
-    /// no more of it.
+    /// Writes the descriptor of a plain packet on credit; `false` when no credit is left.
     #[inline]
     fn put_plain(&mut self, frame: Frame) -> bool {
         let descriptor = self.give(frame.into_chunk(), 0);
@@ -292,7 +307,7 @@ impl Tx {
         if self.ring.credit() > 0 { Ok(()) } else { self.settle() }
     }
 
-    /// Sends what waits if it is a batch, or has waited too long.
+    /// Sends the queued packets if the batch is complete or has waited too long.
     #[inline(never)]
     fn transmit_due(&mut self) {
         if self.ring.pending() >= self.batch || self.delay.note() {
@@ -302,15 +317,15 @@ impl Tx {
         }
     }
 
-    /// As [`Tx::transmit_due`]; tells what went wrong.
+    /// As [`Tx::transmit_due`]; returns errors.
     #[inline(never)]
     fn settle(&mut self) -> Result<(), SendError> {
         self.transmit_due();
         self.failure().map_err(Self::failed)
     }
 
-    /// Plain packets up to the end of the batch need no closer look, unless there is something
-    /// that each packet must be asked for.
+    /// Grants credit for plain packets up to the end of the batch, unless each packet must be
+    /// checked.
     fn renew_credit(&mut self) {
         let is_watched =
             self.failed.is_some() || self.delay.is_set() || self.acceptance.has_metadata();
@@ -318,51 +333,51 @@ impl Tx {
         self.ring.set_credit(most);
     }
 
-    /// Sends what waits, and takes back frames that are done.
+    /// Sends the queued packets, and takes back completed frames.
     ///
     /// # Errors
-    /// When the kernel refuses the interface or the socket, also if an earlier call met that.
+    /// When the interface or the socket has failed, also in an earlier call.
     pub fn flush(&mut self) -> Result<()> {
         self.transmit();
         self.failure()
     }
 
-    /// Until the batch is dropped, packets wait for each other, at most `size` of them; then they
-    /// are sent.
+    /// Collects packets until the batch is dropped or has `size` packets; then they are sent.
     pub fn batch(&mut self, size: u32) -> Batch<'_> {
         let before = mem::replace(&mut self.batch, size.max(1));
         self.renew_credit();
         Batch { tx: self, before }
     }
 
-    /// Frames that the kernel has not given back; of all sockets on a shared queue.
+    /// Number of frames that the kernel has not returned; of all sockets on a shared queue.
     pub fn in_flight(&self) -> u32 {
-        self.completion.look(Completion::in_flight) + self.given.frames
+        self.completion.inspect(Completion::in_flight) + self.given.frames
     }
 
-    /// Takes back frames that were sent.
+    /// Takes back frames that were transmitted.
     pub fn reap(&mut self) {
         self.flush_late();
         self.collect();
     }
 
-    /// When packets were transmitted whose frames [asked](Frame::request) for it and came back, in
-    /// the order in which they did; of all sockets on a shared queue. As many as the completion
-    /// ring has slots are kept, the oldest are lost to newer ones.
+    /// Transmit times of packets that [requested](Frame::request) one, in the order in which their
+    /// frames returned; of all sockets on a shared queue. The number kept is that of the slots of
+    /// the completion ring; newer times replace the oldest.
     pub fn transmissions(&mut self) -> impl Iterator<Item = Transmitted> {
         self.reap();
         std::iter::from_fn(|| self.completion.with(Completion::transmitted))
     }
 
-    /// Free frames that this half keeps for itself.
+    /// Number of free frames in the cache of this half.
     pub fn cached(&self) -> u32 {
         self.cache.count()
     }
 
+    /// The counters of this half.
     pub fn counters(&self) -> TxCounters {
         TxCounters {
-            faults: self.ring.faults() + self.completion.look(Completion::faults),
-            timestamps_lost: self.completion.look(Completion::timestamps_lost),
+            faults: self.ring.faults() + self.completion.inspect(Completion::faults),
+            timestamps_lost: self.completion.inspect(Completion::timestamps_lost),
             ..self.counters
         }
     }
@@ -399,7 +414,7 @@ impl Tx {
         self.acceptance.refusal(frame)
     }
 
-    /// Slots in the ring, after a call of the kernel if there are too few.
+    /// Number of free slots in the ring, after a system call if there are too few.
     #[inline]
     fn room(&mut self, parts: u32) -> u32 {
         let room = self.ring.free(parts);
@@ -410,11 +425,11 @@ impl Tx {
         self.ring.free(parts)
     }
 
-    /// Writes the descriptors of a frame; there is room for them.
+    /// Writes the descriptors of a frame, for which there must be space.
     #[inline]
     fn put(&mut self, frame: Frame) {
         let mut left = frame.count();
-        let mut options = if frame.asked() { DESCRIPTOR_TX_METADATA } else { 0 };
+        let mut options = if frame.has_request() { DESCRIPTOR_TX_METADATA } else { 0 };
         if self.acceptance.has_metadata() {
             let is_stamped = frame.requested().is_some_and(Request::has_timestamp);
             frame.note_stamped(is_stamped);
@@ -426,13 +441,13 @@ impl Tx {
             let descriptor = self.give(part, options | goes_on);
             let is_put = self.ring.put(descriptor);
             assert!(is_put, "there was room for every part");
-            // What is asked for is said once a packet.
+            // Requests are announced once per packet.
             options = 0;
         }
     }
 
-    /// None is at hand: frames that were sent, then others of the memory; if all are in use,
-    /// perhaps the kernel only waits to be called.
+    /// With an empty cache, takes completed frames, then others of the memory. If all are in use,
+    /// the kernel may only be waiting for a system call.
     #[cold]
     fn take_late(&mut self) -> Option<u32> {
         self.collect();
@@ -451,22 +466,23 @@ impl Tx {
             return self.renew_credit();
         }
         let given = mem::take(&mut self.given);
-        // Counted before the kernel can send them: others on a shared queue wait for these, too.
+        // Counted before the kernel can send them, since others on a shared queue wait for them,
+        // too.
         if self.completion.with(|completion| completion.add(given)) > 0 {
             self.collect();
         }
         self.ring.publish();
         self.delay.end();
-        if !self.bound.opening.is_wakeup_told || self.ring.needs_wakeup() {
+        if !self.bound.opening.options.needs_wakeup || self.ring.needs_wakeup() {
             self.kick();
-            // In copy mode most frames are back by now; used again at once they are still in this
-            // processor's cache.
+            // In copy mode most frames have returned by now; used again immediately, they are still
+            // in the cache of this processor.
             self.collect();
         }
         self.renew_credit();
     }
 
-    /// Calls the kernel as long as it takes packets and leaves some.
+    /// Calls the kernel as long as it transmits packets and leaves some.
     fn kick(&mut self) {
         let mut before = self.ring.outstanding();
         for _ in 0..KICKS {
@@ -491,7 +507,7 @@ impl Tx {
         }
     }
 
-    /// What went wrong since this was last asked.
+    /// Returns the error since the last call.
     fn failure(&mut self) -> Result<()> {
         if self.failed.is_none() {
             return Ok(());
@@ -499,7 +515,7 @@ impl Tx {
         self.failed.take().map_or(Ok(()), |error| Err(self.bound.explain(error)))
     }
 
-    /// The chunk is the kernel's from now on, which the descriptor tells it.
+    /// Passes a chunk to the kernel; returns its descriptor.
     #[inline]
     fn give(&self, (chunk, offset, len): (u32, u32, u32), options: u32) -> Descriptor {
         let region = self.cache.handle().region();
@@ -511,23 +527,26 @@ impl Tx {
 
 impl Drop for Tx {
     fn drop(&mut self) {
-        // What was queued for a batch is not lost.
+        // Queued packets are sent.
         if self.ring.pending() > 0 {
             self.transmit();
         }
     }
 }
 
-/// See [`Tx::batch`]; it is used as the [`Tx`] itself.
+/// A [`Tx`] that collects packets; see [`Tx::batch`].
 #[derive(Debug)]
-#[must_use = "a batch that is dropped at once is of one packet"]
+#[must_use = "a batch that is dropped immediately has no effect"]
 pub struct Batch<'a> {
     tx: &'a mut Tx,
     before: u32,
 }
 
 impl Batch<'_> {
-    /// Sends what waits, and tells what went wrong in the batch.
+    /// Sends the queued packets.
+    ///
+    /// # Errors
+    /// As [`Tx::flush`], for the whole batch.
     pub fn finish(self) -> Result<()> {
         self.tx.flush()
     }

@@ -1,8 +1,8 @@
-//! `Attachment`: the redirect program on an interface, put there or found there.
+//! `Attachment`: the redirect program on an interface, attached by this process or joined.
 //!
-//! Rule: processes come and go while this looks, so what it saw may be gone when it acts. Every
-//! step is one that the kernel does whole or refuses, and after a refusal for that reason all is
-//! looked at again, a bounded number of times.
+//! Rule: other processes may attach and detach concurrently, so an observed state may be outdated
+//! at the next step. Every step is atomic in the kernel, and if one fails for this reason,
+//! everything is read again, a bounded number of times.
 
 use kernel::list::{self, Attached, Interface};
 use kernel::{Attach, Error as KernelError, Ifindex, Link, Map, ModeName, Replace};
@@ -11,30 +11,32 @@ use sys::mmap::Mapping;
 
 use super::redirect::abi::State;
 use super::redirect::{Form, Loaded, Purpose, STATE, VERSION, Work, XSKS};
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 use crate::limits::ATTACH_ATTEMPTS;
 
-/// Where in the interface the program runs.
+/// Where the program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// In the driver if it can, else in the stack.
+    /// In the driver if it supports XDP, otherwise in the stack.
     #[default]
     Auto,
+    /// In the driver, or an error.
     Native,
+    /// In the stack.
     Generic,
 }
 
-/// How a program is attached.
+/// Options of the redirect program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Time, hash and VLAN tag are written in front of each packet that goes to a socket.
+    /// Writes time, hash and VLAN tag before each packet that goes to a socket.
     pub rx_metadata: bool,
-    /// Takes off a program that cannot be shared, whoever's it is; it is not put back. Without
-    /// this it is an error that names it.
+    /// Detaches a program that cannot be shared, and does not restore it. Without this option such
+    /// a program is an error that names it.
     pub replace: bool,
 }
 
-/// The program on one interface; it stays as long as any process holds such a thing.
+/// The program on one interface, which remains as long as any process holds an attachment.
 #[derive(Debug)]
 pub(super) struct Attachment {
     pub interface: String,
@@ -42,9 +44,9 @@ pub(super) struct Attachment {
     pub work: Work,
     pub form: Form,
     pub mode: kernel::Mode,
-    /// Why the driver did not take it.
+    /// Why it does not run in the driver.
     pub not_native: Option<String>,
-    /// Somebody else put it there.
+    /// Another process or call attached it.
     pub joined: bool,
     pub xsks: Map,
     pub state: Mapping,
@@ -52,13 +54,13 @@ pub(super) struct Attachment {
 }
 
 impl Attachment {
-    /// Whether the program is still on its interface.
-    pub fn is_there(&self) -> Result<bool> {
+    /// Whether the program is still attached to its interface.
+    pub fn is_attached(&self) -> Result<bool> {
         Ok(self.link.ifindex()?.is_some())
     }
 }
 
-/// What was asked for.
+/// The requested attachment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     pub ifindex: Ifindex,
@@ -68,7 +70,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Joins the program that is there, or attaches one.
+    /// Joins the attached program, or attaches one.
     pub fn attach(&self) -> Result<Attachment> {
         let mut last = None;
         for _ in 0..ATTACH_ATTEMPTS {
@@ -78,7 +80,7 @@ impl Wanted {
                 Ok(attachment) => return Ok(attachment),
             }
         }
-        Err(last.expect("every attempt failed, and there was one at least"))
+        Err(last.expect("at least one attempt was made, and all failed"))
     }
 
     fn attempt(&self) -> Result<Attachment, Failure> {
@@ -97,7 +99,7 @@ impl Wanted {
         Ok(self.fresh(&interface)?)
     }
 
-    /// Puts a program on an interface without any.
+    /// Attaches the program to an interface without one.
     fn fresh(&self, interface: &Interface) -> Result<Attachment> {
         let modes: &[kernel::Mode] = match self.mode {
             Mode::Auto => &[kernel::Mode::Native, kernel::Mode::Generic],
@@ -123,7 +125,7 @@ impl Wanted {
         let forms = [Form::Device, Form::Frags, Form::Plain];
         let forms = if asks_device { &forms[..] } else { &forms[1..] };
         for form in &forms[..forms.len() - 1] {
-            // An older kernel or another device: the next form asks for less.
+            // An older kernel or another device: the next form requires less.
             match self.put(interface, mode, *form, &purpose) {
                 Err(error) if !is_final(&error) => {}
                 other => return other,
@@ -161,11 +163,11 @@ impl Wanted {
         })
     }
 
-    /// Takes a share of the program that is there. The inner error: it cannot be shared.
+    /// Joins the attached program. The inner error means that it cannot be shared.
     fn join(&self, interface: &Interface, there: &Attached) -> Result<Result<Attachment>> {
         let foreign = || Ok(Err(self.occupied(interface, there)));
         let Some(form) = Form::of(&there.program.name) else { return foreign() };
-        // Its last holder may just be leaving: if that is all, another look finds it gone.
+        // Its last holder may be releasing it; then another attempt finds no program.
         let Some(link_id) = there.link_id else { return Err(self.occupied(interface, there)) };
         let link = Link::from_id(link_id)?;
         if link.ifindex()? != Some(self.ifindex) {
@@ -181,10 +183,10 @@ impl Wanted {
         let state = state.mapping(true)?;
         let work = Work::from_number(state.load_u64(8)).filter(|_| state.load_u64(0) == VERSION);
         let Some(work) = work else { return foreign() };
-        if let Some(why) = self.disagreement(work, there.mode) {
-            let holders = holders(xsks.id());
-            let why = format!("{why}; ask for the same, or end {holders} first");
-            return Ok(Err(Error::Interface { interface: interface.link.name.clone(), why }));
+        if let Some(difference) = self.difference(work, there.mode) {
+            let (difference, holders) = (difference.to_string(), holders(xsks.id()).to_string());
+            let reason = InterfaceReason::OtherOptions { difference, holders };
+            return Ok(Err(Error::interface(&interface.link.name, reason)));
         }
         Ok(Ok(Attachment {
             interface: interface.link.name.clone(),
@@ -200,12 +202,12 @@ impl Wanted {
         }))
     }
 
-    /// Why what runs is not what was asked for.
-    fn disagreement(&self, work: Work, mode: kernel::Mode) -> Option<String> {
+    /// How the attached program differs from the request.
+    fn difference(&self, work: Work, mode: kernel::Mode) -> Option<String> {
         let what = |rules| if rules { "by rules" } else { "all traffic, by queue" };
         if work.has_rules() != self.work.has_rules() {
-            let (now, then) = (what(work.has_rules()), what(self.work.has_rules()));
-            return Some(format!("sockets get its packets {now}, not {then}"));
+            let (present, requested) = (what(work.has_rules()), what(self.work.has_rules()));
+            return Some(format!("sockets get its packets {present}, not {requested}"));
         }
         if self.work.has_metadata() && !work.has_metadata() {
             return Some("sockets get its packets without metadata".to_owned());
@@ -252,26 +254,28 @@ pub(super) fn holders(map: u32) -> String {
     if names.is_empty() { "its holder in this process".to_owned() } else { names.join(", ") }
 }
 
-/// Also where a link was refused for a program that has just gone: then the next attempt has one.
+/// Also returned where a link was refused because of a program that was detached since; then the
+/// next attempt succeeds.
 fn no_link(interface: &str) -> KernelError {
     KernelError::Unsupported {
         what: format!("steering {interface}"),
-        why: "this kernel attaches XDP programs without a link, and the program would stay when \
-              its users are gone; Linux 5.9 or newer has links"
+        why: "this kernel attaches XDP programs without a link, so that the program would remain \
+              after its users have ended; links require Linux 5.9"
             .to_owned(),
     }
 }
 
-/// As if the link had been asked for a moment later.
+/// The error of a link that has just been removed.
 fn gone() -> KernelError {
     KernelError::System(sys::Error::new("bpf(LINK_GET_FD_BY_ID)", "link", ENOENT))
 }
 
-/// What ended an attempt.
+/// Why an attempt failed.
 #[derive(Debug)]
 enum Failure {
-    /// What was looked at is gone, or something else came.
+    /// The observed state changed meanwhile.
     Overtaken(Error),
+    /// Another attempt would fail, too.
     Final(Error),
 }
 
@@ -288,13 +292,13 @@ fn is_overtaken(error: &Error) -> bool {
         || error.errno().is_some_and(|errno| [ENOENT, EAGAIN, EBUSY, EEXIST].contains(&errno))
 }
 
-/// Another form of the program would fail, too.
+/// Whether another form of the program would fail, too.
 fn is_final(error: &Error) -> bool {
     let denied = |error: &KernelError| matches!(error, KernelError::Denied { .. });
     !matches!(error, Error::Kernel(inner) if !denied(inner)) || is_overtaken(error)
 }
 
-/// The driver may not want it, where the stack does.
+/// Whether the stack may accept a program that the driver rejected.
 fn is_about_mode(error: &Error) -> bool {
     !is_final(error)
 }

@@ -1,4 +1,4 @@
-//! `Entry`: a socket in its slot.
+//! `Entry`: a socket in the map of sockets.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -8,12 +8,13 @@ use spec::Map as _;
 use super::group::put;
 use super::shared::Shared;
 
-/// The packets of a queue go to a socket as long as this lives; then to the stack again.
+/// Steers the packets of a queue to a socket as long as this value exists; then they go to the
+/// stack again.
 ///
-/// It keeps the socket open, so drop it before or with the socket's last handle: a queue stays
-/// taken while any is open.
+/// It keeps the socket open, so it should be dropped before or with the last handle of the socket:
+/// a queue remains in use while a socket is open.
 #[derive(Debug)]
-#[must_use = "packets go to the socket only as long as this lives"]
+#[must_use = "packets go to the socket only as long as this value exists"]
 pub struct Entry {
     pub(super) shared: Arc<Shared>,
     pub(super) slot: u32,
@@ -29,8 +30,8 @@ impl Entry {
 }
 
 impl Drop for Entry {
-    /// The slot is emptied only if it is this socket's: putting it in again tells. A destructor
-    /// cannot report, and the kernel does the same when the socket is closed.
+    /// Empties the slot only if it has this socket, which inserting it again shows. Errors are
+    /// ignored, since the kernel does the same when the socket is closed.
     fn drop(&mut self) {
         let xsks = self.shared.xsks();
         if put(xsks, self.slot, self.socket.as_fd()).unwrap_or(false) {

@@ -1,9 +1,9 @@
-//! `Group`: one owner's rules in a program that several share.
+//! `Group`: the rules of one owner in a program that several processes share.
 //!
-//! Rule: a group belongs to whose socket sits in its claim, and the kernel removes that socket when
-//! it is closed, however its process ends. So a claim is taken by one step that fails when another
-//! has it, and the rules of a dead owner can be written over by the next. They do no harm until
-//! then: their slots are empty, so packets that they match go on to the next group.
+//! Rule: a group belongs to the process whose socket is in its claim slot; the kernel removes this
+//! socket when it is closed, however the process ends. A claim is taken by one step, which fails if
+//! another process has it, and the next owner overwrites the rules of a dead one. Until then these
+//! rules are harmless: their slots are empty, so matching packets continue to the next group.
 
 use kernel::Map;
 use spec::{Expect, Map as _};
@@ -15,18 +15,18 @@ use sys::net::xsk::XskSocket;
 use super::attachment::{Attachment, holders};
 use super::redirect::abi::{self, State};
 use super::redirect::{GROUPS, RULES};
-use crate::error::{Error, Result};
+use crate::error::{Error, InterfaceReason, Result};
 
-/// Given back on drop.
+/// A group of rules, released on drop.
 #[derive(Debug)]
 pub(super) struct Group {
     number: u32,
-    /// In the claim's slot for as long as it is open.
+    /// The socket in the claim slot, as long as it is open.
     _claim: XskSocket,
 }
 
 impl Group {
-    /// Takes a free group and empties it.
+    /// Claims a free group and empties it.
     pub fn claim(at: &Attachment) -> Result<Self> {
         let claim = XskSocket::open()?;
         for number in 0..GROUPS {
@@ -41,16 +41,16 @@ impl Group {
             }
             return Ok(group);
         }
-        let (interface, holders) = (at.interface.clone(), holders(at.xsks.id()));
-        let why = format!("all {GROUPS} places for rules are taken; end one of {holders}");
-        Err(Error::Interface { interface, why })
+        let holders = holders(at.xsks.id()).to_string();
+        let reason = InterfaceReason::GroupsTaken { count: GROUPS, holders };
+        Err(Error::interface(&at.interface, reason))
     }
 
     pub fn first_slot(&self, at: &Attachment) -> u32 {
         self.number * at.queues
     }
 
-    /// The rules count from here on, for the sockets that are put into the slots afterwards.
+    /// Writes the rules, which then apply to the sockets that are inserted afterwards.
     pub fn write(&self, state: &Mapping, rules: &[abi::Rule]) {
         assert!(rules.len() <= RULES, "the number of rules was checked");
         self.write_count(state, 0);
@@ -63,7 +63,7 @@ impl Group {
         self.write_count(state, rules.len());
     }
 
-    /// No packet is compared with the rules any more.
+    /// Removes the rules.
     pub fn clear(&self, state: &Mapping) {
         self.write_count(state, 0);
     }
@@ -77,7 +77,7 @@ impl Group {
     }
 }
 
-/// Puts a socket into an empty slot, or where it already is; `false` when another is there.
+/// Inserts a socket into an empty slot, or its own; `false` if the slot has another socket.
 pub(super) fn put(xsks: &Map, slot: u32, socket: BorrowedFd<'_>) -> kernel::Result<bool> {
     let value = socket.as_raw_fd().to_ne_bytes();
     match xsks.update(&slot.to_ne_bytes(), &value, Expect::Absent) {
@@ -86,7 +86,8 @@ pub(super) fn put(xsks: &Map, slot: u32, socket: BorrowedFd<'_>) -> kernel::Resu
     }
 }
 
-/// Behind version, work and queues.
+/// Offset of the numbers of rules, after version, work and queues.
 const COUNTS_AT: usize = 24;
+/// Offset of the groups.
 const GROUPS_AT: usize = COUNTS_AT + GROUPS as usize * 8;
 const _: () = assert!(GROUPS_AT + GROUPS as usize * abi::Group::SIZE == State::SIZE);

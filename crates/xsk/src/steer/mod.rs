@@ -1,4 +1,4 @@
-//! Which packets go to sockets: the redirect program and its map of sockets.
+//! Steering of packets to sockets: the redirect program and its map of sockets.
 //!
 //! ```text
 //!            ┌ program ─▶ state: groups of rules, one for each owner
@@ -6,10 +6,9 @@
 //!  (link)    └────────── xsks: group × queue ─▶ socket      none: the stack
 //! ```
 //!
-//! Rule: nothing is pinned, so the kernel keeps the books. Every process with a [`Steering`] holds
-//! the link, and the program runs exactly as long as one of them does; the slot of a socket that is
-//! closed empties itself, and its packets go to the stack again. That holds for a process that is
-//! killed as for one that ends well. Not here: the sockets.
+//! Rule: nothing is pinned; the kernel holds all state. Every process with a [`Steering`] holds the
+//! link, and the program runs exactly as long as one of them does. When a socket is closed, its
+//! slot becomes empty, and its packets go to the stack again, also when its process is killed.
 //!
 //! ```no_run
 //! use xsk::steer::{Mode, Options, Steer, Steering};

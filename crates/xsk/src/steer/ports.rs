@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use packet::ParseError;
 
-/// From the first to the last, both of them included.
+/// A range of ports, including the first and the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
     first: u16,
@@ -13,15 +13,17 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// `None` when the last is before the first.
+    /// A range; `None` if the last port is less than the first.
     pub fn new(first: u16, last: u16) -> Option<Self> {
         (first <= last).then_some(Self { first, last })
     }
 
+    /// The first port.
     pub const fn first(self) -> u16 {
         self.first
     }
 
+    /// The last port.
     pub const fn last(self) -> u16 {
         self.last
     }
@@ -48,7 +50,9 @@ impl FromStr for Ports {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let (first, last) = text.split_once("..").unwrap_or((text, text));
         let port = |word: &str| {
-            let wrong = || ParseError::new(text, "no port: a number up to 65535, or FIRST..LAST");
+            let wrong = || {
+                ParseError::new(text, "not a port; expected a number up to 65535, or FIRST..LAST")
+            };
             word.parse().map_err(|_| wrong())
         };
         Self::new(port(first)?, port(last)?)

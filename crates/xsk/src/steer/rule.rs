@@ -1,6 +1,6 @@
-//! `Rule`: which packets go to a socket, as text and as the program compares it.
+//! `Rule`: which packets go to a socket, as text and in the format of the program.
 //!
-//! Rule of this file: parts that cannot be together in one packet are refused, never ignored.
+//! Rule of this file: parts that no packet can have together are rejected, never ignored.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,27 +12,35 @@ use super::ports::Ports;
 use super::redirect::abi::{self, Facts};
 use super::redirect::{KNOWN_IP, KNOWN_PORTS};
 
-/// A packet goes to a socket if all parts that are given match. As text:
-/// `[TO [PROTOCOL [PORTS]]] [from FROM [PORTS]] [ethertype NUMBER]`, with `any` for a part that is
-/// left open: `10.1.0.2 udp 1234`, `any udp from any 53`, `ethertype 0x0806`, and as all of a
-/// flow `10.1.0.2 tcp 80 from 10.2.0.9 40000`.
+/// A rule, which matches a packet if all its given parts match. As text: `[TO [PROTOCOL [PORTS]]]
+/// [from FROM [PORTS]] [ethertype NUMBER]`, with `any` for a part that is not given: `10.1.0.2 udp
+/// 1234`, `any udp from any 53`, `ethertype 0x0806`, and for a single flow `10.1.0.2 tcp 80 from
+/// 10.2.0.9 40000`.
 ///
-/// VLAN tags and IPv6 extension headers are looked behind. The ports of a later fragment are in
-/// another packet, and those of a truncated one nowhere: rules with ports match neither. A packet
-/// with a broken IP header matches by EtherType alone.
+/// VLAN tags and IPv6 extension headers are skipped. Later fragments and truncated packets have no
+/// ports, so rules with ports do not match them. A packet with an invalid IP header matches only by
+/// EtherType.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
+    /// EtherType after all VLAN tags.
     pub ethertype: Option<u16>,
+    /// IP protocol.
     pub protocol: Option<IpProtocol>,
+    /// Source address.
     pub from: Option<Prefix>,
+    /// Source ports.
     pub from_ports: Option<Ports>,
+    /// Destination address.
     pub to: Option<Prefix>,
+    /// Destination ports.
     pub ports: Option<Ports>,
 }
 
 impl Rule {
+    /// Checks that a packet can match.
+    ///
     /// # Errors
-    /// Says which parts no packet has together.
+    /// The parts that no packet can have together.
     pub fn check(&self) -> Result<(), ParseError> {
         let wrong = |reason: String| Err(ParseError::new(self.to_string(), reason));
         match self.protocol {
@@ -48,10 +56,10 @@ impl Rule {
         let Some(ethertype) = self.ethertype else { return Ok(()) };
         match (families.first(), ethertype) {
             (_, VLAN | SERVICE_VLAN) => {
-                wrong("that is a VLAN tag, and rules look behind all tags".to_owned())
+                wrong("this is a VLAN tag, and rules skip all tags".to_owned())
             }
             (Some(family), _) if *family != ethertype => {
-                wrong(format!("with these addresses it would be {family:#06x}"))
+                wrong(format!("with these addresses it must be {family:#06x}"))
             }
             (None, IPV4 | IPV6) => Ok(()),
             (None, _) if self.is_about_ip() => {
@@ -61,7 +69,7 @@ impl Rule {
         }
     }
 
-    /// As the program compares it.
+    /// The rule in the format of the program.
     pub fn compiled(&self) -> abi::Rule {
         let (mut mask, mut value) = (Facts::default(), Facts::default());
         if let Some(ethertype) = self.ethertype.or_else(|| self.prefixes().next().map(ethertype_of))
@@ -102,7 +110,7 @@ fn ethertype_of(prefix: Prefix) -> u16 {
     if prefix.address().is_ipv4() { IPV4 } else { IPV6 }
 }
 
-/// Mask and value; IPv4 addresses are the first four bytes.
+/// Mask and value of an address; IPv4 addresses are the first four bytes.
 fn address(prefix: Option<Prefix>) -> ([u8; 16], [u8; 16]) {
     let (mut mask, mut value) = ([0; 16], [0; 16]);
     let Some(prefix) = prefix else { return (mask, value) };
@@ -130,14 +138,14 @@ impl FromStr for Rule {
         let mut words = text.split_whitespace().peekable();
         let mut rule = Self::default();
         if words.peek().is_none() {
-            return Err(ParseError::new(text, "empty; say `any` for all"));
+            return Err(ParseError::new(text, "empty; use `any` for all packets"));
         }
         rule.to = part(&mut words, Prefix::from_str)?;
         rule.protocol = part(&mut words, IpProtocol::from_str)?;
         rule.ports = part(&mut words, Ports::from_str)?;
         if words.next_if_eq(&"from").is_some() {
             if words.peek().is_none() {
-                return Err(ParseError::new(text, "an address or `any` follows `from`"));
+                return Err(ParseError::new(text, "an address or `any` must follow `from`"));
             }
             rule.from = part(&mut words, Prefix::from_str)?;
             rule.from_ports = part(&mut words, Ports::from_str)?;
@@ -146,14 +154,14 @@ impl FromStr for Rule {
             rule.ethertype = Some(ethertype(words.next().unwrap_or_default())?);
         }
         if let Some(word) = words.next() {
-            return Err(ParseError::new(text, format!("`{word}` has no place there")));
+            return Err(ParseError::new(text, format!("unexpected `{word}`")));
         }
         rule.check()?;
         Ok(rule)
     }
 }
 
-/// The next part, unless it is left open by `any`, a keyword or the end.
+/// The next part; `None` for `any`, before a keyword and at the end.
 fn part<'a, T>(
     words: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
     parse: impl Fn(&str) -> Result<T, ParseError>,
@@ -169,19 +177,20 @@ fn ethertype(word: &str) -> Result<u16, ParseError> {
         Some(digits) => u16::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
     };
-    number.ok_or_else(|| ParseError::new(word, "no EtherType: a number such as 0x0806"))
+    number
+        .ok_or_else(|| ParseError::new(word, "not an EtherType; expected a number such as 0x0806"))
 }
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |part: Option<String>| part.unwrap_or_else(|| "any".to_owned());
-        let mut words = open_end([
+        let mut words = trimmed([
             self.to.map(|to| to.to_string()),
             self.protocol.map(|protocol| protocol.to_string()),
             self.ports.map(|ports| ports.to_string()),
         ]);
         let from = [self.from.map(|from| from.to_string()), self.from_ports.map(|p| p.to_string())];
-        let from = open_end(from);
+        let from = trimmed(from);
         if !from.is_empty() {
             words.push(Some("from".to_owned()));
             words.extend(from);
@@ -196,8 +205,8 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Without the parts at the end that are left open.
-fn open_end<const N: usize>(parts: [Option<String>; N]) -> Vec<Option<String>> {
+/// Removes the parts at the end that are not given.
+fn trimmed<const N: usize>(parts: [Option<String>; N]) -> Vec<Option<String>> {
     let given = parts.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
     parts.into_iter().take(given).collect()
 }
@@ -237,25 +246,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule() {
+    fn invalid_rules() {
         for (text, reason) in [
             ("", "empty"),
             ("10.1.0.2 icmp 80", "icmp has no ports"),
             ("any icmp from any 80", "icmp has no ports"),
-            ("10.1.0.2 udp 65536", "no port"),
+            ("10.1.0.2 udp 65536", "not a port"),
             ("10.1.0.2 udp 9..1", "below its first"),
-            ("10.1.0.2 udp 53 drop", "`drop` has no place"),
-            ("10.1.0.2 from", "follows `from`"),
-            ("from 10.1.0.2 53 udp", "`udp` has no place"),
+            ("10.1.0.2 udp 53 drop", "unexpected `drop`"),
+            ("10.1.0.2 from", "must follow `from`"),
+            ("from 10.1.0.2 53 udp", "unexpected `udp`"),
             ("udp 53", "no IPv4 or IPv6 address"),
             ("10.1.0.2/8", "10.0.0.0/8?"),
             ("10.1.0.2 from 2001:db8::1", "one address is IPv4"),
-            ("ethertype", "no EtherType"),
-            ("ethertype 0x10000", "no EtherType"),
-            ("ethertype arp", "no EtherType"),
+            ("ethertype", "not an EtherType"),
+            ("ethertype 0x10000", "not an EtherType"),
+            ("ethertype arp", "not an EtherType"),
             ("ethertype 0x8100", "VLAN tag"),
             ("10.1.0.2 ethertype 0x88a8", "VLAN tag"),
-            ("10.1.0.2 ethertype 0x86dd", "it would be 0x0800"),
+            ("10.1.0.2 ethertype 0x86dd", "it must be 0x0800"),
             ("any udp ethertype 0x0806", "neither addresses"),
             ("any any 53 ethertype 0x0806", "neither addresses"),
         ] {

@@ -1,22 +1,23 @@
-//! `Shared`: the attached program, or the map of sockets of one that another process attached.
+//! `Shared`: the attached program, or the map of sockets of another process.
 
 use kernel::Map;
 
 use super::attachment::Attachment;
 use super::group::Group;
 
-/// The program on an interface, which all shares and entries hold together.
+/// The program on an interface, which all shares and entries hold.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub at: At,
+    pub access: Access,
 }
 
-/// Whether this process attached the program.
+/// How this process reaches the program.
 #[derive(Debug)]
-pub(super) enum At {
+pub(super) enum Access {
+    /// This process holds the program.
     Attached {
         at: Box<Attachment>,
-        /// Where this process's rules are, if it has any.
+        /// The group of this process's rules, if it has any.
         group: Option<Group>,
     },
     /// Another process holds the program.
@@ -25,16 +26,16 @@ pub(super) enum At {
 
 impl Shared {
     pub fn xsks(&self) -> &Map {
-        match &self.at {
-            At::Attached { at, .. } => &at.xsks,
-            At::Given { xsks, .. } => xsks,
+        match &self.access {
+            Access::Attached { at, .. } => &at.xsks,
+            Access::Given { xsks, .. } => xsks,
         }
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let At::Attached { at, group: Some(group) } = &self.at {
+        if let Access::Attached { at, group: Some(group) } = &self.access {
             group.clear(&at.state);
         }
     }

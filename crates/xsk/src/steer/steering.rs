@@ -1,4 +1,4 @@
-//! `Steering`: what decides which packets of an interface go to sockets.
+//! `Steering`: decides which packets of an interface go to sockets.
 
 use std::fmt;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,32 +15,33 @@ use super::entry::Entry;
 use super::group::{Group, put};
 use super::redirect::{Form, RULES, Work};
 use super::rule::Rule;
-use super::shared::{At, Shared};
-use crate::error::{Error, Result};
+use super::shared::{Access, Shared};
+use crate::error::{ConfigError, Error, InterfaceReason, Result};
 
-/// Which packets go to sockets; the rest goes to the stack.
+/// Which packets go to sockets; the others go to the stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Steer {
-    /// All that a queue with a socket receives. Costs one lookup a packet.
+    /// All packets of each queue with a socket. Costs one lookup per packet.
     #[default]
     All,
-    /// What any of these matches, at most [`RULES`](super::RULES).
+    /// Packets that match any of these rules, at most [`RULES`](super::RULES).
     Rules(Vec<Rule>),
 }
 
-/// Where the metadata in front of packets comes from.
+/// The source of the metadata before packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metadata {
-    /// There is none.
+    /// There is no metadata.
     None,
-    /// The device is asked, and software says what it does not tell.
+    /// The device; software provides the attributes that it does not report.
     Device,
+    /// Software only.
     Software,
 }
 
-/// A share in the program on an interface; cheap to clone. The program stays as long as anybody,
-/// in this process or another, holds a share or an [`Entry`].
+/// A share of the program on an interface; cheap to clone. The program remains as long as any
+/// process holds a share or an [`Entry`].
 #[derive(Clone, Debug)]
 pub struct Steering {
     shared: Arc<Shared>,
@@ -48,16 +49,16 @@ pub struct Steering {
 
 impl Steering {
     /// Steers an interface of the calling thread's network namespace: attaches the program, or
-    /// joins the one that other sockets, of whatever process, already have there. Joining needs
+    /// joins the program that sockets of any process already use there. Joining requires
     /// `CAP_SYS_ADMIN`, attaching `CAP_NET_ADMIN`, `CAP_BPF` and, with rules, `CAP_PERFMON`.
     ///
-    /// Owners with rules are asked in the order that they came; the first one whose rules match
-    /// and who has a socket for the packet's queue gets it.
+    /// Owners with rules are tried in the order in which they joined. The first one whose rules
+    /// match, and which has a socket for the queue, gets the packet.
     ///
     /// # Errors
-    /// [`kernel::Error::Occupied`] names a program of somebody else's;
-    /// [`Error::Interface`] says how a program of ours differs from what was asked;
-    /// [`kernel::Error::Denied`] names the capability that is missing.
+    /// [`kernel::Error::Occupied`] names a foreign program; [`Error::Interface`] describes how the
+    /// attached redirect program differs from the request; [`kernel::Error::Denied`] names the
+    /// missing capability.
     pub fn attach(ifindex: Ifindex, mode: Mode, steer: &Steer, options: Options) -> Result<Self> {
         steer.check()?;
         let rules = matches!(steer, Steer::Rules(_));
@@ -69,37 +70,39 @@ impl Steering {
             let claimed = group.insert(Group::claim(&at)?);
             claimed.write(&at.state, &compiled);
         }
-        Ok(Self::new(At::Attached { at, group }))
+        Ok(Self::new(Access::Attached { at, group }))
     }
 
-    /// For a process that may not attach: one that may has made the [`Steering`] and handed over
-    /// its [`map`](Self::map) and [`first_slot`](Self::first_slot). It must go on holding it.
+    /// Uses the map of another process, for a process that may not attach programs. The other
+    /// process passes the [`map`](Self::map) and [`first_slot`](Self::first_slot) of its
+    /// [`Steering`], which it must keep.
     ///
     /// # Errors
-    /// [`Error::Config`] when it is no map of sockets, or the slot is not in it.
+    /// [`Error::Config`] when it is not a map of sockets, or does not have the slot.
     pub fn from_map(map: OwnedFd, first_slot: u32) -> Result<Self> {
         Self::given(Map::from_fd(map)?, first_slot)
     }
 
-    /// The same with a map that was pinned under a path.
+    /// As [`from_map`](Self::from_map), with a map that is pinned at a path.
+    ///
+    /// # Errors
+    /// As [`from_map`](Self::from_map).
     pub fn from_pin(path: &Path, first_slot: u32) -> Result<Self> {
         Self::given(Map::from_pin(path)?, first_slot)
     }
 
-    /// Sends a queue's packets to a socket that is bound to that queue of this interface; the
-    /// kernel drops what it would send to any other. A socket that is put in twice is one all the
-    /// same: the first entry that is dropped takes it out.
+    /// Sends the packets of a queue to a socket that is bound to this queue of this interface; the
+    /// kernel drops packets for any other socket. If a socket is inserted twice, the first entry
+    /// that is dropped removes it.
     ///
     /// # Errors
-    /// [`Error::Interface`] when the queue goes to another socket already, and says whose it may
-    /// be; [`Error::Config`] for a queue that is not there, or what is no such socket.
+    /// [`Error::Interface`] when the queue already goes to another socket, with its possible
+    /// holders; [`Error::Config`] for a queue that does not exist, or a descriptor that is not an
+    /// AF_XDP socket.
     pub fn insert(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<Entry> {
         if queue >= self.queues() {
-            return Err(Error::Config(format!(
-                "queue {queue} of {}: it has {} receive queues, from 0 on",
-                self.interface(),
-                self.queues()
-            )));
+            let (interface, count) = (self.interface().to_owned(), self.queues());
+            return Err(ConfigError::NoQueue { queue, interface, count }.into());
         }
         let duplicate = socket
             .try_clone_to_owned()
@@ -112,43 +115,46 @@ impl Steering {
             }
             Ok(false) => Err(self.taken(queue)),
             Err(error) if error.errno().is_some_and(|errno| NO_SOCKET.contains(&errno)) => {
-                Err(Error::Config("only AF_XDP sockets can be steered to".to_owned()))
+                Err(ConfigError::NotASocket.into())
             }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Receive queues that sockets can be put in for.
+    /// Number of receive queues for which sockets can be inserted.
     pub fn queues(&self) -> u32 {
-        match &self.shared.at {
-            At::Attached { at, .. } => at.queues,
-            At::Given { xsks, first } => xsks.max_entries() - first,
+        match &self.shared.access {
+            Access::Attached { at, .. } => at.queues,
+            Access::Given { xsks, first } => xsks.max_entries() - first,
         }
     }
 
-    /// Where the program runs; not known of a map that was given.
+    /// Where the program runs; `None` for the map of another process.
     pub fn mode(&self) -> Option<kernel::Mode> {
         self.attachment().map(|at| at.mode)
     }
 
-    /// Why it does not run in the driver, when that was tried first and refused.
+    /// Why it does not run in the driver, if that was tried and failed.
     pub fn not_native(&self) -> Option<&str> {
         self.attachment()?.not_native.as_deref()
     }
 
-    /// Whether another process, or another call in this one, had attached the program.
+    /// Whether the program was attached by another process, or another call in this one.
     pub fn has_joined(&self) -> bool {
         self.attachment().is_some_and(|at| at.joined)
     }
 
-    /// Whether the program still runs: no more when the interface is gone, or when somebody has
-    /// taken the program off by force. All packets go to the stack then, and only a new
-    /// [`attach`](Self::attach) helps. Not known of a map that was given.
+    /// Whether the program still runs. If the interface was removed, or the program was detached by
+    /// force, all packets go to the stack until a new [`attach`](Self::attach). `None` for the map
+    /// of another process.
+    ///
+    /// # Errors
+    /// When the link cannot be read.
     pub fn is_attached(&self) -> Result<Option<bool>> {
-        self.attachment().map(Attachment::is_there).transpose()
+        self.attachment().map(Attachment::is_attached).transpose()
     }
 
-    /// What stands in front of packets; not known of a map that was given.
+    /// The source of metadata before packets; `None` for the map of another process.
     pub fn metadata(&self) -> Option<Metadata> {
         self.attachment().map(|at| match (at.work.has_metadata(), at.form) {
             (false, _) => Metadata::None,
@@ -157,40 +163,42 @@ impl Steering {
         })
     }
 
-    /// The map of sockets, to hand over to a process that may not attach.
+    /// The map of sockets, to be passed to a process that may not attach programs.
     pub fn map(&self) -> BorrowedFd<'_> {
         self.shared.xsks().as_fd()
     }
 
-    /// Where the slots of this share begin, one for each queue.
+    /// The first slot of this share, which has one for each queue.
     pub fn first_slot(&self) -> u32 {
-        match &self.shared.at {
-            At::Attached { at, group } => group.as_ref().map_or(0, |group| group.first_slot(at)),
-            At::Given { first, .. } => *first,
+        match &self.shared.access {
+            Access::Attached { at, group } => {
+                group.as_ref().map_or(0, |group| group.first_slot(at))
+            }
+            Access::Given { first, .. } => *first,
         }
     }
 
     fn given(xsks: Map, first: u32) -> Result<Self> {
         let (kind, slots) = (xsks.kind(), xsks.max_entries());
         if kind != MapKind::XSKMAP {
-            let name = kind.name().unwrap_or("map of another type");
-            return Err(Error::Config(format!("map `{}` is a {name}, no xskmap", xsks.name())));
+            let kind = kind.name().unwrap_or("map of another type").to_owned();
+            return Err(ConfigError::NotASocketMap { map: xsks.name().to_owned(), kind }.into());
         }
         if first >= slots {
-            let why = format!("slot {first} is not in map `{}`: it has {slots}", xsks.name());
-            return Err(Error::Config(why));
+            let map = xsks.name().to_owned();
+            return Err(ConfigError::NoSlot { slot: first, map, slots }.into());
         }
-        Ok(Self::new(At::Given { xsks, first }))
+        Ok(Self::new(Access::Given { xsks, first }))
     }
 
-    fn new(at: At) -> Self {
-        Self { shared: Arc::new(Shared { at }) }
+    fn new(access: Access) -> Self {
+        Self { shared: Arc::new(Shared { access }) }
     }
 
     fn attachment(&self) -> Option<&Attachment> {
-        match &self.shared.at {
-            At::Attached { at, .. } => Some(at),
-            At::Given { .. } => None,
+        match &self.shared.access {
+            Access::Attached { at, .. } => Some(at),
+            Access::Given { .. } => None,
         }
     }
 
@@ -200,11 +208,8 @@ impl Steering {
 
     fn taken(&self, queue: u32) -> Error {
         let holders = holders(self.shared.xsks().id());
-        let why = format!(
-            "queue {queue} goes to another socket already, of {holders}; close that one or take \
-             another queue"
-        );
-        Error::Interface { interface: self.interface().to_owned(), why }
+        let reason = InterfaceReason::QueueTaken { queue, holders: holders.to_string() };
+        Error::interface(self.interface(), reason)
     }
 }
 
@@ -218,7 +223,7 @@ impl fmt::Display for Steer {
 impl FromStr for Steer {
     type Err = ParseError;
 
-    /// `all`, or rules with `;` between them.
+    /// Parses `all`, or rules separated by `;`.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         if text.trim() == "all" {
             return Ok(Self::All);
@@ -228,26 +233,19 @@ impl FromStr for Steer {
 }
 
 impl Steer {
-    fn check(&self) -> Result<()> {
+    fn check(&self) -> Result<(), ConfigError> {
         let Self::Rules(rules) = self else { return Ok(()) };
         if rules.is_empty() {
-            let why = "no rules: nothing would go to a socket; give one, or steer all";
-            return Err(Error::Config(why.to_owned()));
+            return Err(ConfigError::NoRules);
         }
         if rules.len() > RULES {
-            let given = rules.len();
-            return Err(Error::Config(format!(
-                "{given} rules, and {RULES} fit: join them by wider prefixes and port ranges"
-            )));
+            return Err(ConfigError::TooManyRules { count: rules.len(), max: RULES });
         }
-        for rule in rules {
-            rule.check().map_err(|error| Error::Config(error.to_string()))?;
-        }
-        Ok(())
+        Ok(rules.iter().try_for_each(Rule::check)?)
     }
 }
 
-/// `EBADF`, `ENOTSOCK`, `EOPNOTSUPP`.
+/// Errors for a descriptor that is not an AF_XDP socket: `EBADF`, `ENOTSOCK`, `EOPNOTSUPP`.
 const NO_SOCKET: [i32; 3] = [9, 88, 95];
 
 #[cfg(test)]
@@ -256,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_go_to_any_thread() {
+    fn shares_can_be_used_by_any_thread() {
         fn anywhere<T: Send + Sync + std::fmt::Debug>() {}
         anywhere::<Steering>();
         anywhere::<Entry>();

@@ -1,32 +1,33 @@
-//! Where all frames of a memory are.
+//! `Audit`: all frames of a memory by owner.
 
 use super::region::Region;
 use crate::sync::Ordering;
 
-/// Frames by owner. `free`, `held`, `receiving`, `transmitting` and `retired` add up to `total`;
-/// a leak is what stays `held` when every socket and frame is gone.
+/// Number of frames by owner. `free`, `held`, `receiving`, `transmitting` and `retired` add up to
+/// `total`. Frames that are `held` after all sockets and frames were dropped are a leak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Audit {
+    /// All frames of the memory.
     pub total: u32,
     /// In the depot.
     pub free: u32,
-    /// Frames in the program's hands, and free ones that the halves of sockets keep: see
+    /// Frames that the program owns, and free frames in the caches of sockets: see
     /// [`Tx::cached`](crate::Tx::cached) and [`Rx::cached`](crate::Rx::cached).
     pub held: u32,
-    /// With the kernel for packets to come, or received and not yet taken: `fill` and `rx`.
+    /// With the kernel for receiving, or received and not yet taken: `fill` and `rx` together.
     pub receiving: u32,
     /// In fill rings.
     pub fill: u32,
-    /// In rx rings, or with a driver on the way there.
+    /// In rx rings, or on the way there in a driver.
     pub rx: u32,
-    /// With the kernel to be sent, or sent and not yet taken back: `tx` and `completion`.
+    /// With the kernel for sending, or sent and not yet taken back: `tx` and `completion` together.
     pub transmitting: u32,
     /// In tx rings.
     pub tx: u32,
-    /// In completion rings, with a driver on the way there, or waiting for their batch.
+    /// In completion rings, on the way there in a driver, or queued for a batch.
     pub completion: u32,
-    /// Of closed sockets, with a driver that may still write to them; they come home soon.
+    /// Frames of closed sockets to which a driver may still write; they return to the depot soon.
     pub retired: u32,
 }
 
@@ -44,27 +45,27 @@ impl Audit {
                 Some(_) => audit.receiving += 1,
             }
         }
-        // Frames that move meanwhile may be counted twice.
+        // Frames that move during the audit may be counted twice.
         audit.free = total.saturating_sub(away).saturating_sub(audit.retired);
         audit.held = away.saturating_sub(audit.receiving + audit.transmitting);
-        audit.look_into_rings(region);
+        audit.count_rings(region);
         audit
     }
 
-    /// Every frame is in the depot.
+    /// Whether all frames are in the depot.
     pub fn is_all_free(&self) -> bool {
         self.free == self.total
     }
 
-    fn look_into_rings(&mut self, region: &Region) {
+    fn count_rings(&mut self, region: &Region) {
         let mut pools = Vec::new();
         for socket in region.living() {
-            let Some(gauges) = socket.gauges() else { continue };
-            self.tx += gauges.tx.filled();
+            let Some(filled) = socket.filled() else { continue };
+            self.tx += filled.tx;
             // Sockets of one queue have one fill ring.
-            if !pools.contains(&socket.shared_pool().number()) {
-                pools.push(socket.shared_pool().number());
-                self.fill += gauges.fill.filled();
+            if !pools.contains(&socket.pool()) {
+                pools.push(socket.pool());
+                self.fill += filled.fill;
             }
         }
         self.fill = self.fill.min(self.receiving);

@@ -1,4 +1,4 @@
-//! What memory is asked for, checked before it is made.
+//! Options for memory, checked before it is allocated.
 
 use sys::memory::{Anonymous, Pages};
 use sys::mmap::page_size;
@@ -6,24 +6,25 @@ use sys::net::xsk::{UMEM_SOFTWARE_CHECKSUM, UMEM_TX_METADATA, UMEM_UNALIGNED};
 
 use super::Umem;
 use super::bytes::Bytes;
-use super::geometry::Geometry;
+use super::geometry::{Geometry, TRANSMIT_METADATA};
 use super::handle::Handle;
 use super::region::Region;
 use crate::limits::{LEAST_FRAME, LEAST_ROOM, MOST_FRAMES};
-use crate::metadata::Request;
-use crate::{Error, Result};
+use crate::{ConfigError, Result};
 
-/// Whether memory is to be made of huge pages.
+/// Whether memory consists of huge pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HugePages {
+    /// Pages of the normal size.
     #[default]
     No,
-    /// Plain pages where there are none: see [`Umem::huge_pages_refused`].
+    /// Huge pages if available: see [`Umem::huge_pages_refused`].
     Try,
+    /// Huge pages, or an error.
     Require,
 }
 
-/// Sizes in bytes.
+/// Options for memory; sizes are in bytes.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is made before `build`"]
 pub struct Builder {
@@ -53,61 +54,66 @@ impl Default for Builder {
 }
 
 impl Builder {
+    /// Number of frames, up to 2^24; 4,096 unless set.
     pub fn frames(mut self, frames: u32) -> Self {
         self.frames = frames;
         self
     }
 
-    /// A power of two from 2,048 to the size of a page; any even size in that range when
-    /// [`unaligned`](Self::unaligned).
+    /// Bytes of a frame: a power of two from 2,048 (the default) to the size of a page, or any even
+    /// size in that range with [`unaligned`](Self::unaligned).
     pub fn frame_size(mut self, bytes: u32) -> Self {
         self.frame_size = bytes;
         self
     }
 
-    /// Bytes that stay free in front of each packet, besides the kernel's own 256 on receive; at
-    /// most 704 less than a frame.
+    /// Bytes that remain free before each packet, in addition to the kernel's own 256 on receive;
+    /// at most 704 less than a frame, 0 unless set.
     pub fn headroom(mut self, bytes: u32) -> Self {
         self.headroom = bytes;
         self
     }
 
-    /// Frames need not be a power of two, and may cross pages (Linux 5.4). With zero copy this
-    /// wants huge pages.
+    /// Permits frame sizes that are not a power of two, and frames that cross pages (Linux 5.4).
+    /// With zero copy this requires huge pages.
     pub fn unaligned(mut self, on: bool) -> Self {
         self.unaligned = on;
         self
     }
 
-    pub fn huge_pages(mut self, wish: HugePages) -> Self {
-        self.huge_pages = wish;
+    /// Whether the memory consists of huge pages; [`HugePages::No`] unless set.
+    pub fn huge_pages(mut self, choice: HugePages) -> Self {
+        self.huge_pages = choice;
         self
     }
 
-    /// Memory of this node; by default of the node that touches it first.
+    /// Allocates the memory on this NUMA node; by default on that of the thread that builds it.
     pub fn numa_node(mut self, node: u32) -> Self {
         self.numa_node = Some(node);
         self
     }
 
-    /// Room of 24 bytes in front of each packet for what the device is asked to do when it
-    /// transmits: see [`Frame::request`](super::Frame::request) (Linux 6.8).
+    /// Reserves 24 bytes before each packet for requests to the device: see
+    /// [`Frame::request`](super::Frame::request) (Linux 6.8).
     pub fn transmit_metadata(mut self, on: bool) -> Self {
         self.transmit_metadata = on;
         self
     }
 
-    /// In copy mode the kernel itself computes the checksums that packets ask the device for, with
-    /// [`transmit_metadata`](Self::transmit_metadata). Made for tests (Linux 6.8): without it the
-    /// kernel does so where the device cannot, and on veth with `tx-checksumming` on the receiver
-    /// sees them unfinished.
+    /// In copy mode lets the kernel compute the checksums that packets request from the device,
+    /// with [`transmit_metadata`](Self::transmit_metadata). Intended for tests (Linux 6.8): without
+    /// it the kernel computes them only for devices that cannot, and with `tx-checksumming` on veth
+    /// the receiver sees them incomplete.
     pub fn software_checksum(mut self, on: bool) -> Self {
         self.software_checksum = on;
         self
     }
 
+    /// Allocates the memory and makes it resident.
+    ///
     /// # Errors
-    /// When sizes do not fit together, or there is no such memory.
+    /// [`Error::Config`](crate::Error::Config) for sizes that contradict each other,
+    /// [`Error::System`](crate::Error::System) when the memory cannot be allocated.
     pub fn build(self) -> Result<Umem> {
         let geometry = self.geometry()?;
         let (memory, refused) = self.memory(geometry.bytes())?;
@@ -120,7 +126,7 @@ impl Builder {
         Ok(Umem { handle: Handle::new(region) })
     }
 
-    /// On the heap, which a kernel made of tests can touch.
+    /// Builds memory on the heap, which a simulated kernel can access.
     #[cfg(any(test, fuzzing))]
     pub(crate) fn build_on_heap(self) -> Result<(Umem, std::sync::Arc<super::Heap>)> {
         let geometry = self.geometry()?;
@@ -131,7 +137,7 @@ impl Builder {
     }
 
     fn geometry(&self) -> Result<Geometry> {
-        let metadata = if self.transmit_metadata { METADATA } else { 0 };
+        let metadata = if self.transmit_metadata { TRANSMIT_METADATA } else { 0 };
         let size = self.frame_size;
         let geometry = Geometry {
             frames: self.frames,
@@ -141,42 +147,28 @@ impl Builder {
             unaligned: self.unaligned,
         };
         let page = page_size() as u32;
-        let wrong = |what: String| Err(Error::Config(what));
+        let wrong = |wrong: ConfigError| Err(wrong.into());
         if self.frames == 0 || self.frames > MOST_FRAMES {
-            return wrong(format!("{} frames: have 1 to {MOST_FRAMES}", self.frames));
+            return wrong(ConfigError::FrameCount { count: self.frames });
         }
         if !(LEAST_FRAME..=page).contains(&size) {
-            return wrong(format!(
-                "frames of {size} bytes: the kernel takes {LEAST_FRAME} to {page}"
-            ));
+            return wrong(ConfigError::FrameSize { size, page });
         }
         if !self.unaligned && !size.is_power_of_two() {
             let near = size.next_power_of_two().min(page);
-            return wrong(format!(
-                "frames of {size} bytes: have a power of two, such as {near}, or unaligned frames"
-            ));
+            return wrong(ConfigError::FrameAlignment { size, near });
         }
-        // Where every frame starts at an even address, its loss of one bit leads to no other.
+        // Linux 6.18 clears the lowest bit of returned addresses; at even addresses that is
+        // harmless.
         if !size.is_multiple_of(2) {
-            return wrong(format!(
-                "frames of {size} bytes: have an even number; Linux 6.18 takes one byte off odd \
-                 addresses that it gives back"
-            ));
+            return wrong(ConfigError::OddFrameSize { size });
         }
         if self.software_checksum && !self.transmit_metadata {
-            return wrong(
-                "software checksums are computed where packets ask for them: have transmit \
-                 metadata, too"
-                    .to_owned(),
-            );
+            return wrong(ConfigError::ChecksumsWithoutMetadata);
         }
-        let most = size - LEAST_ROOM;
-        if self.headroom > most {
-            return wrong(format!(
-                "a headroom of {} bytes in frames of {size}: have {most} at most, or larger \
-                 frames; the kernel wants {LEAST_ROOM} for itself and a packet",
-                self.headroom
-            ));
+        let (headroom, max) = (self.headroom, size - LEAST_ROOM);
+        if headroom > max {
+            return wrong(ConfigError::Headroom { headroom, size, max });
         }
         Ok(geometry)
     }
@@ -200,6 +192,3 @@ impl Builder {
             | flag(self.software_checksum, UMEM_SOFTWARE_CHECKSUM)
     }
 }
-
-/// The kernel takes any multiple of 8 below 256.
-const METADATA: u32 = Request::SIZE as u32;

@@ -1,11 +1,11 @@
-//! The bytes that frames are made of, whoever owns them.
+//! `Bytes`: the memory of frames, mapped or on the heap.
 
 use std::fmt;
 use std::ptr::NonNull;
 
 use sys::memory::{Anonymous, Pages};
 
-/// They live as long as the value.
+/// Memory that exists as long as this value.
 pub(crate) struct Bytes {
     start: NonNull<u8>,
     pages: Pages,
@@ -19,7 +19,7 @@ impl Bytes {
         Self { start, pages, _keep: Box::new(memory) }
     }
 
-    /// Bytes that a test made.
+    /// Memory that a test created.
     #[cfg(any(test, fuzzing))]
     pub fn on_heap(heap: std::sync::Arc<super::heap::Heap>) -> Self {
         Self { start: heap.start(), pages: Pages::Plain, _keep: Box::new(heap) }

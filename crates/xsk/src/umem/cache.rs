@@ -1,20 +1,20 @@
-//! Free chunks that one half of a socket keeps for itself.
+//! `Cache`: free chunks of one half of a socket.
 
 use super::frame::{Frame, Words};
 use super::handle::Handle;
 use super::region::{Region, Side};
 use crate::limits::{CACHE, MAGAZINE, MAGAZINES};
 
-/// Last in, first out; exchanges magazines with the depot when empty or full.
+/// A stack of free chunks that exchanges magazines with the depot when it is empty or full.
 #[derive(Debug)]
 pub(crate) struct Cache {
     chunks: Box<[u32; CACHE]>,
-    /// Of `chunks`, from the first on.
+    /// Number of used entries of `chunks`, from the first on.
     count: usize,
-    /// So many are kept at most.
+    /// Most chunks that are kept.
     most: usize,
-    /// Chunks that move at once. In small memory they are few, so that no half keeps what another
-    /// one waits for.
+    /// Number of chunks that move together; small in small memory, so that no half keeps chunks for
+    /// which another one waits.
     magazine: usize,
     handle: Handle,
 }
@@ -31,7 +31,7 @@ impl Cache {
         }
     }
 
-    /// How many there are.
+    /// Number of chunks.
     pub fn count(&self) -> u32 {
         self.count as u32
     }
@@ -54,7 +54,7 @@ impl Cache {
         self.pop()
     }
 
-    /// As [`Cache::take`], of those that are at hand.
+    /// As [`Cache::take`], without the depot.
     #[inline]
     pub fn pop(&mut self) -> Option<u32> {
         self.count = self.count.checked_sub(1)?;
@@ -71,32 +71,33 @@ impl Cache {
         self.count += 1;
     }
 
-    /// Has `write` fill up to `most` packets of `len` bytes in the chunks that are taken next;
-    /// tells how many. They stay here until [`Cache::take_filled`].
+    /// Lets `write` fill up to `most` packets of `len` bytes in the chunks that are taken next;
+    /// returns their number. They remain here until [`Cache::take_filled`].
     #[inline]
     pub fn fill(&mut self, most: u32, len: usize, write: &mut impl FnMut(&mut [u8])) -> u32 {
         let Some(window) = self.handle.region().window(len) else { return 0 };
         let rest = self.count.saturating_sub(most as usize);
         let chunks = &self.chunks[rest..self.count];
         for &chunk in chunks.iter().rev() {
-            // SAFETY: the chunk is in this cache, which nobody else has.
+            // SAFETY: the chunk is in this cache, which is borrowed exclusively.
             write(unsafe { window.bytes(chunk) });
         }
         chunks.len() as u32
     }
 
-    /// The next `count` chunks, the last one first: they are the caller's from now on.
+    /// Takes the next `count` chunks, the last one first; the caller owns them.
     ///
     /// # Panics
-    /// When there are not so many.
+    /// When there are fewer.
     #[inline]
     pub fn take_filled(&mut self, count: u32) -> (&Region, &[u32]) {
         let all = self.count;
-        self.count = all.checked_sub(count as usize).expect("filled chunks stay here");
+        self.count = all.checked_sub(count as usize).expect("filled chunks remain here");
         (self.handle.region(), &self.chunks[self.count..all])
     }
 
-    /// Takes the chunks of these addresses that the kernel had from there; tells how many.
+    /// Takes the chunks of these addresses that the kernel got from this side; returns their
+    /// number.
     #[inline]
     pub fn regain(&mut self, mut addresses: impl ExactSizeIterator<Item = u64>, from: Side) -> u32 {
         let mut total = 0;
@@ -112,13 +113,13 @@ impl Cache {
         total
     }
 
-    /// An empty frame of a chunk that the caller owned.
+    /// Returns an empty frame of a chunk that the caller owned.
     #[inline]
     pub fn frame(&self, chunk: u32) -> Frame {
         Frame::empty(self.handle.pointer(), chunk)
     }
 
-    /// Takes a frame, with all its fragments, to be used again.
+    /// Puts all chunks of a frame.
     #[inline]
     pub fn recycle(&mut self, frame: Frame) {
         if frame.is_fragmented() || !self.handle.is_same(frame.region()) {
@@ -138,8 +139,8 @@ impl Cache {
         }
     }
 
-    /// Returns a magazine to the depot, or more: in small memory the depot hands out magazines that
-    /// are larger than what is kept here.
+    /// Returns a magazine or more to the depot: in small memory, magazines from the depot may be
+    /// larger than this cache.
     #[cold]
     fn spill(&mut self) {
         let all = self.count;
@@ -149,7 +150,7 @@ impl Cache {
         }
     }
 
-    /// A magazine from the depot, when there is nothing here; `false` when that is empty, too.
+    /// Takes a magazine from the depot into the empty cache; `false` when the depot is empty, too.
     #[cold]
     fn fetch(&mut self) -> bool {
         let room = self.chunks[self.count..].first_chunk_mut().expect("there is room");
@@ -174,7 +175,7 @@ mod tests {
     use crate::umem::Umem;
 
     #[test]
-    fn what_one_half_gives_back_another_one_gets() {
+    fn chunks_of_one_half_reach_another() {
         for frames in [1, 8, 64, 128, 1000, 4096] {
             let umem = Umem::builder().frames(frames).build().unwrap();
             let cache = || Cache::new(umem.handle().clone());

@@ -2,13 +2,13 @@
 
 use crate::sync::{AtomicU32, AtomicU64};
 
-/// What is known of one chunk.
+/// The record of one chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
-    /// In a chain of chunks: the next one. In a packet's first chunk, while the kernel transmits
-    /// it: `STAMPED` and the data's offset if its time is wanted.
+    /// In a chain of chunks: the next one. In the first chunk of a packet, while the kernel
+    /// transmits it: `STAMPED` and the offset of the data if the transmit time is requested.
     pub next: AtomicU32,
-    /// In a magazine's first chunk: the magazine below. In a fragment: offset and length. In a
-    /// packet's first chunk: the number of whoever wants the time of its transmission.
+    /// In the first chunk of a magazine: the magazine below. In a fragment: offset and length. In
+    /// the first chunk of a packet: the number of the request for its transmit time.
     pub extra: AtomicU64,
 }

@@ -1,15 +1,15 @@
-//! Free chunks that no socket holds: a lock-free stack of magazines.
+//! `Depot`: free chunks that no socket holds, as a lock-free stack of magazines.
 //!
-//! A magazine is a chain of up to [`MAGAZINE`] chunks. Its links, its length and the magazine
-//! below are kept in the records of its chunks, so nothing is allocated.
+//! A magazine is a chain of up to [`MAGAZINE`] chunks. The records of its chunks hold its links,
+//! its length and the magazine below it, so nothing is allocated.
 
 use super::chunk::Chunk;
 use crate::limits::{MAGAZINE, MOST_FRAMES};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The first chunk of the topmost magazine in the lower bits, `NONE` when empty. The upper bits
-/// count changes: a stack that was changed and changed back in between is not taken for the same,
-/// unless a thread sleeps through exactly a multiple of 2^39 changes.
+/// count changes, so that a stack that was changed and changed back is detected, unless a thread
+/// sleeps through exactly a multiple of 2^39 changes.
 #[derive(Debug)]
 pub(crate) struct Depot {
     top: AtomicU64,
@@ -37,7 +37,7 @@ impl Depot {
             let below = (chunks.len() as u64) << 32 | top & CHUNK;
             first.extra.store(below, Ordering::Relaxed);
             let new = changed(top) | u64::from(chunks[0]);
-            // Release: who takes the magazine sees its links.
+            // Release: the thread that takes the magazine sees its links.
             match self.top.compare_exchange_weak(top, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(now) => top = now,
@@ -45,7 +45,7 @@ impl Depot {
         }
     }
 
-    /// Takes the topmost magazine: puts its chunks into `into`, and tells how many.
+    /// Takes the topmost magazine: writes its chunks into `into`, and returns their number.
     pub fn take(&self, records: &[Chunk], into: &mut [u32; MAGAZINE]) -> usize {
         let mut top = self.top.load(Ordering::Acquire);
         let (first, count) = loop {
@@ -53,8 +53,8 @@ impl Depot {
             if first == NONE {
                 return 0;
             }
-            // Another thread may take the magazine and use its records meanwhile: then what is
-            // read here is wrong, and `top` has changed.
+            // Another thread may take the magazine and use its records meanwhile; then the value is
+            // wrong, and `top` has changed.
             let extra = records[first as usize].extra.load(Ordering::Relaxed);
             let new = changed(top) | extra & CHUNK;
             match self.top.compare_exchange_weak(top, new, Ordering::Acquire, Ordering::Acquire) {
@@ -73,11 +73,12 @@ impl Depot {
     }
 }
 
-/// The upper bits of a top that follows `top`.
+/// The upper bits of the successor of `top`.
 fn changed(top: u64) -> u64 {
     (top & !CHUNK).wrapping_add(CHUNK + 1)
 }
 
-/// Of the top: one bit more than [`MOST_FRAMES`] need.
+/// The bits of a chunk in the top: one bit more than [`MOST_FRAMES`] needs.
 const CHUNK: u64 = 2 * MOST_FRAMES as u64 - 1;
+/// The value for an empty stack.
 const NONE: u32 = CHUNK as u32;

@@ -1,7 +1,7 @@
-//! A packet's bytes, in however many chunks they are.
+//! The bytes of a packet, which may be in several chunks.
 //!
-//! Rule: a fragment's place was checked when it was a frame of its own, and is not changed while
-//! it is a fragment. Not here: how chunks are chained (`frame`).
+//! Rule: the place of a fragment was checked when it was a frame of its own, and does not change
+//! while it is a fragment. `frame` chains chunks.
 
 use std::marker::PhantomData;
 use std::slice;
@@ -14,7 +14,7 @@ pub struct Fragments<'a> {
     parts: Parts<'a>,
 }
 
-/// As [`Fragments`], to be written.
+/// The bytes of a packet, chunk by chunk, for writing.
 #[derive(Debug)]
 pub struct FragmentsMut<'a> {
     parts: IntoParts,
@@ -22,23 +22,23 @@ pub struct FragmentsMut<'a> {
 }
 
 impl Frame {
-    /// Bytes of the packet, in all its chunks.
+    /// Number of bytes of the packet in all its chunks.
     #[inline]
     pub fn packet_len(&self) -> usize {
         if self.is_fragmented() { self.fragments().map(<[u8]>::len).sum() } else { self.len() }
     }
 
-    /// The bytes of each chunk, in their order.
+    /// The bytes of each chunk, in order.
     pub fn fragments(&self) -> Fragments<'_> {
         Fragments { parts: self.parts() }
     }
 
-    /// The bytes of each chunk, in their order, to be written.
+    /// The bytes of each chunk, in order, for writing.
     pub fn fragments_mut(&mut self) -> FragmentsMut<'_> {
         FragmentsMut { parts: self.parts().parts, _frame: PhantomData }
     }
 
-    /// Copies the packet, or as much of it as fits, and tells how many bytes.
+    /// Copies the packet, or its beginning if the buffer is shorter; returns the number of bytes.
     pub fn copy_to(&self, buffer: &mut [u8]) -> usize {
         let mut at = 0;
         for part in self.fragments() {
@@ -50,8 +50,8 @@ impl Frame {
         at
     }
 
-    /// Overwrites bytes of the packet from its byte `at` on, in as many chunks as they are. `false`
-    /// and nothing written when the packet has no such bytes.
+    /// Overwrites bytes of the packet from byte `at` on, across chunks. `false`, and nothing is
+    /// written, when the packet ends before.
     pub fn write_at(&mut self, at: usize, bytes: &[u8]) -> bool {
         if at.checked_add(bytes.len()).is_none_or(|end| end > self.packet_len()) {
             return false;
@@ -93,8 +93,8 @@ impl<'a> Iterator for FragmentsMut<'a> {
         let start = unsafe { region.as_ref() }.start(chunk);
         // SAFETY: offset and length are inside the chunk, as checked when it was a frame.
         let start = unsafe { start.add(offset as usize) };
-        // SAFETY: as above; the frame, borrowed alone for `'a`, owns the chunk, and each chunk of
-        // it comes once.
+        // SAFETY: as above; the frame, exclusively borrowed for `'a`, owns the chunk, and each
+        // chunk is returned once.
         Some(unsafe { slice::from_raw_parts_mut(start.as_ptr(), len as usize) })
     }
 }

@@ -1,4 +1,4 @@
-//! A frame that the program owns: one chunk of memory, or the chain of a long packet.
+//! `Frame`: one chunk of memory, or the chain of a long packet, that the program owns.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,46 +13,46 @@ use crate::limits::FRAGMENTS;
 use crate::steer::redirect::abi::Metadata;
 use crate::sync::Ordering;
 
-/// A packet in memory that is shared with the kernel. It derefs to the bytes of its first chunk,
-/// which are all bytes unless it [`is_fragmented`](Frame::is_fragmented).
+/// A packet in memory that is shared with the kernel. It dereferences to the bytes of its first
+/// chunk, which are all bytes unless it [`is_fragmented`](Frame::is_fragmented).
 ///
-/// It cannot be cloned; it can be sent to other threads, pushed into a `Tx` of the same memory
-/// without a copy, or dropped, which frees it. It keeps the memory alive.
+/// It cannot be cloned. It can be moved to other threads, pushed into a `Tx` of the same memory
+/// without a copy, or dropped, which frees its chunks. It keeps the memory alive.
 pub struct Frame {
     region: NonNull<Region>,
     chunk: u32,
     /// Bytes of data in the first chunk.
     len: u32,
-    /// The next chunk of the packet, whose record has its offset and length; `NONE` at the end.
+    /// The next chunk of the packet, whose offset and length are in its record; `NONE` at the end.
     next: u32,
-    /// Where the data of the first chunk starts.
+    /// Offset of the data in the first chunk.
     offset: u16,
-    /// Chunks behind the first.
+    /// Number of chunks after the first.
     more: u8,
     /// See [`options`].
     options: u8,
 }
 
-/// A frame taken apart; it is lost unless it is put together again.
+/// A frame as words, which must be converted back to a frame.
 #[derive(Debug)]
-#[must_use = "else the frame is lost"]
+#[must_use = "otherwise the frame is lost"]
 pub(crate) struct Words(NonNull<Region>, u64, u64);
 
-/// What travels with a frame besides its bytes.
+/// Flags for metadata of a frame.
 pub(crate) mod options {
-    /// Transmit metadata lies in front of the data.
+    /// Transmit metadata is before the data.
     pub const TX_METADATA: u8 = 1;
-    /// Receive metadata may lie in front of where the kernel put the data.
+    /// Receive metadata may be before the place of received data.
     pub const RX_METADATA: u8 = 2;
 }
 
-// SAFETY: a frame owns its chunks alone, and the region is shared by atomic counts.
+// SAFETY: a frame owns its chunks exclusively, and the region is shared by atomic counts.
 unsafe impl Send for Frame {}
 // SAFETY: a shared reference only reads the bytes.
 unsafe impl Sync for Frame {}
 
 impl Frame {
-    /// An empty frame of a chunk that the caller owned.
+    /// Creates an empty frame of a chunk that the caller owned.
     #[inline]
     pub(super) fn empty(region: NonNull<Region>, chunk: u32) -> Self {
         // SAFETY: alive, because the chunk is counted; only shared access.
@@ -65,8 +65,8 @@ impl Frame {
         Self { region, chunk, len, next: NONE, offset, more: 0, options: 0 }
     }
 
-    /// A frame of a chunk that the kernel gave back, with data in it. `None`, and the chunk still
-    /// counts as owned by the caller, when the data would leave the chunk.
+    /// Creates a frame of a chunk that the kernel returned with data. `None`, and the caller keeps
+    /// the chunk, if the data would exceed the chunk.
     #[inline(always)]
     pub(crate) fn filled(
         region: NonNull<Region>,
@@ -80,37 +80,37 @@ impl Frame {
         is_inside.then(|| Self::of(region, chunk, offset as u16, len))
     }
 
-    /// The number of its first chunk in the memory, from 0. No two frames that live have the same.
+    /// Number of its first chunk in the memory, from 0; unique among existing frames.
     #[inline]
     pub fn number(&self) -> u32 {
         self.chunk
     }
 
-    /// Room for the data of one chunk, from where it starts.
+    /// Most bytes of data in the first chunk, from its present start.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.geometry_size() - usize::from(self.offset)
     }
 
-    /// Bytes in front of the data.
+    /// Bytes before the data.
     #[inline]
     pub fn headroom(&self) -> usize {
         usize::from(self.offset)
     }
 
-    /// Bytes behind the data of the first chunk.
+    /// Bytes after the data of the first chunk.
     #[inline]
     pub fn tailroom(&self) -> usize {
         self.capacity() - self.len as usize
     }
 
-    /// The packet goes on in other chunks: see [`fragments`](Frame::fragments).
+    /// Whether the packet continues in other chunks: see [`fragments`](Frame::fragments).
     #[inline]
     pub fn is_fragmented(&self) -> bool {
         self.more > 0
     }
 
-    /// Replaces the data of an unfragmented frame. `false` when it has no room for so many bytes.
+    /// Replaces the data of an unfragmented frame. `false` if the bytes do not fit.
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> bool {
         let has_room = self.resize(bytes.len());
@@ -120,8 +120,8 @@ impl Frame {
         has_room
     }
 
-    /// Sets the length of the data in the first chunk; new bytes are what the memory held. `false`
-    /// when there is no such room.
+    /// Sets the length of the data in the first chunk; added bytes have old contents. `false` if
+    /// the length does not fit.
     #[inline]
     pub fn resize(&mut self, len: usize) -> bool {
         let has_room = len <= self.capacity();
@@ -131,12 +131,13 @@ impl Frame {
         has_room
     }
 
-    /// Moves the start of the data: forwards drops bytes, backwards takes headroom as data. `false`
-    /// when there are not so many bytes, or something was [requested](Frame::request) already.
+    /// Moves the start of the data: forward to drop bytes, backward to add headroom to the data.
+    /// `false` if there are too few bytes, or a [request](Frame::request) was added already.
     #[inline]
     pub fn move_head(&mut self, by: isize) -> bool {
         let by = by as i64;
-        let fits = (-i64::from(self.offset)..=i64::from(self.len)).contains(&by) && !self.asked();
+        let fits =
+            (-i64::from(self.offset)..=i64::from(self.len)).contains(&by) && !self.has_request();
         if fits {
             self.offset = (i64::from(self.offset) + by) as u16;
             self.len = (i64::from(self.len) - by) as u32;
@@ -144,22 +145,23 @@ impl Frame {
         fits
     }
 
-    /// The `len` bytes in front of the data, where XDP programs leave metadata.
+    /// The `len` bytes before the data, where XDP programs write metadata; `None` with less
+    /// headroom.
     pub fn front(&self, len: usize) -> Option<&[u8]> {
         let start = usize::from(self.offset).checked_sub(len)?;
         // SAFETY: `start..start + len` is inside the chunk, which this frame owns.
         Some(unsafe { slice::from_raw_parts(self.place(start).as_ptr(), len) })
     }
 
-    /// As [`Frame::front`], to be written.
+    /// As [`Frame::front`], for writing.
     pub fn front_mut(&mut self, len: usize) -> Option<&mut [u8]> {
         let start = usize::from(self.offset).checked_sub(len)?;
-        // SAFETY: `start..start + len` is inside the chunk, which this frame owns alone.
+        // SAFETY: `start..start + len` is inside the chunk, which this frame owns exclusively.
         Some(unsafe { slice::from_raw_parts_mut(self.place(start).as_ptr(), len) })
     }
 
-    /// Adds a frame of the same memory behind this one as its continuation. Gives it back when it
-    /// is of other memory, or the packet would have too many chunks.
+    /// Appends a frame of the same memory as the continuation of this packet. Returns it if it is
+    /// of other memory, or the packet would have too many chunks.
     pub fn append(&mut self, mut tail: Self) -> Result<(), Self> {
         let more = usize::from(self.more) + usize::from(tail.more) + 1;
         if tail.region != self.region || more >= FRAGMENTS {
@@ -176,62 +178,63 @@ impl Frame {
             }
         }
         self.more = more as u8;
-        // Its chunks are counted with this frame from now on.
+        // Its chunks now count with this frame.
         (tail.next, tail.more) = (NONE, 0);
         mem::forget(tail);
         Ok(())
     }
 
-    /// Whether both are of the same memory.
+    /// Whether the frame is of this memory.
     pub fn is_of(&self, umem: &super::Umem) -> bool {
         umem.handle.is_same(self.region)
     }
 
-    /// One chunk, of which nothing is asked.
+    /// Whether it is one chunk without a request.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.more == 0 && self.options & options::TX_METADATA == 0
     }
 
-    /// Whether a request stands in front of the data.
+    /// Whether a request is before the data.
     #[inline]
-    pub(crate) fn asked(&self) -> bool {
+    pub(crate) fn has_request(&self) -> bool {
         self.options & options::TX_METADATA != 0
     }
 
-    /// Where a request goes, if the kernel was told of such.
+    /// The place of a request, if the memory was registered with requests.
     pub(crate) fn request_front(&mut self) -> Option<&mut [u8]> {
         let room = self.shared().geometry.metadata as usize;
         if room == 0 { None } else { self.front_mut(room) }
     }
 
-    /// There is a request now.
+    /// Declares that a request was written.
     pub(crate) fn note_request(&mut self) {
         self.options |= options::TX_METADATA;
     }
 
-    /// A number for the packet, to be found with its first chunk when it is transmitted.
+    /// Stores a number with the first chunk, to be read when the packet was transmitted.
     pub(crate) fn note_number(&self, number: u64) {
         self.shared().chunks[self.chunk as usize].extra.store(number, Ordering::Relaxed);
     }
 
-    /// Whether somebody wants to know when it is transmitted; said when it is given to the kernel.
+    /// Stores whether the transmit time is requested, when the frame is passed to the kernel.
     pub(crate) fn note_stamped(&self, is_stamped: bool) {
         let data = is_stamped.then_some(u32::from(self.offset));
         self.shared().set_stamped(self.chunk, data);
     }
 
-    /// The program's metadata may lie in front of the packet.
+    /// Adds flags of received metadata.
     #[inline]
     pub(crate) fn note_received(&mut self, options: u8) {
         self.options |= options;
     }
 
-    /// Where the redirect program's metadata would be.
+    /// The place of the metadata of the redirect program; `None` if the frame was not received with
+    /// it.
     pub(crate) fn received_front(&self) -> Option<&[u8]> {
         let is_received = self.options & options::RX_METADATA != 0;
         let start = self.shared().geometry.receive_offset() as usize - RECEIVED;
-        // SAFETY: in front of where packets are received, inside the chunk, which this frame owns.
+        // SAFETY: before the place of received packets, inside the chunk, which this frame owns.
         is_received.then(|| unsafe { slice::from_raw_parts(self.place(start).as_ptr(), RECEIVED) })
     }
 
@@ -247,13 +250,13 @@ impl Frame {
         Parts { parts, _frame: PhantomData }
     }
 
-    /// How many parts there are.
+    /// Number of parts of the packet.
     #[inline]
     pub(crate) fn count(&self) -> u32 {
         u32::from(self.more) + 1
     }
 
-    /// Chunk, offset and length of a frame of one part; the chunk is the caller's now.
+    /// Chunk, offset and length of a frame of one part; the caller owns the chunk.
     #[inline]
     pub(crate) fn into_chunk(self) -> (u32, u32, u32) {
         assert!(self.more == 0, "the frame is of one part");
@@ -262,8 +265,8 @@ impl Frame {
         part
     }
 
-    /// The frame as words, for calls that are not inlined: a frame that need not be in memory
-    /// costs a fraction of one that must.
+    /// The frame as words, for functions that are not inlined: passing words in registers costs a
+    /// fraction of passing a frame in memory.
     #[inline]
     pub(crate) fn into_words(self) -> Words {
         let words = self.words();
@@ -279,7 +282,7 @@ impl Frame {
         Words(self.region, first, second)
     }
 
-    /// What [`Frame::into_words`] took apart.
+    /// The inverse of [`Frame::into_words`].
     #[inline]
     pub(crate) fn from_words(Words(region, first, second): Words) -> Self {
         Self {
@@ -293,7 +296,7 @@ impl Frame {
         }
     }
 
-    /// As [`Frame::parts`]; the chunks are the caller's now.
+    /// As [`Frame::parts`]; the caller owns the chunks.
     #[inline]
     pub(crate) fn into_parts(self) -> IntoParts {
         let first = (self.chunk, u32::from(self.offset), self.len);
@@ -338,8 +341,8 @@ impl Deref for Frame {
     #[inline]
     fn deref(&self) -> &[u8] {
         let start = self.place(usize::from(self.offset));
-        // SAFETY: offset and length stay inside the chunk (`filled`, `resize`, `move_head`), and
-        // this frame owns it.
+        // SAFETY: offset and length are always inside the chunk (`filled`, `resize`, `move_head`),
+        // and this frame owns it.
         unsafe { slice::from_raw_parts(start.as_ptr(), self.len as usize) }
     }
 }
@@ -348,7 +351,7 @@ impl DerefMut for Frame {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         let start = self.place(usize::from(self.offset));
-        // SAFETY: as in `deref`, and it owns the chunk alone.
+        // SAFETY: as in `deref`, and it owns the chunk exclusively.
         unsafe { slice::from_raw_parts_mut(start.as_ptr(), self.len as usize) }
     }
 }
@@ -360,8 +363,8 @@ impl Drop for Frame {
     }
 }
 
-/// All chunks of a frame go home. Not a part of `drop`, which is in every path on which something
-/// may panic: what it does not call with the frame's address can stay out of memory.
+/// Returns all chunks of a frame to the depot. Separate from `drop`, which is on every path that
+/// may panic: a frame whose address is not passed need not be in memory.
 #[inline(never)]
 fn free(words: Words) {
     let frame = ManuallyDrop::new(Frame::from_words(words));
@@ -387,7 +390,8 @@ impl fmt::Debug for Frame {
     }
 }
 
-/// See [`Frame::parts`]. Reads a chunk's record before it gives the chunk out.
+/// An iterator over parts; see [`Frame::parts`]. Reads the record of a chunk before it returns the
+/// chunk.
 #[derive(Debug)]
 pub(crate) struct Parts<'a> {
     pub(super) parts: IntoParts,
@@ -402,12 +406,12 @@ impl Iterator for Parts<'_> {
     }
 }
 
-/// See [`Frame::into_parts`].
+/// An iterator over parts that the caller owns; see [`Frame::into_parts`].
 #[derive(Debug)]
 pub(crate) struct IntoParts {
     region: NonNull<Region>,
     now: Option<(u32, u32, u32)>,
-    /// The chunk behind `now`.
+    /// The chunk after `now`.
     next: u32,
 }
 
@@ -424,7 +428,7 @@ impl Iterator for IntoParts {
     fn next(&mut self) -> Option<Self::Item> {
         let part = self.now.take()?;
         if self.next != NONE {
-            // SAFETY: alive, because what is still to come is counted; only shared access.
+            // SAFETY: alive, because the remaining chunks are counted; only shared access.
             let region = unsafe { self.region.as_ref() };
             self.now = self::part(region, self.next);
             self.next = region.chunks[self.next as usize].next.load(Ordering::Relaxed);
@@ -433,7 +437,7 @@ impl Iterator for IntoParts {
     }
 }
 
-/// A fragment as its record has it.
+/// A fragment as described by its record.
 fn part(region: &Region, chunk: u32) -> Option<(u32, u32, u32)> {
     if chunk == NONE {
         return None;
@@ -444,4 +448,5 @@ fn part(region: &Region, chunk: u32) -> Option<(u32, u32, u32)> {
 
 /// Bytes of `struct redirect_metadata`.
 const RECEIVED: usize = Metadata::SIZE;
+/// No chunk.
 const NONE: u32 = u32::MAX;

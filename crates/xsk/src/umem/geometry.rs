@@ -1,22 +1,22 @@
-//! How memory is cut into frames, and where in a frame a packet lies.
+//! The division of memory into frames, and the place of packets in frames.
 
 use sys::net::xsk::UNALIGNED_OFFSET_SHIFT;
 
 use crate::limits::MAGAZINE;
 
-/// All sizes in bytes.
+/// The division of memory into frames; all sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry {
     pub frames: u32,
-    /// Of a frame; a power of two unless `unaligned`.
+    /// Size of a frame; a power of two unless `unaligned`.
     pub size: u32,
     pub headroom: u32,
-    /// Room for transmit metadata in front of a packet, or 0.
+    /// Space for transmit metadata before a packet, or 0.
     pub metadata: u32,
     pub unaligned: bool,
 }
 
-/// A place that a descriptor names.
+/// The place of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub chunk: u32,
@@ -24,8 +24,8 @@ pub(crate) struct Place {
 }
 
 impl Geometry {
-    /// Frames that move between a cache and the depot at once: all halves of a socket together
-    /// keep at most a quarter of the memory.
+    /// Number of frames that move together between a cache and the depot, so that both halves of a
+    /// socket keep at most a quarter of the memory.
     pub fn magazine(&self) -> usize {
         (self.frames as usize / 32).clamp(1, MAGAZINE)
     }
@@ -34,13 +34,13 @@ impl Geometry {
         self.frames as usize * self.size as usize
     }
 
-    /// What the fill ring is given: the start of the frame.
+    /// The address for the fill ring: the start of the frame.
     #[inline]
     pub fn address(&self, chunk: u32) -> u64 {
         u64::from(chunk) * u64::from(self.size)
     }
 
-    /// Bytes from the start of the memory to the data that an rx descriptor names; not checked.
+    /// Offset in the memory of the data of an rx descriptor; not checked.
     #[inline]
     pub fn distance(&self, address: u64) -> u64 {
         if !self.unaligned {
@@ -58,7 +58,7 @@ impl Geometry {
         (place.chunk < self.frames).then_some(place)
     }
 
-    /// The offset of received data is in the upper bits, and counts from the start of the frame.
+    /// In unaligned mode the upper bits hold the offset of the data from the start of the frame.
     fn unaligned_place(&self, address: u64) -> Place {
         let base = address & ((1 << UNALIGNED_OFFSET_SHIFT) - 1);
         let place = self.split_by_division(base);
@@ -77,7 +77,7 @@ impl Geometry {
         Place { chunk, offset: address as u32 & (self.size - 1) }
     }
 
-    /// Where the kernel puts a received packet in its frame.
+    /// Offset of a received packet in its frame.
     #[inline]
     pub fn receive_offset(&self) -> u32 {
         self.headroom.saturating_add(KERNEL_HEADROOM)
@@ -87,7 +87,7 @@ impl Geometry {
         self.size.saturating_sub(self.receive_offset())
     }
 
-    /// Where the data of an empty frame starts.
+    /// Offset of the data of an empty frame.
     #[inline]
     pub fn transmit_offset(&self) -> u32 {
         self.headroom.saturating_add(self.metadata)
@@ -99,7 +99,10 @@ impl Geometry {
     }
 }
 
-/// `XDP_PACKET_HEADROOM`: what XDP programs may use in front of a packet.
+/// Bytes of `struct xsk_tx_metadata` before a packet. Linux before 6.15 knows the first 16, and
+/// accepts any multiple of 8 below 256.
+pub(crate) const TRANSMIT_METADATA: u32 = 24;
+/// `XDP_PACKET_HEADROOM`: bytes before a packet that XDP programs may use.
 const KERNEL_HEADROOM: u32 = 256;
 
 #[cfg(test)]
@@ -110,7 +113,7 @@ mod tests {
     fn addresses_lead_to_frame_and_offset() {
         let aligned =
             Geometry { frames: 4, size: 2048, headroom: 0, metadata: 0, unaligned: false };
-        let odd = Geometry { size: 3000, unaligned: true, ..aligned };
+        let unaligned = Geometry { size: 3000, unaligned: true, ..aligned };
         let offset = |bytes: u64| bytes << UNALIGNED_OFFSET_SHIFT;
         let table = [
             (aligned, 0, Some((0, 0))),
@@ -118,10 +121,10 @@ mod tests {
             (aligned, 4 * 2048 - 1, Some((3, 2047))),
             (aligned, 4 * 2048, None),
             (aligned, u64::MAX, None),
-            (odd, 3000 | offset(256), Some((1, 256))),
-            (odd, 3000 + 20, Some((1, 20))),
-            (odd, 12_000, None),
-            (odd, u64::MAX, None),
+            (unaligned, 3000 | offset(256), Some((1, 256))),
+            (unaligned, 3000 + 20, Some((1, 20))),
+            (unaligned, 12_000, None),
+            (unaligned, u64::MAX, None),
         ];
         for (geometry, address, wanted) in table {
             let place = geometry.place(address).map(|place| (place.chunk, place.offset));

@@ -1,4 +1,4 @@
-//! What keeps a region alive: a count of handles and of frames that are not in the depot.
+//! `Handle`: keeps a region alive by a count of handles and of frames outside of the depot.
 
 use std::ptr::NonNull;
 
@@ -10,20 +10,20 @@ use super::region::{Region, Side};
 use crate::limits::MAGAZINE;
 use crate::sync::Ordering;
 
-/// A handle; the last of handles and frames frees the region.
+/// A handle to a region, which is freed with the last handle or frame.
 #[derive(Debug)]
 pub(crate) struct Handle {
     region: NonNull<Region>,
 }
 
-// SAFETY: a region is shared between threads by its count; all it has is atomic, locked or
-// constant, and the bytes belong to whoever owns the chunk.
+// SAFETY: a region is shared between threads by its count; its fields are atomic, locked or
+// constant, and the bytes belong to the owner of the chunk.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
 
 impl Handle {
-    /// The first handle; all chunks go into the depot.
+    /// Creates the first handle, and puts all chunks into the depot.
     pub fn new(region: Region) -> Self {
         let chunks: Vec<u32> = (0..region.geometry.frames).rev().collect();
         for magazine in chunks.chunks(region.geometry.magazine()) {
@@ -44,7 +44,7 @@ impl Handle {
         &self.region().geometry
     }
 
-    /// For frames, which are counted as well.
+    /// The region's address, for frames, which are counted as well.
     #[inline]
     pub fn pointer(&self) -> NonNull<Region> {
         self.region
@@ -55,7 +55,7 @@ impl Handle {
         self.region == region
     }
 
-    /// A magazine from the depot into `chunks`; they are counted from now on.
+    /// Takes a magazine from the depot into `chunks`, and counts its chunks; returns their number.
     pub fn fetch(&self, chunks: &mut [u32; MAGAZINE]) -> usize {
         let region = self.region();
         let mut count = region.depot.take(&region.chunks, chunks);
@@ -67,13 +67,13 @@ impl Handle {
         count
     }
 
-    /// Chunks that somebody owned go home, at most a magazine.
+    /// Returns chunks that the caller owned to the depot, at most a magazine.
     pub fn bring_home(&self, chunks: &[u32]) {
         bring_home(self.region, chunks);
     }
 
-    /// One frame from the depot; the rest of its magazine goes back. Not for the path of packets,
-    /// where a [`Cache`](super::Cache) serves.
+    /// Takes one frame from the depot, and returns the rest of its magazine. The packet path uses a
+    /// [`Cache`](super::Cache) instead.
     pub fn alloc(&self) -> Option<Frame> {
         let mut chunks = [0; MAGAZINE];
         let count = self.fetch(&mut chunks);
@@ -84,15 +84,17 @@ impl Handle {
         Some(Frame::empty(self.region, *chunk))
     }
 
-    /// Everything that the kernel had from sockets that are closed goes home; tells how many.
+    /// Returns to the depot all frames that the kernel had from closed sockets of a pool; returns
+    /// their number.
     pub fn reclaim(&self, pool: u32) -> u32 {
         let count = self.collect(pool);
         release(self.region, u64::from(count));
         count
     }
 
-    /// As [`Handle::reclaim`], but later: a driver may still write to the frames. They are counted
-    /// no more, so they do not keep the memory; the kernel has its own hold on the pages.
+    /// As [`Handle::reclaim`], but after a delay, because a driver may still write to the frames.
+    /// They are no longer counted, so they do not keep the memory alive; the kernel holds the pages
+    /// itself.
     pub fn retire(&self, pool: u32) {
         let region = self.region();
         let is_its = |chunk: &u32| region.owner(*chunk).is_some_and(|side| side.pool() == pool);
@@ -101,7 +103,7 @@ impl Handle {
         release(self.region, count as u64);
     }
 
-    /// Brings home what closed sockets with zero copy have left long enough.
+    /// Returns to the depot the frames of zero-copy sockets that were closed long enough ago.
     #[cold]
     pub fn reclaim_retired(&self) {
         for pool in self.region().released() {
@@ -109,7 +111,8 @@ impl Handle {
         }
     }
 
-    /// All frames that the kernel had from closed sockets go into the depot; tells how many.
+    /// Puts all frames that the kernel had from closed sockets into the depot; returns their
+    /// number.
     fn collect(&self, pool: u32) -> u32 {
         let region = self.region();
         let (mut magazine, mut filled, mut count) = ([0; MAGAZINE], 0, 0);
@@ -138,8 +141,8 @@ impl Clone for Handle {
     fn clone(&self) -> Self {
         let count = &self.region().count;
         if count.fetch_add(HANDLE, Ordering::Relaxed) > MOST_COUNTED {
-            // Only a program that forgets handles comes here. Long before the count overflows it
-            // is refused more, and the count stays as it was.
+            // Only a program that leaks handles gets here. Long before the count overflows, further
+            // handles are rejected, and the count remains unchanged.
             count.fetch_sub(HANDLE, Ordering::Relaxed);
             panic!("fewer than 2^31 handles of one memory");
         }
@@ -153,7 +156,7 @@ impl Drop for Handle {
     }
 }
 
-/// One handle in the count.
+/// One handle in the count, whose lower half counts frames.
 const HANDLE: u64 = 1 << 32;
-/// Leaves room for as many more as there can be threads.
+/// Largest count, with space for one more handle of each possible thread.
 const MOST_COUNTED: u64 = u64::MAX / 2;

@@ -1,41 +1,41 @@
-//! Bytes from the heap in place of a mapping, and the kernel's access to them: for tests, so that
-//! checkers of memory see every access. Only with `cfg(test)` and when fuzzing.
+//! Memory on the heap instead of a mapping, with the accesses of a simulated kernel, so that memory
+//! checkers see every access. Only with `cfg(test)` and when fuzzing.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
-/// Zeroed, and freed on drop.
+/// Zeroed memory, freed on drop.
 #[derive(Debug)]
 pub(crate) struct Heap {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: it owns its bytes; who reads and writes which of them is the rule of this module.
+// SAFETY: it owns its bytes; the module above defines which thread accesses which of them.
 unsafe impl Send for Heap {}
 // SAFETY: as above.
 unsafe impl Sync for Heap {}
 
 impl Heap {
     pub fn new(len: usize) -> Self {
-        let layout = Layout::from_size_align(len.max(1), PAGE).expect("a size that can be had");
+        let layout = Layout::from_size_align(len.max(1), PAGE).expect("a valid size");
         // SAFETY: the layout has at least one byte.
         let start = unsafe { alloc_zeroed(layout) };
-        Self { start: NonNull::new(start).expect("there is memory"), layout }
+        Self { start: NonNull::new(start).expect("memory is available"), layout }
     }
 
     pub fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// The kernel writes a packet. The bytes must be the kernel's at this time.
+    /// Writes a packet as the kernel, which must own the bytes.
     pub fn write(&self, at: u64, bytes: &[u8]) {
         let place = self.place(at, bytes.len());
-        // SAFETY: `place` leads to so many bytes, which nobody else uses now.
+        // SAFETY: `place` has this many bytes, which no other thread uses now.
         unsafe { place.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
     }
 
-    /// The kernel reads a packet, as in [`Heap::write`].
+    /// Reads a packet as the kernel, which must own the bytes.
     pub fn read(&self, at: u64, into: &mut [u8]) {
         let place = self.place(at, into.len());
         // SAFETY: as in `write`.
@@ -52,7 +52,7 @@ impl Heap {
 
 impl Drop for Heap {
     fn drop(&mut self) {
-        // SAFETY: made with this layout in `new`, and nobody points into it any more.
+        // SAFETY: allocated with this layout in `new`, and no pointer into it remains.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }

@@ -1,4 +1,4 @@
-//! The memory itself, and one record for each chunk of it.
+//! `Region`: the memory, and one record for each of its chunks.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -7,66 +7,69 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
+use super::bound::BoundSocket;
 use super::bytes::Bytes;
 use super::chunk::Chunk;
 use super::depot::Depot;
 use super::geometry::Geometry;
 use crate::limits::RETIREMENT;
 use crate::ring::Descriptor;
-use crate::socket::Bound;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
+/// Memory, its division into chunks, and the owners of the chunks.
 pub(crate) struct Region {
     pub memory: Bytes,
     pub geometry: Geometry,
-    /// Flags and sizes for the kernel, see `sys::net::xsk`.
+    /// Flags of the registration with the kernel, see `sys::net::xsk`.
     pub registration_flags: u32,
-    /// Why there are no huge pages.
+    /// Why huge pages are not used although they were requested.
     pub refused: Option<sys::Error>,
     pub chunks: Box<[Chunk]>,
-    /// The [`Side`] of each chunk while the kernel has it, else 0. Apart from the records, since
-    /// the path of packets touches nothing else of a chunk's books: fewer lines of the cache.
+    /// The [`Side`] of each chunk while the kernel has it, otherwise 0. Separate from the records,
+    /// since the packet path accesses only the owners: this needs fewer cache lines.
     owners: Box<[AtomicU32]>,
     pub depot: Depot,
-    /// Handles in the upper half, frames outside of the depot in the lower.
+    /// Number of handles in the upper half, of frames outside of the depot in the lower half.
     pub count: AtomicU64,
-    /// Numbers for sockets; 0 is nobody's.
+    /// The next number for a pool; 0 means no owner.
     next_pool: AtomicU32,
-    /// Sockets that are bound with this memory: one of them can lend its registration.
-    bound: Mutex<Vec<Weak<Bound>>>,
-    /// Closed sockets whose frames a driver may still write to, and when they were closed.
+    /// Sockets that are bound with this memory, one of which can lend its registration.
+    bound: Mutex<Vec<Weak<dyn BoundSocket>>>,
+    /// Pools of closed sockets to whose frames a driver may still write, and the time when they
+    /// were closed.
     retired: Mutex<Vec<(u32, Instant)>>,
-    /// Whether there are any.
+    /// Whether `retired` has entries.
     has_retired: AtomicBool,
 }
 
-/// The same place in every chunk of some memory; by numbers, so that they can stay in registers.
+/// The place of transmitted packets of one length in every chunk, as numbers that can remain in
+/// registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window<'a> {
     base: NonNull<u8>,
     owners: &'a [AtomicU32],
     size: u32,
     offset: u32,
-    /// From the offset on these many bytes are inside of a chunk.
+    /// Bytes from the offset on; they are inside of a chunk.
     len: u32,
 }
 
 impl<'a> Window<'a> {
-    /// Its bytes in one chunk.
+    /// The bytes of this place in one chunk.
     ///
     /// # Safety
-    /// Nobody else has the chunk as long as the bytes are used.
+    /// The caller owns the chunk as long as the bytes are used.
     #[inline]
     pub unsafe fn bytes(&self, chunk: u32) -> &'a mut [u8] {
         assert!((chunk as usize) < self.owners.len(), "chunk {chunk} is one of this memory");
-        // SAFETY: the memory has a chunk of `size` bytes for each owner, and `window` saw to it
-        // that offset and length are inside.
+        // SAFETY: the memory has a chunk of `size` bytes for each owner, and `window` checked that
+        // offset and length are inside.
         let start = unsafe { self.base.add(self.address(chunk) as usize) };
         // SAFETY: as above, and the chunk is the caller's.
         unsafe { slice::from_raw_parts_mut(start.as_ptr(), self.len as usize) }
     }
 
-    /// One chunk is the kernel's from now on, for which this is the descriptor.
+    /// Marks one chunk as owned by the kernel, and returns its descriptor.
     #[inline]
     pub fn give(&self, chunk: u32, to: Side) -> Descriptor {
         self.owners[chunk as usize].store(to.0, Ordering::Relaxed);
@@ -79,8 +82,8 @@ impl<'a> Window<'a> {
     }
 }
 
-/// Into which ring of which socket a chunk was put: the socket's pool in the upper bits, 1 in the
-/// lowest for tx. No pool is 0, so no side is.
+/// The ring and pool through which the kernel got a chunk: the pool in the upper bits, 1 in the
+/// lowest bit for tx. Pools, and thus sides, are never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Side(u32);
 
@@ -122,7 +125,7 @@ impl Region {
         }
     }
 
-    /// Where the bytes of a chunk start.
+    /// Address of the first byte of a chunk.
     #[inline]
     pub fn start(&self, chunk: u32) -> NonNull<u8> {
         let at = self.geometry.address(chunk) as usize;
@@ -131,7 +134,8 @@ impl Region {
         unsafe { self.memory.as_ptr().add(at) }
     }
 
-    /// Where transmitted packets of `len` bytes lie in each chunk; `None` when it has no such room.
+    /// The place of transmitted packets of `len` bytes in each chunk; `None` if a chunk is too
+    /// small.
     #[inline]
     pub fn window(&self, len: usize) -> Option<Window<'_>> {
         let fits = len <= self.geometry.transmit_room() as usize;
@@ -144,8 +148,8 @@ impl Region {
         })
     }
 
-    /// Fetches the first bytes at an address of the kernel's into this processor's cache, so that
-    /// whoever reads them soon need not wait. An address that is outside is no harm.
+    /// Prefetches the first bytes at an address from the kernel into the cache of this processor.
+    /// An address outside of the memory is harmless.
     #[inline]
     pub fn prefetch(&self, address: u64) {
         let at = self.geometry.distance(address);
@@ -160,21 +164,21 @@ impl Region {
         let _ = place;
     }
 
-    /// A number for a new socket.
+    /// Number of a new pool.
     pub fn new_pool(&self) -> u32 {
         let next = |pool: u32| (pool < 1 << 31).then_some(pool + 1);
         let pool = self.next_pool.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
         pool.expect("fewer than 2^31 sockets are opened on one memory")
     }
 
-    /// The chunk is the kernel's from now on.
+    /// Marks a chunk as owned by the kernel.
     #[inline]
     pub fn give(&self, chunk: u32, to: Side) {
         self.owners[chunk as usize].store(to.0, Ordering::Relaxed);
     }
 
-    /// The chunk is ours again, if the kernel had it from there. Only one thread at a time may
-    /// take from one side.
+    /// Takes a chunk back if the kernel got it from this side. Only one thread at a time may take
+    /// from one side.
     #[inline]
     #[must_use]
     pub fn take(&self, chunk: u32, from: Side) -> bool {
@@ -186,15 +190,15 @@ impl Region {
         is_given
     }
 
-    /// As [`Region::take`], of the chunk that an address of the kernel's is in.
+    /// As [`Region::take`], for the chunk of an address from the kernel.
     #[inline]
     pub fn take_at(&self, address: u64, from: Side) -> Option<u32> {
         let place = self.geometry.place(address)?;
         self.take(place.chunk, from).then_some(place.chunk)
     }
 
-    /// As [`Region::take_at`], of as many addresses as there is room for in `into`, where it puts
-    /// the chunks; tells how many.
+    /// As [`Region::take_at`], for the addresses that fit into `into`, which receives the chunks;
+    /// returns their number.
     #[inline]
     pub fn take_all(
         &self,
@@ -213,8 +217,8 @@ impl Region {
         take_each(addresses.map(|address| (address >> shift) as usize), owners, from, into)
     }
 
-    /// As [`Region::take`], where others may take from the same side at the same time: one of them
-    /// gets it.
+    /// As [`Region::take`], where several threads may take from the same side: one of them
+    /// succeeds.
     #[inline]
     #[must_use]
     pub fn take_from_many(&self, chunk: u32, from: Side) -> bool {
@@ -222,16 +226,16 @@ impl Region {
         owner.compare_exchange(from.0, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Notes whether somebody wants to know when the chunk, the first of a packet, is transmitted,
-    /// and where its `data` starts: in front of that is the time.
+    /// Records whether the transmit time of a packet is requested, with its first chunk, and the
+    /// offset of its `data`, before which the kernel writes the time.
     #[inline]
     pub fn set_stamped(&self, chunk: u32, data: Option<u32>) {
         let mark = data.map_or(0, |offset| STAMPED | offset);
         self.chunks[chunk as usize].next.store(mark, Ordering::Relaxed);
     }
 
-    /// Where the data of a transmitted chunk starts, and the number that came with the wish to know
-    /// the time. `None` when nobody wants to.
+    /// Offset of the data of a transmitted chunk, and the number of its request for the transmit
+    /// time. `None` without a request.
     pub fn stamped(&self, chunk: u32) -> Option<(u32, u64)> {
         let record = &self.chunks[chunk as usize];
         let mark = record.next.load(Ordering::Relaxed);
@@ -239,18 +243,18 @@ impl Region {
         is_stamped.then(|| (mark & !STAMPED, record.extra.load(Ordering::Relaxed)))
     }
 
-    /// Wipes the redirect program's mark off, so that it says something only of the next packet.
-    /// The caller owns the chunk.
+    /// Clears the mark of the redirect program, so that a later mark belongs to the next packet.
+    /// The caller must own the chunk.
     #[inline]
-    pub fn wipe_mark(&self, chunk: u32) {
+    pub fn clear_mark(&self, chunk: u32) {
         let at = self.geometry.receive_offset() as usize - MARK;
-        // SAFETY: in front of where packets are received, inside the chunk.
+        // SAFETY: before the place of received packets, inside the chunk.
         let mark = unsafe { self.start(chunk).add(at) };
-        // SAFETY: the caller owns the chunk, so nobody else looks at its bytes.
+        // SAFETY: the caller owns the chunk, so no other thread accesses its bytes.
         unsafe { mark.cast::<[u8; MARK]>().write([0; MARK]) };
     }
 
-    /// The pool whose socket the kernel has the chunk from, and whether for transmission.
+    /// The side from which the kernel got the chunk; `None` if it does not have it.
     pub fn owner(&self, chunk: u32) -> Option<Side> {
         match self.owners[chunk as usize].load(Ordering::Relaxed) {
             0 => None,
@@ -258,7 +262,7 @@ impl Region {
         }
     }
 
-    /// The frames of a closed socket are to come home later.
+    /// Marks the frames of a closed socket for a later return to the depot.
     pub fn retire(&self, pool: u32) {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         retired.push((pool, Instant::now()));
@@ -270,13 +274,13 @@ impl Region {
         self.has_retired.load(Ordering::Relaxed)
     }
 
-    /// Closed sockets whose frames cannot come home yet.
+    /// Pools of closed sockets whose frames cannot return yet.
     pub fn retired(&self) -> Vec<u32> {
         let retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         retired.iter().map(|(pool, _)| *pool).collect()
     }
 
-    /// Closed sockets whose frames can come home now.
+    /// Removes and returns the pools of closed sockets whose frames can return now.
     pub fn released(&self) -> Vec<u32> {
         let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = |(_, since): &mut (u32, Instant)| since.elapsed() >= RETIREMENT;
@@ -285,28 +289,28 @@ impl Region {
         over
     }
 
-    /// Remembers a socket that was bound with this memory.
-    pub fn remember(&self, socket: &Arc<Bound>) {
+    /// Records a socket that was bound with this memory.
+    pub fn remember(&self, socket: Weak<dyn BoundSocket>) {
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         bound.retain(|socket| socket.strong_count() > 0);
-        bound.push(Arc::downgrade(socket));
+        bound.push(socket);
     }
 
-    /// All living sockets that are bound with this memory.
-    pub fn living(&self) -> Vec<Arc<Bound>> {
+    /// All open sockets that are bound with this memory.
+    pub fn living(&self) -> Vec<Arc<dyn BoundSocket>> {
         let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         bound.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// A living socket that is bound with this memory.
-    pub fn bound(&self) -> Option<Arc<Bound>> {
+    /// An open socket that is bound with this memory.
+    pub fn bound(&self) -> Option<Arc<dyn BoundSocket>> {
         let bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
         bound.iter().find_map(Weak::upgrade)
     }
 }
 
-/// Of these chunks, some of which may not exist, takes those that the kernel had from there.
-// By numbers and slices, so that all of it stays in registers.
+/// Takes those of these chunks that exist and that the kernel got from this side.
+// With numbers and slices, so that everything remains in registers.
 #[inline]
 fn take_each(
     chunks: impl Iterator<Item = usize>,
@@ -333,7 +337,7 @@ impl fmt::Debug for Region {
     }
 }
 
-/// A bit that no number of a chunk has.
+/// A bit that is not used in numbers of chunks.
 const STAMPED: u32 = 1 << 31;
 /// Bytes of the mark at the end of the redirect program's metadata.
 const MARK: usize = 4;

@@ -1,9 +1,8 @@
-//! Running the driver's receive code in the thread that waits.
+//! Busy polling: running the driver's receive code in the waiting thread.
 
 use sys::net::xsk::XskSocket;
 
-/// Options of a socket that is busy polled (`SO_BUSY_POLL` and its companions); nothing sets them
-/// unless a program asks.
+/// Options of busy polling (`SO_BUSY_POLL` and related options), which is off unless they are set.
 ///
 /// ```
 /// # fn f(interface: &xsk::Interface) -> xsk::Result<()> {
@@ -14,24 +13,24 @@ use sys::net::xsk::XskSocket;
 /// # }
 /// ```
 ///
-/// `prefer` helps only when the administrator also tells the interface to hold its interrupts back
-/// while somebody polls, for example
+/// `prefer` is effective only if the interface also defers its interrupts while it is polled, for
+/// example
 ///
 /// ```text
 /// echo 2     > /sys/class/net/eth0/napi_defer_hard_irqs
 /// echo 20000 > /sys/class/net/eth0/gro_flush_timeout      # nanoseconds
 /// ```
 ///
-/// and it does harm when nobody polls then: packets wait for that timeout. The thread should run
-/// on another processor than the interface's interrupt.
+/// With these settings packets are delayed until the timeout when no thread polls. The thread
+/// should run on another processor than the interface's interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BusyPoll {
-    /// How long one call of the kernel may poll.
+    /// How long one system call may poll, in microseconds.
     pub microseconds: u32,
-    /// Packets that one poll handles at most: 8 to 64 are usual. Linux 5.11.
+    /// Most packets of one poll, typically 8 to 64 (Linux 5.11).
     pub budget: u32,
-    /// Keeps the kernel from polling by itself while the program does (`SO_PREFER_BUSY_POLL`).
-    /// Linux 5.11; needs `CAP_NET_ADMIN`.
+    /// Prevents the kernel from polling on its own while the program polls (`SO_PREFER_BUSY_POLL`,
+    /// Linux 5.11). Requires `CAP_NET_ADMIN`.
     pub prefer: bool,
 }
 

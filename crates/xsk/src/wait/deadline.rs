@@ -1,15 +1,17 @@
-//! Until when to wait.
+//! `Deadline`: the end of a wait.
 
 use std::time::{Duration, Instant};
 
-/// A moment, made of an [`Instant`], of a [`Duration`] from now on, or [`NEVER`](Self::NEVER).
+/// The end of a wait: from an [`Instant`], from a [`Duration`] from now on, or
+/// [`NEVER`](Self::NEVER).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// As long as it takes. An [`Interrupt`](super::Interrupt) still ends the wait.
+    /// No deadline. An [`Interrupt`](super::Interrupt) still ends the wait.
     pub const NEVER: Self = Self(None);
 
+    /// Whether the deadline has passed.
     pub fn is_over(&self) -> bool {
         self.is_over_at(Instant::now())
     }
@@ -18,14 +20,15 @@ impl Deadline {
         self.0.is_some_and(|at| now >= at)
     }
 
-    /// What is left at `now`, at most `limit`.
+    /// Time left at `now`, at most `limit`.
     pub(crate) fn left(&self, now: Instant, limit: Duration) -> Duration {
         self.0.map_or(limit, |at| at.saturating_duration_since(now).min(limit))
     }
 }
 
 impl From<Duration> for Deadline {
-    /// From now on. What no clock can reach is never.
+    /// The deadline this time from now; [`NEVER`](Deadline::NEVER) if the clock cannot represent
+    /// it.
     fn from(wait: Duration) -> Self {
         Self(Instant::now().checked_add(wait))
     }

@@ -1,8 +1,8 @@
-//! How long a packet may wait for others of its batch.
+//! `Delay`: limits how long a packet waits for the others of its batch.
 
 use std::time::{Duration, Instant};
 
-/// Since when the oldest packet waits. Reads the clock only where a longest delay was asked for.
+/// The time since which the oldest packet waits. Reads the clock only if a longest delay is set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delay {
     longest: Option<Duration>,
@@ -14,26 +14,26 @@ impl Delay {
         Self { longest, since: None }
     }
 
-    /// A packet waits; `true` when the oldest one did so for too long.
+    /// Notes a waiting packet; `true` when the oldest one has waited too long.
     #[inline]
     pub fn note(&mut self) -> bool {
         let Some(longest) = self.longest else { return false };
         self.since.get_or_insert_with(Instant::now).elapsed() >= longest
     }
 
-    /// Whether there is a longest one.
+    /// Whether a longest delay is set.
     pub fn is_set(&self) -> bool {
         self.longest.is_some()
     }
 
-    /// As [`Delay::note`], when no packet came.
+    /// As [`Delay::note`], without a new packet.
     #[inline]
     pub fn is_over(&self) -> bool {
         let Some(longest) = self.longest else { return false };
         self.since.is_some_and(|since| since.elapsed() >= longest)
     }
 
-    /// No packet waits any more.
+    /// Notes that no packet is waiting.
     #[inline]
     pub fn end(&mut self) {
         self.since = None;

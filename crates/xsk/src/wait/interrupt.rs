@@ -1,4 +1,4 @@
-//! A word from elsewhere that ends waits.
+//! `Interrupt`: ends waits from another thread.
 
 use std::fmt;
 use std::io::{PipeReader, PipeWriter, Write, pipe};
@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Result;
 
-/// Ends the present and all later waits of the sockets that were opened with it. Cloning gives
-/// another handle to the same word; it can be raised from any thread and from a signal handler,
-/// and stays raised.
+/// Ends the present and all later waits of the sockets that were opened with it. It can be raised
+/// from any thread and from a signal handler, and remains raised. A clone is another handle to the
+/// same interrupt.
 #[derive(Clone)]
 pub struct Interrupt {
     shared: Arc<Shared>,
@@ -23,26 +23,32 @@ struct Shared {
 }
 
 impl Interrupt {
+    /// Creates an interrupt that is not raised.
+    ///
+    /// # Errors
+    /// When no descriptors are available.
     pub fn new() -> Result<Self> {
         let (reader, writer) = pipe().map_err(|error| sys::Error::from_io("pipe", "", &error))?;
         let is_raised = AtomicBool::new(false);
         Ok(Self { shared: Arc::new(Shared { is_raised, reader, writer }) })
     }
 
+    /// Ends all waits; safe in a signal handler.
     pub fn raise(&self) {
         if !self.shared.is_raised.swap(true, Ordering::AcqRel) {
-            // One byte into an empty pipe, which is never read: it cannot block or fail.
+            // One byte into an empty pipe that is never read cannot block or fail.
             let _ = (&self.shared.writer).write(&[1]);
         }
     }
 
+    /// Whether it was raised.
     #[inline]
     pub fn is_raised(&self) -> bool {
         self.shared.is_raised.load(Ordering::Acquire)
     }
 }
 
-/// For waiting on it together with others: readable once it is raised.
+/// A descriptor that is readable once the interrupt is raised.
 impl AsFd for Interrupt {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.reader.as_fd()
@@ -62,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_heard_once_raised_and_stays() {
+    fn it_remains_raised() {
         let interrupt = Interrupt::new().unwrap();
         let other = interrupt.clone();
         assert!(!sys::poll::readable(interrupt.as_fd(), Duration::ZERO).unwrap());

@@ -1,25 +1,24 @@
-//! Waiting: for packets, for room to send, for the end of what was sent.
+//! How sockets wait for packets, for space to send, and for the completion of sent packets.
 //!
 //! Rule: every wait has a [`Deadline`], and ends early when an [`Interrupt`] is raised, a signal
-//! handler ran in the thread, or the interface fails. The kernel tells when packets come; it does
-//! not tell in all modes when frames are done, so waits of `Tx` look again after a short sleep.
-//! The methods themselves are with [`Rx`](crate::Rx) and [`Tx`](crate::Tx).
+//! handler ran in the thread, or the interface fails. The kernel reports received packets; it does
+//! not report completed frames in all modes, so waits of `Tx` poll after short sleeps. The methods
+//! are those of [`Rx`](crate::Rx) and [`Tx`](crate::Tx).
 //!
-//! # Which one
+//! # Policies
 //!
-//! | | waits by | costs |
+//! | policy | method | cost |
 //! |---|---|---|
-//! | [`Wait::Spin`] | looking at the ring | a processor |
+//! | [`Wait::Spin`] | polling the ring | a processor |
 //! | [`Wait::Poll`] | sleeping in `poll(2)` | the wake-up of a thread for each batch |
-//! | [`Wait::BusyPoll`] | running the driver's receive code itself | a processor |
-//! | [`Wait::Adaptive`] | spinning where single packets come soon, else sleeping | as that |
+//! | [`Wait::BusyPoll`] | running the driver's receive code in the thread | a processor |
+//! | [`Wait::Adaptive`] | spinning while packets arrive singly and soon, or sleeping | as these |
 //!
-//! # Other loops
+//! # Event loops
 //!
-//! A program with an event loop of its own asks for a [`Readiness`]; a program on tokio has the
-//! cargo feature `tokio`.
+//! A program with its own event loop uses a [`Readiness`], a program on tokio the cargo feature
+//! `tokio`.
 
-mod any;
 mod busy_poll;
 mod deadline;
 mod delay;
@@ -29,7 +28,6 @@ mod readiness;
 mod turns;
 mod waiter;
 
-pub use any::any;
 pub use busy_poll::BusyPoll;
 pub use deadline::Deadline;
 pub(crate) use delay::Delay;
@@ -39,17 +37,17 @@ pub use readiness::Readiness;
 pub(crate) use turns::Turn;
 pub(crate) use waiter::Waiter;
 
-/// How a half of a socket waits. See the [table](self).
+/// How a half of a socket waits; see the [table](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Never sleeps: the shortest answers, for a whole processor.
+    /// Never sleeps: the lowest latency, at the cost of a processor.
     Spin,
-    /// Sleeps at once: packets gather meanwhile, which is the least work for each.
+    /// Sleeps immediately: packets accumulate meanwhile, which needs the least work per packet.
     Poll,
-    /// Never sleeps, and lets the thread do the driver's work: see [`BusyPoll`], whose options the
-    /// socket must have been opened with.
+    /// Never sleeps, and runs the driver in the thread. The socket must have been opened with the
+    /// options of [`BusyPoll`].
     BusyPoll,
-    /// Spins for up to 50 µs where the last packets came one by one and soon; else sleeps.
+    /// Spins for up to 50 µs where the last packets arrived singly and soon; otherwise sleeps.
     #[default]
     Adaptive,
 }

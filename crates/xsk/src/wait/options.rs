@@ -1,9 +1,9 @@
-//! What a socket is to be opened with, as far as waiting goes.
+//! Options of a socket that concern waiting.
 
 use std::time::Duration;
 
 use super::{BusyPoll, Interrupt, Wait, Waiter};
-use crate::{Error, Result};
+use crate::error::ConfigError;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
@@ -14,26 +14,18 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<(), ConfigError> {
         let Some(BusyPoll { microseconds, budget, .. }) = self.busy_poll else {
             return match self.wait {
-                Some(Wait::BusyPoll) => Err(Error::Config(
-                    "waiting by busy polling needs the socket's options for it: give `busy_poll`"
-                        .to_owned(),
-                )),
+                Some(Wait::BusyPoll) => Err(ConfigError::BusyPollUnset),
                 _ => Ok(()),
             };
         };
         if microseconds == 0 || i32::try_from(microseconds).is_err() {
-            return Err(Error::Config(format!(
-                "busy polling for {microseconds} µs: have 1 or more, such as 20"
-            )));
+            return Err(ConfigError::BusyPollTime { microseconds });
         }
         if budget == 0 || budget > u32::from(u16::MAX) {
-            return Err(Error::Config(format!(
-                "busy polling of {budget} packets: have 1 to {}, such as 64",
-                u16::MAX
-            )));
+            return Err(ConfigError::BusyPollBudget { budget });
         }
         Ok(())
     }
@@ -52,22 +44,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_can() {
+    fn invalid_options_are_rejected() {
         let busy = |microseconds, budget| {
             let busy_poll = Some(BusyPoll { microseconds, budget, prefer: false });
             Options { busy_poll, ..Options::default() }
         };
         let alone = Options { wait: Some(Wait::BusyPoll), ..Options::default() };
         let bad = [
-            (alone, "give `busy_poll`"),
-            (busy(0, 64), "such as 20"),
-            (busy(u32::MAX, 64), "such as 20"),
-            (busy(20, 0), "such as 64"),
-            (busy(20, 1 << 16), "1 to 65535"),
+            (alone, ConfigError::BusyPollUnset),
+            (busy(0, 64), ConfigError::BusyPollTime { microseconds: 0 }),
+            (busy(u32::MAX, 64), ConfigError::BusyPollTime { microseconds: u32::MAX }),
+            (busy(20, 0), ConfigError::BusyPollBudget { budget: 0 }),
+            (busy(20, 1 << 16), ConfigError::BusyPollBudget { budget: 1 << 16 }),
         ];
-        for (options, text) in bad {
-            let error = options.check().unwrap_err().to_string();
-            assert!(error.contains(text), "{error}");
+        for (options, error) in bad {
+            assert_eq!(options.check(), Err(error));
         }
         assert!(Options::default().check().is_ok());
         let both = Options { wait: Some(Wait::BusyPoll), ..busy(20, 64) };

@@ -1,4 +1,4 @@
-//! What a program's own event loop waits for.
+//! `Readiness`: a descriptor for event loops.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
@@ -6,17 +6,16 @@ use sys::epoll::Epoll;
 
 use crate::Result;
 
-/// A descriptor for `poll`, `epoll` and all that is built on them; always waited for as something
+/// A descriptor for `poll`, `epoll` and event loops based on them, which must wait until it is
 /// *readable*. See [`Rx::readiness`](crate::Rx::readiness) and
 /// [`Tx::readiness`](crate::Tx::readiness).
 ///
-/// It is not the socket's own descriptor: a copy of that one would keep the socket open when its
-/// halves are gone, and the kernel would go on to write into frames that are somebody else's by
-/// then. This one can be copied and kept as one likes.
+/// It is not the descriptor of the socket: a duplicate of that one would keep the socket open after
+/// its halves are dropped, and the kernel would continue to write into frames that have another
+/// owner by then. This descriptor may be duplicated and kept.
 ///
-/// With edge-triggered loops, look into the ring until it is empty before the next wait. An
-/// interface that is removed wakes nobody: have a timeout, and call
-/// [`Rx::check`](crate::Rx::check) then.
+/// With edge-triggered events, read until the ring is empty before the next wait. The removal of an
+/// interface causes no event: use a timeout, and call [`Rx::check`](crate::Rx::check) after it.
 ///
 /// ```
 /// # fn f(rx: &mut xsk::Rx) -> Result<(), Box<dyn std::error::Error>> {
@@ -41,20 +40,20 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Of something to read from `fd`.
+    /// Readable when `fd` is readable.
     pub(crate) fn of_readable(fd: BorrowedFd<'_>) -> Result<Self> {
         let epoll = Epoll::new()?;
         epoll.watch_readable(fd)?;
         Ok(Self { epoll })
     }
 
-    /// As well of something to read from `fd`.
+    /// Adds a condition: also readable when `fd` is readable.
     #[cfg(feature = "tokio")]
     pub(crate) fn add(&self, fd: BorrowedFd<'_>) -> Result<()> {
         Ok(self.epoll.watch_readable(fd)?)
     }
 
-    /// Of room to write to `fd`.
+    /// Readable when `fd` is writable.
     pub(crate) fn of_writable(fd: BorrowedFd<'_>) -> Result<Self> {
         let epoll = Epoll::new()?;
         epoll.watch_writable(fd)?;

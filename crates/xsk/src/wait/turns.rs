@@ -1,11 +1,11 @@
-//! What to do next while waiting.
+//! `Turns`: the steps of one wait.
 
 use std::time::{Duration, Instant};
 
 use super::{Deadline, Wait};
 use crate::limits::LOOK;
 
-/// One wait, turn by turn. The caller looks for what it waits for between turns.
+/// One wait, step by step. The caller checks its condition between the steps.
 #[derive(Debug)]
 pub(crate) struct Turns {
     policy: Wait,
@@ -14,16 +14,18 @@ pub(crate) struct Turns {
     look_at: Instant,
 }
 
+/// The next step of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// The deadline has come.
+    /// The deadline has passed.
     Over,
-    /// Ask the kernel whether the socket still works: `poll` does not tell.
+    /// Check that the socket still works, which `poll` does not report.
     Look,
+    /// Check again without sleeping.
     Spin,
-    /// Let the kernel run the driver.
+    /// Let a system call run the driver.
     Drive,
-    /// At most so long.
+    /// Sleep at most this long.
     Sleep(Duration),
 }
 

@@ -1,4 +1,4 @@
-//! How one half of a socket waits, and what it learned from its last waits.
+//! `Waiter`: how one half of a socket waits, adapted to its previous waits.
 
 use std::hint::spin_loop;
 use std::os::fd::AsFd;
@@ -11,6 +11,7 @@ use super::{Deadline, Interrupt, Wait};
 use crate::Result;
 use crate::limits::{FLOOD, LEAST_SPIN, LOOKS, MOST_SPIN};
 
+/// The policy of one half, and the time to spin that results from previous waits.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiter {
     policy: Wait,
@@ -40,8 +41,8 @@ impl Waiter {
         Turns::new(self.policy, self.spin, deadline, now)
     }
 
-    /// Looks for a while; `true` once `is_there`.
-    pub fn look(mut is_there: impl FnMut() -> bool) -> bool {
+    /// Checks the condition a limited number of times; `true` once it holds.
+    pub fn spin(mut is_there: impl FnMut() -> bool) -> bool {
         for _ in 0..LOOKS {
             if is_there() {
                 return true;
@@ -51,7 +52,7 @@ impl Waiter {
         false
     }
 
-    /// Sleeps until `watch`, if there is one, has something to tell, or the interrupt.
+    /// Sleeps until `watch`, if any, has an event, or the interrupt is raised.
     pub fn sleep(&self, watch: Option<Watch<'_>>, limit: Duration) -> Result<Woken> {
         let interrupt = self.interrupt.as_ref().map(|other| Watch::readable(other.as_fd()));
         let woken = match (watch, interrupt) {
@@ -62,9 +63,9 @@ impl Waiter {
         Ok(woken?)
     }
 
-    /// What was waited for came after `gap`, so many at once. Single things in quick succession
-    /// are worth spinning for. Where many come at once they also gather during a sleep, which
-    /// costs less for each.
+    /// Adapts to a wait of `gap` that ended with `came` packets. Single packets in quick succession
+    /// are worth spinning for. Many packets in a batch also accumulate during a sleep, which costs
+    /// less per packet.
     pub fn learn(&mut self, gap: Duration, came: u32) {
         self.spin = match () {
             () if came >= FLOOD => Duration::ZERO,

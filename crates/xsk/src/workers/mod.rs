@@ -1,8 +1,7 @@
-//! Several queues at once: a thread for each, started and joined by one call.
+//! Threads for several queues, started and joined by one call.
 //!
-//! Rule: threads exist only while [`run`] does. Whatever ends one of them with an error or a panic
-//! tells all others to stop, and all are joined before the caller goes on. They are in the network
-//! namespace of the thread that calls. Not here: what a worker does.
+//! Rule: threads exist only during [`run`]. An error or panic of one thread stops the others, and
+//! all are joined before the call returns. They are in the network namespace of the calling thread.
 
 mod place;
 mod stop;
@@ -14,19 +13,20 @@ pub use stop::Stop;
 
 use crate::{Error, Result};
 
-/// What a worker knows of itself.
+/// The context of a worker.
 #[derive(Debug)]
 pub struct Worker<'a> {
+    /// The queue and processor of this worker.
     pub place: Place,
-    /// To be looked at between batches.
+    /// Must be checked between batches.
     pub stop: &'a Stop,
 }
 
-/// Runs `work` once for each task, each in a thread of its own that stays on the task's processor,
-/// until all have ended; what they return comes in the tasks' order.
+/// Runs `work` once for each task, each in a thread of its own that is pinned to the task's
+/// processor, and joins all threads. The results are in the order of the tasks.
 ///
 /// # Errors
-/// That of the first task, in their order, that failed; [`Error::Panicked`] for one that panicked.
+/// The error of the first failed task in their order; [`Error::Panicked`] for one that panicked.
 pub fn run<S, T, E>(
     tasks: Vec<(Place, S)>,
     stop: &Stop,
@@ -54,15 +54,15 @@ where
             }
         }
         let ends: Vec<_> = started.into_iter().map(|(place, thread)| end(place, thread)).collect();
-        let answers = ends.into_iter().collect::<Result<Vec<T>, E>>()?;
+        let results = ends.into_iter().collect::<Result<Vec<T>, E>>()?;
         match refused {
             Some(error) => Err(Error::from(error).into()),
-            None => Ok(answers),
+            None => Ok(results),
         }
     })
 }
 
-/// The life of one worker.
+/// The body of one thread.
 fn one<S, T, E: From<Error>>(
     place: Place,
     task: S,
@@ -73,29 +73,29 @@ fn one<S, T, E: From<Error>>(
     if let Some(cpu) = place.cpu {
         sys::cpu::set_affinity(&[cpu]).map_err(Error::from)?;
     }
-    let answer = work(task, &Worker { place, stop });
-    ending.well = answer.is_ok();
-    answer
+    let result = work(task, &Worker { place, stop });
+    ending.well = result.is_ok();
+    result
 }
 
-/// Joins a worker.
+/// Joins a thread.
 fn end<T, E: From<Error>>(
     place: Place,
     thread: ScopedJoinHandle<'_, Result<T, E>>,
 ) -> Result<T, E> {
     thread.join().unwrap_or_else(|payload| {
-        let message = words(&*payload);
+        let message = message(&*payload);
         Err(Error::Panicked { queue: place.queue, message }.into())
     })
 }
 
-/// What a panic said.
-fn words(payload: &(dyn std::any::Any + Send)) -> String {
+/// The message of a panic.
+fn message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "?".to_owned())
 }
 
-/// A worker that does not end well ends the others.
+/// Stops the other workers when one fails.
 struct Ending<'a> {
     stop: &'a Stop,
     well: bool,

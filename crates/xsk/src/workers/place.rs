@@ -1,58 +1,58 @@
-//! `Place`: on which processor the thread of a queue runs, and why there.
+//! `Place`: the processor on which the thread of a queue runs, and the reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use sys::net::{Direction, Ifindex, NetdevFamily};
 
-use crate::{Error, Result};
+use crate::{ConfigError, Result};
 
-/// Which processors workers get.
+/// Which processors workers use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Cpus {
-    /// That of the queue's interrupt where it is known and this thread may use it; else the
-    /// processors that this thread may use, in turn.
+    /// The processor of the queue's interrupt if it is known and permitted for this thread;
+    /// otherwise the permitted processors in turn.
     #[default]
     Auto,
-    /// These in turn.
+    /// These processors in turn.
     List(Vec<usize>),
-    /// Wherever the kernel puts them.
+    /// Any processor, as the kernel schedules.
     Anywhere,
 }
 
 /// Where one worker runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// The queue of the worker.
     pub queue: u32,
     /// `None` when it may run anywhere.
     pub cpu: Option<usize>,
+    /// Why it runs there.
     pub reason: Reason,
 }
 
-/// Why there.
+/// Why a worker runs on its processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The queue's interrupt comes to this processor.
+    /// This processor handles the interrupt of the queue.
     Interrupt,
-    /// The next one in turn.
+    /// It is the next permitted processor in turn.
     Turn,
-    /// It was named.
+    /// The caller named it.
     Named,
-    /// It stays nowhere.
+    /// It is not pinned.
     Anywhere,
 }
 
 impl Cpus {
-    /// Places for the workers of these queues of an interface.
+    /// Selects the places for the workers of these queues of an interface.
     ///
     /// # Errors
-    /// [`Error::Config`] for an empty list.
+    /// [`ConfigError::NoCpus`] for an empty list.
     pub fn places(&self, ifindex: Ifindex, queues: &[u32]) -> Result<Vec<Place>> {
         match self {
             Self::Auto => Ok(automatic(queues, &interrupts(ifindex), &sys::cpu::affinity()?)),
-            Self::List(cpus) if cpus.is_empty() => {
-                Err(Error::Config("an empty list of processors: name one".to_owned()))
-            }
+            Self::List(cpus) if cpus.is_empty() => Err(ConfigError::NoCpus.into()),
             Self::List(cpus) => {
                 let turns = cpus.iter().cycle();
                 let named = |(queue, cpu): (&u32, &usize)| Place {
@@ -84,12 +84,12 @@ fn automatic(queues: &[u32], interrupts: &BTreeMap<u32, usize>, allowed: &[usize
     queues.iter().map(|queue| place(*queue)).collect()
 }
 
-/// The processor of each receive queue's interrupt, as far as it is known (Linux 6.8).
+/// The processor of the interrupt of each receive queue, where the kernel reports it (Linux 6.8).
 fn interrupts(ifindex: Ifindex) -> BTreeMap<u32, usize> {
-    let asked = NetdevFamily::open()
+    let reported = NetdevFamily::open()
         .and_then(|mut family| Ok((family.queues(ifindex)?, family.napis(ifindex)?)));
-    // Without an answer processors are given in turn, and the place says so.
-    let Ok((queues, napis)) = asked else { return BTreeMap::new() };
+    // Without this information processors are selected in turn, which the place records.
+    let Ok((queues, napis)) = reported else { return BTreeMap::new() };
     let cpu = |id: u32| {
         let napi = napis.iter().find(|napi| napi.id == id)?;
         sys::cpu::of_interrupt(napi.irq?)
@@ -111,7 +111,7 @@ impl fmt::Display for Reason {
             Self::Interrupt => "its interrupt's",
             Self::Turn => "the next in turn",
             Self::Named => "as named",
-            Self::Anywhere => "not kept anywhere",
+            Self::Anywhere => "not pinned",
         })
     }
 }
@@ -123,17 +123,17 @@ mod tests {
 
     #[test]
     fn interrupts_come_first_then_turns() {
-        let told = |interrupts: &[(u32, usize)], allowed: &[usize]| {
+        let shown = |interrupts: &[(u32, usize)], allowed: &[usize]| {
             let interrupts = interrupts.iter().copied().collect();
             let places = automatic(&[0, 1, 2, 3], &interrupts, allowed);
             places.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         };
         assert_eq!(
-            told(&[(0, 5), (2, 4)], &[4, 5]),
+            shown(&[(0, 5), (2, 4)], &[4, 5]),
             "queue 0 on CPU 5 (its interrupt's); queue 1 on CPU 4 (the next in turn); \
              queue 2 on CPU 4 (its interrupt's); queue 3 on CPU 5 (the next in turn)"
         );
-        assert!(told(&[(0, 9)], &[7]).starts_with("queue 0 on CPU 7 (the next in turn)"));
+        assert!(shown(&[(0, 9)], &[7]).starts_with("queue 0 on CPU 7 (the next in turn)"));
     }
 
     #[test]

@@ -1,25 +1,28 @@
-//! `Stop`: the word that ends workers.
+//! `Stop`: a flag that ends workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Clones are the same word: whoever has one can say it, everybody sees it.
+/// A flag that ends workers. A clone is another handle to the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    said: Arc<AtomicBool>,
+    is_set: Arc<AtomicBool>,
 }
 
 impl Stop {
+    /// A flag that is not set.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Sets the flag; it remains set.
     pub fn set(&self) {
-        self.said.store(true, Ordering::Relaxed);
+        self.is_set.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the flag is set.
     #[inline]
     pub fn is_set(&self) -> bool {
-        self.said.load(Ordering::Relaxed)
+        self.is_set.load(Ordering::Relaxed)
     }
 }

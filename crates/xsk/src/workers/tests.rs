@@ -1,6 +1,7 @@
 //! Workers that end well, fail and panic.
 
 use super::*;
+use crate::ConfigError;
 
 fn tasks(count: u32) -> Vec<(Place, u32)> {
     let place = |queue| Place { queue, cpu: None, reason: Reason::Anywhere };
@@ -26,7 +27,7 @@ fn a_worker_stays_on_its_processor() {
 fn one_that_fails_stops_the_others_and_is_told() {
     type Fault = fn() -> Error;
     let faults: [(Fault, &str); 2] = [
-        (|| Error::Config("no more".to_owned()), "no more"),
+        (|| ConfigError::NoCpus.into(), "the list of processors is empty: name at least one"),
         (|| panic!("broken {}", 7), "the worker of queue 2 panicked: broken 7"),
     ];
     for (fault, expected) in faults {

@@ -16,7 +16,7 @@ fn search(options: Options, most: f64, mut device: impl FnMut(f64) -> f64) -> Ou
     let mut search = Search::new(options).unwrap();
     while let Some(level) = search.next() {
         let level = level.min(most);
-        search.tell(Seen { level, loss: device(level) });
+        search.record(Seen { level, loss: device(level) });
     }
     search.outcome()
 }
@@ -92,7 +92,7 @@ fn whole_numbers_are_found_exactly() {
         while let Some(level) = search.next() {
             let frames = level.round();
             let loss = (1.0 - f64::from(most) / frames).max(0.0);
-            search.tell(Seen { level: frames, loss });
+            search.record(Seen { level: frames, loss });
         }
         let outcome = search.outcome();
         assert_eq!(level(&outcome), f64::from(most), "{outcome:?}");
@@ -142,7 +142,7 @@ fn a_generator_that_stalls_now_and_then_is_no_limit() {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             // One trial in four offers much less in the mean; what it sent it sent at the aim.
             let share = if state >> 62 == 0 { 0.6 } else { 1.0 };
-            search.tell(Seen { level: aim * share, loss: limit(2.5e6)(aim) });
+            search.record(Seen { level: aim * share, loss: limit(2.5e6)(aim) });
         }
         let outcome = search.outcome();
         let found = level(&outcome);
@@ -159,7 +159,7 @@ fn a_generator_that_gets_weaker_is_told() {
     while let Some(aim) = search.next() {
         trial += 1;
         let share = if trial <= 2 { 1.0 } else { 0.4 };
-        search.tell(Seen { level: aim * share, loss: limit(2.5e6)(aim * share) });
+        search.record(Seen { level: aim * share, loss: limit(2.5e6)(aim * share) });
     }
     let outcome = search.outcome();
     assert_eq!((outcome.binding, outcome.steady), (Binding::Generator, false), "{outcome:?}");
@@ -225,7 +225,7 @@ proptest! {
             prop_assert!(level > 0.0 && level <= 10e6, "{level}");
             let (share, loss) = answers.next().unwrap();
             let loss = if loss < 0.5 { 0.0 } else { loss };
-            search.tell(Seen { level: level * share, loss });
+            search.record(Seen { level: level * share, loss });
             trials += 1;
         }
         let outcome = search.outcome();

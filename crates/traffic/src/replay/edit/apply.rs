@@ -1,4 +1,4 @@
-//! Edits on one frame.
+//! Applies edits to one frame.
 
 use packet::{Mac, word};
 
@@ -7,7 +7,7 @@ use super::sum::Difference;
 use super::{Edits, Side};
 
 impl Edits {
-    /// Changes a frame of an Ethernet header or more; whether anything changed.
+    /// Applies all edits to a frame of at least an Ethernet header; returns whether it changed.
     pub(in super::super) fn apply(&self, frame: &mut Vec<u8>) -> bool {
         if *self == Self::default() {
             return false;

@@ -1,17 +1,19 @@
-//! `MacMap`: one hardware address for another.
+//! `MacMap`: replaces Ethernet addresses.
 
 use std::str::FromStr;
 
-use packet::{Mac, ParseError};
+use packet::Mac;
 
-use super::{Side, read_map};
+use super::{EditError, Side, read_map};
 
 /// As text: `[src:|dst:]FROM=TO`, FROM an address or `*` for any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacMap {
+    /// The addresses that are replaced.
     pub side: Side,
-    /// Any when `None`.
+    /// The address to replace; any when `None`.
     pub from: Option<Mac>,
+    /// The new address.
     pub to: Mac,
 }
 
@@ -23,10 +25,10 @@ impl MacMap {
 }
 
 impl FromStr for MacMap {
-    type Err = String;
+    type Err = EditError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let mac = |text: &str| text.parse().map_err(|wrong: ParseError| wrong.to_string());
+    fn from_str(text: &str) -> Result<Self, EditError> {
+        let mac = |text: &str| Ok(text.parse()?);
         let any = |text: &str| if text == "*" { Ok(None) } else { mac(text).map(Some) };
         let (side, from, to) = read_map(text, any, mac)?;
         Ok(Self { side, from, to })

@@ -1,16 +1,19 @@
-//! `PortMap`: some ports for others.
+//! `PortMap`: replaces ports.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::{Side, read, read_map};
+use super::{EditError, Side, read, read_map};
 
-/// As text: `[src:|dst:]FROM=TO`, each a port, a range `FIRST-LAST`, or `*` for all. The first of
-/// FROM becomes the first of TO, and so on; where TO is smaller it begins again.
+/// As text: `[src:|dst:]FROM=TO`, each a port, a range `FIRST-LAST`, or `*` for all. The first port
+/// of FROM becomes the first of TO, and so on; a smaller TO repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortMap {
+    /// The ports that are replaced.
     pub side: Side,
+    /// Ports to replace.
     pub from: RangeInclusive<u16>,
+    /// Ports that replace them.
     pub to: RangeInclusive<u16>,
 }
 
@@ -26,22 +29,22 @@ impl PortMap {
 }
 
 impl FromStr for PortMap {
-    type Err = String;
+    type Err = EditError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EditError> {
         let (side, from, to) = read_map(text, range, range)?;
         Ok(Self { side, from, to })
     }
 }
 
-fn range(text: &str) -> Result<RangeInclusive<u16>, String> {
+fn range(text: &str) -> Result<RangeInclusive<u16>, EditError> {
     if text == "*" {
         return Ok(0..=u16::MAX);
     }
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (read(first, "port")?, read(last, "port")?);
     if first > last {
-        return Err(format!("`{text}` is no range of ports: it ends before it begins"));
+        return Err(EditError::PortRange { text: text.to_owned() });
     }
     Ok(first..=last)
 }

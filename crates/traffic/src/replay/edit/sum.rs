@@ -1,15 +1,15 @@
-//! `Difference`: what edits of a frame change about a checksum in it.
+//! `Difference`: the effect of edits on a checksum of the frame.
 
 use packet::checksum::Update;
 use packet::word;
 
-/// The words that were replaced so far.
+/// The replaced words so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Difference(Update);
 
 impl Difference {
-    /// Writes `new` over the bytes at `at`: an even number of them, at an even offset of what the
-    /// checksum covers. Whether anything changed.
+    /// Overwrites the bytes at `at` with `new`, an even number of bytes at an even offset of the
+    /// covered bytes; returns whether anything changed.
     pub fn put(&mut self, frame: &mut [u8], at: usize, new: &[u8]) -> bool {
         let old = &mut frame[at..at + new.len()];
         if old == new {
@@ -20,7 +20,7 @@ impl Difference {
         true
     }
 
-    /// Corrects the checksum at `at`. With `is_optional` (UDP), zero says that there is none.
+    /// Updates the checksum at `at`. With `is_optional` (UDP), zero means that there is none.
     pub fn apply(self, frame: &mut [u8], at: usize, is_optional: bool) {
         let is_wanted = |old: &u16| !self.0.is_empty() && (!is_optional || *old != 0);
         let Some(old) = word(frame, at).filter(is_wanted) else { return };

@@ -1,22 +1,23 @@
-//! `Vlan`: tags set, put on, taken off.
+//! `Vlan`: sets, adds and removes VLAN tags.
 
 use std::str::FromStr;
 
 use super::super::layers::{Layers, TAG, TYPE_AT};
+use super::EditError;
 
-/// As text: `set:ID`, `push:ID`, `strip`.
+/// A change to a frame's VLAN tags. As text: `set:ID`, `push:ID` or `strip`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vlan {
-    /// The outermost tag has this id, and keeps its priority; frames without a tag get one.
+    /// Sets the id of the outermost tag, which keeps its priority; frames without a tag get one.
     Set(u16),
-    /// One more tag, in front of all.
+    /// Adds an outermost tag with this id.
     Push(u16),
-    /// No tags.
+    /// Removes all tags.
     Strip,
 }
 
 impl Vlan {
-    /// Whether that changed the frame.
+    /// Applies the change; returns whether the frame changed.
     pub(super) fn apply(self, frame: &mut Vec<u8>, layers: &Layers) -> bool {
         match self {
             Self::Strip if layers.tags == 0 => return false,
@@ -39,21 +40,21 @@ impl Vlan {
 }
 
 impl FromStr for Vlan {
-    type Err = String;
+    type Err = EditError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, EditError> {
         let id = |id: &str| match id.parse() {
             Ok(id) if id <= ID => Ok(id),
-            _ => Err(format!("`{id}` is no VLAN id: 0 to {ID}")),
+            _ => Err(EditError::VlanId { text: id.to_owned() }),
         };
         match text.split_once(':') {
             Some(("set", number)) => Ok(Self::Set(id(number)?)),
             Some(("push", number)) => Ok(Self::Push(id(number)?)),
             None if text == "strip" => Ok(Self::Strip),
-            _ => Err(format!("`{text}` is nothing to do with a VLAN: set:ID, push:ID or strip")),
+            _ => Err(EditError::Vlan { text: text.to_owned() }),
         }
     }
 }
 
-/// Bits of an id.
+/// The bits of a VLAN id.
 const ID: u16 = 0xfff;

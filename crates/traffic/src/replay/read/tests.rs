@@ -197,12 +197,12 @@ fn byte_swapped_captures_are_the_same() {
 #[test]
 fn memory_is_bounded() {
     let options = Options::default();
-    let mut taker = Taker::new(&options);
+    let mut receiver = Receiver::new(&options);
     let jumbo = packet(0, &[1; 1514]);
-    let error = (0..RECORDING).find_map(|_| taker.take(LinkType::ETHERNET, &jumbo).err());
+    let error = (0..RECORDING).find_map(|_| receiver.take(LinkType::ETHERNET, &jumbo).err());
     let text = error.unwrap().to_string();
     assert!(text.contains("send only its first 173"), "{text}");
-    assert!(taker.recording.bytes.len() < RECORDING);
+    assert!(receiver.recording.bytes.len() < RECORDING);
 }
 
 #[test]

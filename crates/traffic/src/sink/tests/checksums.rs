@@ -2,11 +2,11 @@
 
 use super::frames::{Carrier, FROM4, TO4, stamp};
 use crate::sink::reflect::reflect;
-use crate::sink::verify::{Finding, look};
+use crate::sink::verify::{Finding, check};
 use crate::stamp::{Expect, Kind, Stamp};
 
 fn is_wrong(frame: &[u8]) -> bool {
-    look(frame) == Finding::Wrong
+    check(frame) == Finding::Wrong
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn errors_that_quote_a_frame_are_not_taken_for_it() {
                 kind if kind == was => Finding::Right,
                 _ => Finding::Wrong,
             };
-            assert_eq!(look(&frame), found, "{carrier:?}, type {kind}");
+            assert_eq!(check(&frame), found, "{carrier:?}, type {kind}");
         }
     }
 }

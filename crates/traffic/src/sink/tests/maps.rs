@@ -4,7 +4,7 @@ use spec::Spec;
 
 use crate::histogram::BUCKETS;
 use crate::sink::program::{OBJECT, PROGRAM, PROGRAM_FRAGS, prepare};
-use crate::sink::{Fate, SinkConfig, WINDOW};
+use crate::sink::{FrameAction, SinkConfig, WINDOW};
 
 #[test]
 fn windows_and_histograms_have_the_same_size_on_both_sides() {
@@ -28,7 +28,7 @@ fn a_configuration_decides_how_much_there_is_room_for() {
     {
         assert_eq!(spec.map(name).unwrap().max_entries, entries, "{name}");
     }
-    let other = prepare(&SinkConfig { fate: Fate::Reflect, ..config.clone() }).unwrap();
+    let other = prepare(&SinkConfig { action: FrameAction::Reflect, ..config.clone() }).unwrap();
     assert_ne!(spec.map(".rodata"), other.map(".rodata"));
 }
 

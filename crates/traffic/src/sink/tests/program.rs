@@ -9,7 +9,7 @@ use vm::{Machine, Options, Worker};
 
 use super::frames::{Carrier, end, stamp, udp};
 use crate::sink::program::{Maps, PROGRAM, PROGRAM_FRAGS, prepare};
-use crate::sink::{Clocks, Fate, Reason, SinkConfig, SinkReport, Tracker};
+use crate::sink::{Clocks, FrameAction, Reason, SinkConfig, SinkReport, Tracker};
 use crate::stamp::{Expect, Kind, Stamp};
 
 /// A sink on an engine of two processors.
@@ -79,34 +79,34 @@ pub fn judge_both(engine: &mut Engine, tracker: &mut Tracker, frame: &[u8], now:
     let reason = tracker.judge(frame, now, cpu);
     let found = moved.map(|index| Reason::ALL[index]);
     assert_eq!(found, Some(reason), "{frame:02x?} {:?}", Stamp::read(frame));
-    assert_eq!((verdict, left), expected(engine.config.fate, frame, reason), "{reason:?}");
+    assert_eq!((verdict, left), expected(engine.config.action, frame, reason), "{reason:?}");
 }
 
 /// What should become of a frame.
-fn expected(fate: Fate, frame: &[u8], reason: Reason) -> (Verdict, Vec<u8>) {
+fn expected(action: FrameAction, frame: &[u8], reason: Reason) -> (Verdict, Vec<u8>) {
     let whole =
         matches!(reason, Reason::Received | Reason::Duplicated | Reason::Late | Reason::End);
     let comes_back = matches!(
         Stamp::read(frame),
         Some(Ok(Stamp { kind: Kind::Reflected(_) | Kind::ReflectedEnd, .. }))
     );
-    match fate {
+    match action {
         _ if reason == Reason::Foreign => (Verdict::Pass, frame.to_vec()),
-        Fate::Drop => (Verdict::Drop, frame.to_vec()),
-        Fate::Pass => (Verdict::Pass, frame.to_vec()),
-        Fate::Reflect if whole && !comes_back => {
+        FrameAction::Drop => (Verdict::Drop, frame.to_vec()),
+        FrameAction::Pass => (Verdict::Pass, frame.to_vec()),
+        FrameAction::Reflect if whole && !comes_back => {
             let mut back = frame.to_vec();
             let answers = crate::sink::reflect::reflect(&mut back, None);
             (if answers { Verdict::Tx } else { Verdict::Drop }, back)
         }
-        Fate::Reflect => (Verdict::Drop, frame.to_vec()),
+        FrameAction::Reflect => (Verdict::Drop, frame.to_vec()),
     }
 }
 
 #[test]
 fn all_carriers_sizes_and_fates() {
-    for fate in [Fate::Drop, Fate::Pass, Fate::Reflect] {
-        let config = SinkConfig { fate, ..SinkConfig::new("eth0") };
+    for action in [FrameAction::Drop, FrameAction::Pass, FrameAction::Reflect] {
+        let config = SinkConfig { action, ..SinkConfig::new("eth0") };
         let (mut engine, mut tracker) = (Engine::new(&config), Tracker::new(&config));
         for (number, carrier) in Carrier::ALL.into_iter().enumerate() {
             for length in [0, 1, 2, 3, 31, 32, 63, 64, 65, 127, 255, 600, 1400] {
@@ -129,7 +129,7 @@ fn all_carriers_sizes_and_fates() {
 
 #[test]
 fn frames_cut_anywhere_are_judged_alike() {
-    let config = SinkConfig { fate: Fate::Reflect, ..SinkConfig::new("eth0") };
+    let config = SinkConfig { action: FrameAction::Reflect, ..SinkConfig::new("eth0") };
     let (mut engine, mut tracker) = (Engine::new(&config), Tracker::new(&config));
     for carrier in Carrier::ALL {
         let frame = carrier.frame(40, &stamp(1, 0, 5));
@@ -145,7 +145,7 @@ fn frames_cut_anywhere_are_judged_alike() {
 
 #[test]
 fn frames_of_several_buffers() {
-    let config = SinkConfig { fate: Fate::Reflect, ..SinkConfig::new("eth0") };
+    let config = SinkConfig { action: FrameAction::Reflect, ..SinkConfig::new("eth0") };
     let (mut engine, mut tracker) = (Engine::of(&config, PROGRAM_FRAGS), Tracker::new(&config));
     for (number, carrier) in Carrier::ALL.into_iter().enumerate() {
         for length in [0, 40, 3000, 4100, 8001, 8900] {

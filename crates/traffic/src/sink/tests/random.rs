@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::frames::Carrier;
 use super::program::{Engine, judge_both};
-use crate::sink::{Clocks, Fate, SinkConfig, Tracker};
+use crate::sink::{Clocks, FrameAction, SinkConfig, Tracker};
 use crate::stamp::{Expect, Kind, Stamp};
 
 /// One frame and its arrival.
@@ -65,11 +65,12 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 fn config() -> impl Strategy<Value = SinkConfig> {
-    let fate = prop::sample::select(vec![Fate::Drop, Fate::Pass, Fate::Reflect]);
+    let action =
+        prop::sample::select(vec![FrameAction::Drop, FrameAction::Pass, FrameAction::Reflect]);
     let clocks = prop::sample::select(vec![Clocks::Shared, Clocks::Apart, Clocks::Ignored]);
-    (fate, clocks, any::<bool>(), 1..5_u32, 0..4_u32).prop_map(
-        |(fate, clocks, verify, streams, sources)| SinkConfig {
-            fate,
+    (action, clocks, any::<bool>(), 1..5_u32, 0..4_u32).prop_map(
+        |(action, clocks, verify, streams, sources)| SinkConfig {
+            action,
             clocks,
             verify,
             streams,

@@ -1,4 +1,4 @@
-//! The layers' bytes as a template: sizes, then what follows from them.
+//! The layers' bytes as a template: sizes first, then lengths and checksums.
 
 use packet::checksum::{fold, sum as sum_of};
 
@@ -6,14 +6,14 @@ use super::sums::Sum;
 use super::{Builder, Length};
 use crate::limits::{FRAME_MAX, FRAME_MIN};
 use crate::stamp::Stamp;
-use crate::stream::error::Error;
+use crate::stream::error::{Error, FlowsError, Reason};
 use crate::stream::size::Shuffle;
 use crate::template::{Checksum, Draw, Order, Size, Template};
 
-/// Ethernet's shortest frame, without checksum.
+/// Bytes of the shortest Ethernet frame, without checksum.
 const SHORTEST: usize = 60;
 
-/// Where a frame ends, and the packet in it.
+/// Where a frame ends, and where the packet in it ends.
 #[derive(Clone, Copy)]
 struct End {
     len: usize,
@@ -21,7 +21,7 @@ struct End {
 }
 
 impl Builder<'_> {
-    /// `mtu` is that of the interface to send from.
+    /// The finished template, for an interface with this MTU.
     pub fn finish(mut self, id: u16, mtu: usize) -> Result<Template, Error> {
         self.leave()?;
         self.check_flows()?;
@@ -31,9 +31,9 @@ impl Builder<'_> {
         self.fill_up(content, ends.iter().map(|end| end.len).max().unwrap_or(content));
         let (words, values) = self.words(&ends);
         let mut template = Template {
-            name: self.stream.name.clone(),
+            name: self.frames.name.to_owned(),
             id,
-            weight: self.stream.weight,
+            weight: self.frames.weight,
             bytes: std::mem::take(&mut self.bytes),
             headers: self.headers.unwrap_or(content),
             draws: self.draws,
@@ -42,45 +42,40 @@ impl Builder<'_> {
             words,
             sizes: ends.iter().zip(values).map(|(end, words)| size(end.len, words)).collect(),
             size_draw,
-            stamp: self.stream.stamp.then_some(self.stream.expect),
+            stamp: self.frames.stamp,
         };
-        // Those behind are inside of those before.
+        // Inner layers come last.
         for sum in self.sums.iter().rev() {
             add(&mut template, sum, &ends);
         }
         let checked = template.check();
-        checked.map_err(|error| Error::new("streams", error.to_string()))?;
+        checked.map_err(|invalid| Error::new("streams", invalid))?;
         Ok(template)
     }
 
     fn check_flows(&self) -> Result<(), Error> {
-        let fail = |why: String| Err(Error::of_stream(&self.stream.name, "flows", why));
-        match &self.stream.flows {
-            Some(flows) if self.flows.period == 0 && flows.count > 0 => {
-                fail("no field varies by flow: say { flow = \"10.0.0.0/16\" }".into())
-            }
-            Some(flows) if self.flows.period < flows.count.into() => fail(format!(
-                "{} flows, but the fields are the same again after {}: give one of them more \
-                 values",
-                flows.count, self.flows.period
-            )),
-            _ => Ok(()),
-        }
+        let (Some(flows), period) = (self.frames.flows, self.flows.period) else { return Ok(()) };
+        let wrong = match flows.count {
+            1.. if period == 0 => FlowsError::NoField,
+            count if period < count.into() => FlowsError::Repeats { count, period },
+            _ => return Ok(()),
+        };
+        Err(Error::of_stream(self.frames.name, "flows", wrong))
     }
 
-    /// The sizes' round, and which draw picks from it.
+    /// One round of sizes, and the index of the draw that selects from it.
     fn ends(&mut self) -> Result<(Vec<End>, Option<usize>), Error> {
         let content = self.bytes.len();
-        let need = content.max(FRAME_MIN) + if self.stream.stamp { Stamp::LEN } else { 0 };
-        let Some(sizes) = &self.stream.size else {
+        let need = content.max(FRAME_MIN) + self.frames.stamp_len();
+        let Some(sizes) = self.frames.size else {
             let len = need.max(SHORTEST);
-            let fills = self.stream.stamp || self.filler.is_some();
+            let fills = self.frames.stamp.is_some() || self.filler.is_some();
             let packet = if fills && !self.is_padded { len } else { content };
             return Ok((vec![End { len, packet }], None));
         };
         let round = sizes.round(need);
         let (round, shuffle) =
-            round.map_err(|why| Error::of_stream(&self.stream.name, "size", why))?;
+            round.map_err(|wrong| Error::of_stream(self.frames.name, "size", wrong))?;
         let packet = |len| if self.is_padded { content } else { len };
         let ends: Vec<_> =
             round.iter().map(|len| End { len: *len, packet: packet(*len) }).collect();
@@ -95,17 +90,17 @@ impl Builder<'_> {
         Ok((ends, Some(self.draws.len() - 1)))
     }
 
-    /// The kernel lets a VLAN tag come on top of the MTU, but no second one.
+    /// The kernel permits one VLAN tag in addition to the MTU.
     fn check_longest(&self, ends: &[End], mtu: usize) -> Result<(), Error> {
         let len = ends.iter().map(|end| end.len).max().unwrap_or(0);
-        let tag = if self.stream.is_tagged() { 4 } else { 0 };
-        let fail = |why| Err(Error::of_stream(&self.stream.name, "size", why));
-        let room = mtu.saturating_add(14 + tag);
-        if len > room {
-            return fail(format!("{len} bytes, but the interface's MTU {mtu} allows {room}"));
+        let tag = if self.frames.is_tagged { 4 } else { 0 };
+        let fail = |reason| Err(Error::of_stream(self.frames.name, "size", reason));
+        let max = mtu.saturating_add(14 + tag);
+        if len > max {
+            return fail(Reason::OverMtu { len, mtu, max });
         }
         if len > FRAME_MAX {
-            return fail(format!("{len} bytes, but XDP's frames have at most {FRAME_MAX}"));
+            return fail(Reason::OverFrame { len });
         }
         Ok(())
     }
@@ -114,12 +109,13 @@ impl Builder<'_> {
         self.bytes.resize(longest, 0);
         let filler = self.filler.iter().flatten().cycle();
         if !self.is_padded {
-            let end = longest - if self.stream.stamp { Stamp::LEN } else { 0 };
+            let end = longest - self.frames.stamp_len();
             self.bytes[content..end].iter_mut().zip(filler).for_each(|(to, from)| *to = *from);
         }
     }
 
-    /// Lengths that differ: where they are, and what each size has there. Others are written.
+    /// Offsets of the lengths that differ by size, and their values for each size. Equal lengths
+    /// are written into the bytes.
     fn words(&mut self, ends: &[End]) -> (Vec<usize>, Vec<Vec<u16>>) {
         let mut places = Vec::new();
         let mut values = vec![Vec::new(); ends.len()];
@@ -140,7 +136,7 @@ fn size(len: usize, words: Vec<u16>) -> Size {
     Size { len, words, sums: Vec::new() }
 }
 
-/// Writes the checksum when it is the same in all frames; otherwise programs compute it.
+/// Writes a checksum that is the same in all frames; programs compute the others.
 fn add(template: &mut Template, sum: &Sum, ends: &[End]) {
     let sums: Vec<_> =
         ends.iter().enumerate().map(|(at, end)| base(template, sum, at, *end)).collect();
@@ -167,7 +163,7 @@ fn add(template: &mut Template, sum: &Sum, ends: &[End]) {
     }
 }
 
-/// The sum of all that does not vary within a size.
+/// The sum of everything that does not vary within a size.
 fn base(template: &Template, sum: &Sum, index: usize, end: End) -> u16 {
     let size = &template.sizes[index];
     let mut frame = template.bytes[..size.len].to_vec();
@@ -180,12 +176,12 @@ fn base(template: &Template, sum: &Sum, index: usize, end: End) -> u16 {
     let to = sum.to.unwrap_or(frame.len());
     let broken = u64::from(sum.broken);
     let whole = sum_of(&frame[sum.from..to]) + sum.pseudo(&frame, end.packet) + broken;
-    // Zero only when everything is: as ones' complement has two zeros, that is the other one.
+    // Ones' complement has two zeros; a folded sum is +0 only when all bytes are zero.
     fold(whole)
 }
 
 impl Sum {
-    /// What the pseudo header adds.
+    /// The sum of the pseudo header.
     fn pseudo(&self, frame: &[u8], packet_end: usize) -> u64 {
         let Some((network, protocol)) = self.pseudo else { return 0 };
         let part = |at: usize| sum_of(&frame[at..at + network.len]);
@@ -197,7 +193,7 @@ impl Sum {
         part(network.source) + destination + u64::from(protocol) + len as u64
     }
 
-    /// Whether the bit belongs to an address that the pseudo header has.
+    /// Whether the bit belongs to an address in the pseudo header.
     fn is_address(&self, bit: usize) -> bool {
         let Some((network, _)) = self.pseudo else { return false };
         let within = |at: usize| (at..at + network.len).contains(&(bit / 8));

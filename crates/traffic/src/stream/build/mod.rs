@@ -1,10 +1,10 @@
-//! `Builder`: a stream's layers as bytes, with what varies in them and what follows from what.
+//! `Builder`: lays out the layers of a stream as bytes, with the fields that vary.
 //!
-//! Each layer grows the frame by its header ([`Builder::grow`]), sets its fields, and says what is
-//! derived later: the number of what follows (`next`), lengths and checksums (`finish`), which
-//! depend on the frame's size.
+//! Each layer extends the frame by its header ([`Builder::grow`]), sets its fields, and declares
+//! what is derived later: the number of the next layer (`next`), and lengths and checksums
+//! (`finish`), which depend on the frame's size. Protocols are not known here.
 //!
-//! Rule: each bit is given once; a second time is an error that names both.
+//! Rule: each bit is set once; setting it again is an error that names both fields.
 
 mod finish;
 mod next;
@@ -14,71 +14,92 @@ mod vary;
 
 use std::ops::Range;
 
-use super::error::Error;
-use super::file::Stream;
-use super::layer::Layer;
+use super::error::{Error, Reason};
+use super::flows::Flows;
 use super::number::Kind;
 use super::range::fit;
+use super::size::Sizes;
 use super::value::Value;
 use crate::limits::FRAME_MAX;
+use crate::stamp::{Expect, Stamp};
 use crate::template::{Draw, Field};
 use next::Next;
 pub(super) use next::{Follows, Names};
 pub(super) use slot::Slot;
 pub(super) use sums::{Cover, Network};
 
+/// The properties of a stream's frames besides their layers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frames<'a> {
+    pub name: &'a str,
+    pub weight: u32,
+    /// With a stamp, and the behavior that is expected of a device under test.
+    pub stamp: Option<Expect>,
+    pub size: Option<&'a Sizes>,
+    pub flows: Option<&'a Flows>,
+    /// At least one layer is a VLAN tag.
+    pub is_tagged: bool,
+}
+
+impl Frames<'_> {
+    const fn stamp_len(&self) -> usize {
+        if self.stamp.is_some() { Stamp::LEN } else { 0 }
+    }
+}
+
 /// A frame that is being laid out.
 pub(super) struct Builder<'a> {
-    stream: &'a Stream,
+    frames: Frames<'a>,
     bytes: Vec<u8>,
     draws: Vec<Draw>,
     fields: Vec<Field>,
     flows: vary::FlowDraw,
     claims: Vec<Claim>,
-    /// `layer 3 (udp)`, and where it starts.
+    /// The present layer, as errors name it: `layer 3 (udp)`.
     layer: String,
-    index: usize,
+    /// Offset of the present layer in the frame.
     start: usize,
     next: Next,
-    /// Where the layer before says what this one is, and whether that varies.
+    /// Offset of the byte in the previous layer that names this one.
     carrier: Option<usize>,
+    /// Whether that byte varies.
     carrier_varies: bool,
-    /// Where the innermost Ethernet header starts.
+    /// Offset of the innermost Ethernet header.
     ethernet: usize,
-    /// The innermost IP header so far, whose addresses checksums of what it carries cover.
+    /// The innermost IP header so far, for the pseudo headers of the layers that it carries.
     network: Option<Network>,
     lengths: Vec<Length>,
     sums: Vec<sums::Sum>,
     filler: Option<Vec<u8>>,
-    /// Where headers end, if that is not the end of the last layer.
+    /// Offset of the end of the headers, if that is not the end of the last layer.
     headers: Option<usize>,
-    /// What is behind the layers is no part of the packet.
+    /// Bytes after the layers are not part of the packet.
     is_padded: bool,
 }
 
-/// Bits that were given, and by which field.
+/// Bits of the frame that were set, and the field that set them.
 struct Claim {
     bits: Range<usize>,
     by: String,
 }
 
-/// A 16-bit word that says how many bytes there are from an offset to the packet's end.
+/// A 16-bit length field: the number of bytes from an offset to the end of the packet.
 struct Length {
     at: usize,
     from: usize,
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(stream: &'a Stream) -> Self {
+    /// An empty frame.
+    pub fn new(frames: Frames<'a>) -> Self {
         Self {
-            stream,
+            frames,
             bytes: Vec::new(),
             draws: Vec::new(),
             fields: Vec::new(),
             flows: vary::FlowDraw::default(),
             claims: Vec::new(),
             layer: String::new(),
-            index: 0,
             start: 0,
             next: Next::start(),
             carrier: None,
@@ -93,90 +114,97 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds the layer with this index.
-    pub fn layer(&mut self, index: usize) -> Result<(), Error> {
-        let layer = &self.stream.layers[index];
-        let before = std::mem::replace(&mut self.layer, layer.label(index));
+    /// Begins the next layer. `label` names it in errors; `follows` says whether it may follow the
+    /// previous layer, and by which number.
+    pub fn begin(&mut self, label: String, follows: Follows) -> Result<(), Error> {
+        let previous = std::mem::replace(&mut self.layer, label);
         self.start = self.bytes.len();
-        self.index = index;
-        self.enter(layer, &before, self.stream.layers.get(index + 1))?;
-        let before = std::mem::replace(&mut self.next, Next::unnamed(Names::Data));
-        (self.carrier, self.carrier_varies) = (before.at(), before.varies);
-        layer.build(self)?;
+        self.enter(follows, &previous)?;
+        let previous = std::mem::replace(&mut self.next, Next::unnamed(Names::Data));
+        (self.carrier, self.carrier_varies) = (previous.at(), previous.varies);
+        Ok(())
+    }
+
+    /// Ends the layer that was begun.
+    pub fn end_layer(&self) -> Result<(), Error> {
         match self.bytes.len() {
-            len if len > FRAME_MAX => Err(self.error("", format!("ends behind {FRAME_MAX} bytes"))),
+            len if len > FRAME_MAX => Err(self.error("", Reason::LayersTooLong)),
             _ => Ok(()),
         }
     }
 
-    /// The layer's next bytes, as zeros.
+    /// Appends this many zero bytes.
     pub fn grow(&mut self, bytes: usize) {
         self.bytes.resize(self.bytes.len() + bytes, 0);
     }
 
+    /// Appends these bytes.
     pub fn append(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Where the bytes so far end.
+    /// Number of bytes so far.
     pub fn end(&self) -> usize {
         self.bytes.len()
     }
 
-    /// This layer is the Ethernet header of those that follow.
+    /// Declares this layer the Ethernet header of the layers that follow.
     pub const fn enter_ethernet(&mut self) {
         self.ethernet = self.start;
     }
 
+    /// Offset of the innermost Ethernet header.
     pub const fn ethernet(&self) -> usize {
         self.ethernet
     }
 
+    /// Declares this layer the IP header of the layers that follow.
     pub const fn enter_network(&mut self, network: Network) {
         self.network = Some(network);
     }
 
-    /// Where the packet finally goes, behind a routing header.
+    /// Sets the final destination of the packet, from a routing header.
     pub const fn route_to(&mut self, last_hop: u128) {
         if let Some(network) = &mut self.network {
             network.last_hop = Some(last_hop);
         }
     }
 
-    /// From the frame's beginning to the layer's.
+    /// Offset of the present layer in the frame.
     pub const fn start(&self) -> usize {
         self.start
     }
 
-    /// Sets a field, or gives it what it has when nothing is said.
+    /// Sets a field to its value, or to `default` without one.
     pub fn set(&mut self, slot: Slot, value: &Option<Value>, default: u128) -> Result<(), Error> {
         match value {
             None => self.write(slot.bit, slot.bits, default),
             Some(value) => {
                 self.claim(slot)?;
-                self.give(slot, value).map_err(|why| self.error(slot.name, why))?;
+                self.give(slot, value).map_err(|reason| self.error(slot.name, reason))?;
             }
         }
         Ok(())
     }
 
-    /// Sets a field that has to be given.
+    /// Sets a field that must have a value.
     pub fn require(&mut self, slot: Slot, value: &Option<Value>) -> Result<(), Error> {
         match value {
-            None => Err(self.error(slot.name, "is not given, and nothing else says what it is")),
+            None => Err(self.error(slot.name, Reason::Missing)),
             value => self.set(slot, value, 0),
         }
     }
 
-    /// Sets a field that other parts of the frame follow from: nothing that varies.
+    /// Sets a field from which other parts of the frame are derived: it cannot vary.
     pub fn fix(&mut self, slot: Slot, value: &Option<Value>, default: u128) -> Result<(), Error> {
         match value {
-            Some(Value::Vary(_)) => Err(self.error(slot.name, "cannot vary")),
+            Some(Value::Vary(_)) => Err(self.error(slot.name, Reason::CannotVary)),
             value => self.set(slot, value, default),
         }
     }
 
-    /// A 16-bit length from an offset of the frame to the packet's end, unless it is given.
+    /// Sets a 16-bit length field: bytes from an offset of the frame to the end of the packet,
+    /// unless a value is given.
     pub fn length(&mut self, slot: Slot, value: &Option<Value>, from: usize) -> Result<(), Error> {
         if value.is_none() {
             self.lengths.push(Length { at: self.start + slot.bit / 8, from });
@@ -184,30 +212,25 @@ impl<'a> Builder<'a> {
         self.fix(slot, value, 0)
     }
 
-    /// What is behind the layers belongs to no packet, and is zero.
+    /// Bytes after the layers are padding: zero, and not part of the packet.
     pub const fn pad(&mut self) {
         self.is_padded = true;
     }
 
-    /// Headers end here, and these bytes, again and again, are what is behind.
+    /// Ends the headers at this offset; the payload repeats the bytes of `filler`.
     pub fn fill(&mut self, headers: usize, filler: Option<Vec<u8>>) {
         self.headers = self.headers.or(Some(headers));
         self.filler = filler;
     }
 
-    /// Whether the next layer is one of these.
-    pub fn is_before(&self, these: impl Fn(&Layer) -> bool) -> bool {
-        self.stream.layers.get(self.index + 1).is_some_and(these)
-    }
-
-    /// One that names the stream, the layer and, unless it is empty, the field.
-    pub fn error(&self, field: &str, why: impl Into<String>) -> Error {
-        Error::new(self.place(&self.layer, field), why)
+    /// An error that names the stream, the layer and, unless it is empty, the field.
+    pub fn error(&self, field: &str, reason: impl Into<Reason>) -> Error {
+        Error::new(self.place(&self.layer, field), reason)
     }
 
     fn place(&self, layer: &str, field: &str) -> String {
         let field = if field.is_empty() { "" } else { &format!(", field \"{field}\"") };
-        format!("stream \"{}\", {layer}{field}", self.stream.name)
+        format!("stream \"{}\", {layer}{field}", self.frames.name)
     }
 
     fn claim(&mut self, slot: Slot) -> Result<(), Error> {
@@ -215,13 +238,14 @@ impl<'a> Builder<'a> {
         let bits = at..at + slot.bits as usize;
         let other = |claim: &&Claim| claim.bits.start < bits.end && bits.start < claim.bits.end;
         if let Some(other) = self.claims.iter().find(other) {
-            return Err(self.error(slot.name, format!("overlaps field \"{}\"", other.by)));
+            let field = other.by.clone();
+            return Err(self.error(slot.name, Reason::Overlap { field }));
         }
         self.claims.push(Claim { bits, by: slot.name.to_owned() });
         Ok(())
     }
 
-    fn give(&mut self, slot: Slot, value: &Value) -> Result<(), String> {
+    fn give(&mut self, slot: Slot, value: &Value) -> Result<(), Reason> {
         match value {
             Value::Constant(atom) => {
                 let number = fit(slot.kind.parse(atom)?, &atom.to_string(), slot.bits)?;
@@ -232,7 +256,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A number that is given, as far as it is one, or else this.
+    /// The value as a number if it is a constant number, otherwise `default`.
     pub fn number(value: &Option<Value>, default: u128) -> u128 {
         match value {
             Some(Value::Constant(atom)) => Kind::Number.parse(atom).unwrap_or(default),
@@ -240,12 +264,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Whether a field is or may be something other than zero.
+    /// Whether a field is, or may be, other than zero.
     pub fn is_other_than_zero(value: &Option<Value>) -> bool {
         value.is_some() && Self::number(value, 1) != 0
     }
 
-    /// Makes room for another value than the one that is there.
+    /// Sets all bits of the slot to zero.
     pub fn clear(&mut self, slot: Slot) {
         let at = self.start * 8 + slot.bit;
         for bit in at..at + slot.bits as usize {
@@ -253,7 +277,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Bits of the layer; those of the number above them are cut off.
+    /// Writes the low bits of the number at a bit of the layer.
     fn write(&mut self, bit: usize, bits: u32, number: u128) {
         let at = self.start * 8 + bit;
         for bit in 0..bits as usize {
@@ -264,7 +288,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Gives the slot what other bits of the frame have, varying with them.
+    /// Copies other bits of the frame, with the fields that vary in them.
     pub fn copy(&mut self, slot: Slot, from_bit: usize) {
         let to_bit = self.start * 8 + slot.bit;
         for bit in 0..slot.bits as usize {

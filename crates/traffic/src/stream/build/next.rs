@@ -1,41 +1,44 @@
-//! What may follow a layer, and the number by which the layer says so.
+//! Which layers may follow a layer, and the number by which a layer names the next one.
 
 use super::{Builder, Slot};
-use crate::stream::error::Error;
-use crate::stream::layer::Layer;
+use crate::stream::error::{Error, Reason};
 use crate::stream::value::Value;
 
 /// How a layer names what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::stream) enum Names {
-    /// Nothing is before it.
+    /// The beginning of a frame.
     Start,
+    /// By Ethertype.
     Ethertype,
-    /// Protocols over IPv4, and over IPv6.
+    /// By protocol number, over IPv4.
     V4,
+    /// By protocol number, over IPv6.
     V6,
-    /// The same behind extension headers: hop-by-hop options come first.
+    /// By protocol number, after an extension header: hop-by-hop options must come first.
     Extension,
+    /// By Ethertype, in GRE.
     Gre,
-    /// By port: VXLAN alone.
+    /// By port: only VXLAN.
     Udp,
+    /// An Ethernet frame.
     Vxlan,
     /// A quoted packet.
     Icmp,
-    /// Bytes that mean nothing here.
+    /// Bytes without a structure.
     Data,
-    /// Nothing at all.
+    /// Nothing may follow.
     Nothing,
 }
 
-/// What the layer before says of what follows it.
+/// How the previous layer names the next one.
 pub(super) struct Next {
     names: Names,
-    /// Where in the frame the number is.
+    /// Start of the previous layer, and its field for the number.
     slot: Option<(usize, Slot)>,
     is_given: bool,
-    /// Why the layer before carries bytes alone, if it does.
-    only_data: Option<&'static str>,
+    /// The previous layer is a later fragment, so only bytes may follow.
+    only_data: bool,
     pub varies: bool,
 }
 
@@ -45,17 +48,17 @@ impl Next {
     }
 
     pub const fn unnamed(names: Names) -> Self {
-        Self { names, slot: None, is_given: false, only_data: None, varies: false }
+        Self { names, slot: None, is_given: false, only_data: false, varies: false }
     }
 
-    /// The byte in which the number of an IP protocol is.
+    /// Offset of the byte with the IP protocol number.
     pub fn at(&self) -> Option<usize> {
         self.slot.map(|(start, slot)| start + slot.bit / 8)
     }
 }
 
 impl Builder<'_> {
-    /// What follows is named in this field, unless the user gives its value.
+    /// The next layer is named in this field, unless its value is given.
     pub fn named(&mut self, names: Names, slot: Slot, value: &Option<Value>) -> Result<(), Error> {
         self.set(slot, value, 0)?;
         self.next = Next {
@@ -67,47 +70,45 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What follows is not named, or nothing does.
+    /// The next layer is not named, or there is none.
     pub fn unnamed(&mut self, names: Names) {
         self.next = Next::unnamed(names);
     }
 
-    /// Nothing but bytes may follow, for this reason.
-    pub fn only_data(&mut self, why: &'static str) {
-        self.next.only_data = Some(why);
+    /// Only bytes may follow: the packet is a later fragment.
+    pub fn only_data(&mut self) {
+        self.next.only_data = true;
     }
 
-    /// Checks that the layer may follow the one before, and writes its number there.
-    pub(super) fn enter(
-        &mut self,
-        layer: &Layer,
-        before: &str,
-        after: Option<&Layer>,
-    ) -> Result<(), Error> {
-        let follows = layer.follows(self.next.names, after);
+    /// How the last layer so far names the next one.
+    pub fn names(&self) -> Names {
+        self.next.names
+    }
+
+    /// Checks that a layer may follow the previous one, and writes its number there.
+    pub(super) fn enter(&mut self, follows: Follows, previous: &str) -> Result<(), Error> {
         if follows == Follows::Not {
-            let before = if before.is_empty() { "the beginning" } else { before };
-            return Err(self.error("", format!("cannot follow {before}")));
+            let previous = if previous.is_empty() { "the beginning" } else { previous };
+            return Err(self.error("", Reason::CannotFollow { previous: previous.to_owned() }));
         }
-        if let (Some(why), Follows::As(_)) = (self.next.only_data, follows) {
-            return Err(self.error("", format!("cannot follow: {why}")));
+        if self.next.only_data && matches!(follows, Follows::As(_)) {
+            return Err(self.error("", Reason::AfterFragment));
         }
-        self.say(follows, before)
+        self.write_number(follows, previous)
     }
 
-    /// The last layer's own field has to say what is behind, when no layer is.
+    /// The last layer needs a given value where it names the next one.
     pub(super) fn leave(&mut self) -> Result<(), Error> {
         let last = self.layer.clone();
-        self.say(Follows::Unnamed, &last)
+        self.write_number(Follows::Unnamed, &last)
     }
 
-    fn say(&mut self, follows: Follows, before: &str) -> Result<(), Error> {
+    fn write_number(&mut self, follows: Follows, previous: &str) -> Result<(), Error> {
         let Some((start, slot)) = self.next.slot.filter(|_| !self.next.is_given) else {
             return Ok(());
         };
         let Follows::As(number) = follows else {
-            let why = "is not given, and no layer follows that says what it is";
-            return Err(Error::new(self.place(before, slot.name), why));
+            return Err(Error::new(self.place(previous, slot.name), Reason::MissingNext));
         };
         let here = std::mem::replace(&mut self.start, start);
         self.write(slot.bit, slot.bits, number.into());
@@ -116,11 +117,13 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a layer may stand behind another.
+/// Whether a layer may follow another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::stream) enum Follows {
+    /// It may not.
     Not,
-    /// Yes, but nothing says what it is.
+    /// It may, and has no number.
     Unnamed,
+    /// It may, and has this number.
     As(u16),
 }

@@ -1,8 +1,8 @@
 //! `Slot`: a field's place in its layer.
 
-use super::super::number::Kind;
+use crate::stream::number::Kind;
 
-/// Bits count from the layer's first.
+/// A field's name, place and kind; bits count from the first bit of the layer.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Slot {
     pub name: &'static str,

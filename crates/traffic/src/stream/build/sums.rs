@@ -1,29 +1,31 @@
-//! Checksums that are to be right, or wrong on purpose.
+//! Checksums: correct, or wrong on purpose.
 
 use super::{Builder, Slot};
-use crate::stream::error::Error;
+use crate::stream::error::{Error, Reason};
 use crate::stream::value::{Atom, Value};
 
-/// The addresses of a packet, for the sums of what it carries (RFC 1071, 8200 section 8.1).
+/// Where a packet's addresses are, for pseudo headers (RFC 1071; RFC 8200 section 8.1).
 #[derive(Clone, Copy, Debug)]
 pub(in crate::stream) struct Network {
     pub is_v6: bool,
-    /// Where source and destination start, and how many bytes each has.
+    /// Offset of the source address in the frame.
     pub source: usize,
+    /// Offset of the destination address in the frame.
     pub destination: usize,
+    /// Bytes of an address.
     pub len: usize,
-    /// Where the packet finally goes, when its destination is only the next hop.
+    /// The final destination, when the destination address is only the next hop.
     pub last_hop: Option<u128>,
 }
 
-/// What a checksum covers, from its layer's first byte.
+/// The bytes that a checksum covers, from the first byte of its layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::stream) enum Cover {
     /// The layer's header.
     Header,
-    /// All that is behind, too.
+    /// The header and everything after it.
     All,
-    /// And the addresses of the packet that it is in.
+    /// As [`Cover::All`], with a pseudo header of the packet's addresses.
     Addressed,
 }
 
@@ -39,8 +41,8 @@ pub(super) struct Sum {
 }
 
 impl Builder<'_> {
-    /// A checksum: right unless `value` says `"broken"`, or gives it as a number. `zero_is_none`
-    /// allows `"none"`. Call it when the whole header is there.
+    /// Sets a checksum: correct unless `value` is `"broken"` or a number. `zero_is_none` permits
+    /// `"none"`. Must be called when the whole header is laid out.
     pub fn checksum(
         &mut self,
         slot: Slot,
@@ -55,14 +57,17 @@ impl Builder<'_> {
         };
         match word {
             "none" if zero_is_none && self.network.is_some_and(|network| network.is_v6) => {
-                return Err(self.error(slot.name, "is needed over IPv6; 0 sends none anyway"));
+                return Err(self.error(slot.name, Reason::ChecksumRequired));
             }
             "none" if zero_is_none => return self.set(slot, &Some(Value::from(0)), 0),
             "right" | "broken" => {}
-            _ if zero_is_none => {
-                return Err(self.error(slot.name, "is \"right\", \"broken\", \"none\" or a number"));
+            _ => {
+                let expected = match zero_is_none {
+                    true => "\"right\", \"broken\", \"none\"",
+                    false => "\"right\", \"broken\"",
+                };
+                return Err(self.error(slot.name, Reason::ChecksumWord { expected }));
             }
-            _ => return Err(self.error(slot.name, "is \"right\", \"broken\" or a number")),
         }
         let pseudo = match cover {
             Cover::Addressed => Some(self.pseudo(slot)?),
@@ -83,7 +88,7 @@ impl Builder<'_> {
         let network = self.network.filter(|_| !self.carrier_varies);
         match (network, self.carrier) {
             (Some(network), Some(at)) => Ok((network, self.bytes[at])),
-            _ => Err(self.error(slot.name, "covers the protocol's number, which varies: give it")),
+            _ => Err(self.error(slot.name, Reason::ChecksumVaries)),
         }
     }
 }

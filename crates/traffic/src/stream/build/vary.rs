@@ -1,7 +1,8 @@
-//! Values that vary: draws, and fields made from them.
+//! Values that vary: the numbers that each frame draws, and fields computed from them.
 
 use super::{Builder, Slot};
 use crate::limits::{LIST, ZIPF};
+use crate::stream::error::{FlowsError, Reason, ValueError};
 use crate::stream::range::Numbers;
 use crate::stream::value::{Order, Vary};
 use crate::template::{self, Draw, Field, Values};
@@ -10,12 +11,12 @@ use crate::template::{self, Draw, Field, Values};
 #[derive(Default)]
 pub(super) struct FlowDraw {
     draw: Option<usize>,
-    /// After how many flows all fields are what they were.
+    /// Number of flows after which all fields repeat.
     pub period: u128,
 }
 
 impl Builder<'_> {
-    pub(super) fn vary(&mut self, slot: Slot, vary: &Vary) -> Result<(), String> {
+    pub(super) fn vary(&mut self, slot: Slot, vary: &Vary) -> Result<(), Reason> {
         let numbers = Numbers::new(&vary.pool, vary.step, slot.kind, slot.bits)?;
         let order = match vary.order {
             Order::Flow => return self.of_flow(slot, &numbers),
@@ -32,8 +33,8 @@ impl Builder<'_> {
         self.place_numbers(slot, &numbers, self.draws.len() - 1)
     }
 
-    /// The number of the flow picks; when there are more flows than values, these come again.
-    fn of_flow(&mut self, slot: Slot, numbers: &Numbers) -> Result<(), String> {
+    /// The flow's number selects the value; with more flows than values, values repeat.
+    fn of_flow(&mut self, slot: Slot, numbers: &Numbers) -> Result<(), Reason> {
         let (draw, count) = self.flow_draw()?;
         let values = numbers.last().saturating_add(1);
         self.flows.period = lcm(self.flows.period.max(1), values.min(count)).min(count);
@@ -42,7 +43,7 @@ impl Builder<'_> {
                 let numbers = Numbers::Range { first: *first, step: *step, last: count - 1 };
                 self.place_numbers(slot, &numbers, draw)
             }
-            // A field of just the bits that vary wraps by itself.
+            // A field that has only the bits that vary wraps automatically.
             Numbers::Range { first, step: 1, .. }
                 if values.is_power_of_two() && first % values == 0 && values > 1 =>
             {
@@ -56,22 +57,17 @@ impl Builder<'_> {
                 let all = (0..count).map(|flow| numbers.value(flow % values)).collect();
                 self.place_numbers(slot, &Numbers::List(all), draw)
             }
-            _ => Err(format!(
-                "{values} values for {count} flows: give it a prefix, at least {count} values, or \
-                 have at most {LIST} flows"
-            )),
+            _ => Err(FlowsError::Values { values, count }.into()),
         }
     }
 
-    /// The flows' draw, and how many flows there are.
-    fn flow_draw(&mut self) -> Result<(usize, u128), String> {
-        let Some(flows) = &self.stream.flows else {
-            return Err("varies by flow, but the stream has no `flows`".into());
-        };
+    /// The index of the flows' draw, and the number of flows.
+    fn flow_draw(&mut self) -> Result<(usize, u128), Reason> {
+        let flows = self.frames.flows.ok_or(FlowsError::NoFlows)?;
         let index = match self.flows.draw {
             Some(index) => index,
             None => {
-                let last = flows.count.checked_sub(1).ok_or("`flows` has a count of 0")?;
+                let last = flows.count.checked_sub(1).ok_or(FlowsError::ZeroCount)?;
                 self.draws.push(draw(last.into(), flows.order()?)?);
                 self.draws.len() - 1
             }
@@ -80,7 +76,7 @@ impl Builder<'_> {
         Ok((index, flows.count.into()))
     }
 
-    fn place_numbers(&mut self, slot: Slot, numbers: &Numbers, draw: usize) -> Result<(), String> {
+    fn place_numbers(&mut self, slot: Slot, numbers: &Numbers, draw: usize) -> Result<(), Reason> {
         match numbers {
             Numbers::Range { first, last: 0, .. } => {
                 self.write(slot.bit, slot.bits, *first);
@@ -89,7 +85,7 @@ impl Builder<'_> {
             Numbers::Range { first, step, last } => {
                 let end = first + u128::from(*step) * last;
                 if first >> 64 != end >> 64 {
-                    return Err("varies in more than its last 64 bits; a list may do that".into());
+                    return Err(ValueError::HighBits.into());
                 }
                 let low = self.low_half(slot, *first);
                 self.field(low, draw, *first as u64, *step);
@@ -110,7 +106,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The last 64 bits; those before them are written.
+    /// The last 64 bits of a slot; the bits before them are constant and written here.
     fn low_half(&mut self, slot: Slot, first: u128) -> Slot {
         let Some(high) = slot.bits.checked_sub(64).filter(|high| *high > 0) else {
             return slot;
@@ -119,7 +115,7 @@ impl Builder<'_> {
         Slot { bit: slot.bit + high as usize, bits: 64, ..slot }
     }
 
-    /// A constant list is constant bits.
+    /// Writes a list of equal values as constant bits.
     fn list(&mut self, slot: Slot, draw: usize, list: Vec<u64>) {
         match list[..] {
             [first, ref rest @ ..] if rest.iter().all(|value| *value == first) => {
@@ -139,20 +135,16 @@ impl Builder<'_> {
     }
 }
 
-fn draw(last: u128, order: template::Order) -> Result<Draw, String> {
+fn draw(last: u128, order: template::Order) -> Result<Draw, ValueError> {
     let count = last.saturating_add(1);
     match order {
-        template::Order::Zipf { .. } if count > ZIPF.into() => {
-            Err(format!("{count} values, but Zipf's law is for at most {ZIPF}"))
-        }
+        template::Order::Zipf { .. } if count > ZIPF.into() => Err(ValueError::ZipfCount { count }),
         template::Order::Zipf { exponent } if !exponent.is_finite() || exponent < 0.0 => {
-            Err(format!("the exponent {exponent} of Zipf's law is not 0 or above"))
+            Err(ValueError::ZipfExponent { exponent })
         }
-        _ if last > u64::MAX.into() => {
-            Err("varies in more than 64 bits; a longer prefix has less".into())
-        }
+        _ if last > u64::MAX.into() => Err(ValueError::TooManyBits),
         _ if last > u32::MAX.into() && !count.is_power_of_two() => {
-            Err(format!("{count} values: more than 2^32 have to be a power of two"))
+            Err(ValueError::NotPowerOfTwo { count })
         }
         order => Ok(Draw { last: last as u64, order }),
     }

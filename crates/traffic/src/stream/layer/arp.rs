@@ -8,16 +8,16 @@ use crate::stream::error::Error;
 use crate::stream::number::Kind;
 use crate::stream::value::Value;
 
-/// A request, or what `op` says. Whatever is behind it is Ethernet's padding.
+/// An ARP request unless `op` is given. Bytes after it are Ethernet padding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Arp {
-    /// `request`, `reply` or a number.
+    /// `request` (the default), `reply` or a number.
     pub op: Option<Value>,
-    /// The frame's source address, varying with it.
+    /// The source address of the frame unless given, also where that one varies.
     pub sender_mac: Option<Value>,
     pub sender_ip: Option<Value>,
-    /// 0.
+    /// 0 unless given.
     pub target_mac: Option<Value>,
     pub target_ip: Option<Value>,
 }

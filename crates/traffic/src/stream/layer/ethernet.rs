@@ -12,26 +12,27 @@ use crate::stream::value::Value;
 pub struct Ethernet {
     pub src: Option<Value>,
     pub dst: Option<Value>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub ethertype: Option<Value>,
 }
 
-/// One tag. Of several, all but the innermost are a provider's (0x88a8).
+/// One VLAN tag. Of several tags all but the innermost are service tags (0x88a8).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Vlan {
+    /// VLAN id, 12 bits.
     pub id: Option<Value>,
-    /// Priority, 0 to 7; 0.
+    /// Priority, 0 to 7; 0 unless given.
     pub pcp: Option<Value>,
-    /// May be dropped first; 0.
+    /// Drop eligible indicator; 0 unless given.
     pub dei: Option<Value>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub ethertype: Option<Value>,
 }
 
 impl Ethernet {
     pub(super) const LEN: usize = 14;
-    /// Where the source address is.
+    /// Offset of the source address.
     pub(super) const SOURCE: usize = 6;
 
     pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {

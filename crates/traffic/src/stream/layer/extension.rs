@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::hex;
 use crate::stream::build::{Builder, Names, Slot};
-use crate::stream::error::Error;
+use crate::stream::error::{Error, Reason};
 use crate::stream::value::Value;
 
 /// Hop-by-hop or destination options.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Hexadecimal, types and lengths with them; padding follows up to a multiple of 8 bytes.
+    /// Hexadecimal, with types and lengths; padded to a multiple of 8 bytes.
     pub options: Option<String>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub next_header: Option<Value>,
 }
 
@@ -23,13 +23,14 @@ pub struct Options {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Routing {
-    /// 4: segment routing (RFC 8754), whose addresses stand last first.
+    /// Routing type, 4 unless given: segment routing (RFC 8754), which lists addresses last first.
     pub kind: Option<Value>,
-    /// As many as there are addresses; for segment routing one less, as the packet is on its way
-    /// to the last of them. Unless it is 0, checksums are for the end of the way.
+    /// The number of addresses unless given; one less for segment routing, because the packet is
+    /// already on its way to the last of them. Unless it is 0, checksums are for the final address.
     pub segments_left: Option<Value>,
+    /// Addresses of the route, 1 to 100.
     pub addresses: Vec<Ipv6Addr>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub next_header: Option<Value>,
 }
 
@@ -37,12 +38,13 @@ pub struct Routing {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Fragment {
-    /// In units of 8 bytes. Unless it is 0, only bytes may follow.
+    /// In units of 8 bytes, 0 unless given. After another value only bytes may follow.
     pub offset: Option<Value>,
-    /// 0.
+    /// The flag "more fragments", 0 unless given.
     pub more: Option<Value>,
+    /// Identification, 0 unless given.
     pub id: Option<Value>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub next_header: Option<Value>,
 }
 
@@ -51,10 +53,11 @@ const NEXT_HEADER: Slot = Slot::number("next_header", 0, 8);
 impl Options {
     pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
         let options = hex(self.options.as_deref().unwrap_or_default());
-        let options = options.map_err(|why| b.error("options", why))?;
+        let options = options.map_err(|reason| b.error("options", reason))?;
         let len = (options.len() + 2).next_multiple_of(8);
         if len > 8 * 256 {
-            return Err(b.error("options", format!("has {} bytes, more than 2046", options.len())));
+            let (len, max) = (options.len(), 2046);
+            return Err(b.error("options", Reason::OptionsTooLong { len, max }));
         }
         b.append(&[0, (len / 8 - 1) as u8]);
         b.append(&options);
@@ -78,7 +81,7 @@ impl Routing {
     pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
         let count = self.addresses.len();
         if !(1..=100).contains(&count) {
-            return Err(b.error("addresses", format!("are 1 to 100, not {count}")));
+            return Err(b.error("addresses", Reason::AddressCount { count }));
         }
         b.append(&[0, 2 * count as u8, 0, 0, 0, 0, 0, 0]);
         for address in &self.addresses {
@@ -108,7 +111,7 @@ impl Fragment {
         b.set(Slot::number("id", 32, 32), &self.id, 0)?;
         b.named(Names::Extension, NEXT_HEADER, &self.next_header)?;
         if Builder::is_other_than_zero(&self.offset) {
-            b.only_data("the packet is a later fragment, which has no headers");
+            b.only_data();
         }
         Ok(())
     }

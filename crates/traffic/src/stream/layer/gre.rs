@@ -10,13 +10,13 @@ use crate::stream::value::{Atom, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gre {
-    /// Not there unless given.
+    /// Left out unless given.
     pub key: Option<Value>,
-    /// Not there unless given.
+    /// Left out unless given.
     pub sequence: Option<Value>,
-    /// Not there unless given: `right`, `broken` or a number.
+    /// Left out unless given: `right`, `broken` or a number.
     pub checksum: Option<Value>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub protocol: Option<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! ICMP (RFC 792), ICMPv6 (RFC 4443) and neighbour solicitation (RFC 4861).
+//! ICMP (RFC 792), ICMPv6 (RFC 4443) and neighbor solicitation (RFC 4861).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,34 +7,35 @@ use crate::stream::error::Error;
 use crate::stream::number::Kind;
 use crate::stream::value::Value;
 
-/// ICMP, of either version: an echo request unless `type` says otherwise. What follows is its
-/// body: bytes, or the packet that an error quotes.
+/// ICMP or ICMPv6: an echo request unless `type` is given. The next layer is its body: bytes, or
+/// the packet that an error quotes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Icmp {
-    /// `echo`, `echo-reply` or a number.
+    /// `echo` (the default), `echo-reply` or a number.
     #[serde(rename = "type")]
     pub kind: Option<Value>,
-    /// 0.
+    /// 0 unless given.
     pub code: Option<Value>,
-    /// 1, as long as `rest` is not given.
+    /// 1 unless it or `rest` is given.
     pub id: Option<Value>,
-    /// 1, as long as `rest` is not given.
+    /// 1 unless it or `rest` is given.
     pub sequence: Option<Value>,
-    /// The four bytes that are `id` and `sequence` in an echo.
+    /// The four bytes that hold `id` and `sequence` in an echo request.
     pub rest: Option<Value>,
-    /// Right; or `broken`, or a number.
+    /// Correct unless given as `broken` or a number.
     pub checksum: Option<Value>,
 }
 
-/// An ICMPv6 neighbour solicitation. Whatever is behind it is Ethernet's padding.
+/// An ICMPv6 neighbor solicitation. Bytes after it are Ethernet padding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Solicitation {
+    /// The address to resolve.
     pub target: Option<Value>,
-    /// Source link-layer address: an option that is left out unless this is given.
+    /// Source link-layer address: an option, left out unless given.
     pub link: Option<Value>,
-    /// Right; or `broken`, or a number.
+    /// Correct unless given as `broken` or a number.
     pub checksum: Option<Value>,
 }
 

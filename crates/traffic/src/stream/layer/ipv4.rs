@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hex;
 use crate::stream::build::{Builder, Cover, Names, Network, Slot};
-use crate::stream::error::Error;
+use crate::stream::error::{Error, Reason};
 use crate::stream::value::Value;
 
 /// The IPv4 header.
@@ -13,29 +13,29 @@ use crate::stream::value::Value;
 pub struct Ipv4 {
     pub src: Option<Value>,
     pub dst: Option<Value>,
-    /// 64.
+    /// 64 unless given.
     pub ttl: Option<Value>,
-    /// By what follows.
+    /// Derived from the next layer unless given.
     pub protocol: Option<Value>,
-    /// 0. `tos` is the same bits with `ecn`'s.
+    /// 0 unless given. `tos` sets the same bits together with those of `ecn`.
     pub dscp: Option<Value>,
     pub ecn: Option<Value>,
     pub tos: Option<Value>,
-    /// 0.
+    /// Identification, 0 unless given.
     pub id: Option<Value>,
     pub dont_fragment: Option<Value>,
     pub more_fragments: Option<Value>,
-    /// In units of 8 bytes. Unless it is 0, only bytes may follow.
+    /// In units of 8 bytes, 0 unless given. After another value only bytes may follow.
     pub fragment_offset: Option<Value>,
-    /// Hexadecimal, at most 40 bytes; zeros follow up to a multiple of four.
+    /// Hexadecimal, at most 40 bytes; padded with zeros to a multiple of four.
     pub options: Option<String>,
-    /// 4.
+    /// 4 unless given.
     pub version: Option<Value>,
-    /// In units of 4 bytes; by the options.
+    /// In units of 4 bytes; derived from the options unless given.
     pub header_length: Option<Value>,
-    /// By the frame's size.
+    /// Derived from the frame's size unless given.
     pub total_length: Option<Value>,
-    /// Right; or `broken`, or a number.
+    /// Correct unless given as `broken` or a number.
     pub checksum: Option<Value>,
 }
 
@@ -60,7 +60,7 @@ impl Ipv4 {
         b.checksum(Slot::number("checksum", 80, 16), &self.checksum, Cover::Header, false)?;
         b.named(Names::V4, Slot::number("protocol", 72, 8), &self.protocol)?;
         if Builder::is_other_than_zero(&self.fragment_offset) {
-            b.only_data("the packet is a later fragment, which has no headers");
+            b.only_data();
         }
         let at = b.start();
         b.enter_network(Network {
@@ -75,9 +75,10 @@ impl Ipv4 {
 
     fn options(&self, b: &mut Builder) -> Result<(), Error> {
         let Some(text) = &self.options else { return Ok(()) };
-        let mut options = hex(text).map_err(|why| b.error("options", why))?;
+        let mut options = hex(text).map_err(|reason| b.error("options", reason))?;
         if options.len() > 40 {
-            return Err(b.error("options", format!("has {} bytes, more than 40", options.len())));
+            let (len, max) = (options.len(), 40);
+            return Err(b.error("options", Reason::OptionsTooLong { len, max }));
         }
         options.resize(options.len().next_multiple_of(4), 0);
         b.append(&options);

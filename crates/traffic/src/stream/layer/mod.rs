@@ -1,7 +1,7 @@
-//! `Layer`: one protocol of a stream's frames, with the fields that its author may set.
+//! `Layer`: one protocol of a stream's frames, with the fields that can be set.
 //!
-//! Each layer is a file: its fields as they are written, the table of their places, and how they
-//! become bytes. What is left out is derived, or has the value that its documentation says.
+//! Each layer has a file: its fields as written in a description, the table of their places, and
+//! their layout as bytes. A field without a value is derived, or has its documented default.
 
 mod arp;
 mod ethernet;
@@ -33,12 +33,15 @@ pub use udp::Udp;
 pub use vxlan::Vxlan;
 
 use super::build::{Builder, Follows, Names};
-use super::error::Error;
+use super::error::{Error, Reason};
 
 /// One layer; in a file `{ udp = { dst = 53 } }`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a run has some dozens, and authors fill them in")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a run has some dozens, and their fields are set directly"
+)]
 pub enum Layer {
     Ethernet(Ethernet),
     Vlan(Vlan),
@@ -60,7 +63,7 @@ pub enum Layer {
     Payload(Payload),
 }
 
-/// Names of layers as they are written, in the order of [`Layer`].
+/// Names of layers in descriptions, in the order of [`Layer`].
 pub(super) const NAMES: [&str; 18] = [
     "ethernet",
     "vlan",
@@ -82,7 +85,20 @@ pub(super) const NAMES: [&str; 18] = [
     "payload",
 ];
 
+/// Appends the layers of a stream to its frame, outermost first.
+pub(super) fn lay_out(layers: &[Layer], builder: &mut Builder) -> Result<(), Error> {
+    for (index, layer) in layers.iter().enumerate() {
+        let after = layers.get(index + 1);
+        let follows = layer.follows(builder.names(), after);
+        builder.begin(layer.label(index), follows)?;
+        layer.build(builder, after)?;
+        builder.end_layer()?;
+    }
+    Ok(())
+}
+
 impl Layer {
+    /// Name of the layer in a description, such as `udp`.
     pub const fn name(&self) -> &'static str {
         NAMES[match self {
             Self::Ethernet(_) => 0,
@@ -106,25 +122,26 @@ impl Layer {
         }]
     }
 
-    /// How errors call the layer with this index.
-    pub(super) fn label(&self, index: usize) -> String {
+    /// The name of the layer with this index in errors: `layer 3 (udp)`.
+    fn label(&self, index: usize) -> String {
         format!("layer {} ({})", index + 1, self.name())
     }
 
-    pub(super) fn build(&self, builder: &mut Builder) -> Result<(), Error> {
+    /// Appends the layer; `after` is the next one.
+    fn build(&self, builder: &mut Builder, after: Option<&Self>) -> Result<(), Error> {
         match self {
             Self::Ethernet(layer) => layer.build(builder),
             Self::Vlan(layer) => layer.build(builder),
             Self::Arp(layer) => layer.build(builder),
             Self::Ipv4(layer) => layer.build(builder),
-            Self::Ipv6(layer) => layer.build(builder),
+            Self::Ipv6(layer) => layer.build(builder, after),
             Self::HopByHop(layer) | Self::DestinationOptions(layer) => layer.build(builder),
             Self::Routing(layer) => layer.build(builder),
             Self::Fragment(layer) => layer.build(builder),
             Self::Icmp(layer) => layer.build(builder, false),
             Self::Icmpv6(layer) => layer.build(builder, true),
             Self::NeighbourSolicitation(layer) => layer.build(builder),
-            Self::Udp(layer) => layer.build(builder),
+            Self::Udp(layer) => layer.build(builder, after),
             Self::Tcp(layer) => layer.build(builder),
             Self::Vxlan(layer) => layer.build(builder),
             Self::Gre(layer) => layer.build(builder),
@@ -133,9 +150,9 @@ impl Layer {
         }
     }
 
-    /// Whether it may stand behind a layer that names what follows it like this, and by which
-    /// number. `after` is the layer behind this one.
-    pub(super) fn follows(&self, names: Names, after: Option<&Self>) -> Follows {
+    /// Whether it may follow a layer that names the next one like this, and by which number.
+    /// `after` is the layer after this one.
+    fn follows(&self, names: Names, after: Option<&Self>) -> Follows {
         let number = match names {
             Names::Nothing => return Follows::Not,
             _ if matches!(self, Self::Raw(_)) => return Follows::Unnamed,
@@ -157,7 +174,7 @@ impl Layer {
         number.map_or(Follows::Not, Follows::As)
     }
 
-    /// All tags but the innermost are a provider's.
+    /// All tags but the innermost are service tags.
     const fn ethertype(&self, after: Option<&Self>) -> Option<u16> {
         match self {
             Self::Vlan(_) if matches!(after, Some(Self::Vlan(_))) => {
@@ -206,16 +223,16 @@ impl Layer {
     }
 }
 
-/// Bytes written as hexadecimal digits, with anything blank or `:` between them.
-fn hex(text: &str) -> Result<Vec<u8>, String> {
+/// Bytes given as hexadecimal digits, optionally separated by blanks or `:`.
+fn hex(text: &str) -> Result<Vec<u8>, Reason> {
     let digits: String = text.chars().filter(|c| !c.is_whitespace() && *c != ':').collect();
     if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
-        return Err("is not two hexadecimal digits for each byte".into());
+        return Err(Reason::NotHex);
     }
     let byte = |pair: &[u8; 2]| {
         let digit = |at: usize| char::from(pair[at]).to_digit(16);
         Some((digit(0)? << 4 | digit(1)?) as u8)
     };
     let bytes = digits.as_bytes().as_chunks::<2>().0.iter().map(byte).collect::<Option<_>>();
-    bytes.ok_or_else(|| "is not two hexadecimal digits for each byte".into())
+    bytes.ok_or(Reason::NotHex)
 }

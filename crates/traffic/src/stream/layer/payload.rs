@@ -1,20 +1,20 @@
-//! What headers carry.
+//! The payload after the headers.
 
 use serde::{Deserialize, Serialize};
 
 use super::hex;
 use crate::stream::build::{Builder, Names};
-use crate::stream::error::Error;
+use crate::stream::error::{Error, Reason};
 
 /// The rest of the frame: zeros, unless one of these is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Payload {
-    /// These bytes, in hexadecimal; zeros follow up to the frame's size.
+    /// Bytes in hexadecimal, followed by zeros up to the frame's size.
     pub hex: Option<String>,
-    /// These bytes; zeros follow up to the frame's size.
+    /// Bytes as text, followed by zeros up to the frame's size.
     pub text: Option<String>,
-    /// These bytes again and again, in hexadecimal, as long as the frame is.
+    /// Bytes in hexadecimal, repeated up to the frame's size.
     pub pattern: Option<String>,
 }
 
@@ -24,16 +24,16 @@ impl Payload {
         let bytes = match self {
             Self { hex: None, text: None, pattern: None } => Vec::new(),
             Self { hex: Some(digits), text: None, pattern: None } => {
-                hex(digits).map_err(|why| b.error("hex", why))?
+                hex(digits).map_err(|reason| b.error("hex", reason))?
             }
             Self { hex: None, text: Some(text), pattern: None } => text.as_bytes().to_vec(),
             Self { hex: None, text: None, pattern: Some(pattern) } => {
-                let pattern = hex(pattern).map_err(|why| b.error("pattern", why))?;
+                let pattern = hex(pattern).map_err(|reason| b.error("pattern", reason))?;
                 b.fill(headers, Some(pattern));
                 b.unnamed(Names::Nothing);
                 return Ok(());
             }
-            _ => return Err(b.error("", "has one of `hex`, `text` and `pattern`")),
+            _ => return Err(b.error("", Reason::OneOf { keys: "`hex`, `text` and `pattern`" })),
         };
         b.append(&bytes);
         b.fill(headers, bytes.is_empty().then(Vec::new));

@@ -1,21 +1,22 @@
-//! Bytes of any protocol, with fields that its author says.
+//! Bytes of any protocol, with fields at given places.
 
 use serde::{Deserialize, Serialize};
 
 use super::hex;
 use crate::stream::build::{Builder, Names, Slot};
-use crate::stream::error::Error;
+use crate::stream::error::{Error, Reason};
 use crate::stream::number::Kind;
 use crate::stream::value::Value;
 
-/// Bytes as they are. First in a frame, they are all of its headers.
+/// Bytes as given. As the first layer they are all headers of the frame.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Raw {
-    /// In hexadecimal.
+    /// The bytes in hexadecimal.
     pub hex: Option<String>,
+    /// The bytes as text.
     pub text: Option<String>,
-    /// Parts of these bytes that have other values.
+    /// Parts of these bytes with values of their own.
     pub fields: Vec<RawField>,
 }
 
@@ -23,20 +24,22 @@ pub struct Raw {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawField {
-    /// The byte in which it starts, from the layer's first.
+    /// Byte in which it starts, counted from the first byte of the layer.
     pub at: usize,
-    /// The bit of that byte in which it starts, from the most significant one.
+    /// Bit of that byte in which it starts, counted from the most significant bit.
     #[serde(default)]
     pub bit: usize,
-    /// Of a number; addresses have their own.
+    /// Width of a number, 1 to 64; addresses have a width of their own.
     #[serde(default)]
     pub bits: Option<u32>,
     #[serde(default)]
+    /// Format of the value.
     pub kind: RawKind,
+    /// The value, constant or varying.
     pub value: Value,
 }
 
-/// What the text of a value means.
+/// The format of a raw field's value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RawKind {
@@ -47,18 +50,18 @@ pub enum RawKind {
     Ipv6,
 }
 
-/// So many bytes of a frame's beginning may be headers that receivers change.
+/// Bytes at the beginning of a frame that may be headers which receivers change.
 const HEADERS: usize = 128;
 
 impl Raw {
     pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
         let bytes = match (&self.hex, &self.text) {
-            (Some(digits), None) => hex(digits).map_err(|why| b.error("hex", why))?,
+            (Some(digits), None) => hex(digits).map_err(|reason| b.error("hex", reason))?,
             (None, Some(text)) => text.as_bytes().to_vec(),
-            _ => return Err(b.error("", "has one of `hex` and `text`")),
+            _ => return Err(b.error("", Reason::OneOf { keys: "`hex` and `text`" })),
         };
         if bytes.is_empty() {
-            return Err(b.error("", "has no bytes"));
+            return Err(b.error("", Reason::NoBytes));
         }
         b.append(&bytes);
         for field in &self.fields {
@@ -83,13 +86,13 @@ impl RawField {
         let bits = match (self.bits, width) {
             (Some(bits @ 1..=64), None) => bits,
             (None, Some(bits)) => bits,
-            (_, Some(_)) => return Err(b.error("fields", "an address has no `bits`")),
-            _ => return Err(b.error("fields", "a number has 1 to 64 `bits`")),
+            (_, Some(_)) => return Err(b.error("fields", Reason::AddressBits)),
+            _ => return Err(b.error("fields", Reason::NumberBits)),
         };
         let slot =
             Slot::new("fields", self.at.saturating_mul(8).saturating_add(self.bit), bits, kind);
         if self.bit > 7 || slot.bit.saturating_add(bits as usize) > len * 8 {
-            return Err(b.error("fields", format!("the one at {} ends outside", self.at)));
+            return Err(b.error("fields", Reason::FieldOutside { at: self.at }));
         }
         b.clear(slot);
         b.set(slot, &Some(self.value.clone()), 0)

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::hex;
-use super::udp::SOURCE;
+use super::udp::DYNAMIC_PORT;
 use crate::stream::build::{Builder, Cover, Slot};
-use crate::stream::error::Error;
+use crate::stream::error::{Error, Reason};
 use crate::stream::number::Kind;
 use crate::stream::value::Value;
 
@@ -13,38 +13,43 @@ use crate::stream::value::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tcp {
-    /// 49152.
+    /// 49152 unless given.
     pub src: Option<Value>,
     pub dst: Option<Value>,
-    /// 0.
+    /// 0 unless given.
     pub seq: Option<Value>,
-    /// 0.
+    /// 0 unless given.
     pub ack: Option<Value>,
-    /// `ack`; names with commas, or a number.
+    /// Names separated by commas, or a number; `ack` unless given.
     pub flags: Option<Value>,
-    /// 65535.
+    /// 65535 unless given.
     pub window: Option<Value>,
-    /// 0.
+    /// 0 unless given.
     pub urgent: Option<Value>,
+    /// Options in their order, padded with NOPs; at most 40 bytes.
     pub options: Vec<TcpOption>,
-    /// In units of 4 bytes; by the options.
+    /// In units of 4 bytes; derived from the options unless given.
     pub header_length: Option<Value>,
-    /// Right; or `broken`, or a number.
+    /// Correct unless given as `broken` or a number.
     pub checksum: Option<Value>,
 }
 
-/// One option; those that end odd are filled up with NOPs.
+/// One TCP option.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TcpOption {
+    /// Maximum segment size in bytes.
     Mss(u16),
+    /// Window scale: the shift.
     Wscale(u8),
+    /// Selective acknowledgments are permitted.
     #[serde(rename = "sackOK")]
     SackOk,
-    /// The sender's, and the one that is echoed.
+    /// The timestamp of the sender, and the one that it echoes.
     Timestamps(u32, u32),
+    /// One byte of padding.
     Nop,
-    /// Anything, in hexadecimal, with its kind and length.
+    /// Any option in hexadecimal, with its kind and length.
     Hex(String),
 }
 
@@ -60,7 +65,7 @@ const FLAGS: Kind = Kind::Flags(&[
 ]);
 
 impl Tcp {
-    /// How Linux begins a connection, as far as options go.
+    /// A SYN segment with the options that Linux sends.
     pub fn syn(src: Option<Value>, dst: Option<Value>) -> Self {
         let options = [
             TcpOption::Mss(1460),
@@ -82,7 +87,7 @@ impl Tcp {
         b.grow(20);
         self.options(b)?;
         let words = (b.end() - b.start()) / 4;
-        b.set(Slot::number("src", 0, 16), &self.src, SOURCE)?;
+        b.set(Slot::number("src", 0, 16), &self.src, DYNAMIC_PORT)?;
         b.require(Slot::number("dst", 16, 16), &self.dst)?;
         b.set(Slot::number("seq", 32, 32), &self.seq, 0)?;
         b.set(Slot::number("ack", 64, 32), &self.ack, 0)?;
@@ -96,11 +101,12 @@ impl Tcp {
     fn options(&self, b: &mut Builder) -> Result<(), Error> {
         let mut bytes = Vec::new();
         for option in &self.options {
-            bytes.extend(option.bytes().map_err(|why| b.error("options", why))?);
+            bytes.extend(option.bytes().map_err(|reason| b.error("options", reason))?);
         }
         bytes.resize(bytes.len().next_multiple_of(4), TcpOption::NOP);
         if bytes.len() > 40 {
-            return Err(b.error("options", format!("have {} bytes, more than 40", bytes.len())));
+            let (len, max) = (bytes.len(), 40);
+            return Err(b.error("options", Reason::OptionsTooLong { len, max }));
         }
         b.append(&bytes);
         Ok(())
@@ -110,7 +116,7 @@ impl Tcp {
 impl TcpOption {
     const NOP: u8 = 1;
 
-    fn bytes(&self) -> Result<Vec<u8>, String> {
+    fn bytes(&self) -> Result<Vec<u8>, Reason> {
         Ok(match self {
             Self::Mss(mss) => [&[2, 4][..], &mss.to_be_bytes()].concat(),
             Self::Wscale(shift) => vec![3, 3, *shift],

@@ -11,25 +11,25 @@ use crate::stream::value::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Udp {
-    /// 49152.
+    /// 49152 unless given.
     pub src: Option<Value>,
-    /// 4789 before VXLAN.
+    /// Required, except before VXLAN, where it is 4789 unless given.
     pub dst: Option<Value>,
-    /// By the frame's size.
+    /// Derived from the frame's size unless given.
     pub length: Option<Value>,
-    /// Right; or `broken`, `none` (over IPv4), or a number.
+    /// Correct unless given as `broken`, `none` (over IPv4) or a number.
     pub checksum: Option<Value>,
 }
 
-/// The first port that is for anyone.
-pub(super) const SOURCE: u128 = 49152;
+/// First port of the dynamic range (RFC 6335), the default source port.
+pub(super) const DYNAMIC_PORT: u128 = 49152;
 
 impl Udp {
-    pub(super) fn build(&self, b: &mut Builder) -> Result<(), Error> {
+    pub(super) fn build(&self, b: &mut Builder, after: Option<&Layer>) -> Result<(), Error> {
         b.grow(8);
-        b.set(Slot::number("src", 0, 16), &self.src, SOURCE)?;
+        b.set(Slot::number("src", 0, 16), &self.src, DYNAMIC_PORT)?;
         let dst = Slot::number("dst", 16, 16);
-        match b.is_before(|layer| matches!(layer, Layer::Vxlan(_))) {
+        match matches!(after, Some(Layer::Vxlan(_))) {
             true => b.set(dst, &self.dst, 4789)?,
             false => b.require(dst, &self.dst)?,
         }

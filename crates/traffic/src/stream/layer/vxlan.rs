@@ -10,9 +10,9 @@ use crate::stream::value::Value;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Vxlan {
-    /// The network, 24 bits.
+    /// VXLAN network identifier, 24 bits.
     pub vni: Option<Value>,
-    /// 8: there is a network.
+    /// 8 unless given: the network identifier is valid.
     pub flags: Option<Value>,
 }
 

@@ -11,8 +11,8 @@ use crate::limits::NAPS;
 use crate::wait::{Deadline, Readiness, Turn, Wait, Waiter};
 
 impl Rx {
-    /// Waits for a packet and copies it into `buffer`; tells its length, which may be more than
-    /// the buffer's: then the rest is lost. `None` as [`wait`](Rx::wait) says.
+    /// Waits for a packet and copies it into `buffer`; returns its length. If it exceeds that of
+    /// the buffer, the rest is lost. `None` when [`wait`](Rx::wait) would return `false`.
     ///
     /// ```
     /// # fn f(rx: &mut xsk::Rx) -> xsk::Result<()> {
@@ -36,7 +36,7 @@ impl Rx {
         let deadline = deadline.into();
         while self.wait(deadline)? {
             let len = self.try_recv(buffer);
-            // What came may have been no packet.
+            // The ring may have had only invalid descriptors.
             if len.is_some() || deadline.is_over() {
                 return Ok(len);
             }
@@ -44,16 +44,15 @@ impl Rx {
         Ok(None)
     }
 
-    /// Waits until a packet is there; tells whether one is. `false` at the deadline, and earlier
-    /// when the socket's [`Interrupt`](crate::wait::Interrupt) is raised, or a signal handler ran
-    /// while the thread slept. A signal that comes just before the wait does not end it: a handler
-    /// does better to raise an `Interrupt`.
+    /// Waits for a packet; returns whether one was received. `false` at the deadline, or earlier
+    /// when the [`Interrupt`](crate::wait::Interrupt) of the socket is raised, or a signal handler
+    /// ran while the thread slept. A signal just before the wait does not end it, so a handler
+    /// should raise an `Interrupt`.
     ///
-    /// Packets that wait for their batch in this thread's `Tx` are not sent by this: see
-    /// [`Tx::flush`](crate::Tx::flush).
+    /// It does not send packets that are queued in a `Tx`: see [`Tx::flush`](crate::Tx::flush).
     ///
     /// # Errors
-    /// When the interface is down or gone.
+    /// When the interface is down or was removed.
     #[inline]
     pub fn wait(&mut self, deadline: impl Into<Deadline>) -> Result<bool> {
         if self.is_ready() {
@@ -62,22 +61,23 @@ impl Rx {
         self.wait_long(deadline.into())
     }
 
-    /// Waits differently from now on. [`Wait::BusyPoll`] needs the options of
-    /// [`Builder::busy_poll`](crate::socket::Builder::busy_poll); without them it is as
+    /// Changes how this half waits. [`Wait::BusyPoll`] needs the options of
+    /// [`Builder::busy_poll`](crate::socket::Builder::busy_poll); without them it behaves as
     /// [`Wait::Spin`].
     pub fn set_wait(&mut self, wait: Wait) {
         self.waiter.set_policy(wait);
     }
 
-    /// Asks the kernel whether the socket still works.
+    /// Checks that the socket still works.
     ///
     /// # Errors
-    /// When the interface is down or gone.
+    /// When the interface is down or was removed.
     pub fn check(&self) -> Result<()> {
         self.bound.check()
     }
 
-    /// For event loops: readable while packets are there.
+    /// Returns a descriptor for event loops that is readable while packets are in the ring. #
+    /// Errors When no descriptor is available.
     pub fn readiness(&self) -> Result<Readiness> {
         Readiness::of_readable(self.socket_fd())
     }
@@ -91,24 +91,16 @@ impl Rx {
         self.ring.available(1) > 0
     }
 
-    /// Descriptors that are there.
-    pub(crate) fn ready(&mut self) -> u32 {
+    /// Number of descriptors in the ring.
+    pub(super) fn ready(&mut self) -> u32 {
         self.ring.available(u32::MAX)
     }
 
-    pub(crate) fn waiter(&self) -> &Waiter {
-        &self.waiter
-    }
-
-    pub(crate) fn waiter_mut(&mut self) -> &mut Waiter {
-        &mut self.waiter
-    }
-
-    /// Gives the kernel what there is, and tells whether it still has no frame at all: then no
-    /// packet can come, and nothing tells when another half has given frames back.
+    /// Refills, and returns whether the kernel has no frame at all. Then no packet can be received,
+    /// and no event reports when another half returns frames.
     pub(crate) fn is_starved(&mut self) -> bool {
         self.feed();
-        self.fill.look(super::Fill::is_empty)
+        self.fill.inspect(super::Fill::is_empty)
     }
 
     fn wait_long(&mut self, deadline: Deadline) -> Result<bool> {
@@ -122,7 +114,7 @@ impl Rx {
             match turns.next(Instant::now()) {
                 Turn::Over => return self.check().map(|()| self.is_ready()),
                 Turn::Look | Turn::Drive => self.check()?,
-                Turn::Spin => _ = Waiter::look(|| self.is_ready()),
+                Turn::Spin => _ = Waiter::spin(|| self.is_ready()),
                 Turn::Sleep(limit) => {
                     let limit = if is_starved { limit.min(NAPS.1) } else { limit };
                     let watch = self.bound.link().readable();
@@ -140,8 +132,8 @@ impl Rx {
     }
 }
 
-/// The socket's own number, for system calls that this library has not. Do not copy the
-/// descriptor: see [`Readiness`].
+/// The descriptor of the socket, for system calls that this library does not have. It must not be
+/// duplicated: see [`Readiness`].
 impl AsRawFd for Rx {
     fn as_raw_fd(&self) -> RawFd {
         self.socket_fd().as_raw_fd()

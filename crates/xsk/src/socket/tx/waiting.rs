@@ -1,4 +1,4 @@
-//! Waiting until packets can be sent, or are sent.
+//! Waiting until packets can be sent, or have been sent.
 
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -12,32 +12,35 @@ use crate::umem::Frame;
 use crate::wait::{Deadline, Readiness, Turn, Wait};
 use crate::{Error, Result};
 
-/// What came of [`Tx::drain`].
+/// The result of [`Tx::drain`].
 #[derive(Debug)]
 #[must_use = "frames may be left"]
 pub struct Drained {
-    /// Frames that came back meanwhile.
+    /// Number of frames that returned meanwhile.
     pub completed: u64,
-    /// Frames that the kernel or the driver still has. They come back later, or when the socket
-    /// is closed; whether their packets leave is not known.
+    /// Number of frames that the kernel or the driver still has. They return later, or when the
+    /// socket is closed; whether their packets are transmitted is unknown.
     pub left: u32,
-    /// What ended it before the deadline: the interface is down or gone.
+    /// The error that ended it before the deadline: the interface is down or was removed.
     pub failed: Option<Error>,
 }
 
 impl Tx {
-    /// Waits until a packet can be sent: a frame is free and the tx ring has room; tells whether
-    /// it is so. Sends what waits for its batch. `false` at the deadline, and earlier as with
+    /// Waits until a packet can be sent: a frame is free and the tx ring is not full. Sends the
+    /// queued packets. Returns `false` at the deadline, or earlier as
     /// [`Rx::wait`](crate::Rx::wait).
     ///
     /// # Errors
-    /// When the kernel refuses the interface or the socket.
+    /// When the interface or the socket has failed.
     pub fn wait(&mut self, deadline: impl Into<Deadline>) -> Result<bool> {
         self.wait_for(deadline.into(), Early::Yes, Self::can_send)
     }
 
-    /// As [`send`](Tx::send), and waits while there is no room. [`SendError::Full`] at the
-    /// deadline, and when the wait ends early.
+    /// As [`send`](Tx::send), but waits while no frame or slot is free.
+    ///
+    /// # Errors
+    /// [`SendError::Full`] at the deadline, and when the wait ends early; others as
+    /// [`send`](Tx::send).
     pub fn send_until(
         &mut self,
         packet: &[u8],
@@ -49,7 +52,10 @@ impl Tx {
         }
     }
 
-    /// As [`push`](Tx::push), and waits while the ring has no room.
+    /// As [`push`](Tx::push), but waits while the ring is full.
+    ///
+    /// # Errors
+    /// [`Rejected`] with the frame and the reason.
     pub fn push_until(
         &mut self,
         mut frame: Frame,
@@ -73,11 +79,11 @@ impl Tx {
         }
     }
 
-    /// Sends all packets, and waits while there is no room; tells how many were taken, which is
-    /// fewer only when the wait ended. The last batch is sent as well.
+    /// Sends all packets, waiting while no frame or slot is free, and flushes the last batch.
+    /// Returns the number of packets, which is lower only when the wait ended.
     ///
     /// # Errors
-    /// As [`send`](Tx::send); the packets before the one that failed are taken.
+    /// As [`send`](Tx::send); the packets before the one that failed are sent.
     pub fn send_all<'p>(
         &mut self,
         packets: impl IntoIterator<Item = &'p [u8]>,
@@ -95,18 +101,18 @@ impl Tx {
         Ok(count)
     }
 
-    /// Sends what waits, and waits until every frame came back from the kernel; never beyond the
-    /// deadline. Interrupts and signals do not end it. On a shared queue it waits for the frames
-    /// of all its sockets.
+    /// Sends the queued packets, and waits until all frames have returned from the kernel, at most
+    /// until the deadline. Interrupts and signals do not end it. On a shared queue it waits for the
+    /// frames of all sockets.
     pub fn drain(&mut self, deadline: impl Into<Deadline>) -> Drained {
         let before = self.begin_drain();
         let failed = self.wait_for(deadline.into(), Early::No, |tx| tx.in_flight() == 0).err();
         self.drained(before, failed)
     }
 
-    /// Takes back what waits for its batch and was not yet handed to the kernel, and forgets an
-    /// error that was not told; tells how many packets are not sent. What the kernel has stays
-    /// with it.
+    /// Takes back queued packets that were not yet passed to the kernel, and discards an error that
+    /// was not reported. Returns the number of packets that are not sent. Frames with the kernel
+    /// remain there.
     pub fn reset(&mut self) -> u32 {
         self.collect();
         self.failed = None;
@@ -124,34 +130,33 @@ impl Tx {
             packets += u32::from(descriptor.options & DESCRIPTOR_CONTINUES == 0);
         }
         self.completion.with(|completion| completion.forget(given));
-        // The kernel may have written into the slots meanwhile.
+        // A misbehaving kernel may have written into the slots meanwhile.
         self.counters.sent = self.counters.sent.saturating_sub(u64::from(packets));
         self.renew_credit();
         packets
     }
 
-    /// Waits differently from now on; see [`Rx::set_wait`](crate::Rx::set_wait).
+    /// Changes how this half waits; see [`Rx::set_wait`](crate::Rx::set_wait).
     pub fn set_wait(&mut self, wait: Wait) {
         self.waiter.set_policy(wait);
     }
 
-    /// A packet that has waited for its batch so long is sent by the next call of anything here.
-    /// This library has no threads, so a program that makes no call must [`flush`](Tx::flush)
-    /// before it turns to something else. `None`: no clock is read, which saves some 25 ns a
-    /// packet.
+    /// Limits how long a packet waits for its batch: after this time it is sent by the next call of
+    /// any method. This library has no threads, so a program that makes no calls must
+    /// [`flush`](Tx::flush). With `None` no clock is read, which saves about 25 ns per packet.
     pub fn set_longest_delay(&mut self, delay: Option<Duration>) {
         self.delay = crate::wait::Delay::new(delay);
         self.flush_late();
         self.renew_credit();
     }
 
-    /// For event loops: readable (sic) while the tx ring is at most half full. It does not tell
-    /// whether frames are free: the kernel has no event for that.
+    /// Returns a descriptor for event loops that is readable (not writable) while the tx ring is at
+    /// most half full. It does not report free frames, for which the kernel has no event.
     pub fn readiness(&self) -> Result<Readiness> {
         Readiness::of_writable(self.bound.socket().as_fd())
     }
 
-    /// A frame is free and the ring has room.
+    /// Whether a frame is free and the ring is not full.
     pub(crate) fn can_send(&mut self) -> bool {
         self.has_room(1) && self.cache.has_free()
     }
@@ -160,9 +165,9 @@ impl Tx {
         self.ring.free(parts) >= parts
     }
 
-    /// What was completed before.
+    /// Returns the number of completed frames before the drain.
     pub(crate) fn begin_drain(&mut self) -> u64 {
-        // What failed earlier may work by now; else it fails again.
+        // An earlier error is discarded; if it persists, the next call fails again.
         self.failed = None;
         self.counters.completed
     }
@@ -175,7 +180,10 @@ impl Tx {
         SendError::Failed(Box::new(error))
     }
 
-    /// Asks the kernel whether the socket still works, also when nothing is to be sent.
+    /// Checks that the socket still works, also when nothing is queued.
+    ///
+    /// # Errors
+    /// When the interface is down or was removed.
     pub fn check(&self) -> Result<()> {
         self.bound.check()
     }
@@ -223,7 +231,8 @@ impl Tx {
         }
     }
 
-    /// Until the ring is half empty; where it is, the kernel tells of nothing, so for `limit`.
+    /// Sleeps until the ring is half empty. If it is, the kernel has no event, so the sleep lasts
+    /// for `limit`.
     fn nap(&mut self, limit: Duration, early: Early) -> Result<Woken> {
         let is_full = self.ring.outstanding() > self.ring.entries() / 2;
         let mut watch = if is_full { self.bound.link().writable() } else { None };
@@ -234,14 +243,14 @@ impl Tx {
     }
 }
 
-/// As of [`Rx`](crate::Rx).
+/// The descriptor of the socket; see [`Rx`](crate::Rx).
 impl AsRawFd for Tx {
     fn as_raw_fd(&self) -> RawFd {
         self.bound.socket().as_fd().as_raw_fd()
     }
 }
 
-/// Whether interrupts and signals end a wait.
+/// Whether interrupts and signals end a wait early.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Early {
     Yes,

@@ -1,7 +1,7 @@
-//! The redirect program (`bpf/redirect`): prepared for any runtime, loaded for one interface.
+//! The redirect program (`bpf/redirect`): prepared for any runtime, or loaded for one interface.
 //!
-//! [`Steering`](super::Steering) does all of this; it is open for whoever runs the program
-//! elsewhere, on a capture or in the engine. Not here: attaching it (`attachment`).
+//! [`Steering`](super::Steering) uses it; it is public for running the program elsewhere, on a
+//! capture or in the engine. `attachment` attaches it.
 
 pub mod abi;
 
@@ -20,26 +20,28 @@ pub(super) struct Loaded {
     pub state: Mapping,
 }
 
-/// How much a kernel and a device must know to take the program, most first.
+/// Forms of the program by the features that they require, most features first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Asks the device for metadata. Linux 6.8, native mode, a driver that answers.
+    /// Reads metadata from the device: requires Linux 6.8, native mode, and support by the driver.
     Device,
-    /// Takes packets in several buffers. Linux 5.18.
+    /// Accepts packets in several buffers: requires Linux 5.18.
     Frags,
+    /// Accepts packets in one buffer.
     Plain,
 }
 
-/// What the program is loaded for.
+/// The configuration of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Purpose {
     /// Receive queues of the interface.
     pub queues: u32,
+    /// What it does with packets.
     pub work: Work,
 }
 
 impl Form {
-    /// As the kernel has its first 15 bytes.
+    /// Name of the program, of which the kernel keeps the first 15 bytes.
     pub const fn program(self) -> &'static str {
         match self {
             Self::Device => "xway_redirect_device",
@@ -48,7 +50,7 @@ impl Form {
         }
     }
 
-    /// Which of them a program is, by the kernel's name for it.
+    /// The form of a program with this name in the kernel.
     pub(super) fn of(kernel_name: &str) -> Option<Self> {
         [Self::Device, Self::Frags, Self::Plain]
             .into_iter()
@@ -57,8 +59,11 @@ impl Form {
 }
 
 impl Purpose {
-    /// The object with its globals and map sizes set. The state is to be written by whoever
-    /// loads it.
+    /// The object with its globals and map sizes set. The caller must write the state after loading
+    /// it.
+    ///
+    /// # Errors
+    /// When the built-in object cannot be read.
     pub fn prepare(&self) -> Result<Spec> {
         let mut spec = Spec::parse("redirect", OBJECT)?;
         spec.set_global("redirect_work", &(self.work as u32).to_ne_bytes())?;
@@ -88,13 +93,14 @@ impl Purpose {
         })
     }
 
-    /// Entries of the map of sockets.
+    /// Number of slots of the map of sockets.
     fn slots(&self) -> u32 {
         if self.work.has_rules() { GROUPS * self.queues + GROUPS } else { self.queues }
     }
 }
 
 impl Work {
+    /// The work with or without rules and metadata.
     pub fn new(rules: bool, metadata: bool) -> Self {
         match (rules, metadata) {
             (false, false) => Self::None,
@@ -108,29 +114,32 @@ impl Work {
         Self::ALL.into_iter().find(|work| *work as u64 == number)
     }
 
+    /// Packets are compared with rules.
     pub fn has_rules(self) -> bool {
         matches!(self, Self::Rules | Self::Both)
     }
 
+    /// Metadata is written before packets.
     pub fn has_metadata(self) -> bool {
         matches!(self, Self::Metadata | Self::Both)
     }
 }
 
-/// The object, as it was built from `bpf/redirect`.
+/// The object file built from `bpf/redirect`.
 pub const OBJECT: &[u8] = include_bytes!("../../../../../bpf/prebuilt/redirect.o");
 
-/// Sockets: see the map's layout in `redirect.abi.h`.
+/// Name of the map of sockets, whose layout is in `redirect.abi.h`.
 pub const XSKS: &str = "redirect_xsks";
-/// One element: [`abi::State`].
+/// Name of the map with one element of type [`abi::State`].
 pub const STATE: &str = "redirect_state";
 
-/// `REDIRECT_VERSION`.
+/// Version of the layouts, `REDIRECT_VERSION`.
 pub(super) const VERSION: u64 = 1;
-/// Owners of rules that an interface has room for: `REDIRECT_GROUPS`.
+/// Most owners of rules on one interface, `REDIRECT_GROUPS`.
 pub const GROUPS: u32 = 16;
-/// Rules that one owner has room for: `REDIRECT_RULES`.
+/// Most rules of one owner, `REDIRECT_RULES`.
 pub const RULES: usize = 16;
-/// `REDIRECT_KNOWN_*`.
+/// The packet has an IP header: `REDIRECT_KNOWN_IP`.
 pub(super) const KNOWN_IP: u8 = 1;
+/// The packet has ports: `REDIRECT_KNOWN_PORTS`.
 pub(super) const KNOWN_PORTS: u8 = 2;

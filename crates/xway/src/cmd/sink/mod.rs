@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use sys::signal::Stop;
 use traffic::limits;
-use traffic::sink::{Clocks, Fate, Judgement, Sink, SinkConfig, Via};
+use traffic::sink::{Clocks, FrameAction, Judgement, Sink, SinkConfig, Via};
 
 use self::arrivals::Arrivals;
 use super::{Context, Exit};
@@ -42,13 +42,13 @@ fn config(args: &SinkArgs) -> SinkConfig {
         (ViaArg::Xdp, None) => Via::Xdp,
         (ViaArg::Xdp, Some(mode)) => Via::XdpIn(mode.into()),
     };
-    let fate = match (args.reflect, args.pass) {
-        (true, _) => Fate::Reflect,
-        (false, true) => Fate::Pass,
-        (false, false) => Fate::Drop,
+    let action = match (args.reflect, args.pass) {
+        (true, _) => FrameAction::Reflect,
+        (false, true) => FrameAction::Pass,
+        (false, false) => FrameAction::Drop,
     };
     let clocks = if args.other_clock { Clocks::Apart } else { Clocks::Shared };
-    SinkConfig { via, fate, verify: !args.no_verify, clocks, ..SinkConfig::new(&args.iface) }
+    SinkConfig { via, action, verify: !args.no_verify, clocks, ..SinkConfig::new(&args.iface) }
 }
 
 /// How soon the end is seen.

@@ -1,45 +1,50 @@
-//! What the advice depends on: the process, the kernel, and what was attempted.
+//! The environment of a failed call: the process, the kernel, and the attempt.
 
 use sys::cap::{self, Cap, Caps};
 
 use crate::device::{Device, Wanted};
 
-/// What was attempted, as far as it got.
+/// A failed attempt to set up a socket.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Attempt<'a> {
+    /// The interface, if it is known.
     pub device: Option<&'a Device>,
+    /// Requirements of the socket.
     pub wanted: Wanted,
     /// Bytes of the memory.
     pub memory: u64,
-    /// Frames may lie anywhere in it.
+    /// Frames are unaligned.
     pub unaligned: bool,
-    /// Bytes for metadata in front of transmitted packets, or 0.
+    /// Bytes for metadata before transmitted packets, or 0.
     pub tx_metadata: u32,
-    /// Entries of the ring that was made or mapped, or packets of a budget.
+    /// Entries of the ring that was created or mapped, or packets of a budget.
     pub entries: u32,
     /// Entries of the tx ring.
     pub tx_ring: u32,
 }
 
-/// Everything that [`advice`](super::advice) looks at.
+/// The arguments of [`advice`](super::advice).
 #[derive(Clone, Copy, Debug)]
-pub struct Facts<'a> {
+pub struct Environment<'a> {
+    /// The failed attempt.
     pub attempt: Attempt<'a>,
+    /// The running kernel.
     pub kernel: Kernel,
+    /// The process has `CAP_NET_RAW`.
     pub can_use_raw_sockets: bool,
-    /// Bytes that the user may lock; `None` where nothing limits this process.
+    /// Bytes that the user may lock; `None` without a limit for this process.
     pub lockable: Option<u64>,
 }
 
-/// Major and minor number of a release.
+/// Major and minor version of a kernel release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kernel(pub u32, pub u32);
 
-impl<'a> Facts<'a> {
-    /// About the calling process, now.
+impl<'a> Environment<'a> {
+    /// Collects the environment of the calling process.
     pub fn gather(attempt: Attempt<'a>) -> Self {
         let caps = Caps::effective();
-        // Where the set cannot be read it must not be what is blamed.
+        // A set of capabilities that cannot be read must not be reported as the cause.
         let has = |cap| caps.as_ref().map_or(true, |caps| caps.allows(cap));
         let limit = cap::memlock().ok().flatten();
         Self {
@@ -52,7 +57,7 @@ impl<'a> Facts<'a> {
 }
 
 impl Kernel {
-    /// The running one; 0.0 where it does not say.
+    /// Version of the running kernel; 0.0 if it cannot be read.
     pub fn running() -> Self {
         sys::proc::kernel_release().ok().and_then(|text| Self::parse(&text)).unwrap_or(Self(0, 0))
     }

@@ -1,7 +1,7 @@
-//! `Behind`: the caller's program, which every frame meets when the generator's is through.
+//! `UserProgram`: the caller's program, which processes every frame after the generator's program.
 //!
-//! It is composed with the generator's into one; where that cannot be, the generator's ends with
-//! a tail call of it. Either way its verdicts are counted.
+//! Both are composed into one program; where that is not possible, the generator's program
+//! tail-calls it. In both cases its verdicts are counted.
 
 use std::sync::OnceLock;
 
@@ -10,20 +10,20 @@ use spec::asm::{self, Assembler, Helper, Reg};
 use spec::compose::{self, ENTRIES, Link, VERDICTS_MAP, VerdictSet};
 use spec::{MapDef, MapKind, ProgramKind, Spec, Verdict};
 
-use crate::error::{Error, Result};
+use crate::error::{ConfigError, Result};
 use crate::program::abi;
 
-/// A program out of an object.
+/// An XDP program of an object.
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct UserProgram {
     spec: Spec,
     program: String,
-    /// It is called where it cannot be composed: loaded once, for all threads.
+    /// The loaded program, if it is called instead of composed: once for all threads.
     called: OnceLock<Object>,
 }
 
-impl Behind {
-    /// The program called `name`, or the only one that is for XDP.
+impl UserProgram {
+    /// Reads the program named `name`, or the only XDP program of the object.
     pub fn read(object: &[u8], name: Option<&str>) -> Result<Self> {
         let spec = Spec::parse("program", object)?;
         let names = spec.programs.iter().filter(|program| program.kind.is_xdp());
@@ -32,14 +32,13 @@ impl Behind {
             (Some(name), names) if names.contains(&name) => name.to_owned(),
             (None, [only]) => (*only).to_owned(),
             _ => {
-                let why = format!("name one of the object's XDP programs: {}", names.join(", "));
-                return Err(Error::Config(why));
+                return Err(ConfigError::ProgramName { names: names.join(", ") }.into());
             }
         };
         Ok(Self { spec, program, called: OnceLock::new() })
     }
 
-    /// The generator's program with this one behind it.
+    /// Loads the generator's program, followed by this one.
     pub fn load(&self, front: &Spec, reuse: Vec<(String, Map)>) -> Result<Object> {
         let programs = Some(vec![abi::PROGRAM.to_owned()]);
         let options = LoadOptions { programs, reuse, ..LoadOptions::default() };
@@ -47,7 +46,8 @@ impl Behind {
             && let Ok(whole) = self.compose(front)
         {
             match Object::load(&whole, &options) {
-                // Too much for one program; what else is wrong shows when it is loaded alone.
+                // The composed program is too large; other errors appear when the program is loaded
+                // alone.
                 Err(kernel::Error::Verifier { .. }) => {}
                 other => return Ok(other?),
             }
@@ -55,7 +55,7 @@ impl Behind {
         self.call(front, &options)
     }
 
-    /// Those that the caller's program has, of `shared` ones when it was composed.
+    /// The maps of the caller's program: the `shared` ones if it was composed.
     pub fn maps<'a>(&'a self, shared: &'a [Map]) -> &'a [Map] {
         self.called.get().map_or(shared, Object::maps)
     }
@@ -74,7 +74,7 @@ impl Behind {
         let go_on = VerdictSet::default();
         let first = Link { spec: &front, program: abi::PROGRAM, go_on };
         let whole = compose::chain(&[first, Link { spec: &stub, program: STUB, go_on }])
-            .map_err(|error| Error::Config(format!("calling the program: {error}")))?;
+            .map_err(ConfigError::Compose)?;
         let object = Object::load(&whole, options)?;
         let called = self.called()?;
         object.map(NEXT)?.put_program(0, called.program(&self.program)?)?;
@@ -97,12 +97,12 @@ impl Behind {
     }
 }
 
-/// What a program said of the frames that it met, from the maps around it.
+/// Counts of the verdicts of a program, from its maps.
 pub(super) fn verdicts(maps: &[Map]) -> Result<Vec<(Verdict, u64)>> {
     let Some(map) = maps.iter().find(|map| map.name() == VERDICTS_MAP) else {
         return Ok(Vec::new());
     };
-    // The last program's entries: in front of it are the generator's, when they are one.
+    // The entries of the last program, after those of the generator's if they are composed.
     let first = map.max_entries() - ENTRIES;
     let mut verdicts: Vec<(Verdict, u64)> = Verdict::ALL.map(|verdict| (verdict, 0)).to_vec();
     for entry in 0..ENTRIES {
@@ -114,7 +114,7 @@ pub(super) fn verdicts(maps: &[Map]) -> Result<Vec<(Verdict, u64)>> {
     Ok(verdicts)
 }
 
-/// Ends with the program in the one place of [`NEXT`].
+/// A program that tail-calls the program in [`NEXT`].
 fn stub(kind: ProgramKind) -> Result<Spec> {
     let mut object = asm::Object::new(STUB, "Dual MIT/GPL");
     object.map(MapDef {
@@ -126,7 +126,7 @@ fn stub(kind: ProgramKind) -> Result<Spec> {
         ..MapDef::default()
     });
     let mut a = Assembler::new(STUB, kind);
-    a.note("on to the caller's program").load_map(Reg::R2, NEXT).mov(Reg::R3, 0);
+    a.note("continue with the caller's program").load_map(Reg::R2, NEXT).mov(Reg::R3, 0);
     a.call(Helper::TAIL_CALL).verdict(Verdict::Aborted);
     object.program(a);
     Ok(object.finish()?)
