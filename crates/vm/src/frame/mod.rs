@@ -19,7 +19,7 @@ mod tests;
 
 use spec::Input;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, InvalidPacket, Result};
 use crate::memory::{Memory, Slab};
 use fragments::Fragments;
 pub(crate) use saved::Saved;
@@ -63,7 +63,7 @@ impl Frame {
 
     /// Lays a packet out: what the first buffer does not hold goes into fragments.
     pub fn put(&mut self, memory: &mut Memory, input: &Input) -> Result<()> {
-        check(input)?;
+        check(input).map_err(Error::Packet)?;
         let Input { packet, metadata, .. } = input;
         let room = (HARD_END - HEADROOM) as usize;
         let (head, rest) = packet.split_at(packet.len().min(room));
@@ -105,17 +105,16 @@ impl Frame {
     }
 }
 
-fn check(input: &Input) -> Result<()> {
+fn check(input: &Input) -> std::result::Result<(), InvalidPacket> {
     let (len, meta) = (input.packet.len() as u64, input.metadata.len() as u64);
     let longest = HARD_END - HEADROOM + FRAGMENTS as u64 * BUFFER;
-    let wrong = if len < SHORTEST {
-        format!("{len} bytes are less than an Ethernet header")
+    if len < SHORTEST {
+        Err(InvalidPacket::TooShort { len })
     } else if len > longest {
-        format!("{len} bytes are more than the {longest} of a frame with all its fragments")
+        Err(InvalidPacket::TooLong { len, longest })
     } else if meta > METADATA || !meta.is_multiple_of(4) {
-        format!("{meta} bytes of metadata are not a multiple of 4 up to {METADATA}")
+        Err(InvalidPacket::Metadata { len: meta, longest: METADATA })
     } else {
-        return Ok(());
-    };
-    Err(Error::Packet(wrong))
+        Ok(())
+    }
 }

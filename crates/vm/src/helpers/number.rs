@@ -5,7 +5,7 @@ use spec::asm::Helper;
 use super::{HelperRow, helper_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::STRTOL, signed),
@@ -13,8 +13,8 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::STRNCMP, compare),
 ];
 
-fn signed(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    parse_into("bpf_strtol", worker, args, |parsed| {
+fn signed(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    parse_into("bpf_strtol", processor, args, |parsed| {
         let value = parsed.value as i64;
         match parsed.negative {
             true if value.wrapping_neg() > 0 => Err(Errno::ERANGE),
@@ -25,8 +25,8 @@ fn signed(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     })
 }
 
-fn unsigned(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    parse_into("bpf_strtoul", worker, args, |parsed| {
+fn unsigned(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    parse_into("bpf_strtoul", processor, args, |parsed| {
         if parsed.negative { Err(Errno::EINVAL) } else { Ok(parsed.value) }
     })
 }
@@ -34,37 +34,35 @@ fn unsigned(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
 /// Stores the number that `finish` makes of the text, or zero; r0 is what was consumed.
 fn parse_into(
     name: &str,
-    worker: &mut Worker,
+    processor: &mut Processor,
     args: &[u64; 5],
     finish: impl Fn(Parsed) -> Result<u64, Errno>,
 ) -> Result<u64, Box<Fault>> {
     let [text, len, flags, into, _] = *args;
-    worker.store_u64(name, 4, into, 0)?;
-    worker.check_argument(name, 1, (text, len as usize, false))?;
-    let spaces = worker.spaces(name, text, len)?;
+    processor.store_u64(name, 4, into, 0)?;
+    processor.check_argument(name, 1, (text, len as usize, false))?;
+    let spaces = spaces(processor, name, text, len)?;
     let rest = (len - spaces).min(1 + DIGITS as u64) as usize;
-    let parsed = parse(worker.argument(name, 1, text + spaces, rest)?, flags);
+    let parsed = parse(processor.argument(name, 1, text + spaces, rest)?, flags);
     let parsed = parsed.map(|p| Parsed { consumed: p.consumed + spaces as usize, ..p });
     let result = parsed.and_then(|parsed| Ok((finish(parsed)?, parsed.consumed)));
     match result {
         Ok((value, consumed)) => {
-            worker.store_u64(name, 4, into, value)?;
+            processor.store_u64(name, 4, into, value)?;
             Ok(consumed as u64)
         }
         Err(errno) => Ok(errno.in_r0()),
     }
 }
 
-impl Worker {
-    /// How many of the `len` bytes at `text` are spaces in front.
-    fn spaces(&self, name: &str, text: u64, len: u64) -> Result<u64, Box<Fault>> {
-        for at in 0..len {
-            if !is_space(self.load_u8(name, 1, text + at)?) {
-                return Ok(at);
-            }
+/// How many of the `len` bytes at `text` are spaces in front.
+fn spaces(processor: &Processor, name: &str, text: u64, len: u64) -> Result<u64, Box<Fault>> {
+    for at in 0..len {
+        if !is_space(processor.load_u8(name, 1, text + at)?) {
+            return Ok(at);
         }
-        Ok(len)
     }
+    Ok(len)
 }
 
 /// What a number's text says.
@@ -131,13 +129,13 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, 0x09..=0x0d | 0x20 | 0xa0)
 }
 
-fn compare(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn compare(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_strncmp";
     let [left, len, right, ..] = *args;
-    worker.check_argument(NAME, 1, (left, len as u32 as usize, false))?;
+    processor.check_argument(NAME, 1, (left, len as u32 as usize, false))?;
     for at in 0..u64::from(len as u32) {
-        let a = worker.load_u8(NAME, 1, left + at)?;
-        let b = worker.load_u8(NAME, 3, right + at)?;
+        let a = processor.load_u8(NAME, 1, left + at)?;
+        let b = processor.load_u8(NAME, 3, right + at)?;
         if a != b {
             return Ok(if a < b { -1_i64 as u64 } else { 1 });
         }

@@ -9,23 +9,23 @@ use super::map::{map_at, no_map};
 use super::{HelperRow, bad_argument, helper_row};
 use crate::fault::Fault;
 use crate::maps::Map;
+use crate::processor::Processor;
 use crate::redirect::{Choice, Redirect};
-use crate::worker::Worker;
 
 pub(super) const HELPERS: &[HelperRow] =
     &[helper_row(Helper::REDIRECT, redirect), helper_row(Helper::REDIRECT_MAP, redirect_map)];
 
-fn redirect(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn redirect(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if args[1] != 0 {
         return Ok(Verdict::Aborted as u64);
     }
-    worker.redirect = Redirect::to_interface(args[0] as u32);
+    processor.redirect = Redirect::to_interface(args[0] as u32);
     Ok(Verdict::Redirect as u64)
 }
 
-fn redirect_map(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn redirect_map(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_redirect_map";
-    let Some(map) = map_at(&worker.maps, args[0]) else { return Err(no_map(NAME)) };
+    let Some(map) = map_at(&processor.maps, args[0]) else { return Err(no_map(NAME)) };
     let Some(allowed) = allowed_flags(map) else {
         return Err(bad_argument(NAME, 1, "neither a devmap nor a cpumap nor an xskmap"));
     };
@@ -40,10 +40,10 @@ fn redirect_map(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>>
         map.target(key).map(Choice::To)
     };
     let Some(choice) = choice else {
-        worker.redirect = Redirect::to_interface(worker.redirect.index);
+        processor.redirect = Redirect::to_interface(processor.redirect.index);
         return Ok(flags & ACTION);
     };
-    worker.redirect = Redirect { choice, index: key };
+    processor.redirect = Redirect { choice, index: key };
     Ok(Verdict::Redirect as u64)
 }
 

@@ -1,4 +1,4 @@
-//! Helpers that tell the time: the worker's clock, which the world starts and steps.
+//! Helpers that tell the time: the processor's clock, which the world starts and steps.
 //!
 //! All of the kernel's clocks count from boot here, but for international atomic time, which
 //! counts from 1970: the world says when that boot was.
@@ -7,7 +7,7 @@ use spec::asm::Helper;
 
 use super::{HelperRow, helper_row};
 use crate::fault::Fault;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::KTIME_GET_NS, now),
@@ -17,41 +17,22 @@ pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::JIFFIES64, jiffies),
 ];
 
-impl Worker {
-    /// The worker's clock, nanoseconds since boot.
-    pub fn now_ns(&self) -> u64 {
-        self.local.clock_ns
-    }
-
-    /// Sets the worker's clock, which never runs backwards; an earlier time is ignored.
-    pub fn set_clock_ns(&mut self, now_ns: u64) {
-        self.local.clock_ns = self.local.clock_ns.max(now_ns);
-    }
-
-    /// Reads the clock as a program does: it moves on with each look.
-    pub(crate) fn look_at_clock(&mut self) -> u64 {
-        let now = self.local.clock_ns;
-        self.local.clock_ns = now.saturating_add(self.shared.world.clock.step_ns);
-        now
-    }
-}
-
-fn now(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(worker.look_at_clock())
+fn now(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(processor.read_clock())
 }
 
 /// The time of the last tick.
-fn coarse(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(worker.look_at_clock() / TICK_NS * TICK_NS)
+fn coarse(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(processor.read_clock() / TICK_NS * TICK_NS)
 }
 
-fn atomic(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    let offset = worker.shared.world.clock.wall_offset_ns.saturating_add(TAI_AHEAD_NS);
-    Ok(worker.look_at_clock().saturating_add(offset))
+fn atomic(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    let offset = processor.shared.world.clock.wall_offset_ns.saturating_add(TAI_AHEAD_NS);
+    Ok(processor.read_clock().saturating_add(offset))
 }
 
-fn jiffies(worker: &mut Worker, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
-    Ok(JIFFIES_AT_BOOT + worker.look_at_clock() / TICK_NS)
+fn jiffies(processor: &mut Processor, _: &[u64; 5]) -> Result<u64, Box<Fault>> {
+    Ok(JIFFIES_AT_BOOT + processor.read_clock() / TICK_NS)
 }
 
 /// Nanoseconds of a tick: 250 a second.

@@ -8,35 +8,41 @@
 //! programs can see its shape (`bpf_rbtree_root`, `_left`, `_right`). The low bit of a parent
 //! link is set in a black node.
 
-use super::{KfuncRow, int, kfunc_row};
+use super::{KfuncRow, field, int, kfunc_row, object, release};
 use crate::errno::Errno;
-use crate::fault::Fault;
+use crate::fault::{Cause, Fault};
+use crate::interpreter;
 use crate::maps::FieldKind;
-use crate::worker::Worker;
+use crate::objects::{TREE_CHILDREN, TREE_OWNER};
+use crate::processor::Processor;
 
 pub(super) const KFUNCS: &[KfuncRow] = &[
     kfunc_row("bpf_rbtree_add_impl", add),
     kfunc_row("bpf_rbtree_remove", remove),
-    kfunc_row("bpf_rbtree_first", |worker, args| {
-        worker.load_u64("bpf_rbtree_first", 1, args[0].wrapping_add(LEFTMOST))
+    kfunc_row("bpf_rbtree_first", |processor, args| {
+        processor.load_u64("bpf_rbtree_first", 1, args[0].wrapping_add(LEFTMOST))
     }),
-    kfunc_row("bpf_rbtree_root", |worker, args| worker.load_u64("bpf_rbtree_root", 1, args[0])),
-    kfunc_row("bpf_rbtree_left", |worker, args| child("bpf_rbtree_left", worker, args, LEFT)),
-    kfunc_row("bpf_rbtree_right", |worker, args| child("bpf_rbtree_right", worker, args, RIGHT)),
+    kfunc_row("bpf_rbtree_root", |processor, args| {
+        processor.load_u64("bpf_rbtree_root", 1, args[0])
+    }),
+    kfunc_row("bpf_rbtree_left", |processor, args| child("bpf_rbtree_left", processor, args, LEFT)),
+    kfunc_row("bpf_rbtree_right", |processor, args| {
+        child("bpf_rbtree_right", processor, args, RIGHT)
+    }),
 ];
 
-fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn add(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_rbtree_add_impl";
     let [root, node, less, ..] = *args;
-    worker.check_field(NAME, 1, root, |kind| kind == FieldKind::RbRoot)?;
-    worker.check_field(NAME, 2, node, |kind| kind == FieldKind::RbNode)?;
-    let object = worker.object_at(NAME, 2, node)?;
-    worker.disown(object)?;
-    if worker.load_u64(NAME, 2, node.wrapping_add(OWNER))? != 0 {
-        worker.drop_object(object);
+    field::check_field(processor, NAME, 1, root, |kind| kind == FieldKind::RbRoot)?;
+    field::check_field(processor, NAME, 2, node, |kind| kind == FieldKind::RbNode)?;
+    let object = object::object_at(processor, NAME, 2, node)?;
+    processor.disown(object)?;
+    if processor.load_u64(NAME, 2, node.wrapping_add(TREE_OWNER))? != 0 {
+        release::drop_object(processor, object);
         return Ok(int(Errno::EINVAL));
     }
-    let mut tree = Tree::new(NAME, worker, root);
+    let mut tree = Tree::new(NAME, processor, root);
     let (mut parent, mut link, mut leftmost) = (0, root, true);
     loop {
         let next = tree.load(link)?;
@@ -45,7 +51,8 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
         }
         tree.step()?;
         parent = next;
-        let before = tree.worker.call_back(less, [node, parent, 0, 0, 0])? & 0xff != 0;
+        let before =
+            interpreter::call_back(tree.processor, less, [node, parent, 0, 0, 0])? & 0xff != 0;
         leftmost &= before;
         link = parent.wrapping_add(if before { LEFT } else { RIGHT });
     }
@@ -57,14 +64,14 @@ fn add(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     Ok(0)
 }
 
-fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+fn remove(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     const NAME: &str = "bpf_rbtree_remove";
     let [root, node, ..] = *args;
-    if worker.load_u64(NAME, 2, node.wrapping_add(OWNER))? != root {
+    if processor.load_u64(NAME, 2, node.wrapping_add(TREE_OWNER))? != root {
         return Ok(0);
     }
-    let object = worker.object_at(NAME, 2, node)?;
-    let mut tree = Tree::new(NAME, worker, root);
+    let object = object::object_at(processor, NAME, 2, node)?;
+    let mut tree = Tree::new(NAME, processor, root);
     if tree.load(root.wrapping_add(LEFTMOST))? == node {
         let next = tree.next(node)?;
         tree.store(root.wrapping_add(LEFTMOST), next)?;
@@ -73,46 +80,51 @@ fn remove(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     if child_is_short {
         tree.balance_removed(from)?;
     }
-    for offset in [0, RIGHT, LEFT, OWNER] {
+    for offset in [0, RIGHT, LEFT, TREE_OWNER] {
         tree.store(node.wrapping_add(offset), 0)?;
     }
-    worker.own(object);
+    processor.objects.own(object);
     Ok(node)
 }
 
-fn child(name: &str, worker: &mut Worker, args: &[u64; 5], side: u64) -> Result<u64, Box<Fault>> {
+fn child(
+    name: &str,
+    processor: &mut Processor,
+    args: &[u64; 5],
+    side: u64,
+) -> Result<u64, Box<Fault>> {
     let [root, node, ..] = *args;
-    if worker.load_u64(name, 2, node.wrapping_add(OWNER))? != root {
+    if processor.load_u64(name, 2, node.wrapping_add(TREE_OWNER))? != root {
         return Ok(0);
     }
-    worker.load_u64(name, 2, node.wrapping_add(side))
+    processor.load_u64(name, 2, node.wrapping_add(side))
 }
 
 /// A tree that is being changed.
 struct Tree<'a> {
     name: &'static str,
-    worker: &'a mut Worker,
+    processor: &'a mut Processor,
     root: u64,
     /// Links followed: a tree that a bad program bent into a circle must not hang its host.
     steps: u32,
 }
 
 impl<'a> Tree<'a> {
-    fn new(name: &'static str, worker: &'a mut Worker, root: u64) -> Self {
-        Self { name, worker, root, steps: 0 }
+    fn new(name: &'static str, processor: &'a mut Processor, root: u64) -> Self {
+        Self { name, processor, root, steps: 0 }
     }
 
     fn load(&self, at: u64) -> Result<u64, Box<Fault>> {
-        self.worker.load_u64(self.name, 1, at)
+        self.processor.load_u64(self.name, 1, at)
     }
 
     fn store(&mut self, at: u64, value: u64) -> Result<(), Box<Fault>> {
-        self.worker.store_u64(self.name, 1, at, value)
+        self.processor.store_u64(self.name, 1, at, value)
     }
 
     fn step(&mut self) -> Result<(), Box<Fault>> {
         self.steps += 1;
-        if self.steps < STEPS { Ok(()) } else { Err(Fault::refused("a tree without an end")) }
+        if self.steps < STEPS { Ok(()) } else { Err(Fault::new(Cause::TreeCycle)) }
     }
 
     fn parent(&self, node: u64) -> Result<u64, Box<Fault>> {
@@ -149,7 +161,7 @@ impl<'a> Tree<'a> {
     /// Hangs a red node in at `link`.
     fn link(&mut self, node: u64, parent: u64, link: u64) -> Result<(), Box<Fault>> {
         let root = self.root;
-        for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (OWNER, root)] {
+        for (offset, value) in [(0, parent), (RIGHT, 0), (LEFT, 0), (TREE_OWNER, root)] {
             self.store(node.wrapping_add(offset), value)?;
         }
         self.store(link, node)
@@ -335,10 +347,8 @@ const fn opposite(side: u64) -> u64 {
 }
 
 /// Where a node's children are.
-pub(super) const SIDES: [u64; 2] = [LEFT, RIGHT];
-const RIGHT: u64 = 8;
-const LEFT: u64 = 16;
-const OWNER: u64 = 24;
+const LEFT: u64 = TREE_CHILDREN[0];
+const RIGHT: u64 = TREE_CHILDREN[1];
 const LEFTMOST: u64 = 8;
 const BLACK: u64 = 1;
 const RED: u64 = 0;

@@ -11,25 +11,25 @@ use spec::insn;
 use super::Registers;
 use crate::code::Op;
 use crate::memory::{Memory, Refused};
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 #[inline(always)]
-pub(super) fn add32(worker: &mut Worker, op: &Op, r: &Registers) -> Result<(), Refused> {
+pub(super) fn add32(processor: &mut Processor, op: &Op, r: &Registers) -> Result<(), Refused> {
     let value = r[op.src.index()];
-    worker.memory.atomic32(super::address(r, op.dst, op))?.fetch_add(value as u32, Relaxed);
+    processor.memory.atomic32(super::address(r, op.dst, op))?.fetch_add(value as u32, Relaxed);
     Ok(())
 }
 
 #[inline(always)]
-pub(super) fn add64(worker: &mut Worker, op: &Op, r: &Registers) -> Result<(), Refused> {
+pub(super) fn add64(processor: &mut Processor, op: &Op, r: &Registers) -> Result<(), Refused> {
     let value = r[op.src.index()];
-    worker.memory.atomic64(super::address(r, op.dst, op))?.fetch_add(value, Relaxed);
+    processor.memory.atomic64(super::address(r, op.dst, op))?.fetch_add(value, Relaxed);
     Ok(())
 }
 
 /// Any read-modify-write on 4 bytes; fetched values fill a register with zeroes above.
-pub(super) fn word32(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<(), Refused> {
-    let word = worker.memory.atomic32(super::address(r, op.dst, op))?;
+pub(super) fn word32(processor: &mut Processor, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+    let word = processor.memory.atomic32(super::address(r, op.dst, op))?;
     let value = r[op.src.index()] as u32;
     let old = match op.imm as i32 {
         insn::XCHG => word.swap(value, SeqCst),
@@ -53,8 +53,8 @@ pub(super) fn word32(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<
 }
 
 /// Any read-modify-write on 8 bytes.
-pub(super) fn word64(worker: &mut Worker, op: &Op, r: &mut Registers) -> Result<(), Refused> {
-    let word = worker.memory.atomic64(super::address(r, op.dst, op))?;
+pub(super) fn word64(processor: &mut Processor, op: &Op, r: &mut Registers) -> Result<(), Refused> {
+    let word = processor.memory.atomic64(super::address(r, op.dst, op))?;
     let value = r[op.src.index()];
     let old = match op.imm as i32 {
         insn::XCHG => word.swap(value, SeqCst),

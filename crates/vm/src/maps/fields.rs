@@ -6,6 +6,7 @@
 //! through [`SpinLock`]. What the words of the other kinds mean is the helpers' own affair; 0
 //! always stands for nothing.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -75,6 +76,14 @@ impl Fields {
         Self { all }
     }
 
+    /// The special fields of every type that has any, by the type's id.
+    pub fn by_type(types: &Btf) -> HashMap<u32, Self> {
+        let structs = types.types().filter(|ty| ty.kind() == Kind::Struct);
+        let fields = structs.map(|ty| (ty.id(), Self::of(types, ty.id(), ty.size())));
+        fields.filter(|(_, fields)| !fields.is_empty()).collect()
+    }
+
+    /// Whether the type has no special fields.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

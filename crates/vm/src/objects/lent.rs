@@ -85,7 +85,7 @@ impl Objects {
         (address == address_of(region, slot, lent.len)).then_some(lent)
     }
 
-    pub fn give_back(&mut self, address: u64) -> bool {
+    pub fn release(&mut self, address: u64) -> bool {
         let owned = self.lent(address).is_some_and(|lent| lent.references > 0);
         if let (true, Some((region, slot))) = (owned, place(address)) {
             self.slots[region][slot] = None;
@@ -200,11 +200,11 @@ mod tests {
     fn giving_back_needs_the_very_address_once() {
         let (mut memory, mut objects) = fresh();
         let at = objects.lend(&mut memory, (Kind::Socket, 1), &[0; 16], false).unwrap();
-        assert!(!objects.give_back(at + 1));
-        assert!(objects.give_back(at));
-        assert!(!objects.give_back(at), "twice");
+        assert!(!objects.release(at + 1));
+        assert!(objects.release(at));
+        assert!(!objects.release(at), "twice");
         let shown = objects.lend(&mut memory, (Kind::Task, 0), &[0; 16], false).unwrap();
-        assert!(!objects.give_back(shown), "what is only shown is not owned");
+        assert!(!objects.release(shown), "what is only shown is not owned");
         assert_eq!(objects.clear(), None);
         objects.lend(&mut memory, (Kind::Socket, 1), &[0; 16], false).unwrap();
         assert_eq!(objects.clear(), Some(Kind::Socket));

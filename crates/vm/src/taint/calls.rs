@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::label::Label;
 use super::{Taint, is_address, is_followed};
-use crate::interpreter::{Called, Step};
 use crate::memory::RegionId;
+use crate::processor::{CallEvent, Step};
 
 /// Where marked values come from.
 const SOURCES: &[(&str, Label)] = &[
@@ -32,8 +32,8 @@ impl Taint {
     /// What a call decides before it runs: how often it calls back.
     pub(super) fn before_call(&mut self, step: &Step<'_>) {
         let program = step.program;
-        let name = &program.callee(program.ops()[step.slot].imm).name;
-        let label = match name.as_str() {
+        let name = program.callee(program.ops()[step.slot].imm);
+        let label = match name {
             "bpf_loop" => self.label(1).as_data(),
             "bpf_for_each_map_elem" => {
                 self.map_at(step.registers[1]).map_or(Label::NONE, |map| self.map(map))
@@ -46,7 +46,7 @@ impl Taint {
         self.branch_on(step, label);
     }
 
-    pub(super) fn after_call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    pub(super) fn after_call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         if let Some(map) = self.map_at(call.args[0]) {
             self.used.push(map);
         }
@@ -70,7 +70,7 @@ impl Taint {
 
     /// Labels of the result of an operation on an element. A marked key of one that changes the map
     /// makes the whole map uncertain.
-    fn key(&mut self, call: &Called<'_>) -> Label {
+    fn key(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
         let size = self.maps[number].facts().key_size as usize;
         let key = self.shadow.read(call.args[1], size).as_data();
@@ -86,7 +86,7 @@ impl Taint {
         kind == MapKind::ARRAY || kind == MapKind::PERCPU_ARRAY
     }
 
-    fn update(&mut self, step: &Step<'_>, call: &Called<'_>) -> Label {
+    fn update(&mut self, step: &Step<'_>, call: &CallEvent<'_>) -> Label {
         let result = self.key(call);
         let Some(number) = self.map_at(call.args[0]) else { return result };
         let map = Arc::clone(&self.maps[number]);
@@ -108,7 +108,7 @@ impl Taint {
         result
     }
 
-    fn queue(&mut self, call: &Called<'_>) -> Label {
+    fn queue(&mut self, call: &CallEvent<'_>) -> Label {
         let Some(number) = self.map_at(call.args[0]) else { return Label::NONE };
         let len = self.maps[number].facts().value_size as usize;
         if call.name == "bpf_map_push_elem" {
@@ -122,7 +122,7 @@ impl Taint {
     }
 
     /// Bytes of the packet, which may lie in several buffers: all of its labels count.
-    fn load_bytes(&mut self, call: &Called<'_>) -> Label {
+    fn load_bytes(&mut self, call: &CallEvent<'_>) -> Label {
         let asked = self.label(2).as_data() | self.label(4).as_data();
         let label = asked | self.shadow.all_of_packet().as_data() | self.control;
         self.shadow.write(call.args[2], call.args[3].min(LONGEST) as usize, label);
@@ -130,14 +130,14 @@ impl Taint {
     }
 
     /// A marked byte, or place, makes the whole packet uncertain.
-    fn store_bytes(&mut self, call: &Called<'_>) -> Label {
+    fn store_bytes(&mut self, call: &CallEvent<'_>) -> Label {
         let asked = self.label(2).as_data() | self.label(4).as_data();
         let len = call.args[3].min(LONGEST) as usize;
         self.control |= asked | self.shadow.read(call.args[2], len).as_data();
         asked
     }
 
-    fn any(&mut self, step: &Step<'_>, call: &Called<'_>) -> Label {
+    fn any(&mut self, step: &Step<'_>, call: &CallEvent<'_>) -> Label {
         let mut label = Label::NONE;
         for register in 1..6 {
             label |= self.label(register).without_pointer();

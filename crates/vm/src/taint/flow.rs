@@ -4,8 +4,8 @@ use spec::insn::{self, Insn};
 
 use super::Taint;
 use super::label::Label;
-use crate::interpreter::Step;
 use crate::memory::{RegionId, offset};
+use crate::processor::Step;
 
 impl Taint {
     /// Before an instruction that is no call and no exit.

@@ -19,11 +19,11 @@ pub use label::Label;
 
 use crate::code::Kind;
 use crate::fault::Fault;
-use crate::interpreter::{Called, Hook, Pointee, Step};
 use crate::limits;
 use crate::machine::Machine;
 use crate::maps::Map;
 use crate::memory::{RegionId, offset};
+use crate::processor::{CallEvent, Hook, Pointee, Step};
 use shadow::Shadow;
 
 /// Follows marked values through the runs of one worker.
@@ -263,7 +263,7 @@ impl Hook for Taint {
         }
     }
 
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         self.entry = Entry::Outside;
         self.after_call(step, call);
     }

@@ -7,19 +7,19 @@ use std::net::{IpAddr, Ipv6Addr};
 use super::{context, read, write};
 use crate::errno::Errno;
 use crate::fault::Fault;
-use crate::worker::Worker;
+use crate::processor::Processor;
 use crate::world::net::{Flow, Miss, Net, Path, RouteEntry, bits, is_link_local};
 use crate::world::{RouteKind, TableId};
 
-pub(super) fn lookup(worker: &mut Worker, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
+pub(super) fn lookup(processor: &mut Processor, args: &[u64; 5]) -> Result<u64, Box<Fault>> {
     context(NAME, args[0])?;
-    worker.check_argument(NAME, 2, (args[1], args[2] as u32 as usize, true))?;
+    processor.check_argument(NAME, 2, (args[1], args[2] as u32 as usize, true))?;
     if (args[2] as u32 as usize) < PARAMETERS || args[3] as u32 & !flag::ALL != 0 {
         return Ok(Errno::EINVAL.in_r0());
     }
-    let mut parameters = Parameters(read(worker, NAME, 2, args[1])?);
-    let answer = answer(&worker.shared.net, &mut parameters, args[3] as u32);
-    write(worker, NAME, 2, (args[1], &parameters.0))?;
+    let mut parameters = Parameters(read(processor, NAME, 2, args[1])?);
+    let answer = answer(&processor.shared.net, &mut parameters, args[3] as u32);
+    write(processor, NAME, 2, (args[1], &parameters.0))?;
     Ok(answer.unwrap_or_else(Errno::in_r0))
 }
 

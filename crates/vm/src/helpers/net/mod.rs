@@ -17,7 +17,7 @@ use super::{HelperRow, KfuncRow, bad_argument, helper_row, kfunc_row};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::memory::RegionId;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 pub(super) const HELPERS: &[HelperRow] = &[
     helper_row(Helper::FIB_LOOKUP, fib::lookup),
@@ -67,30 +67,30 @@ fn context(function: &str, argument: u64) -> Result<(), Box<Fault>> {
 
 /// Reads `N` bytes at an argument's address.
 fn read<const N: usize>(
-    worker: &Worker,
+    processor: &Processor,
     function: &str,
     argument: u8,
     address: u64,
 ) -> Result<[u8; N], Box<Fault>> {
     let mut bytes = [0; N];
-    match worker.memory.read(address, &mut bytes) {
+    match processor.memory.read(address, &mut bytes) {
         Ok(()) => Ok(bytes),
-        Err(refused) => Err(worker.bad_memory(function, argument, (address, N, false))(refused)),
+        Err(refused) => Err(processor.bad_memory(function, argument, (address, N, false))(refused)),
     }
 }
 
 /// Writes bytes to an argument's address.
 fn write(
-    worker: &mut Worker,
+    processor: &mut Processor,
     function: &str,
     argument: u8,
     (address, bytes): (u64, &[u8]),
 ) -> Result<(), Box<Fault>> {
-    match worker.memory.write(address, bytes) {
+    match processor.memory.write(address, bytes) {
         Ok(()) => Ok(()),
         Err(refused) => {
             let len = bytes.len();
-            Err(worker.bad_memory(function, argument, (address, len, true))(refused))
+            Err(processor.bad_memory(function, argument, (address, len, true))(refused))
         }
     }
 }

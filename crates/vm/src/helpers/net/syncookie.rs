@@ -5,21 +5,21 @@ use super::{in_r0, read};
 use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::helpers::bad_argument;
-use crate::worker::Worker;
+use crate::processor::Processor;
 use crate::world::net::{SocketEntry, Syn};
 use crate::world::{Protocol, SocketState};
 
 type Answer = Result<u64, Box<Fault>>;
 
-pub(super) fn check(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+pub(super) fn check(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     const NAME: &str = "bpf_tcp_check_syncookie";
-    let (ip, tcp) = headers(worker, NAME, args)?;
-    let socket = socket(worker, NAME, args[0])?;
-    Ok(in_r0(check_for(worker, socket, &ip, &tcp).map(|()| 0)))
+    let (ip, tcp) = headers(processor, NAME, args)?;
+    let socket = socket(processor, NAME, args[0])?;
+    Ok(in_r0(check_for(processor, socket, &ip, &tcp).map(|()| 0)))
 }
 
-fn check_for(worker: &Worker, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> Result<(), Errno> {
-    let mode = worker.shared.world.tcp_syncookies;
+fn check_for(processor: &Processor, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> Result<(), Errno> {
+    let mode = processor.shared.world.tcp_syncookies;
     if tcp.given < TCP_HEADER || !listens(socket) || mode == 0 {
         return Err(Errno::EINVAL);
     }
@@ -33,21 +33,21 @@ fn check_for(worker: &Worker, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> Resul
         return Err(Errno::ENOENT);
     }
     let ipv4 = family(socket, ip)?;
-    verify(worker, ip, tcp, ipv4).ok_or(Errno::ENOENT)
+    verify(processor, ip, tcp, ipv4).ok_or(Errno::ENOENT)
 }
 
-pub(super) fn make(worker: &mut Worker, args: &[u64; 5]) -> Answer {
+pub(super) fn make(processor: &mut Processor, args: &[u64; 5]) -> Answer {
     const NAME: &str = "bpf_tcp_gen_syncookie";
-    let (ip, tcp) = headers(worker, NAME, args)?;
-    let socket = socket(worker, NAME, args[0])?;
-    Ok(in_r0(make_for(worker, socket, &ip, &tcp)))
+    let (ip, tcp) = headers(processor, NAME, args)?;
+    let socket = socket(processor, NAME, args[0])?;
+    Ok(in_r0(make_for(processor, socket, &ip, &tcp)))
 }
 
-fn make_for(worker: &Worker, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> Result<u64, Errno> {
+fn make_for(processor: &Processor, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> Result<u64, Errno> {
     if !tcp.is_whole() || !listens(socket) {
         return Err(Errno::EINVAL);
     }
-    let mode = worker.shared.world.tcp_syncookies;
+    let mode = processor.shared.world.tcp_syncookies;
     if mode == 0 {
         return Err(Errno::ENOENT);
     }
@@ -63,52 +63,52 @@ fn make_for(worker: &Worker, socket: &SocketEntry, ip: &Ip, tcp: &Tcp) -> Result
         return Err(Errno::ENOENT);
     }
     socket.overflow();
-    Ok(bake(worker, ip, tcp, ipv4))
+    Ok(bake(processor, ip, tcp, ipv4))
 }
 
-pub(super) fn make_ipv4(worker: &mut Worker, args: &[u64; 5]) -> Answer {
-    raw_make(worker, "bpf_tcp_raw_gen_syncookie_ipv4", args, true)
+pub(super) fn make_ipv4(processor: &mut Processor, args: &[u64; 5]) -> Answer {
+    raw_make(processor, "bpf_tcp_raw_gen_syncookie_ipv4", args, true)
 }
 
-pub(super) fn make_ipv6(worker: &mut Worker, args: &[u64; 5]) -> Answer {
-    raw_make(worker, "bpf_tcp_raw_gen_syncookie_ipv6", args, false)
+pub(super) fn make_ipv6(processor: &mut Processor, args: &[u64; 5]) -> Answer {
+    raw_make(processor, "bpf_tcp_raw_gen_syncookie_ipv6", args, false)
 }
 
-pub(super) fn check_ipv4(worker: &mut Worker, args: &[u64; 5]) -> Answer {
-    raw_check(worker, "bpf_tcp_raw_check_syncookie_ipv4", args, true)
+pub(super) fn check_ipv4(processor: &mut Processor, args: &[u64; 5]) -> Answer {
+    raw_check(processor, "bpf_tcp_raw_check_syncookie_ipv4", args, true)
 }
 
-pub(super) fn check_ipv6(worker: &mut Worker, args: &[u64; 5]) -> Answer {
-    raw_check(worker, "bpf_tcp_raw_check_syncookie_ipv6", args, false)
+pub(super) fn check_ipv6(processor: &mut Processor, args: &[u64; 5]) -> Answer {
+    raw_check(processor, "bpf_tcp_raw_check_syncookie_ipv6", args, false)
 }
 
-fn raw_make(worker: &Worker, name: &str, args: &[u64; 5], ipv4: bool) -> Answer {
-    let ip = Ip::whole(worker, name, args[0], ipv4)?;
-    let tcp = Tcp::read(worker, name, 2, (args[1], args[2]))?;
+fn raw_make(processor: &Processor, name: &str, args: &[u64; 5], ipv4: bool) -> Answer {
+    let ip = Ip::whole(processor, name, args[0], ipv4)?;
+    let tcp = Tcp::read(processor, name, 2, (args[1], args[2]))?;
     let whole = tcp.is_whole();
-    Ok(if whole { bake(worker, &ip, &tcp, ipv4) } else { Errno::EINVAL.in_r0() })
+    Ok(if whole { bake(processor, &ip, &tcp, ipv4) } else { Errno::EINVAL.in_r0() })
 }
 
-fn raw_check(worker: &Worker, name: &str, args: &[u64; 5], ipv4: bool) -> Answer {
-    let ip = Ip::whole(worker, name, args[0], ipv4)?;
-    let tcp = Tcp::read(worker, name, 2, (args[1], TCP_HEADER as u64))?;
-    Ok(verify(worker, &ip, &tcp, ipv4).map_or(Errno::EACCES.in_r0(), |()| 0))
+fn raw_check(processor: &Processor, name: &str, args: &[u64; 5], ipv4: bool) -> Answer {
+    let ip = Ip::whole(processor, name, args[0], ipv4)?;
+    let tcp = Tcp::read(processor, name, 2, (args[1], TCP_HEADER as u64))?;
+    Ok(verify(processor, &ip, &tcp, ipv4).map_or(Errno::EACCES.in_r0(), |()| 0))
 }
 
 /// The cookie, and above it the segment size.
-fn bake(worker: &Worker, ip: &Ip, tcp: &Tcp, ipv4: bool) -> u64 {
+fn bake(processor: &Processor, ip: &Ip, tcp: &Tcp, ipv4: bool) -> u64 {
     let least = if ipv4 { LEAST_MSS_IPV4 } else { LEAST_MSS_IPV6 };
     let mss = tcp.mss().unwrap_or(least);
     let syn = syn(ip, tcp, ipv4, 0);
-    let (cookie, mss) = worker.shared.net.cookies.make(&syn, minute(worker), mss);
+    let (cookie, mss) = processor.shared.net.cookies.make(&syn, minute(processor), mss);
     u64::from(cookie) | u64::from(mss) << 32
 }
 
 /// Whether the acknowledgement is of a cookie.
-fn verify(worker: &Worker, ip: &Ip, tcp: &Tcp, ipv4: bool) -> Option<()> {
+fn verify(processor: &Processor, ip: &Ip, tcp: &Tcp, ipv4: bool) -> Option<()> {
     let syn = syn(ip, tcp, ipv4, 1);
     let cookie = tcp.word(8).wrapping_sub(1);
-    worker.shared.net.cookies.check(&syn, minute(worker), cookie).map(|_| ())
+    processor.shared.net.cookies.check(&syn, minute(processor), cookie).map(|_| ())
 }
 
 /// What the first packet was, `later` bytes of the sequence ago.
@@ -120,8 +120,8 @@ fn syn<'a>(ip: &'a Ip, tcp: &Tcp, ipv4: bool, later: u32) -> Syn<'a> {
 }
 
 /// Cookies know minutes.
-fn minute(worker: &Worker) -> u32 {
-    (worker.now_ns() / 60_000_000_000) as u32
+fn minute(processor: &Processor) -> u32 {
+    (processor.now_ns() / 60_000_000_000) as u32
 }
 
 fn listens(socket: &SocketEntry) -> bool {
@@ -139,14 +139,18 @@ fn family(socket: &SocketEntry, ip: &Ip) -> Result<bool, Errno> {
     }
 }
 
-fn socket<'a>(worker: &'a Worker, name: &str, address: u64) -> Result<&'a SocketEntry, Box<Fault>> {
-    socket_at(worker, address).ok_or_else(|| bad_argument(name, 1, "not a socket"))
+fn socket<'a>(
+    processor: &'a Processor,
+    name: &str,
+    address: u64,
+) -> Result<&'a SocketEntry, Box<Fault>> {
+    socket_at(processor, address).ok_or_else(|| bad_argument(name, 1, "not a socket"))
 }
 
 /// The headers in arguments 2 to 5.
-fn headers(worker: &Worker, name: &str, args: &[u64; 5]) -> Result<(Ip, Tcp), Box<Fault>> {
-    let ip = Ip::read(worker, name, (args[1], args[2]))?;
-    Ok((ip, Tcp::read(worker, name, 4, (args[3], args[4]))?))
+fn headers(processor: &Processor, name: &str, args: &[u64; 5]) -> Result<(Ip, Tcp), Box<Fault>> {
+    let ip = Ip::read(processor, name, (args[1], args[2]))?;
+    Ok((ip, Tcp::read(processor, name, 4, (args[3], args[4]))?))
 }
 
 /// An IP header, as far as it is there.
@@ -156,14 +160,14 @@ struct Ip {
 }
 
 impl Ip {
-    fn read(worker: &Worker, name: &str, (at, len): (u64, u64)) -> Result<Self, Box<Fault>> {
-        let (bytes, given) = prefix(worker, name, 2, (at, len))?;
+    fn read(processor: &Processor, name: &str, (at, len): (u64, u64)) -> Result<Self, Box<Fault>> {
+        let (bytes, given) = prefix(processor, name, 2, (at, len))?;
         Ok(Self { bytes, given })
     }
 
-    fn whole(worker: &Worker, name: &str, at: u64, ipv4: bool) -> Result<Self, Box<Fault>> {
+    fn whole(processor: &Processor, name: &str, at: u64, ipv4: bool) -> Result<Self, Box<Fault>> {
         let given = if ipv4 { IPV4_HEADER } else { IPV6_HEADER };
-        let (bytes, given) = prefix(worker, name, 1, (at, given as u64))?;
+        let (bytes, given) = prefix(processor, name, 1, (at, given as u64))?;
         Ok(Self { bytes, given })
     }
 }
@@ -176,12 +180,12 @@ struct Tcp {
 
 impl Tcp {
     fn read(
-        worker: &Worker,
+        processor: &Processor,
         name: &str,
         argument: u8,
         place: (u64, u64),
     ) -> Result<Self, Box<Fault>> {
-        let (bytes, given) = prefix(worker, name, argument, place)?;
+        let (bytes, given) = prefix(processor, name, argument, place)?;
         Ok(Self { bytes, given })
     }
 
@@ -226,16 +230,16 @@ impl Tcp {
 
 /// As many of the bytes at an argument as fit, and how many were given.
 fn prefix<const N: usize>(
-    worker: &Worker,
+    processor: &Processor,
     name: &str,
     argument: u8,
     (at, len): (u64, u64),
 ) -> Result<([u8; N], usize), Box<Fault>> {
     let given = len as u32 as usize;
-    worker.check_argument(name, argument, (at, given, false))?;
+    processor.check_argument(name, argument, (at, given, false))?;
     let mut bytes = [0; N];
     for (place, byte) in bytes.iter_mut().enumerate().take(given) {
-        [*byte] = read(worker, name, argument, at + place as u64)?;
+        [*byte] = read(processor, name, argument, at + place as u64)?;
     }
     Ok((bytes, given))
 }

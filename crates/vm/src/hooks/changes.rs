@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::hook::{Called, Hook, Step, Written};
-use super::look::Pointee;
 use crate::machine::Machine;
 use crate::maps::Map;
+use crate::processor::{CallEvent, Hook, Pointee, Step, WriteEvent};
 
 /// A hook that records changed elements until [`Changes::take`].
 #[derive(Debug)]
@@ -65,7 +64,7 @@ impl Changes {
     }
 
     /// Adds the element that a call names by its map and key.
-    fn add_named(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn add_named(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         let Pointee::Map { map } = step.pointee(call.args[0]) else { return };
         let number = map as usize;
         let Some(map) = self.maps.get(number) else { return };
@@ -81,14 +80,14 @@ impl Changes {
 }
 
 impl Hook for Changes {
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         self.add_named(step, call);
         if !is_read(call.name) {
             call.args.iter().for_each(|address| self.add_value(step, *address));
         }
     }
 
-    fn write(&mut self, step: &Step<'_>, write: &Written) {
+    fn write(&mut self, step: &Step<'_>, write: &WriteEvent) {
         self.add_value(step, write.address);
     }
 }

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::hook::{Hook, Step};
 use crate::code::{Program, SourceLine};
 use crate::fault::Fault;
 use crate::machine::Machine;
+use crate::processor::{Hook, Step};
 
 /// A hook that counts. Counts of several workers or captures of one object can be merged.
 #[derive(Clone, Debug, Default)]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::hook::{Called, Hook, Step, Written};
 use crate::code::{Program, SourceLine};
 use crate::fault::Fault;
+use crate::processor::{CallEvent, Hook, Step, WriteEvent};
 
 /// A hook that keeps what happens, up to a number of events.
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl Hook for Trace {
         self.add(Event::Branch { taken });
     }
 
-    fn call(&mut self, step: &Step<'_>, call: &Called<'_>) {
+    fn call(&mut self, step: &Step<'_>, call: &CallEvent<'_>) {
         self.add(Event::Call {
             name: call.name.to_owned(),
             args: call.args.map(|value| step.describe(value)),
@@ -132,7 +132,7 @@ impl Hook for Trace {
         });
     }
 
-    fn write(&mut self, step: &Step<'_>, write: &Written) {
+    fn write(&mut self, step: &Step<'_>, write: &WriteEvent) {
         self.add(Event::Write {
             address: write.address,
             place: step.describe(write.address),

@@ -1,9 +1,9 @@
 //! `struct xdp_md` as programs read it: 32-bit fields, three of which yield packet pointers.
 //!
 //! The kernel rewrites such loads when it verifies; here they miss every region of memory and
-//! come to [`Worker::load_context`]. The context is read-only, every field is four bytes.
+//! come to [`Processor::load_context`]. The context is read-only, every field is four bytes.
 
-use super::Worker;
+use super::Processor;
 use crate::memory::Refused;
 
 /// What surrounds a packet.
@@ -15,7 +15,7 @@ pub(crate) struct Context {
     pub egress_ifindex: u32,
 }
 
-impl Worker {
+impl Processor {
     /// The field at `offset`; only whole fields can be read.
     pub(crate) fn load_context(&self, offset: u64, len: usize) -> Result<u64, Refused> {
         if len != 4 {

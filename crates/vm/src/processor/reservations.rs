@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
+use super::Processor;
 use crate::maps::{Place, Ring};
 use crate::memory::{Layout, Memory, RegionId, offset};
-use crate::worker::Worker;
 
-/// The open records of a worker.
+/// The open records of a processor.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
     open: [Option<Open>; RegionId::RECORDS_AT_ONCE as usize],
@@ -42,10 +42,10 @@ impl Reservations {
     }
 }
 
-impl Worker {
+impl Processor {
     /// Reserves a record in a ring buffer; the address of its bytes. `None` when the ring, or the
     /// number of records open at once, is full.
-    pub(crate) fn reserve_record(&mut self, map: u32, len: u64) -> Option<u64> {
+    pub fn reserve_record(&mut self, map: u32, len: u64) -> Option<u64> {
         let Self { maps, memory, reservations, .. } = self;
         let ring = maps.get(map as usize)?.ring()?;
         let window = reservations.free()?;
@@ -56,7 +56,7 @@ impl Worker {
     }
 
     /// Hands the record at exactly that address on; `false` when none is reserved there.
-    pub(crate) fn finish_record(&mut self, address: u64, discard: bool) -> bool {
+    pub fn finish_record(&mut self, address: u64, discard: bool) -> bool {
         let Some(window) = self.window_at(address) else { return false };
         let Self { maps, memory, reservations, .. } = self;
         let Some(open) = reservations.open[window as usize].take() else { return false };
@@ -69,7 +69,7 @@ impl Worker {
     }
 
     /// Discards what the finished run has not handed on; whether there was any.
-    pub(crate) fn discard_records(&mut self) -> bool {
+    pub fn discard_records(&mut self) -> bool {
         if self.reservations.is_empty() {
             return false;
         }
@@ -79,15 +79,15 @@ impl Worker {
         true
     }
 
-    /// Shows a record of a user ring buffer to the program until [`Worker::hide_record`].
-    pub(super) fn show_record(&mut self, map: u32, place: &Place) -> Option<u64> {
+    /// Shows a record of a user ring buffer to the program until [`Processor::hide_record`].
+    pub fn show_record(&mut self, map: u32, place: &Place) -> Option<u64> {
         let Self { maps, memory, reservations, .. } = self;
         let ring = maps.get(map as usize)?.ring()?;
         let window = reservations.free()?;
         Some(open_window(memory, window, ring, place))
     }
 
-    pub(super) fn hide_record(&mut self, address: u64) {
+    pub fn hide_record(&mut self, address: u64) {
         if let Some(window) = RegionId::of(address).as_record() {
             close_window(&mut self.memory, window);
         }

@@ -4,7 +4,7 @@
 
 use crate::fault::{Cause, Fault};
 use crate::memory::Refused;
-use crate::worker::Worker;
+use crate::processor::Processor;
 
 /// An argument that the kernel's verifier would not let through. `argument` counts from 1.
 #[cold]
@@ -12,7 +12,7 @@ pub(crate) fn bad_argument(function: &str, argument: u8, why: impl Into<String>)
     Fault::new(Cause::Argument { function: function.to_owned(), argument, why: why.into() })
 }
 
-impl Worker {
+impl Processor {
     /// Turns a refused access to a helper's argument into a fault that explains it.
     #[cold]
     pub(crate) fn bad_memory(
